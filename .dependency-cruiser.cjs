@@ -30,6 +30,7 @@ const packageOnlyIn = (name, packages, allowed, comment) => ({
  */
 const inferenceLayers = [
   [['json', 'The JSON toolkit knows bytes and grammar only, so that any layer may read a body with it.']],
+  [['media', 'How large a picture and how long a sound is stands in its bytes, whatever they are for.']],
   [['pricing', 'A price is arithmetic over counted tokens: who counted them, and from which answer, does not matter.']],
   [['catalogue', 'The catalogue states facts about models and endpoints; how they are called is decided above it.']],
   [['model', 'The canonical model belongs to no dialect and no provider, else each of them would know the others.']],

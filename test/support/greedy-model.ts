@@ -11,8 +11,17 @@ export const GREEDY_PRICES = { prompt: '0.000015', completion: '0.000075' };
 const APIS: readonly UpstreamDialect[] = ['chat', 'responses', 'messages'];
 const TOOL_CALLS = 12;
 
+interface GreedyTraits {
+  /** As in other test catalogues when absent. */
+  readonly contextLength?: number;
+  readonly inputs?: readonly string[];
+}
+
 /** Returns a catalogue with a model `greedy/<api>` for each API, all served at `origin`. */
-export function greedyCatalogue(origin: string): string {
+export function greedyCatalogue(
+  origin: string,
+  { contextLength, inputs = ['text', 'image'] }: GreedyTraits = {},
+): string {
   const models = APIS.map((api) => ({
     slug: `greedy/${api}`,
     provider: `greedy-${api}`,
@@ -21,9 +30,24 @@ export function greedyCatalogue(origin: string): string {
     apis: [api],
     pricing: GREEDY_PRICES,
   }));
-  const catalogue = JSON.parse(catalogueOf(models)) as { models: { architecture: { input_modalities: string[] } }[] };
-  for (const { architecture } of catalogue.models) architecture.input_modalities = ['text', 'image'];
+  const catalogue = JSON.parse(catalogueOf(models)) as { models: GreedyEntry[] };
+  for (const model of catalogue.models) {
+    model.architecture.input_modalities = inputs;
+    if (contextLength === undefined) continue;
+    for (const one of [model, ...model.endpoints]) one.context_length = contextLength;
+  }
   return JSON.stringify(catalogue);
+}
+
+interface GreedyEntry {
+  context_length?: number;
+  readonly architecture: { input_modalities: readonly string[] };
+  readonly endpoints: { context_length?: number }[];
+}
+
+/** Returns the whole answer of a model that counts so many tokens. */
+export function wholeAnswer(api: UpstreamDialect, counts: Counts): object {
+  return wholeOf(api, counts);
 }
 
 /** Members that are no prompt. */
@@ -82,7 +106,7 @@ function tokensOf(value: unknown, root: string): number {
   return Object.values(value).reduce<number>((sum, one) => sum + tokensOf(one, root), 0);
 }
 
-interface Counts {
+export interface Counts {
   readonly prompt: number;
   readonly completion: number;
 }

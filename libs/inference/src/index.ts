@@ -2,6 +2,15 @@
 export { JsonCursor, MalformedJson } from './json/json-cursor';
 export { withoutDoubledNames } from './json/doubled-names';
 export { findMember, findValue, scanMembers, spliceMembers } from './json/json-members';
+export { audioLength, type AudioLength } from './media/audio-duration';
+export {
+  AUDIO_FORMATS,
+  audioFormatNamed,
+  audioFormatOfFile,
+  audioFormatOfMediaType,
+  looksLike,
+  type AudioFormat,
+} from './media/audio-format';
 export { byokCost, countedCost, countedShare, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export { estimatedPrice, formatUsd, parseRate, parseUsd, usdNumber, type PicoUsd, type Rate } from './pricing/money';
 export { priceUsage, toolRate, type BilledUnits, type Cost, type PriceList } from './pricing/price';
@@ -44,8 +53,8 @@ export {
   estimatePrompt,
   estimatePromptTokens,
   estimateTextTokens,
+  likelyPromptTokens,
   mostPromptTokens,
-  type PromptEstimate,
 } from './model/estimate';
 export {
   expectedOutputOf,
@@ -56,7 +65,10 @@ export {
   type ThinkingWish,
 } from './model/expected-output';
 export type { FinishReason } from './model/finish-reason';
-export { scanJsonShape } from './model/json-shape';
+export type { PdfPlace } from './model/body-media';
+export { scanJsonShape, type PromptEstimate } from './model/json-shape';
+export { pdfTokens } from './model/media-tokens';
+export { pictureFamilyOf } from './model/picture-tokens';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
 export { NO_LOSS } from './model/loss-report';
 export { bringsTools, providerToolsIn, toolOfType } from './model/provider-tools';
@@ -76,15 +88,6 @@ export { totalOf, type Bill, type StreamWriter, type ToolBill } from './dialects
 export { failureEvents, type UnansweredCall } from './dialects/unanswered-call';
 export { ArrivingAudio } from './audio/arriving-audio';
 export { AudioBytes, AudioCollector } from './audio/audio-bytes';
-export { audioLength, type AudioLength } from './audio/audio-duration';
-export {
-  AUDIO_FORMATS,
-  audioFormatNamed,
-  audioFormatOfFile,
-  audioFormatOfMediaType,
-  looksLike,
-  type AudioFormat,
-} from './audio/audio-format';
 export { audioInHand, type AudioInput, type Transcription } from './audio/transcription';
 export { expectedTranscriptionCost } from './audio/transcription-bill';
 export { transcriptionTraitsOf } from './audio/transcription-traits';

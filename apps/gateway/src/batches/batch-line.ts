@@ -81,8 +81,8 @@ function readToolUses(body: JsonObject): UsesByApi | null {
 function readBytes(where: string, json: Buffer): Pick<BatchLineDraft, 'body' | 'prompt'> {
   try {
     const body = findValue(json, ['body'])!;
-    const { mayNameTwice, promptTokens: tokens, promptKinds: kinds } = scanJsonShape(body);
-    return { body: mayNameTwice ? withoutDoubledNames(body) : body, prompt: { tokens, kinds } };
+    const { mayNameTwice, prompt } = scanJsonShape(body);
+    return { body: mayNameTwice ? withoutDoubledNames(body) : body, prompt };
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw malformed(where);
     throw thrown;

@@ -1,6 +1,7 @@
 import type { Principal } from '@libs/contracts';
-import type { Cancellation, OwnCredential, PromptKinds } from '@libs/inference';
+import type { Cancellation, OwnCredential, PromptEstimate } from '@libs/inference';
 import type { CallMemory } from '../http/fetched-bytes';
+import type { MeasuredPdfs } from '../parsers/pdf-meter';
 import type { CallClient } from './call-client';
 
 /** A caller's request as it came in. */
@@ -9,10 +10,10 @@ export interface IncomingCall {
   readonly caller: Principal;
   readonly body: Buffer;
   readonly parsed: unknown;
-  /** About how many tokens the prompt of `body` holds, where whoever read it has counted them. */
-  readonly promptTokens?: number;
-  /** What of them has rates of its own; read with `promptTokens`. */
-  readonly promptKinds?: PromptKinds | null;
+  /** An estimate of the prompt of `body`, if its reader made one. */
+  readonly prompt?: PromptEstimate | undefined;
+  /** The PDF files of the call that were measured; absent where none were. */
+  readonly pdfs?: MeasuredPdfs;
   /** The header `X-Session-Id`; the body's `session_id` wins over it. */
   readonly sessionId?: string | null;
   /** Betas of Anthropic's API, as the header lists them. */

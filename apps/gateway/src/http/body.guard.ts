@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { PromptKinds } from '@libs/inference';
+import type { PromptEstimate } from '@libs/inference';
 import type { AuthenticatedRequest } from './authenticated-request';
 import { claimantOf } from './claimant';
 import { takeExpectation } from './expectations';
@@ -18,10 +18,8 @@ import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';
 export interface BodyRequest extends LiveRequest, AuthenticatedRequest {
   /** The bytes that `body` was parsed from. */
   rawBody?: Buffer;
-  /** About how many tokens of a prompt those bytes hold; of forms nobody knows. */
-  promptTokens?: number;
-  /** What of them has rates of its own. */
-  promptKinds?: PromptKinds | null;
+  /** An estimate of the prompt in those bytes; absent for forms. */
+  prompt?: PromptEstimate;
 }
 
 const TIMES: BodyTimes = { idleMs: 60_000, totalMs: 300_000 };
@@ -90,11 +88,10 @@ export class BodyGuard implements CanActivate {
       request.rawBody = bytes;
       request.body = parseForm(bytes);
     } else {
-      const { object, bytes: sentOn, promptTokens, promptKinds } = readJsonBody(bytes, rule.rules);
+      const { object, bytes: sentOn, prompt } = readJsonBody(bytes, rule.rules);
       request.rawBody = sentOn;
       request.body = object;
-      request.promptTokens = promptTokens;
-      request.promptKinds = promptKinds;
+      request.prompt = prompt;
     }
     return true;
   }

@@ -18,6 +18,6 @@ describe(parseJsonObject.name, () => {
 describe(readJsonBody.name, () => {
   it('counts the tokens of a prompt on its way', () => {
     const body = Buffer.from(JSON.stringify({ messages: [{ content: 'many more '.repeat(50) }] }));
-    expect(readJsonBody(body, 'lenient').promptTokens).toBe(102);
+    expect(readJsonBody(body, 'lenient').prompt.tokens).toBe(102);
   });
 });

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '@libs/errors';
-import { JsonCursor, MalformedJson, scanJsonShape, withoutDoubledNames, type PromptKinds } from '@libs/inference';
+import { JsonCursor, MalformedJson, scanJsonShape, withoutDoubledNames, type PromptEstimate } from '@libs/inference';
 
 /**
  * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last
@@ -16,10 +16,8 @@ export interface JsonBody {
   readonly object: JsonObject;
   /** The bytes to send on: what came, without members that `object` does not have because a later one has their name. */
   readonly bytes: Buffer;
-  /** About how many tokens it holds for a model, if it is a request to one. */
-  readonly promptTokens: number;
-  /** What of them has rates of its own; null where all is plain text. */
-  readonly promptKinds: PromptKinds | null;
+  /** What it holds for a model, if it is a request to one. */
+  readonly prompt: PromptEstimate;
 }
 
 /** The object of `readJsonBody` alone. */
@@ -40,7 +38,9 @@ export function readJsonBody(body: Buffer, rules: JsonRules): JsonBody {
   const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(body, rules) : parseFast(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
   const bytes = shape.mayNameTwice && rules === 'lenient' ? namedOnce(body) : body;
-  return { object: value as JsonObject, bytes, promptTokens: shape.promptTokens, promptKinds: shape.promptKinds };
+  // The places of files are offsets in the bytes that are sent on.
+  const { prompt } = bytes === body ? shape : scanJsonShape(bytes);
+  return { object: value as JsonObject, bytes, prompt };
 }
 
 /** What the parser takes and we do not, such as a number beyond all numbers, is refused here. */

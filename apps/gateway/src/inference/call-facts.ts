@@ -18,8 +18,9 @@ export function dayOf(generationId: string): string {
 }
 
 /** Returns the estimate of the prompt. Makes it now if the reader of the body did not. */
-export function promptOf({ promptTokens, promptKinds = null, body }: IncomingCall): PromptEstimate {
-  return promptTokens === undefined ? estimatePrompt(body) : { tokens: promptTokens, kinds: promptKinds };
+export function promptOf({ prompt, body, pdfs }: IncomingCall): PromptEstimate {
+  const estimate = prompt ?? estimatePrompt(body);
+  return estimate.pdfs.length === 0 || pdfs === undefined ? estimate : pdfs.settle(estimate, body);
 }
 
 /** What is put on the books when a call begins. @throws AppError permission_denied for a key without a workspace */

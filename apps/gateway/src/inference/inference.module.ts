@@ -18,6 +18,8 @@ import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import { InferenceLimits } from '../limits/inference-limits';
+import { PdfMeter } from '../parsers/pdf-meter';
+import { PdfReader } from '../parsers/pdf-reader';
 import { Plugins } from '../plugins/plugins';
 import { replyBudgetBytes } from '../process-memory';
 import { createServerToolEngine, imageModelsOf, picturePicoUsd } from '../server-tools/create-server-tool-engine';
@@ -133,7 +135,15 @@ const engineLogger = new Logger(InferenceEngine.name);
     },
     {
       provide: InferenceService,
-      inject: [InferenceEngine, InferenceRouting, GenerationRecorder, ServerToolEngine, Plugins, InferenceLimits],
+      inject: [
+        InferenceEngine,
+        InferenceRouting,
+        GenerationRecorder,
+        ServerToolEngine,
+        Plugins,
+        InferenceLimits,
+        PdfReader,
+      ],
       useFactory: (
         engine: InferenceEngine,
         routing: InferenceRouting,
@@ -141,7 +151,18 @@ const engineLogger = new Logger(InferenceEngine.name);
         serverTools: ServerToolEngine,
         plugins: Plugins,
         limits: InferenceLimits,
-      ) => new InferenceService(engine, routing, recorder, serverTools, plugins, limits),
+        pdf: PdfReader,
+      ) =>
+        new InferenceService(
+          engine,
+          routing,
+          recorder,
+          serverTools,
+          plugins,
+          limits,
+          () => performance.now(),
+          new PdfMeter(pdf),
+        ),
     },
     { provide: LeftoverReads, inject: [GatewayEnv], useFactory: boundLeftovers },
     {

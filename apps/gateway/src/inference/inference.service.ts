@@ -8,13 +8,11 @@ import {
   toAbortSignal,
   translationStage,
   type CallableApi,
-  type Cancellation,
   type FailedRoute,
   type InferenceEngine,
   type InferenceResult,
   type PicoUsd,
   type PipelineStage,
-  type RoutedRequest,
   type RoutingMetadata,
   type Served,
   type StreamableApi,
@@ -22,10 +20,10 @@ import {
 } from '@libs/inference';
 import { countsByok } from '@libs/persistence';
 import type { GenerationRecorder } from '../generations/generation-recorder';
-import type { CallOutcome, GenerationTicket } from '../generations/generation-ticket';
+import type { CallOutcome } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
 import type { Plugins } from '../plugins/plugins';
-import type { Admission, ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
+import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
 import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '../server-tools/server-tool-engine';
 import { CallFund } from '../generations/call-fund';
 import { withoutPrompt } from './call-details';
@@ -34,36 +32,16 @@ import { noteFailedCall } from './call-failure';
 import { answered, failed, streamed, type Failure } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
+import type { PdfMeter } from '../parsers/pdf-meter';
+import { hasUnmeasuredPdfs, measureCall } from './measured-call';
 import { HELD_TURNS } from '../routing/hold-estimate';
 import type { InferenceRouting } from '../routing/inference-routing';
+import type { Aim, PreparedCall } from './prepared-call';
 import { observeUpstream } from './upstream-time';
 
 /** A stream that has begun, and why it has to end early, once that is so. */
 export interface OpenedStream extends StreamResult, Partial<LoopServed> {
   readonly refusal: () => AppError | null;
-}
-
-/** What is asked, and of whom. */
-interface Aim {
-  readonly request: RoutedRequest;
-  /** How it is answered where it names tools of ours; null: the engine answers it. */
-  readonly turns: ServerToolCall | null;
-}
-
-interface PreparedCall {
-  readonly api: CallableApi;
-  readonly call: IncomingCall;
-  readonly checked: CheckedCall;
-  /** Of the call as it came; plugins make another of it. */
-  readonly aim: Aim;
-  readonly plugins: PluginRun | null;
-  readonly abort: Cancellation;
-  readonly startedMs: number;
-  readonly ticket: GenerationTicket;
-  /** Plugins and turns reserve their cost from it. */
-  readonly fund: CallFund;
-  /** Null where nothing is limited. */
-  readonly admission: Admission | null;
 }
 
 /** Counts as a request, and uses no tokens of anybody. */
@@ -82,6 +60,8 @@ export class InferenceService {
     private readonly plugins: Plugins | null = null,
     private readonly limits: InferenceLimits | null = null,
     private readonly nowMs: () => number = () => performance.now(),
+    /** Null where PDF files are reserved for as what a provider may read at most. */
+    private readonly pdfs: PdfMeter | null = null,
   ) {}
 
   /** Whether the body asks for a stream; the body is checked by `answer` and `stream`. */
@@ -90,7 +70,8 @@ export class InferenceService {
   }
 
   /** @throws AppError for every refusal of the interface */
-  async answer(api: CallableApi, call: IncomingCall): Promise<InferenceResult> {
+  async answer(api: CallableApi, incoming: IncomingCall): Promise<InferenceResult> {
+    const call = hasUnmeasuredPdfs(incoming) ? await this.measured(api, incoming) : incoming;
     const prepared = this.prepare(api, call, false);
     const { plugins, ticket, startedMs, abort } = prepared;
     const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
@@ -110,7 +91,8 @@ export class InferenceService {
   }
 
   /** Resolves when the stream is one. @throws AppError until then */
-  async stream(api: StreamableApi, call: IncomingCall): Promise<OpenedStream> {
+  async stream(api: StreamableApi, incoming: IncomingCall): Promise<OpenedStream> {
+    const call = hasUnmeasuredPdfs(incoming) ? await this.measured(api, incoming) : incoming;
     const prepared = this.prepare(api, call, true);
     const result = await this.reach<StreamResult & Partial<LoopServed>>(prepared, ({ request, turns }) =>
       turns === null ? this.engine.stream(api, request) : turns.stream(request, prepared.fund),
@@ -125,7 +107,7 @@ export class InferenceService {
    */
   async countTokens(call: IncomingCall): Promise<number> {
     const { route } = checkCall('messages', call.parsed);
-    const { tokens: promptTokens } = promptOf(call);
+    const { likelyTokens: promptTokens } = promptOf(call);
     const admission = this.limits?.admit(workspaceOf(call), NOTHING_GENERATED) ?? null;
     await admission?.decided;
     // It costs nothing, so nothing is read for it once its caller has disconnected.
@@ -157,21 +139,34 @@ export class InferenceService {
     return plugins === null ? opened : plugins.told({ ...opened, stream: plugins.open(result) });
   }
 
+  /** What a plugin puts text in the place of is not measured. @throws AppError for a body that does not fit its API */
+  private async measured(api: CallableApi, call: IncomingCall): Promise<IncomingCall> {
+    const checked = checkCall(api, call.parsed, call.caller.settings);
+    if (this.pluginsFor(api, call, checked)?.replacesFiles === true) return call;
+    return measureCall(this.pdfs, call);
+  }
+
+  private pluginsFor(api: CallableApi, call: IncomingCall, checked: CheckedCall): PluginRun | null {
+    return api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
+  }
+
   private prepare(api: CallableApi, incoming: IncomingCall, isStream: boolean): PreparedCall {
     const call = { ...incoming, ownKeys: this.routing.ownKeysOf(incoming.caller) };
     const checked = checkCall(api, call.parsed, call.caller.settings);
     const { route, answers: choices, maxTokens } = checked;
-    const { tokens: promptTokens, kinds } = promptOf(call);
-    const aim = this.aimOf(api, call, checked, promptTokens);
-    const plugins = api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
+    const { tokens: mostTokens, likelyTokens, kinds } = promptOf(call);
+    const aim = this.aimOf(api, call, checked, likelyTokens);
+    const plugins = this.pluginsFor(api, call, checked);
     const models = [route.model, ...route.models];
     const usage = { ...expectedOf(checked, aim), api, models };
     const turnPicoUsd = (tokens: number, promptKinds = kinds): PicoUsd =>
       this.routing.holdFor(call.caller, { ...usage, promptTokens: tokens, promptKinds }, call.ownKeys);
+    // The text that takes the place of files is reserved when it is there.
+    const promptTokens = plugins?.replacesFiles === true ? likelyTokens : mostTokens;
     const answerPicoUsd = turnPicoUsd(promptTokens) * (aim.turns === null ? 1n : HELD_TURNS);
     const opening = openingOf(call, { api, model: route.model, streamed: isStream });
     const answers = api === 'embeddings' ? 0 : choices;
-    const tokens = { promptTokens, maxTokens, answers };
+    const tokens = { promptTokens: likelyTokens, maxTokens, answers };
     // On its way to Redis while the hold is on its way to PostgreSQL.
     const admission = this.limits?.admit(opening.workspaceId, tokens) ?? null;
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
@@ -269,11 +264,12 @@ export class InferenceService {
    */
   private async aimThrough(plugins: PluginRun, { api, checked, fund }: PreparedCall): Promise<Aim> {
     // A prompt that is too long may be shortened yet.
-    const call = await plugins.prepare((current) =>
+    const prepared = await plugins.prepare((current) =>
       this.engine.plan(api, this.aimOf(api, current, checked, 0).request),
     );
-    const { tokens, kinds } = promptOf(call);
-    const aim = this.aimOf(api, call, checked, tokens);
+    const call = await measureCall(this.pdfs, prepared);
+    const { tokens, likelyTokens, kinds } = promptOf(call);
+    const aim = this.aimOf(api, call, checked, likelyTokens);
     await fund.reserve(plugins.spentPicoUsd);
     if (aim.turns === null) await fund.reserveTurn(tokens, kinds);
     return aim;

@@ -1,4 +1,4 @@
-import { estimatePromptTokens } from '@libs/inference';
+import { likelyPromptTokens } from '@libs/inference';
 import type { Fields } from '../server-tools/named-tools';
 import { SettingsReader } from '../server-tools/web-settings';
 import { middleOut } from './middle-out';
@@ -22,7 +22,7 @@ export class ContextCompressionPlugin implements Plugin {
 
 function compress(body: RequestBody, context: PluginContext): Preparation | null {
   const budget = budgetOf(context);
-  if (budget <= 0 || estimatePromptTokens(body.bytes) <= budget) return null;
+  if (budget <= 0 || likelyPromptTokens(body.bytes) <= budget) return null;
   const compressed = middleOut(body, budget);
   const [before, after] = [body.turns.length, compressed.turns.length];
   return {

@@ -22,12 +22,13 @@ export class FileParserPlugin implements Plugin {
   bind(settings: Fields, path: string): BoundPlugin {
     const pdf = new SettingsReader(settings, path).object('pdf');
     const engine = pdf?.oneOf('engine', ENGINES) ?? null;
-    return { stage: STAGE, prepare: (body, context) => this.#prepare(body, context, engine) };
+    const replacesFiles = (context: PluginContext): boolean => isForText(engine, context);
+    const prepare = async (body: RequestBody, context: PluginContext): Promise<Preparation | null> =>
+      replacesFiles(context) ? await this.#prepare(body, context) : null;
+    return { stage: STAGE, replacesFiles, prepare };
   }
 
-  async #prepare(body: RequestBody, context: PluginContext, engine: PdfEngine | null): Promise<Preparation | null> {
-    const readsFiles = context.model?.architecture.inputModalities.includes('file') ?? true;
-    if (engine === 'native' || (engine === null && readsFiles)) return null;
+  async #prepare(body: RequestBody, context: PluginContext): Promise<Preparation | null> {
     const work = new FileWork(this.files, body, context);
     const turns: Fields[] = [];
     for (const [index, turn] of body.turns.entries()) turns.push(await work.readTurn(turn, index));
@@ -41,6 +42,11 @@ export class FileParserPlugin implements Plugin {
       },
     };
   }
+}
+
+function isForText(engine: PdfEngine | null, { model }: PluginContext): boolean {
+  const readsFiles = model?.architecture.inputModalities.includes('file') ?? true;
+  return engine !== 'native' && (engine !== null || !readsFiles);
 }
 
 /** The files of one request, one after another. */

@@ -1,4 +1,4 @@
-import { estimatePromptTokens, estimateTextTokens } from '@libs/inference';
+import { estimateTextTokens, likelyPromptTokens } from '@libs/inference';
 import { listOf, type Fields } from '../server-tools/named-tools';
 import { isSystemTurn, isTextPart, RequestBody, textsOf } from './request-body';
 
@@ -26,7 +26,7 @@ export function middleOut(body: RequestBody, budget: number): RequestBody {
 
 /** Tokens by which a prompt is too long. */
 function excessOf(body: RequestBody, budget: number): number {
-  return estimatePromptTokens(body.bytes) - budget;
+  return likelyPromptTokens(body.bytes) - budget;
 }
 
 function dropExchanges(body: RequestBody, budget: number): RequestBody {
@@ -48,7 +48,7 @@ function dropExchanges(body: RequestBody, budget: number): RequestBody {
 }
 
 function tokensOf(turn: Fields): number {
-  return estimatePromptTokens(Buffer.from(JSON.stringify(turn)));
+  return likelyPromptTokens(Buffer.from(JSON.stringify(turn)));
 }
 
 /** Which exchange each turn belongs to, from 0; null for what says how to behave. */

@@ -46,6 +46,11 @@ export class PluginRun {
     return this.plugins.reduce((sum, { mostPicoUsd = 0n }) => sum + mostPicoUsd, 0n);
   }
 
+  /** Whether a plugin puts text in the place of the files of the request. */
+  get replacesFiles(): boolean {
+    return this.plugins.some((plugin) => plugin.replacesFiles?.(this.context) === true);
+  }
+
   /** What the plugins have cost so far. */
   get spentPicoUsd(): PicoUsd {
     return this.#spent;
@@ -99,8 +104,7 @@ export class PluginRun {
       ...this.call,
       body: this.#body.bytes,
       parsed: this.#body.parsed,
-      promptTokens: undefined,
-      promptKinds: undefined,
+      prompt: undefined,
     };
   }
 

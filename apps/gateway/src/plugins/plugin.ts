@@ -40,6 +40,8 @@ export interface BoundPlugin {
   readonly stage: StageName;
   /** What `prepare` may cost the caller at most, in pico-dollars; nothing when absent. */
   readonly mostPicoUsd?: bigint;
+  /** Whether `prepare` puts text in the place of files, which no provider is sent then. */
+  replacesFiles?(context: PluginContext): boolean;
   /**
    * Works on the request before it is routed. Null when there is nothing to do.
    *

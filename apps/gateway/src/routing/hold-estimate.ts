@@ -4,6 +4,7 @@ import {
   heldOutputTokens,
   highestPricesFor,
   mostPromptTokens,
+  pictureFamilyOf,
   priceExpected,
   promptTokensRead,
   resolveModel,
@@ -78,7 +79,8 @@ export function dearestCharge(
 }
 
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
-  const { api, promptTokens, promptKinds: kinds, answers, toolUses = NO_USES } = expected;
+  const { api, answers, toolUses = NO_USES } = expected;
+  const { promptTokens, kinds } = countedAt(endpoint, expected);
   const generates = api !== 'embeddings';
   const { contextLength } = endpoint;
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
@@ -97,3 +99,14 @@ function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
 }
 
 const NO_USES: readonly AllowedUses[] = [];
+
+/** Models count pictures in their own ways. */
+function countedAt(
+  { upstreamModel }: Endpoint,
+  { promptTokens, promptKinds: kinds }: ExpectedUsage,
+): { readonly promptTokens: number; readonly kinds: PromptKinds | null } {
+  const imageTokens = kinds?.imageTokensBy?.[pictureFamilyOf(upstreamModel)];
+  if (!kinds || imageTokens === undefined) return { promptTokens, kinds: kinds ?? null };
+  const others = Math.max(0, promptTokens - kinds.imageTokens);
+  return { promptTokens: others + imageTokens, kinds: { ...kinds, imageTokens } };
+}

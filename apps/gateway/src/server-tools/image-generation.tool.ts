@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import {
   callCancelled,
+  likelyPromptTokens,
   estimatePromptTokens,
   expectedOutputOf,
   leftCallOf,
@@ -99,7 +100,7 @@ export class ImageGenerationTool implements ServerTool {
       // The provider paints on when the caller has left, and charges for it.
       signal: context.cancellation,
       expected: () => expectedOutputOf('chat', request),
-      estimatedPromptTokens: estimatePromptTokens(body),
+      estimatedPromptTokens: likelyPromptTokens(body),
       scope: credentialScopeOf(context.caller),
       defaultSort: context.caller.settings?.default_provider_sort,
       policies: context.caller.policies && readRoutePolicies(context.caller.policies),

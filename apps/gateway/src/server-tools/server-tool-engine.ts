@@ -40,8 +40,8 @@ export interface LoopResult extends InferenceResult, LoopServed {
   readonly interruption: AppError | null;
 }
 
-/** The caller and the memory of the call that uses tools. */
-type CallOwner = Pick<IncomingCall, 'caller' | 'memory'>;
+/** What the tools of a call know of it. */
+type CallOwner = Pick<IncomingCall, 'caller' | 'memory' | 'pdfs'>;
 
 /** How one request is answered in turns; in place of the engine, which answers it in one. */
 export class ServerToolCall {
@@ -105,13 +105,17 @@ export class ServerToolEngine {
   callFor(api: StreamableApi, body: unknown, models: readonly string[], call: CallOwner): ServerToolCall | null {
     const plan = this.planner.plan(api, body as Fields, models, call.caller.settings);
     if (plan === null) return null;
-    return new ServerToolCall(this.engine, api, plan, { caller: call.caller, memory: call.memory });
+    return new ServerToolCall(this.engine, api, plan, toOwner(call));
   }
 
   /** What an endpoint must be able to do for a request that is not answered in turns. `body` is checked. */
   needsOf(api: StreamableApi, body: unknown, models: readonly string[]): readonly EndpointNeed[] {
     return this.planner.needsOf(api, body as Fields, models);
   }
+}
+
+function toOwner({ caller, memory, pdfs }: CallOwner): CallOwner {
+  return { caller, memory, ...(pdfs !== undefined && { pdfs }) };
 }
 
 function answerOf(fold: AnswerFold, end: LoopEnd, { usage }: Bill): CanonicalAnswer {

@@ -5,7 +5,7 @@ import {
   failedRouteOf,
   leftCallOf,
   turnBody,
-  estimatePromptTokens,
+  likelyPromptTokens,
   type AnswerEvent,
   type Attempt,
   type CanonicalRequest,
@@ -22,6 +22,7 @@ import {
   monotonicMs,
 } from '@libs/inference';
 import { holdersOf } from '../http/claimant';
+import { promptTokensOf, type MeasuredPdfs } from '../parsers/pdf-meter';
 import { LoopBill } from './loop-bill';
 import { brokenBy, endOf, finishOf, OUT_OF_CREDIT, UNPAID, type LoopEnd } from './loop-end';
 import type { ServerToolPlan } from './server-tool-plan';
@@ -41,6 +42,8 @@ export interface LoopRequest {
   readonly plan: ServerToolPlan;
   readonly caller: ToolContext['caller'];
   readonly memory: ToolContext['memory'];
+  /** Files of the request whose tokens are known. */
+  readonly pdfs?: MeasuredPdfs;
   readonly fund: ToolFund;
   readonly isStream: boolean;
 }
@@ -235,7 +238,7 @@ export class ToolLoop {
   }
 
   #reserve(body: Buffer): Promise<PicoUsd> {
-    return this.request.fund.reserveTurn(estimatePromptTokens(body));
+    return this.request.fund.reserveTurn(promptTokensOf(body, this.request.pdfs));
   }
 
   /** @param reserved what the turn may cost; a turn that its caller leaves before its first event is charged */
@@ -262,7 +265,7 @@ export class ToolLoop {
       conversation: this.#conversation,
       signal: this.#abort,
       deadlineMs: this.#deadlineMs,
-      estimatedPromptTokens: estimatePromptTokens(body),
+      estimatedPromptTokens: likelyPromptTokens(body),
       stickyKey: () => routed.stickyKey?.() ?? LOOP_KEY + routed.generationId,
     };
     const { turn, ...served }: TurnResult = await this.engine.converse(api, asked, isStream);

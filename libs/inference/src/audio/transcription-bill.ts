@@ -4,7 +4,7 @@ import { byokCost, type Share } from '../pricing/byok-fee';
 import type { PicoUsd } from '../pricing/money';
 import { priceUsage, type Cost, type PriceList } from '../pricing/price';
 import type { Endpoint } from '../catalogue/catalogue';
-import type { AudioLength } from './audio-duration';
+import type { AudioLength } from '../media/audio-duration';
 import type { TranscriptionResult, TranscriptTokens } from './transcript';
 
 export interface TranscriptionBill {

@@ -1,7 +1,7 @@
 import type { ArrivingAudio } from './arriving-audio';
 import type { AudioBytes } from './audio-bytes';
-import type { AudioLength } from './audio-duration';
-import type { AudioFormat } from './audio-format';
+import type { AudioLength } from '../media/audio-duration';
+import type { AudioFormat } from '../media/audio-format';
 
 export type TimestampGranularity = 'word' | 'segment';
 

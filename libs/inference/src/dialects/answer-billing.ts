@@ -1,5 +1,5 @@
 import { TextCounter } from '../model/text-tokens';
-import { estimatePromptTokens } from '../model/estimate';
+import { likelyPromptTokens } from '../model/estimate';
 import { emptyUsage, type Usage } from '../pricing/usage';
 import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
@@ -32,7 +32,7 @@ export function billAnswer(
     maxPromptTokens: contextLength,
     maxCompletionTokens: isLong ? contextLength * choicesAsked(context.requestBody) : contextLength,
     estimate: () => ({
-      promptTokens: estimatePromptTokens(context.requestBody),
+      promptTokens: likelyPromptTokens(context.requestBody),
       completionTokens: countSeen(seen).completion,
     }),
     fallback,

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { estimatePromptTokens } from '../model/estimate';
+import { likelyPromptTokens } from '../model/estimate';
 import type { LossLog } from '../model/loss-report';
 import { SHARED_ACCOUNT } from '../model/provider-account';
 import type { Usage } from '../pricing/usage';
@@ -97,7 +97,7 @@ function usageOf(counts: ReportedCounts | null, inputs: number, context: AnswerC
   return settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
     maxPromptTokens: contextLengthOf(context) * inputs,
     maxCompletionTokens: 0,
-    estimate: () => ({ promptTokens: estimatePromptTokens(context.requestBody), completionTokens: 0 }),
+    estimate: () => ({ promptTokens: likelyPromptTokens(context.requestBody), completionTokens: 0 }),
     fallback: 'estimated',
   });
 }

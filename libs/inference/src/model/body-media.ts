@@ -1,73 +1,18 @@
-import { ByteNames } from './byte-names';
-import { kindOfType, linkedMedia, mediaTokens, soundTokens, unsizedTokens, type MediaKind } from './media-tokens';
-import { textUnits, UNITS_PER_TOKEN } from './text-tokens';
-
-/** What the names around a string say of it. */
-export type Place =
-  | 'text'
-  /** JSON that the model reads as text, so field names in it do not mark media. */
-  | 'json'
-  | 'type'
-  | 'media_type'
-  | 'input_audio'
-  | 'source'
-  | 'audio data'
-  | 'spoken'
-  | 'spoken id'
-  | 'source data'
-  | 'picture result'
-  | 'sealed'
-  | `${MediaKind} link`;
-
-/** The place that a name gives to its value, by what its object is the value of. */
-type Rule = Place | Readonly<Partial<Record<Place, Place>>>;
-
-const RULES: Readonly<Record<string, Rule>> = {
-  image_url: 'image link',
-  audio_url: 'audio link',
-  video_url: 'video link',
-  file_url: 'file link',
-  file_data: 'file link',
-  url: {
-    'image link': 'image link',
-    'audio link': 'audio link',
-    'video link': 'video link',
-    'file link': 'file link',
-    source: 'image link',
-  },
-  input_audio: 'input_audio',
-  source: 'source',
-  data: { input_audio: 'audio data', source: 'source data' },
-  // An earlier answer that the provider keeps, by its id.
-  audio: 'spoken',
-  id: { spoken: 'spoken id' },
-  result: 'picture result',
-  encrypted_content: 'sealed',
-  signature: 'sealed',
-  type: 'type',
-  media_type: 'media_type',
-  // What a model gave a tool.
-  input: 'json',
-};
-
-const NAMES = new ByteNames(RULES);
-
-/** Returns what the name between two offsets makes of its value; `around` is the place of the object it stands in. */
-export function placeOf(bytes: Buffer, start: number, end: number, around: Place): Place {
-  if (around === 'json') return 'json';
-  const rule = NAMES.find(bytes, start, end) ?? 'text';
-  return typeof rule === 'string' ? rule : (rule[around] ?? 'text');
-}
-
-const LINKS: ReadonlyMap<Place, MediaKind> = new Map([
-  ['image link', 'image'],
-  ['audio link', 'audio'],
-  ['video link', 'video'],
-  ['file link', 'file'],
-]);
+import { Base64Bytes, ReadBudget } from '../media/base64-bytes';
+import { unescapedName } from './byte-names';
+import { MEDIA_LIMITS } from './media-limits';
+import { KINDS_OF_PARTS, LINKS, UNCLEAR, type Place } from './media-places';
+import { dearer, readMediaString } from './media-string';
+import { inlineMedia, soundTokens, unknownMedia, type CountedMedia, type MediaKind } from './media-tokens';
+import { PICTURE_FAMILIES, type PictureTokens } from './picture-tokens';
+import { textUnits, tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 
 /** Thoughts that only their provider can read are shorter as tokens than as base64. */
 const SEALED_BYTES_PER_TOKEN = 4;
+
+/** The type of an object that has more than one. */
+const SEVERAL = 'several';
+const MOST_WORD_BYTES = 128;
 
 /** A string whose object must be read to its end before it is known what the string is. */
 interface Pending {
@@ -80,19 +25,43 @@ interface Pending {
 interface ObjectFacts {
   pending: Pending | null;
   type: string | null;
-  kind: MediaKind;
+  mediaType: string | null;
+  /** Links of which the type says the kind, and the dearest kind that their addresses name. */
+  links: number;
+  linkKind: MediaKind | null;
+  /** Links in this object as the `source` of a part. */
+  sourceLinks: number;
+  /** Whether it is a part with a `source`. */
+  isPart: boolean;
 }
 
+/** A PDF file in a body, as base64. */
+export interface PdfPlace {
+  readonly start: number;
+  readonly end: number;
+  /** What it is counted as until it is measured, and as what such a file usually has. */
+  readonly tokens: number;
+  readonly usual: number;
+}
+
+/** Further PDF files of one body are not measured. */
+const MOST_PDFS = 20;
+
 /**
- * Counts the strings of one JSON text. Media count by their size where a name says that media stand there and the
- * object or the string declares base64; everything else counts as text.
+ * Counts the strings of one JSON text. Media count by what they hold where a name says that media stand there and the
+ * object or the string declares base64, and else as the most that may be behind a link; everything else counts as text.
  */
 export class StringCounter {
   /** Tokens of sound and of pictures, and the number of pictures, among what was counted. */
   audioTokens = 0;
-  imageTokens = 0;
   images = 0;
+  /** The tokens of pictures by families of models; null without pictures. `other` are among what was counted. */
+  pictures: PictureTokens | null = null;
+  /** Tokens that were counted for media beyond what such media usually have. */
+  unlikelyTokens = 0;
+  readonly pdfs: PdfPlace[] = [];
   private readonly facts: (ObjectFacts | undefined)[] = [];
+  private budget: ReadBudget | null = null;
 
   constructor(private readonly bytes: Buffer) {}
 
@@ -102,17 +71,22 @@ export class StringCounter {
     if (place === 'source data' || place === 'picture result') return this.postpone(depth, { start, end, place });
     const kind = LINKS.get(place);
     if (kind !== undefined) return this.linkUnits(kind, start, end);
-    if (place === 'type') this.noteType(depth, start, end);
-    if (place === 'media_type') this.noteMediaType(depth, start, end);
+    this.note(place, depth, start, end);
     return this.unitsAt(place, start, end);
+  }
+
+  private note(place: Place, depth: number, start: number, end: number): void {
+    if (place === 'type') this.noteType(depth, start, end);
+    else if (place === 'media_type') this.factsAt(depth).mediaType = this.wordAt(start, end);
+    else if (place === 'typed link' || place === 'source link') this.noteLink(place, depth, [start, end]);
   }
 
   private unitsAt(place: Place, start: number, end: number): number {
     switch (place) {
       case 'audio data':
-        return this.mediaUnits('audio', mediaTokens('audio', end - start));
+        return this.dataUnits('audio', null, [start, end]);
       case 'spoken id':
-        return this.mediaUnits('audio', unsizedTokens('audio'));
+        return this.unitsOf({ ...unknownMedia('audio'), tokens: MEDIA_LIMITS.spokenAnswer });
       case 'sealed':
         return ((end - start) / SEALED_BYTES_PER_TOKEN) * UNITS_PER_TOKEN;
       default:
@@ -125,23 +99,67 @@ export class StringCounter {
     const facts = this.facts[depth];
     if (facts === undefined) return 0;
     this.facts[depth] = undefined;
-    const { pending, type, kind } = facts;
+    if (facts.sourceLinks > 0) this.handOn(facts, depth - 1);
+    return this.pendingUnits(facts) + this.typedUnits(facts);
+  }
+
+  private pendingUnits({ pending, type, mediaType }: ObjectFacts): number {
     if (pending === null) return 0;
-    const isMedia = type === (pending.place === 'source data' ? 'base64' : 'image_generation_call');
-    if (!isMedia) return textUnits(this.bytes, pending.start, pending.end);
-    return this.mediaUnits(kind, mediaTokens(kind, pending.end - pending.start));
+    const { start, end, place } = pending;
+    const isMedia = type === (place === 'source data' ? 'base64' : 'image_generation_call');
+    if (!isMedia && type !== SEVERAL) return textUnits(this.bytes, start, end);
+    const units = this.dataUnits(place === 'source data' ? 'file' : 'image', mediaType, [start, end]);
+    return isMedia ? units : this.atLeastText(units, [start, end]);
   }
 
-  private linkUnits(place: MediaKind, start: number, end: number): number {
-    const { kind, tokens } = linkedMedia(place, this.bytes, start, end);
-    return kind === null ? tokens * UNITS_PER_TOKEN : this.mediaUnits(kind, tokens);
+  /** The links in a `source` are those of the part that the source belongs to. */
+  private handOn({ sourceLinks, linkKind }: ObjectFacts, depth: number): void {
+    const part = this.factsAt(depth);
+    part.links += sourceLinks;
+    part.isPart = true;
+    if (linkKind !== null) part.linkKind = dearer(linkKind, part.linkKind);
   }
 
-  private mediaUnits(kind: MediaKind, tokens: number): number {
-    this.audioTokens += soundTokens(kind, tokens);
-    if (kind === 'image') {
-      this.imageTokens += tokens;
+  private typedUnits({ links, isPart, linkKind, type }: ObjectFacts): number {
+    if (links === 0) return 0;
+    const said = KINDS_OF_PARTS.get(type) ?? (isPart || type === SEVERAL ? UNCLEAR : null);
+    if (said === null) return 0;
+    let units = 0;
+    for (let count = 0; count < links; count += 1) units += this.unitsOf(unknownMedia(dearer(said, linkKind)));
+    return units;
+  }
+
+  private linkUnits(kind: MediaKind, start: number, end: number): number {
+    const range = [start, end] as const;
+    const found = readMediaString(this.bytes, { kind, mayBeBare: kind === 'file' || kind === 'audio' }, range);
+    if (found.form === 'link') return this.atLeastText(this.unitsOf(unknownMedia(found.kind)), range);
+    const units = this.dataUnits(kind, found.mediaType, [found.start, found.end]);
+    return found.start === start ? this.atLeastText(units, range) : units;
+  }
+
+  private dataUnits(kind: MediaKind, mediaType: string | null, [start, end]: readonly [number, number]): number {
+    this.budget ??= new ReadBudget();
+    const bytes = Base64Bytes.ofJson(this.bytes, start, end, this.budget);
+    const media = inlineMedia(kind, mediaType, bytes);
+    const { isPdf = false, isGarbage = false, tokens, usual } = media;
+    if (isPdf && this.pdfs.length < MOST_PDFS) this.pdfs.push({ start, end, tokens, usual });
+    const units = this.unitsOf(media);
+    return isGarbage ? this.atLeastText(units, [start, end]) : units;
+  }
+
+  /** What is no media after all is read as text. */
+  private atLeastText(units: number, [start, end]: readonly [number, number]): number {
+    const text = textUnits(this.bytes, start, end);
+    this.unlikelyTokens = Math.max(0, this.unlikelyTokens + tokensOfUnits(Math.max(0, text - units)));
+    return Math.max(units, text);
+  }
+
+  private unitsOf({ kind, tokens, usual, pictures }: CountedMedia): number {
+    this.unlikelyTokens += tokens - usual;
+    if (kind !== null) this.audioTokens += soundTokens(kind, tokens);
+    if (pictures !== undefined) {
       this.images += 1;
+      this.pictures = this.pictures === null ? { ...pictures } : sumOf(this.pictures, pictures);
     }
     return tokens * UNITS_PER_TOKEN;
   }
@@ -151,23 +169,43 @@ export class StringCounter {
     const facts = this.factsAt(depth);
     const earlier = facts.pending;
     facts.pending = pending;
-    return earlier === null ? 0 : textUnits(this.bytes, earlier.start, earlier.end);
+    return earlier === null ? 0 : this.pendingUnits({ ...facts, pending: earlier, type: SEVERAL });
+  }
+
+  private noteLink(place: 'typed link' | 'source link', depth: number, range: readonly [number, number]): void {
+    const facts = this.factsAt(depth);
+    if (place === 'source link') facts.sourceLinks += 1;
+    else facts.links += 1;
+    const found = readMediaString(this.bytes, { kind: 'image', mayBeBare: false }, range);
+    if (found.form === 'link') facts.linkKind = dearer(found.kind, facts.linkKind);
   }
 
   private noteType(depth: number, start: number, end: number): void {
     const facts = this.factsAt(depth);
-    const type = this.bytes.toString('latin1', start, Math.min(end, start + MOST_TYPE_BYTES));
-    facts.type = facts.type === null || facts.type === type ? type : 'several';
+    const type = this.wordAt(start, end);
+    facts.type = facts.type === null || facts.type === type ? type : SEVERAL;
   }
 
-  private noteMediaType(depth: number, start: number, end: number): void {
-    const mediaType = this.bytes.toString('latin1', start, Math.min(end, start + MOST_TYPE_BYTES));
-    this.factsAt(depth).kind = kindOfType(mediaType) ?? 'file';
+  private wordAt(start: number, end: number): string {
+    const word = this.bytes.toString('latin1', start, Math.min(end, start + MOST_WORD_BYTES));
+    return word.includes('\\') ? unescapedName(word).toString('latin1') : word;
   }
 
   private factsAt(depth: number): ObjectFacts {
-    return (this.facts[depth] ??= { pending: null, type: null, kind: 'image' });
+    return (this.facts[depth] ??= {
+      pending: null,
+      type: null,
+      mediaType: null,
+      links: 0,
+      linkKind: null,
+      sourceLinks: 0,
+      isPart: false,
+    });
   }
 }
 
-const MOST_TYPE_BYTES = 32;
+function sumOf(one: PictureTokens, other: PictureTokens): PictureTokens {
+  const sum = { ...one };
+  for (const family of PICTURE_FAMILIES) sum[family] += other[family];
+  return sum;
+}

@@ -29,3 +29,10 @@ function isAt(name: Buffer, bytes: Buffer, start: number): boolean {
 function keyOf(length: number, firstByte: number): number {
   return length * 256 + firstByte;
 }
+
+/** A name or word that is written with escapes, of which only those of letters matter. */
+export function unescapedName(text: string): Buffer {
+  return Buffer.from(
+    text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16))),
+  );
+}

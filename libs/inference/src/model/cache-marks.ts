@@ -1,4 +1,4 @@
-import { ByteNames } from './byte-names';
+import { ByteNames, unescapedName } from './byte-names';
 import type { CacheWrite } from '../pricing/prompt-kinds';
 
 /** Names that ask a provider to write to its prompt cache, and the one that says for how long. */
@@ -41,13 +41,7 @@ export class CacheMarks {
 
   private findEscaped(start: number, end: number): 'mark' | 'ttl' | undefined {
     if (end - start > LONGEST_NAME) return undefined;
-    const name = unescaped(this.bytes.toString('utf8', start, end));
+    const name = unescapedName(this.bytes.toString('utf8', start, end));
     return NAMES.find(name, 0, name.length);
   }
-}
-
-function unescaped(text: string): Buffer {
-  return Buffer.from(
-    text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16))),
-  );
 }

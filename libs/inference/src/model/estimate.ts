@@ -1,5 +1,4 @@
-import { scanJsonShape } from './json-shape';
-import type { PromptKinds } from '../pricing/prompt-kinds';
+import { scanJsonShape, type PromptEstimate } from './json-shape';
 import { textUnits, tokensOfUnits } from './text-tokens';
 
 /**
@@ -13,24 +12,21 @@ export function tokensOfBytes(bytes: number): number {
 }
 
 /**
- * Estimates the tokens of the prompt of a request body, valid JSON. Every string and name counts, whichever member it
- * stands in; media count by their place, kind and size, token ids one each.
+ * Estimates the tokens of the prompt of a request body, valid JSON, at no less than 0.6 of what they are. Every string
+ * and name counts, whichever member it stands in; media count by what they hold, token ids one each.
  */
 export function estimatePromptTokens(body: Buffer): number {
-  return scanJsonShape(body).promptTokens;
+  return scanJsonShape(body).prompt.tokens;
 }
 
-/** An estimate of the prompt of a request. */
-export interface PromptEstimate {
-  readonly tokens: number;
-  /** Null where all is plain text. */
-  readonly kinds: PromptKinds | null;
+/** Estimates the same with what media that cannot be measured usually have, as behind a link. */
+export function likelyPromptTokens(body: Buffer): number {
+  return scanJsonShape(body).prompt.likelyTokens;
 }
 
 /** Estimates the prompt of a request body, valid JSON, and what of it has rates of its own. */
 export function estimatePrompt(body: Buffer): PromptEstimate {
-  const { promptTokens: tokens, promptKinds: kinds } = scanJsonShape(body);
-  return { tokens, kinds };
+  return scanJsonShape(body).prompt;
 }
 
 /** An estimate is at least this share of the tokens that a prompt has: see `prompt-estimate.spec.ts`. */

@@ -1,7 +1,8 @@
-import { ByteNames } from './byte-names';
-import { placeOf, StringCounter, type Place } from './body-media';
+import { StringCounter, type PdfPlace } from './body-media';
+import { ByteNames, unescapedName } from './byte-names';
 import { CacheMarks } from './cache-marks';
 import { NameWatch } from '../json/doubled-names';
+import { placeOf, type Place } from './media-places';
 import type { PromptKinds } from '../pricing/prompt-kinds';
 import { textUnits, tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 import {
@@ -22,6 +23,8 @@ export const MAX_KEYS_PER_OBJECT = 10_000;
 export const MAX_VALUES = 1_000_000;
 
 const SPACE = 0x20;
+/** No name of ours has more bytes, even if each of its characters is escaped. */
+const LONGEST_ESCAPED_NAME = 24 * '\\u0000'.length;
 /** Below this length a byte loop beats the call into native `indexOf`. */
 const SHORT_STRING = 64;
 
@@ -74,10 +77,20 @@ export interface JsonShape {
   readonly hasEscapedKey: boolean;
   /** Whether some object may name a member twice: `withoutDoubledNames` looks closely. */
   readonly mayNameTwice: boolean;
-  /** As a request: an estimate of the tokens of its prompt. What comes behind a problem counts as text. */
-  readonly promptTokens: number;
-  /** What of it has rates of its own; null where all is plain text. */
-  readonly promptKinds: PromptKinds | null;
+  /** As a request: an estimate of its prompt. What comes behind a problem counts as text. */
+  readonly prompt: PromptEstimate;
+}
+
+/** An estimate of the prompt of a request. */
+export interface PromptEstimate {
+  /** Never below 0.6 of what it has: media that cannot be measured count as the most that a provider may read of them. */
+  readonly tokens: number;
+  /** The same with what such media usually have, for what an unusual file must not fail. */
+  readonly likelyTokens: number;
+  /** What of `tokens` has rates of its own; null where all is plain text. */
+  readonly kinds: PromptKinds | null;
+  /** PDF files in it, which count as unmeasured ones. */
+  readonly pdfs: readonly PdfPlace[];
 }
 
 /**
@@ -122,16 +135,23 @@ class ShapeScan {
       hasEscapedKey: this.hasEscapedKey,
       // The hash of a name with an escape says nothing, and behind a problem nothing was looked at.
       mayNameTwice: this.hasEscapedKey || this.problem !== null || this.names.mayNameTwice,
-      promptTokens: tokensOfUnits(this.units),
-      promptKinds: this.kinds(),
+      prompt: this.prompt(),
     };
   }
 
+  private prompt(): PromptEstimate {
+    const { unlikelyTokens, pdfs } = this.strings;
+    const tokens = tokensOfUnits(this.units);
+    return { tokens, likelyTokens: tokens - unlikelyTokens, kinds: this.kinds(), pdfs };
+  }
+
   private kinds(): PromptKinds | null {
-    const { audioTokens, imageTokens, images } = this.strings;
+    const { audioTokens, pictures, images } = this.strings;
     const cacheWrite = this.marks.longest;
-    const isPlain = cacheWrite === null && audioTokens === 0 && images === 0;
-    return isPlain ? null : { audioTokens, imageTokens, images, cacheWrite };
+    if (pictures === null) {
+      return cacheWrite === null && audioTokens === 0 ? null : { audioTokens, imageTokens: 0, images, cacheWrite };
+    }
+    return { audioTokens, imageTokens: pictures.other, images, imageTokensBy: pictures, cacheWrite };
   }
 
   private passString(openingQuote: number): number {
@@ -158,13 +178,20 @@ class ShapeScan {
     if (depth === 1) this.isInPrompt = CONTROL_MEMBERS.find(bytes, start, end) === undefined;
     if (!this.isInPrompt) return;
     this.marks.enter(depth, start, end, isEscaped);
-    if (depth === 1) {
-      placeAt[depth] = CONVERSATIONS.find(bytes, start, end) === undefined ? 'json' : 'text';
-      return;
-    }
-    placeAt[depth] = placeOf(bytes, start, end, aroundAt[depth]!);
+    // A parser knows a name however it is written.
+    if (isEscaped && end - start <= LONGEST_ESCAPED_NAME) {
+      const name = unescapedName(bytes.toString('utf8', start, end));
+      this.enterPlace(name, 0, name.length);
+    } else this.enterPlace(bytes, start, end);
+    if (depth === 1) return;
     this.units += textUnits(bytes, start, end);
     this.addMark(NAME_UNITS);
+  }
+
+  private enterPlace(bytes: Buffer, start: number, end: number): void {
+    const { depth } = this;
+    if (depth > 1) placeAt[depth] = placeOf(bytes, start, end, aroundAt[depth]!);
+    else placeAt[depth] = CONVERSATIONS.find(bytes, start, end) === undefined ? 'json' : 'text';
   }
 
   /** Marks of JSON are no tokens where a provider takes the JSON apart. */

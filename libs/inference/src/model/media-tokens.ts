@@ -1,86 +1,144 @@
+import type { Base64Bytes } from '../media/base64-bytes';
+import { pictureSize } from '../media/picture-size';
+import { LEAST_BITRATES, playingTime } from '../media/playing-time';
+import { MEDIA_LIMITS } from './media-limits';
+import { pictureTokens, type PictureTokens } from './picture-tokens';
 import { textUnits, tokensOfUnits } from './text-tokens';
 
 export type MediaKind = 'image' | 'audio' | 'video' | 'file';
 
-interface MediaRate {
+/** What is counted for one file of a prompt. */
+export interface CountedMedia {
+  /** Null for text. */
+  readonly kind: MediaKind | null;
+  /** At least 0.6 of what any provider charges. */
+  readonly tokens: number;
+  /** What such a file usually has: the same where it was measured. */
+  readonly usual: number;
+  readonly pictures?: PictureTokens;
+  /** Whether it is a PDF file, which only `measurePdf` can measure. */
+  readonly isPdf?: boolean;
+  /** Whether it is no base64 after all. */
+  readonly isGarbage?: boolean;
+}
+
+interface UsualRate {
   readonly bytesPerToken: number;
-  /** A few bytes can hold a large picture of one color, or a page of small print. */
   readonly leastTokens: number;
-  readonly mostTokens: number;
-  /** Behind a link, where the size is not known. */
   readonly linkedTokens: number;
 }
 
-/**
- * Rates on the dear side of what providers publish: pictures of up to 4,800 tokens (Claude; 1,600 for most), 32 tokens a
- * second of sound and 290 of film (Gemini), and a page of PDF as its text and a picture of it (Claude).
- */
-const RATES: Readonly<Record<MediaKind, MediaRate>> = {
-  image: { bytesPerToken: 250, leastTokens: 1_000, mostTokens: 4_800, linkedTokens: 1_600 },
-  audio: { bytesPerToken: 125, leastTokens: 250, mostTokens: 1_000_000, linkedTokens: 2_000 },
-  video: { bytesPerToken: 200, leastTokens: 2_000, mostTokens: 1_000_000, linkedTokens: 20_000 },
-  file: { bytesPerToken: 8, leastTokens: 2_000, mostTokens: 250_000, linkedTokens: 10_000 },
+/** Of files that cannot be measured, for what must not fail because of a file that is unusually large. */
+const USUAL: Readonly<Record<MediaKind, UsualRate>> = {
+  image: { bytesPerToken: 250, leastTokens: 1_000, linkedTokens: 1_600 },
+  audio: { bytesPerToken: 125, leastTokens: 250, linkedTokens: 2_000 },
+  video: { bytesPerToken: 200, leastTokens: 2_000, linkedTokens: 20_000 },
+  file: { bytesPerToken: 8, leastTokens: 2_000, linkedTokens: 10_000 },
 };
+const MOST_USUAL = 250_000;
+const MOST_USUAL_PICTURE = 4_800;
+
+/** Counts media of which nothing but the kind is known: behind a link, or kept by a provider. */
+export function unknownMedia(kind: MediaKind): CountedMedia {
+  const usual = USUAL[kind].linkedTokens;
+  if (kind !== 'image') return { kind, tokens: MEDIA_LIMITS.unknown, usual };
+  const pictures = pictureTokens(null);
+  return { kind, tokens: pictures.other, usual, pictures };
+}
+
+const PDF_HEAD = 1_024;
+const PDF = '%PDF-';
+/** How archives begin, such as documents of office programs: text behind a compression. */
+const ARCHIVE = 'PK\u0003\u0004';
+
+/**
+ * Counts media that stand in a body as base64.
+ *
+ * @param kind what its place says that it is
+ * @param mediaType what it says itself, or null
+ */
+export function inlineMedia(kind: MediaKind, mediaType: string | null, bytes: Base64Bytes): CountedMedia {
+  const head = bytes.slice(0, PDF_HEAD).toString('latin1');
+  if (head.includes(PDF)) return { ...unmeasured('file', bytes), isPdf: true };
+  if (mediaType !== null && isText(mediaType) && !head.startsWith(ARCHIVE)) return textFile(bytes);
+  const said = (mediaType === null ? null : kindOfType(mediaType)) ?? kind;
+  return measured(said, bytes) ?? unmeasured(said, bytes);
+}
+
+function measured(kind: MediaKind, bytes: Base64Bytes): CountedMedia | null {
+  if (kind === 'image') return picture(bytes);
+  return kind === 'file' ? (picture(bytes) ?? played(bytes, null)) : played(bytes, kind);
+}
+
+function picture(bytes: Base64Bytes): CountedMedia | null {
+  const size = pictureSize(bytes);
+  if (size === null || !bytes.isSound) return null;
+  const pictures = pictureTokens(size);
+  return { kind: 'image', tokens: pictures.other, usual: Math.max(pictures.claude, USUAL.image.leastTokens), pictures };
+}
+
+/** A recording or film, by what it is said to be, or else by what it is. */
+function played(bytes: Base64Bytes, said: 'audio' | 'video' | null): CountedMedia | null {
+  const time = bytes.isPlain() ? playingTime(bytes) : null;
+  if (time === null || !bytes.isSound) return null;
+  const kind = said ?? (time.hasPictures ? 'video' : 'audio');
+  const tokens = Math.max(1, Math.ceil(time.seconds * RATES[kind].perSecond));
+  return { kind, tokens, usual: tokens };
+}
+
+const RATES = {
+  audio: { perSecond: MEDIA_LIMITS.secondOfSound, leastBitrate: LEAST_BITRATES.sound },
+  video: { perSecond: MEDIA_LIMITS.secondOfFilm, leastBitrate: LEAST_BITRATES.film },
+} as const;
+
+function unmeasured(kind: MediaKind, bytes: Base64Bytes): CountedMedia {
+  const isGarbage = !bytes.isPlain();
+  const { bytesPerToken, leastTokens } = USUAL[kind];
+  const bySize = Math.max(leastTokens, Math.ceil(bytes.length / bytesPerToken));
+  const usual = Math.min(kind === 'image' ? MOST_USUAL_PICTURE : MOST_USUAL, bySize);
+  if (kind === 'image' || kind === 'file') return { ...unknownMedia(kind), usual, isGarbage };
+  const { perSecond, leastBitrate } = RATES[kind];
+  const longest = Math.ceil(((bytes.length * 8) / leastBitrate) * perSecond);
+  return { kind, tokens: Math.min(MEDIA_LIMITS.unknown, Math.max(usual, longest)), usual, isGarbage };
+}
+
+const TEXT_PIECE = 48 * 1024;
+const BACKSLASH = 0x5c;
+const DOLLAR = 0x24;
 
 /** Text in a file is decoded, and read like any other. */
-const TEXT_BYTES_PER_TOKEN = 2.5;
-
-/** Estimates tokens of media whose base64 text has this length. */
-export function mediaTokens(kind: MediaKind, base64Length: number): number {
-  const { bytesPerToken, leastTokens, mostTokens } = RATES[kind];
-  const bytes = base64Length * 0.75;
-  return Math.min(mostTokens, Math.max(leastTokens, Math.ceil(bytes / bytesPerToken)));
+function textFile(bytes: Base64Bytes): CountedMedia {
+  let units = 0;
+  for (let at = 0; at < bytes.length; at += TEXT_PIECE) {
+    const piece = Buffer.from(bytes.slice(at, at + TEXT_PIECE));
+    // No escapes in it: a backslash is a mark like any other.
+    for (let i = piece.indexOf(BACKSLASH); i !== -1; i = piece.indexOf(BACKSLASH, i + 1)) piece[i] = DOLLAR;
+    units += textUnits(piece, 0, piece.length);
+  }
+  const tokens = bytes.isSound ? tokensOfUnits(units) : bytes.length;
+  return { kind: null, tokens, usual: tokens };
 }
-
-/** The longest head of a data URL that is looked at: `data:`, a media type with parameters, `;base64,`. */
-const MOST_HEAD_BYTES = 256;
-const COMMA = 0x2c;
-
-/** What a string in a field for a link holds. */
-export interface LinkedMedia {
-  /** Null for text. */
-  readonly kind: MediaKind | null;
-  readonly tokens: number;
-}
-
-/** Estimates tokens of media whose size is not known. */
-export function unsizedTokens(kind: MediaKind): number {
-  return RATES[kind].linkedTokens;
-}
-
-/** Of the tokens of a film, those of its sound: 32 a second of 290. */
-const SOUND_OF_FILM = 32 / 290;
 
 /** Estimates how many tokens of media may be charged as sound. */
 export function soundTokens(kind: MediaKind, tokens: number): number {
   if (kind === 'audio') return tokens;
-  return kind === 'video' ? Math.ceil(tokens * SOUND_OF_FILM) : 0;
+  return kind === 'video' ? Math.ceil((tokens * MEDIA_LIMITS.secondOfSound) / MEDIA_LIMITS.secondOfFilm) : 0;
 }
 
-/**
- * Estimates the tokens of a string in a field that takes a link to media: a `data:` URL with `;base64,`, a link, or
- * anything else, which counts as text.
- */
-export function linkedMedia(kind: MediaKind, bytes: Buffer, start: number, end: number): LinkedMedia {
-  const head = bytes.toString('latin1', start, Math.min(end, start + MOST_HEAD_BYTES)).toLowerCase();
-  if (/^https?:\\?\/\\?\//.test(head)) {
-    return { kind, tokens: Math.max(unsizedTokens(kind), tokensOfUnits(textUnits(bytes, start, end))) };
-  }
-  const mediaType = /^data:([^,;]*)(?:;[^,;]*)*;base64,/.exec(head)?.[1];
-  if (mediaType === undefined) return { kind: null, tokens: tokensOfUnits(textUnits(bytes, start, end)) };
-  const length = end - start - head.indexOf(String.fromCharCode(COMMA)) - 1;
-  if (isText(mediaType)) return { kind: null, tokens: Math.ceil((length * 0.75) / TEXT_BYTES_PER_TOKEN) };
-  const declared = kindOfType(mediaType) ?? kind;
-  return { kind: declared, tokens: mediaTokens(declared, length) };
+/** Estimates the tokens of a PDF file by its text and the number of its pages. */
+export function pdfTokens(textTokens: number, pages: number): number {
+  return textTokens + pages * MEDIA_LIMITS.pageOfPdf;
 }
 
 /** The kind of media that a media type declares, or null where it declares none. */
 export function kindOfType(mediaType: string): MediaKind | null {
-  if (mediaType.includes('pdf')) return 'file';
-  const [family] = mediaType.split('/', 1);
+  const plain = mediaType.toLowerCase();
+  if (plain.includes('pdf')) return 'file';
+  const [family] = plain.split('/', 1);
   return family === 'image' || family === 'audio' || family === 'video' ? family : null;
 }
 
 function isText(mediaType: string): boolean {
-  return mediaType.startsWith('text/') || /\b(json|xml|yaml|csv|javascript)\b/.test(mediaType);
+  const plain = mediaType.toLowerCase();
+  return plain.startsWith('text/') || /\b(json|xml|yaml|csv|javascript)\b/.test(plain);
 }

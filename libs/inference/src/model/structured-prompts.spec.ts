@@ -1,10 +1,15 @@
 import fc from 'fast-check';
 import { encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base';
+import { waveFile } from '../testing/recordings';
 import { estimatePromptTokens } from './estimate';
 
 const ENGLISH = 'The quick brown fox jumps over the lazy dog, and writes a long report about rivers. ';
 const PICTURE = `data:image/png;base64,${ENGLISH.repeat(300)}`;
+
+/** 1,024 × 1,024 pixels of noise. */
+const REAL_PICTURE = `iVBORw0KGgoAAAANSUhEUgAABAAAAAQACAYAAAAf${'A'.repeat(400_000)}`;
+const REAL_SOUND = waveFile(18).toString('base64');
 
 /** A tokenizer takes time in the square of what has no spaces. */
 const PIECE = /[^]{1,400}/g;
@@ -83,15 +88,12 @@ describe('JSON that a model reads as text', () => {
   });
 
   it.each([
-    [
-      'an image',
-      { content: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(400_000)}` } }] },
-    ],
+    ['an image', { content: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${REAL_PICTURE}` } }] }],
     [
       'a source',
-      { content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(400_000) } }] },
+      { content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: REAL_PICTURE } }] },
     ],
-    ['a sound', { content: [{ type: 'input_audio', input_audio: { format: 'wav', data: 'A'.repeat(400_000) } }] }],
+    ['a sound', { content: [{ type: 'input_audio', input_audio: { format: 'wav', data: REAL_SOUND } }] }],
   ])('still counts %s in a message as media', (_name, message) => {
     const body = Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', ...message }] }));
     expect(estimatePromptTokens(body)).toBeLessThan(5_000);

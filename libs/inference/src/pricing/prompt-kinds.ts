@@ -5,6 +5,8 @@ export interface PromptKinds {
   /** Pictures among the tokens of the prompt. */
   readonly imageTokens: number;
   readonly images: number;
+  /** `imageTokens` as models of each family count them; absent without pictures. */
+  readonly imageTokensBy?: Readonly<Record<string, number>>;
   /** How long a prompt cache is to keep what the request has it write; null where it asks for no writing. */
   readonly cacheWrite: CacheWrite | null;
 }

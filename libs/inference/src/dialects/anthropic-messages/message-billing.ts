@@ -1,4 +1,4 @@
-import { estimatePromptTokens } from '../../model/estimate';
+import { likelyPromptTokens } from '../../model/estimate';
 import { tokensOfUnits } from '../../model/text-tokens';
 import type { UsageDetails } from '../../pricing/usage';
 import { contextLengthOf, priceOf } from '../billing';
@@ -38,7 +38,7 @@ export function billMessage(
   const { usage, units } = settleMessage(counts, {
     contextLength: contextLengthOf(context),
     estimate: () => ({
-      promptTokens: estimatePromptTokens(context.requestBody),
+      promptTokens: likelyPromptTokens(context.requestBody),
       completionTokens: tokensOfUnits(contentUnits),
     }),
     fallback,

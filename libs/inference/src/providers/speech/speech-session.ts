@@ -1,4 +1,4 @@
-import { mediaTypeOf } from '../../audio/audio-format';
+import { mediaTypeOf } from '../../media/audio-format';
 import { callAbandoned, callCancelled } from '../../model/cancellation';
 import { isObject, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { AppError } from '@libs/errors';

@@ -1,4 +1,4 @@
-import { PCM_SAMPLE_BYTES, PCM_SAMPLE_RATE } from '../../audio/audio-format';
+import { PCM_SAMPLE_BYTES, PCM_SAMPLE_RATE } from '../../media/audio-format';
 import type { SizedBody } from '../../wire/upstream-http';
 
 const HEAD_BYTES = 44;

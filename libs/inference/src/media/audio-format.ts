@@ -1,4 +1,4 @@
-import type { AudioBytes } from './audio-bytes';
+import type { MediaBytes } from './media-bytes';
 
 /** Formats of `input_audio.format` (interface §4.5); pcm is headerless: signed 16 bit, little-endian, mono, 16 kHz. */
 export const AUDIO_FORMATS = ['wav', 'mp3', 'flac', 'm4a', 'ogg', 'webm', 'aac', 'pcm'] as const;
@@ -90,7 +90,7 @@ const BEGINNINGS: Readonly<Record<AudioFormat, (head: Buffer) => boolean>> = {
 const EBML = 0x1a45dfa3;
 
 /** Whether bytes begin like a recording in this format. */
-export function looksLike(format: AudioFormat, audio: AudioBytes): boolean {
+export function looksLike(format: AudioFormat, audio: MediaBytes): boolean {
   return BEGINNINGS[format](audio.slice(0, HEAD_BYTES));
 }
 

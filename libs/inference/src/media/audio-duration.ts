@@ -1,4 +1,4 @@
-import type { AudioBytes } from './audio-bytes';
+import type { MediaBytes } from './media-bytes';
 import { PCM_SAMPLE_BYTES, PCM_SAMPLE_RATE, type AudioFormat } from './audio-format';
 import { flacSeconds } from './durations/flac';
 import { mp4Seconds } from './durations/mp4';
@@ -34,7 +34,7 @@ export interface AudioLength {
 }
 
 /** Measured without decoding; `broken` for a file whose own words contradict its size. */
-export function audioLength(audio: AudioBytes, format: AudioFormat): AudioLength | 'broken' {
+export function audioLength(audio: MediaBytes, format: AudioFormat): AudioLength | 'broken' {
   const found = measure(audio, format);
   if (found === 'broken') return found;
   const isSound = found !== null && found > 0 && found <= LONGEST_SECONDS;
@@ -43,7 +43,7 @@ export function audioLength(audio: AudioBytes, format: AudioFormat): AudioLength
   return { seconds: Math.max(seconds, least), isEstimated: !isSound || seconds < least };
 }
 
-function measure(audio: AudioBytes, format: AudioFormat): number | 'broken' | null {
+function measure(audio: MediaBytes, format: AudioFormat): number | 'broken' | null {
   switch (format) {
     case 'wav':
       return waveSeconds(audio);

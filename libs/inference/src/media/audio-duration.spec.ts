@@ -1,5 +1,5 @@
 import { waveFile } from '../testing';
-import { AudioBytes, AudioCollector } from './audio-bytes';
+import { AudioBytes, AudioCollector } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import { AUDIO_FORMATS, looksLike, type AudioFormat } from './audio-format';
 

@@ -1,4 +1,4 @@
-import type { AudioBytes } from '../audio-bytes';
+import type { MediaBytes } from '../media-bytes';
 
 /** No recorder writes a file of so many chunks. */
 const MOST_CHUNKS = 1_000;
@@ -13,7 +13,7 @@ const MOST_COMPRESSED_BYTES = 125_000;
  *
  * Returns `broken` if the file has no samples, or claims more than there are.
  */
-export function waveSeconds(audio: AudioBytes): number | 'broken' {
+export function waveSeconds(audio: MediaBytes): number | 'broken' {
   let position = 12;
   let dataBytes = 0;
   let bytesPerSecond = Number.POSITIVE_INFINITY;
@@ -32,6 +32,20 @@ export function waveSeconds(audio: AudioBytes): number | 'broken' {
     position += 8 + size + (size % 2);
   }
   return 'broken';
+}
+
+/** Whether every head of a WAVE file names a codec whose bytes are samples, so that their number is its length. */
+export function hasPlainSamples(audio: MediaBytes): boolean {
+  let position = 12;
+  for (let count = 0; count < MOST_CHUNKS; count += 1) {
+    const head = audio.slice(position, position + 10);
+    if (head.length < 8) return true;
+    const isFormat = head.toString('latin1', 0, 4) === 'fmt ';
+    if (isFormat && (head.length < 10 || !PLAIN_CODECS.includes(head.readUInt16LE(8)))) return false;
+    const size = head.readUInt32LE(4);
+    position += 8 + size + (size % 2);
+  }
+  return false;
 }
 
 /** Returns bytes per second, counted from channels and bits: decoders ignore the block size that a head names. */

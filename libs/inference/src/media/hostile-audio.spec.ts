@@ -1,4 +1,4 @@
-import { AudioBytes } from './audio-bytes';
+import { AudioBytes } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
 

@@ -1,4 +1,4 @@
-import type { AudioBytes } from '../audio-bytes';
+import type { MediaBytes } from '../media-bytes';
 
 /** A page is at most this long, so the last one begins within it. */
 const LONGEST_PAGE = 65_307;
@@ -6,7 +6,7 @@ const OPUS_RATE = 48_000;
 const NO_POSITION = 0xffff_ffff_ffff_ffffn;
 
 /** The length of an Ogg file with Opus or Vorbis in seconds, by the position that its last page names (RFC 3533). */
-export function oggSeconds(audio: AudioBytes): number | null {
+export function oggSeconds(audio: MediaBytes): number | null {
   const codec = codecOf(audio.slice(0, 512));
   if (codec === null) return null;
   const tail = audio.slice(audio.length - LONGEST_PAGE, audio.length);

@@ -1,4 +1,4 @@
-import type { AudioBytes } from '../audio-bytes';
+import type { MediaBytes } from '../media-bytes';
 
 /** Beyond this many frames, more than an hour, the rest is taken to be like them. */
 const MOST_FRAMES = 200_000;
@@ -32,17 +32,34 @@ interface Frame {
 /** Reads the frame that begins at a place of a buffer; null where none does. */
 type ReadFrame = (bytes: Buffer, at: number) => Frame | null;
 
+/** A run of frames. */
+export interface FrameRun {
+  readonly seconds: number;
+  /** Bytes in front of the run that belong to no tag, and bytes behind it. */
+  readonly otherBytes: number;
+}
+
 /** The length of an MP3 in seconds, by all of its frames: what a header says of them may be wrong. */
-export function mp3Seconds(audio: AudioBytes): number | null {
-  return framesSeconds(audio, readMpegFrame);
+export function mp3Seconds(audio: MediaBytes): number | null {
+  return mp3Run(audio)?.seconds ?? null;
 }
 
 /** The length of AAC in ADTS frames (ISO 14496-3, 1.A.2.2) in seconds. */
-export function adtsSeconds(audio: AudioBytes): number | null {
-  return framesSeconds(audio, readAdtsFrame);
+export function adtsSeconds(audio: MediaBytes): number | null {
+  return adtsRun(audio)?.seconds ?? null;
 }
 
-function framesSeconds(audio: AudioBytes, read: ReadFrame): number | null {
+/** The first run of MP3 frames. */
+export function mp3Run(audio: MediaBytes): FrameRun | null {
+  return firstRun(audio, readMpegFrame);
+}
+
+/** The first run of ADTS frames. */
+export function adtsRun(audio: MediaBytes): FrameRun | null {
+  return firstRun(audio, readAdtsFrame);
+}
+
+function firstRun(audio: MediaBytes, read: ReadFrame): FrameRun | null {
   const start = firstFrame(audio, read);
   if (start === null) return null;
   let position = start;
@@ -55,14 +72,17 @@ function framesSeconds(audio: AudioBytes, read: ReadFrame): number | null {
       windowStart = position;
     }
     const frame = read(window, position - windowStart);
-    if (frame === null) return seconds === 0 ? null : seconds;
+    if (frame === null) {
+      const otherBytes = start - tagBytes(audio.slice(0, 10)) + Math.max(0, audio.length - position);
+      return seconds === 0 ? null : { seconds, otherBytes };
+    }
     position += frame.bytes;
     seconds += frame.seconds;
   }
-  return (seconds * (audio.length - start)) / (position - start);
+  return { seconds: (seconds * (audio.length - start)) / (position - start), otherBytes: 0 };
 }
 
-function firstFrame(audio: AudioBytes, read: ReadFrame): number | null {
+function firstFrame(audio: MediaBytes, read: ReadFrame): number | null {
   const start = tagBytes(audio.slice(0, 10));
   const area = audio.slice(start, start + LONGEST_SEARCH);
   for (let at = area.indexOf(0xff); at !== -1; at = area.indexOf(0xff, at + 1)) {

@@ -1,7 +1,7 @@
-import type { AudioBytes } from '../audio-bytes';
+import type { MediaBytes } from '../media-bytes';
 
 /** The length of a FLAC file in seconds, as its first block says (RFC 9639 §8.2); null where it does not. */
-export function flacSeconds(audio: AudioBytes): number | null {
+export function flacSeconds(audio: MediaBytes): number | null {
   const head = audio.slice(0, 4 + 4 + 34);
   if (head.length < 42 || head.toString('latin1', 0, 4) !== 'fLaC' || (head[4]! & 0x7f) !== 0) return null;
   const sampleRate = head.readUIntBE(18, 3) >> 4;

@@ -1,0 +1,31 @@
+import type { CallableApi, Cancellation, RoutedRequest } from '@libs/inference';
+import type { CallFund } from '../generations/call-fund';
+import type { GenerationTicket } from '../generations/generation-ticket';
+import type { IncomingCall } from '../generations/incoming-call';
+import type { Admission } from '../limits/inference-limits';
+import type { PluginRun } from '../plugins/plugin-run';
+import type { ServerToolCall } from '../server-tools/server-tool-engine';
+import type { CheckedCall } from './checked-call';
+
+/** What is asked, and of whom. */
+export interface Aim {
+  readonly request: RoutedRequest;
+  /** How it is answered where it names tools of ours; null: the engine answers it. */
+  readonly turns: ServerToolCall | null;
+}
+
+export interface PreparedCall {
+  readonly api: CallableApi;
+  readonly call: IncomingCall;
+  readonly checked: CheckedCall;
+  /** Of the call as it came; plugins make another of it. */
+  readonly aim: Aim;
+  readonly plugins: PluginRun | null;
+  readonly abort: Cancellation;
+  readonly startedMs: number;
+  readonly ticket: GenerationTicket;
+  /** Plugins and turns reserve their cost from it. */
+  readonly fund: CallFund;
+  /** Null where nothing is limited. */
+  readonly admission: Admission | null;
+}

@@ -1,0 +1,90 @@
+import { hash } from 'node:crypto';
+import { estimatePrompt, estimateTextTokens, pdfTokens, type PdfPlace, type PromptEstimate } from '@libs/inference';
+import { countFetched } from '../http/fetched-bytes';
+import type { OutsideWork } from './outside-work';
+import type { PdfReader } from './pdf-reader';
+
+/** After this long no further file of a request is begun. */
+const MOST_MS = 4_000;
+
+/** The tokens of the PDF files of one call, by their bytes, so that each file is read once for all turns. */
+export class MeasuredPdfs {
+  readonly #tokens = new Map<string, number | null>();
+
+  /** Returns the estimate of the prompt of `body` with what is known of its PDF files; those in `pdfs` are not known. */
+  settle(prompt: PromptEstimate, body: Buffer): PromptEstimate {
+    let { tokens, likelyTokens } = prompt;
+    const pdfs: PdfPlace[] = [];
+    for (const place of prompt.pdfs) {
+      const measured = this.#tokens.get(keyOf(body, place));
+      if (measured === undefined) pdfs.push(place);
+      if (typeof measured !== 'number') continue;
+      tokens += measured - place.tokens;
+      likelyTokens += measured - place.usual;
+    }
+    return { ...prompt, tokens, likelyTokens, pdfs };
+  }
+
+  has(body: Buffer, place: PdfPlace): boolean {
+    return this.#tokens.has(keyOf(body, place));
+  }
+
+  /** @param tokens null for a file that cannot be measured */
+  set(body: Buffer, place: PdfPlace, tokens: number | null): void {
+    this.#tokens.set(keyOf(body, place), tokens);
+  }
+}
+
+function keyOf(body: Buffer, { start, end }: PdfPlace): string {
+  return hash('sha256', body.subarray(start, end));
+}
+
+/** Estimates the tokens of the prompt of a body with what is known of its files. */
+export function promptTokensOf(body: Buffer, measured?: MeasuredPdfs): number {
+  const prompt = estimatePrompt(body);
+  return (measured?.settle(prompt, body) ?? prompt).tokens;
+}
+
+/** Measures the PDF files of requests in the children of parsers. */
+export class PdfMeter {
+  constructor(
+    private readonly pdf: Pick<PdfReader, 'read'>,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /**
+   * Measures the files of a prompt that are not measured yet, one after another. A file that cannot be read in whole,
+   * or for which no child is free, stays as it was counted.
+   *
+   * @throws the signal's reason when it is aborted
+   */
+  async measure(measured: MeasuredPdfs, prompt: PromptEstimate, body: Buffer, work: OutsideWork): Promise<void> {
+    const endMs = this.nowMs() + MOST_MS;
+    for (const place of prompt.pdfs) {
+      if (this.nowMs() >= endMs) return;
+      if (!measured.has(body, place)) measured.set(body, place, await this.#tokensOf(body, place, work));
+    }
+  }
+
+  async #tokensOf(body: Buffer, { start, end }: PdfPlace, work: OutsideWork): Promise<number | null> {
+    try {
+      return await countFetched(
+        work.memory,
+        async (reserve) => {
+          await reserve(end - start);
+          const { text, pages, isCut } = await this.pdf.read(bytesOf(body.toString('latin1', start, end)), work);
+          return isCut ? null : pdfTokens(estimateTextTokens(text), pages);
+        },
+        () => 0,
+      );
+    } catch {
+      work.signal.throwIfAborted();
+      return null;
+    }
+  }
+}
+
+/** The text is part of a JSON string. */
+function bytesOf(text: string): Buffer {
+  return Buffer.from(text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text, 'base64');
+}

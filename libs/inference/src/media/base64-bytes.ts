@@ -1,0 +1,108 @@
+import type { MediaBytes } from './media-bytes';
+
+const EMPTY = Buffer.alloc(0);
+const SMALL_READ = 1_024;
+const BACKSLASH = 0x5c;
+
+/** Digits of base64 in both alphabets. */
+const IS_DIGIT = Uint8Array.from({ length: 256 }, (_, byte) =>
+  /[A-Za-z0-9+/_-]/.test(String.fromCharCode(byte)) && byte < 0x80 ? 1 : 0,
+);
+const PADDING = 0x3d;
+
+/** What reading the media of one body may take. A body can hold thousands of files that each ask for some work. */
+export class ReadBudget {
+  constructor(
+    private reads = 20_000,
+    private bytes = 96 * 1024 * 1024,
+  ) {}
+
+  get isSpent(): boolean {
+    return this.reads <= 0 || this.bytes <= 0;
+  }
+
+  take(bytes: number): void {
+    this.reads -= 1;
+    this.bytes -= bytes;
+  }
+}
+
+/** Media that stand as base64 in a body, decoded piece by piece as they are read. */
+export class Base64Bytes implements MediaBytes {
+  readonly length: number;
+  private hasGarbage = false;
+  /** What was decoded for the last small read, and a little more: readers of heads go on from there. */
+  private window: Buffer = EMPTY;
+  private windowStart = 0;
+  private wasPlain: boolean | null = null;
+
+  private constructor(
+    private readonly text: Buffer,
+    private readonly budget: ReadBudget,
+  ) {
+    this.length = Math.floor((text.length * 3) / 4);
+  }
+
+  /** The base64 in the JSON string between two offsets, without its quotes. */
+  static ofJson(body: Buffer, start: number, end: number, budget: ReadBudget): Base64Bytes {
+    return new Base64Bytes(withoutPadding(unescaped(body.subarray(start, end))), budget);
+  }
+
+  /** False where less was read than is there, or decoders may see other bytes: nothing found in them can be relied on. */
+  get isSound(): boolean {
+    return !this.hasGarbage && !this.budget.isSpent;
+  }
+
+  slice(start: number, end: number): Buffer {
+    const from = Math.min(Math.max(0, start), this.length);
+    const to = Math.min(Math.max(from, end), this.length);
+    if (from === to || this.budget.isSpent || this.hasGarbage) return EMPTY;
+    if (to - from > SMALL_READ) return this.decode(from, to);
+    if (from < this.windowStart || to > this.windowStart + this.window.length) {
+      this.window = this.decode(from, Math.min(this.length, from + SMALL_READ));
+      this.windowStart = from;
+    }
+    return this.window.subarray(from - this.windowStart, to - this.windowStart);
+  }
+
+  private decode(from: number, to: number): Buffer {
+    const group = Math.floor(from / 3);
+    const text = this.text.toString('latin1', group * 4, Math.ceil(to / 3) * 4);
+    const decoded = Buffer.from(text, 'base64');
+    this.budget.take(decoded.length);
+    // A decoder passes over what is no digit, so that all behind it would stand elsewhere than it does here.
+    if (decoded.length !== Math.floor((text.length * 3) / 4)) {
+      this.hasGarbage = true;
+      return EMPTY;
+    }
+    return decoded.subarray(from - group * 3, to - group * 3);
+  }
+
+  /** Whether all of it is base64, also what was not read. */
+  isPlain(): boolean {
+    return (this.wasPlain ??= this.budget.isSpent ? false : this.hasOnlyDigits());
+  }
+
+  private hasOnlyDigits(): boolean {
+    this.budget.take(this.length);
+    const { text } = this;
+    for (let at = 0; at < text.length; at += 1) if (IS_DIGIT[text[at]!] === 0) return false;
+    return true;
+  }
+}
+
+/** Some writers of JSON escape each slash. */
+function unescaped(text: Buffer): Buffer {
+  if (!text.includes(BACKSLASH)) return text;
+  try {
+    return Buffer.from(JSON.parse(`"${text.toString('latin1')}"`) as string, 'latin1');
+  } catch {
+    return text;
+  }
+}
+
+function withoutPadding(text: Buffer): Buffer {
+  let end = text.length;
+  while (end > 0 && end > text.length - 2 && text[end - 1] === PADDING) end -= 1;
+  return text.subarray(0, end);
+}

@@ -1,0 +1,104 @@
+import { ByteNames } from './byte-names';
+import type { MediaKind } from './media-tokens';
+
+/** What the names around a string say of it. */
+export type Place =
+  | 'text'
+  /** JSON that the model reads as text, so field names in it do not mark media. */
+  | 'json'
+  | 'type'
+  | 'media_type'
+  | 'input_audio'
+  | 'file'
+  | 'source'
+  | 'audio data'
+  | 'spoken'
+  | 'spoken id'
+  | 'source data'
+  | 'picture result'
+  | 'sealed'
+  /** A link or the id of a file. The type of the part says what is behind it, if the part is one of media. */
+  | 'typed link'
+  /** The same in the `source` of a part, which is one of media. */
+  | 'source link'
+  | `${MediaKind} link`;
+
+/** The place that a name gives to its value, by what its object is the value of. */
+type Rule = Place | Readonly<Partial<Record<Place, Place>> & { else?: Place }>;
+
+const LINK: Rule = {
+  'image link': 'image link',
+  'audio link': 'audio link',
+  'video link': 'video link',
+  'file link': 'file link',
+  input_audio: 'audio link',
+  file: 'file link',
+  source: 'source link',
+  else: 'typed link',
+};
+
+const RULES: Readonly<Record<string, Rule>> = {
+  image_url: 'image link',
+  audio_url: 'audio link',
+  video_url: 'video link',
+  file_url: 'file link',
+  document_url: 'file link',
+  file_data: 'file link',
+  url: LINK,
+  file_id: LINK,
+  input_audio: 'input_audio',
+  file: 'file',
+  source: 'source',
+  data: { input_audio: 'audio data', source: 'source data' },
+  // An earlier answer that the provider keeps, by its id.
+  audio: 'spoken',
+  id: { spoken: 'spoken id' },
+  result: 'picture result',
+  encrypted_content: 'sealed',
+  signature: 'sealed',
+  type: 'type',
+  media_type: 'media_type',
+  // What a model gave a tool.
+  input: 'json',
+};
+
+const NAMES = new ByteNames(RULES);
+/** As long as others, with the same first letter. */
+const MORE_NAMES = new ByteNames<Rule>({ input_video: 'video link', uri: LINK, fileUri: LINK });
+
+/** Returns what the name between two offsets makes of its value; `around` is the place of the object it stands in. */
+export function placeOf(bytes: Buffer, start: number, end: number, around: Place): Place {
+  if (around === 'json') return 'json';
+  const rule = NAMES.find(bytes, start, end) ?? MORE_NAMES.find(bytes, start, end) ?? 'text';
+  return typeof rule === 'string' ? rule : (rule[around] ?? rule.else ?? 'text');
+}
+
+/** Places of strings that are media or a link to them. */
+export const LINKS: ReadonlyMap<Place, MediaKind> = new Map([
+  ['image link', 'image'],
+  ['audio link', 'audio'],
+  ['input_audio', 'audio'],
+  ['video link', 'video'],
+  ['file link', 'file'],
+]);
+
+/** Parts of media by their types, on all APIs. */
+export const KINDS_OF_PARTS: ReadonlyMap<string | null, MediaKind> = new Map([
+  ['image', 'image'],
+  ['image_url', 'image'],
+  ['input_image', 'image'],
+  ['computer_screenshot', 'image'],
+  ['audio', 'audio'],
+  ['audio_url', 'audio'],
+  ['input_audio', 'audio'],
+  ['video', 'video'],
+  ['video_url', 'video'],
+  ['input_video', 'video'],
+  ['file', 'file'],
+  ['input_file', 'file'],
+  ['document', 'file'],
+  ['document_url', 'file'],
+  ['container_upload', 'file'],
+]);
+/** The dearest that may stand in a part that does not say what it is. */
+export const UNCLEAR: MediaKind = 'audio';

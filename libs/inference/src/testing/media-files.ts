@@ -1,0 +1,169 @@
+import { deflateSync } from 'node:zlib';
+
+/** Pictures, sounds and films as they matter to what measures them: true heads and frames, and any contents. */
+
+function chunkOfPng(name: string, content: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(content.length);
+  head.write(name, 4, 'latin1');
+  return Buffer.concat([head, content, Buffer.alloc(4)]);
+}
+
+/** A picture of one color. */
+export function pngFile(width: number, height: number): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width);
+  header.writeUInt32BE(height, 4);
+  header.set([1, 0], 8);
+  const rows = deflateSync(Buffer.alloc(Math.ceil(width / 8) * Math.min(height, 1_000) + height));
+  const chunks = [chunkOfPng('IHDR', header), chunkOfPng('IDAT', rows), chunkOfPng('IEND', Buffer.alloc(0))];
+  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), ...chunks]);
+}
+
+function segment(marker: number, content: Buffer): Buffer {
+  const head = Buffer.from([0xff, marker, 0, 0]);
+  head.writeUInt16BE(content.length + 2, 2);
+  return Buffer.concat([head, content]);
+}
+
+/** A photo with so many bytes of settings of the camera in front of its size. */
+export function jpegFile(width: number, height: number, settingsBytes = 0): Buffer {
+  const settings: Buffer[] = [];
+  for (let left = settingsBytes; left > 0; left -= 60_000) {
+    settings.push(segment(0xe1, Buffer.alloc(Math.min(left, 60_000))));
+  }
+  const frame = Buffer.from([8, 0, 0, 0, 0, 1, 1, 0x11, 0]);
+  frame.writeUInt16BE(height, 1);
+  frame.writeUInt16BE(width, 3);
+  const tables = [segment(0xdb, Buffer.alloc(65)), segment(0xc2, frame), segment(0xc4, Buffer.alloc(20))];
+  return Buffer.concat([
+    Buffer.from('ffd8', 'hex'),
+    ...settings,
+    ...tables,
+    segment(0xda, Buffer.alloc(6)),
+    Buffer.alloc(900),
+  ]);
+}
+
+/** A GIF whose screen may be smaller than its frame. */
+export function gifFile(width: number, height: number, screen = { width, height }): Buffer {
+  const head = Buffer.from('GIF89a\0\0\0\0\x80\0\0', 'latin1');
+  head.writeUInt16LE(screen.width, 6);
+  head.writeUInt16LE(screen.height, 8);
+  const frame = Buffer.from([0x2c, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  frame.writeUInt16LE(width, 5);
+  frame.writeUInt16LE(height, 7);
+  return Buffer.concat([head, Buffer.alloc(6), Buffer.from('21f9040000000000', 'hex'), frame, Buffer.alloc(300)]);
+}
+
+export function webpFile(width: number, height: number, kind: 'VP8 ' | 'VP8L' | 'VP8X'): Buffer {
+  const file = Buffer.alloc(600);
+  file.write(`RIFF\0\0\0\0WEBP${kind}`, 0, 'latin1');
+  if (kind === 'VP8 ') {
+    file.writeUInt16LE(width, 26);
+    file.writeUInt16LE(height, 28);
+  } else if (kind === 'VP8L') {
+    file[20] = 0x2f;
+    file.writeUInt32LE(((width - 1) | ((height - 1) << 14)) >>> 0, 21);
+  } else {
+    file.writeUIntLE(width - 1, 24, 3);
+    file.writeUIntLE(height - 1, 27, 3);
+  }
+  return file;
+}
+
+/** MPEG 2 layer 3 of 24 kHz: 24 ms a frame. */
+const MP3_BITRATES = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
+
+export function mp3File(seconds: number, kilobits: number): Buffer {
+  const bytes = Math.floor((72 * kilobits * 1_000) / 24_000);
+  const frame = Buffer.alloc(bytes);
+  frame.set([0xff, 0xf3, (MP3_BITRATES.indexOf(kilobits) << 4) | 0x04, 0xc0]);
+  return Buffer.alloc(bytes * Math.round(seconds / 0.024), frame);
+}
+
+function box(kind: string, ...content: readonly Buffer[]): Buffer {
+  const length = content.reduce((sum, one) => sum + one.length, 8);
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(length);
+  head.write(kind, 4, 'latin1');
+  return Buffer.concat([head, ...content]);
+}
+
+function words(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 4);
+  values.forEach((value, at) => bytes.writeUInt32BE(value, at * 4));
+  return bytes;
+}
+
+export interface Mp4Told {
+  readonly seconds: number;
+  readonly bytes: number;
+  /** A film with sound; else sound alone. */
+  readonly isFilm: boolean;
+  /** What the head of the movie says; the truth when absent. */
+  readonly toldSeconds?: number;
+  /** What the table of times says of each frame of sound; the truth when absent. */
+  readonly toldTicks?: number;
+  /** In fragments, whose times are not in the head. */
+  readonly isFragmented?: boolean;
+}
+
+function track(handler: 'soun' | 'vide', rate: number, [count, ticks]: readonly [number, number]): Buffer {
+  const entry = Buffer.alloc(36);
+  entry.write(handler === 'soun' ? 'mp4a' : 'avc1', 4, 'latin1');
+  if (handler === 'soun') entry.writeUInt16BE(rate, 32);
+  const samples = box('stbl', box('stsd', words(0, 1), entry), box('stts', words(0, 1, count, ticks)));
+  const head = box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
+  const kind = box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
+  return box('trak', box('mdia', head, kind, box('minf', samples)));
+}
+
+/** AAC of 24 kHz and a film of 10 pictures a second. */
+export function mp4File({
+  seconds,
+  bytes,
+  isFilm,
+  toldSeconds = seconds,
+  toldTicks = 1_024,
+  isFragmented,
+}: Mp4Told): Buffer {
+  const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, Math.round(toldSeconds * 1_000)), Buffer.alloc(80)]));
+  const sound = track('soun', 24_000, [Math.round((seconds * 24_000) / 1_024), toldTicks]);
+  const tracks = isFilm ? [track('vide', 1_000, [Math.round(seconds * 10), 100]), sound] : [sound];
+  const type = box('ftyp', Buffer.from(isFilm ? 'isom' : 'M4A '));
+  const fragments = isFragmented === true ? [box('moof', Buffer.alloc(50))] : [];
+  return Buffer.concat([type, box('mdat', Buffer.alloc(bytes)), box('moov', header, ...tracks), ...fragments]);
+}
+
+function element(id: string, content: Buffer): Buffer {
+  const size = Buffer.alloc(8);
+  size.writeUIntBE(content.length, 2, 6);
+  size[0] = 0x01;
+  return Buffer.concat([Buffer.from(id, 'hex'), size, content]);
+}
+
+/** A recording of a browser, which has no length in its head; its clusters may be out of order. */
+export function webmFile(seconds: number, bytes: number, isShuffled = false): Buffer {
+  const times = [0, seconds / 2, seconds].map((time) => Math.round(time * 1_000));
+  const clusters = (isShuffled ? times.toReversed() : times).map((time) => {
+    const at = Buffer.alloc(4);
+    at.writeUInt32BE(time);
+    return element('1f43b675', Buffer.concat([element('e7', at), element('a3', Buffer.alloc(Math.ceil(bytes / 3)))]));
+  });
+  const info = element('1549a966', element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40])));
+  return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat([info, ...clusters]))]);
+}
+
+export function opusFile(seconds: number, bytes: number): Buffer {
+  const head = Buffer.concat([
+    Buffer.from('OggS'),
+    Buffer.alloc(24),
+    Buffer.from('OpusHead\u0001\u0001\0\0'),
+    Buffer.alloc(7),
+  ]);
+  const last = Buffer.alloc(300);
+  last.write('OggS');
+  last.writeBigUInt64LE(BigInt(Math.round(seconds * 48_000)), 6);
+  return Buffer.concat([head, Buffer.alloc(bytes), last]);
+}

@@ -1,0 +1,127 @@
+import { encode } from 'gpt-tokenizer/encoding/o200k_base';
+import { FakeUpstream } from '@libs/inference/testing';
+import { LedgerRepository } from '@libs/persistence';
+import { densePdf, denseText } from '../../apps/gateway/src/parsers/testing/dense-pdf';
+import { eventually } from '../support/eventually';
+import { greedyCatalogue, GREEDY_PRICES, wholeAnswer } from '../support/greedy-model';
+import { Installation } from '../support/installation';
+import { Operator, type Tenant } from '../support/operator';
+import type { UpstreamDialect } from '../support/provider-scripts';
+import { say } from '../support/say';
+
+const CREDIT_USD = 0.05;
+const AT_ONCE = 4;
+const CONTEXT = 200_000;
+const PRICE = Number(GREEDY_PRICES.prompt);
+/** What Claude charges for the picture of a page, beside its text. */
+const PAGE_TOKENS = 1_568;
+const LINK = 'https://example.com/book.pdf';
+const PATHS: Readonly<Record<UpstreamDialect, string>> = {
+  chat: '/chat/completions',
+  responses: '/responses',
+  messages: '/messages',
+};
+const TEXT = denseText('The committee reviewed the quarterly indicators and found that costs had risen. ');
+const TEXT_TOKENS = encode(TEXT).length;
+
+/** A provider that charges for a file what Claude does, whatever the gateway knows of it. */
+let promptTokens = 0;
+let upstream: FakeUpstream;
+let installation: Installation;
+let ledger: LedgerRepository;
+
+beforeAll(async () => {
+  upstream = await FakeUpstream.start();
+  upstream.behaviour = (response, { path }) => {
+    const answer = wholeAnswer(path.split('/')[1] as UpstreamDialect, { prompt: promptTokens, completion: 8 });
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  };
+  installation = await Installation.start({
+    catalogue: greedyCatalogue(upstream.origin, { contextLength: CONTEXT, inputs: ['text', 'image', 'file'] }),
+    apps: ['auth', 'gateway'],
+    environment: {},
+  });
+  ledger = new LedgerRepository(installation.database);
+}, 240_000);
+
+afterAll(async () => {
+  await installation?.stop();
+  await upstream?.close();
+}, 240_000);
+
+/** A request for a summary of a file. */
+function bodyOf(api: UpstreamDialect, base64: string | null): object {
+  const url = base64 === null ? LINK : `data:application/pdf;base64,${base64}`;
+  const words = { type: api === 'responses' ? 'input_text' : 'text', text: 'Sum up.' };
+  const source =
+    base64 === null ? { type: 'url', url } : { type: 'base64', media_type: 'application/pdf', data: base64 };
+  const file = {
+    chat: { type: 'file', file: { filename: 'a.pdf', file_data: url } },
+    responses: { type: 'input_file', ...(base64 === null ? { file_url: url } : { filename: 'a.pdf', file_data: url }) },
+    messages: { source, type: 'document' },
+  }[api];
+  const turns = [{ role: 'user', content: [file, words] }];
+  const cap = api === 'responses' ? { max_output_tokens: 16 } : { max_tokens: 16 };
+  return { model: `greedy/${api}`, ...cap, ...(api === 'responses' ? { input: turns } : { messages: turns }) };
+}
+
+async function post({ apiKey }: Tenant, api: UpstreamDialect, body: object): Promise<number> {
+  const response = await fetch(installation.baseUrl + PATHS[api], {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  await response.text();
+  return response.status;
+}
+
+/** What a tenant with this credit spent once nothing is held any more. */
+async function spent({ organizationId }: Tenant, creditUsd: number): Promise<number> {
+  const balanceUsd = await eventually('all calls are settled', 30_000, async () => {
+    const account = await ledger.accountOf(organizationId);
+    return Number(account.heldUsd) === 0 ? account.balanceUsd : null;
+  });
+  return creditUsd - Number(balanceUsd);
+}
+
+const APIS: readonly UpstreamDialect[] = ['chat', 'responses', 'messages'];
+const FILES: readonly (readonly [name: string, pages: number, bytes: Buffer | null])[] = [
+  ['a PDF behind a link', 100, null],
+  ['a PDF of 100 pages in a few kilobytes', 100, densePdf(100, TEXT)],
+  ['a PDF of one page', 1, densePdf(1, TEXT)],
+  ['a damaged PDF', 60, Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(2_000, 7)])],
+];
+const CASES = FILES.flatMap(([name, pages, bytes]) => APIS.map((api) => [name, api, pages, bytes] as const));
+
+it.each(CASES)(
+  'lets 0.05 USD pay for no more than that for %s on %s',
+  async (name, api, pages, bytes) => {
+    promptTokens = Math.min(CONTEXT, pages * (TEXT_TOKENS + PAGE_TOKENS));
+    const tenant = await new Operator(installation).createTenant(`${name} ${api}`, String(CREDIT_USD));
+    const body = bodyOf(api, bytes?.toString('base64') ?? null);
+    const statuses = await Promise.all(Array.from({ length: AT_ONCE }, () => post(tenant, api, body)));
+    const usd = await spent(tenant, CREDIT_USD);
+    say(`${name} on ${api}: ${promptTokens} tokens, ${statuses.join(' ')}, ${usd.toFixed(4)} USD`);
+    // An estimate is at least 0.6 of the tokens, so a call that was let in costs at most 1/0.6 of the credit.
+    expect(usd).toBeLessThanOrEqual(CREDIT_USD / 0.6);
+    expect(new Set(statuses)).toEqual(new Set([402]));
+  },
+  60_000,
+);
+
+it.each(APIS)('reserves for a small PDF on %s little more than what it costs', async (api) => {
+  promptTokens = TEXT_TOKENS + PAGE_TOKENS;
+  const creditUsd = 4 * promptTokens * PRICE;
+  const tenant = await new Operator(installation).createTenant(`small ${api}`, creditUsd.toFixed(6));
+  expect(await post(tenant, api, bodyOf(api, densePdf(1, TEXT).toString('base64')))).toBe(200);
+  expect(await spent(tenant, creditUsd)).toBeGreaterThanOrEqual(promptTokens * PRICE);
+});
+
+it('reserves no more for a file that the plugin turns into text than for the text', async () => {
+  promptTokens = TEXT_TOKENS * 5;
+  const creditUsd = 2 * promptTokens * PRICE;
+  const tenant = await new Operator(installation).createTenant('plugin', creditUsd.toFixed(6));
+  const file = bodyOf('chat', densePdf(5, TEXT).toString('base64'));
+  const body = { ...file, plugins: [{ id: 'file-parser', pdf: { engine: 'pdf-text' } }] };
+  expect(await post(tenant, 'chat', body)).toBe(200);
+});
