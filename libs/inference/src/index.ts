@@ -1,6 +1,7 @@
 // What the library promises, from the lowest layer to the highest: only what is imported from outside.
 export { JsonCursor, MalformedJson } from './json/json-cursor';
 export { findMember, findValue, scanMembers, spliceMembers } from './json/json-members';
+export { setMember } from './json/set-member';
 export { byokCost, countedCost, countedShare, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export { estimatedPrice, formatUsd, parseRate, parseUsd, usdNumber, type PicoUsd, type Rate } from './pricing/money';
 export { priceUsage, toolRate, type BilledUnits, type Cost, type PriceList } from './pricing/price';
@@ -54,7 +55,7 @@ export {
   type ThinkingWish,
 } from './model/expected-output';
 export type { FinishReason } from './model/finish-reason';
-export { scanJsonShape } from './model/json-shape';
+export { scanJsonShape, TOO_MANY_VALUES, type JsonShape } from './model/json-shape';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
 export { NO_LOSS } from './model/loss-report';
 export { bringsTools, providerToolsIn, toolOfType } from './model/provider-tools';

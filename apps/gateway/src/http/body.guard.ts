@@ -6,7 +6,7 @@ import { claimantOf } from './claimant';
 import { takeExpectation } from './expectations';
 import type { LiveRequest } from './in-flight';
 import { parseForm } from './parse-form';
-import { readJsonBody } from './parse-json';
+import { readScannedBody, scanJsonBody } from './parse-json';
 import { readBody, takeWholeBody, type BodyTimes } from './read-body';
 import type { Claimant } from './request-claim';
 import { findBodyHeadProblem } from './request-head';
@@ -84,17 +84,21 @@ export class BodyGuard implements CanActivate {
     if (bytes === null) bytes = await this.readSlowly(request, rule, claimant);
     else takeExpectation(raw);
     life.claim.work(claimant);
-    const waits = life.claim.reserve(claimant, bytes.length * COPIES_OF_PARSED);
-    if (waits !== undefined) await waits;
     request.rawBody = bytes;
     if (rule.kind === 'form') {
+      await life.claim.reserve(claimant, bytes.length * COPIES_OF_PARSED);
       request.body = parseForm(bytes);
-    } else {
-      const { object, promptTokens, promptKinds } = readJsonBody(bytes, rule.rules);
-      request.body = object;
-      request.promptTokens = promptTokens;
-      request.promptKinds = promptKinds;
+      return true;
     }
+    const scanned = scanJsonBody(bytes);
+    // Copies of the text leave room for values that take no more memory than it.
+    const extra = Math.max(0, scanned.shape.valueBytes - bytes.length);
+    const waits = life.claim.reserveParsed(claimant, bytes.length * COPIES_OF_PARSED, extra);
+    if (waits !== undefined) await waits;
+    const { object, promptTokens, promptKinds } = readScannedBody(scanned, rule.rules);
+    request.body = object;
+    request.promptTokens = promptTokens;
+    request.promptKinds = promptKinds;
     return true;
   }
 
