@@ -131,6 +131,11 @@ export class RequestClaim implements CallMemory {
     this.pools.memory.give(this.#holders, given);
   }
 
+  /** The narrowest holder of what it has taken; empty before it has taken anything. */
+  get holder(): string {
+    return this.#holders[0] ?? '';
+  }
+
   /** Whether an answer was kept that found no room. */
   get isBeyondRoom(): boolean {
     return this.#isBeyondRoom;
