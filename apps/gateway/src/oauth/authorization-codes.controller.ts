@@ -6,7 +6,7 @@ import {
   type Principal,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { validateInstance } from '@libs/platform';
+import { validateClosed } from '@libs/platform';
 import { Public, RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import type { LiveRequest } from '../http/in-flight';
@@ -25,7 +25,7 @@ export class AuthorizationCodesController {
   @Idempotent({ holdsSecret: true })
   @Header('Cache-Control', 'no-store')
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: AuthorizationCodeDto }> {
-    const wanted = validateInstance(CreateAuthorizationCodeDto, body);
+    const wanted = validateClosed(CreateAuthorizationCodeDto, body);
     const { code, appId, createdAt } = await this.codes.issue(caller.organizationId, wanted.callback_url, wanted);
     if (appId === null) throw new AppError('server', 'Internal error', { internal: 'a callback URL without an app' });
     return { data: { id: code, app_id: appId, created_at: createdAt } };
@@ -39,7 +39,7 @@ export class AuthorizationCodesController {
   @Header('Cache-Control', 'no-store')
   async exchange(@Body() body: unknown, @Req() { life }: LiveRequest): Promise<{ key: string; user_id: null }> {
     const receivedAt = new Date(Date.now() - (performance.now() - life.startedMs));
-    const given = validateInstance(ExchangeAuthorizationCodeDto, body);
+    const given = validateClosed(ExchangeAuthorizationCodeDto, body);
     return { key: await this.codes.redeem(given, receivedAt), user_id: null };
   }
 }

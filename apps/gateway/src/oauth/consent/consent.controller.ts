@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../../auth/access.decorators';
 import { GatewayEnv, publicUrlOf } from '../../gateway.env';
 import { parseForm, type FormFields } from '../../http/parse-form';
+import { sourceOf } from '../../http/source-address';
 import { FormBody } from '../../http/streamed-body.decorator';
 import { LimitedBySource } from '../../limits/rate-limit.guard';
 import {
@@ -73,7 +74,8 @@ export class ConsentController {
     judgeForm(request, fields, FORM_COOKIE);
     const [app, choices] = [readApp(fields), readChoices(fields)];
     const session = newSecret();
-    if (!(await this.consent.signIn(fields.get('management_key')?.trim() ?? '', session))) {
+    const key = fields.get('management_key')?.trim() ?? '';
+    if (!(await this.consent.signIn(key, session, sourceOf(request.ip)))) {
       return this.askToSignIn(reply, app, choices, 'This is no management key that can be used.');
     }
     this.setCookies(reply, { [SESSION_COOKIE]: session, [FORM_COOKIE]: null });
