@@ -59,19 +59,22 @@ export class IdleConnections {
    * @returns false if there is none to close
    */
   closeOne(newcomer: string): boolean {
-    const own = this.#peers.get(newcomer);
-    let largest = own?.idle.size ? own : undefined;
-    let most = own?.connections ?? 0;
-    for (const peer of this.#peers.values()) {
-      if (peer.idle.size > 0 && peer.connections > most) {
-        largest = peer;
-        most = peer.connections;
-      }
-    }
-    const [socket] = largest?.idle ?? [];
+    const [socket] = this.#toClose(newcomer)?.idle ?? [];
     if (socket === undefined) return false;
     this.#connections.get(socket)!.leave();
     socket.destroy();
     return true;
+  }
+
+  /** The peer with the most connections among those with more than the newcomer, else the newcomer itself. */
+  #toClose(newcomer: string): Peer | undefined {
+    let largest = this.#peers.get(newcomer);
+    let most = largest?.connections ?? 0;
+    for (const peer of this.#peers.values()) {
+      if (peer.idle.size === 0 || peer.connections <= most) continue;
+      largest = peer;
+      most = peer.connections;
+    }
+    return largest;
   }
 }

@@ -8,6 +8,7 @@ import {
 import { AppError } from '@libs/errors';
 import { validateClosed } from '@libs/platform';
 import { Public, RequiresManagementKey } from '../auth/access.decorators';
+import { requestIdsOf } from '../auth/audit.interceptor';
 import { Caller } from '../auth/caller.decorator';
 import type { LiveRequest } from '../http/in-flight';
 import { Idempotent } from '../idempotency/idempotent.decorator';
@@ -37,9 +38,9 @@ export class AuthorizationCodesController {
   @Public()
   @LimitedBySource('key-exchanges')
   @Header('Cache-Control', 'no-store')
-  async exchange(@Body() body: unknown, @Req() { life }: LiveRequest): Promise<{ key: string; user_id: null }> {
-    const receivedAt = new Date(Date.now() - (performance.now() - life.startedMs));
+  async exchange(@Body() body: unknown, @Req() request: LiveRequest): Promise<{ key: string; user_id: null }> {
+    const receivedAt = new Date(Date.now() - (performance.now() - request.life.startedMs));
     const given = validateClosed(ExchangeAuthorizationCodeDto, body);
-    return { key: await this.codes.redeem(given, receivedAt), user_id: null };
+    return { key: await this.codes.redeem(given, receivedAt, requestIdsOf(request)), user_id: null };
   }
 }

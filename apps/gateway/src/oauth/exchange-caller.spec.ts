@@ -33,13 +33,17 @@ describe(ExchangeCaller.name, () => {
     ['nothing after the scheme', ['authorization', 'Bearer ']],
   ])('refuses %s, whether or not a key is needed', async (_what, rawHeaders) => {
     for (const settings of [{}, { TOKEN_EXCHANGE_REQUIRE_BEARER: 'false' }]) {
-      await expect(caller(settings).organizationOf(rawHeaders, ADDRESS)).rejects.toMatchObject({ code: 'authentication' });
+      await expect(caller(settings).organizationOf(rawHeaders, ADDRESS)).rejects.toMatchObject({
+        code: 'authentication',
+      });
     }
   });
 
   it('does without a key where none is needed, and nowhere else', async () => {
     expect(await caller({ TOKEN_EXCHANGE_REQUIRE_BEARER: 'false' }).organizationOf(['Host', 'a'], ADDRESS)).toBeNull();
-    await expect(caller().organizationOf(['Host', 'Authorization'], ADDRESS)).rejects.toMatchObject({ code: 'authentication' });
+    await expect(caller().organizationOf(['Host', 'Authorization'], ADDRESS)).rejects.toMatchObject({
+      code: 'authentication',
+    });
   });
 
   it('looks up only so many unknown keys of one address, and a key that was good before at any time', async () => {
@@ -48,7 +52,12 @@ describe(ExchangeCaller.name, () => {
     const codes: string[] = [];
     for (let n = 0; n < 20; n += 1) {
       const asked = exchanges.organizationOf(withBearer(mintApiKey('sluice', 'api')), ADDRESS);
-      codes.push(await asked.then(() => 'found', (error: AppError) => error.code));
+      codes.push(
+        await asked.then(
+          () => 'found',
+          (error: AppError) => error.code,
+        ),
+      );
     }
     expect(codes.filter((code) => code === 'authentication').length).toBeLessThan(7);
     expect(codes.at(-1)).toBe('rate_limit_exceeded');

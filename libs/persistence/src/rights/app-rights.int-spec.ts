@@ -283,7 +283,10 @@ describe('a worker', () => {
     await owner.execute({ sql: owe });
     const endLongAgo = `UPDATE webhook_deliveries SET delivered_at = now() - interval '90 days' WHERE id = '${video.id}-failed'`;
     await logins['video-worker'].execute({ sql: endLongAgo });
-    const deliveries = new WebhookDeliveriesRepository(logins['video-worker'], new OutboxRepository(logins['video-worker']));
+    const deliveries = new WebhookDeliveriesRepository(
+      logins['video-worker'],
+      new OutboxRepository(logins['video-worker']),
+    );
     expect(await deliveries.purgeEnded(1)).toBe(0);
     await owner.execute({ sql: `UPDATE webhook_deliveries SET created_at = now() - interval '2 days'` });
     expect(await deliveries.purgeEnded(1)).toBeGreaterThan(0);

@@ -222,6 +222,7 @@ const AUTH: AppRights = {
     authorization_codes: 'SELECT, INSERT, UPDATE',
     identity_issuers: 'SELECT, INSERT, UPDATE, DELETE',
     federation_policies: 'SELECT, INSERT, UPDATE, DELETE',
+    audit_entries: 'INSERT (organization_id, key_id, action, target, request_id, client_request_id, status)',
   },
   temporary: true,
 };

@@ -3,6 +3,7 @@ import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../../auth/access.decorators';
+import { requestIdsOf } from '../../auth/audit.interceptor';
 import { GatewayEnv, publicUrlOf } from '../../gateway.env';
 import { parseForm, type FormFields } from '../../http/parse-form';
 import { sourceOf } from '../../http/source-address';
@@ -112,7 +113,7 @@ export class ConsentController {
   ): Promise<Outcome> {
     try {
       const agreement = { callbackUrl: app.callbackUrl, wanted: codeRequestOf(app, choices) };
-      return { code: await this.consent.agree(manager, String(request.id), agreement) };
+      return { code: await this.consent.agree(manager, requestIdsOf(request), agreement) };
     } catch (error) {
       if (error instanceof AppError && error.code === 'invalid_request') return { problem: error.message };
       throw error;

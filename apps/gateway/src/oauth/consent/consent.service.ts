@@ -13,6 +13,7 @@ import {
 } from '@libs/contracts';
 import { AuditRepository, LastUses } from '@libs/persistence';
 import { MessageBus } from '@libs/platform';
+import type { RequestIds } from '../../auth/audit.interceptor';
 import { FailedAuthentications } from '../../auth/failed-authentications';
 import { AuthorizationCodesService } from '../authorization-codes.service';
 
@@ -67,9 +68,9 @@ export class ConsentService {
   }
 
   /** The code for what was agreed upon, which is in the audit trail like any act of a management key. */
-  async agree(manager: Principal, requestId: string, agreement: Agreement): Promise<string> {
+  async agree(manager: Principal, ids: RequestIds, agreement: Agreement): Promise<string> {
     const { organizationId, keyId } = manager;
-    const entry = await this.audit.beginEntry({ organizationId, keyId, action: AGREEMENT, target: null, requestId });
+    const entry = await this.audit.beginEntry({ organizationId, keyId, action: AGREEMENT, target: null, ...ids });
     const { code } = await this.codes.issue(organizationId, agreement.callbackUrl, agreement.wanted);
     await this.audit.endEntry(entry, 200);
     return code;
