@@ -42,7 +42,7 @@ describe('users of the broker', () => {
     const others = PARTY_NAMES.filter((other) => other !== party);
     const foreign = [
       ...others.flatMap((other) => [`replies.${other}`, `replies.${other}.x`, `events.${other}.x`, `${other}.calls`]),
-      ...['auth', 'auth-changes'].filter(() => party !== 'auth'),
+      ...['auth', 'auth-changes', 'auth-exchanges'].filter(() => party !== 'auth'),
       ...['credentials', 'credentials-changes'].filter(() => party !== 'credentials'),
     ];
     const { configure, read: reads } = regexes(party);

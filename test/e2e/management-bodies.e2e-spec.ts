@@ -61,6 +61,17 @@ const pathOf = (path: string, row: Body): string => `${path}/${String(row['hash'
 const SET_ONCE = new Set(['creator_user_id', 'expires_at', 'workspace_id', 'provider']);
 const echoOf = (row: Body): Body => Object.fromEntries(Object.entries(row).filter(([name]) => !SET_ONCE.has(name)));
 
+describe('codes for keys', () => {
+  it.each([
+    ['/auth/keys/code', { callback_url: 'https://app.example/back', limit_usd: 5 }, 'limit_usd'],
+    ['/auth/keys', { code: 'any', code_verfier: 'v' }, 'code_verfier'],
+  ])('are refused at %s for a member of no meaning', async (path, body, name) => {
+    const answer = await manager.request('POST', path, body);
+    expectRefusal(answer, 400);
+    expect(JSON.stringify(answer.body)).toContain(`${name} is not a member of this object`);
+  });
+});
+
 describe.each(CREATIONS)('bodies of %s', (path, body) => {
   it('are refused for a member of no meaning, by its name, and nothing is made', async () => {
     const before = await manager.request<{ data: unknown[] }>('GET', path);

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { challengeOf } from '@libs/contracts';
+import { challengeOf, hashApiKey } from '@libs/contracts';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { Installation } from '../support/installation';
@@ -162,6 +162,13 @@ describe('an authorization code', () => {
     expectRefusal(await redeem({ code, code_verifier: VERIFIER }), 403, [code, VERIFIER]);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(await statusOfCall(first.body.key)).toBe(401);
+    const hash = hashApiKey(first.body.key);
+    const trail = await manager.request<{ data: object[] }>('GET', `/audit?target=${hash}`);
+    const known = { action: 'POST /api/v1/auth/keys', target: hash };
+    expect(trail.body.data).toMatchObject([
+      { ...known, status: 403 },
+      { ...known, status: 200 },
+    ]);
   });
 
   it('is refused in the same words, whatever is wrong with it', async () => {
@@ -253,6 +260,8 @@ describe('POST /auth/keys/code', () => {
     ['K20 no UUID', { workspace_id: 'default' }],
     ['K20 an unknown workspace', { workspace_id: randomUUID() }],
     ['K21 a long spawn id', { spawn_agent: 'x'.repeat(10_000) }],
+    ['unknown members', { anything: { nested: true }, id: 'mine' }],
+    ['the limit as keys call it', { limit_usd: 5 }],
   ])('refuses %s', async (_what, members) => {
     expectRefusal(await askForCode(members), 400);
   });
@@ -271,7 +280,6 @@ describe('POST /auth/keys/code', () => {
     ['K16 a limit of nothing', { limit: 0 }],
     ['K17 fractions of a second', at('2099-12-31T23:59:59.123Z')],
     ['K18 markup as a label', { key_label: '<b>app</b>' }],
-    ['unknown members', { anything: { nested: true }, id: 'mine' }],
   ])('takes %s', async (_what, members) => {
     expect(await askForCode(members)).toMatchObject({ status: 200 });
   });

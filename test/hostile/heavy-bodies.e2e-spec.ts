@@ -9,6 +9,8 @@ import { IS_FULL, report } from './scale';
 import { Witness } from './witness';
 
 const MODEL = 'hostile/talker';
+/** Its answers take long enough that all bodies of a test are held at once. */
+const SLOW_MODEL = 'hostile/thinker';
 const MEBIBYTE = 1024 * 1024;
 const BODY_BYTES = 30 * MEBIBYTE;
 const CONNECTIONS = IS_FULL ? 100 : 24;
@@ -26,12 +28,13 @@ let witness: Witness;
 let restBytes: number;
 
 beforeAll(async () => {
-  upstream = await Upstream.start({ talks: { latencyMs: 200 } });
+  upstream = await Upstream.start({ talks: { latencyMs: 200 }, thinks: { latencyMs: 8_000 } });
   const pricing = { prompt: '0.00000001', completion: '0.00000001' };
   installation = await Installation.start({
     // Such prompts are sent on, and answered.
     catalogue: catalogueOf([
       { slug: MODEL, provider: 'hostile', baseUrl: upstream.baseUrl('talks'), pricing },
+      { slug: SLOW_MODEL, provider: 'slow', baseUrl: upstream.baseUrl('thinks'), pricing },
     ]).replaceAll(/"context_length": \d+/g, '"context_length": 100000000'),
     apps: ['auth', 'gateway'],
     environmentOf: { gateway: { MEMORY_BUDGET_MIB: String(BUDGET_MIB) } },
@@ -113,6 +116,14 @@ function heavyCall(key: string, isWhole: boolean): HeavyCall {
   return { socket, status };
 }
 
+/** Of the attacker's chat completion with this body. */
+async function statusOf(body: string): Promise<number> {
+  const headers = { authorization: `Bearer ${attacker.apiKey}`, 'content-type': 'application/json' };
+  const response = await fetch(`${installation.baseUrl}/chat/completions`, { method: 'POST', headers, body });
+  await response.arrayBuffer();
+  return response.status;
+}
+
 async function expectBounded(what: string, keyOf: (nth: number) => string, isWhole: boolean): Promise<void> {
   const calls: HeavyCall[] = [];
   const statuses: number[] = [];
@@ -151,6 +162,30 @@ describe('the memory of a gateway', () => {
     const others = await Promise.all(['one', 'two', 'three'].map((name) => operator.createTenant(name, '100')));
     await expectBounded('several tenants', (nth) => others[nth % 3]!.apiKey, true);
   }, 300_000);
+
+  it('stays within its budget while a tenant sends bodies that grow when they are parsed', async () => {
+    const values = `[${Array.from({ length: 1_900 }, () => `${'{"9":'.repeat(52)}0${'}'.repeat(52)}`).join(',')}]`;
+    const body = `{"model":"${SLOW_MODEL}","max_tokens":8,"messages":[{"role":"user","content":"hi"}],"usage":${values}}`;
+    const statuses: number[] = [];
+    const startBytes = residentBytes();
+    let served = await witness.watch(0);
+    const peakBytes = await peakDuring(async () => {
+      const calls = Array.from({ length: 8 * CONNECTIONS }, async () => statuses.push(await statusOf(body)));
+      served = await witness.watch(HOLD_MS);
+      await Promise.all(calls);
+    });
+    const growthMib = Math.round((peakBytes - startBytes) / MEBIBYTE);
+    report({ what: 'growing', bodyMib: body.length / MEBIBYTE, calls: statuses.length, growthMib, served });
+    expect(new Set(statuses)).toEqual(new Set([200, 503]));
+    expect(served.failures).toEqual({});
+    expect(served.healthStatuses).toEqual([200]);
+    expect(peakBytes - restBytes).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET * MEBIBYTE);
+  }, 120_000);
+
+  it('refuses a body of more values than requests have', async () => {
+    const body = `{"model":"${MODEL}","messages":[],"usage":[${'{},'.repeat(200_000)}0]}`;
+    expect(await statusOf(body)).toBe(400);
+  });
 
   it('takes nothing of a tenant that can pay for nothing', async () => {
     const poor = await operator.createTenant('poor', null);

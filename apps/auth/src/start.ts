@@ -7,7 +7,11 @@ import { LedgerAuditService } from './ledger-audit/ledger-audit.service';
 
 /** Resolves when the app answers calls. */
 export async function start(context: AppContext<AuthEnv>): Promise<RunningApp> {
-  const app = await startFeedOwner(context, AuthModule.for(context.env), [queues.auth, queues.authChanges]);
+  const app = await startFeedOwner(context, AuthModule.for(context.env), [
+    queues.auth,
+    queues.authChanges,
+    queues.authExchanges,
+  ]);
   const [expiry, audit] = [app.get(ExpiryService), app.get(LedgerAuditService)];
   expiry.start();
   audit.start();

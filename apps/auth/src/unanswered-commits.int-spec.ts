@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
-import { createDataSource, Database } from '@libs/persistence';
+import { AuditRepository, createDataSource, Database } from '@libs/persistence';
 import { createTestDatabase, DatabaseProxy, type TestDatabase } from '@libs/persistence/testing';
 import { ApiKeyEntity } from './accounts/api-key.entity';
 import { KeysRepository, type NewKey } from './keys/keys.repository';
@@ -47,7 +47,7 @@ describe('a commit that is not answered', () => {
     await dataSource.initialize();
     database = new Database(dataSource);
     keys = new KeysRepository(database);
-    codes = new AuthorizationCodesRepository(database, keys);
+    codes = new AuthorizationCodesRepository(database, keys, new AuditRepository(database));
     organizationId = randomUUID();
     await makeOrganization(organizationId);
   });
@@ -128,7 +128,9 @@ describe('a commit that is not answered', () => {
     const codeHash = await newCode();
     const { id, hash, label } = newKey();
     const receivedAt = new Date().toISOString();
-    const proof = { codeHash, challenge: null, challengeMethod: null, keyHash: hash, keyLabel: label, receivedAt };
+    const ids = { requestId: 'req-1', clientRequestId: null };
+    const key = { keyHash: hash, keyLabel: label };
+    const proof = { codeHash, challenge: null, challengeMethod: null, ...key, receivedAt, ...ids };
     expect(await unanswered('api_keys', () => codes.redeemCode(proof, { id, hash, label }))).toBe('redeemed');
     expect(await keys.findUsableKey(hash)).not.toBeNull();
   });

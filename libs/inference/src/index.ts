@@ -2,6 +2,7 @@
 export { JsonCursor, MalformedJson } from './json/json-cursor';
 export { withoutDoubledNames } from './json/doubled-names';
 export { findMember, findValue, scanMembers, spliceMembers } from './json/json-members';
+export { setMember } from './json/set-member';
 export { audioLength, type AudioLength } from './media/audio-duration';
 export {
   AUDIO_FORMATS,
@@ -66,7 +67,7 @@ export {
 } from './model/expected-output';
 export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
-export { scanJsonShape, type PromptEstimate } from './model/json-shape';
+export { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from './model/json-shape';
 export { pdfTokens } from './model/media-tokens';
 export { pictureFamilyOf } from './model/picture-tokens';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';

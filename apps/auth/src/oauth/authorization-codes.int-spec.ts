@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import type { RedeemAuthorizationCodeRequest } from '@libs/contracts';
-import { createDataSource, Database } from '@libs/persistence';
+import { AuditRepository, createDataSource, Database } from '@libs/persistence';
 import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
 import { ApiKeyEntity } from '../accounts/api-key.entity';
 import { KeysRepository } from '../keys/keys.repository';
@@ -22,6 +22,7 @@ const randomHash = (): string => randomBytes(32).toString('hex');
 let testDatabase: TestDatabase;
 let dataSource: DataSource;
 let keys: KeysRepository;
+let audit: AuditRepository;
 let codes: AuthorizationCodesRepository;
 let organizationId: string;
 
@@ -42,7 +43,8 @@ beforeAll(async () => {
   });
   await dataSource.initialize();
   keys = new KeysRepository(new Database(dataSource));
-  codes = new AuthorizationCodesRepository(new Database(dataSource), keys);
+  audit = new AuditRepository(new Database(dataSource));
+  codes = new AuthorizationCodesRepository(new Database(dataSource), keys, audit);
   organizationId = randomUUID();
   const workspace = { id: randomUUID(), name: 'Default', slug: 'default' };
   await new OrganizationsRepository(dataSource, new Database(dataSource)).insertOrganization(
@@ -76,7 +78,9 @@ async function newCode(values: Partial<NewCode> = {}): Promise<AuthorizationCode
 function proof(codeHash: string, values: Partial<RedeemAuthorizationCodeRequest> = {}): RedeemAuthorizationCodeRequest {
   const receivedAt = new Date().toISOString();
   const keyHash = randomHash();
-  return { codeHash, challenge: CHALLENGE, challengeMethod: null, keyHash, keyLabel: 'sk-…', receivedAt, ...values };
+  const ids = { requestId: 'req-ours', clientRequestId: 'theirs' };
+  const shown = { codeHash, challenge: CHALLENGE, challengeMethod: null };
+  return { ...shown, keyHash, keyLabel: 'sk-…', receivedAt, ...ids, ...values };
 }
 
 const redeem = (request: RedeemAuthorizationCodeRequest): Promise<string> =>
@@ -85,6 +89,22 @@ const redeem = (request: RedeemAuthorizationCodeRequest): Promise<string> =>
 const isUsable = async (hash: string): Promise<boolean> => (await keys.findUsableKey(hash)) !== null;
 
 describe(AuthorizationCodesRepository.name, () => {
+  it('leaves an entry in the audit trail for the key that it makes, and for the key that a replay revokes', async () => {
+    const { codeHash } = await newCode();
+    const first = proof(codeHash);
+    expect(await redeem(first)).toBe('redeemed');
+    for (let again = 0; again < 2; again += 1) {
+      const receivedAt = new Date(Date.now() + 60_000).toISOString();
+      expect(await redeem(proof(codeHash, { receivedAt, requestId: 'req-replay' }))).toBe('replayed');
+    }
+    const entries = await audit.findEntries(organizationId, { target: first.keyHash }, 10);
+    const known = { action: 'POST /api/v1/auth/keys', target: first.keyHash, clientRequestId: 'theirs' };
+    expect(entries).toEqual([
+      expect.objectContaining({ ...known, requestId: 'req-replay', status: 403 }),
+      expect.objectContaining({ ...known, requestId: 'req-ours', status: 200 }),
+    ]);
+  });
+
   it('has the tables that its entities say', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
     expect(upQueries.map(({ query }) => query).filter((query) => /oauth_apps|authorization_codes/.test(query))).toEqual(

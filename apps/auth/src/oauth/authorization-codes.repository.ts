@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { RedeemAuthorizationCodeRequest } from '@libs/contracts';
-import { Database, enterTenant, outcomeOfRow } from '@libs/persistence';
+import { AuditRepository, Database, enterTenant, outcomeOfRow } from '@libs/persistence';
 import { IsNull, type EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { ApiKeyEntity } from '../accounts/api-key.entity';
@@ -22,6 +22,11 @@ export type NewCode = Pick<
 
 /** The members of the key that the code does not say. */
 export type KeyOfCode = Pick<NewKey, 'id' | 'hash' | 'label'>;
+
+type KeyRow = Pick<KeyOfCode, 'id' | 'hash'>;
+
+/** What the audit trail calls it. */
+const ACTION = 'POST /api/v1/auth/keys';
 
 type LockedCode = AuthorizationCodeEntity & CodeState;
 
@@ -50,6 +55,7 @@ export class AuthorizationCodesRepository {
   constructor(
     private readonly database: Database,
     private readonly keys: KeysRepository,
+    private readonly audit: AuditRepository,
   ) {}
 
   /** @throws AppError invalid_request for a foreign workspace, conflict for a code that exists */
@@ -83,15 +89,30 @@ export class AuthorizationCodesRepository {
         if (code === undefined) return 'refused';
         await enterTenant(manager, { organizationId: code.organizationId });
         const verdict = judgeRedemption(code, { ...request, receivedAt: new Date(request.receivedAt) });
-        if (verdict === 'redeemed') await this.useCode(manager, code, key);
-        else if (verdict === 'replayed') await revokeKeyOf(manager, code);
-        else if (verdict !== 'refused') {
+        if (verdict === 'redeemed') {
+          await this.useCode(manager, code, key);
+          await this.note(manager, code, { request, key, status: 200 });
+        } else if (verdict === 'replayed') {
+          const revoked = await revokeKeyOf(manager, code);
+          if (revoked !== null) await this.note(manager, code, { request, key: revoked, status: 403 });
+        } else if (verdict !== 'refused') {
           await manager.increment(AuthorizationCodeEntity, { codeHash: code.codeHash }, 'failedAttempts', 1);
         }
         return verdict;
       },
       outcomeOfRow('api_keys', 'hash', key.hash),
     );
+  }
+
+  /** In the audit trail: the code stands for whoever agreed, so the key that it made is the one that acts. */
+  private note(
+    manager: EntityManager,
+    { organizationId }: LockedCode,
+    { request, key, status }: { request: RedeemAuthorizationCodeRequest; key: KeyRow; status: number },
+  ): Promise<void> {
+    const { requestId, clientRequestId } = request;
+    const entry = { organizationId, keyId: key.id, action: ACTION, target: key.hash, requestId, clientRequestId };
+    return this.audit.addEntryWithin((sql, values) => manager.query(sql, values), entry, status);
   }
 
   private async useCode(manager: EntityManager, code: LockedCode, key: KeyOfCode): Promise<void> {
@@ -117,7 +138,14 @@ async function ensureApp(manager: EntityManager, host: string): Promise<number> 
   return app!.id;
 }
 
-async function revokeKeyOf(manager: EntityManager, { keyHash }: LockedCode): Promise<void> {
-  if (keyHash === null) return;
-  await manager.update(ApiKeyEntity, { hash: keyHash, deletedAt: IsNull() }, { deletedAt: () => 'now()' });
+/** Returns the key if it was usable until now. */
+async function revokeKeyOf(manager: EntityManager, { keyHash: hash }: LockedCode): Promise<KeyRow | null> {
+  const key = hash === null ? null : await manager.findOneBy(ApiKeyEntity, { hash, deletedAt: IsNull() });
+  if (key === null) return null;
+  const { affected } = await manager.update(
+    ApiKeyEntity,
+    { id: key.id, deletedAt: IsNull() },
+    { deletedAt: () => 'now()' },
+  );
+  return affected === 1 ? key : null;
 }

@@ -66,8 +66,8 @@ export class TokenExchangeService {
   }
 
   private async isSignedByIssuer(token: string, decoded: DecodedToken, policy: EnabledPolicy): Promise<boolean> {
-    const { issuerId: id, issuerUrl, jwksUrl } = policy;
-    const key = await this.keySets.find({ id, issuerUrl, jwksUrl }, decoded);
+    const { issuerId: id, organizationId, issuerUrl, jwksUrl } = policy;
+    const key = await this.keySets.find({ id, organizationId, issuerUrl, jwksUrl }, decoded);
     if (key === null) return false;
     return compactVerify(token, key, { algorithms: [decoded.algorithm] }).then(
       () => true,

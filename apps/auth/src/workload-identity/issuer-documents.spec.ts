@@ -38,7 +38,7 @@ function configuration(members: object = {}): Answer {
 
 const DISCOVERY = '/tenant/.well-known/openid-configuration';
 const keyIds = async (jwksUrl: string | null = null): Promise<unknown> =>
-  (await fetchKeys(egress, { issuerUrl: host.url('/tenant'), jwksUrl })).map(({ keyId }) => keyId);
+  (await fetchKeys(egress, { organizationId: 'o', issuerUrl: host.url('/tenant'), jwksUrl })).map(({ keyId }) => keyId);
 
 beforeAll(async () => {
   host = await HttpsHost.start(() => undefined);

@@ -5,6 +5,8 @@ import { readKeySet, type VerificationKey } from './key-set';
 export interface KeySource {
   /** Exactly the `iss` of the issuer's tokens. */
   readonly issuerUrl: string;
+  /** Whose fetches it counts among. */
+  readonly organizationId: string;
   /** Null: what the issuer's OpenID configuration says. */
   readonly jwksUrl: string | null;
 }
@@ -22,7 +24,11 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i;
 export async function fetchKeys(egress: Pick<Egress, 'fetch'>, source: KeySource): Promise<readonly VerificationKey[]> {
   const endMs = performance.now() + TIMEOUT_MS;
   const get = (url: string, subject: string): Promise<unknown> =>
-    fetchJson(egress, url, { subject, timeoutMs: Math.max(1, endMs - performance.now()) });
+    fetchJson(egress, url, {
+      subject,
+      holder: source.organizationId,
+      timeoutMs: Math.max(1, endMs - performance.now()),
+    });
   const jwksUrl = source.jwksUrl ?? jwksUrlOf(await get(configurationUrl(source), 'The OpenID configuration'), source);
   const keys = readKeySet(await get(jwksUrl, 'The key set'));
   if (keys === null) throw unusable('the key set holds no key that can be used');
@@ -43,10 +49,11 @@ function jwksUrlOf(document: unknown, { issuerUrl }: KeySource): string {
 async function fetchJson(
   egress: Pick<Egress, 'fetch'>,
   url: string,
-  { subject, timeoutMs }: { readonly subject: string; readonly timeoutMs: number },
+  bounds: { readonly subject: string; readonly holder: string; readonly timeoutMs: number },
 ): Promise<unknown> {
   const headers = { accept: 'application/json' };
-  const answer = await egress.fetch(url, { headers, subject, timeoutMs, maxBytes: MAX_BYTES });
+  const { subject } = bounds;
+  const answer = await egress.fetch(url, { headers, ...bounds, maxBytes: MAX_BYTES });
   if (answer.status !== 200) throw unusable(`${subject} was answered with status ${answer.status}`);
   if (!JSON_TYPE.test(answer.headers['content-type'] ?? '')) throw unusable(`${subject} is not JSON by its type`);
   try {

@@ -1,9 +1,10 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import { IssuerKeySets } from './issuer-key-sets';
+import type { AppError } from '@libs/errors';
+import { IssuerKeySets, type TokenIssuer } from './issuer-key-sets';
 import type { VerificationKey } from './key-set';
 
-const issuer = { id: 'issuer', issuerUrl: 'https://issuer.example', jwksUrl: null };
+const issuer = { id: 'issuer', organizationId: 'organization', issuerUrl: 'https://issuer.example', jwksUrl: null };
 
 function key(keyId: string): VerificationKey {
   return { keyId, algorithm: 'ES256', key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey };
@@ -32,8 +33,8 @@ class World {
     };
   }
 
-  find(keyId: string | null): Promise<KeyObject | null> {
-    return this.sets.find(issuer, { keyId, algorithm: 'ES256' });
+  find(keyId: string | null, of: TokenIssuer = issuer): Promise<KeyObject | null> {
+    return this.sets.find(of, { keyId, algorithm: 'ES256' });
   }
 }
 
@@ -70,8 +71,11 @@ describe(IssuerKeySets.name, () => {
     world.serve(a);
     await world.find('a');
     world.nowMs = 30_000;
-    const found = await Promise.all(Array.from({ length: 1_000 }, (_, index) => world.find(`invented ${index}`)));
-    expect(found.every((one) => one === null)).toBe(true);
+    for (let round = 0; round < 10; round += 1) {
+      const names = Array.from({ length: 100 }, (_, index) => `invented ${round} ${index}`);
+      const found = await Promise.all(names.map((name) => world.find(name)));
+      expect(found.every((one) => one === null)).toBe(true);
+    }
     world.nowMs = 59_999;
     expect(await world.find('b')).toBeNull();
     expect(world.fetches).toBe(2);
@@ -111,5 +115,30 @@ describe(IssuerKeySets.name, () => {
     expect(world.fetches).toBe(1);
     world.nowMs = 5_000;
     expect(await world.find('a')).toBe(a.key);
+  });
+
+  it('waits for slow issuers of one organization only so often, and goes on for others', async () => {
+    let release: (keys: readonly VerificationKey[]) => void = () => undefined;
+    const held = new Promise<readonly VerificationKey[]>((resolve) => (release = resolve));
+    world.answer = () => held;
+    const issuerOf = (organizationId: string, nth: number): TokenIssuer => ({
+      ...issuer,
+      id: `${organizationId} ${nth}`,
+      organizationId,
+    });
+    const outcomes: string[] = [];
+    const slow = Array.from({ length: 1_000 }, (_, nth) =>
+      world.find('a', issuerOf('attacker', nth % 500)).then(
+        () => outcomes.push('found'),
+        (error: AppError) => outcomes.push(error.code),
+      ),
+    );
+    expect(world.fetches).toBe(32);
+    world.serve(a);
+    expect(await world.find('a', issuerOf('other', 1))).toBe(a.key);
+    release([a]);
+    await Promise.all(slow);
+    expect(new Set(outcomes)).toEqual(new Set(['found', 'provider_unavailable']));
+    expect(await world.find('a', issuerOf('attacker', 499))).toBe(a.key);
   });
 });

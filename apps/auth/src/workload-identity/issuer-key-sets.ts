@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
+import { SharedPool } from '@libs/platform';
 import type { KeySource } from './issuer-documents';
 import { chooseKey, type VerificationKey } from './key-set';
 import type { SignatureAlgorithm } from './subject-token';
@@ -23,6 +24,11 @@ const LOOK_AGAIN_MS = 30_000;
 /** Between two tries while there is no set at all. */
 const TRY_AGAIN_MS = 5_000;
 const MAX_ISSUERS = 1_000;
+/** Fetches at once. One organization alone gets half, and some are left for others. */
+const MOST_FETCHES = 64;
+/** Tokens that wait for fetches, shared in the same way; fewer than the exchanges that this process takes at once. */
+const MOST_WAITING = 256;
+const WEIGHTS = [1] as const;
 
 /** What is known of one issuer's keys. */
 interface KnownKeys {
@@ -45,6 +51,8 @@ export class IssuerKeySets {
   /** In order of last use, the oldest first. */
   private readonly known = new Map<string, KnownKeys>();
   private readonly nowMs: () => number;
+  private readonly fetches = new SharedPool(MOST_FETCHES, WEIGHTS);
+  private readonly waiting = new SharedPool(MOST_WAITING, WEIGHTS);
 
   constructor(private readonly options: IssuerKeySetsOptions) {
     this.nowMs = options.nowMs ?? (() => performance.now());
@@ -53,7 +61,8 @@ export class IssuerKeySets {
   /**
    * The key that a token of the issuer names; null when the issuer has no such key.
    *
-   * @throws AppError provider_unavailable when nobody can say, because the issuer's keys cannot be had
+   * @throws AppError provider_unavailable when nobody can say, because the issuer's keys cannot be had, or its
+   * organization waits for too many keys of slow issuers
    */
   async find(
     issuer: TokenIssuer,
@@ -92,10 +101,23 @@ export class IssuerKeySets {
   /** One fetch at a time, which everybody who needs it waits for. */
   private async fetchIfDue(entry: KnownKeys, issuer: TokenIssuer): Promise<void> {
     if (entry.fetching === null && this.nowMs() < entry.mayFetchAtMs) return;
-    entry.fetching ??= this.fetch(entry, issuer).finally(() => {
+    const holders = [issuer.organizationId];
+    if (!this.waiting.take(holders)) throw unavailable();
+    try {
+      await (entry.fetching ?? this.beginFetch(entry, issuer));
+    } finally {
+      this.waiting.give(holders);
+    }
+  }
+
+  private beginFetch(entry: KnownKeys, issuer: TokenIssuer): Promise<void> {
+    const holders = [issuer.organizationId];
+    if (!this.fetches.take(holders)) throw unavailable();
+    entry.fetching = this.fetch(entry, issuer).finally(() => {
       entry.fetching = null;
+      this.fetches.give(holders);
     });
-    await entry.fetching;
+    return entry.fetching;
   }
 
   private async fetch(entry: KnownKeys, issuer: TokenIssuer): Promise<void> {

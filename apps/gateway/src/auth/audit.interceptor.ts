@@ -3,7 +3,7 @@ import { mintId, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from '@libs/persistence';
 import { fromHttpFramework } from '@libs/platform';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
 
@@ -63,8 +63,13 @@ export function auditEntryOf(
   };
 }
 
+export interface RequestIds {
+  readonly requestId: string;
+  readonly clientRequestId: string | null;
+}
+
 /** Returns an id that the gateway chose, and the caller's own `X-Request-Id`, which need not be unique. */
-function requestIdsOf({ id, headers }: AuthenticatedRequest): Pick<NewAuditEntry, 'requestId' | 'clientRequestId'> {
+export function requestIdsOf({ id, headers }: Pick<FastifyRequest, 'id' | 'headers'>): RequestIds {
   const isCallers = headers['x-request-id'] === id;
   return isCallers ? { requestId: mintId('req'), clientRequestId: id } : { requestId: id, clientRequestId: null };
 }

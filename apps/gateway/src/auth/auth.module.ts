@@ -54,6 +54,6 @@ import { TokenKeyDirectory } from './token-keys';
     },
     { provide: APP_GUARD, useClass: BearerGuard },
   ],
-  exports: [KeyDirectory, TokenKeyDirectory],
+  exports: [KeyDirectory, TokenKeyDirectory, FailedAuthentications],
 })
 export class AuthModule {}

@@ -69,18 +69,7 @@ export class BearerGuard implements CanActivate {
 
   /** Counts the failures of the request's source address, and looks nothing up for one that has had too many. */
   private judgerOf(request: AuthenticatedRequest): Judge {
-    return async (look) => {
-      const address = sourceOf(request.ip);
-      this.failures.begin(address);
-      let isFailure = false;
-      try {
-        const found = await look();
-        isFailure = found === null;
-        return found;
-      } finally {
-        this.failures.end(address, isFailure);
-      }
-    };
+    return (look) => this.failures.judge(sourceOf(request.ip), look);
   }
 
   private admit(request: AuthenticatedRequest, principal: Principal | null, access: RouteAccess): true {

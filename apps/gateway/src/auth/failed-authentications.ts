@@ -59,6 +59,32 @@ export class FailedAuthentications {
     if (isFailure) this.#failures.take(address, this.#rate);
   }
 
+  /**
+   * Looks a credential up for an address and counts it if there is no such credential.
+   *
+   * @param look returns null for an unknown credential
+   * @throws AppError rate_limit_exceeded when the address has shown too many unknown credentials; what `look` throws
+   */
+  async judge<T>(address: string, look: () => Promise<T | null>): Promise<T | null> {
+    this.begin(address);
+    let isFailure = false;
+    try {
+      const found = await look();
+      isFailure = found === null;
+      return found;
+    } finally {
+      this.end(address, isFailure);
+    }
+  }
+
+  /** As `judge`, for a key by its hash: one that was good before is looked up at any time. */
+  async judgeKey<T>(address: string, keyHash: string, look: () => Promise<T | null>): Promise<T | null> {
+    const found = await (this.isKnownGood(keyHash) ? look() : this.judge(address, look));
+    if (found === null) this.bad(keyHash);
+    else this.good(keyHash);
+    return found;
+  }
+
   good(keyHash: string): void {
     if (this.#rate === null) return;
     this.#knownGood.add(keyHash);

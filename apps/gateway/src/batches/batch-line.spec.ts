@@ -126,4 +126,9 @@ describe(readBatchLine, () => {
   ])('refuses %j', (item, expected) => {
     expect(refusal(item)).toBe(expected);
   });
+
+  it('refuses a line of very many values, which would take thirty times its length once parsed', () => {
+    const item = { custom_id: 'a', body: { ...body, user: Array.from({ length: 100_000 }, () => ({})) } };
+    expect(refusal(item)).toBe('400 requests[3] has too many values');
+  });
 });

@@ -11,6 +11,7 @@ import {
   type PromptEstimate,
   type StreamableApi,
 } from '@libs/inference';
+import { findShapeProblem } from '../http/parse-json';
 
 /** Uses of tools that a provider may make for one line. The API of the batch may come after its lines. */
 export type UsesByApi = Readonly<Record<StreamableApi, readonly AllowedUses[]>>;
@@ -37,6 +38,8 @@ export interface BatchLineDraft {
   readonly toolUses: UsesByApi | null;
 }
 
+/** However such a line is made up, its values take no more memory than `findShapeProblem` allows. */
+const SMALL_LINE_BYTES = 256 * 1024;
 const MAX_CUSTOM_ID_LENGTH = 512;
 const MAX_METADATA_PAIRS = 16;
 const MAX_CHOICES = 128;
@@ -53,6 +56,7 @@ type JsonObject = Record<string, unknown>;
  */
 export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
   const where = `requests[${index}]`;
+  if (json.length > SMALL_LINE_BYTES) refuseManyValues(where, json);
   const item = parseItem(where, json);
   const customId = readCustomId(where, item.custom_id);
   if (!isObject(item.body)) throw refused(where, 'body', 'must be an object');
@@ -100,6 +104,12 @@ function parseItem(where: string, json: Buffer): JsonObject {
     throw new AppError('invalid_request', `${where} must be an object`, { metadata: { param: where } });
   }
   return item;
+}
+
+function refuseManyValues(where: string, json: Buffer): void {
+  const problem = findShapeProblem(json);
+  if (problem === null) return;
+  throw new AppError('invalid_request', `${where} has ${problem}`, { metadata: { param: where } });
 }
 
 function malformed(where: string): AppError {

@@ -6,7 +6,7 @@ import { claimantOf } from './claimant';
 import { takeExpectation } from './expectations';
 import type { LiveRequest } from './in-flight';
 import { parseForm } from './parse-form';
-import { readJsonBody } from './parse-json';
+import { readScannedBody, scanJsonBody } from './parse-json';
 import { readBody, takeWholeBody, type BodyTimes } from './read-body';
 import type { Claimant } from './request-claim';
 import { findBodyHeadProblem } from './request-head';
@@ -82,17 +82,21 @@ export class BodyGuard implements CanActivate {
     if (bytes === null) bytes = await this.readSlowly(request, rule, claimant);
     else takeExpectation(raw);
     life.claim.work(claimant);
-    const waits = life.claim.reserve(claimant, bytes.length * COPIES_OF_PARSED);
-    if (waits !== undefined) await waits;
     if (rule.kind === 'form') {
       request.rawBody = bytes;
+      await life.claim.reserve(claimant, bytes.length * COPIES_OF_PARSED);
       request.body = parseForm(bytes);
-    } else {
-      const { object, bytes: sentOn, prompt } = readJsonBody(bytes, rule.rules);
-      request.rawBody = sentOn;
-      request.body = object;
-      request.prompt = prompt;
+      return true;
     }
+    const scanned = scanJsonBody(bytes);
+    // Copies of the text leave room for values that take no more memory than it.
+    const extra = Math.max(0, scanned.shape.valueBytes - bytes.length);
+    const waits = life.claim.reserveParsed(claimant, bytes.length * COPIES_OF_PARSED, extra);
+    if (waits !== undefined) await waits;
+    const { object, bytes: sentOn, prompt } = readScannedBody(scanned, rule.rules);
+    request.rawBody = sentOn;
+    request.body = object;
+    request.prompt = prompt;
     return true;
   }
 

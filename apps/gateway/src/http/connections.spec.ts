@@ -9,7 +9,9 @@ describe(limitConnections.name, () => {
 
   beforeEach(async () => {
     sockets = [];
-    server = createServer((_request, response) => response.end('served')).listen(0, '127.0.0.1');
+    server = createServer((request, response) => {
+      if (request.url !== '/slow') response.end('served');
+    }).listen(0, '127.0.0.1');
     await once(server, 'listening');
   });
 
@@ -20,12 +22,12 @@ describe(limitConnections.name, () => {
   });
 
   /** How many of so many connections from one address are answered. */
-  async function answeredOf(count: number, localAddress: string): Promise<number> {
+  async function answeredOf(count: number, localAddress: string, path = '/'): Promise<number> {
     const { port } = server.address() as AddressInfo;
     const answers = Array.from({ length: count }, () => {
       const socket = connect({ port, host: '127.0.0.1', localAddress });
       sockets.push(socket);
-      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
       return new Promise<number>((resolve) => {
         socket
           .on('error', () => resolve(0))
@@ -36,9 +38,24 @@ describe(limitConnections.name, () => {
     return (await Promise.all(answers)).reduce((sum, one) => sum + one, 0);
   }
 
+  /** Opens connections on which requests run that get no answer. */
+  async function keepBusy(count: number, localAddress: string, taken: () => number): Promise<void> {
+    const before = taken();
+    void answeredOf(count, localAddress, '/slow');
+    while (taken() < Math.min(20, before + count)) await new Promise(setImmediate);
+    const reached = performance.now() + 100;
+    while (performance.now() < reached) await new Promise(setImmediate);
+  }
+
   it('leaves connections for other peers', async () => {
     const pool = limitConnections(server, 20);
-    expect(await answeredOf(30, '127.0.0.1')).toBe(16);
+    let taken = 0;
+    void answeredOf(30, '127.0.0.1', '/slow');
+    while (taken !== pool.taken || taken === 0) {
+      taken = pool.taken;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(pool.taken).toBe(16);
     expect(await answeredOf(1, '127.0.0.2')).toBe(1);
     for (const socket of sockets) socket.destroy();
     while (pool.taken > 0) await new Promise(setImmediate);
@@ -48,5 +65,27 @@ describe(limitConnections.name, () => {
   it('lets a trusted proxy have all of them, and no more', async () => {
     limitConnections(server, 20, ['127.0.0.0/8']);
     expect(await answeredOf(30, '127.0.0.1')).toBe(20);
+  });
+
+  it('closes resting connections of the peers that have the most, for one that has fewer', async () => {
+    const pool = limitConnections(server, 20);
+    for (const peer of ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']) await answeredOf(16, peer);
+    expect(pool.taken).toBeGreaterThan(16);
+    for (let count = 0; count < 4; count += 1) expect(await answeredOf(1, '127.0.0.1')).toBe(1);
+    expect(pool.taken).toBeLessThanOrEqual(20);
+    for (const socket of sockets) socket.destroy();
+    while (pool.taken > 0) await new Promise(setImmediate);
+  });
+
+  it('closes none on which a request runs, and none of a proxy', async () => {
+    const pool = limitConnections(server, 20, ['127.0.0.9/32']);
+    expect(await answeredOf(10, '127.0.0.9')).toBe(10);
+    await keepBusy(5, '127.0.0.2', () => pool.taken);
+    await keepBusy(3, '127.0.0.3', () => pool.taken);
+    await keepBusy(1, '127.0.0.4', () => pool.taken);
+    await keepBusy(1, '127.0.0.5', () => pool.taken);
+    expect(pool.taken).toBe(20);
+    expect(await answeredOf(1, '127.0.0.1')).toBe(0);
+    expect(sockets.filter((socket) => socket.destroyed)).toHaveLength(1);
   });
 });

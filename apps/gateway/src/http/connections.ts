@@ -1,6 +1,7 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
 import { gauge, SharedPool } from '@libs/platform';
+import { IdleConnections } from './idle-connections';
 import { sourceOf } from './source-address';
 import { countRefusal } from './request-claim';
 
@@ -8,25 +9,40 @@ import { countRefusal } from './request-claim';
 const PEER_WEIGHTS = [4] as const;
 
 /**
- * Bounds the connections to the server, and the share of one peer. One too many is closed at once, without
- * an answer, because no request has arrived on it.
+ * Bounds the connections to the server, and the share of one peer. If there is no room for one more, the gateway closes
+ * connections on which no request runs, of the peers that have the most, beginning with those that rest longest. What
+ * still finds no room is closed at once, without an answer, because no request has arrived on it.
  *
- * @param trustedProxies ranges whose connections are those of many callers: only the sum of all bounds them
+ * @param trustedProxies ranges whose connections are those of many callers: only the sum of all bounds them, and they
+ * are not closed for others
  */
 export function limitConnections(server: Server, most: number, trustedProxies: readonly string[] = []): SharedPool {
   const pool = new SharedPool(most, PEER_WEIGHTS);
+  const idle = new IdleConnections();
   const trusted = blockListOf(trustedProxies);
   let proxied = 0;
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
     const isProxy = trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
-    const holders = [isProxy ? `proxied connection ${(proxied += 1)}` : sourceOf(address)];
-    if (!pool.take(holders)) {
+    const peer = isProxy ? `proxied connection ${(proxied += 1)}` : sourceOf(address);
+    const holders = [peer];
+    while (!pool.take(holders)) {
+      if (idle.closeOne(peer)) continue;
       countRefusal('connections');
       socket.destroy();
       return;
     }
-    socket.once('close', () => pool.give(holders));
+    const leave = (): void => {
+      socket.off('close', leave);
+      idle.remove(socket);
+      pool.give(holders);
+    };
+    socket.once('close', leave);
+    if (!isProxy) idle.add(socket, peer, leave);
+  });
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    idle.busy(socket);
+    response.once('close', () => idle.rest(socket));
   });
   return pool;
 }

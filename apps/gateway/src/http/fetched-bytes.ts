@@ -1,5 +1,7 @@
 /** Memory of this process that one call reserves for fetched content. */
 export interface CallMemory {
+  /** Whose memory it is: a workspace. */
+  readonly holder: string;
   /**
    * Reserves more bytes. Returns undefined if that is done, else a promise.
    *

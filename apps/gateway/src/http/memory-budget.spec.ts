@@ -53,6 +53,19 @@ describe(RequestClaim.name, () => {
     return claim;
   };
 
+  it('refuses for good what a workspace could never hold, and waits for what it could', async () => {
+    const pools = new EdgePools({ memoryBytes: 90 });
+    const claim = new RequestClaim(pools);
+    await claim.reserve(ofA, 20);
+    const refused = { code: 'payload_too_large' };
+    expect(() => claim.reserveParsed(ofA, 20, 41)).toThrow(expect.objectContaining(refused));
+    expect(claim.reserveParsed(ofA, 20, 40)).toBeUndefined();
+    expect(pools.memory.reserved).toBe(60);
+    expect(() => claim.grow(ofA, 61)).toThrow(expect.objectContaining(refused));
+    const whole = new RequestClaim(new EdgePools({ memoryBytes: 90 }));
+    expect(whole.reserveParsed(ofA, 200, 0)).toBeUndefined();
+  });
+
   it('gives everything back when the request is over', async () => {
     const pools = small();
     const claim = new RequestClaim(pools);

@@ -62,6 +62,11 @@ export class MemoryBudget {
     return Math.min(bytes, this.bytes);
   }
 
+  /** The most that one workspace may hold, if no other holds anything. */
+  get mostOfOne(): number {
+    return Math.floor((this.bytes * WEIGHTS[0]) / (WEIGHTS[0] + 1));
+  }
+
   /** Reserves at once, or returns false. */
   take(holders: readonly string[], bytes: number): boolean {
     return this.#pool.take(holders, bytes);

@@ -1,6 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '@libs/errors';
-import { JsonCursor, MalformedJson, scanJsonShape, withoutDoubledNames, type PromptEstimate } from '@libs/inference';
+import {
+  JsonCursor,
+  MalformedJson,
+  scanJsonShape,
+  setMember,
+  TOO_MANY_VALUES,
+  type JsonShape,
+  type PromptEstimate,
+  withoutDoubledNames,
+} from '@libs/inference';
 
 /**
  * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last
@@ -20,27 +29,60 @@ export interface JsonBody {
   readonly prompt: PromptEstimate;
 }
 
-/** The object of `readJsonBody` alone. */
+/** A body that has been looked over, not yet parsed. */
+export interface ScannedBody {
+  readonly bytes: Buffer;
+  readonly shape: JsonShape;
+}
+
+/**
+ * The most memory for the values of JSON that reserves none by its shape: a field of a form, an upload, an element of a
+ * batch. That of clients is small beside its texts.
+ */
+const MAX_UNRESERVED_BYTES = 8 * 1024 * 1024;
+
+/** Reads a JSON object for which no memory is reserved. @throws AppError invalid_request, also for very many values */
 export function parseJsonObject(body: Buffer, rules: JsonRules): JsonObject {
-  return readJsonBody(body, rules).object;
+  const scanned = scanJsonBody(body);
+  if (isLarge(scanned.shape)) throw bad(`it has ${TOO_MANY_VALUES}`);
+  return readScannedBody(scanned, rules).object;
+}
+
+/** Returns what is wrong with the shape of JSON for which no memory is reserved, or null. */
+export function findShapeProblem(json: Buffer): string | null {
+  const shape = scanJsonShape(json);
+  return isLarge(shape) ? TOO_MANY_VALUES : shape.problem;
+}
+
+function isLarge({ valueBytes }: JsonShape): boolean {
+  return valueBytes > MAX_UNRESERVED_BYTES;
+}
+
+/**
+ * Judges encoding, depth and counts of a body before a single object is built.
+ *
+ * @throws AppError invalid_request, which never repeats what was sent
+ */
+export function scanJsonBody(bytes: Buffer): ScannedBody {
+  refuseOtherText(bytes);
+  const shape = scanJsonShape(bytes);
+  if (shape.problem !== null) throw bad(`it has ${shape.problem}`);
+  return { bytes, shape };
 }
 
 /**
  * The one JSON object of a body (RFC 8259), or `invalid_request`; the refusal never repeats what was sent.
  *
- * Depth and counts are judged before a single object is built. Texts with an escaped key take the slow way:
- * V8 may mix up the names of such keys (nodejs/node#63785), and what is checked must be what is sent on.
+ * Texts with an escaped key take the slow way: V8 may mix up the names of such keys (nodejs/node#63785), and what is
+ * checked must be what is sent on.
  */
-export function readJsonBody(body: Buffer, rules: JsonRules): JsonBody {
-  refuseOtherText(body);
-  const shape = scanJsonShape(body);
-  if (shape.problem !== null) throw bad(`it has ${shape.problem}`);
-  const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(body, rules) : parseFast(body);
+export function readScannedBody({ bytes, shape }: ScannedBody, rules: JsonRules): JsonBody {
+  const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(bytes, rules) : parseFast(bytes);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
-  const bytes = shape.mayNameTwice && rules === 'lenient' ? namedOnce(body) : body;
+  const sentOn = shape.mayNameTwice && rules === 'lenient' ? namedOnce(bytes) : bytes;
   // The places of files are offsets in the bytes that are sent on.
-  const { prompt } = bytes === body ? shape : scanJsonShape(bytes);
-  return { object: value as JsonObject, bytes, prompt };
+  const { prompt } = sentOn === bytes ? shape : scanJsonShape(sentOn);
+  return { object: value as JsonObject, bytes: sentOn, prompt };
 }
 
 /** What the parser takes and we do not, such as a number beyond all numbers, is refused here. */
@@ -99,9 +141,7 @@ function readObject(cursor: JsonCursor, strict: boolean): JsonObject {
   cursor.readObject((name) => {
     if (strict && Object.hasOwn(members, checkText(name, strict))) throw bad('a member is named more than once');
     const value = readValue(cursor, strict);
-    // Assigned, `__proto__` would change what the object is instead of giving it a member.
-    if (name === '__proto__') Object.defineProperty(members, name, { value, enumerable: true, configurable: true });
-    else members[name] = value;
+    setMember(members, name, value);
   });
   return members;
 }

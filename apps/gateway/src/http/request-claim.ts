@@ -63,13 +63,34 @@ export class RequestClaim implements CallMemory {
     return undefined;
   }
 
+  /**
+   * As `reserve`, for a body that has arrived, and for what its parsed values take beyond its copies. It may hold a part
+   * while it waits for the rest, and is refused for good if its workspace could never have so much.
+   *
+   * @throws AppError payload_too_large, at once; provider_overloaded
+   */
+  reserveParsed(claimant: Claimant, bytes: number, extraBytes: number): Promise<void> | undefined {
+    if (extraBytes > 0) this.#refuseWhatNeverFits(bytes + extraBytes);
+    return this.reserve(claimant, bytes + extraBytes);
+  }
+
   /** As `reserve`, for a body that is longer than it said: it holds memory already, so it never waits. */
   grow({ holders }: Claimant, bytes: number): void {
     const missing = this.pools.memory.most(bytes) - this.#bytes;
     if (missing <= 0 || this.#isOver) return;
     this.#holders = holders;
-    if (!this.pools.memory.take(holders, missing)) throw outOfMemory('the request body');
+    if (!this.pools.memory.take(holders, missing)) {
+      this.#refuseWhatNeverFits(bytes);
+      throw outOfMemory('the request body');
+    }
     this.#bytes += missing;
+  }
+
+  /** A request that holds some memory gets more only within the share of its workspace. */
+  #refuseWhatNeverFits(bytes: number): void {
+    if (bytes > this.pools.memory.mostOfOne) {
+      throw new AppError('payload_too_large', 'The request body needs more memory than one workspace may hold');
+    }
   }
 
   /**
@@ -108,6 +129,11 @@ export class RequestClaim implements CallMemory {
     if (given <= 0) return;
     this.#added -= given;
     this.pools.memory.give(this.#holders, given);
+  }
+
+  /** The narrowest holder of what it has taken; empty before it has taken anything. */
+  get holder(): string {
+    return this.#holders[0] ?? '';
   }
 
   /** Whether an answer was kept that found no room. */

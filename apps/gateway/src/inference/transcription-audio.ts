@@ -68,7 +68,12 @@ export function audioAt(url: string, wanted: string | null, egress: Egress, call
 
 const MEMBER = 'input_audio.url';
 
-async function download(url: string, egress: Egress, { abort }: AudioCall, reserve: Reserve): Promise<AudioBytes> {
+async function download(
+  url: string,
+  egress: Egress,
+  { abort, memory }: AudioCall,
+  reserve: Reserve,
+): Promise<AudioBytes> {
   const signal = toAbortSignal(abort);
   try {
     const { status, body } = await egress.fetch(url, {
@@ -77,6 +82,7 @@ async function download(url: string, egress: Egress, { abort }: AudioCall, reser
       timeoutMs: DOWNLOAD_TIMEOUT_MS,
       maxRedirects: MAX_REDIRECTS,
       subject: MEMBER,
+      holder: memory.holder,
       signal,
       reserve,
     });

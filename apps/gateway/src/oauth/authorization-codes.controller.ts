@@ -6,8 +6,9 @@ import {
   type Principal,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { validateInstance } from '@libs/platform';
+import { validateClosed } from '@libs/platform';
 import { Public, RequiresManagementKey } from '../auth/access.decorators';
+import { requestIdsOf } from '../auth/audit.interceptor';
 import { Caller } from '../auth/caller.decorator';
 import type { LiveRequest } from '../http/in-flight';
 import { Idempotent } from '../idempotency/idempotent.decorator';
@@ -25,7 +26,7 @@ export class AuthorizationCodesController {
   @Idempotent({ holdsSecret: true })
   @Header('Cache-Control', 'no-store')
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: AuthorizationCodeDto }> {
-    const wanted = validateInstance(CreateAuthorizationCodeDto, body);
+    const wanted = validateClosed(CreateAuthorizationCodeDto, body);
     const { code, appId, createdAt } = await this.codes.issue(caller.organizationId, wanted.callback_url, wanted);
     if (appId === null) throw new AppError('server', 'Internal error', { internal: 'a callback URL without an app' });
     return { data: { id: code, app_id: appId, created_at: createdAt } };
@@ -37,9 +38,9 @@ export class AuthorizationCodesController {
   @Public()
   @LimitedBySource('key-exchanges')
   @Header('Cache-Control', 'no-store')
-  async exchange(@Body() body: unknown, @Req() { life }: LiveRequest): Promise<{ key: string; user_id: null }> {
-    const receivedAt = new Date(Date.now() - (performance.now() - life.startedMs));
-    const given = validateInstance(ExchangeAuthorizationCodeDto, body);
-    return { key: await this.codes.redeem(given, receivedAt), user_id: null };
+  async exchange(@Body() body: unknown, @Req() request: LiveRequest): Promise<{ key: string; user_id: null }> {
+    const receivedAt = new Date(Date.now() - (performance.now() - request.life.startedMs));
+    const given = validateClosed(ExchangeAuthorizationCodeDto, body);
+    return { key: await this.codes.redeem(given, receivedAt, requestIdsOf(request)), user_id: null };
   }
 }

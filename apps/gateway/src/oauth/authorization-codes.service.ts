@@ -18,6 +18,7 @@ import {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { MessageBus, ServicesEnv } from '@libs/platform';
+import type { RequestIds } from '../auth/audit.interceptor';
 
 /** The name of a key whose app has no callback URL to be named for. */
 const NAMELESS_APP = 'A command-line program';
@@ -62,9 +63,10 @@ export class AuthorizationCodesService {
    * The key for a code.
    *
    * @param receivedAt when the request began to arrive
+   * @param ids for the audit trail
    * @throws AppError permission_denied for whatever is wrong with code or verifier, invalid_request for the method
    */
-  async redeem(given: ExchangeAuthorizationCodeDto, receivedAt: Date): Promise<string> {
+  async redeem(given: ExchangeAuthorizationCodeDto, receivedAt: Date, ids: RequestIds): Promise<string> {
     if (!isAuthorizationCode(given.code)) throw badCode();
     const key = mintApiKey(this.env.SERVICE_NAME, 'api');
     const { code_verifier: verifier, code_challenge_method: method } = given;
@@ -75,6 +77,7 @@ export class AuthorizationCodesService {
       keyHash: hashApiKey(key),
       keyLabel: labelApiKey(key),
       receivedAt: receivedAt.toISOString(),
+      ...ids,
     });
     return key;
   }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { hashApiKey, readApiKeyKind } from '@libs/contracts';
 import { KeyDirectory } from '@libs/platform';
 import { badCredential, readBearer } from '../auth/bearer';
+import { FailedAuthentications } from '../auth/failed-authentications';
 import { GatewayEnv } from '../gateway.env';
 
 /** Who asks for an exchange: the organization of its key. */
@@ -9,6 +10,7 @@ import { GatewayEnv } from '../gateway.env';
 export class ExchangeCaller {
   constructor(
     private readonly directory: KeyDirectory,
+    private readonly failures: FailedAuthentications,
     private readonly env: GatewayEnv,
   ) {}
 
@@ -16,13 +18,17 @@ export class ExchangeCaller {
    * The organization of the key that came along, of either kind; null without one where none is needed.
    *
    * @param rawHeaders as Node's `IncomingMessage.rawHeaders`
-   * @throws AppError authentication for a key that is no usable one, and for none where one is needed
+   * @param address the source address, whose unknown keys are counted
+   * @throws AppError authentication for a key that is no usable one, and for none where one is needed;
+   * rate_limit_exceeded for an address with too many unknown keys
    */
-  async organizationOf(rawHeaders: readonly string[]): Promise<string | null> {
+  async organizationOf(rawHeaders: readonly string[], address: string): Promise<string | null> {
     const brings = rawHeaders.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization');
     if (!brings && !this.env.TOKEN_EXCHANGE_REQUIRE_BEARER) return null;
     const key = readBearer(rawHeaders);
-    const principal = readApiKeyKind(key) === null ? null : await this.directory.find(hashApiKey(key));
+    if (readApiKeyKind(key) === null) throw badCredential();
+    const hash = hashApiKey(key);
+    const principal = await this.failures.judgeKey(address, hash, async () => this.directory.find(hash));
     if (principal === null) throw badCredential();
     return principal.organizationId;
   }

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { Public } from '../auth/access.decorators';
 import { TokenKeyDirectory } from '../auth/token-keys';
 import type { FormFields } from '../http/parse-form';
+import { sourceOf } from '../http/source-address';
 import { FormBody } from '../http/streamed-body.decorator';
 import { LimitedBySource } from '../limits/rate-limit.guard';
 import { ExchangeCaller } from './exchange-caller';
@@ -31,7 +32,7 @@ export class TokenController {
   @Header('Pragma', 'no-cache')
   @UseFilters(new OauthErrorFilter())
   async exchange(@Req() request: FastifyRequest, @Body() fields: FormFields): Promise<TokenResponse> {
-    const organizationId = await this.caller.organizationOf(request.raw.rawHeaders);
+    const organizationId = await this.caller.organizationOf(request.raw.rawHeaders, sourceOf(request.ip));
     return this.exchanges.exchange(readTokenRequest(fields), organizationId);
   }
 

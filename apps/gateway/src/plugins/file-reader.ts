@@ -35,7 +35,7 @@ export class FileReader {
     const read = async (reserve: Reserve): Promise<string> => {
       const file =
         source.kind === 'url'
-          ? await this.#fetch(source.url, work.signal, reserve)
+          ? await this.#fetch(source.url, work, reserve)
           : { mediaType: source.mediaType, bytes: Buffer.from(source.base64, 'base64') };
       return await this.#textOf(file, name, work);
     };
@@ -51,11 +51,12 @@ export class FileReader {
     return new TextDecoder().decode(file.bytes);
   }
 
-  async #fetch(url: string, signal: AbortSignal, reserve: Reserve): Promise<Bytes> {
+  async #fetch(url: string, { memory, signal }: OutsideWork, reserve: Reserve): Promise<Bytes> {
     const response = await this.egress.fetch(url, {
       maxBytes: LARGEST_FILE,
       timeoutMs: TIMEOUT_MS,
       maxRedirects: 3,
+      holder: memory.holder,
       signal,
       subject: 'The URL of the file',
       reserve,

@@ -87,7 +87,7 @@ export class MediaReader {
     try {
       const answer = await countFetched(
         memory,
-        (reserve) => this.#fetch(url, param, reserve),
+        (reserve) => this.#fetch(url, param, { holder: memory.holder, reserve }),
         ({ body }) => bytesForMedium(body.length),
       );
       if (answer.status === 200) return answer.body;
@@ -104,9 +104,13 @@ export class MediaReader {
     throw refusal(code, param, 'cannot be fetched: its host does not give it');
   }
 
-  #fetch(url: string, subject: string, reserve: Reserve): Promise<EgressResponse> {
+  #fetch(
+    url: string,
+    subject: string,
+    call: { readonly holder: string; readonly reserve: Reserve },
+  ): Promise<EgressResponse> {
     const bounds = { maxBytes: LARGEST_MEDIUM_BYTES, timeoutMs: DOWNLOAD_MS, maxRedirects: MOST_REDIRECTS };
-    return this.egress.fetch(url, { subject, ...bounds, reserve });
+    return this.egress.fetch(url, { subject, ...bounds, ...call });
   }
 }
 

@@ -35,6 +35,7 @@ export class WebhookSender {
         body,
         maxBytes: NO_BODY_BYTES,
         timeoutMs: ATTEMPT_TIMEOUT_MS,
+        holder: webhook.workspaceId,
         subject: 'callback_url',
         signal,
       });

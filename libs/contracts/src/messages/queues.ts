@@ -29,6 +29,8 @@ export const queues = {
   // Apart from the others, so that what was revoked is not asked for behind a crowd of other questions.
   authChanges: { name: 'auth-changes', kind: 'call', owner: 'auth', prefetch: 50 },
   credentialsChanges: { name: 'credentials-changes', kind: 'call', owner: 'credentials', prefetch: 50 },
+  // Apart, because the keys of an issuer are fetched meanwhile, which its host may draw out. Most wait for nothing else.
+  authExchanges: { name: 'auth-exchanges', kind: 'call', owner: 'auth', prefetch: 400 },
   batches: { name: 'batch-jobs', ...jobDefaults, owner: 'batch-worker', prefetch: 8 },
   videos: { name: 'video-jobs', ...jobDefaults, owner: 'video-worker', prefetch: 8 },
   webhooks: { name: 'webhook-jobs', ...jobDefaults, owner: 'video-worker', prefetch: 8 },

@@ -95,6 +95,14 @@ export class RedeemAuthorizationCodeRequest {
   /** When the request reached the asking process, to tell a copy of the winning request from a replay of it. */
   @IsUtcInstant()
   receivedAt: string;
+
+  /** For the audit trail: an id that no caller can choose, and the caller's own. */
+  @IsNameText(1, 200)
+  requestId: string;
+
+  @IsOptional()
+  @IsNameText(1, 200)
+  clientRequestId: string | null;
 }
 
 export class AuthorizationCodeRedeemed {

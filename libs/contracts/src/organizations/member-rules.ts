@@ -19,7 +19,10 @@ export function IsStoredText(maxLength: number, options?: ValidationOptions): Pr
   return textRule('isStoredText', { minLength: 0, maxLength, allows, expected }, options);
 }
 
-/** A moment in UTC with its seconds, `YYYY-MM-DDTHH:MM:SS[.fff]Z`, that exists in the calendar. */
+/**
+ * A moment in UTC with its seconds, `YYYY-MM-DDTHH:MM:SS[.fff]Z`, that exists in the calendar, from 1970 on. PostgreSQL
+ * has no year 0.
+ */
 export function IsUtcInstant(options?: ValidationOptions): PropertyDecorator {
   return ValidateBy(
     {
@@ -69,6 +72,7 @@ const UTC_INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
 function isUtcInstant(value: unknown): boolean {
   if (typeof value !== 'string' || !UTC_INSTANT.test(value)) return false;
   const moment = new Date(value);
+  if (moment.getTime() < 0) return false;
   // The parser turns 30 February into 2 March; the text must say what it means.
   return !Number.isNaN(moment.getTime()) && moment.toISOString().slice(0, 19) === value.slice(0, 19);
 }

@@ -110,8 +110,8 @@ export class ExchangeTokenResponse {
  * when the issuer's keys cannot be had, or the installation has no signing key.
  */
 export const ExchangeToken = call({
-  queue: queues.auth,
-  name: 'auth.exchange-token',
+  queue: queues.authExchanges,
+  name: 'auth-exchanges.exchange-token',
   askedBy: ['gateway'],
   repeat: 'harmless',
   timeoutMs: 10_000,

@@ -1,5 +1,6 @@
 import { JsonCursor, MAX_JSON_DEPTH } from './json-cursor';
 import { BACKSLASH } from './json-grammar';
+import { setMember } from './set-member';
 
 /**
  * The value that the text holds, like `JSON.parse`, with the depth bounded, every number finite and every key as it
@@ -60,11 +61,7 @@ function readObject(cursor: JsonCursor): object {
   const object: Record<string, unknown> = {};
   cursor.enterObject();
   for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
-    const value = readValue(cursor);
-    if (key === '__proto__') Object.defineProperty(object, key, { value, ...OWN });
-    else object[key] = value;
+    setMember(object, key, readValue(cursor));
   }
   return object;
 }
-
-const OWN = { writable: true, enumerable: true, configurable: true };

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { MAX_DEPTH, MAX_VALUES, scanJsonShape } from './json-shape';
+import { MAX_CONTAINERS } from '../json/parsed-size';
+import { MAX_DEPTH, scanJsonShape } from './json-shape';
 
 const shapeOf = (text: string): ReturnType<typeof scanJsonShape> => scanJsonShape(Buffer.from(text));
 
@@ -22,7 +23,7 @@ describe(scanJsonShape.name, () => {
   });
 
   it('counts values, empty arrays and objects among them', () => {
-    expect(shapeOf(`[${'[],'.repeat(MAX_VALUES / 2)}[]]`).problem).toBe('too many values');
+    expect(shapeOf(`[${'[],'.repeat(MAX_CONTAINERS)}[]]`).problem).toBe('too many values');
     expect(shapeOf(`[${'1,'.repeat(1_000)}1]`).problem).toBeNull();
   });
 

@@ -16,11 +16,14 @@ import {
   OPEN_OBJECT,
   QUOTE,
 } from '../json/json-grammar';
+import { ParsedSize } from '../json/parsed-size';
 
-/** What the shape of a JSON text may come to before anybody builds objects from it. */
+/** What the shape of a JSON text may come to before anybody builds objects from it; `ParsedSize` bounds its values. */
 export const MAX_DEPTH = 64;
 export const MAX_KEYS_PER_OBJECT = 10_000;
-export const MAX_VALUES = 1_000_000;
+
+/** The problem of a text that `ParsedSize` finds too large. */
+export const TOO_MANY_VALUES = 'too many values';
 
 const SPACE = 0x20;
 /** No name of ours has more bytes, even if each of its characters is escaped. */
@@ -75,6 +78,8 @@ export interface JsonShape {
   readonly problem: string | null;
   /** Whether some object key is written with a backslash. */
   readonly hasEscapedKey: boolean;
+  /** The most memory that its parsed values take, without the characters of its strings. */
+  readonly valueBytes: number;
   /** Whether some object may name a member twice: `withoutDoubledNames` looks closely. */
   readonly mayNameTwice: boolean;
   /** As a request: an estimate of its prompt. What comes behind a problem counts as text. */
@@ -106,7 +111,7 @@ class ShapeScan {
   private hasEscapedKey = false;
   private units = 0;
   private depth = 0;
-  private values = 0;
+  private readonly size = new ParsedSize();
   /** Inside the value of a member that a model may read. */
   private isInPrompt = true;
   private readonly strings: StringCounter;
@@ -133,6 +138,7 @@ class ShapeScan {
     return {
       problem: this.problem,
       hasEscapedKey: this.hasEscapedKey,
+      valueBytes: this.size.bytes,
       // The hash of a name with an escape says nothing, and behind a problem nothing was looked at.
       mayNameTwice: this.hasEscapedKey || this.problem !== null || this.names.mayNameTwice,
       prompt: this.prompt(),
@@ -159,7 +165,10 @@ class ShapeScan {
     const quote = closingQuote(bytes, openingQuote);
     const end = quote === -1 ? bytes.length : quote;
     if (isObjectAt[depth] === 1 && isKey(bytes, end)) this.enterMember(openingQuote + 1, end);
-    else if (this.isInPrompt) this.countText(openingQuote + 1, end);
+    else {
+      this.size.addString();
+      if (this.isInPrompt) this.countText(openingQuote + 1, end);
+    }
     return end;
   }
 
@@ -171,6 +180,7 @@ class ShapeScan {
 
   /** The name between these offsets is one of the object that is open. Names of a request itself are not its prompt. */
   private enterMember(start: number, end: number): void {
+    this.size.addMember();
     const { bytes, depth } = this;
     const isEscaped = hasEscape(bytes, start, end);
     if (isEscaped) this.hasEscapedKey = true;
@@ -201,6 +211,7 @@ class ShapeScan {
 
   /** Up to the last byte of a number or a literal. */
   private passScalar(start: number): number {
+    this.size.addNumber();
     const { bytes } = this;
     let end = start + 1;
     while (end < bytes.length && isScalarByte(bytes[end]!)) end += 1;
@@ -221,7 +232,7 @@ class ShapeScan {
   private countComma(): void {
     const { depth } = this;
     commasAt[depth]! += 1;
-    this.countValue();
+    if (this.size.isTooLarge) this.problem = TOO_MANY_VALUES;
     this.addMark(COMMA_UNITS);
     const isFull = isObjectAt[depth] === 1 && commasAt[depth]! >= MAX_KEYS_PER_OBJECT;
     if (isFull) this.problem = 'too many members in one object';
@@ -229,7 +240,8 @@ class ShapeScan {
 
   private open(bracket: number): void {
     this.depth += 1;
-    this.countValue();
+    this.size.addContainer();
+    if (this.size.isTooLarge) this.problem = TOO_MANY_VALUES;
     const { depth } = this;
     if (depth > MAX_DEPTH) {
       this.problem = 'too many levels';
@@ -247,11 +259,6 @@ class ShapeScan {
     if (this.depth === 0) return;
     if (this.isInPrompt) this.units += this.strings.close(this.depth);
     this.depth -= 1;
-  }
-
-  private countValue(): void {
-    this.values += 1;
-    if (this.values >= MAX_VALUES) this.problem = 'too many values';
   }
 }
 

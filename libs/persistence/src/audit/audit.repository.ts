@@ -32,7 +32,9 @@ export interface BegunAuditEntry {
 
 const DONE = 200;
 
-/** The trail of what was done with management keys, and by operators at the command line. */
+type RunStatement = (sql: string, values: unknown[]) => Promise<unknown>;
+
+/** The trail of what was done with management keys and authorization codes, and by operators at the command line. */
 @Injectable()
 export class AuditRepository {
   constructor(private readonly database: Database) {}
@@ -47,6 +49,16 @@ export class AuditRepository {
       values: [organizationId, keyId, action, target, requestId, clientRequestId],
     });
     return { organizationId, id: row!.id };
+  }
+
+  /** An act of a caller without a management key, which commits together with its entry. @param run one statement */
+  async addEntryWithin(run: RunStatement, entry: NewAuditEntry, status: number): Promise<void> {
+    const { organizationId, keyId, action, target, requestId, clientRequestId = null } = entry;
+    await run(
+      `INSERT INTO audit_entries (organization_id, key_id, action, target, request_id, client_request_id, status)
+       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+      [organizationId, keyId, action, target, requestId, clientRequestId, status],
+    );
   }
 
   /** Returns entries of the organization, newest first. An entry of another organization is no cursor: nothing follows. */

@@ -45,6 +45,8 @@ import { RequestedRemovals1763900000285 } from './1763900000285-requested-remova
 import { UnfinishedAttempts1763900000290 } from './1763900000290-unfinished-attempts';
 import { ClaimsByAccount1763900000291 } from './1763900000291-claims-by-account';
 import { AppRights1763900000295 } from './1763900000295-app-rights';
+import { PurgedWebhooks1763900000300 } from './1763900000300-purged-webhooks';
+import { AuditedCodes1763900000301 } from './1763900000301-audited-codes';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -95,4 +97,6 @@ export const migrations = [
   UnfinishedAttempts1763900000290,
   ClaimsByAccount1763900000291,
   AppRights1763900000295,
+  PurgedWebhooks1763900000300,
+  AuditedCodes1763900000301,
 ];

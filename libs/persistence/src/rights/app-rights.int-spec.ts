@@ -10,6 +10,8 @@ import { migrate } from '../migrate';
 import { PartitionsRepository } from '../partitions.repository';
 import { appUrlOf, createTestDatabase, storeBatch, storeVideo, TEST_LOGINS, type TestDatabase } from '../testing';
 import { RETENTION_DAYS } from '../batches/batch-views.repository';
+import { OutboxRepository } from '../outbox/outbox.repository';
+import { WebhookDeliveriesRepository } from '../webhooks/webhook-deliveries.repository';
 import { APP_ROLES, appRole, TENANT_ROLES, tenantRoleOf } from './app-roles';
 
 const NOT_ALLOWED = '42501';
@@ -262,10 +264,33 @@ describe('a worker', () => {
     const ofNoJob = `INSERT INTO webhook_deliveries (id, organization_id, workspace_id, url, host, type, payload)
       VALUES ('batch-failed', gen_random_uuid(), gen_random_uuid(), 'https://a/b', 'a', 't', '{}')`;
     expect(await refusalOf(logins['batch-worker'], ofNoJob)).toBe(NOT_ALLOWED);
+    expect(await asWorker('DELETE FROM webhook_deliveries')).toBe(NOT_ALLOWED);
     const ended = `UPDATE webhook_deliveries SET delivered_at = now()`;
     expect(await asWorker(owe(`id || '-failed'`), ended, 'UPDATE webhook_deliveries SET delivered_at = NULL')).toBe(
       NOT_ALLOWED,
     );
+  });
+
+  it('deletes no webhook of these days, and owes none for a video that ended long ago', async () => {
+    const video = await storeVideo(owner, {});
+    await owner.execute({
+      sql: `UPDATE videos SET status = 'failed', finished_at = now() - interval '2 hours', request = NULL, callback_url = 'https://a/b' WHERE id = $1`,
+      values: [video.id],
+    });
+    const owe = `INSERT INTO webhook_deliveries (id, organization_id, workspace_id, url, host, type, payload)
+      SELECT id || '-failed', organization_id, workspace_id, callback_url, 'a', 't', '{}' FROM videos WHERE id = '${video.id}'`;
+    expect(await refusalOf(logins['video-worker'], owe)).toBe(NOT_ALLOWED);
+    await owner.execute({ sql: owe });
+    const endLongAgo = `UPDATE webhook_deliveries SET delivered_at = now() - interval '90 days' WHERE id = '${video.id}-failed'`;
+    await logins['video-worker'].execute({ sql: endLongAgo });
+    const deliveries = new WebhookDeliveriesRepository(
+      logins['video-worker'],
+      new OutboxRepository(logins['video-worker']),
+    );
+    expect(await deliveries.purgeEnded(1)).toBe(0);
+    await owner.execute({ sql: `UPDATE webhook_deliveries SET created_at = now() - interval '2 days'` });
+    expect(await deliveries.purgeEnded(1)).toBeGreaterThan(0);
+    await expect(deliveries.purgeEnded(0)).rejects.toThrow('a day at least');
   });
 });
 

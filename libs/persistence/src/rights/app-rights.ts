@@ -49,12 +49,12 @@ const CHARGING: Grants = {
 
 const FEEDS: Grants = { change_feeds: 'SELECT', change_feed_entries: 'SELECT, UPDATE (changed_at), DELETE' };
 
-const webhooksOf = (jobs: string, ended: string): RowRule => ({
+const webhooksOf = (jobs: string, ended: string, when = `${ended} IS NOT NULL`): RowRule => ({
   table: 'webhook_deliveries',
   verb: 'INSERT',
   holds: `EXISTS (
     SELECT FROM ${jobs} j WHERE j.id = regexp_replace(webhook_deliveries.id, '-[a-z]+$', '')
-      AND webhook_deliveries.id = j.id || '-' || j.status AND j.${ended} IS NOT NULL AND j.callback_url = url
+      AND webhook_deliveries.id = j.id || '-' || j.status AND j.${when} AND j.callback_url = url
       AND (j.organization_id, j.workspace_id) = (webhook_deliveries.organization_id, webhook_deliveries.workspace_id))`,
 });
 
@@ -143,12 +143,14 @@ const VIDEO_WORKER: AppRights = {
     videos: `SELECT, UPDATE (status, step, fence, lease_until, next_at, attempts, output_attempts, searches, needs_review,
       operation, request, outputs, outputs_expire_at, cost_usd, error_message, finished_at, idempotency_key, request_hash)`,
     generations: 'INSERT',
-    webhook_deliveries: `SELECT, INSERT, DELETE, UPDATE (attempts, unfinished, next_attempt_at, lease_until, fence, last_attempt_at,
+    webhook_deliveries: `SELECT, INSERT, UPDATE (attempts, unfinished, next_attempt_at, lease_until, fence, last_attempt_at,
       last_status, last_error, delivered_at, given_up_at)`,
   },
+  functions: ['purge_webhook_deliveries(integer)'],
   rows: [
     CHARGES_ONLY,
-    webhooksOf('videos', 'finished_at'),
+    // Owed in the transaction that ends the video. One of a video that ended long ago was delivered, or given up.
+    webhooksOf('videos', 'finished_at', `finished_at > now() - interval '1 hour'`),
     {
       table: 'generations',
       verb: 'INSERT',
@@ -220,6 +222,7 @@ const AUTH: AppRights = {
     authorization_codes: 'SELECT, INSERT, UPDATE',
     identity_issuers: 'SELECT, INSERT, UPDATE, DELETE',
     federation_policies: 'SELECT, INSERT, UPDATE, DELETE',
+    audit_entries: 'INSERT (organization_id, key_id, action, target, request_id, client_request_id, status)',
   },
   temporary: true,
 };

@@ -278,6 +278,8 @@ describe(WebhookDeliveriesRepository.name, () => {
     await setBack('delivered_at', '31 days', 'delivered');
     await setBack('given_up_at', '31 days', 'given-up');
     await repository.markDelivered(of('fresh'), 200);
+    expect(await repository.purgeEnded(30)).toBe(0);
+    for (const id of ['delivered', 'given-up', 'pending']) await setBack('created_at', '31 days', id);
     expect(await repository.purgeEnded(30)).toBe(2);
     expect(await row('fresh')).not.toBeNull();
     expect(await row('pending')).not.toBeNull();

@@ -32,7 +32,6 @@ const PENDING = 'delivered_at IS NULL AND given_up_at IS NULL';
 /** After so many claims in a row that came to no end, an event is claimed ever more rarely: it may be what kills workers. */
 const SUSPECT_FROM = 10;
 const LONGEST_REST_MS = 3_600_000;
-const MOST_PURGED = 500;
 const MOST_HELD_BACK = 1_000;
 
 /**
@@ -180,22 +179,17 @@ export class WebhookDeliveriesRepository {
   }
 
   /**
-   * Deletes a part of what ended longer ago than so many whole days; any number of processes may do so at once.
+   * Deletes a part of what was owed and ended longer ago than so many whole days; any number of processes may do so at once.
    *
    * @returns how many rows went
    */
   async purgeEnded(days: number): Promise<number> {
-    return this.database.execute({
+    const row = await this.database.firstRow<{ count: string }>({
       name: 'webhooks-purge',
-      sql: `
-        DELETE FROM webhook_deliveries WHERE id IN (
-          SELECT id FROM webhook_deliveries
-          WHERE (delivered_at IS NOT NULL OR given_up_at IS NOT NULL)
-            AND coalesce(delivered_at, given_up_at) < now() - $1 * interval '1 day'
-          ORDER BY coalesce(delivered_at, given_up_at) LIMIT ${MOST_PURGED} FOR UPDATE SKIP LOCKED
-        )`,
+      sql: 'SELECT purge_webhook_deliveries($1) AS count',
       values: [days],
     });
+    return Number(row?.count ?? 0);
   }
 
   /** The newest first. */

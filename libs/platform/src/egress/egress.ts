@@ -5,16 +5,21 @@ import { Deadline } from './deadline';
 import { guardedConnector } from './egress-connector';
 import { exchangeOnce, redirectOf, type HopAnswer, type HopRequest } from './egress-exchange';
 import { readTarget, refusedUrl, type EgressTarget } from './egress-target';
+import { NameLookups, type NameQuestion } from './name-lookups';
 import type { ResolvedAddress } from './resolved-address';
-import { systemResolver } from './system-resolver';
+
+type Resolve = (hostname: string, question: NameQuestion) => Promise<readonly ResolvedAddress[]>;
 
 const CONNECT_MS = 5_000;
+
+/** Of all that this process fetches, so that what it looks up at once is bounded in all. */
+const lookups = new NameLookups();
 
 export interface EgressOptions {
   /** Ranges as `10.0.0.0/8`, `fd00::/8`: for them every rule about where a URL points is lifted. */
   readonly allowCidrs: readonly string[];
-  /** All addresses of a host name; the system's resolver unless given. */
-  readonly resolve?: (hostname: string) => Promise<readonly ResolvedAddress[]>;
+  /** All addresses of a host name; the hosts file and DNS unless given. */
+  readonly resolve?: Resolve;
   /** Certificate authorities, as PEM, that are trusted instead of the system's. */
   readonly certificateAuthorities?: string;
 }
@@ -31,6 +36,8 @@ export interface EgressRequest {
   readonly timeoutMs: number;
   /** Ends the exchange at once; its reason is what is thrown. */
   readonly signal?: AbortSignal;
+  /** Whose lookups of names it counts among, e.g. a workspace; those of its host when absent. */
+  readonly holder?: string;
   /** How the URL is called in error messages, e.g. `callback_url`; `The URL` when absent. */
   readonly subject?: string;
   /**
@@ -72,12 +79,12 @@ export interface EgressResponse {
  */
 export class Egress {
   readonly #guard: AddressGuard;
-  readonly #resolve: (hostname: string) => Promise<readonly ResolvedAddress[]>;
+  readonly #resolve: Resolve;
   readonly #certificateAuthorities: string | undefined;
 
   constructor(options: EgressOptions) {
     this.#guard = new AddressGuard(options.allowCidrs);
-    this.#resolve = options.resolve ?? systemResolver;
+    this.#resolve = options.resolve ?? ((hostname, question) => lookups.find(hostname, question));
     this.#certificateAuthorities = options.certificateAuthorities;
   }
 
@@ -149,23 +156,32 @@ export class Egress {
     }
   }
 
-  async #hop(target: EgressTarget, request: HopRequest, deadline: Deadline): Promise<HopAnswer> {
-    const addresses = await this.#judgedAddresses(target, deadline);
+  async #hop(
+    target: EgressTarget,
+    request: HopRequest & Pick<EgressRequest, 'holder'>,
+    deadline: Deadline,
+  ): Promise<HopAnswer> {
+    const addresses = await this.#judgedAddresses(target, deadline, request.holder);
     return await exchangeOnce(target, addresses, request, {
       signal: deadline.signal,
       certificateAuthorities: this.#certificateAuthorities,
     });
   }
 
-  async #judgedAddresses(target: EgressTarget, deadline: Deadline): Promise<readonly ResolvedAddress[]> {
+  async #judgedAddresses(
+    target: EgressTarget,
+    deadline: Deadline,
+    holder = target.hostname,
+  ): Promise<readonly ResolvedAddress[]> {
     this.#guard.judgeUnresolved(target);
-    const addresses = target.literal === null ? await deadline.race(this.#resolveName(target)) : [target.literal];
-    return this.#guard.judge(target, addresses);
+    if (target.literal !== null) return this.#guard.judge(target, [target.literal]);
+    const { signal } = deadline;
+    return this.#guard.judge(target, await deadline.race(this.#resolveName(target, { holder, signal })));
   }
 
-  async #resolveName({ hostname, subject }: EgressTarget): Promise<readonly ResolvedAddress[]> {
+  async #resolveName({ hostname, subject }: EgressTarget, question: NameQuestion): Promise<readonly ResolvedAddress[]> {
     try {
-      const addresses = await this.#resolve(hostname);
+      const addresses = await this.#resolve(hostname, question);
       if (addresses.length > 0) return addresses;
     } catch (error) {
       throw nameNotResolved(subject, error);

@@ -3,8 +3,10 @@ import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../../auth/access.decorators';
+import { requestIdsOf } from '../../auth/audit.interceptor';
 import { GatewayEnv, publicUrlOf } from '../../gateway.env';
 import { parseForm, type FormFields } from '../../http/parse-form';
+import { sourceOf } from '../../http/source-address';
 import { FormBody } from '../../http/streamed-body.decorator';
 import { LimitedBySource } from '../../limits/rate-limit.guard';
 import {
@@ -73,7 +75,8 @@ export class ConsentController {
     judgeForm(request, fields, FORM_COOKIE);
     const [app, choices] = [readApp(fields), readChoices(fields)];
     const session = newSecret();
-    if (!(await this.consent.signIn(fields.get('management_key')?.trim() ?? '', session))) {
+    const key = fields.get('management_key')?.trim() ?? '';
+    if (!(await this.consent.signIn(key, session, sourceOf(request.ip)))) {
       return this.askToSignIn(reply, app, choices, 'This is no management key that can be used.');
     }
     this.setCookies(reply, { [SESSION_COOKIE]: session, [FORM_COOKIE]: null });
@@ -110,7 +113,7 @@ export class ConsentController {
   ): Promise<Outcome> {
     try {
       const agreement = { callbackUrl: app.callbackUrl, wanted: codeRequestOf(app, choices) };
-      return { code: await this.consent.agree(manager, String(request.id), agreement) };
+      return { code: await this.consent.agree(manager, requestIdsOf(request), agreement) };
     } catch (error) {
       if (error instanceof AppError && error.code === 'invalid_request') return { problem: error.message };
       throw error;

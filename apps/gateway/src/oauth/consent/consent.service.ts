@@ -13,6 +13,8 @@ import {
 } from '@libs/contracts';
 import { AuditRepository, LastUses } from '@libs/persistence';
 import { MessageBus } from '@libs/platform';
+import type { RequestIds } from '../../auth/audit.interceptor';
+import { FailedAuthentications } from '../../auth/failed-authentications';
 import { AuthorizationCodesService } from '../authorization-codes.service';
 
 /** More workspaces than these no list on a page makes sense of. */
@@ -35,13 +37,19 @@ export class ConsentService {
     private readonly codes: AuthorizationCodesService,
     private readonly audit: AuditRepository,
     private readonly uses: LastUses,
+    private readonly failures: FailedAuthentications,
   ) {}
 
-  /** Whether the key is a management key that can be used, and `sessionSecret` now stands for it. */
-  async signIn(managementKey: string, sessionSecret: string): Promise<boolean> {
+  /**
+   * Whether the key is a management key that can be used, and `sessionSecret` now stands for it.
+   *
+   * @throws AppError rate_limit_exceeded for an address with too many unknown keys
+   */
+  async signIn(managementKey: string, sessionSecret: string, address: string): Promise<boolean> {
     if (readApiKeyKind(managementKey) !== 'management') return false;
-    const sessionHash = hashOfSecret(sessionSecret);
-    return (await this.bus.call(OpenConsentSession, { sessionHash, keyHash: hashApiKey(managementKey) })).opened;
+    const asked = { sessionHash: hashOfSecret(sessionSecret), keyHash: hashApiKey(managementKey) };
+    const open = async (): Promise<true | null> => (await this.bus.call(OpenConsentSession, asked)).opened || null;
+    return (await this.failures.judgeKey(address, asked.keyHash, open)) === true;
   }
 
   async signOut(sessionSecret: string): Promise<void> {
@@ -60,9 +68,9 @@ export class ConsentService {
   }
 
   /** The code for what was agreed upon, which is in the audit trail like any act of a management key. */
-  async agree(manager: Principal, requestId: string, agreement: Agreement): Promise<string> {
+  async agree(manager: Principal, ids: RequestIds, agreement: Agreement): Promise<string> {
     const { organizationId, keyId } = manager;
-    const entry = await this.audit.beginEntry({ organizationId, keyId, action: AGREEMENT, target: null, requestId });
+    const entry = await this.audit.beginEntry({ organizationId, keyId, action: AGREEMENT, target: null, ...ids });
     const { code } = await this.codes.issue(organizationId, agreement.callbackUrl, agreement.wanted);
     await this.audit.endEntry(entry, 200);
     return code;

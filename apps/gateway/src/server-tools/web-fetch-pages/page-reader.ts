@@ -61,7 +61,7 @@ export class PageReader {
     return { ...page, content, isCut: page.isCut || content.length < text.length };
   }
 
-  #fetch(url: string, { domains, work: { signal } }: PageRequest, reserve: Reserve): Promise<EgressResponse> {
+  #fetch(url: string, { domains, work: { memory, signal } }: PageRequest, reserve: Reserve): Promise<EgressResponse> {
     return this.egress.fetch(addressOf(url), {
       headers: {
         accept: 'text/html,application/xhtml+xml,application/pdf,text/plain,application/json;q=0.9,*/*;q=0.5',
@@ -70,6 +70,7 @@ export class PageReader {
       maxBytes: LARGEST_PAGE,
       timeoutMs: TIMEOUT_MS,
       maxRedirects: MAX_REDIRECTS,
+      holder: memory.holder,
       signal,
       reserve,
       admit: (hop) => {

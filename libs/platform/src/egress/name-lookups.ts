@@ -1,0 +1,122 @@
+import { promises } from 'node:dns';
+import { SharedPool } from '../shares/shared-pool';
+import { addressesInHostsFile } from './hosts-file';
+import type { ResolvedAddress } from './resolved-address';
+
+export interface NameLookupOptions {
+  /** Name servers as `127.0.0.1:53`; those of the system unless given. */
+  readonly servers?: readonly string[];
+  /** Lookups at once. */
+  readonly most?: number;
+  /** Of the first try; the second has longer. */
+  readonly timeoutMs?: number;
+}
+
+/** Whose lookup it is, and its end. */
+export interface NameQuestion {
+  /** Shares the places for lookups with others, such as a workspace. */
+  readonly holder: string;
+  /** Ends the wait, and the lookup if no one else waits for it. */
+  readonly signal: AbortSignal;
+}
+
+interface Lookup {
+  readonly addresses: Promise<readonly ResolvedAddress[]>;
+  readonly cancel: () => void;
+  waiting: number;
+}
+
+const MOST = 256;
+const TIMEOUT_MS = 2_000;
+const TRIES = 2;
+/** One holder alone gets half of the places. */
+const WEIGHTS = [1] as const;
+
+/**
+ * Looks up the hosts that callers name, in the hosts file and then by DNS.
+ *
+ * `dns.lookup` has few threads in a process and cannot be cancelled: two names whose servers are silent would keep all
+ * other lookups waiting, those of providers included. Here each lookup has a socket of its own, a time limit and a place
+ * in a shared pool. A name that is being looked up already takes no second place.
+ */
+export class NameLookups {
+  readonly #places: SharedPool;
+  readonly #underWay = new Map<string, Lookup>();
+  readonly #options: NameLookupOptions;
+
+  constructor(options: NameLookupOptions = {}) {
+    this.#options = options;
+    this.#places = new SharedPool(options.most ?? MOST, WEIGHTS);
+  }
+
+  get size(): number {
+    return this.#underWay.size;
+  }
+
+  /** Returns every address of a name. Throws an error with a code if there is none or no place. */
+  async find(hostname: string, { holder, signal }: NameQuestion): Promise<readonly ResolvedAddress[]> {
+    const known = addressesInHostsFile(hostname);
+    if (known.length > 0) return known;
+    const lookup = this.#underWay.get(hostname) ?? this.#begin(hostname, holder);
+    lookup.waiting += 1;
+    const leave = (): void => {
+      lookup.waiting -= 1;
+      if (lookup.waiting > 0) return;
+      // Another may ask for the name before the lookup has ended.
+      this.#forget(hostname, lookup);
+      lookup.cancel();
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    try {
+      return await lookup.addresses;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  #begin(hostname: string, holder: string): Lookup {
+    if (!this.#places.take([holder])) throw failure('EAI_AGAIN', `too many names are being looked up`);
+    const { servers, timeoutMs = TIMEOUT_MS } = this.#options;
+    const resolver = new promises.Resolver({ timeout: timeoutMs, tries: TRIES });
+    if (servers !== undefined) resolver.setServers(servers);
+    const addresses = resolve(resolver, hostname).finally(() => {
+      this.#forget(hostname, lookup);
+      this.#places.give([holder]);
+    });
+    const lookup: Lookup = { addresses, cancel: () => resolver.cancel(), waiting: 0 };
+    this.#underWay.set(hostname, lookup);
+    return lookup;
+  }
+
+  #forget(hostname: string, lookup: Lookup): void {
+    if (this.#underWay.get(hostname) === lookup) this.#underWay.delete(hostname);
+  }
+}
+
+async function resolve(resolver: promises.Resolver, hostname: string): Promise<readonly ResolvedAddress[]> {
+  const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  const found: ResolvedAddress[] = [
+    ...valuesOf(four).map((address) => ({ address, family: 4 as const })),
+    ...valuesOf(six).map((address) => ({ address, family: 6 as const })),
+  ];
+  if (found.length > 0) return found;
+  const isAbsent = [four, six].every((one) => one.status === 'fulfilled' || ABSENT.has(codeOf(one.reason)));
+  const cause = four.status === 'rejected' ? four.reason : undefined;
+  throw failure(isAbsent ? 'ENOTFOUND' : 'EAI_AGAIN', 'the name has no address', cause);
+}
+
+const ABSENT: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND']);
+
+function valuesOf(settled: PromiseSettledResult<string[]>): readonly string[] {
+  return settled.status === 'fulfilled' ? settled.value : [];
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+}
+
+/** With the codes of getaddrinfo, which callers know. */
+function failure(code: 'ENOTFOUND' | 'EAI_AGAIN', message: string, cause?: unknown): Error {
+  return Object.assign(new Error(`egress: ${message}`, { cause }), { code });
+}
