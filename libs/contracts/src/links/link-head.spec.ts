@@ -10,10 +10,11 @@ const LONG = `http://${name(5_000)}.com/`;
 /** The longest names that there can be. */
 const LONGEST = `http://${[0, 1, 2, 3].map((from) => name(61, from * 61)).join('.')}.com/`;
 
+/** Milliseconds of processor time, of which other work on the machine takes none. */
 function msOf(work: () => void): number {
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   work();
-  return performance.now() - startedMs;
+  return process.cpuUsage(before).user / 1_000;
 }
 
 describe(linkHeadOf.name, () => {
@@ -58,12 +59,12 @@ describe(parseLink.name, () => {
 
 describe('a link with a long host', () => {
   it.each(['image_url', 'server_url', 'file_id', 'later'])('is refused at once in %s', (member) => {
-    expect(msOf(() => expect(findBodyLinkProblem({ [member]: LONG })?.what).toBe(' must be a URL'))).toBeLessThan(25);
+    expect(msOf(() => expect(findBodyLinkProblem({ [member]: LONG })?.what).toBe(' must be a URL'))).toBeLessThan(50);
     expect(findBodyLinkProblem({ [member]: `http://${name(64)}.com/ and more` })?.what).toBe(' must be a URL');
   });
 
   it('is refused before any parser, where the body is not looked through', () => {
-    expect(msOf(() => expect(findMediaLinkProblem(LONG)).toBe(' must be a URL'))).toBeLessThan(25);
+    expect(msOf(() => expect(findMediaLinkProblem(LONG)).toBe(' must be a URL'))).toBeLessThan(50);
   });
 
   it('is text with a blank in its host', () => {
