@@ -147,11 +147,6 @@ describe("what lies in the operator's account", () => {
       { max_tokens: 9, container: { skills: [{ type: 'custom', skill_id: 'skill_1' }] }, messages: [user] },
       'container.skills[0].skill_id',
     ],
-    [
-      'openai-chat',
-      { messages: [user, { role: 'assistant', audio: { id: 'audio_1' } }, user] },
-      'messages[1].audio.id',
-    ],
     ['openai-responses', { input: [{ type: 'image_generation_call', id: 'ig_1' }, user] }, 'input[0].id'],
     ['openai-chat', { messages: [user], fileId: 'file-1' }, 'fileId'],
     ['azure-chat', { messages: [user], data_sources: [{ type: 'azure_search', parameters }] }, 'data_sources'],

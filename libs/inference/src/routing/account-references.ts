@@ -43,8 +43,11 @@ const ID_MEMBERS = new MemberNames([
   'skill_id',
   'project_connection_id',
 ]);
-/** Members that name something by the `id` of an object. An `audio` is an answer that was spoken before. */
-const NAMED_BY_ID = new MemberNames(['container', 'prompt', 'voice', 'audio']);
+/**
+ * Members that name something by the `id` of an object. The `audio` of an earlier answer is none: its random id, which
+ * lives for an hour, is known to the caller who got that answer, and conversations by voice need it.
+ */
+const NAMED_BY_ID = new MemberNames(['container', 'prompt', 'voice']);
 /** Members that a provider opens with the rights of the account, whatever is in them. */
 const OPENED = new MemberNames(['data_sources']);
 /** Skills that the provider itself offers, to everybody. */
