@@ -244,7 +244,7 @@ export const accountMutants: readonly Mutant[] = [
     name: 'hold-batch-overrides',
     defect: 'a batch holds for long prompts at the rates of short ones',
     file: 'apps/gateway/src/batches/batch-estimate.ts',
-    find: 'highestPricesFor(prices, 0, 2 ** size.bits - 1)',
+    find: 'highestPricesFor(prices, 0, promptTokensRead(longest))',
     replace: 'highestPricesFor(prices, 0)',
     project: 'unit',
     spec: 'apps/gateway/src/batches/batch-estimate',

@@ -22,7 +22,12 @@ import { PdfMeter } from '../parsers/pdf-meter';
 import { PdfReader } from '../parsers/pdf-reader';
 import { Plugins } from '../plugins/plugins';
 import { replyBudgetBytes } from '../process-memory';
-import { createServerToolEngine, imageModelsOf, picturePicoUsd } from '../server-tools/create-server-tool-engine';
+import {
+  createServerToolEngine,
+  imageModelsOf,
+  mostPictureTokens,
+  picturePicoUsd,
+} from '../server-tools/create-server-tool-engine';
 import { ServerToolEngine } from '../server-tools/server-tool-engine';
 import { createServerTools } from '../server-tools/server-tool-registry';
 import { PageReader } from '../server-tools/web-fetch-pages/page-reader';
@@ -125,6 +130,7 @@ const engineLogger = new Logger(InferenceEngine.name);
         const tools = createServerTools({
           engine,
           imageModels: () => imageModelsOf(routing),
+          mostTokens: (model) => mostPictureTokens(routing, model),
           picturePicoUsd: (model, promptTokens) => picturePicoUsd(routing, model, promptTokens),
           web,
           pages,

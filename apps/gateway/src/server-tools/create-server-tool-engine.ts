@@ -1,7 +1,6 @@
 import { endpointsNamed, type Endpoint, type InferenceEngine, type PicoUsd, type StreamableApi } from '@libs/inference';
 import { estimateHold } from '../routing/hold-estimate';
 import type { InferenceRouting } from '../routing/inference-routing';
-import { MOST_PICTURE_TOKENS } from './image-generation.tool';
 import type { ServerTool } from './server-tool';
 import { ServerToolEngine } from './server-tool-engine';
 import { ServerToolPlanner, type PlannerParts } from './server-tool-plan';
@@ -30,10 +29,19 @@ export function createServerToolEngine({
   return new ServerToolEngine(engine, new ServerToolPlanner({ serviceName, tools, nativeShare, isNative }));
 }
 
+/** Of a large picture at the dearest of its settings, with some thoughts. */
+const PICTURE_TOKENS = 6_240;
+
+/** Returns the tokens that an answer with a picture by a model may have, at each of its endpoints. */
+export function mostPictureTokens(routing: InferenceRouting, model: string): number {
+  const endpoints = endpointsNamed(model, routing.catalogue());
+  return endpoints.reduce((least, at) => Math.min(least, at.maxCompletionTokens ?? least), PICTURE_TOKENS);
+}
+
 /** What a picture by a model may cost at its dearest endpoint. */
 export function picturePicoUsd(routing: InferenceRouting, model: string, promptTokens: number): PicoUsd {
-  const asked = { api: 'chat', models: [model], promptTokens, maxTokens: MOST_PICTURE_TOKENS, answers: 1 } as const;
-  return estimateHold(routing.catalogue(), asked);
+  const maxTokens = mostPictureTokens(routing, model);
+  return estimateHold(routing.catalogue(), { api: 'chat', models: [model], promptTokens, maxTokens, answers: 1 });
 }
 
 /** Slugs of the models that make pictures when they are asked in a chat, in the order of the catalogue. */

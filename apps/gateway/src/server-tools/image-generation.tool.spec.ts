@@ -21,6 +21,7 @@ function painter(message: object | AppError, models: readonly string[] = MODELS,
     tool: new ImageGenerationTool({
       engine: { answer },
       imageModels: () => models,
+      mostTokens: () => 2_000,
       picturePicoUsd: (_model, promptTokens) => BigInt(promptTokens),
     }),
     asked,
@@ -65,8 +66,8 @@ describe(ImageGenerationTool.name, () => {
     expect(reservedFor({ prompt: 'cats and dogs '.repeat(2_000) })).toBeGreaterThan(5_000n);
     expect(reservedFor({ prompt: 'x'.repeat(32_001) })).toBe(0n);
     await bound.run({ prompt: 'A cat' }, context());
-    expect(asked[0]!.parsed['max_tokens']).toBe(6_240);
-    expect(asked[0]!.expected!().maxTokens).toBe(6_240);
+    expect(asked[0]!.parsed['max_tokens']).toBe(2_000);
+    expect(asked[0]!.expected!().maxTokens).toBe(2_000);
   });
 
   it('takes the first model of the catalogue, and a link for a picture', async () => {

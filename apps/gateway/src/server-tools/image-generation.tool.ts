@@ -25,15 +25,15 @@ import {
 /** Pictures take their time. */
 const TIMEOUT_MS = 300_000;
 const MOST_PROMPT_CHARACTERS = 32_000;
-/** Of a large picture at the dearest of its settings, with some thoughts. An answer ends there, so no use costs more. */
-export const MOST_PICTURE_TOKENS = 6_240;
 const DATA_URL = /^data:[^,]{0,200};base64,/;
 
 export interface ImageGenerationParts {
   readonly engine: Pick<InferenceEngine, 'answer'>;
   /** Slugs of the models that make pictures here, in the order of the catalogue. */
   readonly imageModels: () => readonly string[];
-  /** What a picture by a model may cost with such a prompt, in pico-dollars. */
+  /** Tokens at which the answer of a model is cut, so that no use costs more than was reserved. */
+  readonly mostTokens: (model: string) => number;
+  /** What a picture by a model may cost with such a prompt and `mostTokens`, in pico-dollars. */
   readonly picturePicoUsd: (model: string, promptTokens: number) => bigint;
 }
 
@@ -67,7 +67,7 @@ export class ImageGenerationTool implements ServerTool {
       mostPicoUsd: (args) => {
         const prompt = readPrompt(args);
         if (prompt === null) return 0n;
-        return this.parts.picturePicoUsd(slug, estimatePromptTokens(bytesOf(pictureRequest(slug, settings, prompt))));
+        return this.parts.picturePicoUsd(slug, estimatePromptTokens(bytesOf(this.#request(slug, settings, prompt))));
       },
       timeoutMs: TIMEOUT_MS,
       run: (args, context) => this.#paint(slug, settings, readPrompt(args), context),
@@ -89,8 +89,18 @@ export class ImageGenerationTool implements ServerTool {
     }
   }
 
+  #request(model: string, settings: Fields, prompt: string) {
+    return {
+      model,
+      messages: [{ role: 'user', content: prompt }],
+      modalities: ['image', 'text'],
+      max_tokens: this.parts.mostTokens(model),
+      ...(Object.keys(settings).length > 0 && { image_config: settings }),
+    };
+  }
+
   #ask(model: string, settings: Fields, prompt: string, context: ToolContext): Promise<InferenceResult> {
-    const request = pictureRequest(model, settings, prompt);
+    const request = this.#request(model, settings, prompt);
     const body = bytesOf(request);
     return this.parts.engine.answer('chat', {
       ...readRouteFacts(request),
@@ -106,16 +116,6 @@ export class ImageGenerationTool implements ServerTool {
       policies: context.caller.policies && readRoutePolicies(context.caller.policies),
     });
   }
-}
-
-function pictureRequest(model: string, settings: Fields, prompt: string) {
-  return {
-    model,
-    messages: [{ role: 'user', content: prompt }],
-    modalities: ['image', 'text'],
-    max_tokens: MOST_PICTURE_TOKENS,
-    ...(Object.keys(settings).length > 0 && { image_config: settings }),
-  };
 }
 
 function bytesOf(request: object): Buffer {
