@@ -165,9 +165,10 @@ export const accountMutants: readonly Mutant[] = [
     name: 'M-p',
     defect: 'the name server is asked again after its answer was judged',
     file: 'libs/platform/src/egress/egress.ts',
-    find: 'const addresses = await this.#judgedAddresses(target, deadline);',
-    replace: `await this.#judgedAddresses(target, deadline);
-    const addresses = target.literal === null ? await this.#resolveName(target) : [target.literal];`,
+    find: 'const addresses = await this.#judgedAddresses(target, deadline, request.holder);',
+    replace: `await this.#judgedAddresses(target, deadline, request.holder);
+    const question = { holder: '', signal: deadline.signal };
+    const addresses = target.literal === null ? await this.#resolveName(target, question) : [target.literal];`,
     project: 'unit',
     spec: 'libs/platform/src/egress/egress',
     test: 'connects to the address that was judged, whatever the name server says next',

@@ -26,7 +26,7 @@ import { MembersService } from './workspaces/members.service';
 import { WorkspacesConsumer } from './workspaces/workspaces.consumer';
 import { WorkspacesService } from './workspaces/workspaces.service';
 
-describe('consumers of the auth queue', () => {
+describe('consumers of the auth queues', () => {
   const consumers = [
     KeysConsumer,
     OrganizationsConsumer,
@@ -69,11 +69,11 @@ describe('consumers of the auth queue', () => {
     };
     const answering = { identity: testIdentities().auth, usedQuestions: new KnownQuestions() };
     const amqpUrl = new Secret('amqp://127.0.0.1');
-    await consumeQueues(hybrid as never, { amqpUrl, queues: [queues.auth], answering });
+    await consumeQueues(hybrid as never, { amqpUrl, queues: [queues.auth, queues.authExchanges], answering });
     return listens;
   }
 
-  it('answer every contract of the queue exactly once', async () => {
+  it('answer every contract of the queues exactly once', async () => {
     expect(await register(consumers)).toBe(true);
   });
 

@@ -704,7 +704,7 @@ describe('the public edge', () => {
       const head = request('POST', '/api/v1/infer', ['Content-Type: application/json', 'Transfer-Encoding: chunked']);
       const body = `{"a":"${'x'.repeat(20 * MEBIBYTE)}"}`;
       const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-      expectEnvelope(await ask(Buffer.concat([head, Buffer.from(chunked)])), 503);
+      expectEnvelope(await ask(Buffer.concat([head, Buffer.from(chunked)])), 413);
       await until(() => inFlight.size === 0);
       expect(inFlight.pools.memory.reserved).toBe(0);
     }, 20_000);
