@@ -92,6 +92,7 @@ const planted: ReadonlyArray<readonly [rule: string, file: string, text: string]
   ],
   ['inference-model-imports-only-lower-layers', 'libs/inference/src/model/a.ts', `import '../dialects/chat';`],
   ['inference-wire-imports-only-lower-layers', 'libs/inference/src/wire/a.ts', `import '../providers/adapter';`],
+  ['inference-media-imports-only-lower-layers', 'libs/inference/src/media/a.ts', `import '../pricing/price';`],
   ['inference-dialects-imports-only-lower-layers', 'libs/inference/src/dialects/a.ts', `import '../audio/bytes';`],
   ['inference-audio-imports-only-lower-layers', 'libs/inference/src/audio/a.ts', `import '../dialects/chat';`],
   ['inference-videos-imports-only-lower-layers', 'libs/inference/src/videos/a.ts', `import '../audio/bytes';`],

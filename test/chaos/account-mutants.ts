@@ -214,9 +214,9 @@ export const accountMutants: readonly Mutant[] = [
   {
     name: 'hold-data-text',
     defect: 'text that stands where a link belongs counts as a small file',
-    file: 'libs/inference/src/model/media-tokens.ts',
-    find: '{ kind: null, tokens: tokensOfUnits(textUnits(bytes, start, end)) }',
-    replace: '{ kind: null, tokens: 1_000 }',
+    file: 'libs/inference/src/model/body-media.ts',
+    find: 'return Math.max(units, text);',
+    replace: 'return units;',
     project: 'unit',
     spec: 'libs/inference/src/model/estimate',
     test: 'counts text after data: as text',

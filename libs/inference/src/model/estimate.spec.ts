@@ -33,7 +33,7 @@ describe(estimatePromptTokens.name, () => {
   });
 
   it('counts text after data: as text', () => {
-    const text = words.repeat(2_000);
+    const text = words.repeat(20_000);
     const tokens = ofPart({ type: 'text', text });
     expect(ofPart({ type: 'text', text: `data:${text}` })).toBeGreaterThanOrEqual(tokens);
     expect(ofPart({ type: 'text', text: `data:image/png;base64,${text}` })).toBeGreaterThanOrEqual(tokens);
@@ -93,7 +93,7 @@ describe(estimatePromptTokens.name, () => {
   });
 
   it('counts the text of a file like any other', () => {
-    const text = words.repeat(2_000);
+    const text = words.repeat(20_000);
     const file = { file_data: `data:text/plain;base64,${Buffer.from(text).toString('base64')}` };
     expect(ofPart({ file }) / ofPart({ text })).toBeCloseTo(1, 1);
   });
@@ -169,7 +169,7 @@ describe(estimatePromptTokens.name, () => {
   });
 
   it('counts text behind a name of media that is written with escapes', () => {
-    const text = words.repeat(2_000);
+    const text = words.repeat(20_000);
     const body = `{"messages":[{"content":[{"input_\\u0061udio":{"data":${JSON.stringify(text)}}}]}]}`;
     expect(estimatePromptTokens(Buffer.from(body))).toBeGreaterThan(18_000);
   });
