@@ -1,4 +1,4 @@
-import { allowedUsesOf, endpointsNamed, parseRate, type PriceList } from '@libs/inference';
+import { allowedUsesOf, endpointsNamed, estimatePrompt, parseRate, type PriceList } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import { estimateHold } from './hold-estimate';
 
@@ -63,6 +63,24 @@ describe('the hold of a call', () => {
       );
     // An estimate may be 0.6 of the tokens that the provider counts.
     expect([hold(95), hold(96)]).toEqual([950_000_000n, 2_880_000_000n]);
+  });
+
+  it.each([
+    ['acme-1', 36_100],
+    ['claude-opus-4-7', 4_884],
+    ['gpt-4o-mini', 48_269],
+  ])('counts a picture behind a link as %s does', (upstreamModel, tokens) => {
+    const body = { messages: [{ content: [{ type: 'image_url', image_url: { url: 'https://pictures.example/a' } }] }] };
+    const { kinds } = estimatePrompt(Buffer.from(JSON.stringify(body)));
+    const endpoints = [anEndpoint({ upstreamModel, pricing: DEAR, contextLength: 100_000 })];
+    const asked = { api: 'chat', models: ['acme/eye'], promptTokens: 36_100, promptKinds: kinds } as const;
+    const hold = estimateHold(aCatalogue(aModel({ slug: 'acme/eye', endpoints })), {
+      ...asked,
+      maxTokens: 0,
+      answers: 1,
+    });
+    // At 10 dollars per million.
+    expect(hold).toBe(BigInt(tokens) * 10_000_000n);
   });
 
   const pricing = { ...DEAR, webSearch: parseRate('0.01'), tools: { file_search: parseRate('0.0025') } };

@@ -69,8 +69,19 @@ const MORE_NAMES = new ByteNames<Rule>({ input_video: 'video link', uri: LINK, f
 /** Returns what the name between two offsets makes of its value; `around` is the place of the object it stands in. */
 export function placeOf(bytes: Buffer, start: number, end: number, around: Place): Place {
   if (around === 'json') return 'json';
-  const rule = NAMES.find(bytes, start, end) ?? MORE_NAMES.find(bytes, start, end) ?? 'text';
+  const rule = NAMES.find(bytes, start, end) ?? findMore(bytes, start, end) ?? 'text';
   return typeof rule === 'string' ? rule : (rule[around] ?? rule.else ?? 'text');
+}
+
+const LETTER_F = 0x66;
+const LETTER_I = 0x69;
+const LETTER_U = 0x75;
+
+/** Most names of a conversation have another first letter: one look less for each of them. */
+function findMore(bytes: Buffer, start: number, end: number): Rule | undefined {
+  const first = bytes[start];
+  const mayBe = first === LETTER_I || first === LETTER_F || first === LETTER_U;
+  return mayBe ? MORE_NAMES.find(bytes, start, end) : undefined;
 }
 
 /** Places of strings that are media or a link to them. */
