@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ERROR_CODES, isErrorCode } from '@libs/errors';
-import { estimatePromptTokens } from '@libs/inference';
+import { estimatePromptTokens, estimateTextTokens } from '@libs/inference';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import type { ServerResponse } from 'node:http';
@@ -30,7 +30,6 @@ const TIMEOUT_MS = 5_000;
 const LEFTOVER_MS = 700;
 /** Cells that wait for a timer cost nothing meanwhile, so they run all at once; of the others, so many. */
 const AT_ONCE = 12;
-const BYTES_PER_TOKEN = 4;
 const MEBIBYTE = 1024 * 1024;
 
 const PATHS: Readonly<Record<UpstreamDialect, string>> = {
@@ -242,8 +241,6 @@ async function readStoredCalls(): Promise<void> {
   }
 }
 
-const tokensOf = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
-
 interface Counts {
   readonly prompt: number;
   readonly completion: number;
@@ -258,7 +255,7 @@ function expectedCounts(cell: Cell): Counts {
   if (charged === 'the prompt') return { prompt: estimate, completion: 0 };
   return {
     prompt: cell.upstream === 'messages' ? COUNTED.prompt : estimate,
-    completion: tokensOf(end === 'completed' ? TEXT : FIRST_WORDS),
+    completion: estimateTextTokens(end === 'completed' ? TEXT : FIRST_WORDS),
   };
 }
 
@@ -454,7 +451,7 @@ describe('a caller who stops reading', () => {
     const row = await settledGeneration(installation.database, id);
     expect(row).toMatchObject({ outcome: 'cancelled', provenance: 'partial' });
     expect(row.charges).toEqual([row.cost]);
-    expect(row.completion_tokens * BYTES_PER_TOKEN).toBeLessThanOrEqual(gushed.bytes);
+    expect(row.completion_tokens).toBeLessThanOrEqual(gushed.bytes);
   });
 
   /** Until a number has been the same for half a second. */
