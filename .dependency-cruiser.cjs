@@ -41,7 +41,7 @@ const inferenceLayers = [
     ['videos', 'A video job is no conversation: no dialect needs it, and it needs no dialect.'],
   ],
   [['providers', 'An adapter speaks one wire protocol for one call; which call that is, routing decides.']],
-  [['routing', 'Routing plans and remembers outcomes but calls nobody, so that a plan can be tested as a value.']],
+  [['routing', 'Routing plans and remembers outcomes but makes no calls, so that a plan can be tested as a value.']],
   [['engine', 'The engine makes the calls. Everything may be used here, and nothing below may call back into it.']],
 ];
 

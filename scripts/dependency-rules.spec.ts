@@ -198,7 +198,7 @@ describe('the dependency rules', () => {
       expect(found.toSorted()).toEqual(['keys', 'limits']);
     });
 
-    it('find a circle of three folders, one of which lies deeper', () => {
+    it('find a circle of three folders, also where one is nested', () => {
       const found = fromFolders({
         ...top,
         'apps/gateway/src/keys/keys.ts': `import '../limits/limits';`,

@@ -17,7 +17,7 @@ function programsIn(folder: string): string[] {
 /** A process that passes two failpoints, turn by turn, three times each, and says so. */
 function passIn(environment: Readonly<Record<string, string>>): {
   output: string;
-  told: string;
+  errors: string;
   signal: string | null;
 } {
   const script = `
@@ -31,24 +31,24 @@ function passIn(environment: Readonly<Record<string, string>>): {
     env: { PATH: process.env.PATH, ...environment },
     encoding: 'utf8',
   });
-  return { output: stdout.trim(), told: stderr, signal };
+  return { output: stdout.trim(), errors: stderr, signal };
 }
 
 describe('a failpoint', () => {
   it('kills a process that was prepared for it, at the pass that was asked for, and lets nothing more run', () => {
-    const { output, told, signal } = passIn(dyingAt('batch-stored:kill9@3'));
+    const { output, errors, signal } = passIn(dyingAt('batch-stored:kill9@3'));
     expect({ output, signal }).toEqual({ output: 'stored 1 stored 2', signal: 'SIGKILL' });
-    expect(told).toBe('Killed at the failpoint batch-stored, pass 3\n');
+    expect(errors).toBe('Killed at the failpoint batch-stored, pass 3\n');
   });
 
   it('is passed where another one, or none, was asked for', () => {
     expect(passIn(dyingAt('job-handled:kill9@1'))).toMatchObject({ output: 'stored 1 stored 2 stored 3' });
-    expect(passIn(dyingAt(''))).toEqual({ output: 'stored 1 stored 2 stored 3', told: '', signal: null });
+    expect(passIn(dyingAt(''))).toEqual({ output: 'stored 1 stored 2 stored 3', errors: '', signal: null });
   });
 
   it('is passed in a process that was not prepared', () => {
     const environment = { FAILPOINT: 'batch-stored:kill9@1' };
-    expect(passIn(environment)).toEqual({ output: 'stored 1 stored 2 stored 3', told: '', signal: null });
+    expect(passIn(environment)).toEqual({ output: 'stored 1 stored 2 stored 3', errors: '', signal: null });
   });
 });
 

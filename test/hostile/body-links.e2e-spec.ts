@@ -85,7 +85,7 @@ describe('a body full of links with long hosts', () => {
   );
 });
 
-/** Labels of 59 characters of another script, of which a parser makes names of 63. */
+/** Labels of 59 characters of another script, which a parser turns into names of 63. */
 function longNames(bytes: number): string[] {
   const label = (from: number): string =>
     Array.from({ length: 59 }, (_, index) => String.fromCodePoint(0x4e00 + from + index)).join('');

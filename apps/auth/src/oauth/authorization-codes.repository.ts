@@ -104,7 +104,7 @@ export class AuthorizationCodesRepository {
     );
   }
 
-  /** In the audit trail: the code stands for whoever agreed, so the key that it made is the one that acts. */
+  /** In the audit trail the key that the code became is the actor, because the code is the consent. */
   private note(
     manager: EntityManager,
     { organizationId }: LockedCode,

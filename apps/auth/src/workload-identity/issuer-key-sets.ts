@@ -61,8 +61,8 @@ export class IssuerKeySets {
   /**
    * The key that a token of the issuer names; null when the issuer has no such key.
    *
-   * @throws AppError provider_unavailable when nobody can say, because the issuer's keys cannot be had, or its
-   * organization waits for too many keys of slow issuers
+   * @throws AppError provider_unavailable if the issuer's keys cannot be fetched, or if its organization waits
+   * for too many keys of slow issuers
    */
   async find(
     issuer: TokenIssuer,

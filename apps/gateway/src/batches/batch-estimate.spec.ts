@@ -159,7 +159,7 @@ describe(BatchEstimate.name, () => {
       expect(Number(batch)).toBeLessThan(Number(calls) * 1.02);
     });
 
-    it('tells lines with many uses from lines with few', () => {
+    it('prices lines with many uses apart from lines with few', () => {
       const [few, many] = [bodyWith(1), bodyWith(20)];
       const apart = costOfLines([few], 'messages') * 99n + costOfLines([many], 'messages');
       expect(costOfLines([...Array.from({ length: 99 }, () => few), many], 'messages')).toBe(apart);

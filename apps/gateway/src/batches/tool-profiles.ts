@@ -1,7 +1,7 @@
 import type { AllowedUses } from '@libs/inference';
 import type { UsesByApi } from './batch-line';
 
-/** Number and size of the profiles that are told apart, so that invented tool names and caps take no memory. */
+/** Bounds of the number and size of distinct profiles, so that invented tool names and caps take no memory. */
 const MOST_PROFILES = 64;
 const MOST_CHARACTERS = 8_192;
 

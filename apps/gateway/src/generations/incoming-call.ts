@@ -20,7 +20,7 @@ export interface IncomingCall {
   readonly betas?: string | undefined;
   /** The caller's own provider keys as its hold was made for; absent where they were not at hand. */
   readonly ownKeys?: readonly OwnCredential[] | undefined;
-  /** Who says to be calling; absent where nobody told. */
+  /** The client as it names itself; absent if it does not. */
   readonly client?: CallClient;
   /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
   readonly abort: Cancellation;

@@ -20,7 +20,7 @@ describe('the hold of a request that names a web search', () => {
   it('is for the searches of its provider, where that runs them', async () => {
     const plain = await heldFor([], {});
     const searching = await heldFor([], { tools: [{ type: 'web_search' }], max_tool_calls: 3 });
-    // Three searches at 0.01 dollars, after each of which the whole context of 1,000 tokens is read.
+    // Three searches at 0.01 dollars. The model reads the whole context of 1,000 tokens after each.
     expect(searching - plain).toBeGreaterThanOrEqual(0.033);
     expect(searching - plain).toBeLessThan(0.034);
   });

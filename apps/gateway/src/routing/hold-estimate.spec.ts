@@ -100,7 +100,7 @@ describe('the hold of a call', () => {
     expect(toolHold([])).toBe(0n);
     // 5 searches at 0.01 dollars, and 8,000 * (1 + 2 + 3 + 4 + 5) tokens at 10 dollars per million.
     expect(toolHold([{ type: 'web_search' }])).toBe(1_250_000_000_000n);
-    // 5 uses of either, of which a file search brings 16,000 tokens.
+    // 5 uses of either. A file search brings the most, 16,000 tokens.
     expect(toolHold([{ type: 'web_search' }, { type: 'file_search' }])).toBe(2_450_000_000_000n);
   });
 

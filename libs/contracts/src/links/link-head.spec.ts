@@ -10,7 +10,7 @@ const LONG = `http://${name(5_000)}.com/`;
 /** The longest names that there can be. */
 const LONGEST = `http://${[0, 1, 2, 3].map((from) => name(61, from * 61)).join('.')}.com/`;
 
-/** Milliseconds of processor time, of which other work on the machine takes none. */
+/** Returns milliseconds of processor time, which other work on the machine does not change. */
 function msOf(work: () => void): number {
   const before = process.cpuUsage();
   work();

@@ -1,6 +1,6 @@
 import { findParametersProblem, findSchemaProblem } from './json-schema-limits';
 
-/** Definitions of which each refers to the next. */
+/** Returns definitions in a chain: each refers to the next. */
 function chain(length: number, last: object): object {
   const $defs: Record<string, object> = { [`d${length}`]: last };
   for (let index = 0; index < length; index += 1) $defs[`d${index}`] = { items: { $ref: `#/$defs/d${index + 1}` } };

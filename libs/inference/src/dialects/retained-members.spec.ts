@@ -99,7 +99,7 @@ describe('the API of OpenAI and Azure', () => {
   const NOTHING_KEPT = { ...OWN, keepsNothing: true };
 
   it.each([OPENAI, at('openai', 'https://eu.api.openai.com/v1'), AZURE])(
-    'is told that nothing is stored, where the account would',
+    'gets `store: false` where the account would store answers',
     (endpoint) => {
       for (const account of [SHARED, { ...SHARED, keepsNothing: true }, NOTHING_KEPT]) {
         for (const body of [{}, { store: true }, { store: null }]) {
@@ -114,7 +114,7 @@ describe('the API of OpenAI and Azure', () => {
     },
   );
 
-  it('is told so in requests that are translated too', () => {
+  it('gets it in translated requests too', () => {
     const request = { metadata: { a: 'b' } } as unknown as CanonicalRequest;
     for (const account of [SHARED, NOTHING_KEPT]) {
       expect(inAccount(request, OPENAI, account, new LossLog())).toHaveProperty('refusesStoring', true);

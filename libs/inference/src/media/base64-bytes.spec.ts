@@ -53,7 +53,7 @@ describe(Base64Bytes.name, () => {
     expect(all.at(-1)!.isSound).toBe(false);
   });
 
-  it('tells a film from a recording', () => {
+  it('distinguishes a film from a recording', () => {
     const film = of(mp4File({ seconds: 9, bytes: 99, isFilm: true }).toString('base64'));
     const recording = of(mp4File({ seconds: 9, bytes: 99, isFilm: false }).toString('base64'));
     expect(playingTime(film)).toMatchObject({ hasPictures: true });

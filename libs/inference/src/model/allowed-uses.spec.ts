@@ -48,7 +48,7 @@ describe('the uses of tools that a provider may make', () => {
       ['web_search: 3 x 8000 / 3', 'mcp: 3 x context / 3'],
     ],
     ['what the caller runs', { tools: [{ type: 'computer_use_preview' }] }, ['computer_use: 5 x 0 / 0']],
-    ['a tool that nobody knows', { tools: [{ type: '__proto__' }] }, ['__proto__: 5 x 16000 / 5']],
+    ['an unknown tool', { tools: [{ type: '__proto__' }] }, ['__proto__: 5 x 16000 / 5']],
   ])('on responses: %s', (_name, body, expected) => {
     expect(allowed('responses', body)).toEqual(expected);
   });

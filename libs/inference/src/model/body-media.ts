@@ -26,7 +26,7 @@ interface ObjectFacts {
   pending: Pending | null;
   type: string | null;
   mediaType: string | null;
-  /** Links of which the type says the kind, and the dearest kind that their addresses name. */
+  /** Links whose kind follows from the type of their part, and the dearest kind that their addresses name. */
   links: number;
   linkKind: MediaKind | null;
   /** Links in this object as the `source` of a part. */

@@ -30,7 +30,7 @@ function keyOf(length: number, firstByte: number): number {
   return length * 256 + firstByte;
 }
 
-/** A name or word that is written with escapes, of which only those of letters matter. */
+/** Decodes a name that is written with JSON escapes. Only `\u` escapes are decoded: our names are letters. */
 export function unescapedName(text: string): Buffer {
   return Buffer.from(
     text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16))),

@@ -76,7 +76,7 @@ export interface CanonicalRequest {
   readonly outputModalities?: readonly ('text' | 'image' | 'audio')[];
   readonly cache?: CacheMark;
   readonly promptCacheKey?: string;
-  /** The upstream has to be told that it must not store the answer. */
+  /** The request to the upstream must say `store: false`. */
   readonly refusesStoring?: boolean;
   readonly serviceTier?: string;
   readonly metadata?: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 /** What a provider charges at most for media, in tokens, with the reason for each number. One table for all holds. */
 export const MEDIA_LIMITS = {
   /**
-   * A file, a recording or a film of which nothing is known: the longest context of a model that reads them (Gemini 1.5
+   * A file, a recording or a film whose size is not known: the longest context of a model that reads them (Gemini 1.5
    * Pro; others have a million). 1,000 pages of a PDF (Gemini) or 600 (Claude) or an hour of film fill it. A hold counts
    * no more than the context of each endpoint.
    */

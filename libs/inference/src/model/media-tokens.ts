@@ -38,7 +38,7 @@ const USUAL: Readonly<Record<MediaKind, UsualRate>> = {
 const MOST_USUAL = 250_000;
 const MOST_USUAL_PICTURE = 4_800;
 
-/** Counts media of which nothing but the kind is known: behind a link, or kept by a provider. */
+/** Counts media that are behind a link or kept by a provider, so that only their kind is known. */
 export function unknownMedia(kind: MediaKind): CountedMedia {
   const usual = USUAL[kind].linkedTokens;
   if (kind !== 'image') return { kind, tokens: MEDIA_LIMITS.unknown, usual };

@@ -30,7 +30,7 @@ export class TextCounter {
     this.units += sum;
   }
 
-  /** Counts at least so many units, of which those counted before are a part. */
+  /** Raises the count to `units` if it is lower. The units counted before are part of them. */
   raiseTo(units: number): void {
     this.units = Math.max(this.units, units);
   }

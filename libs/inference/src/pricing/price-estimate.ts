@@ -62,7 +62,7 @@ export function promptTokensRead(expected: ExpectedUse): number {
   return calls * tokensRead(one);
 }
 
-/** Of tools of which any may be used, the price of the dearest. */
+/** Returns the price of the dearest of these tools, because any of them may be used. */
 function dearestTool(prices: PriceList, names: AllowedUses['tools']): Rate {
   if (names === null) return dearest(0n, prices.webSearch, ...Object.values(prices.tools ?? {}));
   return names.reduce<Rate>((most, name) => dearest(most, toolRate(prices, name)), 0n);

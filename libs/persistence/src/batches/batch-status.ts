@@ -1,6 +1,6 @@
 import type { BatchSnapshot } from '@libs/contracts';
 
-/** Interface §3.1, and `receiving`: the upload is still running and nobody sees the batch. */
+/** The statuses of the API, and `receiving`: the upload is still running, and the batch is not shown. */
 export type BatchStatus = BatchSnapshot['status'] | 'receiving';
 
 /** How a batch ends that does not run to its last line. */

@@ -1,6 +1,6 @@
 /**
  * `planned`: nothing has left the house. `uploaded`: the provider has the lines. `submitting`: the order may or may
- * not have been taken. `running`: the provider has told its id. `done`: nothing of it is waited for.
+ * not have been taken. `running`: the id at the provider is known. `done`: nothing more is expected from it.
  */
 export type NativeBatchState = 'planned' | 'uploaded' | 'submitting' | 'running' | 'done';
 

@@ -144,7 +144,7 @@ describe(RecordedChargesRepository.name, () => {
     expect((await find()).usage.map(({ day, requests }) => [day, requests])).toEqual([[TODAY, '2']]);
   });
 
-  it('tells by its cost on whose key each line of a batch ran, whichever key the batch was accepted with', async () => {
+  it('goes by the cost of each line for whose key it ran on, not by the key of its batch', async () => {
     const { id, number, generationIds } = await chargedBatch(opened.database, 3);
     const run = (sql: string, values: readonly string[]) => opened.database.execute({ sql, values });
     await run(

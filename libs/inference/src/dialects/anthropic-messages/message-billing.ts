@@ -28,7 +28,7 @@ export function usageIn(object: ScannedObject): ReportedMessageUsage {
   return { counts: countsOf(reported), object: scanMembersAt(cursor), details: usageDetails(reported) };
 }
 
-/** Settles and prices the usage of a message of which `contentUnits`, sixteenths of a token, have been seen. */
+/** Settles and prices the usage of a message. `contentUnits` is its text so far, in sixteenths of a token. */
 export function billMessage(
   counts: MessageCounts,
   contentUnits: number,

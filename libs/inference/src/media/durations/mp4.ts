@@ -73,7 +73,7 @@ function trackLength(audio: MediaBytes, track: Box): Mp4Length | null {
 const SAMPLES_OF_FRAME = 1_024;
 const AAC = 'mp4a';
 
-/** The sample rate of AAC, as its entry says; endless for other sound, of which only the table of times is known. */
+/** The sample rate that the entry of AAC states. Infinity for other sound, which has a table of times only. */
 function rateOf(audio: MediaBytes, samples: Box): number {
   const entries = findBox(audio, 'stsd', samples);
   const entry = entries && audio.slice(entries.start + 8, entries.start + 44);
