@@ -137,7 +137,7 @@ export const SUM_CALLS_SQL = `
            bit_xor(${rowHash('id', 'cost_usd')}) FILTER (WHERE cost_usd <> 0) AS hash,
            sum(cost_usd - hold_usd) FILTER (WHERE cost_usd > hold_usd AND api <> 'video') AS overage,
            sum((details->>'upstreamCostUsd')::numeric) FILTER (WHERE api <> 'video' AND details IS NOT NULL) AS byok
-    FROM generations WHERE state = 'settled' GROUP BY 1, 2, 3, 4
+    FROM generations WHERE state = 'settled' OR cost_usd <> 0 GROUP BY 1, 2, 3, 4
   ) summed`;
 
 /** Differences in the figures that only a full audit can replay; after `movedSql(null, …)` and SUM_CALLS_SQL. */

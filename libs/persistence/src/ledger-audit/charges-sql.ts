@@ -25,7 +25,7 @@ const charges = (condition: string): string => `
 const calls = (condition: string): string => `
   SELECT g.id AS reference, g.cost_usd AS usd, 'org:' || g.organization_id AS debit, 'revenue' AS credit,
          g.workspace_id, g.api_key_hash
-  FROM generations g WHERE g.state = 'settled' AND g.cost_usd <> 0 AND ${condition}`;
+  FROM generations g WHERE g.cost_usd <> 0 AND ${condition}`;
 
 const results = (condition: string): string => `
   SELECT r.generation_id, r.cost_usd, 'org:' || b.organization_id, 'revenue', b.workspace_id, b.api_key_hash

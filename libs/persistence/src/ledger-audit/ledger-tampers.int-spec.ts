@@ -19,7 +19,8 @@ const PERIODS = ['day', 'week', 'month', 'byok_day', 'byok_week', 'byok_month'];
 const TAMPERS: readonly (readonly [table: string, column: string, rows?: string])[] = [
   ['ledger_transfers', 'amount_usd', `kind = 'charge'`],
   ['ledger_transfers', 'amount_usd', `kind = 'top_up'`],
-  ['generations', 'cost_usd', `state = 'settled'`],
+  ['generations', 'cost_usd', `state <> 'abandoned'`],
+  ['generations', 'cost_usd', `state = 'abandoned'`],
   ['generations', 'hold_usd', `state = 'open'`],
   ['batch_results', 'cost_usd'],
   ['batch_results', 'prompt_cost_usd'],
@@ -119,6 +120,7 @@ beforeAll(async () => {
   const waived = await chargedCall(database, null);
   const allowed = new GenerationsRepository(database, new ByokAllowance('10'));
   await allowed.settle([aSettlement(waived, '0.1', { byokFeeUsd: '0.1', ...byok })]);
+  await new GenerationsRepository(database).abandon([await chargedCall(database, null)]);
   await chargedBatch(database, 6);
   await chargedBatch(database, 3, { costUsd: '0.001' });
   await chargedVideo(database, '0.5');
