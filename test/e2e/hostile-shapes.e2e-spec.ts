@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually';
 import { GreedyModel, greedyCatalogue } from '../support/greedy-model';
 import { hostileShapes, type HostileShape } from '../support/hostile-shapes';
 import { Installation } from '../support/installation';
+import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 import type { UpstreamDialect } from '../support/provider-scripts';
 import { say } from '../support/say';
@@ -81,13 +82,7 @@ const sendAll = async (shape: HostileShape): Promise<number[]> =>
   shape.isBatch ? [await sendBatch(shape)] : Promise.all(Array.from({ length: AT_ONCE }, () => send(shape)));
 
 /** What the organization has once nothing is held any more. */
-async function balance(): Promise<number> {
-  const balanceUsd = await eventually('all calls are settled', 20_000, async () => {
-    const account = await ledger.accountOf(tenant.organizationId);
-    return Number(account.heldUsd) === 0 ? account.balanceUsd : null;
-  });
-  return Number(balanceUsd);
-}
+const balance = (): Promise<number> => settledBalanceUsd(ledger, tenant.organizationId, 20_000);
 
 /** Tops up to exactly the credit. */
 async function provide(left: number): Promise<void> {

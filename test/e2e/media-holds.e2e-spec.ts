@@ -2,9 +2,9 @@ import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { densePdf, denseText } from '../../apps/gateway/src/parsers/testing/dense-pdf';
-import { eventually } from '../support/eventually';
 import { greedyCatalogue, GREEDY_PRICES, wholeAnswer } from '../support/greedy-model';
 import { Installation } from '../support/installation';
+import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 import type { UpstreamDialect } from '../support/provider-scripts';
 import { say } from '../support/say';
@@ -77,11 +77,7 @@ async function post({ apiKey }: Tenant, api: UpstreamDialect, body: object): Pro
 
 /** What a tenant with this credit spent once nothing is held any more. */
 async function spent({ organizationId }: Tenant, creditUsd: number): Promise<number> {
-  const balanceUsd = await eventually('all calls are settled', 30_000, async () => {
-    const account = await ledger.accountOf(organizationId);
-    return Number(account.heldUsd) === 0 ? account.balanceUsd : null;
-  });
-  return creditUsd - Number(balanceUsd);
+  return creditUsd - (await settledBalanceUsd(ledger, organizationId, 30_000));
 }
 
 const APIS: readonly UpstreamDialect[] = ['chat', 'responses', 'messages'];

@@ -2,9 +2,9 @@ import { hashApiKey } from '@libs/contracts';
 import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { ApiClient } from '../support/client';
-import { eventually } from '../support/eventually';
 import { GreedyModel, greedyCatalogue } from '../support/greedy-model';
 import { Installation } from '../support/installation';
+import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 import { say } from '../support/say';
 
@@ -62,11 +62,7 @@ async function rush({ apiKey }: Tenant): Promise<Record<string, number>> {
 
 /** Returns what the organization spent, once nothing is reserved any more. */
 async function spentBy({ organizationId }: Tenant, creditUsd: number): Promise<number> {
-  const balanceUsd = await eventually('nothing is reserved', 180_000, async () => {
-    const account = await ledger.accountOf(organizationId);
-    return Number(account.heldUsd) === 0 ? account.balanceUsd : undefined;
-  });
-  return creditUsd - Number(balanceUsd);
+  return creditUsd - (await settledBalanceUsd(ledger, organizationId, 180_000));
 }
 
 async function limitKey({ managementKey, apiKey }: Tenant): Promise<void> {

@@ -7,6 +7,7 @@ import { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { GreedyModel, GREEDY_PRICES } from '../support/greedy-model';
 import { Installation } from '../support/installation';
+import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 
 /** Providers that the operator has no key of. */
@@ -113,12 +114,7 @@ async function countedBy(
   return usage + byok;
 }
 
-async function settled({ organizationId }: Tenant): Promise<void> {
-  await eventually('nothing is reserved', 120_000, async () => {
-    const { heldUsd } = await ledger.accountOf(organizationId);
-    return Number(heldUsd) === 0 ? true : undefined;
-  });
-}
+const settled = ({ organizationId }: Tenant): Promise<number> => settledBalanceUsd(ledger, organizationId, 120_000);
 
 const messages = [{ role: 'user', content: 'Hi' }];
 

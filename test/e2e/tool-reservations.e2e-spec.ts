@@ -1,8 +1,8 @@
 import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { ApiClient } from '../support/client';
-import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
+import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 import { say } from '../support/say';
 import { SearchingModel, searchingCatalogue } from '../support/searching-model';
@@ -38,11 +38,7 @@ afterAll(async () => {
 }, 240_000);
 
 async function spentBy({ organizationId }: Tenant, creditUsd: number): Promise<number> {
-  const balanceUsd = await eventually('nothing is reserved', 120_000, async () => {
-    const account = await ledger.accountOf(organizationId);
-    return Number(account.heldUsd) === 0 ? account.balanceUsd : undefined;
-  });
-  return creditUsd - Number(balanceUsd);
+  return creditUsd - (await settledBalanceUsd(ledger, organizationId, 120_000));
 }
 
 const SEARCH_OF_RESPONSES = { type: 'web_search' };
