@@ -22,7 +22,6 @@ import { GenerationRecorder } from './generations/generation-recorder';
 import { GenerationsModule } from './generations/generations.module';
 import { HttpModule } from './http/http.module';
 import { InFlight } from './http/in-flight';
-import { IdempotencyKeyEntity } from './idempotency/idempotency-key.entity';
 import { IdempotencyModule } from './idempotency/idempotency.module';
 import { InferenceModule } from './inference/inference.module';
 import { KeyUsage } from './keys/key-usage';
@@ -70,7 +69,6 @@ export class GatewayModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
-          entities: [IdempotencyKeyEntity],
           poolSize: POOL_SIZE,
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),

@@ -4,7 +4,6 @@ import { AppError } from '@libs/errors';
 import { createDataSource, Database, SingleRunner } from '@libs/persistence';
 import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
 import type { DataSource } from 'typeorm';
-import { IdempotencyKeyEntity } from './idempotency-key.entity';
 import { IdempotencyKeysRepository } from './idempotency-keys.repository';
 import { IdempotencyPurge } from './idempotency-purge';
 import { IdempotencyService, type IdempotentRequest } from './idempotency.service';
@@ -22,7 +21,7 @@ describe(IdempotencyService.name, () => {
   beforeAll(async () => {
     Logger.overrideLogger(false);
     testDatabase = await createTestDatabase();
-    dataSource = await createDataSource({ url: testDatabase.url, entities: [IdempotencyKeyEntity] }).initialize();
+    dataSource = await createDataSource({ url: testDatabase.url }).initialize();
     database = new Database(dataSource);
     keys = new IdempotencyKeysRepository(database);
     service = new IdempotencyService(keys);
