@@ -79,6 +79,7 @@ export function routedRequest(
     ...readRouteFacts(body),
     generationId: call.generationId,
     body: call.body,
+    parsed: body,
     signal: call.abort,
     betas: call.betas,
     estimatedPromptTokens: definition?.contextTokensOf(body, estimatedPromptTokens) ?? estimatedPromptTokens,

@@ -60,7 +60,8 @@ export class ServerToolCall {
     await loop.settled();
     const end = loop.end!;
     const { bill, charge } = loop.bill;
-    const written = APIS[this.api].caller.writeAnswer(answerOf(fold, end, bill), bill, contextOf(loop.served, routed));
+    const context = contextOf(loop.served, routed);
+    const written = APIS[this.api].caller.writeAnswer(answerOf(fold, end, bill), bill, context, routed.parsed);
     return {
       ...loop.served,
       ...charge,
@@ -77,7 +78,7 @@ export class ServerToolCall {
   /** Resolves when the first turn has begun to speak. @throws AppError until then */
   async stream(routed: RoutedRequest, fund: ToolFund): Promise<StreamResult & LoopServed> {
     const loop = await this.#open(routed, fund, true);
-    const writer = APIS[this.api].caller.writeStream(contextOf(loop.served, routed));
+    const writer = APIS[this.api].caller.writeStream(contextOf(loop.served, routed), routed.parsed);
     const stream = new LoopStream(loop, writer);
     return { ...loop.served, stream, stages: () => [stageOf(loop)], search: () => loop.bill.search };
   }

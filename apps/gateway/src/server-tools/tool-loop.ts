@@ -262,6 +262,7 @@ export class ToolLoop {
     const asked = {
       ...routed,
       body,
+      parsed: undefined,
       conversation: this.#conversation,
       signal: this.#abort,
       deadlineMs: this.#deadlineMs,

@@ -140,7 +140,7 @@ export class EndpointCaller {
     const { sent, losses } = this.#writer.translate(pair, candidate, request, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
     if (this.#parts.gathersAnswers) await turnEnd();
-    return { ...translateAnswer(body, context, pair), losses };
+    return { ...translateAnswer(body, context, pair, request.parsed), losses };
   }
 
   /** Resolves when the stream is committed to this endpoint. */
@@ -162,7 +162,7 @@ export class EndpointCaller {
       return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses };
     }
     const { sent, losses } = this.#writer.translate(pair, candidate, request, true);
-    const writer = pair.caller.writeStream(withEcho(context, sent));
+    const writer = pair.caller.writeStream(withEcho(context, sent), request.parsed);
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
     const stream = await TranslatedStream.open(upstream, context, { reader, writer });
