@@ -11,11 +11,11 @@ export interface TextPlace {
 export interface AnswerView {
   readonly member: 'choices' | 'output' | 'content';
   /** Returns the texts in the value of that member. */
-  textsOf(said: readonly JsonObject[]): readonly TextPlace[];
+  readonly textsOf: (said: readonly JsonObject[]) => readonly TextPlace[];
   /** The member of a text's object that lists its sources. */
   readonly citationsMember: 'citations' | 'annotations';
   /** Writes a source of a text. Of a text that is not known yet, only the source is said. */
-  writeSource(source: AnswerSource, text?: string): object;
+  readonly writeSource: (source: AnswerSource, text?: string) => object;
 }
 
 /** None where the member is no text. */

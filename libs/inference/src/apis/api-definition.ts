@@ -38,16 +38,16 @@ export interface ApiDefinition {
   /** Whether requests belong to a conversation although they name none. */
   readonly isConversation: boolean;
   /** Reads what a checked body says of the size of its answers. */
-  outputOf(body: JsonObject): ExpectedOutput;
+  readonly outputOf: (body: JsonObject) => ExpectedOutput;
   /** Returns the uses of a provider's tools that a body may make. */
-  toolUsesOf(body: JsonObject): readonly AllowedUses[];
+  readonly toolUsesOf: (body: JsonObject) => readonly AllowedUses[];
   /** Returns the output tokens to expect at an endpoint of an answer without a cap. */
-  uncappedTokensAt(endpoint: Endpoint): number;
+  readonly uncappedTokensAt: (endpoint: Endpoint) => number;
   /** Returns the tokens that must fit the context of a model together. */
-  contextTokensOf(body: JsonObject, promptTokens: number): number;
+  readonly contextTokensOf: (body: JsonObject, promptTokens: number) => number;
   /** Returns the caller's name for its end user; not checked. */
-  endUserOf(body: JsonObject): unknown;
-  contentInputOf(body: JsonObject): ContentInput;
+  readonly endUserOf: (body: JsonObject) => unknown;
+  readonly contentInputOf: (body: JsonObject) => ContentInput;
 }
 
 /** An API whose answers are text and can be streamed. */
@@ -61,7 +61,7 @@ export interface ConversationApi extends ApiDefinition {
   readonly stream: StreamEnds;
   readonly tools: ToolRules;
   /** Returns all events of a stream that failed before its first. */
-  failureEvents(call: UnansweredCall, error: AppError): Buffer;
+  readonly failureEvents: (call: UnansweredCall, error: AppError) => Buffer;
 }
 
 /** Where a request has its turns, and what stands in them. */
@@ -70,7 +70,7 @@ export interface TurnsView {
   /** The type of a text that a user says. */
   readonly textType: 'text' | 'input_text';
   /** Returns the file of a part of a turn; null for other parts, and for a file that only its provider has. */
-  fileOf(part: JsonObject): FilePart | null;
+  readonly fileOf: (part: JsonObject) => FilePart | null;
 }
 
 /** How requests name tools that the gateway or a provider runs. */

@@ -60,14 +60,14 @@ export interface AnswerHead {
 /** How the streams of an API end, and where their events have the answer's own members. */
 export interface StreamEnds {
   /** Null where the stream goes on after these events. */
-  lastEventIn(events: Buffer): LastEvent | null;
+  readonly lastEventIn: (events: Buffer) => LastEvent | null;
   /** Returns an event for members of the answer where only `[DONE]` is left; null for streams that never end so. */
   readonly ownEnd: ((head: AnswerHead) => Buffer) | null;
   /** Returns the JSON object in an event's data that has the members of a whole answer, such as `usage`. */
-  answerIn(data: Buffer): Buffer | undefined;
+  readonly answerIn: (data: Buffer) => Buffer | undefined;
   /** Returns the data with another such object. */
-  withAnswer(data: Buffer, answer: Buffer): Buffer;
-  citer(sources: readonly AnswerSource[], head: AnswerHead): StreamCiter;
+  readonly withAnswer: (data: Buffer, answer: Buffer) => Buffer;
+  readonly citer: (sources: readonly AnswerSource[], head: AnswerHead) => StreamCiter;
 }
 
 /** Finds the last event of a stream that ends with `[DONE]`. */
