@@ -1,11 +1,11 @@
 import type { AppError } from '@libs/errors';
 import { emptyUsage } from '../pricing/usage';
-import { eventOf } from './anthropic-messages/messages-stream';
+import { eventOf } from './anthropic-messages/relayed-stream';
 import { messageErrorBody } from './anthropic-messages';
-import { chatChunk, DONE_EVENT, failureChunk } from './chat-chunk';
+import { chatChunk, DONE_EVENT, failureChunk } from './openai-chat/stream-events';
 import type { StreamableApi } from './dialect-pairs';
-import { EventSink } from './openai-responses/event-sink';
-import { failureOf } from './openai-responses/failure';
+import { EventSink } from './openai-responses/stream-events';
+import { failureOf } from './openai-responses/error';
 import { nowSeconds, readEcho, responseObject } from './openai-responses/response-object';
 import { responseUsageObject } from './openai-responses/usage';
 import type { Bill } from './translation';

@@ -3,7 +3,7 @@ import { inAccount } from '../dialects/asked-account';
 import { dialectOf } from '../dialects';
 import { TRANSLATIONS, type CallableApi, type UpstreamApi } from '../dialects/dialect-pairs';
 import type { Answer, AnswerContext } from '../dialects/dialect';
-import { cutAnswer, orCutShort } from '../dialects/openai-responses/cut-short';
+import { cutAnswer, orCutShort } from '../dialects/cut-short';
 import { parseRequest } from '../dialects/request-members';
 import { translateAnswer } from '../dialects/translated-answer';
 import type { Translation } from '../dialects/translation';

@@ -4,7 +4,7 @@ import { findMember, scanMembers, spliceMembers } from '../json/json-members';
 import { parseJson } from '../json/json-value';
 import { objectOf, stringOf } from '../json/loose-values';
 import { authorizationOf } from './bedrock-authorization';
-import { embedEach } from './bedrock-embeddings';
+import { embedEach } from '../dialects/bedrock-embeddings/request-writer';
 import { bedrockError, errorWithin } from './bedrock-error';
 import { MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
 import type { ProviderAdapter } from './provider';

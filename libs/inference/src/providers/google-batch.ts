@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { findValue } from '../json/json-members';
 import { objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { BatchRest, type BatchManners } from './batch-rest';
-import { googleErrorInside } from '../dialects/google-generate-content/google-error';
+import { googleErrorInside } from '../dialects/google-generate-content/error';
 import type {
   BatchedApi,
   LostOrder,

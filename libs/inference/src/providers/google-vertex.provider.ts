@@ -13,7 +13,7 @@ import {
   writeEmbeddingsAnswer,
   type EmbeddedBatch,
   type EmbeddingsRequest,
-} from './google-embeddings';
+} from '../dialects/google-embeddings/request-writer';
 import { GoogleRest } from './google-rest';
 import { VertexAccess, vertexModelName } from './google-vertex-access';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';

@@ -8,9 +8,9 @@ import {
   writeEmbeddingsAnswer,
   type EmbeddedBatch,
   type EmbeddingsRequest,
-} from './google-embeddings';
+} from '../dialects/google-embeddings/request-writer';
 import { GoogleBatches } from './google-batch';
-import { googleError, isGoneFile } from '../dialects/google-generate-content/google-error';
+import { googleError, isGoneFile } from '../dialects/google-generate-content/error';
 import { apiKeyCredential, GoogleRest } from './google-rest';
 import type { NativeBatches } from './native-batch';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';

@@ -1,5 +1,5 @@
 import { mistralChatTranslation } from '../dialects/mistral-chat';
-import { toMistralEmbeddings } from '../dialects/mistral-embed';
+import { toMistralEmbeddings } from '../dialects/mistral-embeddings/request-writer';
 import { embedBatched } from './batched-embeddings';
 import { asBearer, JsonExchange } from '../wire/json-exchange';
 import { MistralBatches } from './mistral-batch';

@@ -1,4 +1,4 @@
-import { embeddingsLimitsOf } from '../dialects/openai-embeddings-traits';
+import { embeddingsLimitsOf } from '../dialects/openai-embeddings/traits';
 import { embedBatched } from './batched-embeddings';
 import { asBearer, JsonExchange, type Authenticate } from '../wire/json-exchange';
 import type { BatchManners } from './batch-rest';

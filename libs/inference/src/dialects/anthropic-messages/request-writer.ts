@@ -6,7 +6,7 @@ import { writeConversation, type Conversation } from './conversation-writer';
 import { inputSchema, outputSchema } from '../closed-schema';
 import { defined } from '../../json/loose-values';
 import { isAdaptive, isOff, withFreeChoice, writeReasoning, type ThinkingSettings } from './reasoning-settings';
-import { maxTokensOf } from './request-members';
+import { maxTokensOf } from './gateway-members';
 import { writeModelSampling } from './sampling';
 
 /** The body for an upstream that speaks this API. What it cannot carry goes to the log. */

@@ -1,6 +1,6 @@
-import { openAiChatTranslation } from '../openai-chat/translation';
+import { openAiChatTranslation } from '../openai-chat';
 import type { UpstreamTranslation } from '../translation';
-import { plainAnswer } from './content-chunks';
+import { plainAnswer } from './answer-reader';
 import { writeRequest } from './request-writer';
 import { MistralStreamReader } from './stream-reader';
 

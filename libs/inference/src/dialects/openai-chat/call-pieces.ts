@@ -1,4 +1,4 @@
-import { missingCallId } from './read-answer';
+import { missingCallId } from './answer-reader';
 import { JsonBalance } from './json-balance';
 
 const MOST_CALLS = 1_024;

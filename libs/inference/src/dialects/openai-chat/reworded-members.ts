@@ -6,9 +6,9 @@ import { parseJson } from '../../json/json-value';
 import { memberText } from '../request-members';
 import { thinks } from '../untaken-parameters';
 import { CheckedObject } from '../checked-object';
-import { takes } from './extensions';
-import { readReasoningRequest } from './read-request';
-import { writeEffort } from './write-request';
+import { takes } from './traits';
+import { readReasoningRequest } from './request-reader';
+import { writeEffort } from './request-writer';
 
 /**
  * Members of a chat request that callers of this API have and OpenAI's does not, in the words of an upstream that

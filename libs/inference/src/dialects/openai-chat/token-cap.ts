@@ -2,7 +2,7 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { JsonCursor } from '../../json/json-cursor';
 import type { ScannedObject } from '../../json/json-members';
 import { memberText } from '../request-members';
-import { takes } from './extensions';
+import { takes } from './traits';
 
 /**
  * Writes the cap of a chat request that the API means, `max_completion_tokens`, into the one member that the endpoint

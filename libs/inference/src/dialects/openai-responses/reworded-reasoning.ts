@@ -7,8 +7,8 @@ import { numberOf, objectOf } from '../../json/loose-values';
 import { isTaken } from '../own-members';
 import { memberText } from '../request-members';
 import { thinks } from '../untaken-parameters';
-import { readReasoningRequest } from './read-request';
-import { effortOf, outputTokensOf } from './write-request';
+import { readReasoningRequest } from './request-reader';
+import { effortOf, outputTokensOf } from './request-writer';
 
 /** What callers may say of thinking and OpenAI's API has no word for, in `reasoning`. */
 const OWN_SETTINGS = ['enabled', 'max_tokens', 'exclude'];
