@@ -81,7 +81,7 @@ export { UpstreamHttp } from './wire/upstream-http';
 export type { UpstreamStream } from './wire/upstream-stream';
 export { endOfAnswer, wordsOfAnswer, wordsOfStream, type AnswerEnd, type AnswerWords } from './dialects/answer-words';
 export { messageErrorBody } from './dialects/anthropic-messages';
-export { maxTokensOf } from './dialects/anthropic-messages/gateway-members';
+export { maxTokensOf } from './dialects/anthropic-messages/request-writer';
 export type { Answer, AnswerContext } from './dialects/dialect';
 export { callerSideOf, type CallableApi, type StreamableApi, type UpstreamApi } from './dialects/dialect-pairs';
 export { longestInputTokens } from './dialects/openai-embeddings/inputs';

@@ -2,9 +2,9 @@ import { AppError } from '@libs/errors';
 import type { Api } from '../catalogue/catalogue';
 import type { Dialect } from './dialect';
 import { anthropicMessages } from './anthropic-messages';
-import { openAiChat } from './openai-chat/dialect';
+import { openAiChat } from './openai-chat';
 import { openAiEmbeddings } from './openai-embeddings/dialect';
-import { openAiResponses } from './openai-responses/dialect';
+import { openAiResponses } from './openai-responses';
 
 /** Every dialect that callers may speak, one line each. */
 const DIALECTS: readonly Dialect[] = [openAiChat, openAiEmbeddings, openAiResponses, anthropicMessages];

@@ -2,7 +2,7 @@ import { aModel, anEndpoint } from '../testing';
 import { anthropicMessages, anthropicMessagesTranslation } from './anthropic-messages';
 import type { Answer } from './dialect';
 import { googleGenerateContent } from './google-generate-content';
-import { openAiChat } from './openai-chat/dialect';
+import { openAiChat } from './openai-chat';
 import { openAiChatTranslation } from './openai-chat';
 import { openAiResponses } from './openai-responses/dialect';
 import { translateAnswer } from './translated-answer';

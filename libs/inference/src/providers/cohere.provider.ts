@@ -1,5 +1,6 @@
 import { cohereChatTranslation } from '../dialects/cohere-chat';
-import { joinEmbedAnswers, toEmbedBatches } from '../dialects/cohere-embeddings/request-writer';
+import { joinEmbedAnswers } from '../dialects/cohere-embeddings/answer-reader';
+import { toEmbedBatches } from '../dialects/cohere-embeddings/request-writer';
 import { JsonExchange } from '../wire/json-exchange';
 import { callInOrder } from '../wire/ordered-calls';
 import type { ProviderAdapter } from './provider';

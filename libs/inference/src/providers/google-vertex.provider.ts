@@ -4,14 +4,12 @@ import { spliceMembers } from '../json/json-members';
 import { defined, numberOf, objectOf, objectsOf } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
 import { GoogleAccessTokens } from './google-access-token';
+import { parseEmbeddingsAnswer, vectorOf } from '../dialects/google-embeddings/answer-reader';
+import { writeEmbeddingsAnswer, type EmbeddedBatch } from '../dialects/openai-embeddings/answer-writer';
 import {
-  parseEmbeddingsAnswer,
   readEmbeddingsRequest,
   readsPurposes,
   textOf,
-  vectorOf,
-  writeEmbeddingsAnswer,
-  type EmbeddedBatch,
   type EmbeddingsRequest,
 } from '../dialects/google-embeddings/request-writer';
 import { GoogleRest } from './google-rest';

@@ -1,14 +1,9 @@
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
 import { defined, numberOf, objectOf } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
-import {
-  parseEmbeddingsAnswer,
-  readEmbeddingsRequest,
-  vectorOf,
-  writeEmbeddingsAnswer,
-  type EmbeddedBatch,
-  type EmbeddingsRequest,
-} from '../dialects/google-embeddings/request-writer';
+import { parseEmbeddingsAnswer, vectorOf } from '../dialects/google-embeddings/answer-reader';
+import { writeEmbeddingsAnswer, type EmbeddedBatch } from '../dialects/openai-embeddings/answer-writer';
+import { readEmbeddingsRequest, type EmbeddingsRequest } from '../dialects/google-embeddings/request-writer';
 import { GoogleBatches } from './google-batch';
 import { googleError, isGoneFile } from '../dialects/google-generate-content/error';
 import { apiKeyCredential, GoogleRest } from './google-rest';

@@ -1,95 +1,26 @@
 import { toFinishReason } from '../../model/finish-reason';
 import type { AnswerStream } from '../../model/answer-stream';
-import type { LossLog } from '../../model/loss-report';
-import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { brokenAnswer } from '../../wire/upstream-error';
-import type { Endpoint } from '../../catalogue/catalogue';
-import { setAskedTier } from '../asked-tier';
 import { ownMembers } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../../json/json-cursor';
-import {
-  applyEdits,
-  findMember,
-  memberEdits,
-  missingMembers,
-  scanMembers,
-  spliceMembers,
-  type ScannedObject,
-} from '../../json/json-members';
-import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setInAccount } from '../retained-members';
-import { cappedTools } from '../tool-caps';
-import { unpricedMembers } from '../unpriced-members';
+import { applyEdits, findMember, memberEdits, missingMembers } from '../../json/json-members';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './billing';
 import { messageUsageEdits, messageUsageText } from './usage';
 import { MessagesStream } from './relayed-stream';
-import { MESSAGES_GATEWAY_MEMBERS, maxTokensOf } from './gateway-members';
 import { MESSAGE_MEMBERS, STANDARD_TIER, USAGE_MEMBERS } from './required-members';
 import { errorAt, readOrRefuse, readUpstreamMessage } from './relayed-answer';
+import { toUpstream } from './relayed-request';
 
 /** Anthropic's messages, asked of an upstream that speaks them too. */
 export const anthropicMessages: Dialect = {
-  name: 'anthropic-messages',
   api: 'messages',
   toUpstream,
   readAnswer,
   openStream,
 };
-
-/** What the upstream has for a tier: it may serve a request first, or never. */
-const STANDARD_TIERS: readonly string[] = ['default', 'standard', 'standard_only'];
-const tierWord = (tier: string): string => (STANDARD_TIERS.includes(tier) ? 'standard_only' : 'auto');
-
-function toUpstream(
-  body: Buffer,
-  endpoint: Endpoint,
-  isStream: boolean,
-  log?: LossLog,
-  account = SHARED_ACCOUNT,
-): Buffer {
-  const isOwnKey = account.isOwn;
-  const request = scanRequest(body);
-  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
-  if (isStream) set['stream'] = 'true';
-  else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
-  if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
-  setInAccount(request, set, account);
-  const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
-  const metadata = metadataOf(request);
-  if (metadata !== undefined) set['metadata'] = metadata;
-  const tools = cappedTools(request, { isOwnKey, log });
-  if (tools !== undefined) set['tools'] = tools;
-  const unpriced = unpricedMembers(request, set, { isOwnKey, log });
-  const unsent = [...unpriced, ...retainedMembers(request, account), ...unsampled(request, endpoint, log)];
-  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
-  return spliceMembers(request, { set, remove });
-}
-
-const SAMPLERS: readonly string[] = ['temperature', 'top_p', 'top_k'];
-
-/** The caller's samplers that the catalogue does not list, for which the upstream would refuse the whole request. */
-function unsampled(request: ScannedObject, { supportedParameters: listed }: Endpoint, log?: LossLog): string[] {
-  if (listed.length === 0) return [];
-  const names = SAMPLERS.filter((name) => !listed.includes(name) && memberText(request, name) !== undefined);
-  for (const name of names) log?.drop(name);
-  return names;
-}
-
-/** The caller's metadata with whom the call is for, by either of its two names and only as a hash; undefined where nobody is named. */
-function metadataOf(request: ScannedObject): string | Buffer | undefined {
-  const text = memberText(request, 'metadata');
-  const metadata = text !== undefined && new JsonCursor(text).isObject() ? scanMembers(text) : undefined;
-  const user = (metadata && hashedUser(metadata, 'user_id')) ?? hashedUser(request);
-  if (user === undefined) return undefined;
-  return metadata ? spliceMembers(metadata, { set: { user_id: user } }) : `{"user_id":${user}}`;
-}
-
-function isNothing(text: Buffer | undefined): boolean {
-  return text === undefined || new JsonCursor(text).isNull();
-}
 
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type {
   AudioPart,
   CacheMark,
@@ -15,7 +16,6 @@ import { isInvalidInput, toToolInput } from '../tool-input';
 import { DocumentNames } from './document-names';
 import { documentFormat, imageFormat, videoFormat } from './media';
 import type { ModelFamily } from './traits';
-import { toToolUseId } from './tool-use';
 
 /** A block of content by the one member that it has, and the mark behind it. */
 export interface ContentBlock {
@@ -142,4 +142,14 @@ export function plainBlock({ kind, value }: ContentBlock): object {
 
 function marked({ cache }: { readonly cache?: CacheMark }): { readonly cache?: CacheMark } {
   return cache === undefined ? {} : { cache };
+}
+
+const TOOL_USE_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * The id of a tool's use as Bedrock takes it. Ids of other providers may be longer or hold other characters;
+ * theirs are replaced by a hash that is the same for the use and its result.
+ */
+function toToolUseId(id: string): string {
+  return TOOL_USE_ID.test(id) ? id : `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`;
 }

@@ -1,14 +1,10 @@
 import { AppError } from '@libs/errors';
 import { CheckedObject } from '../checked-object';
 import { writeMedia, writeAudio, type WirePart } from '../google-generate-content';
-import { MalformedJson } from '../../json/json-cursor';
 import { parseJson } from '../../json/json-value';
-import { isObject, objectOf, type JsonObject } from '../../json/loose-values';
+import { isObject, objectOf } from '../../json/loose-values';
 import { readMediaUrl } from '../../model/media-url';
-import { base64OfVector } from '../openai-embeddings/vectors';
 import type { Endpoint } from '../../catalogue/catalogue';
-import type { UpstreamResult } from '../../wire/upstream-call';
-import { brokenAnswer } from '../../wire/upstream-error';
 
 /** An OpenAI-shaped request for embeddings, as far as Google's APIs have a word for it. */
 export interface EmbeddingsRequest {
@@ -18,13 +14,6 @@ export interface EmbeddingsRequest {
   /** Undefined also where the inputs say it themselves. */
   readonly taskType: string | undefined;
   readonly isBase64: boolean;
-}
-
-/** What one call of the upstream brought. */
-export interface EmbeddedBatch {
-  readonly vectors: readonly (readonly number[])[];
-  /** Null where the upstream does not count. */
-  readonly promptTokens: number | null;
 }
 
 /** Google's names for what a vector is for, and what callers call the same. */
@@ -122,45 +111,6 @@ function mediaOf(media: CheckedObject, kind: 'video' | 'file', endpoint: Endpoin
   const format = media.string('format');
   const filename = format === undefined ? undefined : `media.${format}`;
   return writeMedia({ kind: 'base64', mediaType: null, data }, kind, endpoint, filename);
-}
-
-/** The upstream's answer as an object. @throws AppError provider_unavailable */
-export function parseEmbeddingsAnswer({ body }: UpstreamResult, { provider }: Endpoint): JsonObject {
-  try {
-    return objectOf(parseJson(body));
-  } catch (thrown) {
-    if (thrown instanceof MalformedJson) throw brokenAnswer(provider, 'the answer is not JSON', thrown);
-    throw thrown;
-  }
-}
-
-/** The numbers of an embedding. @throws AppError provider_unavailable when there are none */
-export function vectorOf(embedding: unknown, { provider }: Endpoint): readonly number[] {
-  const { values } = objectOf(embedding);
-  if (Array.isArray(values) && values.every((value) => typeof value === 'number')) return values;
-  throw brokenAnswer(provider, 'an embedding has no values');
-}
-
-/** The batches of all calls, in order, as one OpenAI-shaped answer; without a usage unless all of them count. */
-export function writeEmbeddingsAnswer(
-  batches: readonly EmbeddedBatch[],
-  { isBase64 }: EmbeddingsRequest,
-  { upstreamModel }: Endpoint,
-): UpstreamResult {
-  const data = batches
-    .flatMap(({ vectors }) => vectors)
-    .map((vector, index) => ({
-      object: 'embedding',
-      index,
-      embedding: isBase64 ? base64OfVector(vector) : vector,
-    }));
-  const tokens = batches.reduce<number | null>(
-    (sum, { promptTokens }) => (sum === null || promptTokens === null ? null : sum + promptTokens),
-    0,
-  );
-  const usage = tokens === null ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
-  const answer = { object: 'list', data, model: upstreamModel, ...usage };
-  return { status: 200, body: Buffer.from(JSON.stringify(answer)) };
 }
 
 /** Refuses media for models that embed text alone. @throws AppError invalid_request */

@@ -1,4 +1,7 @@
+import type { Endpoint } from '../../catalogue/catalogue';
 import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import type { CanonicalAnswer } from '../../model/canonical-answer';
+import { readAnswer as readChatAnswer } from '../openai-chat/answer-reader';
 
 /** A thought or a text of a model, in the members that OpenAI-speaking upstreams have for them. */
 type Piece = { readonly reasoning: string } | { readonly content: string };
@@ -20,8 +23,13 @@ function thoughtOf(thinking: unknown): string {
     .join('');
 }
 
+/** A whole answer, read as OpenAI's. @throws AppError provider_unavailable, or the error that it holds */
+export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
+  return readChatAnswer(plainAnswer(body), endpoint);
+}
+
 /** A whole answer without lists for content: the thoughts first, as everywhere, then the text. */
-export function plainAnswer(body: unknown): unknown {
+function plainAnswer(body: unknown): unknown {
   if (!isObject(body) || !Array.isArray(body['choices'])) return plainError(body);
   const choices = objectsOf(body['choices']).map((choice) => {
     const message = objectOf(choice['message']);

@@ -2,7 +2,7 @@ import type { CanonicalRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { isObject, objectOf, objectsOf } from '../../json/loose-values';
-import { writeChatRequest } from '../openai-chat/request-writer';
+import { writeRequest as writeChatRequest } from '../openai-chat/request-writer';
 import { rewriteMessages } from './conversation-writer';
 import { knownReasoning } from './reasoning-settings';
 import { asChatEndpoint } from './traits';

@@ -1,6 +1,5 @@
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { TextPart } from '../../model/conversation';
-import { toFinishReason, type FinishReason } from '../../model/finish-reason';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
@@ -9,9 +8,10 @@ import { readAnnotations } from './citations';
 import { readLogprobs } from './logprobs';
 import { readThoughts, toReasoningParts } from './reasoning';
 import { readChatUnits, readChatUsage } from './usage';
+import { readStop } from './stop-reason';
 
 /** A `chat.completion` in no dialect. @throws AppError provider_unavailable, or the error that it holds */
-export function readChatAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
+export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
   const answer = objectOf(body);
   const choices = objectsOf(answer['choices']);
   if (choices.length === 0 && isComplaint(answer)) {
@@ -44,13 +44,6 @@ function readChoice(choice: JsonObject): Choice {
     stopSequence: stringOf(choice['stop_reason']),
     logprobs: readLogprobs(choice),
   });
-}
-
-/** How a choice ended, in our word and the upstream's; null while it has not. */
-export function readStop(choice: JsonObject): { finishReason: FinishReason; nativeFinishReason: string } | null {
-  const said = stringOf(choice['finish_reason']);
-  if (!said) return null;
-  return { finishReason: toFinishReason(said), nativeFinishReason: stringOf(choice['native_finish_reason']) ?? said };
 }
 
 function readParts(message: JsonObject): AnswerPart[] {

@@ -1,10 +1,6 @@
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import type { AnswerStream } from '../../model/answer-stream';
-import type { LossLog } from '../../model/loss-report';
-import { SHARED_ACCOUNT } from '../../model/provider-account';
-import type { Endpoint } from '../../catalogue/catalogue';
-import { setAskedTier } from '../asked-tier';
 import { ownMembers } from '../billing';
 import { billAnswer } from '../answer-billing';
 import { TextCounter } from '../../model/text-tokens';
@@ -12,76 +8,16 @@ import { chatEdits, readChatObject, type ChatObject } from './relayed-answer';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../../json/json-cursor';
 import { MalformedJson } from '../../json/json-grammar';
-import { applyEdits, joinEdits, memberEdits, spliceMembers, type ScannedObject } from '../../json/json-members';
+import { applyEdits } from '../../json/json-members';
 import { OpenAiChatStream } from './relayed-stream';
-import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { hidesThoughts } from './hidden-thoughts';
-import { reword } from './reworded-members';
-import { setTokenCap } from './token-cap';
 import { usageEdits, usageText } from '../openai-usage';
-import { cacheMarkEdits, leftOutMembers } from '../own-members';
-import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedWithMetadata, setInAccount } from '../retained-members';
 import { servedBy } from '../served-tier';
-import { mustRefuseStoring } from '../stored-chats';
-import { unpricedMembers } from '../unpriced-members';
-import { untakenMembers } from '../untaken-parameters';
 import { saidBeside } from '../usage-details';
+import { toUpstream } from './relayed-request';
 
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
-export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
-
-/** Where a request can be marked for the prompt cache, beside its top. */
-const MARKED_LISTS = [['messages', 'content'], ['tools']] as const;
-
-function toUpstream(
-  body: Buffer,
-  endpoint: Endpoint,
-  isStream: boolean,
-  log?: LossLog,
-  account = SHARED_ACCOUNT,
-): Buffer {
-  const request = scanRequest(body);
-  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
-  if (isStream) {
-    set['stream'] = 'true';
-    set['stream_options'] = withUsage(memberText(request, 'stream_options'));
-  } else if (memberText(request, 'stream') !== undefined) {
-    set['stream'] = 'false';
-  }
-  const user = hashedUser(request);
-  if (user !== undefined) set['user'] = user;
-  setInAccount(request, set, account);
-  const retained = retainedWithMetadata(request, endpoint, account);
-  if (mustRefuseStoring(endpoint, account)) set['store'] = 'false';
-  const reworded = [
-    ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
-    ...reword(request, endpoint, set, log),
-    ...setTokenCap(request, endpoint, set),
-    ...retained,
-    ...unpricedMembers(request, set, { isOwnKey: account.isOwn, log }),
-  ];
-  const remove = removedFrom(request, endpoint, reworded, log);
-  const edits = memberEdits(request, { set, remove });
-  return applyEdits(request.bytes, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
-}
-
-function removedFrom(
-  request: ScannedObject,
-  endpoint: Endpoint,
-  reworded: readonly string[],
-  log?: LossLog,
-): readonly string[] {
-  const leftOut = [...leftOutMembers(request, endpoint, 'chat', log), ...untakenMembers(request, endpoint, log)];
-  if (leftOut.length === 0 && reworded.length === 0) return CHAT_GATEWAY_MEMBERS;
-  return [...CHAT_GATEWAY_MEMBERS, ...leftOut, ...reworded];
-}
-
-/** The caller's stream options with the usage asked for: without it a stream could not be billed. */
-function withUsage(options: Buffer | undefined): string | Buffer {
-  if (options === undefined || !new JsonCursor(options).isObject()) return '{"include_usage":true}';
-  return spliceMembers(options, { set: { include_usage: 'true' } });
-}
+export const openAiChat: Dialect = { api: 'chat', toUpstream, readAnswer, openStream };
 
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;

@@ -29,7 +29,7 @@ const READ =
 const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
 
 /** A chat request in no dialect. @throws AppError invalid_request by the member's path */
-export function readChatRequest(members: JsonObject): CanonicalRequest {
+export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
   const unread = new Set(Object.keys(members).filter((name) => !KNOWN.has(name) && body.has(name)));
   const user = body.string('user');

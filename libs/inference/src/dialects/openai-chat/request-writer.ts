@@ -19,12 +19,7 @@ const MOST_STOPS = 4;
 type Members = Record<string, unknown>;
 
 /** The body for a chat upstream. What it cannot carry goes to the log. */
-export function writeChatRequest(
-  request: CanonicalRequest,
-  endpoint: Endpoint,
-  isStream: boolean,
-  log: LossLog,
-): Members {
+export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): Members {
   const { maxOutputTokens, topLogprobs } = request;
   return defined({
     model: endpoint.upstreamModel,

@@ -7,9 +7,10 @@ import type { StreamReader, UpstreamEvent } from '../translation';
 import { readAnnotations } from './citations';
 import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
-import { isComplaint, readImages, readStop, textOf } from './answer-reader';
+import { isComplaint, readImages, textOf } from './answer-reader';
 import { readThoughts } from './reasoning';
 import { readChatUnits, readChatUsage } from './usage';
+import { readStop } from './stop-reason';
 
 const DONE_WORD = '[DONE]';
 

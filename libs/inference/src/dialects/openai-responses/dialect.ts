@@ -12,7 +12,7 @@ import { saidBeside } from '../usage-details';
 import { failureOf } from './error';
 import { OpenAiResponsesStream } from './relayed-stream';
 import { toServiceTier } from './stop-reason';
-import { toUpstreamRequest } from './relayed-request';
+import { toUpstream } from './relayed-request';
 import {
   failureMembers,
   finishOfResponse,
@@ -24,9 +24,8 @@ import {
 
 /** OpenAI's responses (interface §4.4), asked of an upstream that speaks them too. */
 export const openAiResponses: Dialect = {
-  name: 'openai-responses',
   api: 'responses',
-  toUpstream: toUpstreamRequest,
+  toUpstream,
   readAnswer,
   openStream,
 };

@@ -1,4 +1,4 @@
-import type { CallerTranslation, UpstreamTranslation } from '../translation';
+import type { Translation } from '../translation';
 import { readAnswer } from './answer-reader';
 import { readRequest } from './request-reader';
 import { ResponsesStreamReader } from './stream-reader';
@@ -6,18 +6,18 @@ import { ResponsesStreamWriter } from './stream-writer';
 import { writeAnswer } from './answer-writer';
 import { writeRequest } from './request-writer';
 
-/** The responses API on the callers' side of a translation (interface §2.11, §4.4). */
-const caller: CallerTranslation = {
-  readRequest,
-  writeAnswer,
-  writeStream: (context) => new ResponsesStreamWriter(context),
-};
+export { openAiResponses } from './dialect';
 
-/** The responses API on the upstreams' side of a translation. */
-const upstream: UpstreamTranslation = {
-  writeRequest,
-  readAnswer,
-  readStream: (endpoint) => new ResponsesStreamReader(endpoint),
+/** OpenAI's responses on both sides of a translation (interface §2.11, §4.4). */
+export const openAiResponsesTranslation: Translation = {
+  caller: {
+    readRequest,
+    writeAnswer,
+    writeStream: (context) => new ResponsesStreamWriter(context),
+  },
+  upstream: {
+    writeRequest,
+    readAnswer,
+    readStream: (endpoint) => new ResponsesStreamReader(endpoint),
+  },
 };
-
-export const openAiResponsesTranslation = { caller, upstream };

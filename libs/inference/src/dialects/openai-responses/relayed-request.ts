@@ -1,16 +1,28 @@
-import type { LossLog } from '../../model/loss-report';
+import { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
-import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../../json/json-members';
-import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
+import {
+  applyEdits,
+  joinEdits,
+  memberEdits,
+  type ByteEdit,
+  type ScannedObject,
+  scanMembers,
+  spliceMembers,
+} from '../../json/json-members';
+import { cacheMarkEdits, leftOutMembers, removalsAt, isTaken } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers, setInAccount } from '../retained-members';
 import { capToolCalls } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
-import { untakenMembers } from '../untaken-parameters';
+import { untakenMembers, thinks } from '../untaken-parameters';
 import { returnedThoughtEdits } from './returned-thoughts';
-import { rewordedReasoning } from './reworded-reasoning';
+import { JsonCursor } from '../../json/json-cursor';
+import { parseJson } from '../../json/json-value';
+import { numberOf, objectOf } from '../../json/loose-values';
+import { readReasoningRequest } from './request-reader';
+import { effortOf, outputTokensOf } from './request-writer';
 
 /**
  * Members that are between the caller and us, would make the upstream keep state, or try to reach past us:
@@ -37,7 +49,7 @@ const USERS = ['user', 'safety_identifier'];
 const QUOTE = 0x22;
 
 /** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
-export function toUpstreamRequest(
+export function toUpstream(
   body: Buffer,
   endpoint: Endpoint,
   isStream: boolean,
@@ -100,4 +112,33 @@ function isGiven(request: ScannedObject, name: string): boolean {
 function hashedText(request: ScannedObject, name: string): string | null {
   const text = memberText(request, name);
   return text?.[0] === QUOTE ? JSON.stringify(hashOfUser(JSON.parse(text.toString()) as string)) : null;
+}
+
+/** What callers may say of thinking and OpenAI's API has no word for, in `reasoning`. */
+const OWN_SETTINGS = ['enabled', 'max_tokens', 'exclude'];
+
+/**
+ * The `reasoning` of a request in the words of an upstream that would refuse it as it is, as JSON text; undefined
+ * where it can stay.
+ */
+function rewordedReasoning(request: ScannedObject, endpoint: Endpoint, log = new LossLog()): Buffer | undefined {
+  const text = memberText(request, 'reasoning');
+  if (text === undefined || !new JsonCursor(text).isObject() || isTaken(endpoint, 'responses', 'reasoning')) {
+    return undefined;
+  }
+  if (!thinks(endpoint)) return undefined;
+  const settings = scanMembers(text);
+  if (!settings.members.some(({ key }) => OWN_SETTINGS.includes(key))) return undefined;
+  const asked = objectOf(parseJson(text));
+  if (asked['exclude'] === true) log.drop('reasoning.exclude');
+  const reasoning = readReasoningRequest(asked, new Set());
+  const effort = reasoning && effortOf(reasoning, outputTokensOf(boundOf(request), endpoint), log);
+  const set = effort === undefined ? undefined : { effort: JSON.stringify(effort) };
+  return spliceMembers(settings, { set, remove: OWN_SETTINGS });
+}
+
+/** The tokens that the answer may have; undefined where the request does not say. */
+function boundOf(request: ScannedObject): number | undefined {
+  const text = memberText(request, 'max_output_tokens');
+  return text === undefined ? undefined : numberOf(parseJson(text));
 }
