@@ -96,8 +96,8 @@ export { readVideoCapabilities, type VideoCapabilities } from './videos/video-ca
 export { isPricedByToken, priceVideoTokens, quoteVideo } from './videos/video-price';
 export type * from './videos/video-provider';
 export { hasRatio, resolutionOf, sizeOf } from './videos/video-size';
-export { createProviderAdapters } from './providers';
-export type { NativeBatchAccess, NativeJob, NativeLine } from './providers/native-batch';
+export { createProviderAdapters, PROTOCOLS } from './providers';
+export type { BatchRules, NativeBatchAccess, NativeJob, NativeLine } from './providers/native-batch';
 export { isOwnKeyHost, ownKeyHostsOf } from './providers/own-key-hosts';
 export type { ProviderAdapter } from './providers/provider';
 export { upstreamApiFor } from './providers/upstream-api';

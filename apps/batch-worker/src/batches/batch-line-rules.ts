@@ -1,14 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import { countEmbeddingsInputs, findBodyLinkProblem, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
-import { accountReferenceIn, bringsTools, toolOfType, type Api, type ProviderTool } from '@libs/inference';
+import {
+  accountReferenceIn,
+  bringsTools,
+  toolOfType,
+  type Api,
+  type BatchRules,
+  type ProviderTool,
+} from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** What is known of a batch when its lines are looked at. */
 export interface BatchRoute {
   readonly api: Api;
-  /** The adapter of its provider; null for one that is not in the catalogue any more. */
-  readonly protocol: string | null;
+  /** Those of its provider. */
+  readonly rules: BatchRules;
   /** The provider speaks the API of the lines itself, so what we do not know in them reaches it. */
   readonly isNative: boolean;
   /** The `<service>` of the interface: prefix of the tools that the gateway runs. */
@@ -21,8 +28,6 @@ export interface BatchRoute {
 
 type Rule = (body: JsonObject, route: BatchRoute) => string | null;
 
-const GOOGLE_PROTOCOLS = new Set(['google', 'google-vertex']);
-const OPENAI_PROTOCOLS = new Set(['openai', 'azure']);
 const OWN_ENGINES = new Set<unknown>([undefined, null, 'auto', 'native']);
 /** Tools of a provider that it runs only for who asks by a header, which a line has none of. */
 const BETA_TOOL = /^(advisor|computer|code_execution|mcp_toolset)/;
@@ -94,7 +99,7 @@ export class BatchLineRules {
   }
 
   private findFormatProblem(format: unknown): string | null {
-    if (this.route.protocol === null || !GOOGLE_PROTOCOLS.has(this.route.protocol)) return null;
+    if (!this.route.rules.takesOneFormat) return null;
     this.firstFormat ??= { value: format };
     if (isDeepStrictEqual(this.firstFormat.value, format)) return null;
     return 'response_format differs from that of the lines before, and this provider takes one for all of a batch';
@@ -137,10 +142,11 @@ function holdsMedia(input: unknown): boolean {
   return Array.isArray(input) && input.some(isObject);
 }
 
-function findSearchOptionsProblem(body: JsonObject, { protocol, isNative }: BatchRoute): string | null {
+function findSearchOptionsProblem(body: JsonObject, { rules, isNative }: BatchRoute): string | null {
   if (!isGiven(body.web_search_options)) return null;
-  const searches = isNative && protocol !== null && OPENAI_PROTOCOLS.has(protocol);
-  return searches ? null : 'web_search_options cannot be used: the provider of this batch does not search';
+  return isNative && rules.takesSearchOptions
+    ? null
+    : 'web_search_options cannot be used: the provider of this batch does not search';
 }
 
 function findToolProblem({ tools, input }: JsonObject, route: BatchRoute): string | null {

@@ -33,7 +33,6 @@ const METRICS = 'amazon-bedrock-invocationMetrics';
  * theirs, and embeddings, one text or one list of texts per call.
  */
 export class BedrockProvider implements ProviderAdapter {
-  readonly protocol = 'bedrock';
   readonly takesLinks = false;
   readonly conversation = bedrockConverse;
   readonly #http: UpstreamHttp;

@@ -15,7 +15,6 @@ const CALLS_AT_ONCE = 4;
 
 /** Cohere's REST protocol, version 2. */
 export class CohereProvider implements ProviderAdapter {
-  readonly protocol = 'cohere';
   readonly conversation = cohereChatTranslation;
   readonly #chat: JsonExchange;
   readonly #embeddings: JsonExchange;

@@ -35,8 +35,8 @@ const MOST_CALLS_AT_ONCE = 8;
  * Vertex AI: Google's models in the dialect of the Gemini API, Anthropic's in the Messages API, Veo in its own.
  */
 export class GoogleVertexProvider implements ProviderAdapter {
-  readonly protocol = 'google-vertex';
   readonly conversation = googleGenerateContent;
+  readonly batchRules = { takesOneFormat: true };
   readonly #rest: GoogleRest;
   readonly #access: VertexAccess;
   readonly video: VertexVideos;

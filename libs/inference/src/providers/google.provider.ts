@@ -23,8 +23,8 @@ const MOST_CALLS_AT_ONCE = 4;
 
 /** The Gemini API (`generativelanguage.googleapis.com/v1beta`). */
 export class GoogleProvider implements ProviderAdapter {
-  readonly protocol = 'google';
   readonly conversation = googleGenerateContent;
+  readonly batchRules = { takesOneFormat: true };
   readonly batch: NativeBatches;
   readonly speech: GoogleSpeech;
   readonly video: GoogleVideos;

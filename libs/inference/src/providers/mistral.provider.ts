@@ -18,7 +18,6 @@ const EMBEDDED_AT_ONCE = { mostInputs: 256, mostBytes: 32_768 };
 
 /** Mistral's REST protocol. */
 export class MistralProvider implements ProviderAdapter {
-  readonly protocol = 'mistral';
   readonly conversation = mistralChatTranslation;
   readonly batch: NativeBatches;
   readonly speech: MistralSpeech;

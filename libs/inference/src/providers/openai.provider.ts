@@ -24,8 +24,8 @@ const OPENAI_BATCHES: BatchFlavour = {
 
 /** OpenAI's REST protocol, which most upstreams and self-hosted model servers speak. */
 export class OpenAiProvider implements ProviderAdapter {
-  readonly protocol = 'openai';
   readonly batch: NativeBatches;
+  readonly batchRules = { takesSearchOptions: true };
   readonly speech: OpenAiSpeech;
   readonly video: OpenAiVideos;
   readonly #exchange: JsonExchange;
