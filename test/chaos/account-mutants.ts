@@ -117,7 +117,7 @@ export const accountMutants: readonly Mutant[] = [
   return {
     promptTokens: Math.min(prompt || guess.promptTokens, maxPromptTokens),`,
     project: 'unit',
-    spec: 'libs/inference/src/dialects/openai-chat',
+    spec: 'libs/inference/src/dialects/openai-chat/dialect',
     test: 'keeps details, zeros and unknown members of the usage',
   },
   {

@@ -160,7 +160,7 @@ export const routingMutants: readonly Mutant[] = [
   {
     name: 'tool-uncounted',
     defect: 'tools that a provider ran are not charged',
-    file: 'libs/inference/src/dialects/openai-responses/upstream-response.ts',
+    file: 'libs/inference/src/dialects/openai-responses/relayed-answer.ts',
     find: 'if (tool !== null) this.#tools.add(tool);',
     replace: '',
     project: 'unit',

@@ -3,6 +3,7 @@ import {
   CallerCredentials,
   CatalogueSource,
   createProviderAdapters,
+  PROTOCOLS,
   InferenceEngine,
   NativeBatchCaller,
   parsePercent,
@@ -35,6 +36,7 @@ export async function createInference(
   const logger = new Logger('Catalogue');
   const engineLogger = new Logger(InferenceEngine.name);
   const catalogue = new CatalogueSource(env.CATALOG_PATH, {
+    protocols: PROTOCOLS,
     onProblem: (problem) => logger.error(`a changed catalogue was not taken: ${describe(problem)}`),
   });
   await catalogue.start();

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import {
   CatalogueSource,
   createProviderAdapters,
+  PROTOCOLS,
   SharedCredentials,
   UpstreamHttp,
   type ProviderAdapter,
@@ -23,6 +24,7 @@ export async function createVideoProviders(
 ): Promise<VideoProviders> {
   const logger = new Logger('Catalogue');
   const catalogue = new CatalogueSource(env.CATALOG_PATH, {
+    protocols: PROTOCOLS,
     onProblem: (problem) => logger.error('A changed catalogue was not taken; the earlier one stays', problem),
   });
   await catalogue.start();

@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { createDataSource, Database } from '@libs/persistence';
 import type { Secret } from '@libs/contracts';
-import { CatalogueSource, type Catalogue } from '@libs/inference';
+import { CatalogueSource, PROTOCOLS, type Catalogue } from '@libs/inference';
 import { BrokerIdentity, MessageBus, MessagingModule } from '@libs/platform';
 import type { SluiceEnv } from './sluice.env';
 
@@ -46,7 +46,7 @@ export class ConnectedInstallation implements Installation {
   }
 
   async catalogue(): Promise<Catalogue> {
-    const source = new CatalogueSource(this.env.CATALOG_PATH, { onProblem: () => undefined });
+    const source = new CatalogueSource(this.env.CATALOG_PATH, { protocols: PROTOCOLS, onProblem: () => undefined });
     try {
       await source.start();
       return source.current();

@@ -2,7 +2,7 @@ import { BatchLineRules, type BatchRoute } from './batch-line-rules';
 
 const ROUTE: BatchRoute = {
   api: 'responses',
-  protocol: 'openai',
+  rules: {},
   isNative: true,
   serviceName: 'sluice',
   allowsTool: (tool) => tool === 'web_search',

@@ -1,14 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import { countEmbeddingsInputs, findBodyLinkProblem, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
-import { accountReferenceIn, bringsTools, toolOfType, type Api, type ProviderTool } from '@libs/inference';
+import {
+  accountReferenceIn,
+  type Api,
+  type BatchRules,
+  bringsTools,
+  isConversationApi,
+  type ProviderTool,
+  toolOfType,
+} from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** What is known of a batch when its lines are looked at. */
 export interface BatchRoute {
   readonly api: Api;
-  /** The adapter of its provider; null for one that is not in the catalogue any more. */
-  readonly protocol: string | null;
+  /** Those of its provider. */
+  readonly rules: BatchRules;
   /** The provider speaks the API of the lines itself, so what we do not know in them reaches it. */
   readonly isNative: boolean;
   /** The `<service>` of the interface: prefix of the tools that the gateway runs. */
@@ -21,11 +29,11 @@ export interface BatchRoute {
 
 type Rule = (body: JsonObject, route: BatchRoute) => string | null;
 
-const GOOGLE_PROTOCOLS = new Set(['google', 'google-vertex']);
-const OPENAI_PROTOCOLS = new Set(['openai', 'azure']);
 const OWN_ENGINES = new Set<unknown>([undefined, null, 'auto', 'native']);
 /** Tools of a provider that it runs only for who asks by a header, which a line has none of. */
-const BETA_TOOL = /^(advisor|computer|code_execution|mcp_toolset)/;
+const BETA_TOOLS: Readonly<Partial<Record<Api, RegExp>>> = {
+  messages: /^(advisor|computer|code_execution|mcp_toolset)/,
+};
 const BATCH_TIERS = new Set<unknown>(['auto', 'default', 'standard_only']);
 const DEPTH = 8;
 
@@ -89,12 +97,12 @@ export class BatchLineRules {
     if (reference !== null) {
       return `${reference} names something in the account of the provider, which needs a provider key of your own`;
     }
-    if (this.route.api === 'embeddings') this.embedded.push(countEmbeddingsInputs(body.input as string | unknown[]));
+    if (!isConversationApi(this.route.api)) this.embedded.push(countEmbeddingsInputs(body.input as string | unknown[]));
     return this.findFormatProblem(demandOf(body.response_format));
   }
 
   private findFormatProblem(format: unknown): string | null {
-    if (this.route.protocol === null || !GOOGLE_PROTOCOLS.has(this.route.protocol)) return null;
+    if (!this.route.rules.takesOneFormat) return null;
     this.firstFormat ??= { value: format };
     if (isDeepStrictEqual(this.firstFormat.value, format)) return null;
     return 'response_format differs from that of the lines before, and this provider takes one for all of a batch';
@@ -137,10 +145,11 @@ function holdsMedia(input: unknown): boolean {
   return Array.isArray(input) && input.some(isObject);
 }
 
-function findSearchOptionsProblem(body: JsonObject, { protocol, isNative }: BatchRoute): string | null {
+function findSearchOptionsProblem(body: JsonObject, { rules, isNative }: BatchRoute): string | null {
   if (!isGiven(body.web_search_options)) return null;
-  const searches = isNative && protocol !== null && OPENAI_PROTOCOLS.has(protocol);
-  return searches ? null : 'web_search_options cannot be used: the provider of this batch does not search';
+  return isNative && rules.takesSearchOptions
+    ? null
+    : 'web_search_options cannot be used: the provider of this batch does not search';
 }
 
 function findToolProblem({ tools, input }: JsonObject, route: BatchRoute): string | null {
@@ -167,7 +176,7 @@ function problemOfTool({ type, engine }: JsonObject, route: BatchRoute): string 
   if (typeof type !== 'string' || type === 'function' || type === 'custom') return null;
   const isOurs = type.startsWith(`${serviceName}:`) || !OWN_ENGINES.has(engine);
   if (isOurs) return 'is run by the gateway, which does not handle the lines of a batch';
-  if (api === 'messages' && BETA_TOOL.test(type)) return 'cannot be used in a batch';
+  if (BETA_TOOLS[api]?.test(type)) return 'cannot be used in a batch';
   if (!isNative) return 'is no function, and the provider of this batch runs no other tools';
   return problemOfPrice(type, route);
 }

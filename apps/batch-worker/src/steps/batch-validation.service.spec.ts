@@ -1,5 +1,11 @@
 import { Logger } from '@nestjs/common';
-import type { CatalogueSource } from '@libs/inference';
+import {
+  createProviderAdapters,
+  NativeBatchCaller,
+  UpstreamHttp,
+  type CallerParts,
+  type CatalogueSource,
+} from '@libs/inference';
 import type { BatchesRepository, BatchWork } from '@libs/persistence';
 import { ServicesEnv } from '@libs/platform';
 import type { NativeChoiceService } from '../native/native-choice.service';
@@ -103,6 +109,7 @@ async function validatedWith(
     batch as unknown as BatchesRepository,
     choice,
     catalogue as unknown as CatalogueSource,
+    new NativeBatchCaller({ adapters: createProviderAdapters(new UpstreamHttp()) } as unknown as CallerParts),
     Object.assign(new ServicesEnv(), { SERVICE_NAME: 'gate' }),
   ).validateIfDue(work.id);
   return batch;

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { CatalogueSource, toolRate, type Api } from '@libs/inference';
+import { CatalogueSource, NativeBatchCaller, toolRate, type Api } from '@libs/inference';
 import { BatchesRepository, type BatchLine, type BatchWork, type Session } from '@libs/persistence';
 import { ServicesEnv, validateInstance } from '@libs/platform';
 import { NativeChoiceService } from '../native/native-choice.service';
@@ -52,6 +52,7 @@ export class BatchValidationService {
     private readonly batches: BatchesRepository,
     private readonly choice: NativeChoiceService,
     private readonly catalogue: CatalogueSource,
+    private readonly caller: NativeBatchCaller,
     private readonly env: ServicesEnv,
   ) {}
 
@@ -106,7 +107,7 @@ export class BatchValidationService {
     const ofProvider = endpoints.filter(({ provider }) => provider.slug === slug);
     return {
       api,
-      protocol: ofProvider[0]?.provider.protocol ?? null,
+      rules: ofProvider[0] ? this.caller.rulesOf(ofProvider[0]) : {},
       isNative: ofProvider.length === 0 || ofProvider.some(({ apis }) => apis.includes(api)),
       serviceName: this.env.SERVICE_NAME,
       isOwnKey,

@@ -103,7 +103,7 @@ function intakeOn(on: Database): BatchIntakeService {
     new LedgerRepository(on),
     new OutboxRepository(on),
     { wake: () => undefined } as never,
-    { catalogue: () => catalogue, keysFor } as never,
+    { catalogue: () => catalogue, keysFor, takesPlainIdsOnly: () => false } as never,
     { ownCredentials: async () => [] } as never,
     { resolve: () => null } as never,
     { quote: async () => null } as never,

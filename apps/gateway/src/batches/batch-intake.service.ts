@@ -141,7 +141,7 @@ export class BatchIntakeService {
   ): Promise<BatchView> {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
     const { endpoint, credentialId, isOwnKeysOnly } = await this.route(owner, header);
-    if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
+    if (this.routing.takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
     const keys = { hasOwnKey: credentialId !== null, isOwnKeyOnly: isOwnKeysOnly, isCounted: countsByok(owner) };
     const { estimate, reserved } = this.moneyFor(estimatedCost(upload, header, endpoint), keys);
     const amountUsd = formatUsd(reserved);
@@ -237,11 +237,6 @@ export class BatchIntakeService {
     if (view !== null) return view;
     throw new AppError('server', 'Internal error', { internal: `batch ${id} of an idempotency key is not there` });
   }
-}
-
-/** Anthropic's batch API refuses other ids; where we run the lines ourselves no provider sees them. */
-function takesPlainIdsOnly({ provider }: Endpoint): boolean {
-  return provider.batch === 'native' && provider.protocol === 'anthropic';
 }
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {

@@ -3,6 +3,7 @@ import {
   CallerCredentials,
   CatalogueSource,
   createProviderAdapters,
+  PROTOCOLS,
   InferenceEngine,
   LeftoverReads,
   parsePercent,
@@ -246,6 +247,7 @@ function boundLeftovers(env: GatewayEnv): LeftoverReads {
 async function followCatalogue(env: GatewayEnv): Promise<CatalogueSource> {
   const logger = new Logger('Catalogue');
   const source = new CatalogueSource(env.CATALOG_PATH, {
+    protocols: PROTOCOLS,
     onProblem: (problem) => logger.error('A changed catalogue was not taken; the earlier one stays', problem),
   });
   await source.start();

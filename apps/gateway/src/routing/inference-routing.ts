@@ -125,6 +125,11 @@ export class InferenceRouting {
     return prefersNativeBatch(api, endpoint, this.adapters.get(endpoint.provider.protocol));
   }
 
+  /** Whether a batch at the endpoint is refused for another `custom_id`; where we run it no provider sees them. */
+  takesPlainIdsOnly({ provider }: Endpoint): boolean {
+    return provider.batch === 'native' && this.adapters.get(provider.protocol)?.batchRules?.takesPlainIdsOnly === true;
+  }
+
   private canSpeak(endpoint: Endpoint, api: Api): boolean {
     const adapter = this.adapters.get(endpoint.provider.protocol);
     if (adapter === undefined || api === 'video') return false;

@@ -1,4 +1,4 @@
-import { DONE_EVENT } from '../dialects/chat-chunk';
+import { DONE_EVENT } from '../dialects/openai-chat/stream-events';
 import type { AnswerSource } from './answer-source';
 
 const EVENT_END = Buffer.from('\n\n');

@@ -18,10 +18,10 @@ function integer(expected: string, least: number): Kind<number> {
   };
 }
 
-export function oneOf<T extends string>(values: readonly [T, ...T[]]): Kind<T> {
+export function oneOf<T extends string>(values: readonly T[]): Kind<T> {
   return {
     expected: `one of ${values.join(', ')}`,
-    blank: values[0],
+    blank: values[0]!,
     accepts: (value): value is T => values.some((each) => each === value),
   };
 }

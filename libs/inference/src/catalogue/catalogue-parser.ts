@@ -6,37 +6,13 @@ import * as kinds from './catalogue-kinds';
 import { readPrices } from './catalogue-pricing';
 import { reportTwins } from './catalogue-twins';
 
-/** The protocols that have an adapter. */
-export const PROTOCOLS = [
-  'openai',
-  'anthropic',
-  'google',
-  'google-vertex',
-  'bedrock',
-  'amazon-bedrock',
-  'azure',
-  'azure-speech',
-  'cohere',
-  'mistral',
-  'deepgram',
-  'elevenlabs',
-  'assemblyai',
-  'gladia',
-  'revai',
-  'fal',
-  'replicate',
-  'runway',
-  'minimax',
-  'byteplus',
-] as const;
-
 export interface CatalogueFile {
   readonly name: string;
   readonly text: string;
 }
 
 export interface ParseOptions {
-  /** Names that `protocol` may have. */
+  /** Names that `protocol` may have; any word where they are not given. */
   readonly protocols?: readonly string[];
 }
 
@@ -107,7 +83,7 @@ export function readCatalogueEntries(files: readonly CatalogueFile[], options: P
   const documents = files
     .map((file) => readDocument(file.name, file.text, problems)?.mapping(['providers', 'models']) ?? null)
     .filter((document) => document !== null);
-  const parser = new Parser(options.protocols ?? PROTOCOLS);
+  const parser = new Parser(options.protocols);
   for (const document of documents) parser.readProviders(document.member('providers'));
   for (const document of documents) parser.readModels(document.member('models'));
   if (problems.length === 0 && parser.models.size === 0) {
@@ -132,9 +108,8 @@ class Parser {
   readonly #quotaGroups = new Map<string, string | null>();
   readonly #protocol: Kind<string>;
 
-  constructor(protocols: readonly string[]) {
-    const [first = '', ...rest] = protocols;
-    this.#protocol = kinds.oneOf([first, ...rest]);
+  constructor(protocols: readonly string[] | undefined) {
+    this.#protocol = protocols ? kinds.oneOf(protocols) : kinds.WORD;
   }
 
   readProviders(list: Located): void {

@@ -34,6 +34,7 @@ describe(CatalogueSource.name, () => {
 
   async function start(path: string, checkEveryMs = 60_000): Promise<void> {
     source = new CatalogueSource(path, {
+      protocols: ['openai'],
       onProblem: (problem) => {
         problems.push(problem);
         settle();

@@ -6,7 +6,7 @@ import { findCatalogueFiles, readCatalogueFiles } from './catalogue-files';
 
 export type CatalogueListener = (catalogue: Catalogue) => void;
 
-export interface CatalogueSourceOptions extends ParseOptions {
+export interface CatalogueSourceOptions extends Required<ParseOptions> {
   /** Told why a changed catalogue was not taken; the earlier one stays in force. */
   readonly onProblem: (problem: unknown) => void;
   /** Quiet time after a change before the files are read. */

@@ -24,7 +24,8 @@ models:
 const WHOLE = PROVIDER + MODEL;
 
 function parse(...texts: string[]): Catalogue {
-  return parseCatalogue(texts.map((text, index) => ({ name: `file-${index}.yaml`, text })));
+  const files = texts.map((text, index) => ({ name: `file-${index}.yaml`, text }));
+  return parseCatalogue(files, { protocols: ['openai', 'anthropic', 'bedrock'] });
 }
 
 function problemsOf(...texts: string[]): string[] {

@@ -6,7 +6,7 @@ export { APIS } from './catalogue-entries';
 export type { Api, Architecture, BatchSupport, DataPolicy, Endpoint, Model, Provider } from './catalogue-entries';
 
 export { CatalogueError, type CatalogueProblem } from './catalogue-error';
-export { PROTOCOLS, type CatalogueFile, type ParseOptions } from './catalogue-parser';
+export type { CatalogueFile, ParseOptions } from './catalogue-parser';
 
 /** Asks for the batch prices of a model; part of the slug on the wire, never of a slug in a file. */
 export const BATCH_SUFFIX = ':batch';

@@ -1,7 +1,7 @@
 import type { Api } from '../catalogue/catalogue';
 import { anthropicMessagesTranslation } from './anthropic-messages';
-import { openAiChatTranslation } from './openai-chat/translation';
-import { openAiResponsesTranslation } from './openai-responses/translation';
+import { openAiChatTranslation } from './openai-chat';
+import { openAiResponsesTranslation } from './openai-responses';
 import type { Translation } from './translation';
 
 export type Translations = ReadonlyMap<Api, Translation>;

@@ -50,7 +50,6 @@ export interface Answer {
  * of another dialect are asked through a Translation.
  */
 export interface Dialect {
-  readonly name: string;
   readonly api: Api;
   /**
    * The caller's body as the endpoint's upstream shall see it. The few members that it has other words for go to

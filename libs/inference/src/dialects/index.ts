@@ -3,8 +3,8 @@ import type { Api } from '../catalogue/catalogue';
 import type { Dialect } from './dialect';
 import { anthropicMessages } from './anthropic-messages';
 import { openAiChat } from './openai-chat';
-import { openAiEmbeddings } from './openai-embeddings';
-import { openAiResponses } from './openai-responses/openai-responses';
+import { openAiEmbeddings } from './openai-embeddings/dialect';
+import { openAiResponses } from './openai-responses';
 
 /** Every dialect that callers may speak, one line each. */
 const DIALECTS: readonly Dialect[] = [openAiChat, openAiEmbeddings, openAiResponses, anthropicMessages];

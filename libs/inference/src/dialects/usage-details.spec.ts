@@ -3,8 +3,8 @@ import { anthropicMessages, anthropicMessagesTranslation } from './anthropic-mes
 import type { Answer } from './dialect';
 import { googleGenerateContent } from './google-generate-content';
 import { openAiChat } from './openai-chat';
-import { openAiChatTranslation } from './openai-chat/translation';
-import { openAiResponses } from './openai-responses/openai-responses';
+import { openAiChatTranslation } from './openai-chat';
+import { openAiResponses } from './openai-responses/dialect';
 import { translateAnswer } from './translated-answer';
 
 const endpoint = anEndpoint({ apis: ['messages'] });

@@ -11,9 +11,9 @@ import {
 } from '../dialects/dialect-pairs';
 import { ADAPTER_METHODS, upstreamApiFor } from '../providers/upstream-api';
 import type { Answer, AnswerContext } from '../dialects/dialect';
-import { leftEmbeddings } from '../dialects/openai-embeddings';
+import { leftEmbeddings } from '../dialects/openai-embeddings/dialect';
 import { openTurn, wholeTurn } from '../dialects/conversation-turn';
-import { cutAnswer, cutStream, cutTurn, orCutShort } from '../dialects/openai-responses/cut-short';
+import { cutAnswer, cutStream, cutTurn, orCutShort } from '../dialects/cut-short';
 import { TranslatedStream } from '../dialects/translated-stream';
 import { translateAnswer } from '../dialects/translated-answer';
 import { withEcho } from '../dialects/upstream-echo';

@@ -14,7 +14,6 @@ const MESSAGE = {
 
 /** Answers at once. */
 const adapter: ProviderAdapter = {
-  protocol: 'openai',
   chat: async () => ({ status: 200, body: Buffer.from(JSON.stringify(CHAT)) }),
   messages: async () => ({ status: 200, body: Buffer.from(JSON.stringify(MESSAGE)) }),
 };

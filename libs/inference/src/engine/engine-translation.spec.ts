@@ -20,8 +20,6 @@ import { aCatalogue, aModel, anEndpoint, aProvider, FakeUpstream } from '../test
 
 /** A protocol of our own, which speaks a dialect of our own in place of messages. */
 class SpokenProvider implements ProviderAdapter {
-  readonly protocol = 'spoken';
-
   constructor(private readonly http: UpstreamHttp) {}
 
   async messages(call: UpstreamCall): Promise<UpstreamResult> {

@@ -4,7 +4,7 @@ import { dialectOf } from '../dialects';
 import { APIS } from '../apis/apis';
 import { TRANSLATIONS, type CallableApi, type UpstreamApi } from '../dialects/dialect-pairs';
 import type { Answer, AnswerContext } from '../dialects/dialect';
-import { cutAnswer, orCutShort } from '../dialects/openai-responses/cut-short';
+import { cutAnswer, orCutShort } from '../dialects/cut-short';
 import { parseRequest } from '../dialects/request-members';
 import { translateAnswer } from '../dialects/translated-answer';
 import type { Translation } from '../dialects/translation';
@@ -16,7 +16,7 @@ import { LossLog } from '../model/loss-report';
 import { SHARED_ACCOUNT, type ProviderAccount } from '../model/provider-account';
 import { nativeBatchesFor, prefersNativeBatch } from './native-batch-choice';
 import { DEFAULT_BYOK_FEE } from '../pricing/byok-fee';
-import type { NativeBatchAccess, NativeBatches } from '../providers/native-batch';
+import type { BatchRules, NativeBatchAccess, NativeBatches } from '../providers/native-batch';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { CredentialScope } from '../routing/credential-source';
 import { KeyOutcomes } from '../routing/key-outcomes';
@@ -59,6 +59,11 @@ export class NativeBatchCaller {
   /** Whether a batch is better given to the provider: the catalogue wants it, it can be done, and costs less. */
   isPreferred(api: CallableApi, endpoint: Endpoint): boolean {
     return prefersNativeBatch(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
+  }
+
+  /** What the provider of the endpoint demands of requests in a batch. */
+  rulesOf({ provider }: Endpoint): BatchRules {
+    return this.#parts.adapters.get(provider.protocol)?.batchRules ?? {};
   }
 
   /** Null where the provider has no batches for such requests. */

@@ -11,7 +11,7 @@ export function nativeBatchesFor(
   adapter: ProviderAdapter | undefined,
 ): { readonly batches: NativeBatches; readonly upstreamApi: UpstreamApi } | null {
   const upstreamApi = adapter && upstreamApiFor(api, endpoint, adapter);
-  if (!adapter?.batch || !upstreamApi || !adapter.batch.runs(upstreamApi)) return null;
+  if (!adapter?.batch || !upstreamApi || !adapter.batch.apis.includes(upstreamApi)) return null;
   return { batches: adapter.batch, upstreamApi };
 }
 

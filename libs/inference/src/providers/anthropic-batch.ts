@@ -27,14 +27,11 @@ const EMPTY = Buffer.alloc(0);
  */
 export class AnthropicBatches implements NativeBatches {
   readonly mostLines = 100_000;
+  readonly apis: readonly BatchedApi[] = ['messages'];
   readonly #rest: BatchRest;
 
   constructor(http: UpstreamHttp, manners: BatchManners) {
     this.#rest = new BatchRest(http, manners);
-  }
-
-  runs(api: BatchedApi): boolean {
-    return api === 'messages';
   }
 
   line(customId: string, body: Buffer): Buffer {

@@ -13,8 +13,8 @@ const VERSION = '2023-06-01';
 
 /** Anthropic's REST protocol. Betas are asked for by the call's own header `anthropic-beta`. */
 export class AnthropicProvider implements ProviderAdapter {
-  readonly protocol = 'anthropic';
   readonly batch: NativeBatches;
+  readonly batchRules = { takesPlainIdsOnly: true };
   readonly #http: UpstreamHttp;
 
   constructor(http: UpstreamHttp) {

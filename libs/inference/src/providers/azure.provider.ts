@@ -18,8 +18,8 @@ const AZURE_BATCHES: BatchFlavour = {
  * Azure's, and the name of a deployment for the model.
  */
 export class AzureProvider implements ProviderAdapter {
-  readonly protocol = 'azure';
   readonly batch: NativeBatches;
+  readonly batchRules = { takesSearchOptions: true };
   readonly speech: OpenAiSpeech;
   readonly #openAi: OpenAiProvider;
 

@@ -1,4 +1,4 @@
-import { joinEmbeddings, splitEmbeddings, type EmbeddingsLimits } from '../dialects/openai-embeddings-batches';
+import { joinEmbeddings, splitEmbeddings, type EmbeddingsLimits } from '../dialects/openai-embeddings/batches';
 import { callInOrder } from '../wire/ordered-calls';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 

@@ -4,7 +4,10 @@ import { findMember, scanMembers, spliceMembers } from '../json/json-members';
 import { parseJson } from '../json/json-value';
 import { objectOf, stringOf } from '../json/loose-values';
 import { authorizationOf } from './bedrock-authorization';
-import { embedEach } from './bedrock-embeddings';
+import { readInvocation } from '../dialects/bedrock-embeddings/answer-reader';
+import { toInvocations } from '../dialects/bedrock-embeddings/request-writer';
+import { writeEmbeddingsAnswer } from '../dialects/openai-embeddings/answer-writer';
+import { callInOrder } from '../wire/ordered-calls';
 import { bedrockError, errorWithin } from './bedrock-error';
 import { MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
 import type { ProviderAdapter } from './provider';
@@ -21,6 +24,8 @@ const ANTHROPIC_VERSION = '"bedrock-2023-05-31"';
 /** Members of Anthropic's messages that Bedrock says in the path or does not know, and refuses in a body. */
 const NOT_IN_BODY: readonly string[] = ['model', 'stream', 'service_tier', 'inference_geo', 'container'];
 const TIER_HEADER = 'x-amzn-bedrock-service-tier';
+/** Of the calls that one list of texts takes. */
+const CALLS_AT_ONCE = 8;
 const METRICS = 'amazon-bedrock-invocationMetrics';
 
 /**
@@ -28,7 +33,6 @@ const METRICS = 'amazon-bedrock-invocationMetrics';
  * theirs, and embeddings, one text or one list of texts per call.
  */
 export class BedrockProvider implements ProviderAdapter {
-  readonly protocol = 'bedrock';
   readonly takesLinks = false;
   readonly conversation = bedrockConverse;
   readonly #http: UpstreamHttp;
@@ -56,8 +60,14 @@ export class BedrockProvider implements ProviderAdapter {
     return this.#stream('invoke-with-response-stream', { ...call, ...asInvocation(call) }, toMessageEvent);
   }
 
-  embed(call: UpstreamCall): Promise<UpstreamResult> {
-    return embedEach(call, (one) => this.#post('invoke', one));
+  /** As many calls as the model needs. The first one that fails ends the others. */
+  async embed(call: UpstreamCall): Promise<UpstreamResult> {
+    const { endpoint } = call;
+    const invocations = toInvocations(call.body, endpoint);
+    const embedded = await callInOrder(invocations.bodies, call, CALLS_AT_ONCE, async (body, one) =>
+      readInvocation(await this.#post('invoke', { ...one, body }), endpoint),
+    );
+    return writeEmbeddingsAnswer(embedded, invocations, endpoint);
   }
 
   async #post(action: string, call: UpstreamCall): Promise<UpstreamReply> {

@@ -1,5 +1,6 @@
 import { cohereChatTranslation } from '../dialects/cohere-chat';
-import { joinEmbedAnswers, toEmbedBatches } from '../dialects/cohere-embed';
+import { joinEmbedAnswers } from '../dialects/cohere-embeddings/answer-reader';
+import { toEmbedBatches } from '../dialects/cohere-embeddings/request-writer';
 import { JsonExchange } from '../wire/json-exchange';
 import { callInOrder } from '../wire/ordered-calls';
 import type { ProviderAdapter } from './provider';
@@ -14,7 +15,6 @@ const CALLS_AT_ONCE = 4;
 
 /** Cohere's REST protocol, version 2. */
 export class CohereProvider implements ProviderAdapter {
-  readonly protocol = 'cohere';
   readonly conversation = cohereChatTranslation;
   readonly #chat: JsonExchange;
   readonly #embeddings: JsonExchange;

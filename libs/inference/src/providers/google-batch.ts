@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { findValue } from '../json/json-members';
 import { objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { BatchRest, type BatchManners } from './batch-rest';
-import { googleErrorInside } from '../dialects/google-generate-content/google-error';
+import { googleErrorInside } from '../dialects/google-generate-content/error';
 import type {
   BatchedApi,
   LostOrder,
@@ -28,14 +28,11 @@ const LINE_BREAK = Buffer.from('\n');
 /** The batch mode of the Gemini API, over files. The display name of a batch is our reference. */
 export class GoogleBatches implements NativeBatches {
   readonly mostLines = 50_000;
+  readonly apis: readonly BatchedApi[] = ['conversation'];
   readonly #rest: BatchRest;
 
   constructor(http: UpstreamHttp, manners: BatchManners) {
     this.#rest = new BatchRest(http, manners);
-  }
-
-  runs(api: BatchedApi): boolean {
-    return api === 'conversation';
   }
 
   line(customId: string, body: Buffer): Buffer {

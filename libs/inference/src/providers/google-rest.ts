@@ -1,6 +1,6 @@
 import type { UpstreamStream } from '../wire/upstream-stream';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
-import { googleError } from '../dialects/google-generate-content/google-error';
+import { googleError } from '../dialects/google-generate-content/error';
 import type { UpstreamHttp } from '../wire/upstream-http';
 
 const JSON_TYPE = 'application/json';

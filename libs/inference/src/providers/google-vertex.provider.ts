@@ -4,16 +4,14 @@ import { spliceMembers } from '../json/json-members';
 import { defined, numberOf, objectOf, objectsOf } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
 import { GoogleAccessTokens } from './google-access-token';
+import { parseEmbeddingsAnswer, vectorOf } from '../dialects/google-embeddings/answer-reader';
+import { writeEmbeddingsAnswer, type EmbeddedBatch } from '../dialects/openai-embeddings/answer-writer';
 import {
-  parseEmbeddingsAnswer,
   readEmbeddingsRequest,
   readsPurposes,
   textOf,
-  vectorOf,
-  writeEmbeddingsAnswer,
-  type EmbeddedBatch,
   type EmbeddingsRequest,
-} from './google-embeddings';
+} from '../dialects/google-embeddings/request-writer';
 import { GoogleRest } from './google-rest';
 import { VertexAccess, vertexModelName } from './google-vertex-access';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';
@@ -37,8 +35,8 @@ const MOST_CALLS_AT_ONCE = 8;
  * Vertex AI: Google's models in the dialect of the Gemini API, Anthropic's in the Messages API, Veo in its own.
  */
 export class GoogleVertexProvider implements ProviderAdapter {
-  readonly protocol = 'google-vertex';
   readonly conversation = googleGenerateContent;
+  readonly batchRules = { takesOneFormat: true };
   readonly #rest: GoogleRest;
   readonly #access: VertexAccess;
   readonly video: VertexVideos;

@@ -1,16 +1,11 @@
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
 import { defined, numberOf, objectOf } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
-import {
-  parseEmbeddingsAnswer,
-  readEmbeddingsRequest,
-  vectorOf,
-  writeEmbeddingsAnswer,
-  type EmbeddedBatch,
-  type EmbeddingsRequest,
-} from './google-embeddings';
+import { parseEmbeddingsAnswer, vectorOf } from '../dialects/google-embeddings/answer-reader';
+import { writeEmbeddingsAnswer, type EmbeddedBatch } from '../dialects/openai-embeddings/answer-writer';
+import { readEmbeddingsRequest, type EmbeddingsRequest } from '../dialects/google-embeddings/request-writer';
 import { GoogleBatches } from './google-batch';
-import { googleError, isGoneFile } from '../dialects/google-generate-content/google-error';
+import { googleError, isGoneFile } from '../dialects/google-generate-content/error';
 import { apiKeyCredential, GoogleRest } from './google-rest';
 import type { NativeBatches } from './native-batch';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';
@@ -28,8 +23,8 @@ const MOST_CALLS_AT_ONCE = 4;
 
 /** The Gemini API (`generativelanguage.googleapis.com/v1beta`). */
 export class GoogleProvider implements ProviderAdapter {
-  readonly protocol = 'google';
   readonly conversation = googleGenerateContent;
+  readonly batchRules = { takesOneFormat: true };
   readonly batch: NativeBatches;
   readonly speech: GoogleSpeech;
   readonly video: GoogleVideos;

@@ -15,7 +15,6 @@ import { ElevenLabsProvider } from './speech/elevenlabs.provider';
 import { GladiaProvider } from './speech/gladia.provider';
 import { RevAiProvider } from './speech/revai.provider';
 import type { UpstreamHttp } from '../wire/upstream-http';
-import { VideoProvider } from './video.provider';
 import { BytePlusVideos } from './videos/byteplus-videos';
 import { FalVideos } from './videos/fal-videos';
 import { MinimaxVideos } from './videos/minimax-videos';
@@ -25,35 +24,40 @@ import { VideoRest } from './videos/video-rest';
 
 const RUNWAY_VERSION = '2024-11-06';
 
+const bearer = (http: UpstreamHttp): VideoRest => new VideoRest(http, asBearer);
+
+const keyed = (http: UpstreamHttp): VideoRest => new VideoRest(http, (apiKey) => ['authorization', `Key ${apiKey}`]);
+
+const runway = (http: UpstreamHttp): VideoRest =>
+  new VideoRest(http, (apiKey) => ['authorization', `Bearer ${apiKey}`, 'x-runway-version', RUNWAY_VERSION]);
+
 /** Every protocol there is, one line each, by the `protocol` of the catalogue. */
+const ADAPTERS: Readonly<Record<string, (http: UpstreamHttp) => ProviderAdapter>> = {
+  openai: (http) => new OpenAiProvider(http),
+  anthropic: (http) => new AnthropicProvider(http),
+  google: (http) => new GoogleProvider(http),
+  'google-vertex': (http) => new GoogleVertexProvider(http),
+  bedrock: (http) => new BedrockProvider(http),
+  azure: (http) => new AzureProvider(http),
+  'azure-speech': (http) => new AzureSpeechProvider(http),
+  cohere: (http) => new CohereProvider(http),
+  mistral: (http) => new MistralProvider(http),
+  deepgram: (http) => new DeepgramProvider(http),
+  elevenlabs: (http) => new ElevenLabsProvider(http),
+  assemblyai: (http) => new AssemblyAiProvider(http),
+  gladia: (http) => new GladiaProvider(http),
+  revai: (http) => new RevAiProvider(http),
+  fal: (http) => ({ video: new FalVideos(keyed(http)) }),
+  replicate: (http) => ({ video: new ReplicateVideos(bearer(http)) }),
+  runway: (http) => ({ video: new RunwayVideos(runway(http)) }),
+  minimax: (http) => ({ video: new MinimaxVideos(bearer(http)) }),
+  byteplus: (http) => ({ video: new BytePlusVideos(bearer(http)) }),
+};
+
+/** What `protocol` may be in the catalogue. */
+export const PROTOCOLS: readonly string[] = Object.keys(ADAPTERS);
+
+/** The adapters by their protocol. */
 export function createProviderAdapters(http: UpstreamHttp): ReadonlyMap<string, ProviderAdapter> {
-  const bearer = new VideoRest(http, asBearer);
-  const runway = new VideoRest(http, (apiKey) => [
-    'authorization',
-    `Bearer ${apiKey}`,
-    'x-runway-version',
-    RUNWAY_VERSION,
-  ]);
-  const adapters: readonly ProviderAdapter[] = [
-    new OpenAiProvider(http),
-    new AnthropicProvider(http),
-    new BedrockProvider(http),
-    new AzureProvider(http),
-    new CohereProvider(http),
-    new MistralProvider(http),
-    new GoogleProvider(http),
-    new GoogleVertexProvider(http),
-    new AssemblyAiProvider(http),
-    new AzureSpeechProvider(http),
-    new DeepgramProvider(http),
-    new ElevenLabsProvider(http),
-    new GladiaProvider(http),
-    new RevAiProvider(http),
-    new VideoProvider('replicate', new ReplicateVideos(bearer)),
-    new VideoProvider('fal', new FalVideos(new VideoRest(http, (apiKey) => ['authorization', `Key ${apiKey}`]))),
-    new VideoProvider('runway', new RunwayVideos(runway)),
-    new VideoProvider('minimax', new MinimaxVideos(bearer)),
-    new VideoProvider('byteplus', new BytePlusVideos(bearer)),
-  ];
-  return new Map(adapters.map((adapter) => [adapter.protocol, adapter]));
+  return new Map(Object.entries(ADAPTERS).map(([protocol, create]) => [protocol, create(http)]));
 }

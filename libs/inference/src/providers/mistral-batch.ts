@@ -1,5 +1,5 @@
 import { spliceMembers } from '../json/json-members';
-import { toMistralEmbeddings } from '../dialects/mistral-embed';
+import { toMistralEmbeddings } from '../dialects/mistral-embeddings/request-writer';
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { CLOCK_SKEW_MS, downloadFiles, framed, namesIn, removeFiles, uploadFile, withoutStream } from './batch-files';
 import { BatchRest, type BatchManners } from './batch-rest';
@@ -25,23 +25,22 @@ const ENDPOINTS: Readonly<Partial<Record<BatchedApi, string>>> = {
   conversation: '/v1/chat/completions',
   embeddings: '/v1/embeddings',
 };
+/** How the body of a line is written where it is not the dialect's own. */
+const WRITERS: Readonly<Partial<Record<BatchedApi, (body: Buffer) => Buffer>>> = { embeddings: toMistralEmbeddings };
 const EMPTY = Buffer.alloc(0);
 
 /** Mistral's batch jobs. The model is named once, by the job; a job cannot be removed, its files can. */
 export class MistralBatches implements NativeBatches {
   readonly mostLines = 1_000_000;
+  readonly apis = Object.keys(ENDPOINTS) as readonly BatchedApi[];
   readonly #rest: BatchRest;
 
   constructor(http: UpstreamHttp, manners: BatchManners) {
     this.#rest = new BatchRest(http, manners);
   }
 
-  runs(api: BatchedApi): boolean {
-    return ENDPOINTS[api] !== undefined;
-  }
-
   line(customId: string, body: Buffer, api: BatchedApi): Buffer {
-    const own = api === 'embeddings' ? toMistralEmbeddings(body) : withoutStream(body);
+    const own = (WRITERS[api] ?? withoutStream)(body);
     return framed(`{"custom_id":"${customId}","body":`, spliceMembers(own, { remove: ['model'] }));
   }
 

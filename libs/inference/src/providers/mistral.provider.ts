@@ -1,5 +1,5 @@
 import { mistralChatTranslation } from '../dialects/mistral-chat';
-import { toMistralEmbeddings } from '../dialects/mistral-embed';
+import { toMistralEmbeddings } from '../dialects/mistral-embeddings/request-writer';
 import { embedBatched } from './batched-embeddings';
 import { asBearer, JsonExchange } from '../wire/json-exchange';
 import { MistralBatches } from './mistral-batch';
@@ -18,7 +18,6 @@ const EMBEDDED_AT_ONCE = { mostInputs: 256, mostBytes: 32_768 };
 
 /** Mistral's REST protocol. */
 export class MistralProvider implements ProviderAdapter {
-  readonly protocol = 'mistral';
   readonly conversation = mistralChatTranslation;
   readonly batch: NativeBatches;
   readonly speech: MistralSpeech;

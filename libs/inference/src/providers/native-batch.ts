@@ -61,6 +61,16 @@ export interface LostOrder {
   readonly sinceMs: number;
 }
 
+/** What a protocol demands of the requests in a batch. Absent: no. */
+export interface BatchRules {
+  /** All requests of a batch must ask for the same `response_format`, whether the provider runs it or we do. */
+  readonly takesOneFormat?: boolean;
+  /** The provider searches for a chat completion with `web_search_options`. */
+  readonly takesSearchOptions?: boolean;
+  /** Its batch API refuses a `custom_id` that is not 1 to 64 letters, digits, `-` or `_`. */
+  readonly takesPlainIdsOnly?: boolean;
+}
+
 /**
  * A provider's own batch API. Every method throws AppError and nothing else, in the words of single calls: no
  * key, header or upstream body is ever part of an error.
@@ -70,8 +80,8 @@ export interface NativeBatches {
   readonly mostLines: number;
   /** Inputs that one batch may embed in all; absent where nobody counts them. */
   readonly mostInputs?: number | undefined;
-  /** Whether requests in this dialect can be batched. */
-  runs(api: BatchedApi): boolean;
+  /** The dialects in which requests can be batched. */
+  readonly apis: readonly BatchedApi[];
   /** One request as a line of a batch. `customId` like a reference. `body` is the body of a single call. */
   line(customId: string, body: Buffer, api: BatchedApi): Buffer;
   /** Stores the lines and returns the file's id; absent where lines travel with the order. */

@@ -40,6 +40,7 @@ const BROKEN_FILE: ReadonlySet<unknown> = new Set(['failed', 'canceled', 'error'
 export class OpenAiBatches implements NativeBatches {
   readonly mostLines: number;
   readonly mostInputs: number | undefined;
+  readonly apis: readonly BatchedApi[];
   readonly #rest: BatchRest;
   readonly #endpoints: OpenAiBatchOptions['endpoints'];
   readonly #readsFilesFirst: boolean;
@@ -49,12 +50,9 @@ export class OpenAiBatches implements NativeBatches {
     this.#rest = new BatchRest(http, manners);
     this.#endpoints = endpoints;
     this.#readsFilesFirst = readsFilesFirst;
+    this.apis = Object.keys(endpoints) as readonly BatchedApi[];
     this.mostLines = mostLines;
     this.mostInputs = mostInputs;
-  }
-
-  runs(api: BatchedApi): boolean {
-    return this.#endpoints[api] !== undefined;
   }
 
   line(customId: string, body: Buffer, api: BatchedApi): Buffer {

@@ -1,4 +1,4 @@
-import { embeddingsLimitsOf } from '../dialects/openai-embeddings-traits';
+import { embeddingsLimitsOf } from '../dialects/openai-embeddings/traits';
 import { embedBatched } from './batched-embeddings';
 import { asBearer, JsonExchange, type Authenticate } from '../wire/json-exchange';
 import type { BatchManners } from './batch-rest';
@@ -24,8 +24,8 @@ const OPENAI_BATCHES: BatchFlavour = {
 
 /** OpenAI's REST protocol, which most upstreams and self-hosted model servers speak. */
 export class OpenAiProvider implements ProviderAdapter {
-  readonly protocol = 'openai';
   readonly batch: NativeBatches;
+  readonly batchRules = { takesSearchOptions: true };
   readonly speech: OpenAiSpeech;
   readonly video: OpenAiVideos;
   readonly #exchange: JsonExchange;

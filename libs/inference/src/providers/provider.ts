@@ -1,5 +1,5 @@
 import type { UpstreamTranslation } from '../dialects/translation';
-import type { NativeBatches } from './native-batch';
+import type { BatchRules, NativeBatches } from './native-batch';
 import type { SpeechAdapter } from './speech/speech-adapter';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import type { UpstreamStream } from '../wire/upstream-stream';
@@ -14,8 +14,6 @@ import type { VideoApi } from '../videos/video-provider';
  * once and throws `request_timeout`.
  */
 export interface ProviderAdapter {
-  /** As `protocol` in the catalogue. */
-  readonly protocol: string;
   /** False where pictures and files must come with the request: one that only links to them loses them here. */
   readonly takesLinks?: boolean;
   chat?(call: UpstreamCall): Promise<UpstreamResult>;
@@ -38,6 +36,8 @@ export interface ProviderAdapter {
   converseStream?(call: UpstreamCall): Promise<UpstreamStream>;
   /** The provider's own batch API. */
   readonly batch?: NativeBatches;
+  /** Checked before a batch begins. */
+  readonly batchRules?: BatchRules;
   /** Speech to text (`transcription` in an endpoint's `apis`). */
   readonly speech?: SpeechAdapter;
   /** Videos, in jobs. */

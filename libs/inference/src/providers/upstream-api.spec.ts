@@ -3,10 +3,8 @@ import { anEndpoint } from '../testing';
 import type { ProviderAdapter } from './provider';
 import { upstreamApiFor } from './upstream-api';
 
-const adapter = (...methods: (keyof ProviderAdapter)[]): ProviderAdapter => ({
-  protocol: 'test',
-  ...Object.fromEntries(methods.map((name) => [name, async () => undefined])),
-});
+const adapter = (...methods: (keyof ProviderAdapter)[]): ProviderAdapter =>
+  Object.fromEntries(methods.map((name) => [name, async () => undefined]));
 
 describe(upstreamApiFor.name, () => {
   const all = adapter('chat', 'responses', 'messages', 'embed');

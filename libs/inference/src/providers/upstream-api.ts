@@ -1,11 +1,5 @@
 import type { Api, Endpoint } from '../catalogue/catalogue';
-import {
-  TRANSLATIONS,
-  type AskableApi,
-  type CallableApi,
-  type Translations,
-  type UpstreamApi,
-} from '../dialects/dialect-pairs';
+import { TRANSLATIONS, type AskableApi, type Translations, type UpstreamApi } from '../dialects/dialect-pairs';
 import type { ProviderAdapter } from './provider';
 
 /** What an adapter must be able to do for an API, whole and streamed. */
@@ -15,7 +9,11 @@ export const ADAPTER_METHODS = {
   messages: { whole: 'messages', stream: 'messagesStream' },
   embeddings: { whole: 'embed', stream: null },
   conversation: { whole: 'converse', stream: 'converseStream' },
-} as const satisfies Record<AskableApi, { whole: keyof ProviderAdapter; stream: keyof ProviderAdapter | null }>;
+  transcription: { whole: 'speech', stream: null },
+} as const satisfies Record<
+  AskableApi | 'transcription',
+  { whole: keyof ProviderAdapter; stream: keyof ProviderAdapter | null }
+>;
 
 /**
  * The API in which an endpoint is asked for a caller of `callerApi`: the same one where the endpoint has it
@@ -37,7 +35,6 @@ export function upstreamApiFor(
 
 function isSpoken(api: Api, { apis }: Endpoint, adapter: ProviderAdapter | undefined): boolean {
   if (!apis.includes(api)) return false;
-  if (api === 'transcription') return adapter === undefined || adapter.speech !== undefined;
   if (adapter === undefined || !Object.hasOwn(ADAPTER_METHODS, api)) return true;
-  return adapter[ADAPTER_METHODS[api as CallableApi].whole] !== undefined;
+  return adapter[ADAPTER_METHODS[api as keyof typeof ADAPTER_METHODS].whole] !== undefined;
 }

@@ -1,4 +1,4 @@
-import { CatalogueError, CatalogueSource } from '@libs/inference';
+import { CatalogueError, CatalogueSource, PROTOCOLS } from '@libs/inference';
 import { positional, type Command } from '../command';
 import { table } from '../table';
 
@@ -11,7 +11,10 @@ export const catalogCheck: Command = {
   looksForFaults: true,
   async run(args) {
     const problems: unknown[] = [];
-    const source = new CatalogueSource(positional(args, 0), { onProblem: (problem) => problems.push(problem) });
+    const source = new CatalogueSource(positional(args, 0), {
+      protocols: PROTOCOLS,
+      onProblem: (problem) => problems.push(problem),
+    });
     try {
       await source.start();
       const catalogue = source.current();

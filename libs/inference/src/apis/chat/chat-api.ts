@@ -1,5 +1,5 @@
 import { ChatCompletionDto } from '@libs/contracts';
-import { openAiChatTranslation } from '../../dialects/openai-chat/translation';
+import { openAiChatTranslation } from '../../dialects/openai-chat';
 import { objectOf } from '../../json/loose-values';
 import { usesOfChat } from '../../model/allowed-uses';
 import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';

@@ -1,5 +1,5 @@
 import type { AppError } from '@libs/errors';
-import { chatChunk, DONE_EVENT, failureChunk } from '../../dialects/chat-chunk';
+import { chatChunk, DONE_EVENT, failureChunk } from '../../dialects/openai-chat/stream-events';
 import { nowSeconds } from '../../dialects/openai-responses/response-object';
 import type { AnswerSource } from '../answer-source';
 import { lastBeforeDone, type AnswerHead, type StreamCiter, type StreamEnds } from '../stream-events';

@@ -1,5 +1,5 @@
 import { countEmbeddingsInputs, EmbeddingsDto } from '@libs/contracts';
-import { longestInputTokens } from '../../dialects/openai-embeddings-input';
+import { longestInputTokens } from '../../dialects/openai-embeddings/inputs';
 import { NO_THINKING_WISH } from '../../model/expected-output';
 import type { ApiDefinition } from '../api-definition';
 import { inputTurns } from '../content-input';

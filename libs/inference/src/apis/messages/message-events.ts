@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import { messageErrorBody } from '../../dialects/anthropic-messages';
-import { eventOf } from '../../dialects/anthropic-messages/messages-stream';
+import { eventOf } from '../../dialects/anthropic-messages/relayed-stream';
 import { lastEventStart, type StreamEnds } from '../stream-events';
 import { besideOf, type UnansweredCall } from '../unanswered-call';
 import { MessagesCiter } from './messages-citer';

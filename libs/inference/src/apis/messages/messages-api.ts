@@ -1,6 +1,6 @@
 import { MessagesDto } from '@libs/contracts';
 import { anthropicMessagesTranslation } from '../../dialects/anthropic-messages';
-import { maxTokensOf } from '../../dialects/anthropic-messages/request-members';
+import { maxTokensOf } from '../../dialects/anthropic-messages/request-writer';
 import { objectOf } from '../../json/loose-values';
 import { usesOfMessage } from '../../model/allowed-uses';
 import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';

@@ -1,7 +1,7 @@
 import type { AppError } from '@libs/errors';
-import { DONE_EVENT } from '../../dialects/chat-chunk';
-import { EventSink } from '../../dialects/openai-responses/event-sink';
-import { failureOf } from '../../dialects/openai-responses/failure';
+import { DONE_EVENT } from '../../dialects/openai-chat/stream-events';
+import { EventSink } from '../../dialects/openai-responses/stream-events';
+import { failureOf } from '../../dialects/openai-responses/error';
 import { readEcho, responseObject } from '../../dialects/openai-responses/response-object';
 import { responseUsageObject } from '../../dialects/openai-responses/usage';
 import { findValue, spliceMembers } from '../../json/json-members';

@@ -1,5 +1,5 @@
 import { ResponsesDto } from '@libs/contracts';
-import { openAiResponsesTranslation } from '../../dialects/openai-responses/translation';
+import { openAiResponsesTranslation } from '../../dialects/openai-responses';
 import { usesOfResponse } from '../../model/allowed-uses';
 import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
 import type { ConversationApi } from '../api-definition';

@@ -6,10 +6,10 @@ import type { Endpoint, Provider } from '../../catalogue/catalogue';
 import { readCitation } from './content-reader';
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { usageDetails } from '../usage-details';
-import { countsOf, settleMessage, tierOf, type MessageCounts } from './message-usage';
-import { readRedacted, readThinking } from './reasoning-proof';
+import { countsOf, settleMessage, tierOf, type MessageCounts } from './usage';
+import { readRedacted, readThinking } from './reasoning';
 import { toArguments } from '../tool-input';
-import { complaintOf, toolOfBlock } from './upstream-message';
+import { complaintOf, toolOfBlock } from './relayed-answer';
 
 /** A complete answer of an upstream. Blocks of tools that ran at the upstream are not part of it. */
 export function readAnswer(body: unknown, { provider, contextLength }: Endpoint): CanonicalAnswer {

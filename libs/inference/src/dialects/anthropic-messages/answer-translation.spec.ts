@@ -17,7 +17,7 @@ import {
   foldAnswer,
 } from '../../testing';
 import { parseRate } from '../../pricing/money';
-import { openAiChatTranslation } from '../openai-chat/translation';
+import { openAiChatTranslation } from '../openai-chat';
 import { translateAnswer } from '../translated-answer';
 import { TranslatedStream } from '../translated-stream';
 import { anthropicMessagesTranslation } from '.';

@@ -2,8 +2,8 @@ import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import type { AnswerContext } from '../dialect';
 import type { Bill } from '../translation';
-import { messageUsageObject } from './message-usage';
-import { thinkingBlock } from './reasoning-proof';
+import { messageUsageObject } from './usage';
+import { thinkingBlock } from './reasoning';
 import { stopReasonOf, type Ending } from './stop-reason';
 import { toCallId, toToolInput } from '../tool-input';
 

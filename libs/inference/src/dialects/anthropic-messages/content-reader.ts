@@ -9,8 +9,8 @@ import type {
 } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
 import { defined, objectOf, stringOf } from '../../json/loose-values';
-import { readRedacted, readThinking } from './reasoning-proof';
-import { readSource } from './source';
+import { readRedacted, readThinking } from './reasoning';
+import { readSource } from './media';
 import { toArguments } from '../tool-input';
 
 /** Blocks, or one text that stands for a block. Names of what has no place in the parts are added to `unread`. */

@@ -10,8 +10,8 @@ import type {
 } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
 import { defined } from '../../json/loose-values';
-import { nativeThinkingBlock } from './reasoning-proof';
-import { writeDocumentSource, writeImageSource } from './source';
+import { nativeThinkingBlock } from './reasoning';
+import { writeDocumentSource, writeImageSource } from './media';
 import { isInvalidInput, toCallId, toToolInput } from '../tool-input';
 
 export interface Block {

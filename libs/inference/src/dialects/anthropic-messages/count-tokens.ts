@@ -2,8 +2,8 @@ import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint, Provider } from '../../catalogue/catalogue';
 import { findMember, scanMembers, spliceMembers } from '../../json/json-members';
 import { scanRequest } from '../request-members';
-import { MESSAGES_GATEWAY_MEMBERS } from './request-members';
-import { readOrRefuse, valueOf } from './upstream-message';
+import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
+import { readOrRefuse, valueOf } from './relayed-answer';
 
 /** Members that say how to answer: counting the tokens of a prompt has no answer and refuses them. */
 const ANSWER_MEMBERS: readonly string[] = [

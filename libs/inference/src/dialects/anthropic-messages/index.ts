@@ -6,10 +6,10 @@ import { writeRequest } from './request-writer';
 import { MessagesStreamReader } from './stream-reader';
 import { MessagesStreamWriter } from './stream-writer';
 
-export { anthropicMessages } from './anthropic-messages';
+export { anthropicMessages } from './dialect';
 export { withPlacedMark } from './cache-mark';
 export { readTokenCount, toTokenCount } from './count-tokens';
-export { messageErrorBody, type MessageErrorBody } from './message-error';
+export { messageErrorBody, type MessageErrorBody } from './error';
 
 /** Anthropic's messages on both sides of a translation. */
 export const anthropicMessagesTranslation: Translation = {

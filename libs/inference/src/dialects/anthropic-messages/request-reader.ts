@@ -11,7 +11,7 @@ import { CheckedObject } from '../checked-object';
 import { defined, type JsonObject } from '../../json/loose-values';
 import { readCache, readContent } from './content-reader';
 import { readReasoning } from './reasoning-settings';
-import { MESSAGES_GATEWAY_MEMBERS } from './request-members';
+import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
 
 /** What a format is called where one needs a name: this API has none. */
 const FORMAT_NAME = 'response';

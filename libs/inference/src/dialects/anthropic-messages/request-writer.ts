@@ -6,7 +6,6 @@ import { writeConversation, type Conversation } from './conversation-writer';
 import { inputSchema, outputSchema } from '../closed-schema';
 import { defined } from '../../json/loose-values';
 import { isAdaptive, isOff, withFreeChoice, writeReasoning, type ThinkingSettings } from './reasoning-settings';
-import { maxTokensOf } from './request-members';
 import { writeModelSampling } from './sampling';
 
 /** The body for an upstream that speaks this API. What it cannot carry goes to the log. */
@@ -123,4 +122,11 @@ function writeServiceTier(tier: string | undefined, log: LossLog): string | unde
   if (tier === 'default') return 'standard_only';
   if (tier !== 'auto' && tier !== 'priority') log.drop('service_tier');
   return 'auto';
+}
+
+const DEFAULT_MAX_TOKENS = 4_096;
+
+/** The upstream asks for a bound where callers need not give one. */
+export function maxTokensOf({ maxCompletionTokens }: Endpoint): number {
+  return maxCompletionTokens ?? DEFAULT_MAX_TOKENS;
 }

@@ -9,10 +9,10 @@ import type { StreamReader, UpstreamEvent } from '../translation';
 import { explanationOf, providerToolOf, tierIn, usageOf } from './answer-reader';
 import { readCitation } from './content-reader';
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { countsOf, mergedCounts, NO_COUNTS } from './message-usage';
-import { readRedacted, readThinking } from './reasoning-proof';
+import { countsOf, mergedCounts, NO_COUNTS } from './usage';
+import { readRedacted, readThinking } from './reasoning';
 import { toArguments } from '../tool-input';
-import { complaintOf, readOrRefuse } from './upstream-message';
+import { complaintOf, readOrRefuse } from './relayed-answer';
 
 /** A block that has started and not stopped. */
 interface OpenBlock {

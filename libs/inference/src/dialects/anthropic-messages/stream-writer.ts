@@ -6,10 +6,10 @@ import { emptyUsage, type Usage } from '../../pricing/usage';
 import type { AnswerContext } from '../dialect';
 import type { Bill, StreamWriter } from '../translation';
 import { emptyMessage, endOf, toolUse, wireTier, writeCitation } from './answer-writer';
-import { messageError } from './message-error';
-import { countObject, messageUsageObject } from './message-usage';
-import { eventOf } from './messages-stream';
-import { thinkingBlock } from './reasoning-proof';
+import { messageError } from './error';
+import { countObject, messageUsageObject } from './usage';
+import { eventOf } from './relayed-stream';
+import { thinkingBlock } from './reasoning';
 
 /** A part that has begun; its block may wait until it is clear what it is. */
 interface OpenPart {

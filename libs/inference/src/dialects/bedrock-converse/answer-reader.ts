@@ -4,8 +4,8 @@ import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { toArguments } from '../tool-input';
 import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { readCitation } from './citation';
-import { familyOf, type ModelFamily } from './model-family';
+import { readCitation } from './citations';
+import { familyOf, type ModelFamily } from './traits';
 import { readStop } from './stop-reason';
 import { readTier, readUsage } from './usage';
 

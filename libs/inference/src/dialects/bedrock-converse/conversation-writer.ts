@@ -1,9 +1,9 @@
 import type { CanonicalRequest } from '../../model/canonical-request';
 import type { CacheMark, Message } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import { cachePoint } from './cache-point';
-import { ContentWriter, NOTHING, plainBlock, type ContentBlock } from './content-block';
-import type { ModelFamily } from './model-family';
+import { cachePoint } from './cache-mark';
+import { ContentWriter, NOTHING, plainBlock, type ContentBlock } from './content-writer';
+import type { ModelFamily } from './traits';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';

@@ -5,9 +5,9 @@ import { withFreeChoice } from '../anthropic-messages/reasoning-settings';
 import { outputSchema } from '../closed-schema';
 import { defined } from '../../json/loose-values';
 import { readTurns, writeTurns } from './conversation-writer';
-import { familyOf, type ModelFamily } from './model-family';
-import { writeSettings } from './model-settings';
-import { writeToolConfig } from './tool-config';
+import { familyOf, type ModelFamily } from './traits';
+import { writeSettings } from './settings-writer';
+import { writeToolConfig } from './tool-writer';
 
 /** What only Anthropic's models tell beside their answers. */
 const STOP_SEQUENCE_PATH = '/stop_sequence';

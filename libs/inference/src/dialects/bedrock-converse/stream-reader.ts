@@ -5,8 +5,8 @@ import { isObject, numberOf, objectOf, stringOf, type JsonObject } from '../../j
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
 import { proofOf } from './answer-reader';
-import { readCitation } from './citation';
-import { familyOf, type ModelFamily } from './model-family';
+import { readCitation } from './citations';
+import { familyOf, type ModelFamily } from './traits';
 import { readStop, type Stop } from './stop-reason';
 import { readTier, readUsage } from './usage';
 

@@ -1,12 +1,11 @@
 import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
-import type { FinishReason } from '../../model/finish-reason';
-import type { Usage } from '../../pricing/usage';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { readChatUsage } from '../openai-chat/usage';
 import { placeCitation, readCitation, type PlacedCitation } from './citations';
+import { toFinish } from './stop-reason';
+import { readUsage } from './usage';
 
 /** A complete answer of the upstream. @throws AppError provider_unavailable, or the error that it holds */
 export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
@@ -82,32 +81,4 @@ export function readLogprob(item: JsonObject): TokenLogprob[] {
   if (token === undefined || !Array.isArray(logprobs)) return [];
   const logprob = logprobs.reduce<number>((sum, one) => sum + (numberOf(one) ?? 0), 0);
   return [{ token, bytes: [...Buffer.from(token)], logprob, top: [] }];
-}
-
-/**
- * What the upstream bills, which is less than what the model read: its own instructions and the frame around
- * tools are not charged. Null unless both counts are there.
- */
-export function readUsage(reported: unknown): Usage | null {
-  const usage = objectOf(reported);
-  const [billed, tokens] = [objectOf(usage['billed_units']), objectOf(usage['tokens'])];
-  return readChatUsage({
-    prompt_tokens: billed['input_tokens'] ?? tokens['input_tokens'],
-    completion_tokens: billed['output_tokens'] ?? tokens['output_tokens'],
-  });
-}
-
-const FINISHES: Readonly<Record<string, FinishReason>> = {
-  COMPLETE: 'stop',
-  STOP_SEQUENCE: 'stop',
-  MAX_TOKENS: 'length',
-  ERROR_LIMIT: 'length',
-  TOOL_CALL: 'tool_calls',
-  ERROR_TOXIC: 'content_filter',
-  ERROR: 'error',
-  TIMEOUT: 'error',
-};
-
-export function toFinish(native: string | null): FinishReason {
-  return native !== null && Object.hasOwn(FINISHES, native) ? FINISHES[native]! : 'stop';
 }

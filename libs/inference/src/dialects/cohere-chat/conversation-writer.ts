@@ -2,7 +2,7 @@ import type { FilePart, ImagePart, Message, Part, ReasoningPart, ToolResultPart 
 import type { LossLog } from '../../model/loss-report';
 import { defined } from '../../json/loose-values';
 import { writeMediaUrl } from '../../model/media-url';
-import { isPicture, textOfFile } from './file-text';
+import { isPicture, textOfFile } from './media';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -4,7 +4,7 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { defined } from '../../json/loose-values';
 import { ConversationWriter } from './conversation-writer';
 import { writeSampling } from './sampling';
-import { writeThinking } from './thinking';
+import { writeThinking } from './reasoning-settings';
 import { traitsOf } from './traits';
 
 const MOST_STOPS = 5;

@@ -5,8 +5,10 @@ import { numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-
 import { PartSequence } from '../openai-chat/part-sequence';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
-import { readLogprob, readUsage, toArguments, toFinish } from './answer-reader';
 import { placeCitation, readCitation } from './citations';
+import { readLogprob, toArguments } from './answer-reader';
+import { toFinish } from './stop-reason';
+import { readUsage } from './usage';
 
 const DONE_WORD = '[DONE]';
 

@@ -1,14 +1,14 @@
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
-import { googleErrorInside } from './google-error';
+import { googleErrorInside } from './error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { readPieces, type Piece } from './answer-pieces';
-import { finishReasonOf } from './finish-reason';
+import { readPieces, type Piece } from './content-reader';
+import { finishReasonOf } from './stop-reason';
 import { readLogprobs } from './logprobs';
-import { readSources } from './sources';
-import { OWN_FORMAT, signatureThought } from './thought-signatures';
-import { readServiceTier, readUsage } from './usage-metadata';
+import { readSources } from './citations';
+import { OWN_FORMAT, signatureThought } from './reasoning';
+import { readServiceTier, readUsage } from './usage';
 
 /** A complete `GenerateContentResponse`. */
 export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {

@@ -1,9 +1,9 @@
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
 import type { JsonObject } from '../../json/loose-values';
-import type { Piece } from './answer-pieces';
-import { readSources } from './sources';
-import { OWN_FORMAT, signatureThought } from './thought-signatures';
+import type { Piece } from './content-reader';
+import { readSources } from './citations';
+import { OWN_FORMAT, signatureThought } from './reasoning';
 
 type OpenPart =
   | { readonly kind: 'thought'; readonly part: number; isSigned: boolean }

@@ -2,8 +2,8 @@ import type { CanonicalRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { defined } from '../../json/loose-values';
-import { writeConversation } from './contents-writer';
-import { writeGenerationConfig } from './generation-config';
+import { writeConversation } from './conversation-writer';
+import { writeGenerationConfig } from './settings-writer';
 import { writeTools } from './tool-writer';
 
 /** Ours on the left, the upstream's on the right. */

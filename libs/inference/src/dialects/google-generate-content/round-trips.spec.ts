@@ -22,7 +22,7 @@ import { parseJson } from '../../json/json-value';
 import type { JsonObject } from '../../json/loose-values';
 import { TranslatedStream } from '../translated-stream';
 import { googleGenerateContent } from '.';
-import { NO_PROOF } from './thought-signatures';
+import { NO_PROOF } from './reasoning';
 
 const endpoint = anEndpoint({
   provider: aProvider({ protocol: 'google' }),

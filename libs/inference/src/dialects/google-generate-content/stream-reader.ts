@@ -1,17 +1,17 @@
 import type { AnswerEvent } from '../../model/canonical-answer';
-import { googleErrorInside } from './google-error';
+import { googleErrorInside } from './error';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint, Provider } from '../../catalogue/catalogue';
 import { isObject, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
-import { readPieces } from './answer-pieces';
+import { readPieces } from './content-reader';
 import { readBlock, readCreation } from './answer-reader';
-import { finishReasonOf } from './finish-reason';
+import { finishReasonOf } from './stop-reason';
 import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
-import { hasSources } from './sources';
-import { readServiceTier, readUsage } from './usage-metadata';
+import { hasSources } from './citations';
+import { readServiceTier, readUsage } from './usage';
 
 /** How the answer ended, as far as that has been said. */
 interface Ending {

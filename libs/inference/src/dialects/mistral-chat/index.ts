@@ -1,6 +1,6 @@
-import { openAiChatTranslation } from '../openai-chat/translation';
+import { openAiChatTranslation } from '../openai-chat';
 import type { UpstreamTranslation } from '../translation';
-import { plainAnswer } from './content-chunks';
+import { readAnswer } from './answer-reader';
 import { writeRequest } from './request-writer';
 import { MistralStreamReader } from './stream-reader';
 
@@ -10,6 +10,6 @@ import { MistralStreamReader } from './stream-reader';
  */
 export const mistralChatTranslation: UpstreamTranslation = {
   writeRequest,
-  readAnswer: (body, endpoint) => openAiChatTranslation.upstream.readAnswer(plainAnswer(body), endpoint),
+  readAnswer,
   readStream: (endpoint) => new MistralStreamReader(openAiChatTranslation.upstream.readStream(endpoint)),
 };

@@ -2,9 +2,9 @@ import type { CanonicalRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { isObject, objectOf, objectsOf } from '../../json/loose-values';
-import { writeChatRequest } from '../openai-chat/write-request';
-import { rewriteMessages } from './message-rewriter';
-import { knownReasoning } from './reasoning';
+import { writeRequest as writeChatRequest } from '../openai-chat/request-writer';
+import { rewriteMessages } from './conversation-writer';
+import { knownReasoning } from './reasoning-settings';
 import { asChatEndpoint } from './traits';
 
 const MOST_TEMPERATURE = 1.5;

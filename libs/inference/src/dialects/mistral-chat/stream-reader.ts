@@ -1,7 +1,7 @@
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { isObject, objectOf, objectsOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
-import { piecesOf, plainError, plainUsage } from './content-chunks';
+import { piecesOf, plainError, plainUsage } from './answer-reader';
 
 /** Reads a stream of OpenAI's chunks after taking lists of content apart. */
 export class MistralStreamReader implements StreamReader {

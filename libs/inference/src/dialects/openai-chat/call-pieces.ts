@@ -1,5 +1,4 @@
-import { missingCallId } from './read-answer';
-import { JsonBalance } from './json-balance';
+import { missingCallId } from './answer-reader';
 
 const MOST_CALLS = 1_024;
 const MOST_HELD_CHARACTERS = 8 * 1024 * 1024;
@@ -145,5 +144,36 @@ export class CallPieces {
   #first(state: Call['state']): Call | undefined {
     for (const call of this.#calls.values()) if (call.state === state) return call;
     return undefined;
+  }
+}
+
+/** Tells where JSON text that comes in pieces closes the bracket that it began with, keeping none of it. */
+class JsonBalance {
+  #depth = 0;
+  #hasBegun = false;
+  #isInString = false;
+  #isEscaped = false;
+
+  get isClosed(): boolean {
+    return this.#hasBegun && this.#depth === 0;
+  }
+
+  push(text: string): void {
+    for (const character of text) this.#step(character);
+  }
+
+  #step(character: string): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (this.#isInString) this.#stepInString(character);
+    else if (character === '"') this.#isInString = true;
+    else if (character === '{' || character === '[') {
+      this.#depth += 1;
+      this.#hasBegun = true;
+    } else if (character === '}' || character === ']') this.#depth -= 1;
+  }
+
+  #stepInString(character: string): void {
+    if (character === '\\') this.#isEscaped = true;
+    else if (character === '"') this.#isInString = false;
   }
 }

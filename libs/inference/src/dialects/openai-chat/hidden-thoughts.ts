@@ -1,7 +1,7 @@
 import { parseJson } from '../../json/json-value';
 import { objectOf } from '../../json/loose-values';
 import { memberText, scanRequest } from '../request-members';
-import { hidesReasoning } from './read-request';
+import { hidesReasoning } from './request-reader';
 
 /** Members in which a message or delta may have thoughts. */
 export const THOUGHT_MEMBERS: readonly string[] = ['reasoning', 'reasoning_content', 'reasoning_details'];

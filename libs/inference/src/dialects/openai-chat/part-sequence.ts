@@ -1,8 +1,8 @@
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
-import { shifted } from './annotations';
+import { shifted } from './citations';
 import { CallPieces, type CallPiece } from './call-pieces';
-import { Thought, type ThoughtPiece } from './reasoning-details';
+import { Thought, type ThoughtPiece } from './reasoning';
 
 type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
 /** `PartStart` without its number, each kind with its own members. */

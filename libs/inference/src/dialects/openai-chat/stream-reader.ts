@@ -4,12 +4,13 @@ import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-er
 import type { Provider } from '../../catalogue/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
-import { readAnnotations } from './annotations';
+import { readAnnotations } from './citations';
 import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
-import { isComplaint, readImages, readStop, textOf } from './read-answer';
-import { readThoughts } from './reasoning-details';
+import { isComplaint, readImages, textOf } from './answer-reader';
+import { readThoughts } from './reasoning';
 import { readChatUnits, readChatUsage } from './usage';
+import { readStop } from './stop-reason';
 
 const DONE_WORD = '[DONE]';
 

@@ -2,15 +2,15 @@ import type { AppError } from '@libs/errors';
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { ownMembers } from '../billing';
-import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from '../chat-chunk';
+import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from './stream-events';
 import type { AnswerContext } from '../dialect';
 import { defined } from '../../json/loose-values';
 import type { Bill, StreamWriter } from '../translation';
-import { shifted, writeAnnotation } from './annotations';
+import { shifted, writeAnnotation } from './citations';
 import { writeLogprobs } from './logprobs';
 import { hidesThoughts } from './hidden-thoughts';
-import { plainThought, writeDetails } from './reasoning-details';
-import { writeImage } from './write-answer';
+import { plainThought, writeDetails } from './reasoning';
+import { writeImage } from './answer-writer';
 
 type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
 

@@ -1,5 +1,5 @@
 import { anEndpoint } from '../../testing';
-import { openAiChat } from '../openai-chat';
+import { openAiChat } from './dialect';
 
 const older = anEndpoint({ capabilities: { chat: { max_tokens: true } } });
 

@@ -17,7 +17,7 @@ import {
 import type { AnswerContext } from '../dialect';
 import { EventSplitter } from '../event-splitter';
 import { parseJson } from '../../json/json-value';
-import { openAiChatTranslation } from './translation';
+import { openAiChatTranslation } from '.';
 
 const { caller, upstream } = openAiChatTranslation;
 

@@ -4,8 +4,8 @@ import type { ReasoningPart, TextPart } from '../../model/conversation';
 import { parseJson } from '../../json/json-value';
 import { MalformedJson } from '../../json/json-grammar';
 import { objectOf, stringOf } from '../../json/loose-values';
-import { CUSTOM_INPUT } from './read-input';
-import { reasoningItem, writeAnnotation } from './write-input';
+import { CUSTOM_INPUT } from './conversation-reader';
+import { reasoningItem, writeAnnotation } from './conversation-writer';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 

@@ -1,5 +1,5 @@
 import { customCallItem, customInput, functionCallItem, imageItem, itemId, type ItemStatus } from './answer-items';
-import type { EventSink } from './event-sink';
+import type { EventSink } from './stream-events';
 import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
 import { OpenMessage } from './open-message';
 import { OpenServerTool } from './open-server-tool';

@@ -1,8 +1,8 @@
 import type { TokenLogprob } from '../../model/canonical-answer';
 import { itemId, messageItem, refusalContent, textContent, writeLogprob, type ItemStatus } from './answer-items';
-import type { EventSink } from './event-sink';
+import type { EventSink } from './stream-events';
 import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
-import { writeAnnotation } from './write-input';
+import { writeAnnotation } from './conversation-writer';
 
 type TextDelta = Extract<PartEvent, { type: 'text-delta' }>;
 

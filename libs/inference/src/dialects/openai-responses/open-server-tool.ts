@@ -1,6 +1,6 @@
 import type { ServerToolPart } from '../../model/canonical-answer';
 import { serverToolItem, serverToolItemId, statusOfTool, type ItemStatus } from './answer-items';
-import type { EventSink } from './event-sink';
+import type { EventSink } from './stream-events';
 import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
 
 type ToolStart = Extract<PartStart, { kind: 'server-tool' }>;

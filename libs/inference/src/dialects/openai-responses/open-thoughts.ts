@@ -1,6 +1,6 @@
 import type { ReasoningDelta } from '../../model/canonical-answer';
 import { itemId, thoughtItem, type ItemStatus } from './answer-items';
-import type { EventSink } from './event-sink';
+import type { EventSink } from './stream-events';
 import type { ItemPlace, OpenItem, PartEvent } from './open-item';
 import type { ReasoningPart } from '../../model/conversation';
 

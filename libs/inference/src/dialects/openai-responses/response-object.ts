@@ -1,7 +1,7 @@
 import type { AnswerContext } from '../dialect';
 import { parseJson } from '../../json/json-value';
-import type { ResponseFailure } from './failure';
-import { toServiceTier, type IncompleteReason, type ResponseStatus } from './response-status';
+import type { ResponseFailure } from './error';
+import { toServiceTier, type IncompleteReason, type ResponseStatus } from './stop-reason';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -2,7 +2,7 @@ import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { JsonCursor } from '../../json/json-cursor';
 import { findMember, memberEdits, scanMembersAt, type ByteEdit, type ScannedObject } from '../../json/json-members';
-import { reasoningFormatOf } from './reasoning-format';
+import { reasoningFormatOf } from './reasoning';
 
 /** What callers are told of a thought, and the API refuses in one that comes back. */
 const OURS: readonly string[] = ['format', 'signature', 'status'];

@@ -5,11 +5,11 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
 import { defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '../../json/loose-values';
-import { PartLedger } from './part-ledger';
-import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './read-answer';
-import { readAnnotations, SUMMARY_BREAK } from './read-parts';
-import { reasoningFormatOf } from './reasoning-format';
-import { toServiceTier } from './response-status';
+import { PartLedger } from './part-sequence';
+import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './answer-reader';
+import { readAnnotations, SUMMARY_BREAK } from './content-reader';
+import { reasoningFormatOf } from './reasoning';
+import { toServiceTier } from './stop-reason';
 import { usageOfResponse } from './usage';
 
 const DONE_WORD = '[DONE]';

@@ -4,7 +4,7 @@ import { emptyUsage } from '../../pricing/usage';
 import { aModel, anEndpoint, dataOfEventStream, findResponsesGrammarProblems } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { ResponsesStreamWriter } from './stream-writer';
-import { writeAnswer } from './write-answer';
+import { writeAnswer } from './answer-writer';
 
 const endpoint = anEndpoint();
 const context = (body: object = { model: 'acme/large', input: 'Hi' }): AnswerContext => ({

@@ -7,12 +7,12 @@ import type { AnswerContext } from '../dialect';
 import { parseJson } from '../../json/json-value';
 import type { Bill, StreamWriter } from '../translation';
 import type { ItemStatus } from './answer-items';
-import { EventSink } from './event-sink';
-import { failureOf, type ResponseFailure } from './failure';
+import { EventSink } from './stream-events';
+import { failureOf, type ResponseFailure } from './error';
 import type { OpenItem, PartStart } from './open-item';
 import { openItem } from './open-items';
 import { nowSeconds, readEcho, responseObject, type ResponseEcho, type ResponseState } from './response-object';
-import { statusOf } from './response-status';
+import { statusOf } from './stop-reason';
 import { responseUsageObject } from './usage';
 
 const DONE_EVENT = Buffer.from('data: [DONE]\n\n');

@@ -2,7 +2,7 @@ import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import type { BilledUnits } from '../../pricing/price';
 import { findMember } from '../../json/json-members';
 import { isUncharged, isWebSearch, readItemWords, toolIn, type ItemWords } from './item-words';
-import type { StreamEvent } from './stream-event';
+import type { StreamEvent } from './relayed-event';
 
 /** End of the `type` of output items that are tool calls. */
 const CALL = Buffer.from('_call"');

@@ -22,8 +22,8 @@ import {
 } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { itemId } from './answer-items';
-import { toServiceTier } from './response-status';
-import { openAiResponsesTranslation } from './translation';
+import { toServiceTier } from './stop-reason';
+import { openAiResponsesTranslation } from '.';
 
 const { caller, upstream } = openAiResponsesTranslation;
 

@@ -28,7 +28,6 @@ const OPTIONS = [
 
 /** AssemblyAI's REST API, version 2: a recording is uploaded, and what becomes of it is asked for. */
 export class AssemblyAiProvider implements ProviderAdapter {
-  readonly protocol = 'assemblyai';
   readonly speech: SpeechAdapter;
 
   constructor(http: UpstreamHttp) {

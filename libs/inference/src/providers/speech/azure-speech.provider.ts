@@ -27,7 +27,6 @@ const COUNTRIES: Readonly<Record<string, string>> = {
 
 /** Fast transcription of Azure AI Speech, at `https://<resource>.cognitiveservices.azure.com`. */
 export class AzureSpeechProvider implements ProviderAdapter {
-  readonly protocol = 'azure-speech';
   readonly speech: SpeechAdapter;
 
   constructor(http: UpstreamHttp) {

@@ -27,7 +27,6 @@ const OPTIONS = [
 
 /** Deepgram's recordings API, version 1 (`POST /listen`). */
 export class DeepgramProvider implements ProviderAdapter {
-  readonly protocol = 'deepgram';
   readonly speech: SpeechAdapter;
 
   constructor(http: UpstreamHttp) {

@@ -18,7 +18,6 @@ const OPTIONS = [
 
 /** ElevenLabs' speech to text, version 1. */
 export class ElevenLabsProvider implements ProviderAdapter {
-  readonly protocol = 'elevenlabs';
   readonly speech: SpeechAdapter;
 
   constructor(http: UpstreamHttp) {

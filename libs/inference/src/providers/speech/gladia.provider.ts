@@ -17,7 +17,6 @@ const OPTIONS = [
 
 /** Gladia's pre-recorded API, version 2: a recording is uploaded, and what becomes of it is asked for. */
 export class GladiaProvider implements ProviderAdapter {
-  readonly protocol = 'gladia';
   readonly speech: SpeechAdapter;
 
   constructor(http: UpstreamHttp) {

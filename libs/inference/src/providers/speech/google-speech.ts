@@ -1,7 +1,7 @@
 import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { passthroughOptions, type Transcription } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptTokens } from '../../audio/transcript';
-import { googleError } from '../../dialects/google-generate-content/google-error';
+import { googleError } from '../../dialects/google-generate-content/error';
 import type { SizedBody, UpstreamHttp } from '../../wire/upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';

@@ -21,7 +21,6 @@ const OPTIONS = [
 
 /** Rev AI's asynchronous API, version 1: a recording is a job, whose transcript is fetched when it is done. */
 export class RevAiProvider implements ProviderAdapter {
-  readonly protocol = 'revai';
   readonly speech: SpeechAdapter;
 
   constructor(http: UpstreamHttp) {

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { defined, isObject, objectOf, objectsOf, type JsonObject } from '../../json/loose-values';
-import { googleError } from '../../dialects/google-generate-content/google-error';
+import { googleError } from '../../dialects/google-generate-content/error';
 import { vertexModelName, type VertexAccess, type VertexDoor } from '../google-vertex-access';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { UpstreamHttp } from '../../wire/upstream-http';

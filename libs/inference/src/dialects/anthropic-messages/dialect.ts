@@ -1,0 +1,58 @@
+import { toFinishReason } from '../../model/finish-reason';
+import type { AnswerStream } from '../../model/answer-stream';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { brokenAnswer } from '../../wire/upstream-error';
+import { ownMembers } from '../billing';
+import type { Answer, AnswerContext, Dialect } from '../dialect';
+import { JsonCursor } from '../../json/json-cursor';
+import { applyEdits, findMember, memberEdits, missingMembers } from '../../json/json-members';
+import { tierMember } from '../usage-details';
+import { billMessage, usageIn } from './billing';
+import { messageUsageEdits, messageUsageText } from './usage';
+import { MessagesStream } from './relayed-stream';
+import { MESSAGE_MEMBERS, STANDARD_TIER, USAGE_MEMBERS } from './required-members';
+import { errorAt, readOrRefuse, readUpstreamMessage } from './relayed-answer';
+import { toUpstream } from './relayed-request';
+
+/** Anthropic's messages, asked of an upstream that speaks them too. */
+export const anthropicMessages: Dialect = {
+  api: 'messages',
+  toUpstream,
+  readAnswer,
+  openStream,
+};
+
+function readAnswer(body: Buffer, context: AnswerContext): Answer {
+  const { provider } = context.endpoint;
+  const { message, usage } = readOrRefuse(provider, () => readWhole(body));
+  const error = findMember(message, 'error');
+  if (error && !message.hasContent) throw errorAt(provider, message, error);
+  if (!message.hasContent) throw brokenAnswer(provider, 'the answer has no content');
+  const counts = { ...usage.counts, tools: message.tools };
+  const bill = billMessage(counts, message.contentUnits, context, 'estimated');
+  const set = { ...ownMembers(context), ...missingMembers(message, MESSAGE_MEMBERS) };
+  if (usage.object === null) set['usage'] = messageUsageText(bill);
+  const inner = usage.object === null ? [] : messageUsageEdits(usage.object, bill, USAGE_MEMBERS);
+  const edits = [...memberEdits(message, { set }), ...message.contentEdits, ...inner].sort((a, b) => a.start - b.start);
+  const { stopReason } = message;
+  return {
+    body: applyEdits(body, edits),
+    ...bill,
+    ...usage.details,
+    ...tierMember(usage.counts.serviceTier ?? STANDARD_TIER),
+    finishReason: stopReason === null ? null : toFinishReason(stopReason),
+    nativeFinishReason: stopReason,
+    upstreamId: message.id,
+  };
+}
+
+function readWhole(body: Buffer) {
+  const cursor = new JsonCursor(body);
+  const message = readUpstreamMessage(cursor);
+  cursor.expectEnd();
+  return { message, usage: usageIn(message) };
+}
+
+function openStream(upstream: UpstreamStream, context: AnswerContext): Promise<AnswerStream> {
+  return MessagesStream.open(upstream, context);
+}

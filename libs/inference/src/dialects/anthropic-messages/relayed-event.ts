@@ -1,0 +1,41 @@
+import type { ProviderTool } from '../../pricing/tool-uses';
+import type { TextCounter } from '../../model/text-tokens';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import type { ByteEdit, JsonMember, ScannedObject } from '../../json/json-members';
+import { countWritten, readBlock } from './relayed-answer';
+
+/** What one pass over the data of a stream's event finds. */
+export interface MessageEvent extends ScannedObject {
+  readonly type: string;
+  /** The provider tool that the block is a call of; null for other events. */
+  readonly tool: ProviderTool | null;
+  /** What the block that it opens lacks. */
+  readonly blockEdits: readonly ByteEdit[];
+}
+
+const EVENT_TYPE = /^[a-z_]{1,64}$/;
+
+/**
+ * Reads the data of an event, whose type is its `name` unless it says one itself. `text` counts texts, thoughts and tool
+ * inputs. Throws MalformedJson for anything but one JSON object of some type.
+ */
+export function readMessageEvent(data: Buffer, name: string | null, text: TextCounter): MessageEvent {
+  const cursor = new JsonCursor(data);
+  const members: JsonMember[] = [];
+  const blockEdits: ByteEdit[] = [];
+  const block = { edits: blockEdits, text, onTool: (tool: ProviderTool) => void (found.tool = tool) };
+  const found = { type: name ?? '', tool: null as ProviderTool | null };
+  cursor.readObject((key, keyStart) => {
+    const valueStart = cursor.position;
+    if (key === 'type') found.type = cursor.readStringOrNull() ?? found.type;
+    else if (key === 'delta') countWritten(cursor, text);
+    else if (key === 'content_block') readBlock(cursor, block);
+    else cursor.skipValue();
+    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+  });
+  const closeBrace = cursor.position - 1;
+  cursor.expectEnd();
+  if (!EVENT_TYPE.test(found.type)) throw new MalformedJson('an event has no type', 0);
+  return { ...found, bytes: data, members, closeBrace, blockEdits };
+}

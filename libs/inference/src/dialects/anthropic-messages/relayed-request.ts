@@ -1,0 +1,65 @@
+import type { LossLog } from '../../model/loss-report';
+import { SHARED_ACCOUNT } from '../../model/provider-account';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { setAskedTier } from '../asked-tier';
+import { JsonCursor } from '../../json/json-cursor';
+import { scanMembers, spliceMembers, type ScannedObject } from '../../json/json-members';
+import { hashedUser, memberText, scanRequest } from '../request-members';
+import { retainedMembers, setInAccount } from '../retained-members';
+import { cappedTools } from '../tool-caps';
+import { unpricedMembers } from '../unpriced-members';
+import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
+import { maxTokensOf } from './request-writer';
+
+/** What the upstream has for a tier: it may serve a request first, or never. */
+const STANDARD_TIERS: readonly string[] = ['default', 'standard', 'standard_only'];
+const tierWord = (tier: string): string => (STANDARD_TIERS.includes(tier) ? 'standard_only' : 'auto');
+
+/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+export function toUpstream(
+  body: Buffer,
+  endpoint: Endpoint,
+  isStream: boolean,
+  log?: LossLog,
+  account = SHARED_ACCOUNT,
+): Buffer {
+  const isOwnKey = account.isOwn;
+  const request = scanRequest(body);
+  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
+  if (isStream) set['stream'] = 'true';
+  else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
+  if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
+  setInAccount(request, set, account);
+  const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
+  const metadata = metadataOf(request);
+  if (metadata !== undefined) set['metadata'] = metadata;
+  const tools = cappedTools(request, { isOwnKey, log });
+  if (tools !== undefined) set['tools'] = tools;
+  const unpriced = unpricedMembers(request, set, { isOwnKey, log });
+  const unsent = [...unpriced, ...retainedMembers(request, account), ...unsampled(request, endpoint, log)];
+  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
+  return spliceMembers(request, { set, remove });
+}
+
+const SAMPLERS: readonly string[] = ['temperature', 'top_p', 'top_k'];
+
+/** The caller's samplers that the catalogue does not list, for which the upstream would refuse the whole request. */
+function unsampled(request: ScannedObject, { supportedParameters: listed }: Endpoint, log?: LossLog): string[] {
+  if (listed.length === 0) return [];
+  const names = SAMPLERS.filter((name) => !listed.includes(name) && memberText(request, name) !== undefined);
+  for (const name of names) log?.drop(name);
+  return names;
+}
+
+/** The caller's metadata with whom the call is for, by either of its two names and only as a hash; undefined where nobody is named. */
+function metadataOf(request: ScannedObject): string | Buffer | undefined {
+  const text = memberText(request, 'metadata');
+  const metadata = text !== undefined && new JsonCursor(text).isObject() ? scanMembers(text) : undefined;
+  const user = (metadata && hashedUser(metadata, 'user_id')) ?? hashedUser(request);
+  if (user === undefined) return undefined;
+  return metadata ? spliceMembers(metadata, { set: { user_id: user } }) : `{"user_id":${user}}`;
+}
+
+function isNothing(text: Buffer | undefined): boolean {
+  return text === undefined || new JsonCursor(text).isNull();
+}

@@ -1,0 +1,228 @@
+import type { AppError } from '@libs/errors';
+import { toFinishReason } from '../../model/finish-reason';
+import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
+import { emptyUsage } from '../../pricing/usage';
+import { TextCounter, tokensOfUnits } from '../../model/text-tokens';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { ownMembers, priceOf } from '../billing';
+import type { AnswerContext } from '../dialect';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import {
+  applyEdits,
+  findMember,
+  memberEdits,
+  missingMembers,
+  scanMembersAt,
+  type ByteEdit,
+  type JsonMember,
+} from '../../json/json-members';
+import { RelayedStream } from '../relayed-stream';
+import { hiddenTokens } from '../hidden-output';
+import type { Bill } from '../translation';
+import { objectOf } from '../../json/loose-values';
+import { billMessage, usageIn } from './billing';
+import { messageError } from './error';
+import {
+  NO_COUNTS,
+  countObject,
+  mergedCounts,
+  messageUsageEdits,
+  messageUsageText,
+  startUsageEdits,
+  type MessageCounts,
+} from './usage';
+import { DELTA_USAGE_MEMBERS, MESSAGE_MEMBERS } from './required-members';
+import { readMessageEvent, type MessageEvent } from './relayed-event';
+import { errorAt, readUpstreamMessage, valueOf } from './relayed-answer';
+
+const EVENT_END = Buffer.from('\n\n');
+const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
+/** For a message that starts without a usage. */
+const NO_USAGE = JSON.stringify(countObject(emptyUsage('estimated'), 'standard'));
+const NO_END = JSON.stringify({ stop_reason: null, stop_sequence: null, stop_details: null, container: null });
+/** Not of this protocol, but the end of a stream at upstreams that speak several. */
+const DONE_WORD = Buffer.from('[DONE]');
+
+/** A server-sent event as this API writes it: with its name and its data. */
+export function eventOf(name: string, data: string): Buffer {
+  return Buffer.from(`event: ${name}\ndata: ${data}\n\n`);
+}
+
+/**
+ * Rewrites a stream of message events.
+ *
+ * Every event passes as the bytes it came in, except for the names in `message_start`, the usage in `message_delta`,
+ * and what has to be there though the upstream left it out. Nothing is handed out before the first content: an upstream
+ * that opens a message only to report an overload can still be replaced by another. The end is `message_stop` or an
+ * `error` event, one of them and once. Both `message_start` and `message_delta` count the prompt; the last count is
+ * billed.
+ */
+export class MessagesStream extends RelayedStream {
+  #hasStart = false;
+  #counts: MessageCounts = NO_COUNTS;
+  readonly #text = new TextCounter();
+  readonly #tools = new ToolCounter();
+  #bill: Bill | null = null;
+  #hasDelta = false;
+  #stopEvent = STOP_EVENT;
+
+  /** Resolves at the first content; throws AppError when there is none. */
+  static open(upstream: UpstreamStream, context: AnswerContext): Promise<MessagesStream> {
+    return new MessagesStream(upstream, context).opened();
+  }
+
+  protected override onEvent(data: Buffer, name: string | null): void {
+    if (data.equals(DONE_WORD)) return;
+    const event = readMessageEvent(data, name, this.#text);
+    if (event.type === 'error') this.#refuse(event);
+    if (event.type === 'message_start') return this.#onStart(event);
+    if (!this.#hasStart) {
+      if (event.type === 'ping') return;
+      throw new MalformedJson('an event stands before the message', 0);
+    }
+    if (event.type === 'message_delta') this.#onDelta(event);
+    else if (event.type === 'message_stop') this.#onStop(event);
+    else this.#pass(event);
+  }
+
+  #refuse(event: MessageEvent): never {
+    const error = findMember(event, 'error');
+    if (error === undefined) throw this.broken('an error event without an error');
+    throw errorAt(this.context.endpoint.provider, event, error);
+  }
+
+  /** A message starts once, whatever the upstream repeats. */
+  #onStart(event: MessageEvent): void {
+    if (this.#hasStart) return;
+    const member = findMember(event, 'message');
+    const cursor = member && new JsonCursor(event.bytes, member.valueStart);
+    if (!cursor?.isObject()) throw new MalformedJson('the message is missing', 0);
+    const message = readUpstreamMessage(cursor);
+    this.#hasStart = true;
+    this.upstreamId = message.id;
+    // The output counted so far is no report of the whole.
+    const { counts, object } = usageIn(message);
+    this.#counts = { ...counts, output: null };
+    const set = { ...ownMembers(this.context), ...missingMembers(message, MESSAGE_MEMBERS) };
+    if (object === null) set['usage'] = NO_USAGE;
+    const inner = object === null ? [] : startUsageEdits(object);
+    this.#push(event, inOrder([...memberEdits(message, { set }), ...message.contentEdits, ...inner]));
+  }
+
+  #pass(event: MessageEvent): void {
+    if (event.type !== 'ping') this.isCommitted = true;
+    else if (!this.isCommitted) return;
+    if (event.tool !== null) this.#countTool(event.tool);
+    this.#push(event, event.blockEdits);
+  }
+
+  #countTool(tool: ProviderTool): void {
+    this.#tools.add(tool);
+    this.#counts = { ...this.#counts, tools: this.#tools.uses ?? null };
+  }
+
+  #onDelta(event: MessageEvent): void {
+    this.isCommitted = true;
+    this.#hasDelta = true;
+    const delta = findMember(event, 'delta');
+    const stopReason = delta && objectOf(valueOf(event, delta))['stop_reason'];
+    if (typeof stopReason === 'string') {
+      this.stop = { finishReason: toFinishReason(stopReason), nativeFinishReason: stopReason };
+    }
+    const { counts, object } = usageIn(event);
+    this.#counts = mergedCounts(this.#counts, counts);
+    const bill = billMessage(this.#counts, this.#text.units, this.context, 'estimated');
+    this.#bill = bill;
+    const usageEdits =
+      object === null
+        ? memberEdits(event, { set: { usage: messageUsageText(bill) } })
+        : messageUsageEdits(object, bill, DELTA_USAGE_MEMBERS);
+    this.#push(event, inOrder([...endEdits(event, delta), ...usageEdits]));
+  }
+
+  #onStop(event: MessageEvent): void {
+    this.isCommitted = true;
+    this.isDone = true;
+    this.#stopEvent = framed(event, []);
+  }
+
+  #push(event: MessageEvent, edits: readonly ByteEdit[]): void {
+    if (!this.isLeft) this.output.push(framed(event, edits));
+  }
+
+  protected override onEnd(): void {
+    if (!this.#hasStart) throw this.broken('the stream ended before its first event');
+    if (this.stop.finishReason === null) throw this.broken('the stream was cut');
+  }
+
+  protected override wholeBill(): Bill {
+    return this.#bill ?? billMessage(this.#counts, this.#text.units, this.context, 'estimated');
+  }
+
+  protected override partialBill(): Bill {
+    if (this.#bill === null && this.#text.units === 0) {
+      const usage = emptyUsage('partial');
+      return { usage, cost: priceOf(usage, this.context) };
+    }
+    const { usage, cost } =
+      this.#bill ??
+      billMessage(
+        { ...this.#counts, output: tokensOfUnits(this.#text.units) },
+        this.#text.units,
+        this.context,
+        'partial',
+      );
+    return { usage: { ...usage, provenance: 'partial' }, cost };
+  }
+
+  protected override leftBill(): Bill {
+    if (this.#bill !== null) return this.partialBill();
+    const seen = tokensOfUnits(this.#text.units);
+    const counts = { ...this.#counts, output: seen + hiddenTokens(this.context, seen) };
+    const { usage, cost } = billMessage(counts, this.#text.units, this.context, 'partial');
+    return { usage: { ...usage, provenance: 'partial' }, cost };
+  }
+
+  protected override get writtenUnits(): number {
+    return this.#text.units;
+  }
+
+  protected override finalBytes(bill: Bill): readonly Buffer[] {
+    if (this.#hasDelta) return [this.#stopEvent];
+    const delta = `"delta":${NO_END}`;
+    const event = `{"type":"message_delta",${delta},"usage":${messageUsageText(bill)}}`;
+    return [eventOf('message_delta', event), this.#stopEvent];
+  }
+
+  protected override failureBytes(error: AppError): readonly Buffer[] {
+    return [eventOf('error', JSON.stringify(messageError(error)))];
+  }
+}
+
+/** What the end of a message has to tell, where the upstream tells only a part of it. */
+function endEdits(event: MessageEvent, delta: JsonMember | undefined): ByteEdit[] {
+  const cursor = delta && new JsonCursor(event.bytes, delta.valueStart);
+  if (!cursor?.isObject()) return [];
+  const end = scanMembersAt(cursor);
+  return memberEdits(end, { set: missingMembers(end, MESSAGE_MEMBERS) });
+}
+
+function inOrder(edits: ByteEdit[]): readonly ByteEdit[] {
+  return edits.sort((a, b) => a.start - b.start);
+}
+
+const prefixes = new Map<string, Buffer>();
+const MOST_PREFIXES = 32;
+
+function framed({ type, bytes }: MessageEvent, edits: readonly ByteEdit[]): Buffer {
+  return applyEdits(bytes, edits, { prefix: prefixOf(type), suffix: EVENT_END, from: 0 });
+}
+
+function prefixOf(type: string): Buffer {
+  const known = prefixes.get(type);
+  if (known) return known;
+  const prefix = Buffer.from(`event: ${type}\ndata: `);
+  if (prefixes.size < MOST_PREFIXES) prefixes.set(type, prefix);
+  return prefix;
+}

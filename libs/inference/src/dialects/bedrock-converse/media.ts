@@ -1,0 +1,78 @@
+import type { MediaSource } from '../../model/conversation';
+import { pictureTypeOf } from '../anthropic-messages/media';
+
+/** Formats by the part of a media type behind the slash, and by endings of names that are not formats themselves. */
+const IMAGES: Readonly<Record<string, string>> = { png: 'png', jpeg: 'jpeg', jpg: 'jpeg', gif: 'gif', webp: 'webp' };
+
+const VIDEOS: Readonly<Record<string, string>> = {
+  mp4: 'mp4',
+  quicktime: 'mov',
+  mov: 'mov',
+  'x-matroska': 'mkv',
+  mkv: 'mkv',
+  webm: 'webm',
+  'x-flv': 'flv',
+  flv: 'flv',
+  mpeg: 'mpeg',
+  mpg: 'mpg',
+  'x-ms-wmv': 'wmv',
+  wmv: 'wmv',
+  '3gpp': 'three_gp',
+  '3gp': 'three_gp',
+};
+
+const DOCUMENTS: Readonly<Record<string, string>> = {
+  pdf: 'pdf',
+  csv: 'csv',
+  html: 'html',
+  htm: 'html',
+  plain: 'txt',
+  txt: 'txt',
+  json: 'txt',
+  markdown: 'md',
+  md: 'md',
+  msword: 'doc',
+  doc: 'doc',
+  'vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+  docx: 'docx',
+  'vnd.ms-excel': 'xls',
+  xls: 'xls',
+  'vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
+  xlsx: 'xlsx',
+};
+
+/** The first characters of a PDF in base64. */
+const PDF_START = 'JVBERi';
+
+type Bytes = Extract<MediaSource, { kind: 'base64' }>;
+
+/** The format of a picture, or null where it is none that Bedrock takes. */
+export function imageFormat(source: Bytes): string | null {
+  const mediaType = pictureTypeOf(source);
+  return mediaType === undefined ? null : named(IMAGES, subtypeOf(mediaType));
+}
+
+export function videoFormat({ mediaType }: Bytes): string | null {
+  return named(VIDEOS, mediaType === null ? 'mp4' : subtypeOf(mediaType));
+}
+
+/** By the type, else by the ending of the name, else by what the bytes look like. Other text is plain text. */
+export function documentFormat({ mediaType, data }: Bytes, filename: string | undefined): string | null {
+  const subtype = mediaType === null ? '' : subtypeOf(mediaType);
+  const known = named(DOCUMENTS, subtype) ?? named(DOCUMENTS, endingOf(filename));
+  if (known !== null) return known;
+  if (mediaType === null) return data.startsWith(PDF_START) ? 'pdf' : null;
+  return mediaType.startsWith('text/') ? 'txt' : null;
+}
+
+function endingOf(filename = ''): string {
+  return /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
+}
+
+function subtypeOf(mediaType: string): string {
+  return mediaType.split(';')[0]!.split('/').at(-1)!.trim().toLowerCase();
+}
+
+function named(formats: Readonly<Record<string, string>>, name: string): string | null {
+  return Object.hasOwn(formats, name) ? formats[name]! : null;
+}

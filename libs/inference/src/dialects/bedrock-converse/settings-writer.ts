@@ -1,0 +1,147 @@
+import type { CanonicalRequest, ReasoningEffort, ReasoningRequest } from '../../model/canonical-request';
+import type { LossLog } from '../../model/loss-report';
+import { effortOfBudget } from '../../model/reasoning-budget';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { isAdaptive, isOff, writeReasoning } from '../anthropic-messages/reasoning-settings';
+import { maxTokensOf, withoutReasoning } from '../anthropic-messages/request-writer';
+import { writeModelSampling, writeSampling } from '../anthropic-messages/sampling';
+import { defined, type JsonObject } from '../../json/loose-values';
+import type { Conversation } from './conversation-writer';
+import type { ModelFamily } from './traits';
+
+/** How a model is to write. */
+export interface ModelSettings {
+  /** `inferenceConfig`, of which all models take all members. */
+  readonly inference: {
+    readonly maxTokens?: number;
+    readonly temperature?: number;
+    readonly topP?: number;
+  };
+  /** `additionalModelRequestFields`: the settings of one family, in its own words. */
+  readonly fields: JsonObject;
+}
+
+export function writeSettings(
+  request: CanonicalRequest,
+  conversation: Conversation,
+  endpoint: Endpoint,
+  family: ModelFamily,
+  log: LossLog,
+): ModelSettings {
+  if (family.name === 'anthropic') return writeAnthropic(request, conversation, endpoint, log);
+  if (request.verbosity !== undefined) log.drop('verbosity');
+  const { temperature, top_p: topP, top_k: topK } = writeSampling(request.sampling, false, log);
+  const inference = defined({ maxTokens: request.maxOutputTokens, temperature, topP });
+  const reasoning = request.reasoning && writeEffort(request.reasoning, request, endpoint, family, log);
+  if (topK !== undefined && !isNova(family)) log.drop('top_k');
+  const fields = { ...reasoning, ...(topK !== undefined && isNova(family) && { inferenceConfig: { topK } }) };
+  return isThinkingHard(fields) ? { inference: withoutInference(inference, log), fields } : { inference, fields };
+}
+
+function writeAnthropic(
+  request: CanonicalRequest,
+  conversation: Conversation,
+  endpoint: Endpoint,
+  log: LossLog,
+): ModelSettings {
+  const maxTokens = request.maxOutputTokens ?? maxTokensOf(endpoint);
+  const thoughtful = mayThink(request, conversation, endpoint) ? request : withoutReasoning(request, log);
+  const { thinking, effort, isThinking } = writeReasoning(thoughtful, endpoint, maxTokens, log);
+  const { temperature, top_p: topP, top_k } = writeModelSampling(request.sampling, endpoint, isThinking, log);
+  return {
+    // A budget to think must be within what may be written.
+    inference: defined({ maxTokens: isThinking ? maxTokens : request.maxOutputTokens, temperature, topP }),
+    fields: defined({ thinking, output_config: effort && { effort }, top_k }),
+  };
+}
+
+/** As with Anthropic itself: not while a tool is forced, nor after calls of a turn whose thoughts are gone. */
+function mayThink({ toolChoice }: CanonicalRequest, { turns }: Conversation, endpoint: Endpoint): boolean {
+  if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') return false;
+  if (isAdaptive(endpoint)) return true;
+  const last = turns.findLast(({ role }) => role === 'assistant');
+  const isCalling = last?.content.some(({ kind }) => kind === 'toolUse') ?? false;
+  return !isCalling || last!.content[0]!.kind === 'reasoningContent';
+}
+
+function isNova({ name }: ModelFamily): boolean {
+  return name === 'nova' || name === 'nova-2';
+}
+
+/** What each family calls an effort; null for one that cannot be told. */
+const EFFORTS: Readonly<Record<string, Readonly<Record<ReasoningEffort, string | null>>>> = {
+  'nova-2': {
+    none: null,
+    minimal: 'low',
+    low: 'low',
+    medium: 'medium',
+    high: 'high',
+    xhigh: 'high',
+    max: 'high',
+  },
+  gpt: { none: 'none', minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' },
+  'gpt-oss': {
+    none: null,
+    minimal: 'low',
+    low: 'low',
+    medium: 'medium',
+    high: 'high',
+    xhigh: 'high',
+    max: 'high',
+  },
+};
+
+function writeEffort(
+  reasoning: ReasoningRequest,
+  request: CanonicalRequest,
+  endpoint: Endpoint,
+  { name }: ModelFamily,
+  log: LossLog,
+): JsonObject {
+  const efforts = EFFORTS[name];
+  const asked = isOff(reasoning) ? 'none' : effortAsked(reasoning, request, endpoint, log);
+  if (reasoning.summary !== undefined) log.drop('reasoning.summary');
+  if (asked === null) return {};
+  if (name === 'nova-2' && asked === 'none') return { reasoningConfig: { type: 'disabled' } };
+  const effort = efforts?.[asked] ?? null;
+  if (effort === null) {
+    log.drop('reasoning');
+    return {};
+  }
+  if (effort !== asked) log.approximate('reasoning.effort');
+  return fieldsOf(name, effort);
+}
+
+function fieldsOf(name: ModelFamily['name'], effort: string): JsonObject {
+  if (name === 'nova-2') return { reasoningConfig: { type: 'enabled', maxReasoningEffort: effort } };
+  return name === 'gpt-oss' ? { reasoning_effort: effort } : { reasoning: { effort } };
+}
+
+/** Null where nothing was asked that decides how hard the model thinks. */
+function effortAsked(
+  { isEnabled, effort, maxTokens }: ReasoningRequest,
+  { maxOutputTokens }: CanonicalRequest,
+  endpoint: Endpoint,
+  log: LossLog,
+): ReasoningEffort | null {
+  if (effort !== undefined) return effort;
+  if (maxTokens !== undefined) {
+    log.approximate('reasoning.max_tokens');
+    return effortOfBudget(maxTokens, maxOutputTokens ?? maxTokensOf(endpoint));
+  }
+  if (isEnabled !== true) return null;
+  log.approximate('reasoning.enabled');
+  return 'medium';
+}
+
+/** At its highest effort Nova takes no other setting of how it writes. */
+function isThinkingHard({ reasoningConfig }: JsonObject): boolean {
+  return (reasoningConfig as { maxReasoningEffort?: string } | undefined)?.maxReasoningEffort === 'high';
+}
+
+function withoutInference(inference: ModelSettings['inference'], log: LossLog): ModelSettings['inference'] {
+  if (inference.maxTokens !== undefined) log.drop('max_tokens');
+  if (inference.temperature !== undefined) log.drop('temperature');
+  if (inference.topP !== undefined) log.drop('top_p');
+  return {};
+}

@@ -1,0 +1,36 @@
+import { CheckedObject } from '../checked-object';
+import { parseJson } from '../../json/json-value';
+import { numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { batchesOf } from '../../wire/ordered-calls';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { modelsOf } from './traits';
+
+/** An OpenAI-shaped request for embeddings, as the calls that it takes. */
+export interface Invocations {
+  readonly bodies: readonly Buffer[];
+  readonly isBase64: boolean;
+}
+
+/**
+ * Writes every text of a request in OpenAI's shape into as many calls as the model needs, in order.
+ *
+ * @throws AppError invalid_request for an input that is not text
+ */
+export function toInvocations(body: Buffer, endpoint: Endpoint): Invocations {
+  const models = modelsOf(endpoint);
+  const request = objectOf(parseJson(body));
+  const wanted = { dimensions: numberOf(request['dimensions']), inputType: stringOf(request['input_type']) };
+  return {
+    bodies: batchesOf(textsOf(request), models.mostTexts).map((texts) =>
+      Buffer.from(JSON.stringify(models.write(texts, wanted))),
+    ),
+    isBase64: request['encoding_format'] === 'base64',
+  };
+}
+
+function textsOf(request: JsonObject): readonly string[] {
+  const { input } = request;
+  const texts: unknown = typeof input === 'string' ? [input] : input;
+  if (Array.isArray(texts) && texts.every((text) => typeof text === 'string')) return texts;
+  throw new CheckedObject(request).refuse('input', 'must be text: this model takes no tokens');
+}

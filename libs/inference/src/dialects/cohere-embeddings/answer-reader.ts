@@ -1,0 +1,100 @@
+import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
+import type { Provider } from '../../catalogue/catalogue';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import { defined } from '../../json/loose-values';
+import type { EmbedBatch } from './request-writer';
+
+/** What one answer holds. Vectors are JSON text as the upstream wrote it. */
+interface EmbedAnswer {
+  id: string | null;
+  readonly vectors: Buffer[];
+  textTokens: number | null;
+  imageTokens: number | null;
+}
+
+/**
+ * The answers of all calls, in their order, as one OpenAI-shaped answer with the sum of what was billed.
+ *
+ * @throws AppError provider_unavailable when one of them is no answer or not of the length that was asked for
+ */
+export function joinEmbedAnswers(
+  answers: readonly Buffer[],
+  batches: readonly EmbedBatch[],
+  provider: Provider,
+): Buffer {
+  const read = answers.map((answer) => readOrRefuse(answer, provider));
+  if (read.some(({ vectors }, i) => vectors.length !== batches[i]!.inputs)) {
+    throw brokenAnswer(provider, 'an answer does not hold one vector for each input');
+  }
+  const head = defined({ object: 'list', id: read[0]?.id ?? undefined, usage: usageOf(read) });
+  const pieces: Buffer[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":[`)];
+  read
+    .flatMap(({ vectors }) => vectors)
+    .forEach((vector, index) => {
+      const item = `${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":`;
+      pieces.push(Buffer.from(item), vector, CLOSE);
+    });
+  pieces.push(Buffer.from(']}'));
+  return Buffer.concat(pieces);
+}
+
+const CLOSE = Buffer.from('}');
+
+/** Undefined unless every call was counted. */
+function usageOf(answers: readonly EmbedAnswer[]): object | undefined {
+  if (answers.some(({ textTokens, imageTokens }) => textTokens === null && imageTokens === null)) return undefined;
+  const sum = (name: 'textTokens' | 'imageTokens'): number =>
+    answers.reduce((total, answer) => total + (answer[name] ?? 0), 0);
+  const [text, image] = [sum('textTokens'), sum('imageTokens')];
+  const details = { text_tokens: text, image_tokens: image };
+  return { prompt_tokens: text + image, total_tokens: text + image, prompt_tokens_details: details };
+}
+
+function readOrRefuse(body: Buffer, provider: Provider): EmbedAnswer {
+  try {
+    const answer = readAnswer(body);
+    if (answer !== null) return answer;
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw brokenAnswer(provider, 'the answer is not JSON', thrown);
+    throw thrown;
+  }
+  const complaint = readComplaint(body);
+  if (complaint.message !== null) throw errorInside(provider, complaint);
+  throw brokenAnswer(provider, 'the answer has no embeddings');
+}
+
+/** Null when there are no vectors. Throws MalformedJson. */
+function readAnswer(body: Buffer): EmbedAnswer | null {
+  const cursor = new JsonCursor(body);
+  const answer: EmbedAnswer = { id: null, vectors: [], textTokens: null, imageTokens: null };
+  let hasVectors = false;
+  cursor.readObject((key) => {
+    if (key === 'id') answer.id = cursor.readStringOrNull();
+    else if (key === 'meta') readMeta(cursor, answer);
+    else if (key === 'embeddings' && cursor.isObject()) {
+      cursor.readObject((type) => {
+        if (type !== 'float' || !cursor.isArray()) return;
+        hasVectors = true;
+        cursor.readArray(() => {
+          const start = cursor.position;
+          cursor.skipValue();
+          answer.vectors.push(body.subarray(start, cursor.position));
+        });
+      });
+    }
+  });
+  cursor.expectEnd();
+  return hasVectors ? answer : null;
+}
+
+function readMeta(cursor: JsonCursor, answer: EmbedAnswer): void {
+  if (!cursor.isObject()) return;
+  cursor.readObject((key) => {
+    if (key !== 'billed_units' || !cursor.isObject()) return;
+    cursor.readObject((unit) => {
+      if (unit === 'input_tokens') answer.textTokens = cursor.readNumberOrNull();
+      else if (unit === 'image_tokens') answer.imageTokens = cursor.readNumberOrNull();
+    });
+  });
+}

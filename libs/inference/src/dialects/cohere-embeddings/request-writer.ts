@@ -1,0 +1,81 @@
+import { AppError } from '@libs/errors';
+import { batchesOf } from '../../wire/ordered-calls';
+import { parseJson } from '../../json/json-value';
+import { objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+
+/** What the upstream takes in one call. */
+const MOST_INPUTS = 96;
+
+/**
+ * The upstream must know what the vectors are for, OpenAI's API has no such question. Most vectors are made
+ * to be found, so this is what they are taken for.
+ */
+const DEFAULT_INPUT_TYPE = 'search_document';
+
+/** The words of other providers for the same purposes, in lower case. */
+const INPUT_TYPES: Readonly<Record<string, string>> = {
+  document: 'search_document',
+  passage: 'search_document',
+  retrieval_document: 'search_document',
+  'retrieval.passage': 'search_document',
+  query: 'search_query',
+  retrieval_query: 'search_query',
+  'retrieval.query': 'search_query',
+};
+
+/** What vectors are for, in the upstream's words; what nobody knows is for the upstream to judge. */
+export function toInputType(asked: string = DEFAULT_INPUT_TYPE): string {
+  const word = asked.toLowerCase();
+  return Object.hasOwn(INPUT_TYPES, word) ? INPUT_TYPES[word]! : asked;
+}
+
+/** The body of one `POST /v2/embed`, and for how many vectors it asks. */
+export interface EmbedBatch {
+  readonly body: Buffer;
+  readonly inputs: number;
+}
+
+/**
+ * An OpenAI-shaped embeddings body as the calls it takes, in order.
+ *
+ * Vectors are always asked for as numbers: what base64 of the upstream holds is not documented to the bit.
+ * Nothing is ever cut off: an input that is too long is an error here as it is elsewhere.
+ *
+ * @throws AppError invalid_request for inputs that the upstream has no form for
+ */
+export function toEmbedBatches(body: Buffer): readonly EmbedBatch[] {
+  const { model, input, input_type: inputType, dimensions } = objectOf(parseJson(body));
+  const settings = {
+    model,
+    input_type: toInputType(stringOf(inputType)),
+    embedding_types: ['float'],
+    ...(typeof dimensions === 'number' && { output_dimension: dimensions }),
+    truncate: 'NONE',
+  };
+  const inputs = typeof input === 'string' ? [input] : (input as readonly unknown[]);
+  const isText = typeof inputs[0] === 'string';
+  const written = isText ? inputs : inputs.map(toContent);
+  return batchesOf(written, MOST_INPUTS).map((some) => {
+    const text = JSON.stringify({ ...settings, [isText ? 'texts' : 'inputs']: some });
+    return { body: Buffer.from(text), inputs: some.length };
+  });
+}
+
+function toContent(input: unknown, index: number): object {
+  const { content } = objectOf(input);
+  if (!Array.isArray(content)) throw refuse('input', 'cannot be token ids for this model: send the text itself');
+  return { content: objectsOf(content).map((part, at) => toPart(part, `input[${index}].content[${at}]`)) };
+}
+
+function toPart(part: JsonObject, path: string): object {
+  if (part['type'] === 'text') return { type: 'text', text: part['text'] };
+  if (part['type'] !== 'image_url') throw refuse(`${path}.type`, 'must be text or image_url for this model');
+  const { url } = objectOf(part['image_url']);
+  const isData = typeof url === 'string' && /^data:/i.test(url);
+  if (!isData) throw refuse(`${path}.image_url.url`, 'must be a data URL for this model');
+  return { type: 'image_url', image_url: { url } };
+}
+
+function refuse(param: string, problem: string): AppError {
+  return new AppError('invalid_request', `${param} ${problem}`, { metadata: { param } });
+}

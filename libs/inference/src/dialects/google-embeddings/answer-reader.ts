@@ -1,0 +1,23 @@
+import { MalformedJson } from '../../json/json-cursor';
+import { parseJson } from '../../json/json-value';
+import { objectOf, type JsonObject } from '../../json/loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import type { UpstreamResult } from '../../wire/upstream-call';
+import { brokenAnswer } from '../../wire/upstream-error';
+
+/** The upstream's answer as an object. @throws AppError provider_unavailable */
+export function parseEmbeddingsAnswer({ body }: UpstreamResult, { provider }: Endpoint): JsonObject {
+  try {
+    return objectOf(parseJson(body));
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw brokenAnswer(provider, 'the answer is not JSON', thrown);
+    throw thrown;
+  }
+}
+
+/** The numbers of an embedding. @throws AppError provider_unavailable when there are none */
+export function vectorOf(embedding: unknown, { provider }: Endpoint): readonly number[] {
+  const { values } = objectOf(embedding);
+  if (Array.isArray(values) && values.every((value) => typeof value === 'number')) return values;
+  throw brokenAnswer(provider, 'an embedding has no values');
+}

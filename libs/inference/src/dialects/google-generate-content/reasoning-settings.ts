@@ -1,0 +1,124 @@
+import type { CanonicalRequest, ReasoningEffort, ReasoningRequest } from '../../model/canonical-request';
+import type { LossLog } from '../../model/loss-report';
+import { budgetOfEffort, effortOfBudget } from '../../model/reasoning-budget';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { generationOf, THINKING_GENERATION, THIRD_GENERATION } from './traits';
+
+type Level = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH';
+
+const LEVELS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, Level>> = {
+  minimal: 'MINIMAL',
+  low: 'LOW',
+  medium: 'MEDIUM',
+  high: 'HIGH',
+  xhigh: 'HIGH',
+  max: 'HIGH',
+};
+
+/** From here on Flash is told no less than to think a little. */
+const LOW_FLASH_GENERATION = 3.7;
+
+/** What an answer may hold where neither the request nor the catalogue bounds it, in tokens. */
+const LARGEST_OUTPUT = 65_536;
+
+/** How little and how much the models of a family may think, in tokens. */
+interface BudgetRange {
+  readonly least: number;
+  readonly most: number;
+  /** Whether 0 turns thinking off. */
+  readonly mayBeOff: boolean;
+}
+
+const RANGES: readonly (readonly [family: RegExp, range: BudgetRange])[] = [
+  [/-pro\b/, { least: 128, most: 32_768, mayBeOff: false }],
+  [/-flash-lite\b/, { least: 512, most: 24_576, mayBeOff: true }],
+  [/(?:)/, { least: 1, most: 24_576, mayBeOff: true }],
+];
+
+/** How the upstream is told to think: from the third generation on by a level, before it by a budget of tokens. */
+export function writeThinking(request: CanonicalRequest, endpoint: Endpoint, log: LossLog): object | undefined {
+  const { reasoning } = request;
+  const generation = generationOf(endpoint);
+  if (reasoning === undefined) return undefined;
+  if (generation < THINKING_GENERATION) return withoutThinking(reasoning, log);
+  if (reasoning.summary !== undefined && reasoning.summary !== 'auto') log.approximate('reasoning.summary');
+  const whole = request.maxOutputTokens ?? endpoint.maxCompletionTokens ?? LARGEST_OUTPUT;
+  const writeDepth = generation < THIRD_GENERATION ? budgetOf : levelOf;
+  const config = {
+    ...(isShown(reasoning) && { includeThoughts: true }),
+    ...writeDepth(reasoning, endpoint, whole, log),
+  };
+  return Object.keys(config).length === 0 ? undefined : config;
+}
+
+function withoutThinking(reasoning: ReasoningRequest, log: LossLog): undefined {
+  if (isAsked(reasoning)) log.drop('reasoning');
+}
+
+function isOff({ isEnabled, effort }: ReasoningRequest): boolean {
+  return isEnabled === false || effort === 'none';
+}
+
+function isAsked(reasoning: ReasoningRequest): boolean {
+  const { isEnabled, effort, maxTokens } = reasoning;
+  return !isOff(reasoning) && (isEnabled !== undefined || effort !== undefined || maxTokens !== undefined);
+}
+
+function isShown(reasoning: ReasoningRequest): boolean {
+  return reasoning.isHidden !== true && !isOff(reasoning);
+}
+
+/** These models always think; the least level is the nearest to not at all. */
+function levelOf(
+  reasoning: ReasoningRequest,
+  endpoint: Endpoint,
+  whole: number,
+  log: LossLog,
+): { readonly thinkingLevel?: Level } {
+  const least = leastLevelOf(endpoint);
+  if (isOff(reasoning)) {
+    log.approximate('reasoning.effort');
+    return { thinkingLevel: least };
+  }
+  const { effort, maxTokens } = reasoning;
+  if (effort === undefined && maxTokens === undefined) return {};
+  const asked = effort ?? leastThought(effortOfBudget(maxTokens!, whole));
+  const level = asked === 'minimal' ? least : LEVELS[asked as Exclude<ReasoningEffort, 'none'>];
+  if (effort === undefined) log.approximate('reasoning.max_tokens');
+  else if (level !== effort.toUpperCase()) log.approximate('reasoning.effort');
+  return { thinkingLevel: level };
+}
+
+/** Pro never takes the least of the levels, and Flash (apart from Flash-Lite) not any more. */
+function leastLevelOf(endpoint: Endpoint): Level {
+  const { upstreamModel } = endpoint;
+  if (/-pro\b/.test(upstreamModel)) return 'LOW';
+  if (!/-flash\b(?!-lite)/.test(upstreamModel)) return 'MINIMAL';
+  // Without a number it is the newest.
+  const isLate = generationOf(endpoint) >= LOW_FLASH_GENERATION || /\bgemini-flash\b/.test(upstreamModel);
+  return isLate ? 'LOW' : 'MINIMAL';
+}
+
+function leastThought(effort: ReasoningEffort): ReasoningEffort {
+  return effort === 'none' ? 'minimal' : effort;
+}
+
+function budgetOf(
+  reasoning: ReasoningRequest,
+  { upstreamModel }: Endpoint,
+  whole: number,
+  log: LossLog,
+): { readonly thinkingBudget?: number } {
+  const { least, most, mayBeOff } = RANGES.find(([family]) => family.test(upstreamModel))![1];
+  if (isOff(reasoning)) {
+    if (!mayBeOff) log.approximate('reasoning.effort');
+    return { thinkingBudget: mayBeOff ? 0 : least };
+  }
+  const { effort, maxTokens } = reasoning;
+  if (effort === undefined && maxTokens === undefined) return {};
+  const asked = maxTokens ?? budgetOfEffort(effort!, whole);
+  const thinkingBudget = Math.min(Math.max(asked, least), most);
+  if (maxTokens === undefined) log.approximate('reasoning.effort');
+  else if (thinkingBudget !== maxTokens) log.approximate('reasoning.max_tokens');
+  return { thinkingBudget };
+}

@@ -1,0 +1,59 @@
+import type { Endpoint } from '../../catalogue/catalogue';
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import type { CanonicalAnswer } from '../../model/canonical-answer';
+import { readAnswer as readChatAnswer } from '../openai-chat/answer-reader';
+
+/** A thought or a text of a model, in the members that OpenAI-speaking upstreams have for them. */
+type Piece = { readonly reasoning: string } | { readonly content: string };
+
+/** The thoughts and texts of a content that is a list of chunks, in order; null for any other content. */
+export function piecesOf(content: unknown): readonly Piece[] | null {
+  if (!Array.isArray(content)) return null;
+  return objectsOf(content).flatMap((chunk): readonly Piece[] => {
+    if (chunk['type'] === 'thinking') return [{ reasoning: thoughtOf(chunk['thinking']) }];
+    return chunk['type'] === 'text' ? [{ content: stringOf(chunk['text']) ?? '' }] : [];
+  });
+}
+
+/** A thought is a text, or a list of chunks of text and of references to what the model read. */
+function thoughtOf(thinking: unknown): string {
+  if (typeof thinking === 'string') return thinking;
+  return objectsOf(thinking)
+    .map((chunk) => stringOf(chunk['text']) ?? '')
+    .join('');
+}
+
+/** A whole answer, read as OpenAI's. @throws AppError provider_unavailable, or the error that it holds */
+export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
+  return readChatAnswer(plainAnswer(body), endpoint);
+}
+
+/** A whole answer without lists for content: the thoughts first, as everywhere, then the text. */
+function plainAnswer(body: unknown): unknown {
+  if (!isObject(body) || !Array.isArray(body['choices'])) return plainError(body);
+  const choices = objectsOf(body['choices']).map((choice) => {
+    const message = objectOf(choice['message']);
+    const pieces = piecesOf(message['content']);
+    return pieces === null ? choice : { ...choice, message: { ...message, ...joined(pieces) } };
+  });
+  return { ...body, choices, usage: plainUsage(body['usage']) };
+}
+
+function joined(pieces: readonly Piece[]): JsonObject {
+  const reasoning = pieces.map((piece) => ('reasoning' in piece ? piece.reasoning : '')).join('');
+  const content = pieces.map((piece) => ('content' in piece ? piece.content : '')).join('');
+  return { content, ...(reasoning !== '' && { reasoning }) };
+}
+
+/** Tokens from the cache, which some answers count beside the details of the prompt only. */
+export function plainUsage(usage: unknown): unknown {
+  if (!isObject(usage)) return usage;
+  const { num_cached_tokens: cached, prompt_tokens_details: details } = usage;
+  if (typeof cached !== 'number' || objectOf(details)['cached_tokens'] !== undefined) return usage;
+  return { ...usage, prompt_tokens_details: { ...objectOf(details), cached_tokens: cached } };
+}
+
+/** An error without an `error` around it, in the place where all others have theirs. */
+export function plainError(body: unknown): unknown {
+  return isObject(body) && body['object'] === 'error' ? { error: body } : body;
+}

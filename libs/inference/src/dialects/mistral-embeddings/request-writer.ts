@@ -1,0 +1,38 @@
+import { AppError } from '@libs/errors';
+import { JsonCursor } from '../../json/json-cursor';
+import { spliceMembers } from '../../json/json-members';
+import { memberText, scanRequest } from '../request-members';
+
+/** All that the upstream takes; one member more and it refuses the request. */
+const KNOWN = new Set(['model', 'input', 'encoding_format', 'output_dimension']);
+
+/**
+ * An OpenAI-shaped embeddings body for Mistral, which says `output_dimension` and takes texts only.
+ *
+ * @throws AppError invalid_request for token ids and multimodal inputs
+ */
+export function toMistralEmbeddings(body: Buffer): Buffer {
+  const request = scanRequest(body);
+  const input = memberText(request, 'input');
+  if (input !== undefined && !isText(new JsonCursor(input))) {
+    throw new AppError('invalid_request', 'input must be text for this model: send the text itself', {
+      metadata: { param: 'input' },
+    });
+  }
+  const dimensions = memberText(request, 'dimensions');
+  const isAsked = dimensions !== undefined && !new JsonCursor(dimensions).isNull();
+  return spliceMembers(request, {
+    set: isAsked ? { output_dimension: dimensions } : {},
+    remove: request.members.map(({ key }) => key).filter((key) => !KNOWN.has(key)),
+  });
+}
+
+/** One text, or a list that begins with one: the list is known to hold one kind of element. */
+function isText(cursor: JsonCursor): boolean {
+  if (!cursor.isArray()) return cursor.isString();
+  let startsWithText = false;
+  cursor.readArray((index) => {
+    if (index === 0) startsWithText = cursor.isString();
+  });
+  return startsWithText;
+}

@@ -1,0 +1,95 @@
+import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
+import type { TextPart } from '../../model/conversation';
+import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { usageDetails } from '../usage-details';
+import { readAnnotations } from './citations';
+import { readLogprobs } from './logprobs';
+import { readThoughts, toReasoningParts } from './reasoning';
+import { readChatUnits, readChatUsage } from './usage';
+import { readStop } from './stop-reason';
+
+/** A `chat.completion` in no dialect. @throws AppError provider_unavailable, or the error that it holds */
+export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
+  const answer = objectOf(body);
+  const choices = objectsOf(answer['choices']);
+  if (choices.length === 0 && isComplaint(answer)) {
+    throw errorInside(provider, readComplaint(Buffer.from(JSON.stringify(answer))));
+  }
+  if (choices.length === 0) throw brokenAnswer(provider, 'the answer has no choices');
+  return defined({
+    upstreamId: stringOf(answer['id']) ?? null,
+    createdAt: numberOf(answer['created']) ?? null,
+    choices: choices.map(readChoice),
+    usage: readChatUsage(answer['usage']),
+    ...readChatUnits(answer['usage']),
+    ...usageDetails(answer['usage']),
+    serviceTier: stringOf(answer['service_tier']),
+    systemFingerprint: stringOf(answer['system_fingerprint']),
+  });
+}
+
+/** Whether an object of an upstream tells of an error. */
+export function isComplaint({ error }: JsonObject): boolean {
+  return error !== undefined && error !== null;
+}
+
+function readChoice(choice: JsonObject): Choice {
+  const said = readStop(choice);
+  return defined({
+    parts: readParts(objectOf(choice['message'])),
+    finishReason: said?.finishReason ?? 'stop',
+    nativeFinishReason: said?.nativeFinishReason ?? null,
+    stopSequence: stringOf(choice['stop_reason']),
+    logprobs: readLogprobs(choice),
+  });
+}
+
+function readParts(message: JsonObject): AnswerPart[] {
+  const refusal = stringOf(message['refusal']);
+  return [
+    ...toReasoningParts(readThoughts(message)),
+    ...readText(message),
+    ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
+    ...readImages(message).map((url) => ({ type: 'generated-image' as const, url })),
+    ...objectsOf(message['tool_calls']).map(readToolCall),
+  ];
+}
+
+function readText(message: JsonObject): TextPart[] {
+  const text = textOf(message['content']);
+  const annotations = readAnnotations(message['annotations']);
+  if (text === '' && annotations.length === 0) return [];
+  return [defined({ type: 'text' as const, text, annotations: annotations.length > 0 ? annotations : undefined })];
+}
+
+/** The text of a content, which some upstreams send in parts. */
+export function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  return objectsOf(content)
+    .map((part) => (part['type'] === 'text' ? (stringOf(part['text']) ?? '') : ''))
+    .join('');
+}
+
+/** The pictures that the model made. */
+export function readImages(message: JsonObject): string[] {
+  return objectsOf(message['images']).flatMap((image) => stringOf(objectOf(image['image_url'])['url']) ?? []);
+}
+
+function readToolCall(call: JsonObject, position: number): AnswerPart {
+  const called = objectOf(call['function']);
+  const text = called['arguments'];
+  return {
+    type: 'tool-call',
+    id: stringOf(call['id']) || missingCallId(position),
+    name: stringOf(called['name']) ?? '',
+    // Some upstreams send the arguments as the object itself.
+    arguments: isObject(text) ? JSON.stringify(text) : (stringOf(text) ?? ''),
+  };
+}
+
+/** For upstreams that give a call no id: its place among the calls of one answer. */
+export function missingCallId(position: number): string {
+  return `call_${position}`;
+}

@@ -1,0 +1,85 @@
+import { toEnvelope } from '@libs/errors';
+import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
+import type { Annotation } from '../../model/conversation';
+import type { AnswerContext } from '../dialect';
+import { defined } from '../../json/loose-values';
+import type { Bill } from '../translation';
+import { shifted, writeAnnotation } from './citations';
+import { writeLogprobs } from './logprobs';
+import { hidesThoughts } from './hidden-thoughts';
+import { plainThought, writeDetails } from './reasoning';
+import { chatUsage } from './usage';
+
+/** A whole answer as a `chat.completion` (interface §2.1). */
+export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
+  const { generationId, model, endpoint, requestBody } = context;
+  const isHidden = hidesThoughts(requestBody);
+  return defined({
+    id: generationId,
+    object: 'chat.completion',
+    created: answer.createdAt ?? Math.floor(Date.now() / 1_000),
+    model: model.slug,
+    provider: endpoint.provider.name,
+    choices: answer.choices.map((choice, index) => ({
+      ...writeChoice(choice, index, isHidden),
+      ...(answer.failure && { error: toEnvelope(answer.failure).error }),
+    })),
+    service_tier: answer.serviceTier,
+    system_fingerprint: answer.systemFingerprint ?? null,
+    usage: chatUsage(bill),
+  });
+}
+
+function writeChoice({ parts, finishReason, nativeFinishReason, logprobs }: Choice, index: number, isHidden: boolean) {
+  const isRefusal = parts.some(({ type }) => type === 'refusal') && !parts.some(({ type }) => type === 'text');
+  return {
+    index,
+    finish_reason: finishReason,
+    native_finish_reason: nativeFinishReason,
+    logprobs: writeLogprobs(logprobs, isRefusal ? 'refusal' : 'content'),
+    message: writeMessage(isHidden ? parts.filter(({ type }) => type !== 'reasoning') : parts),
+  };
+}
+
+function writeMessage(parts: readonly AnswerPart[]): object {
+  const { text, annotations } = joinTexts(parts);
+  const refusals = parts.filter((part) => part.type === 'refusal');
+  const thoughts = parts.filter((part) => part.type === 'reasoning');
+  const images = parts.filter((part) => part.type === 'generated-image');
+  const calls = parts.filter((part) => part.type === 'tool-call');
+  return {
+    role: 'assistant',
+    content: text,
+    refusal: refusals.length === 0 ? null : refusals.map((part) => part.text).join(''),
+    ...(thoughts.length > 0 && {
+      reasoning: thoughts.map(plainThought).join('') || null,
+      reasoning_details: thoughts.flatMap(writeDetails),
+    }),
+    ...(images.length > 0 && { images: images.map(({ url }) => writeImage(url)) }),
+    ...(calls.length > 0 && {
+      tool_calls: calls.map(({ id, name, arguments: text }, index) => ({
+        id,
+        index,
+        type: 'function',
+        function: { name, arguments: text },
+      })),
+    }),
+    ...(annotations.length > 0 && { annotations: annotations.map(writeAnnotation) }),
+  };
+}
+
+export function writeImage(url: string): object {
+  return { type: 'image_url', image_url: { url } };
+}
+
+/** All texts as one, null without any, and their annotations counted from its start. */
+function joinTexts(parts: readonly AnswerPart[]): { text: string | null; annotations: readonly Annotation[] } {
+  const texts = parts.filter((part) => part.type === 'text');
+  let text = '';
+  const annotations: Annotation[] = [];
+  for (const part of texts) {
+    annotations.push(...(part.annotations ?? []).map((annotation) => shifted(annotation, text.length)));
+    text += part.text;
+  }
+  return { text: texts.length === 0 ? null : text, annotations };
+}

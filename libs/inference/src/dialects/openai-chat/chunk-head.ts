@@ -1,0 +1,52 @@
+import { keptBytes } from '../../model/kept-bytes';
+import { nullNames, type ChatObject } from './relayed-answer';
+import { applyEdits, memberEdits } from '../../json/json-members';
+
+const NOTHING = Buffer.alloc(0);
+/** Members that mean something in every chunk, even if they say the same as in the one before. */
+const READ_EACH_TIME = new Set(['usage', 'error']);
+
+/**
+ * What the chunks of one stream have in common: their bytes up to the key `choices`, already rewritten.
+ *
+ * Upstreams repeat `id`, `created`, `model` and more before the choices of every chunk. A chunk that begins
+ * with exactly these bytes needs neither reading nor rewriting up to there.
+ */
+export class ChunkHead {
+  private constructor(
+    readonly bytes: Buffer,
+    /** With our own members in place of the upstream's, and a prefix. */
+    readonly rewritten: Buffer,
+  ) {}
+
+  /** The head of this chunk, or null where `own` members stand behind its choices or the usage before them. */
+  static learn(chunk: ChatObject, own: Readonly<Record<string, string>>, prefix: Buffer): ChunkHead | null {
+    const { bytes, members } = chunk;
+    const choices = members.find(({ key }) => key === 'choices');
+    if (choices === undefined) return null;
+    const before = members.filter(({ keyStart }) => keyStart < choices.keyStart);
+    if (before.some(({ key }) => READ_EACH_TIME.has(key))) return null;
+    const names = Object.keys(own);
+    const known = names.filter((name) => before.some(({ key }) => key === name));
+    const missing = names.filter((name) => !members.some(({ key }) => key === name));
+    if (known.length + missing.length < names.length) return null;
+    const head = bytes.subarray(0, choices.keyStart);
+    const set = Object.fromEntries(known.map((name) => [name, own[name]!]));
+    const scanned = { bytes: head, members: before, closeBrace: 0 };
+    const remove = nullNames(scanned);
+    if (before.every(({ key }) => remove.includes(key))) return null;
+    const edits = memberEdits(scanned, { set, remove });
+    const suffix = Buffer.from(missing.map((name) => `"${name}":${own[name]},`).join(''));
+    const rewritten = applyEdits(head, edits, { prefix, suffix, from: 0 });
+    return new ChunkHead(keptBytes(head), keptBytes(rewritten));
+  }
+
+  static readonly none = new ChunkHead(NOTHING, NOTHING);
+
+  /** How many bytes of the chunk are this head: all of it or 0. */
+  matched(chunk: Buffer): number {
+    const { length } = this.bytes;
+    if (length === 0 || chunk.length < length) return 0;
+    return chunk.compare(this.bytes, 0, length, 0, length) === 0 ? length : 0;
+  }
+}

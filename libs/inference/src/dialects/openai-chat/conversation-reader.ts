@@ -1,0 +1,64 @@
+import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolCallPart } from '../../model/conversation';
+import { CheckedObject } from '../checked-object';
+import { defined } from '../../json/loose-values';
+import { readCacheMark, readContent, readImage } from './content-reader';
+import { readThoughts, toReasoningParts } from './reasoning';
+
+const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant', 'tool'];
+const RESULT_PARTS = ['text', 'image', 'file'];
+
+/** The conversation. Names of members that have no place in it are added to `unread`. */
+export function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
+  if (!body.has('messages')) throw body.refuse('messages', 'is required');
+  return body.objects('messages').map((message) => readMessage(message, unread));
+}
+
+function readMessage(message: CheckedObject, unread: Set<string>): Message {
+  const role = message.oneOf('role', ROLES);
+  if (role === undefined) throw message.refuse('role', 'is required');
+  const name = message.string('name');
+  if (role === 'tool') return defined({ role, parts: [readToolResult(message)], name });
+  if (role === 'assistant') return defined({ role, parts: readAssistant(message, unread), name });
+  if (!message.has('content')) throw message.refuse('content', 'is required');
+  return defined({ role, parts: readContent(message, 'content'), name });
+}
+
+function readToolResult(message: CheckedObject): Part {
+  const callId = message.requiredString('tool_call_id');
+  const parts = readContent(message, 'content');
+  const results = parts.filter((part): part is TextPart | ImagePart | FilePart => RESULT_PARTS.includes(part.type));
+  if (results.length < parts.length) throw message.refuse('content', 'may hold text, images and files only');
+  return defined({ type: 'tool-result' as const, callId, parts: results, cache: readCacheMark(message) });
+}
+
+function readAssistant(message: CheckedObject, unread: Set<string>): Part[] {
+  if (message.has('audio')) unread.add('messages.audio');
+  if (message.has('function_call')) unread.add('messages.function_call');
+  const refusal = message.string('refusal');
+  return [
+    ...readReasoning(message, unread),
+    // Callers send an empty text beside tool calls; it says nothing, and some upstreams refuse it.
+    ...(message.value('content') === '' ? [] : readContent(message, 'content')),
+    ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
+    ...message.objects('images').map(readImage),
+    ...message.objects('tool_calls').map(readToolCall),
+  ];
+}
+
+function readReasoning(message: CheckedObject, unread: Set<string>): Part[] {
+  const details = message.objects('reasoning_details');
+  if (details.some(({ members }) => members['type'] === 'reasoning.server_tool_call')) {
+    unread.add('messages.reasoning_details');
+  }
+  return toReasoningParts(readThoughts(message.members));
+}
+
+function readToolCall(call: CheckedObject): ToolCallPart {
+  if (call.has('type') && call.value('type') !== 'function') throw call.refuse('type', 'must be function');
+  const { name, text } = readFunction(call.requiredObject('function'));
+  return { type: 'tool-call', id: call.requiredString('id'), name, arguments: text };
+}
+
+function readFunction(called: CheckedObject): { name: string; text: string } {
+  return { name: called.requiredString('name'), text: called.string('arguments') ?? '' };
+}

@@ -1,0 +1,60 @@
+import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import type { AnswerStream } from '../../model/answer-stream';
+import { ownMembers } from '../billing';
+import { billAnswer } from '../answer-billing';
+import { TextCounter } from '../../model/text-tokens';
+import { chatEdits, readChatObject, type ChatObject } from './relayed-answer';
+import type { Answer, AnswerContext, Dialect } from '../dialect';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import { applyEdits } from '../../json/json-members';
+import { OpenAiChatStream } from './relayed-stream';
+import { hidesThoughts } from './hidden-thoughts';
+import { usageEdits, usageText } from '../openai-usage';
+import { servedBy } from '../served-tier';
+import { saidBeside } from '../usage-details';
+import { toUpstream } from './relayed-request';
+
+/** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
+export const openAiChat: Dialect = { api: 'chat', toUpstream, readAnswer, openStream };
+
+function readAnswer(body: Buffer, context: AnswerContext): Answer {
+  const { provider } = context.endpoint;
+  const text = new TextCounter();
+  const chat = readOrRefuse(body, context, text);
+  if (chat.error !== null && !chat.choiceCount) {
+    throw errorInside(provider, readComplaintAt(new JsonCursor(body, chat.error.valueStart), 0));
+  }
+  if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
+  const served = servedBy(context, chat.serviceTier);
+  const seen = { contentUnits: text.units, pictures: chat.pictures, audioBytes: chat.audioBytes };
+  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, seen, served, 'estimated');
+  const set = ownMembers(context);
+  // Clients that check what they get want the member, and most upstreams have none.
+  if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';
+  if (chat.usage === null) set['usage'] = usageText(usage, cost, true);
+  const edits = chatEdits(chat, { set }, chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true));
+  return {
+    body: applyEdits(body, edits),
+    usage,
+    cost,
+    ...saidBeside(chat.usage, chat.serviceTier),
+    finishReason: chat.finishReason,
+    nativeFinishReason: chat.nativeFinishReason,
+    upstreamId: chat.id,
+  };
+}
+
+function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext, text: TextCounter): ChatObject {
+  try {
+    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody), text });
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
+    throw thrown;
+  }
+}
+
+function openStream(upstream: UpstreamStream, context: AnswerContext): Promise<AnswerStream> {
+  return OpenAiChatStream.open(upstream, context);
+}

@@ -1,0 +1,23 @@
+import type { Translation } from '../translation';
+import { readAnswer } from './answer-reader';
+import { readRequest } from './request-reader';
+import { ChatStreamReader } from './stream-reader';
+import { ChatStreamWriter } from './stream-writer';
+import { writeAnswer } from './answer-writer';
+import { writeRequest } from './request-writer';
+
+export { openAiChat } from './dialect';
+
+/** OpenAI's chat completions on both sides of a translation. */
+export const openAiChatTranslation: Translation = {
+  caller: {
+    readRequest,
+    writeAnswer,
+    writeStream: (context) => new ChatStreamWriter(context),
+  },
+  upstream: {
+    writeRequest,
+    readAnswer,
+    readStream: ({ provider }) => new ChatStreamReader(provider),
+  },
+};

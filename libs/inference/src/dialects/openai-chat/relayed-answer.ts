@@ -1,0 +1,242 @@
+import { toFinishReason, type FinishReason } from '../../model/finish-reason';
+import type { TextCounter } from '../../model/text-tokens';
+import { JsonCursor } from '../../json/json-cursor';
+import {
+  findMember,
+  joinEdits,
+  memberEdits,
+  type ByteEdit,
+  type JsonMember,
+  type MemberEdits,
+  type ScannedObject,
+} from '../../json/json-members';
+import { THOUGHT_MEMBERS } from './hidden-thoughts';
+import { readUsage, type ReportedUsage } from '../openai-usage';
+
+/** What one pass over a `chat.completion` or a `chat.completion.chunk` finds. */
+export interface ChatObject extends ScannedObject {
+  readonly id: string | null;
+  /** Null when there is no array `choices`. */
+  readonly choiceCount: number | null;
+  readonly finishReason: FinishReason | null;
+  readonly nativeFinishReason: string | null;
+  readonly pictures: number;
+  /** Of sound, as base64. */
+  readonly audioBytes: number;
+  readonly usage: ReportedUsage | null;
+  readonly serviceTier: string | null;
+  /** The member `error`, unless it is null. */
+  readonly error: JsonMember | null;
+  /** What has to change inside `choices`. */
+  readonly choiceEdits: readonly ByteEdit[];
+}
+
+/** What a message and its choice must have (interface §2.1), for upstreams that leave out what is empty, as JSON text. */
+const MESSAGE_MEMBERS = { role: '"assistant"', content: 'null', refusal: 'null' };
+/** One that is finished gets its `native_finish_reason` from its `finish_reason`. */
+const FINISHED_CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null' };
+const CHOICE_MEMBERS = { ...FINISHED_CHOICE_MEMBERS, native_finish_reason: 'null' };
+
+/** Members of a chunk that some upstreams write as null, which is no value of theirs: a chunk without them has none. */
+const NEVER_NULL = ['usage', 'system_fingerprint'];
+const NOTHING_HIDDEN: readonly string[] = [];
+const NOTHING_REQUIRED = {};
+const NULL_START = 0x6e;
+const QUOTE = 0x22;
+
+/** Strings of a message or delta that no model wrote. */
+const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
+
+export interface ChatReading {
+  /** Offset of a key of the object; the members before it are taken for known and are not read again. */
+  readonly from?: number;
+  /** Thoughts are counted, and taken out by `choiceEdits`. */
+  readonly hidesThoughts?: boolean;
+  /** Counts text and tool arguments of all choices. */
+  readonly text?: TextCounter;
+}
+
+/** Reads the object in one pass. Throws MalformedJson for anything but one JSON object. */
+export function readChatObject(bytes: Buffer, reading: ChatReading = {}): ChatObject {
+  const { from = 0, hidesThoughts = false, text } = reading;
+  const cursor = new JsonCursor(bytes, from);
+  const reader = new ChatReader(cursor, hidesThoughts ? THOUGHT_MEMBERS : NOTHING_HIDDEN, text);
+  if (from === 0) cursor.enterObject();
+  else cursor.resumeObject();
+  reader.readMembers();
+  cursor.expectEnd();
+  return reader;
+}
+
+class ChatReader implements ChatObject {
+  readonly bytes: Buffer;
+  readonly members: JsonMember[] = [];
+  closeBrace = 0;
+  id: string | null = null;
+  choiceCount: number | null = null;
+  finishReason: FinishReason | null = null;
+  nativeFinishReason: string | null = null;
+  pictures = 0;
+  audioBytes = 0;
+  usage: ReportedUsage | null = null;
+  serviceTier: string | null = null;
+  error: JsonMember | null = null;
+  choiceEdits: ByteEdit[] = [];
+  readonly #cursor: JsonCursor;
+  readonly #hidden: readonly string[];
+
+  /** `hidden`: members of messages and deltas that are taken out. */
+  constructor(
+    cursor: JsonCursor,
+    hidden: readonly string[],
+    private readonly text: TextCounter | undefined,
+  ) {
+    this.#cursor = cursor;
+    this.#hidden = hidden;
+    this.bytes = cursor.bytes;
+  }
+
+  /** Of the object that was entered. */
+  readMembers(): void {
+    const cursor = this.#cursor;
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+      const { keyStart, position: valueStart } = cursor;
+      const isNull = cursor.isNull();
+      this.#readMember(key);
+      const member = { key, keyStart, valueStart, valueEnd: cursor.position };
+      this.members.push(member);
+      if (key === 'error' && !isNull) this.error = member;
+    }
+    this.closeBrace = cursor.position - 1;
+  }
+
+  #readMember(key: string): void {
+    const cursor = this.#cursor;
+    if (key === 'choices') this.#readChoices();
+    else if (key === 'usage') this.usage = readUsage(cursor);
+    else if (key === 'id') this.id = cursor.readStringOrNull();
+    else if (key === 'service_tier') this.serviceTier = cursor.readStringOrNull();
+    else cursor.skipValue();
+  }
+
+  #readChoices(): void {
+    const cursor = this.#cursor;
+    if (!cursor.isArray()) return cursor.skipValue();
+    let count = 0;
+    this.choiceEdits = [];
+    cursor.enterArray();
+    while (cursor.nextElement()) {
+      count += 1;
+      if (cursor.isObject()) this.#readChoice();
+    }
+    this.choiceCount = count;
+  }
+
+  #readChoice(): void {
+    const cursor = this.#cursor;
+    const members: JsonMember[] = [];
+    let native: string | null = null;
+    let isWhole = false;
+    cursor.enterObject();
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+      const { keyStart, position: valueStart } = cursor;
+      if (key === 'message' && cursor.isObject()) {
+        isWhole = true;
+        this.#readMessage(MESSAGE_MEMBERS);
+      } else if (key === 'delta' && this.#hidden.length > 0 && cursor.isObject()) this.#readMessage(NOTHING_REQUIRED);
+      else if (key === 'delta' || key === 'message') this.#readContent(key);
+      else if (key === 'native_finish_reason') native = cursor.readStringOrNull();
+      else cursor.skipValue();
+      members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+    }
+    this.#endChoice({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, native, isWhole);
+  }
+
+  /** `isWhole`: of an answer that is no stream. */
+  #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
+    const finish = findMember(choice, 'finish_reason');
+    const isFinished = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
+    if (isFinished) this.#finish(finish, native);
+    if (isWhole) this.#complete(choice, isFinished ? FINISHED_CHOICE_MEMBERS : CHOICE_MEMBERS);
+  }
+
+  #readMessage(required: Readonly<Record<string, string>>): void {
+    const cursor = this.#cursor;
+    const members: JsonMember[] = [];
+    cursor.enterObject();
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+      const { keyStart, position: valueStart } = cursor;
+      this.#readContent(key);
+      members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+    }
+    this.#complete({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, required, this.#hidden);
+  }
+
+  /** Adds those of `required` that an object of the answer has not, and takes out what is `hidden` of it. */
+  #complete(object: ScannedObject, required: Readonly<Record<string, string>>, hidden = NOTHING_HIDDEN): void {
+    let missing: Record<string, string> | undefined;
+    for (const name in required) if (!findMember(object, name)) (missing ??= {})[name] = required[name]!;
+    if (missing === undefined && hidden.length === 0) return;
+    this.choiceEdits.push(...memberEdits(object, { set: missing, remove: hidden }));
+  }
+
+  /** Puts our word in place of the upstream's, and keeps the upstream's as `native_finish_reason`. */
+  #finish({ valueStart, valueEnd }: JsonMember, native: string | null): void {
+    const said = this.bytes.toString('utf8', valueStart + 1, valueEnd - 1);
+    const reason = toFinishReason(said);
+    this.finishReason = reason;
+    this.nativeFinishReason = native ?? said;
+    if (reason !== said) this.choiceEdits.push({ start: valueStart, end: valueEnd, text: `"${reason}"` });
+    if (native === null) {
+      this.choiceEdits.push({ start: valueEnd, end: valueEnd, text: `,"native_finish_reason":"${said}"` });
+    }
+  }
+
+  /** @param around name of the object that the member stands in */
+  #readContent(key: string, around = ''): void {
+    const cursor = this.#cursor;
+    if (cursor.isObject()) {
+      cursor.enterObject();
+      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readContent(name, key);
+    } else if (cursor.isArray()) {
+      cursor.enterArray();
+      while (cursor.nextElement()) {
+        if (key === 'images') this.pictures += 1;
+        this.#readContent(key, around);
+      }
+    } else {
+      const isString = cursor.isString();
+      const start = cursor.position;
+      cursor.skipValue();
+      if (isString) this.#countText(key, around, start + 1);
+    }
+  }
+
+  /** Counts the string that ends at the cursor. */
+  #countText(key: string, around: string, start: number): void {
+    const end = this.#cursor.position - 1;
+    if (key === 'data' && around === 'audio') this.audioBytes += end - start;
+    else if (!NOT_CONTENT.has(key)) this.text?.add(this.bytes, start, end);
+  }
+}
+
+/** The members that a chunk of ours must not have, because their value is null. */
+export function nullNames(chunk: ScannedObject): readonly string[] {
+  return NEVER_NULL.filter((name) => {
+    const member = findMember(chunk, name);
+    return member !== undefined && chunk.bytes[member.valueStart] === NULL_START;
+  });
+}
+
+/** The edits of the whole object in order: members set or removed, `choices` as found, and `more` inside `usage`. */
+export function chatEdits(
+  chat: ChatObject,
+  { set = {}, remove = [] }: MemberEdits,
+  more: readonly ByteEdit[] = [],
+): readonly ByteEdit[] {
+  return joinEdits(joinEdits(memberEdits(chat, { set, remove }), sorted(chat.choiceEdits)), more);
+}
+
+function sorted(edits: readonly ByteEdit[]): readonly ByteEdit[] {
+  return edits.length < 2 ? edits : edits.toSorted((a, b) => a.start - b.start);
+}

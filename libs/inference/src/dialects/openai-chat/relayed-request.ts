@@ -1,0 +1,123 @@
+import { LossLog } from '../../model/loss-report';
+import { SHARED_ACCOUNT } from '../../model/provider-account';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { setAskedTier } from '../asked-tier';
+import { JsonCursor } from '../../json/json-cursor';
+import { applyEdits, joinEdits, memberEdits, spliceMembers, type ScannedObject } from '../../json/json-members';
+import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
+import { cacheMarkEdits, leftOutMembers } from '../own-members';
+import { hashedUser, memberText, scanRequest } from '../request-members';
+import { retainedWithMetadata, setInAccount } from '../retained-members';
+import { mustRefuseStoring } from '../stored-chats';
+import { unpricedMembers } from '../unpriced-members';
+import { untakenMembers, thinks } from '../untaken-parameters';
+import { parseJson } from '../../json/json-value';
+import { CheckedObject } from '../checked-object';
+import { takes } from './traits';
+import { readReasoningRequest } from './request-reader';
+import { writeEffort } from './request-writer';
+
+/** Where a request can be marked for the prompt cache, beside its top. */
+const MARKED_LISTS = [['messages', 'content'], ['tools']] as const;
+
+/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+export function toUpstream(
+  body: Buffer,
+  endpoint: Endpoint,
+  isStream: boolean,
+  log?: LossLog,
+  account = SHARED_ACCOUNT,
+): Buffer {
+  const request = scanRequest(body);
+  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
+  if (isStream) {
+    set['stream'] = 'true';
+    set['stream_options'] = withUsage(memberText(request, 'stream_options'));
+  } else if (memberText(request, 'stream') !== undefined) {
+    set['stream'] = 'false';
+  }
+  const user = hashedUser(request);
+  if (user !== undefined) set['user'] = user;
+  setInAccount(request, set, account);
+  const retained = retainedWithMetadata(request, endpoint, account);
+  if (mustRefuseStoring(endpoint, account)) set['store'] = 'false';
+  const reworded = [
+    ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
+    ...reword(request, endpoint, set, log),
+    ...setTokenCap(request, endpoint, set),
+    ...retained,
+    ...unpricedMembers(request, set, { isOwnKey: account.isOwn, log }),
+  ];
+  const remove = removedFrom(request, endpoint, reworded, log);
+  const edits = memberEdits(request, { set, remove });
+  return applyEdits(request.bytes, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
+}
+
+function removedFrom(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  reworded: readonly string[],
+  log?: LossLog,
+): readonly string[] {
+  const leftOut = [...leftOutMembers(request, endpoint, 'chat', log), ...untakenMembers(request, endpoint, log)];
+  if (leftOut.length === 0 && reworded.length === 0) return CHAT_GATEWAY_MEMBERS;
+  return [...CHAT_GATEWAY_MEMBERS, ...leftOut, ...reworded];
+}
+
+/** The caller's stream options with the usage asked for: without it a stream could not be billed. */
+function withUsage(options: Buffer | undefined): string | Buffer {
+  if (options === undefined || !new JsonCursor(options).isObject()) return '{"include_usage":true}';
+  return spliceMembers(options, { set: { include_usage: 'true' } });
+}
+
+/**
+ * Members of a chat request that callers of this API have and OpenAI's does not, in the words of an upstream that
+ * speaks the latter: it would refuse the whole request for them.
+ *
+ * @param set JSON texts by the names of members, to which those are added that are told otherwise
+ * @returns the names of members that the upstream is not sent
+ * @throws AppError invalid_request by the member's path
+ */
+function reword(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  set: Record<string, string | Buffer>,
+  log?: LossLog,
+): readonly string[] {
+  if (memberText(request, 'reasoning') === undefined || takes(endpoint, 'reasoning') || !thinks(endpoint)) return [];
+  const effort = effortOf(request, endpoint, log);
+  if (effort !== undefined) set['reasoning_effort'] = JSON.stringify(effort);
+  return ['reasoning'];
+}
+
+function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog()): string | undefined {
+  const names = ['reasoning', 'reasoning_effort', 'max_completion_tokens', 'max_tokens'];
+  const members = names.flatMap((name) => {
+    const text = memberText(request, name);
+    return text === undefined || new JsonCursor(text).isNull() ? [] : [[name, parseJson(text)] as const];
+  });
+  const body = new CheckedObject(Object.fromEntries(members));
+  const maxOutputTokens = body.integer('max_completion_tokens') ?? body.integer('max_tokens');
+  const reasoning = readReasoningRequest(body);
+  if (reasoning?.summary !== undefined) log.drop('reasoning.summary');
+  return reasoning && writeEffort(reasoning, maxOutputTokens, endpoint, log);
+}
+
+/**
+ * Writes the cap of a chat request that the API means, `max_completion_tokens`, into the one member that the endpoint
+ * takes. Providers differ in which of two caps they follow. A request that names `max_tokens` alone stays as it is.
+ *
+ * @param set JSON texts by the names of members, to which the cap is added
+ * @returns the names of members that the upstream is not sent
+ */
+function setTokenCap(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  set: Record<string, string | Buffer>,
+): readonly string[] {
+  const cap = memberText(request, 'max_completion_tokens');
+  if (cap === undefined || new JsonCursor(cap).isNull()) return [];
+  if (!takes(endpoint, 'max_tokens')) return ['max_tokens'];
+  set['max_tokens'] = cap;
+  return ['max_completion_tokens'];
+}

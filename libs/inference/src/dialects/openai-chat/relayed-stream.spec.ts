@@ -1,0 +1,151 @@
+import { createParser } from 'eventsource-parser';
+import fc from 'fast-check';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { aModel, anEndpoint } from '../../testing';
+import { OpenAiChatStream } from './relayed-stream';
+
+/** A body that arrives in these pieces. */
+function bodyOf(pieces: readonly Buffer[]): UpstreamStream {
+  const left = [...pieces];
+  return { read: async () => left.shift() ?? null, leave: () => 0, cancel: () => undefined, discard: () => undefined };
+}
+
+function cut(body: Buffer, cuts: readonly number[]): Buffer[] {
+  const offsets = [0, ...cuts.map((at) => at % body.length).sort((a, b) => a - b), body.length];
+  return offsets.slice(1).map((end, i) => body.subarray(offsets[i], end));
+}
+
+const endpoint = anEndpoint();
+const context = {
+  generationId: 'gen-1-abc',
+  model: aModel({ endpoints: [endpoint] }),
+  endpoint,
+  priceList: 'standard' as const,
+  beganMs: 0,
+  requestBody: Buffer.from('{"messages":[]}'),
+};
+
+/** Members in any order; the choices among them, never last of all names that stay the same. */
+const anyChunk = fc
+  .record(
+    {
+      id: fc.constantFrom('chatcmpl-1', 'chatcmpl-2', null),
+      model: fc.constantFrom('m', 'n'),
+      created: fc.constantFrom(1, 2),
+      system_fingerprint: fc.constantFrom('fp', 'ü', null),
+      usage: fc.constantFrom(null, { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }),
+      'odd "key"': fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown),
+    },
+    { requiredKeys: [] },
+  )
+  .chain((members) => {
+    const choices = fc.array(
+      fc.record({
+        index: fc.nat(3),
+        delta: fc.record({ content: fc.string({ unit: 'grapheme' }) }),
+        finish_reason: fc.constant(null),
+      }),
+      { maxLength: 2 },
+    );
+    const entries = choices.map((list): [string, unknown][] => [...Object.entries(members), ['choices', list]]);
+    return entries.chain((list) => fc.shuffledSubarray(list, { minLength: list.length, maxLength: list.length }));
+  })
+  .map(
+    (entries) =>
+      JSON.parse(
+        `{${entries.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join()}}`,
+      ) as Record<string, unknown>,
+  );
+
+interface Chunk {
+  readonly choices: readonly { readonly delta: object }[];
+}
+
+describe(OpenAiChatStream.name, () => {
+  it('shows no thoughts to who asked for none, also where chunks begin alike, and charges for them', async () => {
+    const chunk = (delta: object, finish: string | null = null) =>
+      `data: {"id":"c","model":"m","choices":[${JSON.stringify({ index: 0, delta, finish_reason: finish })}]}\n\n`;
+    const body = Buffer.from(
+      [
+        chunk({ role: 'assistant', reasoning: 'Let me see' }),
+        chunk({ reasoning_content: 'Let me see', content: 'Yes' }),
+        chunk({ reasoning_details: [{ type: 'reasoning.text', text: 'Let me see' }] }),
+        chunk({ content: '!' }, 'stop'),
+        'data: [DONE]\n\n',
+      ].join(''),
+    );
+    const read = async (request: string) => {
+      const requestBody = Buffer.from(request);
+      const stream = await OpenAiChatStream.open(bodyOf([body]), { ...context, requestBody });
+      const events: string[] = [];
+      const parser = createParser({ onEvent: ({ data }) => events.push(data) });
+      for await (const buffer of stream) parser.feed(buffer.toString());
+      const chunks = events.filter((data) => data !== '[DONE]').map((data) => JSON.parse(data) as Chunk);
+      const { usage } = await stream.outcome;
+      return { deltas: chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta)), usage };
+    };
+    const hidden = await read('{"messages":[],"reasoning":{"exclude":true}}');
+    const shown = await read('{"messages":[],"reasoning":{"effort":"low"}}');
+    expect(hidden.deltas).toEqual([{ role: 'assistant' }, { content: 'Yes' }, {}, { content: '!' }]);
+    expect(shown.deltas[1]).toEqual({ reasoning_content: 'Let me see', content: 'Yes' });
+    expect(hidden.usage.completionTokens).toBe(shown.usage.completionTokens);
+  });
+
+  it('changes our names and the usage of any chunk, leaves out a usage and a fingerprint of null, and changes nothing else, wherever the network cuts', async () => {
+    const chunks = fc.array(anyChunk, { minLength: 1, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(chunks, fc.array(fc.nat(), { maxLength: 8 }), async (list, cuts) => {
+        const body = Buffer.from(
+          [...list.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`), 'data: [DONE]\n\n'].join(''),
+        );
+        const stream = await OpenAiChatStream.open(bodyOf(cut(body, cuts)), context);
+        const events: string[] = [];
+        const parser = createParser({ onEvent: ({ data }) => events.push(data) });
+        for await (const buffer of stream) parser.feed(buffer.toString());
+        expect(events.pop()).toBe('[DONE]');
+        const seen = events.map((data) => JSON.parse(data) as Record<string, unknown>);
+        const reported = list.some((chunk) => chunk['usage']);
+        expect(seen).toHaveLength(list.length + (reported ? 0 : 1));
+        list.forEach((chunk, i) =>
+          expect(seen[i]).toEqual({
+            ...Object.fromEntries(
+              Object.entries(chunk).filter(
+                ([key, value]) => value !== null || (key !== 'usage' && key !== 'system_fingerprint'),
+              ),
+            ),
+            id: 'gen-1-abc',
+            model: 'acme/large',
+            provider: 'Acme',
+            ...(chunk['usage']
+              ? { usage: { ...chunk['usage'], cost: 0.000011, cost_details: expect.anything(), is_byok: false } }
+              : {}),
+          }),
+        );
+        expect(await stream.outcome).toMatchObject({
+          state: 'completed',
+          usage: { provenance: reported ? 'upstream' : 'estimated' },
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('completes the usage of every chunk, wherever it stands in the chunk', async () => {
+    const event = 'data: {"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"choices":[]}\n\n';
+    const stream = await OpenAiChatStream.open(bodyOf([Buffer.from(`${event}${event}data: [DONE]\n\n`)]), context);
+    let text = '';
+    for await (const buffer of stream) text += buffer.toString();
+    expect(text.match(/"cost":0\.000011/g)).toHaveLength(2);
+  });
+
+  it('takes bytes after [DONE] for nothing', async () => {
+    const body = Buffer.from(
+      'data: {"choices":[{"delta":{}}]}\n\ndata: [DONE]\n\ndata: {"error":{"message":"late"}}\n\n',
+    );
+    const stream = await OpenAiChatStream.open(bodyOf([body]), context);
+    let text = '';
+    for await (const buffer of stream) text += buffer.toString();
+    expect(text).not.toContain('late');
+    expect(await stream.outcome).toMatchObject({ state: 'completed', finishReason: null });
+  });
+});

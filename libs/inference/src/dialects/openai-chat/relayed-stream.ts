@@ -1,0 +1,146 @@
+import type { AppError } from '@libs/errors';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { errorInside, readComplaintAt } from '../../wire/upstream-error';
+import { StreamMeter } from '../answer-billing';
+import { ownMembers } from '../billing';
+import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from './stream-events';
+import { chatEdits, nullNames, readChatObject, type ChatObject } from './relayed-answer';
+import { ChunkHead } from './chunk-head';
+import type { AnswerContext } from '../dialect';
+import { JsonCursor } from '../../json/json-cursor';
+import { applyEdits, findMember, type ByteEdit } from '../../json/json-members';
+import { hidesThoughts } from './hidden-thoughts';
+import { usageEdits } from '../openai-usage';
+import { RelayedStream } from '../relayed-stream';
+import type { Bill } from '../translation';
+
+const EVENT_START = Buffer.from('data: ');
+const EVENT_END = Buffer.from('\n\n');
+/** How often the common head of the chunks may change before it is not worth looking for. */
+const MOST_HEADS = 4;
+const NOTHING: Readonly<Record<string, string>> = {};
+const DONE_WORD = Buffer.from('[DONE]');
+
+/**
+ * Rewrites a stream of `chat.completion.chunk` events.
+ *
+ * Every event passes as the bytes it came in, except for `id`, `model`, `provider`, the finish reasons, the cost
+ * inside `usage`, and a usage or fingerprint of null. However the upstream behaves, the caller sees exactly one end:
+ * `[DONE]` after the usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if
+ * a finish reason was seen. Whoever leaves early is charged for what was sent, and nobody pays for nothing.
+ */
+export class OpenAiChatStream extends RelayedStream {
+  /** Our `id`, `model` and `provider` as JSON text. */
+  readonly #own: Readonly<Record<string, string>>;
+  readonly #meter: StreamMeter;
+  readonly #hidesThoughts: boolean;
+  #head = ChunkHead.none;
+  #headsLeft = MOST_HEADS;
+  #created = '';
+
+  private constructor(upstream: UpstreamStream, context: AnswerContext) {
+    super(upstream, context);
+    this.#own = ownMembers(context);
+    this.#meter = new StreamMeter(context);
+    this.#hidesThoughts = hidesThoughts(context.requestBody);
+  }
+
+  /** Resolves at the first valid event; throws AppError when there is none. */
+  static open(upstream: UpstreamStream, context: AnswerContext): Promise<OpenAiChatStream> {
+    return new OpenAiChatStream(upstream, context).opened();
+  }
+
+  protected override onEvent(data: Buffer): void {
+    if (data.equals(DONE_WORD)) {
+      this.isDone = true;
+      return;
+    }
+    const { chat, from } = this.#read(data);
+    if (chat.error !== null) {
+      if (chat.usage !== null) this.#meter.report(chat.usage.counts);
+      const complaint = readComplaintAt(new JsonCursor(data, chat.error.valueStart), 0);
+      throw errorInside(this.context.endpoint.provider, complaint);
+    }
+    if (chat.choiceCount === null && chat.usage === null) return;
+    this.#note(chat);
+    const usageEdits = this.#usageEdits(chat);
+    if (this.isLeft) return;
+    const prefix = from === 0 ? EVENT_START : this.#head.rewritten;
+    const members = { set: from === 0 ? this.#own : NOTHING, remove: nullNames(chat) };
+    const edits = chatEdits(chat, members, usageEdits);
+    this.output.push(applyEdits(data, edits, { prefix, suffix: EVENT_END, from }));
+    if (from === 0) this.#learn(chat);
+  }
+
+  protected override onEnd(): void {
+    if (!this.isCommitted) throw this.broken('the stream ended before its first event');
+    if (this.stop.finishReason === null) throw this.broken('the stream was cut');
+  }
+
+  /** Reads a chunk; only from its choices on where it begins like those before. */
+  #read(data: Buffer): { chat: ChatObject; from: number } {
+    const from = this.#head.matched(data);
+    const hidesThoughts = this.#hidesThoughts;
+    const chat = readChatObject(data, { from, hidesThoughts, text: this.#meter.text });
+    const isRenamedLater = from > 0 && chat.members.some(({ key }) => Object.hasOwn(this.#own, key));
+    return isRenamedLater ? { chat: readChatObject(data, { hidesThoughts }), from: 0 } : { chat, from };
+  }
+
+  #learn(chat: ChatObject): void {
+    if (this.#headsLeft === 0) return;
+    this.#headsLeft -= 1;
+    this.#head = ChunkHead.learn(chat, this.#own, EVENT_START) ?? ChunkHead.none;
+  }
+
+  #note(chat: ChatObject): void {
+    if (!this.isCommitted) {
+      const created = findMember(chat, 'created');
+      this.#created = created ? chat.bytes.toString('utf8', created.valueStart, created.valueEnd) : '';
+      this.upstreamId = chat.id;
+      this.isCommitted = true;
+      const { echoedBody } = this.context;
+      if (echoedBody !== undefined) this.output.push(this.#chunk(echoChunk(echoedBody)));
+    }
+    if (chat.pictures + chat.audioBytes > 0) this.#meter.countMedia(chat.pictures, chat.audioBytes);
+    this.#meter.served(chat.serviceTier);
+    if (chat.finishReason === null) return;
+    const { finishReason, nativeFinishReason } = chat;
+    this.stop = { finishReason, nativeFinishReason };
+  }
+
+  #usageEdits(chat: ChatObject): readonly ByteEdit[] {
+    if (chat.usage === null) return [];
+    const { usage, cost } = this.#meter.report(chat.usage.counts);
+    return usageEdits(chat.usage, usage, cost, true);
+  }
+
+  protected override wholeBill(): Bill {
+    return this.#meter.whole();
+  }
+
+  protected override partialBill(): Bill {
+    return this.#meter.partial();
+  }
+
+  protected override leftBill(): Bill {
+    return this.#meter.left();
+  }
+
+  protected override get writtenUnits(): number {
+    return this.#meter.text.units;
+  }
+
+  /** The usage, if the upstream sent none, and the last word. */
+  protected override finalBytes(bill: Bill): readonly Buffer[] {
+    return this.#meter.hasReport ? [DONE_EVENT] : [this.#chunk(usageChunk(bill)), DONE_EVENT];
+  }
+
+  protected override failureBytes(error: AppError, bill: Bill): readonly Buffer[] {
+    return [this.#chunk(failureChunk(error, bill)), DONE_EVENT];
+  }
+
+  /** An event of our own making. */
+  #chunk(members: string): Buffer {
+    return chatChunk(this.#own, this.#created || String(Math.floor(Date.now() / 1_000)), members);
+  }
+}

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import type {
+  CanonicalRequest,
+  ReasoningEffort,
+  ReasoningRequest,
+  ResponseFormat,
+  Sampling,
+  ToolChoice,
+  ToolDefinition,
+} from '../../model/canonical-request';
+import { CheckedObject } from '../checked-object';
+import { defined, type JsonObject } from '../../json/loose-values';
+import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
+import { readCacheMark } from './content-reader';
+import { readMessages } from './conversation-reader';
+
+const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+const SUMMARIES = ['auto', 'concise', 'detailed'] as const;
+const VERBOSITIES = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+const MODALITIES = ['text', 'image', 'audio'] as const;
+
+const READ =
+  'messages tools tool_choice parallel_tool_calls response_format temperature top_p top_k min_p top_a ' +
+  'frequency_penalty presence_penalty repetition_penalty seed logit_bias max_tokens max_completion_tokens stop n ' +
+  'reasoning reasoning_effort logprobs top_logprobs verbosity modalities prompt_cache_key service_tier metadata ' +
+  'cache_control user';
+
+/** Members that are read, and those that are not the model's business. */
+const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
+
+/** A chat request in no dialect. @throws AppError invalid_request by the member's path */
+export function readRequest(members: JsonObject): CanonicalRequest {
+  const body = new CheckedObject(members);
+  const unread = new Set(Object.keys(members).filter((name) => !KNOWN.has(name) && body.has(name)));
+  const user = body.string('user');
+  return defined({
+    messages: readMessages(body, unread),
+    tools: readTools(body, unread),
+    toolChoice: readToolChoice(body, unread),
+    areParallelToolCallsAllowed: body.boolean('parallel_tool_calls'),
+    responseFormat: readResponseFormat(body, unread),
+    sampling: readSampling(body),
+    maxOutputTokens: body.integer('max_completion_tokens') ?? body.integer('max_tokens'),
+    stopSequences: readStop(body),
+    choices: body.integer('n'),
+    reasoning: readReasoningRequest(body),
+    topLogprobs: body.boolean('logprobs') === true ? (body.integer('top_logprobs') ?? 0) : undefined,
+    verbosity: body.oneOf('verbosity', VERBOSITIES),
+    outputModalities: readModalities(body),
+    cache: readCacheMark(body),
+    promptCacheKey: body.string('prompt_cache_key'),
+    serviceTier: body.string('service_tier'),
+    metadata: body.record('metadata', 'string'),
+    endUser: user === undefined ? undefined : createHash('sha256').update(user).digest('hex'),
+    unread: [...unread],
+  });
+}
+
+function readTools(body: CheckedObject, unread: Set<string>): ToolDefinition[] {
+  return body.objects('tools').flatMap((tool) => {
+    if (tool.requiredString('type') === 'function') return [readTool(tool)];
+    unread.add('tools');
+    return [];
+  });
+}
+
+function readTool(tool: CheckedObject): ToolDefinition {
+  const definition = tool.requiredObject('function');
+  return defined({
+    name: definition.requiredString('name'),
+    description: definition.string('description'),
+    parameters: definition.object('parameters')?.members ?? null,
+    strict: definition.boolean('strict'),
+    cache: readCacheMark(tool),
+  });
+}
+
+function readToolChoice(body: CheckedObject, unread: Set<string>): ToolChoice | undefined {
+  const value = body.value('tool_choice');
+  if (value === undefined) return undefined;
+  if (value === 'auto' || value === 'none' || value === 'required') return { type: value };
+  if (typeof value === 'string') throw body.refuse('tool_choice', 'must be one of none, auto, required or an object');
+  const choice = body.requiredObject('tool_choice');
+  if (choice.requiredString('type') === 'function') {
+    return { type: 'tool', name: choice.requiredObject('function').requiredString('name') };
+  }
+  unread.add('tool_choice');
+  return undefined;
+}
+
+function readResponseFormat(body: CheckedObject, unread: Set<string>): ResponseFormat | undefined {
+  const format = body.object('response_format');
+  if (format === undefined) return undefined;
+  const type = format.requiredString('type');
+  if (type === 'text') return { type };
+  if (type === 'json_object') return { type: 'json' };
+  if (type === 'json_schema') return readJsonSchema(format.requiredObject('json_schema'));
+  unread.add('response_format');
+  return undefined;
+}
+
+function readJsonSchema(schema: CheckedObject): ResponseFormat {
+  return defined({
+    type: 'json-schema' as const,
+    name: schema.requiredString('name'),
+    schema: schema.object('schema')?.members ?? {},
+    description: schema.string('description'),
+    strict: schema.boolean('strict'),
+  });
+}
+
+function readSampling(body: CheckedObject): Sampling {
+  return defined({
+    temperature: body.number('temperature'),
+    topP: body.number('top_p'),
+    topK: body.number('top_k'),
+    minP: body.number('min_p'),
+    topA: body.number('top_a'),
+    frequencyPenalty: body.number('frequency_penalty'),
+    presencePenalty: body.number('presence_penalty'),
+    repetitionPenalty: body.number('repetition_penalty'),
+    seed: body.integer('seed'),
+    logitBias: body.record('logit_bias', 'number'),
+  });
+}
+
+function readStop(body: CheckedObject): readonly string[] {
+  return typeof body.value('stop') === 'string' ? [body.requiredString('stop')] : (body.strings('stop') ?? []);
+}
+
+function readModalities(body: CheckedObject): CanonicalRequest['outputModalities'] {
+  return body.strings('modalities')?.map((wanted) => {
+    const known = MODALITIES.find((modality) => modality === wanted);
+    if (known === undefined) throw body.refuse('modalities', `may hold ${MODALITIES.join(', ')} only`);
+    return known;
+  });
+}
+
+/** `reasoning`, and the two older members that say parts of it. */
+export function readReasoningRequest(body: CheckedObject): ReasoningRequest | undefined {
+  const reasoning = body.object('reasoning') ?? new CheckedObject({});
+  const request: ReasoningRequest = defined({
+    isEnabled: reasoning.boolean('enabled'),
+    effort: reasoning.oneOf('effort', EFFORTS) ?? body.oneOf('reasoning_effort', EFFORTS),
+    maxTokens: reasoning.integer('max_tokens'),
+    summary: reasoning.oneOf('summary', SUMMARIES),
+    isHidden: reasoning.boolean('exclude') ?? (body.boolean('include_reasoning') === false ? true : undefined),
+  });
+  return Object.keys(request).length === 0 ? undefined : request;
+}
+
+/** Whether the caller asked not to be shown the model's thoughts. `members` is a request that has been read. */
+export function hidesReasoning(members: JsonObject): boolean {
+  return readReasoningRequest(new CheckedObject(members))?.isHidden === true;
+}

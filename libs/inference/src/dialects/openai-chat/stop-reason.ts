@@ -1,0 +1,9 @@
+import { toFinishReason, type FinishReason } from '../../model/finish-reason';
+import { stringOf, type JsonObject } from '../../json/loose-values';
+
+/** How a choice ended, in our word and the upstream's; null while it has not. */
+export function readStop(choice: JsonObject): { finishReason: FinishReason; nativeFinishReason: string } | null {
+  const said = stringOf(choice['finish_reason']);
+  if (!said) return null;
+  return { finishReason: toFinishReason(said), nativeFinishReason: stringOf(choice['native_finish_reason']) ?? said };
+}

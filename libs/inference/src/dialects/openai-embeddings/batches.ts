@@ -1,0 +1,142 @@
+import { batchesOf } from '../../wire/ordered-calls';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import { spliceMembers, type ScannedObject } from '../../json/json-members';
+import { parseJson } from '../../json/json-value';
+import { defined, numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { memberText, scanRequest } from '../request-members';
+
+/** What an upstream embeds in one call. */
+export interface EmbeddingsLimits {
+  readonly mostInputs: number;
+  /** Of the inputs as JSON, together. */
+  readonly mostBytes: number;
+}
+
+/** One of the calls that a list of inputs takes. */
+export interface EmbeddingsBatch {
+  readonly body: Buffer;
+  readonly inputs: number;
+}
+
+/** An OpenAI-shaped body as the calls that it takes, in order; null where it goes in one as it is. */
+export function splitEmbeddings(
+  body: Buffer,
+  { mostInputs, mostBytes }: EmbeddingsLimits,
+): readonly EmbeddingsBatch[] | null {
+  // An input takes two bytes at the least, and one more for what parts it from the next.
+  if (body.length <= Math.min(3 * mostInputs, mostBytes)) return null;
+  const request = scanRequest(body);
+  const batches = batchesOf(inputsOf(request), mostInputs, mostBytes, ({ length }) => length);
+  if (batches.length <= 1) return null;
+  return batches.map((some) => ({
+    body: spliceMembers(request, { set: { input: Buffer.concat([OPEN, joined(some), CLOSE]) } }),
+    inputs: some.length,
+  }));
+}
+
+const OPEN = Buffer.from('[');
+const CLOSE = Buffer.from(']');
+const COMMA = Buffer.from(',');
+
+/** The inputs of a list, as JSON text; none for a text or the tokens of one. */
+function inputsOf(request: ScannedObject): readonly Buffer[] {
+  const list = memberText(request, 'input');
+  if (list === undefined) return [];
+  const cursor = new JsonCursor(list);
+  if (!cursor.isArray() || cursor.readNumbers() !== null) return [];
+  cursor.position = 0;
+  const inputs: Buffer[] = [];
+  cursor.readArray(() => {
+    const start = cursor.position;
+    cursor.skipValue();
+    inputs.push(list.subarray(start, cursor.position));
+  });
+  return inputs;
+}
+
+function joined(values: readonly Buffer[]): Buffer {
+  return Buffer.concat(values.flatMap((value, index) => (index === 0 ? [value] : [COMMA, value])));
+}
+
+interface BatchAnswer {
+  /** As JSON text. */
+  readonly vectors: readonly Buffer[];
+  readonly rest: JsonObject;
+}
+
+/**
+ * The answers of all calls, in their order, as one with the sum of their usage. One that does not hold a vector for
+ * each of its inputs takes the place of all, to be refused where answers are read.
+ */
+export function joinEmbeddings(answers: readonly Buffer[], batches: readonly EmbeddingsBatch[]): Buffer {
+  const read: BatchAnswer[] = [];
+  for (const [index, answer] of answers.entries()) {
+    const whole = readOrNull(answer, batches[index]!.inputs);
+    if (whole === null) return answer;
+    read.push(whole);
+  }
+  const { id, model } = read[0]!.rest;
+  const head = defined({ object: 'list', id: stringOf(id), model: stringOf(model), usage: sumOfUsage(read) });
+  const items = read
+    .flatMap(({ vectors }) => vectors)
+    .map((vector, index) =>
+      Buffer.concat([Buffer.from(`{"object":"embedding","index":${index},"embedding":`), vector, END]),
+    );
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":[`), joined(items), CLOSE, END]);
+}
+
+const END = Buffer.from('}');
+
+function readOrNull(answer: Buffer, inputs: number): BatchAnswer | null {
+  try {
+    const { vectors, rest, isOrdered } = readAnswer(answer);
+    return isOrdered && vectors.length === inputs ? { vectors, rest } : null;
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) return null;
+    throw thrown;
+  }
+}
+
+function readAnswer(answer: Buffer): BatchAnswer & { readonly isOrdered: boolean } {
+  const cursor = new JsonCursor(answer);
+  const vectors: Buffer[] = [];
+  const rest: Record<string, unknown> = {};
+  let isOrdered = true;
+  cursor.readObject((key) => {
+    if (key === 'data' && cursor.isArray()) {
+      cursor.readArray((position) => {
+        if (!cursor.isObject()) return;
+        const index = readItem(cursor, vectors);
+        isOrdered &&= index === null || index === position;
+      });
+      return;
+    }
+    const start = cursor.position;
+    cursor.skipValue();
+    rest[key] = parseJson(answer.subarray(start, cursor.position));
+  });
+  return { vectors, rest, isOrdered };
+}
+
+/** Adds the vector; the index that the upstream gives it, or null. */
+function readItem(cursor: JsonCursor, vectors: Buffer[]): number | null {
+  let index: number | null = null;
+  cursor.readObject((key) => {
+    if (key === 'index') index = cursor.readNumberOrNull();
+    if (key !== 'embedding') return;
+    const start = cursor.position;
+    cursor.skipValue();
+    vectors.push(cursor.bytes.subarray(start, cursor.position));
+  });
+  return index;
+}
+
+/** Undefined unless every call was counted. */
+function sumOfUsage(answers: readonly BatchAnswer[]): JsonObject | undefined {
+  const usages = answers.map(({ rest }) => objectOf(rest['usage']));
+  const names = Object.keys(usages[0]!).filter((name) => usages.every((usage) => numberOf(usage[name]) !== undefined));
+  if (names.length === 0) return undefined;
+  const sum = (name: string): number => usages.reduce((total, usage) => total + numberOf(usage[name])!, 0);
+  return Object.fromEntries(names.map((name) => [name, sum(name)]));
+}

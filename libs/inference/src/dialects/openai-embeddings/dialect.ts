@@ -1,0 +1,69 @@
+import { likelyPromptTokens } from '../../model/estimate';
+import type { Usage } from '../../pricing/usage';
+import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
+import { contextLengthOf, ownMembers, priceOf } from '../billing';
+import type { Answer, AnswerContext, Dialect } from '../dialect';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import { applyEdits, memberEdits } from '../../json/json-members';
+import { EmbeddingsReader, readExpectation } from './relayed-answer';
+import { settleUsage, usageEdits, usageText, type ReportedCounts } from '../openai-usage';
+import type { Bill } from '../translation';
+import { toUpstream } from './relayed-request';
+
+/** OpenAI's embeddings (interface §2.6, §4.6), asked of an upstream that speaks them too. */
+export const openAiEmbeddings: Dialect = { api: 'embeddings', toUpstream, readAnswer };
+
+function readAnswer(body: Buffer, context: AnswerContext): Answer {
+  const { provider } = context.endpoint;
+  const reader = new EmbeddingsReader(body, readExpectation(context.requestBody));
+  const flaw = readOrRefuse(reader, context);
+  if (reader.error !== null && !reader.hasData) {
+    throw errorInside(provider, readComplaintAt(new JsonCursor(body, reader.error.valueStart), 0));
+  }
+  if (flaw !== null) throw brokenAnswer(provider, flaw);
+  const counts = reader.usage?.counts ?? null;
+  const usage = usageOf(counts, reader.expected.inputs, context);
+  const cost = priceOf(usage, context, { imageTokens: reader.imageTokens });
+  const set = ownMembers(context);
+  if (reader.usage === null) set['usage'] = usageText(usage, cost, false);
+  const inner = reader.usage === null ? [] : usageEdits(reader.usage, usage, cost, false);
+  const edits = [...memberEdits(reader.scanned, { set }), ...reader.edits, ...inner];
+  return {
+    body: applyEdits(
+      body,
+      edits.sort((a, b) => a.start - b.start),
+    ),
+    usage,
+    cost,
+    finishReason: null,
+    nativeFinishReason: null,
+    upstreamId: reader.id,
+  };
+}
+
+/** Returns the bill of a call that was left before its answer came: the inputs, as we count them. */
+export function leftEmbeddings(context: AnswerContext): Bill {
+  const { inputs } = readExpectation(context.requestBody);
+  const usage = usageOf(null, inputs, context);
+  return { usage, cost: priceOf(usage, context) };
+}
+
+function usageOf(counts: ReportedCounts | null, inputs: number, context: AnswerContext): Usage {
+  // Some upstreams only tell the total, which here is the prompt.
+  return settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
+    maxPromptTokens: contextLengthOf(context) * inputs,
+    maxCompletionTokens: 0,
+    estimate: () => ({ promptTokens: likelyPromptTokens(context.requestBody), completionTokens: 0 }),
+    fallback: 'estimated',
+  });
+}
+
+function readOrRefuse(reader: EmbeddingsReader, { endpoint }: AnswerContext): string | null {
+  try {
+    return reader.read();
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
+    throw thrown;
+  }
+}

@@ -1,0 +1,146 @@
+import { JsonCursor } from '../../json/json-cursor';
+import { findValue, type ByteEdit, type JsonMember, type ScannedObject } from '../../json/json-members';
+import { countInputs } from './inputs';
+import { base64OfNumbers, dimensionsOf, floatsOfBase64, numbersOf } from './vectors';
+import { readUsage, type ReportedUsage } from '../openai-usage';
+import { memberText, scanRequest } from '../request-members';
+
+/** What the caller asked for, as far as the answer can be held against it. */
+export interface Expectation {
+  readonly inputs: number;
+  readonly dimensions: number | null;
+  readonly isBase64: boolean;
+}
+
+export function readExpectation(body: Buffer): Expectation {
+  const request = scanRequest(body);
+  const dimensions = Number(memberText(request, 'dimensions')?.toString() ?? Number.NaN);
+  const input = memberText(request, 'input');
+  return {
+    inputs: input === undefined ? 1 : countInputs(new JsonCursor(input)),
+    dimensions: Number.isSafeInteger(dimensions) ? dimensions : null,
+    isBase64: memberText(request, 'encoding_format')?.toString() === '"base64"',
+  };
+}
+
+/**
+ * One pass over an answer that also holds it against what was asked: every input once, in order, no gaps.
+ * Vectors in the other spelling than the caller's are rewritten, all others keep their bytes.
+ */
+export class EmbeddingsReader {
+  readonly members: JsonMember[] = [];
+  id: string | null = null;
+  usage: ReportedUsage | null = null;
+  error: JsonMember | null = null;
+  hasData = false;
+  /** What the upstream left out or spelled otherwise. */
+  readonly edits: ByteEdit[] = [];
+  readonly #cursor: JsonCursor;
+  #closeBrace = 0;
+  #flaw: string | null = null;
+  #length: number | null;
+
+  constructor(
+    readonly body: Buffer,
+    readonly expected: Expectation,
+  ) {
+    this.#cursor = new JsonCursor(body);
+    this.#length = expected.dimensions;
+  }
+
+  /** What is wrong with the answer, for our logs, or null. Throws MalformedJson. */
+  read(): string | null {
+    const cursor = this.#cursor;
+    cursor.readObject((key, keyStart) => {
+      const valueStart = cursor.position;
+      const isNull = cursor.isNull();
+      if (key === 'data' && cursor.isArray()) this.#readData();
+      else if (key === 'usage') this.usage = readUsage(cursor);
+      else if (key === 'id') this.id = cursor.readStringOrNull();
+      else cursor.skipValue();
+      const member = { key, keyStart, valueStart, valueEnd: cursor.position };
+      this.members.push(member);
+      if (key === 'error' && !isNull) this.error = member;
+    });
+    this.#closeBrace = cursor.position - 1;
+    cursor.expectEnd();
+    return this.hasData ? this.#flaw : 'the answer has no data';
+  }
+
+  get scanned(): ScannedObject {
+    return { bytes: this.body, members: this.members, closeBrace: this.#closeBrace };
+  }
+
+  /** Tokens of pictures among those of the prompt, where the upstream tells. */
+  get imageTokens(): number {
+    const usage = this.members.findLast(({ key }) => key === 'usage');
+    if (usage === undefined || this.usage === null) return 0;
+    const value = findValue(this.body.subarray(usage.valueStart, usage.valueEnd), IMAGE_TOKENS);
+    const tokens = Number(value?.toString());
+    return Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : 0;
+  }
+
+  #readData(): void {
+    const cursor = this.#cursor;
+    this.hasData = true;
+    let items = 0;
+    cursor.readArray((position) => {
+      items += 1;
+      if (cursor.isObject()) this.#readItem(position);
+      else this.#blame('an item is no object');
+    });
+    if (items !== this.expected.inputs) this.#blame(`${items} items for ${this.expected.inputs} inputs`);
+  }
+
+  #readItem(position: number): void {
+    const cursor = this.#cursor;
+    let index: number | null | undefined;
+    let hasVector = false;
+    cursor.readObject((key) => {
+      if (key === 'index') {
+        index = cursor.readNumberOrNull();
+      } else if (key === 'embedding') {
+        hasVector = true;
+        this.#readVector();
+      }
+    });
+    if (!hasVector) this.#blame('an item has no vector');
+    if (index === undefined) {
+      const end = cursor.position - 1;
+      this.edits.push({ start: end, end, text: `,"index":${position}` });
+    } else if (index !== position) {
+      this.#blame('the items are out of order');
+    }
+  }
+
+  #readVector(): void {
+    const length = this.#cursor.isArray() ? this.#readNumbers() : this.#readBase64();
+    if (length === null || length === 0) return this.#blame('a vector is empty or not all numbers');
+    this.#length ??= length;
+    if (length !== this.#length) this.#blame('a vector has the wrong length');
+  }
+
+  #readNumbers(): number | null {
+    const start = this.#cursor.position;
+    const length = this.#cursor.readNumbers();
+    if (length === null || !this.expected.isBase64) return length;
+    const end = this.#cursor.position;
+    const text = base64OfNumbers(this.body.toString('latin1', start, end));
+    if (text !== null) this.edits.push({ start, end, text: `"${text}"` });
+    return text === null ? null : length;
+  }
+
+  #readBase64(): number | null {
+    const start = this.#cursor.position;
+    const floats = floatsOfBase64(this.#cursor.readStringOrNull() ?? '');
+    if (floats === null) return null;
+    if (!this.expected.isBase64) this.edits.push({ start, end: this.#cursor.position, text: numbersOf(floats) });
+    return dimensionsOf(floats);
+  }
+
+  #blame(flaw: string): void {
+    this.#flaw ??= flaw;
+  }
+}
+
+const IMAGE_TOKENS = ['prompt_tokens_details', 'image_tokens'];

@@ -1,0 +1,47 @@
+import { AppError } from '@libs/errors';
+import type { LossLog } from '../../model/loss-report';
+import { SHARED_ACCOUNT } from '../../model/provider-account';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { JsonCursor } from '../../json/json-cursor';
+import { spliceMembers, type ScannedObject } from '../../json/json-members';
+import { embeddingsTraitsOf, type EmbeddingsTraits } from './traits';
+import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from '../request-members';
+import { retainedMembers, setInAccount } from '../retained-members';
+
+/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+export function toUpstream(
+  body: Buffer,
+  endpoint: Endpoint,
+  _isStream?: boolean,
+  _log?: LossLog,
+  account = SHARED_ACCOUNT,
+): Buffer {
+  const request = scanRequest(body);
+  const traits = embeddingsTraitsOf(endpoint);
+  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
+  const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retainedMembers(request, account)];
+  setInAccount(request, set, account);
+  const user = hashedUser(request);
+  if (user !== undefined && !traits.refuses.includes('user')) set['user'] = user;
+  const dimensions = chosenDimensions(request, traits);
+  if (dimensions !== null && traits.dimensionsMember !== DIMENSIONS) set[traits.dimensionsMember] = dimensions;
+  if (dimensions === null || traits.dimensionsMember !== DIMENSIONS) remove.push(DIMENSIONS);
+  for (const name of traits.refuses) delete set[name];
+  for (const [name, value] of Object.entries(traits.sets)) set[name] = JSON.stringify(value);
+  return spliceMembers(request, { set, remove });
+}
+
+const DIMENSIONS = 'dimensions';
+
+/** The dimensions asked for as JSON text, or null. @throws AppError when the model does not offer them */
+function chosenDimensions(request: ScannedObject, { dimensions: offered }: EmbeddingsTraits): Buffer | null {
+  const asked = memberText(request, DIMENSIONS);
+  if (asked === undefined || new JsonCursor(asked).isNull()) return null;
+  if (offered === null || offered.includes(Number(asked.toString()))) return asked;
+  if (offered.length === 0) throw invalidDimensions('dimensions cannot be chosen for this model');
+  throw invalidDimensions(`dimensions must be one of ${offered.join(', ')} for this model`);
+}
+
+function invalidDimensions(message: string): AppError {
+  return new AppError('invalid_request', message, { metadata: { param: DIMENSIONS } });
+}

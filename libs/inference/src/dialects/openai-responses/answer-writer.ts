@@ -1,0 +1,31 @@
+import type { JsonObject } from '../../json/loose-values';
+import type { CanonicalAnswer, Choice } from '../../model/canonical-answer';
+import { brokenAnswer } from '../../wire/upstream-error';
+import type { AnswerContext } from '../dialect';
+import type { Bill } from '../translation';
+import { writeItems } from './answer-items';
+import { failureOf } from './error';
+import { nowSeconds, readEcho, responseObject, type ResponseState } from './response-object';
+import { statusOf } from './stop-reason';
+import { responseUsageObject } from './usage';
+
+const NO_CHOICE: Choice = { parts: [], finishReason: 'error', nativeFinishReason: null };
+
+/** A whole answer as a response (interface §2.11). This API knows one answer; of several it tells the first. */
+export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext, request?: JsonObject): object {
+  const echo = readEcho(context, answer.createdAt, request);
+  const { parts, finishReason, logprobs = [] } = answer.choices[0] ?? NO_CHOICE;
+  const { status, incompleteReason } = statusOf(finishReason);
+  const items = { responseId: echo.id, customTools: echo.customTools };
+  const state: ResponseState = {
+    status,
+    output: writeItems(parts, logprobs, status === 'completed' ? status : 'incomplete', items),
+    incompleteReason,
+    usage: responseUsageObject(bill),
+    serviceTier: answer.serviceTier,
+  };
+  if (status === 'completed') return responseObject(echo, { ...state, completedAt: nowSeconds() });
+  if (status !== 'failed') return responseObject(echo, state);
+  const error = answer.failure ?? brokenAnswer(context.endpoint.provider, 'the model stopped with an error');
+  return responseObject(echo, { ...state, failure: failureOf(error) });
+}

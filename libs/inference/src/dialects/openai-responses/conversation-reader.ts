@@ -1,0 +1,132 @@
+import { AppError } from '@libs/errors';
+import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolResultPart } from '../../model/conversation';
+import { objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { readPart, readReasoning } from './content-reader';
+
+const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant'];
+
+const RESULTS = new Set(['function_call_output', 'custom_tool_call_output']);
+
+/** What a function that stands for a tool with free text is called with. */
+export const CUSTOM_INPUT = 'input';
+
+/**
+ * The conversation of a request (interface §4.4).
+ *
+ * What a model said in one turn comes as several items: thoughts, messages, calls. They become one message, as
+ * every other API has it; names of what has no place in a conversation go to `unread`.
+ */
+export function readInput(input: unknown, instructions: unknown, unread: Set<string>): Message[] {
+  const messages: Message[] = [];
+  if (typeof instructions === 'string') messages.push(textMessage('system', instructions));
+  if (typeof input === 'string') messages.push(textMessage('user', input));
+  const items = objectsOf(input);
+  const orphans = orphanedThoughts(items);
+  for (const item of items) if (!orphans.has(item)) addItem(messages, item, unread);
+  return messages;
+}
+
+/** Items that have a place in a conversation, beside thoughts. */
+const SAID = new Set(['message', 'function_call', 'custom_tool_call', ...RESULTS]);
+
+/**
+ * Thoughts that led to an item which is left out, and to nothing else: a provider refuses a thought without what it
+ * led to. One that also led to a call of the caller's own function stays with that.
+ */
+function orphanedThoughts(items: readonly JsonObject[]): ReadonlySet<JsonObject> {
+  const orphans = new Set<JsonObject>();
+  let thoughts: JsonObject[] = [];
+  let hasGap = false;
+  const endTurn = (isAnswered: boolean): void => {
+    if (hasGap && !isAnswered) for (const thought of thoughts) orphans.add(thought);
+    thoughts = [];
+    hasGap = false;
+  };
+  for (const item of items) {
+    const type = stringOf(item['type']) ?? 'message';
+    if (type === 'reasoning') {
+      if (hasGap) endTurn(false);
+      thoughts.push(item);
+    } else if (SAID.has(type)) endTurn(type.endsWith('_call') || item['role'] === 'assistant');
+    else hasGap = true;
+  }
+  endTurn(false);
+  return orphans;
+}
+
+function textMessage(role: Role, text: string): Message {
+  return { role, parts: [{ type: 'text', text }] };
+}
+
+function addItem(messages: Message[], item: JsonObject, unread: Set<string>): void {
+  const type = stringOf(item['type']) ?? 'message';
+  if (type === 'message') addMessage(messages, item, unread);
+  else if (type === 'item_reference') throw nothingStored();
+  else if (RESULTS.has(type)) messages.push({ role: 'tool', parts: [toolResult(item, unread)] });
+  else addToTurn(messages, readSaid(type, item, unread));
+}
+
+/** What a model did beside speaking. */
+function readSaid(type: string, item: JsonObject, unread: Set<string>): Part[] {
+  if (type === 'function_call') return [toolCall(item, stringOf(item['arguments']) ?? '', unread)];
+  if (type === 'custom_tool_call') return [toolCall(item, customArguments(stringOf(item['input']) ?? ''), unread)];
+  if (type === 'reasoning') return [readReasoning(item)];
+  unread.add(`input.${type}`);
+  return [];
+}
+
+function nothingStored(): AppError {
+  return new AppError('invalid_request', 'Nothing is stored: input must hold the items themselves', {
+    metadata: { param: 'input' },
+  });
+}
+
+function addMessage(messages: Message[], item: JsonObject, unread: Set<string>): void {
+  const role = ROLES.find((known) => known === item['role']) ?? 'user';
+  const parts = readContent(item['content'], unread);
+  if (stringOf(item['phase']) !== undefined) unread.add('input.phase');
+  if (role === 'assistant') addToTurn(messages, parts);
+  else messages.push({ role, parts });
+}
+
+function addToTurn(messages: Message[], parts: readonly Part[]): void {
+  if (parts.length === 0) return;
+  const last = messages.at(-1);
+  if (last?.role === 'assistant') messages[messages.length - 1] = { ...last, parts: [...last.parts, ...parts] };
+  else messages.push({ role: 'assistant', parts });
+}
+
+function readContent(content: unknown, unread: Set<string>): Part[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return objectsOf(content).flatMap((part) => {
+    const read = readPart(part);
+    if (read === null) unread.add(`input.content.${stringOf(part['type']) ?? 'type'}`);
+    if (objectsOf(part['annotations']).some(({ type }) => type !== 'url_citation')) unread.add('input.annotations');
+    return read ?? [];
+  });
+}
+
+function toolCall(item: JsonObject, args: string, unread: Set<string>): Part {
+  if (stringOf(item['namespace']) !== undefined) unread.add('input.namespace');
+  return { type: 'tool-call', id: callIdOf(item), name: stringOf(item['name']) ?? '', arguments: args };
+}
+
+/** Free text as the arguments of the function that stands for the tool. */
+export function customArguments(input: string): string {
+  return JSON.stringify({ [CUSTOM_INPUT]: input });
+}
+
+function toolResult(item: JsonObject, unread: Set<string>): ToolResultPart {
+  const output = readContent(item['output'], unread);
+  const parts = output.filter(isResultPart);
+  if (parts.length < output.length) unread.add('input.output');
+  return { type: 'tool-result', callId: callIdOf(item), parts };
+}
+
+function isResultPart(part: Part): part is TextPart | ImagePart | FilePart {
+  return part.type === 'text' || part.type === 'image' || part.type === 'file';
+}
+
+function callIdOf(item: JsonObject): string {
+  return stringOf(item['call_id']) ?? '';
+}

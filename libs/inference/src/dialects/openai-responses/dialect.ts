@@ -1,0 +1,86 @@
+import type { AnswerStream } from '../../model/answer-stream';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
+import { billAnswer } from '../answer-billing';
+import { NOTHING_SEEN } from '../seen-output';
+import type { Answer, AnswerContext, Dialect } from '../dialect';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import { applyEdits } from '../../json/json-members';
+import { servedBy } from '../served-tier';
+import { saidBeside } from '../usage-details';
+import { failureOf } from './error';
+import { OpenAiResponsesStream } from './relayed-stream';
+import { toServiceTier } from './stop-reason';
+import { toUpstream } from './relayed-request';
+import {
+  failureMembers,
+  finishOfResponse,
+  ownResponseMembers,
+  readUpstreamResponse,
+  responseEdits,
+  type UpstreamResponse,
+} from './relayed-answer';
+
+/** OpenAI's responses (interface §4.4), asked of an upstream that speaks them too. */
+export const openAiResponses: Dialect = {
+  api: 'responses',
+  toUpstream,
+  readAnswer,
+  openStream,
+};
+
+const UNFINISHED = new Set(['in_progress', 'queued']);
+
+/**
+ * A response that failed is an error, so that another endpoint may be tried, unless it holds output: then the
+ * caller gets what there is, and why there is no more.
+ */
+function readAnswer(body: Buffer, context: AnswerContext): Answer {
+  const { provider } = context.endpoint;
+  const response = readOrRefuse(body, context);
+  const { set, absent } = ownResponseMembers(context);
+  let failed: Readonly<Record<string, string>> = {};
+  let finish = finishOfResponse(response);
+  if (response.error !== null) {
+    const complaint = readComplaintAt(new JsonCursor(body, response.error.valueStart), 0);
+    const error = errorInside(provider, complaint);
+    if (!response.outputCount) throw error;
+    const failure = failureOf(error, complaint.code);
+    failed = failureMembers(failure);
+    finish = { ...finish, finishReason: failure.status === 'incomplete' ? 'length' : 'error' };
+  }
+  if (response.outputCount === null) throw brokenAnswer(provider, 'the answer has no output');
+  if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
+  const { webSearches, tools, otherTurns } = response;
+  const served = servedBy(context, response.serviceTier);
+  const seen = { ...NOTHING_SEEN, contentUnits: response.contentUnits };
+  const bill = billAnswer(response.usage?.counts ?? null, seen, served, 'estimated', {
+    webSearches,
+    tools,
+    otherTurns,
+  });
+  return {
+    body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),
+    ...bill,
+    ...saidBeside(response.usage, response.serviceTier && toServiceTier(response.serviceTier)),
+    ...finish,
+    upstreamId: response.id,
+  };
+}
+
+function readOrRefuse(body: Buffer, { endpoint }: AnswerContext): UpstreamResponse {
+  try {
+    const cursor = new JsonCursor(body);
+    const response = readUpstreamResponse(cursor);
+    cursor.expectEnd();
+    return response;
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
+    throw thrown;
+  }
+}
+
+function openStream(upstream: UpstreamStream, context: AnswerContext): Promise<AnswerStream> {
+  return OpenAiResponsesStream.open(upstream, context);
+}

@@ -1,0 +1,78 @@
+import { toEnvelope, wireErrorType, type AppError, type ErrorCode } from '@libs/errors';
+import type { ResponseStatus } from './stop-reason';
+
+/** What a response says about its own failure. */
+export interface ResponseFailure {
+  readonly status: Extract<ResponseStatus, 'failed' | 'incomplete'>;
+  readonly incompleteReason: 'max_output_tokens' | null;
+  readonly error: { readonly code: string; readonly message: string; readonly metadata?: object } | null;
+  readonly errorType: string | null;
+}
+
+/** An input or an answer that does not fit is an answer cut short, not a failure (interface §3.3). */
+const LENGTH_CODES: readonly ErrorCode[] = [
+  'context_length_exceeded',
+  'max_tokens_exceeded',
+  'token_limit_exceeded',
+  'string_too_long',
+];
+
+const RESPONSE_CODES: Partial<Record<ErrorCode, string>> = {
+  rate_limit_exceeded: 'rate_limit_exceeded',
+  context_length_exceeded: 'invalid_prompt',
+  max_tokens_exceeded: 'invalid_prompt',
+  token_limit_exceeded: 'invalid_prompt',
+  string_too_long: 'invalid_prompt',
+  invalid_request: 'invalid_prompt',
+  invalid_prompt: 'invalid_prompt',
+  content_policy_violation: 'image_content_policy_violation',
+};
+
+/** The codes that an upstream's failed response may keep (interface §2.11). */
+const KNOWN_CODES = new Set([
+  'server_error',
+  'rate_limit_exceeded',
+  'invalid_prompt',
+  'vector_store_timeout',
+  'invalid_image',
+  'invalid_image_format',
+  'invalid_base64_image',
+  'invalid_image_url',
+  'image_too_large',
+  'image_too_small',
+  'image_parse_error',
+  'image_content_policy_violation',
+  'invalid_image_mode',
+  'image_file_too_large',
+  'unsupported_image_media_type',
+  'empty_image_file',
+  'failed_to_download_image',
+  'image_file_not_found',
+  'bio_policy',
+  'data_residency_mismatch',
+  'cyber_policy',
+  'misalignment_policy_violation',
+]);
+
+export function isLengthError({ code }: AppError): boolean {
+  return LENGTH_CODES.includes(code);
+}
+
+/**
+ * An error after the stream has begun, as its last response tells it. `nativeCode` is the upstream's word. An
+ * answer may only count as cut short where nothing in it is left open.
+ */
+export function failureOf(error: AppError, nativeCode: string | null = null, mayBeIncomplete = true): ResponseFailure {
+  if (mayBeIncomplete && isLengthError(error)) {
+    return { status: 'incomplete', incompleteReason: 'max_output_tokens', error: null, errorType: null };
+  }
+  const { message, metadata } = toEnvelope(error).error;
+  const code =
+    nativeCode !== null && KNOWN_CODES.has(nativeCode) ? nativeCode : (RESPONSE_CODES[error.code] ?? 'server_error');
+  return {
+    status: 'failed',
+    incompleteReason: null,
+    error: { code, message, ...(metadata && { metadata }) },
+    errorType: wireErrorType(error.code),
+  };
+}

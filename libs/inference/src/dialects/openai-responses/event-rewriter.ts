@@ -1,0 +1,105 @@
+import type { AnswerContext } from '../dialect';
+import { applyEdits, memberEdits, spliceMembers, type ByteEdit } from '../../json/json-members';
+import type { Bill } from '../translation';
+import { readEcho, responseObject } from './response-object';
+import type { StreamEvent } from './relayed-event';
+import { ownResponseMembers, responseEdits, type OwnResponseMembers } from './relayed-answer';
+import { responseUsageText } from './usage';
+
+const EVENT_START = Buffer.from('data: ');
+const EVENT_END = Buffer.from('\n\n');
+const FRAME = { prefix: EVENT_START, suffix: EVENT_END, from: 0 };
+
+/** More finished items than these are not kept for a response that may still break. */
+const LARGEST_KEPT_OUTPUT = 8 * 1024 * 1024;
+
+/** Gives the events of one upstream our names and numbers, and remembers what a broken stream has to tell. */
+export class ResponseEventRewriter {
+  readonly #context: AnswerContext;
+  readonly #own: OwnResponseMembers;
+  #next = 0;
+  /** The response of the first event, as we passed it on. */
+  #snapshot: Buffer | null = null;
+  /** Finished items, as JSON text. */
+  readonly #items: Buffer[] = [];
+  #itemBytes = 0;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#own = ownResponseMembers(context);
+  }
+
+  /** What comes before the upstream's first event: the body it was sent, if the caller asked to see it. */
+  opening(): Buffer[] {
+    const { echoedBody } = this.#context;
+    return echoedBody === undefined
+      ? []
+      : [this.#event('response.debug', `"debug":{"echo_upstream_body":${echoedBody}}`)];
+  }
+
+  /** The event as the caller gets it. `bill` completes the usage of its response. */
+  rewrite(event: StreamEvent, bill: Bill | null): Buffer {
+    const inner = event.response ? responseEdits(event.response, this.#own, bill) : [];
+    this.#remember(event, inner);
+    return applyEdits(event.bytes, [...this.#numberEdits(event, {}), ...inner].sort(byPlace), FRAME);
+  }
+
+  /** The upstream's own last event of a failed response, with these members in place of its words. */
+  rewriteFailed(event: StreamEvent, members: Readonly<Record<string, string>>, bill: Bill | null): Buffer {
+    const inner = responseEdits(event.response!, { ...this.#own, set: { ...this.#own.set, ...members } }, bill);
+    const type = JSON.stringify(`response.${JSON.parse(members['status']!) as string}`);
+    return applyEdits(event.bytes, [...this.#numberEdits(event, { type }), ...inner].sort(byPlace), FRAME);
+  }
+
+  /** The last event of a stream that broke off, with these members in the response as far as it is known. */
+  broken(members: Readonly<Record<string, string>>, bill: Bill): Buffer {
+    const base = this.#snapshot ?? this.#ownResponse();
+    const response = spliceMembers(base, {
+      set: { ...members, output: Buffer.concat(this.#outputText()), usage: responseUsageText(bill) },
+    });
+    return this.#event(`response.${JSON.parse(members['status']!) as string}`, `"response":${response.toString()}`);
+  }
+
+  #ownResponse(): Buffer {
+    const echo = readEcho(this.#context, null);
+    return Buffer.from(JSON.stringify(responseObject(echo, { status: 'in_progress', output: [] })));
+  }
+
+  #remember({ type, bytes, response, item }: StreamEvent, edits: readonly ByteEdit[]): void {
+    if (response !== null && this.#snapshot === null) {
+      const { members, closeBrace } = response;
+      const start = bytes.lastIndexOf('{', members[0]?.keyStart ?? closeBrace);
+      const moved = edits.map((edit) => ({ ...edit, start: edit.start - start, end: edit.end - start }));
+      this.#snapshot = applyEdits(bytes.subarray(start, closeBrace + 1), moved);
+    }
+    if (type !== 'response.output_item.done' || item === null) return;
+    const text = bytes.subarray(item.valueStart, item.valueEnd);
+    this.#itemBytes += text.length;
+    if (this.#itemBytes <= LARGEST_KEPT_OUTPUT) this.#items.push(Buffer.from(text));
+  }
+
+  #outputText(): Buffer[] {
+    const comma = Buffer.from(',');
+    const listed = this.#items.flatMap((item, index) => (index === 0 ? [item] : [comma, item]));
+    return [Buffer.from('['), ...listed, Buffer.from(']')];
+  }
+
+  /** Our number in place of the upstream's, where they differ, and other members of the event. */
+  #numberEdits({ bytes, sequence, ...event }: StreamEvent, set: Record<string, string>): ByteEdit[] {
+    const number = String(this.#next);
+    this.#next += 1;
+    const isSame = sequence !== null && bytes.toString('latin1', sequence.valueStart, sequence.valueEnd) === number;
+    const all = isSame ? set : { ...set, sequence_number: number };
+    return memberEdits({ ...event, bytes }, { set: all });
+  }
+
+  #event(type: string, members: string): Buffer {
+    const number = this.#next;
+    this.#next += 1;
+    return Buffer.from(`data: {"type":"${type}","sequence_number":${number},${members}}\n\n`);
+  }
+}
+
+function byPlace(a: ByteEdit, b: ByteEdit): number {
+  return a.start - b.start;
+}

@@ -1,0 +1,23 @@
+import type { Translation } from '../translation';
+import { readAnswer } from './answer-reader';
+import { readRequest } from './request-reader';
+import { ResponsesStreamReader } from './stream-reader';
+import { ResponsesStreamWriter } from './stream-writer';
+import { writeAnswer } from './answer-writer';
+import { writeRequest } from './request-writer';
+
+export { openAiResponses } from './dialect';
+
+/** OpenAI's responses on both sides of a translation (interface §2.11, §4.4). */
+export const openAiResponsesTranslation: Translation = {
+  caller: {
+    readRequest,
+    writeAnswer,
+    writeStream: (context, request) => new ResponsesStreamWriter(context, request),
+  },
+  upstream: {
+    writeRequest,
+    readAnswer,
+    readStream: (endpoint) => new ResponsesStreamReader(endpoint),
+  },
+};

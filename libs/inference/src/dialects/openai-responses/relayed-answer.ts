@@ -1,0 +1,288 @@
+import { TextCounter } from '../../model/text-tokens';
+import type { FinishReason } from '../../model/finish-reason';
+import { ToolCounter, type ToolUses } from '../../pricing/tool-uses';
+import type { AnswerContext } from '../dialect';
+import type { JsonCursor } from '../../json/json-cursor';
+import {
+  findMember,
+  joinEdits,
+  memberEdits,
+  type ByteEdit,
+  type JsonMember,
+  type ScannedObject,
+} from '../../json/json-members';
+import type { ReportedUsage } from '../openai-usage';
+import { memberText, scanRequest } from '../request-members';
+import type { Bill } from '../translation';
+import type { ResponseFailure } from './error';
+import { isUncharged, isWebSearch, toolIn, type ItemWords } from './item-words';
+import { finishOf, toServiceTier } from './stop-reason';
+import { readResponseUsage, responseUsageEdits, responseUsageText } from './usage';
+
+/** What one pass over an upstream's response object finds. */
+export interface UpstreamResponse extends ScannedObject {
+  readonly id: string | null;
+  readonly status: string | null;
+  readonly incompleteReason: string | null;
+  readonly serviceTier: string | null;
+  /** Items of `output`; null when there is no such array. */
+  readonly outputCount: number | null;
+  readonly hasToolCalls: boolean;
+  /** Text, thoughts and tool arguments in `output`, in sixteenths of a token. */
+  readonly contentUnits: number;
+  /** Searches of the web that the upstream made; pages that it opened are none. */
+  readonly webSearches: number;
+  /** Calls of provider tools that are not charged. */
+  readonly otherTurns: number;
+  /** Other tools that the upstream ran. */
+  readonly tools: ToolUses | undefined;
+  readonly usage: ReportedUsage | null;
+  /** The member `error`, unless it is null. */
+  readonly error: JsonMember | null;
+}
+
+const CONTENT = new Set(['text', 'refusal', 'arguments', 'input', 'code']);
+const CALLS = new Set(['function_call', 'custom_tool_call']);
+
+/** Reads the response at the cursor, which ends up behind it. Throws MalformedJson. */
+export function readUpstreamResponse(cursor: JsonCursor): UpstreamResponse {
+  const reader = new ResponseReader(cursor);
+  reader.readMembers();
+  return reader;
+}
+
+class ResponseReader implements UpstreamResponse {
+  readonly bytes: Buffer;
+  readonly members: JsonMember[] = [];
+  closeBrace = 0;
+  id: string | null = null;
+  status: string | null = null;
+  incompleteReason: string | null = null;
+  serviceTier: string | null = null;
+  outputCount: number | null = null;
+  hasToolCalls = false;
+  webSearches = 0;
+  otherTurns = 0;
+  readonly #text = new TextCounter();
+  readonly #tools = new ToolCounter();
+  usage: ReportedUsage | null = null;
+  error: JsonMember | null = null;
+  readonly #cursor: JsonCursor;
+  #item: ItemWords = {};
+
+  constructor(cursor: JsonCursor) {
+    this.#cursor = cursor;
+    this.bytes = cursor.bytes;
+  }
+
+  get contentUnits(): number {
+    return this.#text.units;
+  }
+
+  get tools(): ToolUses | undefined {
+    return this.#tools.uses;
+  }
+
+  readMembers(): void {
+    const cursor = this.#cursor;
+    cursor.enterObject();
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+      const { keyStart, position: valueStart } = cursor;
+      const isNull = cursor.isNull();
+      this.#readValue(key);
+      const member = { key, keyStart, valueStart, valueEnd: cursor.position };
+      this.members.push(member);
+      if (key === 'error') this.error = isNull ? null : member;
+    }
+    this.closeBrace = cursor.position - 1;
+  }
+
+  #readValue(key: string): void {
+    const cursor = this.#cursor;
+    if (key === 'id') this.id = cursor.readStringOrNull();
+    else if (key === 'status') this.status = cursor.readStringOrNull();
+    else if (key === 'service_tier') this.serviceTier = cursor.readStringOrNull();
+    else if (key === 'usage') this.usage = readResponseUsage(cursor);
+    else if (key === 'incomplete_details') this.#readReason();
+    else if (key === 'output') this.#readOutput();
+    else cursor.skipValue();
+  }
+
+  #readReason(): void {
+    const cursor = this.#cursor;
+    if (!cursor.isObject()) return cursor.skipValue();
+    cursor.readObject((key) => {
+      if (key === 'reason') this.incompleteReason = cursor.readStringOrNull();
+    });
+  }
+
+  #readOutput(): void {
+    const cursor = this.#cursor;
+    if (!cursor.isArray()) return cursor.skipValue();
+    let count = 0;
+    cursor.enterArray();
+    while (cursor.nextElement()) {
+      count += 1;
+      this.#item = {};
+      this.#readItem('item', 0);
+      this.webSearches += Number(isWebSearch(this.#item));
+      this.otherTurns += Number(isUncharged(this.#item));
+      const tool = toolIn(this.#item);
+      if (tool !== null) this.#tools.add(tool);
+    }
+    this.outputCount = count;
+  }
+
+  #readItem(key: string, depth: number): void {
+    const cursor = this.#cursor;
+    if (cursor.isObject()) {
+      cursor.enterObject();
+      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) {
+        if (name === 'type' && key === 'action' && depth === 1) this.#item.action = cursor.readStringOrNull();
+        else this.#readItem(name, depth + 1);
+      }
+    } else if (cursor.isArray()) {
+      cursor.enterArray();
+      while (cursor.nextElement()) this.#readItem(key, depth);
+    } else {
+      this.#readLeaf(key, depth);
+    }
+  }
+
+  #readLeaf(key: string, depth: number): void {
+    const cursor = this.#cursor;
+    if (key === 'type' && depth === 1) {
+      this.#item.type = cursor.readStringOrNull();
+      if (CALLS.has(this.#item.type ?? '')) this.hasToolCalls = true;
+    } else if (key === 'status' && depth === 1) {
+      this.#item.status = cursor.readStringOrNull();
+    } else {
+      const isContent = CONTENT.has(key) && cursor.isString();
+      const start = cursor.position;
+      cursor.skipValue();
+      if (isContent) this.#text.add(this.bytes, start + 1, cursor.position - 1);
+    }
+  }
+}
+
+/** Why the model stopped; null while it runs. */
+export function finishOfResponse(response: UpstreamResponse): {
+  readonly finishReason: FinishReason | null;
+  readonly nativeFinishReason: string | null;
+} {
+  const { status, incompleteReason, hasToolCalls } = response;
+  if (status === 'in_progress' || status === 'queued') return { finishReason: null, nativeFinishReason: null };
+  return finishOf(status, incompleteReason, hasToolCalls);
+}
+
+/** What the caller set and the upstream only saw as a hash. */
+const HASHED = ['user', 'safety_identifier', 'prompt_cache_key'] as const;
+
+/** Settings of the request that a response repeats: where the upstream leaves one out, the caller's own word holds. */
+const REPEATED: ReadonlySet<string> = new Set([
+  'instructions',
+  'metadata',
+  'parallel_tool_calls',
+  'temperature',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'tool_choice',
+  'tools',
+]);
+
+/** What has to be there, for upstreams that leave it out (interface §2.11), as JSON text. */
+const REQUIRED = {
+  object: '"response"',
+  completed_at: 'null',
+  error: 'null',
+  incomplete_details: 'null',
+  instructions: 'null',
+  metadata: 'null',
+  output: '[]',
+  parallel_tool_calls: 'true',
+  temperature: 'null',
+  top_p: 'null',
+  presence_penalty: 'null',
+  frequency_penalty: 'null',
+  tool_choice: '"auto"',
+  tools: '[]',
+} as const;
+const REQUIRED_NAMES = Object.keys(REQUIRED) as RequiredMember[];
+
+type RequiredMember = keyof typeof REQUIRED;
+
+/** Our words about the responses of one upstream, as JSON text; the same for a whole stream. */
+export interface OwnResponseMembers {
+  /** In place of the upstream's. */
+  readonly set: Readonly<Record<string, string>>;
+  /** Where the upstream says nothing about a member that has to be there. */
+  readonly absent: (name: RequiredMember) => string;
+}
+
+export function ownResponseMembers(context: AnswerContext): OwnResponseMembers {
+  const request = scanRequest(context.requestBody);
+  return { set: ownWords(context, request), absent: (name) => repeatedFrom(request, name) ?? REQUIRED[name] };
+}
+
+function repeatedFrom(request: ScannedObject, name: RequiredMember): string | undefined {
+  const text = REPEATED.has(name) ? memberText(request, name)?.toString() : undefined;
+  // In one line, as an event's data has to be; no string of JSON holds a line feed.
+  return text === 'null' ? undefined : text?.replace(/[\r\n]/g, ' ');
+}
+
+function ownWords({ generationId, model }: AnswerContext, request: ScannedObject): Record<string, string> {
+  const own: Record<string, string> = {
+    id: JSON.stringify(generationId),
+    model: JSON.stringify(model.slug),
+    store: 'false',
+    previous_response_id: 'null',
+  };
+  for (const name of HASHED) {
+    const text = memberText(request, name);
+    if (text !== undefined) own[name] = text.toString();
+  }
+  return own;
+}
+
+/** The edits that turn an upstream's response into ours. Without a bill the usage is left as it is. */
+export function responseEdits(
+  response: UpstreamResponse,
+  own: OwnResponseMembers,
+  bill: Bill | null,
+): readonly ByteEdit[] {
+  const { serviceTier, usage } = response;
+  const set = absentIn(response, own.absent);
+  Object.assign(set, own.set);
+  if (serviceTier !== null) set['service_tier'] = JSON.stringify(toServiceTier(serviceTier));
+  if (usage !== null) {
+    return joinEdits(memberEdits(response, { set }), bill === null ? [] : responseUsageEdits(usage, bill));
+  }
+  // Before the end of a stream there is none, which some upstreams write as null.
+  if (bill === null) return memberEdits(response, { set, remove: ['usage'] });
+  set['usage'] = responseUsageText(bill);
+  return memberEdits(response, { set });
+}
+
+function absentIn(response: UpstreamResponse, absent: OwnResponseMembers['absent']): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name of REQUIRED_NAMES) if (!findMember(response, name)) found[name] = absent(name);
+  if (!findMember(response, 'created_at')) found['created_at'] = String(Math.floor(Date.now() / 1_000));
+  return found;
+}
+
+/** A failure as members of a response, as JSON text. */
+export function failureMembers({
+  status,
+  incompleteReason,
+  error,
+  errorType,
+}: ResponseFailure): Record<string, string> {
+  const details = incompleteReason === null ? null : { reason: incompleteReason };
+  return {
+    status: JSON.stringify(status),
+    incomplete_details: JSON.stringify(details),
+    error: JSON.stringify(error),
+    ...(errorType !== null && { error_type: JSON.stringify(errorType) }),
+  };
+}

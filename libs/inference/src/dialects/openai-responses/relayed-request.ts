@@ -1,0 +1,144 @@
+import { LossLog } from '../../model/loss-report';
+import { SHARED_ACCOUNT } from '../../model/provider-account';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { setAskedTier } from '../asked-tier';
+import {
+  applyEdits,
+  joinEdits,
+  memberEdits,
+  type ByteEdit,
+  type ScannedObject,
+  scanMembers,
+  spliceMembers,
+} from '../../json/json-members';
+import { cacheMarkEdits, leftOutMembers, removalsAt, isTaken } from '../own-members';
+import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
+import { retainedMembers, setInAccount } from '../retained-members';
+import { capToolCalls } from '../tool-caps';
+import { unpricedMembers } from '../unpriced-members';
+import { untakenMembers, thinks } from '../untaken-parameters';
+import { returnedThoughtEdits } from './returned-thoughts';
+import { JsonCursor } from '../../json/json-cursor';
+import { parseJson } from '../../json/json-value';
+import { numberOf, objectOf } from '../../json/loose-values';
+import { readReasoningRequest } from './request-reader';
+import { effortOf, outputTokensOf } from './request-writer';
+
+/**
+ * Members that are between the caller and us, would make the upstream keep state, or try to reach past us:
+ * no upstream sees them.
+ */
+const REMOVED: readonly string[] = [
+  ...GATEWAY_MEMBERS,
+  'deferred_tools',
+  'previous_response_id',
+  'conversation',
+  'api_key',
+  'base_url',
+  'headers',
+];
+
+/** Where a request can be marked for the prompt cache, beside its top. */
+const MARKED_LISTS = [['input'], ['input', 'content'], ['input', 'output'], ['tools']] as const;
+
+/** Where sources of an answer stand. What they say is only ours to tell. */
+const CITED_LISTS = ['input', 'content', 'annotations'] as const;
+const CITATION = Buffer.from('"url_citation"');
+
+const USERS = ['user', 'safety_identifier'];
+const QUOTE = 0x22;
+
+/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+export function toUpstream(
+  body: Buffer,
+  endpoint: Endpoint,
+  isStream: boolean,
+  log?: LossLog,
+  account = SHARED_ACCOUNT,
+): Buffer {
+  const request = scanRequest(body);
+  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
+  if (isStream) set['stream'] = 'true';
+  else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
+  const tier = setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log });
+  for (const name of USERS) {
+    const hash = hashedText(request, name);
+    if (hash !== null) set[name] = hash;
+  }
+  setInAccount(request, set, account);
+  const reasoning = rewordedReasoning(request, endpoint, log);
+  if (reasoning !== undefined) set['reasoning'] = reasoning;
+  const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
+  // `store` is set above, and metadata goes on: nothing is stored under it.
+  const retained = retainedMembers(request, account);
+  const unpriced = unpricedMembers(request, set, { isOwnKey: account.isOwn, log });
+  capToolCalls(request, set, { isOwnKey: account.isOwn, log });
+  const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained, ...unpriced];
+  const edits = memberEdits(request, { set, remove });
+  const returned = returnedEdits(request, endpoint, log);
+  const marks = cacheMarkEdits(request, MARKED_LISTS, endpoint, 'responses', log);
+  return applyEdits(request.bytes, joinEdits(edits, joinApart(returned, marks)));
+}
+
+/** What we told the caller in an earlier answer beyond the API, of which an upstream refuses all. */
+function returnedEdits(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly ByteEdit[] {
+  const thoughts = returnedThoughtEdits(request, endpoint, log);
+  if (!request.bytes.includes(CITATION)) return thoughts;
+  return joinApart(thoughts, removalsAt(request, CITED_LISTS, 'content'));
+}
+
+/** Both, without those of the others that would touch what the first change. */
+function joinApart(some: readonly ByteEdit[], others: readonly ByteEdit[]): readonly ByteEdit[] {
+  const apart = others.filter((other) => some.every(({ start, end }) => other.end <= start || end <= other.start));
+  return joinEdits(some, apart);
+}
+
+function removedFrom(request: ScannedObject): readonly string[] {
+  const removed = [...REMOVED];
+  // Conditions of the server-tool loop take the place of the plain bound (interface §4.4).
+  if (isGiven(request, 'stop_server_tools_when')) removed.push('max_tool_calls');
+  const modalities = memberText(request, 'modalities')?.toString();
+  // Text alone is what an upstream does anyway, and some refuse the member.
+  if (modalities !== undefined && !modalities.includes('image')) removed.push('modalities');
+  return removed;
+}
+
+function isGiven(request: ScannedObject, name: string): boolean {
+  const text = memberText(request, name)?.toString();
+  return text !== undefined && text !== 'null';
+}
+
+/** Who the end user is stays here: the upstream gets a hash that is the same for the same user. */
+function hashedText(request: ScannedObject, name: string): string | null {
+  const text = memberText(request, name);
+  return text?.[0] === QUOTE ? JSON.stringify(hashOfUser(JSON.parse(text.toString()) as string)) : null;
+}
+
+/** What callers may say of thinking and OpenAI's API has no word for, in `reasoning`. */
+const OWN_SETTINGS = ['enabled', 'max_tokens', 'exclude'];
+
+/**
+ * The `reasoning` of a request in the words of an upstream that would refuse it as it is, as JSON text; undefined
+ * where it can stay.
+ */
+function rewordedReasoning(request: ScannedObject, endpoint: Endpoint, log = new LossLog()): Buffer | undefined {
+  const text = memberText(request, 'reasoning');
+  if (text === undefined || !new JsonCursor(text).isObject() || isTaken(endpoint, 'responses', 'reasoning')) {
+    return undefined;
+  }
+  if (!thinks(endpoint)) return undefined;
+  const settings = scanMembers(text);
+  if (!settings.members.some(({ key }) => OWN_SETTINGS.includes(key))) return undefined;
+  const asked = objectOf(parseJson(text));
+  if (asked['exclude'] === true) log.drop('reasoning.exclude');
+  const reasoning = readReasoningRequest(asked, new Set());
+  const effort = reasoning && effortOf(reasoning, outputTokensOf(boundOf(request), endpoint), log);
+  const set = effort === undefined ? undefined : { effort: JSON.stringify(effort) };
+  return spliceMembers(settings, { set, remove: OWN_SETTINGS });
+}
+
+/** The tokens that the answer may have; undefined where the request does not say. */
+function boundOf(request: ScannedObject): number | undefined {
+  const text = memberText(request, 'max_output_tokens');
+  return text === undefined ? undefined : numberOf(parseJson(text));
+}

@@ -1,0 +1,153 @@
+import type { AppError } from '@libs/errors';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { mostUses } from '../../pricing/tool-uses';
+import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
+import { StreamMeter } from '../answer-billing';
+import type { AnswerContext } from '../dialect';
+import { JsonCursor } from '../../json/json-cursor';
+import { RelayedStream } from '../relayed-stream';
+import type { Bill } from '../translation';
+import { failureOf, isLengthError } from './error';
+import { ResponseEventRewriter } from './event-rewriter';
+import { readStreamEvent, type StreamEvent } from './relayed-event';
+import { ToolItems } from './tool-items';
+import { failureMembers, finishOfResponse, type UpstreamResponse } from './relayed-answer';
+
+const DONE_WORD = Buffer.from('[DONE]');
+const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
+const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
+const WHOLE = new Set(['response.completed', 'response.incomplete']);
+
+/** Why a stream ended before its time, and the upstream's own last event, if it sent one. */
+interface Breakdown {
+  readonly error: AppError;
+  readonly nativeCode: string | null;
+  readonly event: StreamEvent | null;
+}
+
+/**
+ * Rewrites the events of a streamed response (interface §4.4).
+ *
+ * Every event passes as the bytes it came in, except for our words inside the `response` of the first and the
+ * last events, and for sequence numbers where ours differ. However the upstream behaves, the caller sees
+ * exactly one terminal event and then `[DONE]`: a cut, stalled or broken stream ends in `response.failed` with
+ * the response as far as it got, and one that ran out of room in `response.incomplete`.
+ */
+export class OpenAiResponsesStream extends RelayedStream {
+  readonly #rewriter: ResponseEventRewriter;
+  readonly #meter: StreamMeter;
+  #openItems = 0;
+  readonly #uses = new ToolItems();
+  #last: StreamEvent | null = null;
+  #breakdown: Breakdown | null = null;
+
+  private constructor(upstream: UpstreamStream, context: AnswerContext) {
+    super(upstream, context);
+    this.#rewriter = new ResponseEventRewriter(context);
+    this.#meter = new StreamMeter(context);
+  }
+
+  /** Resolves at the first valid event; throws AppError when there is none. */
+  static open(upstream: UpstreamStream, context: AnswerContext): Promise<OpenAiResponsesStream> {
+    return new OpenAiResponsesStream(upstream, context).opened();
+  }
+
+  protected override onEvent(data: Buffer): void {
+    if (data.equals(DONE_WORD)) throw this.broken('the stream ended without its last event');
+    const event = readStreamEvent(data);
+    if (event.isError) return this.#onError(readComplaintAt(new JsonCursor(data), 0), null);
+    if (event.type === null) return;
+    if (event.type === 'response.failed') return this.#onError(complaintOf(event), event);
+    if (WHOLE.has(event.type)) return this.#onLast(event);
+    this.#count(event);
+    if (event.type === 'response.output_item.added') this.#openItems += 1;
+    else if (event.type === 'response.output_item.done') this.#openItems -= 1;
+    if (this.#uses.note(event)) this.#meter.used(this.#uses.units);
+    this.#commit(event);
+    if (!this.isLeft) this.output.push(this.#rewriter.rewrite(event, null));
+  }
+
+  #count({ bytes, delta }: StreamEvent): void {
+    if (delta !== null) this.#meter.text.add(bytes, delta.valueStart + 1, delta.valueEnd - 1);
+  }
+
+  protected override onEnd(): void {
+    throw this.broken(this.isCommitted ? 'the stream was cut' : 'the stream ended before its first event');
+  }
+
+  #commit(event: StreamEvent): void {
+    this.upstreamId ??= event.response?.id ?? null;
+    if (this.isCommitted) return;
+    this.isCommitted = true;
+    this.output.push(...this.#rewriter.opening());
+  }
+
+  #onLast(event: StreamEvent): void {
+    const { response } = event;
+    if (response === null) throw this.broken('the last event has no response');
+    this.#commit(event);
+    this.#meter.text.raiseTo(response.contentUnits);
+    this.#report(response);
+    this.stop = finishOfResponse(response);
+    this.#last = event;
+    this.isDone = true;
+  }
+
+  /** The upstream says itself that it failed; what did not fit is an answer cut short. */
+  #onError(complaint: UpstreamComplaint, event: StreamEvent | null): void {
+    const error = errorInside(this.context.endpoint.provider, complaint);
+    if (!this.isCommitted) throw error;
+    if (event?.response) this.#report(event.response);
+    this.#breakdown = { error, nativeCode: complaint.code, event: event?.response ? event : null };
+    if (!isLengthError(error) || this.#openItems > 0) throw error;
+    this.stop = { finishReason: 'length', nativeFinishReason: complaint.code };
+    this.isDone = true;
+  }
+
+  /** Some upstreams leave finished items out of their last response. */
+  #report({ usage, webSearches, tools, otherTurns, serviceTier }: UpstreamResponse): void {
+    this.#meter.served(serviceTier);
+    if (usage === null) return;
+    const { units } = this.#uses;
+    this.#meter.report(usage.counts, {
+      webSearches: Math.max(webSearches, units.webSearches ?? 0),
+      tools: mostUses(tools, units.tools),
+      otherTurns: Math.max(otherTurns, units.otherTurns ?? 0),
+    });
+  }
+
+  protected override wholeBill(): Bill {
+    return this.#breakdown ? this.#meter.partial() : this.#meter.whole();
+  }
+
+  protected override partialBill(): Bill {
+    return this.#meter.partial();
+  }
+
+  protected override leftBill(): Bill {
+    if (this.#uses.endAll()) this.#meter.used(this.#uses.units);
+    return this.#meter.left();
+  }
+
+  protected override get writtenUnits(): number {
+    return this.#meter.text.units;
+  }
+
+  protected override finalBytes(bill: Bill): readonly Buffer[] {
+    if (this.#last !== null) return [this.#rewriter.rewrite(this.#last, bill), DONE_EVENT];
+    return this.failureBytes(this.#breakdown?.error ?? this.broken('the stream was cut'), bill);
+  }
+
+  protected override failureBytes(error: AppError, bill: Bill): readonly Buffer[] {
+    const { nativeCode = null, event = null } = this.#breakdown ?? {};
+    const members = failureMembers(failureOf(error, nativeCode, this.#openItems === 0));
+    this.stop = this.stop.finishReason === null ? { ...this.stop, finishReason: 'error' } : this.stop;
+    const last = event ? this.#rewriter.rewriteFailed(event, members, bill) : this.#rewriter.broken(members, bill);
+    return [last, DONE_EVENT];
+  }
+}
+
+function complaintOf({ bytes, response }: StreamEvent): UpstreamComplaint {
+  const error = response?.error;
+  return error ? readComplaintAt(new JsonCursor(bytes, error.valueStart), 0) : NO_COMPLAINT;
+}

@@ -1,0 +1,169 @@
+import type {
+  CanonicalRequest,
+  ReasoningEffort,
+  ReasoningRequest,
+  ResponseFormat,
+  Sampling,
+} from '../../model/canonical-request';
+import {
+  booleanOf,
+  defined,
+  numberOf,
+  objectOf,
+  objectOrNull,
+  stringOf,
+  type JsonObject,
+} from '../../json/loose-values';
+import { hashOfUser } from '../request-members';
+import { readInput } from './conversation-reader';
+import { readTools } from './tool-reader';
+
+/** Members that are read here, are the gateway's own business, or say what holds anyway. */
+const UNDERSTOOD = new Set([
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'reasoning',
+  'temperature',
+  'top_p',
+  'top_k',
+  'frequency_penalty',
+  'presence_penalty',
+  'max_output_tokens',
+  'top_logprobs',
+  'modalities',
+  'cache_control',
+  'prompt_cache_key',
+  'service_tier',
+  'metadata',
+  'user',
+  'safety_identifier',
+  'model',
+  'models',
+  'provider',
+  'route',
+  'preset',
+  'plugins',
+  'session_id',
+  'trace',
+  'debug',
+  'stream',
+  'stream_options',
+  'usage',
+  'max_tool_calls',
+  'stop_server_tools_when',
+  'deferred_tools',
+  'store',
+  'background',
+  'previous_response_id',
+  'include',
+  'truncation',
+]);
+
+const SEALED_THOUGHTS = 'reasoning.encrypted_content';
+const LOGPROBS = 'message.output_text.logprobs';
+/** Extra output that an answer has because of it. */
+const INCLUDED = new Set([SEALED_THOUGHTS, LOGPROBS]);
+
+const MODALITIES = ['text', 'image', 'audio'] as const;
+const VERBOSITIES = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+const SUMMARIES = ['auto', 'concise', 'detailed'] as const;
+const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+
+/** A checked request of this API (interface §4.4) in no dialect. */
+export function readRequest(body: JsonObject): CanonicalRequest {
+  const unread = new Set(Object.keys(body).filter((name) => !UNDERSTOOD.has(name) && body[name] !== null));
+  noteUnmet(body, unread);
+  const user = stringOf(body['safety_identifier']) ?? stringOf(body['user']);
+  const request = {
+    messages: readInput(body['input'], body['instructions'], unread),
+    ...readTools(body['tools'], body['tool_choice'], unread),
+    areParallelToolCallsAllowed: booleanOf(body['parallel_tool_calls']),
+    responseFormat: readFormat(body),
+    sampling: readSampling(body),
+    maxOutputTokens: numberOf(body['max_output_tokens']),
+    stopSequences: [],
+    reasoning: readReasoningRequest(body['reasoning'], unread),
+    wantsSealedThoughts: includes(body, SEALED_THOUGHTS) || undefined,
+    topLogprobs: readTopLogprobs(body),
+    verbosity: oneOf(VERBOSITIES, objectOf(body['text'])['verbosity']),
+    outputModalities: readModalities(body['modalities']),
+    cache: readCache(body['cache_control']),
+    promptCacheKey: stringOf(body['prompt_cache_key']),
+    serviceTier: stringOf(body['service_tier']),
+    metadata: (objectOrNull(body['metadata']) ?? undefined) as Readonly<Record<string, string>> | undefined,
+    endUser: user === undefined ? undefined : hashOfUser(user),
+  };
+  return defined({ ...request, unread: [...unread] });
+}
+
+function oneOf<T>(known: readonly T[], value: unknown): T | undefined {
+  return known.find((entry) => entry === value);
+}
+
+/** Members that are read but ask for more than a translation can give. */
+function noteUnmet({ include, truncation }: JsonObject, unread: Set<string>): void {
+  if (truncation === 'auto') unread.add('truncation');
+  const extra: readonly unknown[] = Array.isArray(include) ? include : [];
+  if (extra.some((entry) => !INCLUDED.has(String(entry)))) unread.add('include');
+}
+
+/** Asked for as extra output, they are wanted without alternatives. */
+function readTopLogprobs(body: JsonObject): number | undefined {
+  return numberOf(body['top_logprobs']) ?? (includes(body, LOGPROBS) ? 0 : undefined);
+}
+
+function includes({ include }: JsonObject, output: string): boolean {
+  return Array.isArray(include) && include.includes(output);
+}
+
+function readFormat(body: JsonObject): ResponseFormat | undefined {
+  const format = objectOrNull(objectOf(body['text'])['format']);
+  if (format?.['type'] === 'text') return { type: 'text' };
+  if (format?.['type'] === 'json_object') return { type: 'json' };
+  if (format?.['type'] !== 'json_schema') return undefined;
+  return defined({
+    type: 'json-schema' as const,
+    name: stringOf(format['name']) ?? '',
+    schema: objectOf(format['schema']),
+    description: stringOf(format['description']),
+    strict: booleanOf(format['strict']),
+  });
+}
+
+function readSampling(body: JsonObject): Sampling {
+  return defined({
+    temperature: numberOf(body['temperature']),
+    topP: numberOf(body['top_p']),
+    topK: numberOf(body['top_k']),
+    frequencyPenalty: numberOf(body['frequency_penalty']),
+    presencePenalty: numberOf(body['presence_penalty']),
+  });
+}
+
+/** `reasoning` in no dialect; what has no place there is named in `unread`. */
+export function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
+  const reasoning = objectOrNull(value);
+  if (reasoning === null) return undefined;
+  for (const name of ['context', 'mode']) if (reasoning[name] != null) unread.add(`reasoning.${name}`);
+  const request = defined({
+    isEnabled: booleanOf(reasoning['enabled']),
+    effort: oneOf(EFFORTS, reasoning['effort']),
+    maxTokens: numberOf(reasoning['max_tokens']),
+    summary: oneOf(SUMMARIES, reasoning['summary']),
+  });
+  return Object.keys(request).length > 0 ? request : undefined;
+}
+
+function readModalities(value: unknown): readonly (typeof MODALITIES)[number][] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return MODALITIES.filter((modality) => value.includes(modality));
+}
+
+function readCache(value: unknown): { readonly ttl?: string } | undefined {
+  const control = objectOrNull(value);
+  return control === null ? undefined : defined({ ttl: stringOf(control['ttl']) });
+}

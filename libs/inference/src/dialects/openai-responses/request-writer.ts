@@ -1,0 +1,135 @@
+import type {
+  CanonicalRequest,
+  ReasoningEffort,
+  ReasoningRequest,
+  ResponseFormat,
+  Sampling,
+  ToolChoice,
+} from '../../model/canonical-request';
+import type { LossLog } from '../../model/loss-report';
+import { effortOfBudget } from '../../model/reasoning-budget';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined } from '../../json/loose-values';
+import { isKnownToThink, thinks } from '../untaken-parameters';
+import { reasoningFormatOf } from './reasoning';
+import { writeInput } from './conversation-writer';
+
+/** What thinking may take of, where neither the request nor the catalogue bounds the answer. */
+const DEFAULT_OUTPUT_TOKENS = 32_000;
+
+/** Settings that this API has no member for, by the names that callers know them by. */
+const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
+  topK: 'top_k',
+  minP: 'min_p',
+  topA: 'top_a',
+  repetitionPenalty: 'repetition_penalty',
+  seed: 'seed',
+  logitBias: 'logit_bias',
+};
+
+/** A request in no dialect as the body of `POST /responses`, with nothing left behind at the upstream. */
+export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
+  dropUnwritten(request, log);
+  const { sampling, tools, toolChoice, serviceTier, topLogprobs } = request;
+  return defined({
+    model: endpoint.upstreamModel,
+    ...writeInput(request.messages, reasoningFormatOf(endpoint), log),
+    tools: tools.length === 0 ? undefined : tools.map((tool) => writeTool(tool, log)),
+    tool_choice: writeToolChoice(toolChoice),
+    parallel_tool_calls: request.areParallelToolCallsAllowed,
+    text: writeText(request),
+    reasoning: writeReasoning(request, endpoint, log),
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    frequency_penalty: sampling.frequencyPenalty,
+    presence_penalty: sampling.presencePenalty,
+    max_output_tokens: request.maxOutputTokens,
+    top_logprobs: topLogprobs,
+    include: writeInclude(request, endpoint),
+    metadata: request.metadata,
+    prompt_cache_key: request.promptCacheKey,
+    service_tier: serviceTier,
+    user: request.endUser,
+    store: false,
+    stream: isStream,
+  });
+}
+
+function dropUnwritten(request: CanonicalRequest, log: LossLog): void {
+  for (const [setting, name] of Object.entries(UNWRITTEN_SAMPLING)) {
+    if (request.sampling[setting as keyof Sampling] !== undefined) log.drop(name);
+  }
+  if (request.stopSequences.length > 0) log.drop('stop');
+  if ((request.choices ?? 1) > 1) log.drop('n');
+  if (request.cache !== undefined) log.drop('cache_control');
+  if (request.outputModalities?.some((modality) => modality !== 'text')) log.drop('modalities');
+}
+
+function writeTool(
+  { name, description, parameters, strict, cache }: CanonicalRequest['tools'][number],
+  log: LossLog,
+): object {
+  if (cache) log.drop('cache_control');
+  // Absent means strict to this API, and loose to every other.
+  return defined({ type: 'function', name, description, parameters, strict: strict ?? false });
+}
+
+function writeToolChoice(choice: ToolChoice | undefined): unknown {
+  return choice?.type === 'tool' ? { type: 'function', name: choice.name } : choice?.type;
+}
+
+function writeText({ responseFormat, verbosity }: CanonicalRequest): object | undefined {
+  if (responseFormat === undefined && verbosity === undefined) return undefined;
+  return defined({ format: responseFormat && writeFormat(responseFormat), verbosity });
+}
+
+function writeFormat(format: ResponseFormat): object {
+  if (format.type === 'text') return { type: 'text' };
+  if (format.type === 'json') return { type: 'json_object' };
+  const { name, schema, description, strict } = format;
+  return defined({ type: 'json_schema', name, schema, description, strict });
+}
+
+function writeReasoning(request: CanonicalRequest, endpoint: Endpoint, log: LossLog): object | undefined {
+  const { reasoning, maxOutputTokens } = request;
+  if (reasoning === undefined) return undefined;
+  const effort = effortOf(reasoning, outputTokensOf(maxOutputTokens, endpoint), log);
+  const written = defined({ effort, summary: summaryOf(reasoning) });
+  return Object.keys(written).length > 0 ? written : undefined;
+}
+
+/** What thinking may take of. */
+export function outputTokensOf(asked: number | undefined, { maxCompletionTokens }: Endpoint): number {
+  return asked ?? maxCompletionTokens ?? DEFAULT_OUTPUT_TOKENS;
+}
+
+/** The effort that says what was asked for, or nearly; undefined where nothing was. */
+export function effortOf(
+  { isEnabled, effort, maxTokens }: ReasoningRequest,
+  outputTokens: number,
+  log: LossLog,
+): ReasoningEffort | undefined {
+  if (isEnabled === false) return 'none';
+  if (maxTokens === undefined) return effort;
+  log.approximate('reasoning.max_tokens');
+  return effort ?? effortOfBudget(maxTokens, outputTokens);
+}
+
+function summaryOf({ summary, isHidden }: ReasoningRequest): unknown {
+  return isHidden === true ? undefined : summary;
+}
+
+function writeInclude(request: CanonicalRequest, endpoint: Endpoint): readonly string[] | undefined {
+  const include = [
+    ...(needsSeals(request, endpoint) ? ['reasoning.encrypted_content'] : []),
+    ...(request.topLogprobs === undefined ? [] : ['message.output_text.logprobs']),
+  ];
+  return include.length > 0 ? include : undefined;
+}
+
+/** Nothing is stored, so thoughts must come along sealed if they are to be sent back. */
+function needsSeals({ reasoning, wantsSealedThoughts, isContinued }: CanonicalRequest, endpoint: Endpoint): boolean {
+  if (wantsSealedThoughts === true && thinks(endpoint)) return true;
+  if (reasoning === undefined) return isContinued === true && isKnownToThink(endpoint);
+  return reasoning.isEnabled !== false && reasoning.effort !== 'none';
+}
