@@ -50,6 +50,7 @@ export type { BatchLine } from './batches/select-lines';
 export { outcomeOfRow } from './commit-outcome';
 export { CopyRow } from './copy-row';
 export { createDataSource } from './data-source';
+export { GroupCommit, type GroupCommitOptions, type GroupTry } from './group-commit';
 export { Database, Session, sqlStateOf } from './database';
 export { FeedsRepository } from './feeds/feeds.repository';
 export {
@@ -95,7 +96,6 @@ export {
 } from './reconciliation/recorded-charges.repository';
 export { StaleUploadsRepository } from './batches/stale-uploads.repository';
 export { isLocked, isRefusedForItsData, storeApart, type RefusedRow, type StoredApart } from './store-apart';
-export { StuckRows } from './stuck-rows';
 export { SingleRunner } from './single-runner';
 export type { Tenant, WorkspaceTenant } from './tenants/tenant';
 export { enterTenant } from './tenants/tenant-database';

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { Cancellation } from '@libs/inference';
-import { storeApart, VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
+import { GroupCommit, storeApart, VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
 import { EachAlone, LeasedWork, ProviderPlaces } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { VideoPollService } from './video-poll.service';
@@ -13,6 +13,7 @@ const LOOK_EVERY_MS = 500;
 const WEIGHTS = { account: 1, provider: 2 };
 /** Polls that brought nothing are written down together. */
 const LINGER_MS = 100;
+const MOST_WAITS = 500;
 
 /**
  * Takes the steps that are due, as many at once as this process may. What a job is waiting for stands in its row; the
@@ -31,9 +32,12 @@ export class VideoLaneService {
     run: (job) => this.run(job),
     onEnd: (job) => this.ended(job),
   });
-  private waits: VideoWait[] = [];
+  private readonly waits = new GroupCommit<VideoWait>({
+    gatherMs: LINGER_MS,
+    mostRows: MOST_WAITS,
+    store: (waits) => this.writeWaits(waits),
+  });
   private renewTimer: NodeJS.Timeout | null = null;
-  private waitTimer: NodeJS.Timeout | null = null;
 
   constructor(
     private readonly jobs: VideoJobsRepository,
@@ -60,7 +64,7 @@ export class VideoLaneService {
    */
   async drain(): Promise<void> {
     await this.work.drain(0, () => this.abort.abort());
-    await this.writeWaits();
+    await this.waits.flush();
     if (this.renewTimer !== null) clearInterval(this.renewTimer);
   }
 
@@ -90,20 +94,11 @@ export class VideoLaneService {
     await this.each.run(job.id, async () => {
       if (job.step !== 'poll') return this.submission.run(job, this.abort);
       const wait = await this.poll.run(job, this.abort);
-      if (wait !== null) this.wait(wait);
+      if (wait !== null) this.waits.add(wait);
     });
   }
 
-  private wait(wait: VideoWait): void {
-    this.waits.push(wait);
-    this.waitTimer ??= setTimeout(() => void this.writeWaits(), LINGER_MS);
-  }
-
-  private async writeWaits(): Promise<void> {
-    if (this.waitTimer !== null) clearTimeout(this.waitTimer);
-    this.waitTimer = null;
-    const waits = this.waits;
-    this.waits = [];
+  private async writeWaits(waits: readonly VideoWait[]): Promise<void> {
     const { refused, stuck, failed } = await storeApart(waits, (some) => this.jobs.wait(some));
     for (const { row, error } of [...refused, ...stuck]) this.each.failed(row.job.id, error);
     if (failed === null) return;
