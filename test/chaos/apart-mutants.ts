@@ -18,7 +18,7 @@ export const apartMutants: readonly Mutant[] = [
     name: 'apart-native',
     defect: 'an answer of a native batch that meets a lock is dropped, and bought again as a single call',
     file: `${BATCHES}/store-outcomes.ts`,
-    find: 'if (stuck.length > 0) throw stuck[0]!.error;',
+    find: 'if (error !== null) throw error;',
     replace: '',
     project: 'unit',
     spec: `${BATCHES}/store-outcomes`,

@@ -13,9 +13,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'M-a',
     defect: 'results count as stored although their commit failed',
-    file: 'apps/batch-worker/src/batches/result-writer.ts',
-    find: 'this.options.onFailure(report.left.error);',
-    replace: 'this.options.onFailure(report.left.error); return [];',
+    file: 'libs/persistence/src/group-commit.ts',
+    find: 'this.#waiting = [...left, ...this.#waiting]',
+    replace: 'this.#waiting = this.#waiting',
     project: 'unit',
     spec: 'apps/batch-worker/src/batches/result-writer',
   },

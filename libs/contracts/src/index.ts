@@ -71,3 +71,4 @@ export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routi
 export type { FrameImage, InputReference } from './videos/video-members';
 export { VIDEO_ID, VideoDto } from './videos/videos.dto';
 export * from './videos/videos.messages';
+export { isPlainObject } from './validation/well-formed';

@@ -4,8 +4,6 @@ export { UsedQuestionsRepository } from './questions/used-questions.repository';
 export { BatchLineEncoder } from './batches/batch-line-encoder';
 export {
   BatchIntakeRepository,
-  SubmittedBefore,
-  type BatchIdempotency,
   type BatchKey,
   type BatchOwner,
   type SegmentRange,
@@ -50,6 +48,7 @@ export type { BatchLine } from './batches/select-lines';
 export { outcomeOfRow } from './commit-outcome';
 export { CopyRow } from './copy-row';
 export { createDataSource } from './data-source';
+export { GroupCommit, type GroupCommitOptions, type GroupTry } from './group-commit';
 export { Database, Session, sqlStateOf } from './database';
 export { FeedsRepository } from './feeds/feeds.repository';
 export {
@@ -94,14 +93,14 @@ export {
   type RecordedWork,
 } from './reconciliation/recorded-charges.repository';
 export { StaleUploadsRepository } from './batches/stale-uploads.repository';
+export { SubmittedBefore, type SubmissionKey, type SubmissionKey as BatchIdempotency } from './submitted-rows';
 export { isLocked, isRefusedForItsData, storeApart, type RefusedRow, type StoredApart } from './store-apart';
-export { StuckRows } from './stuck-rows';
 export { SingleRunner } from './single-runner';
 export type { Tenant, WorkspaceTenant } from './tenants/tenant';
 export { enterTenant } from './tenants/tenant-database';
 export { CommitUnknown } from './transactions';
 export { VideoEndsRepository, type VideoEnd } from './videos/video-ends.repository';
-export { VideoIntakeRepository, VideoSubmittedBefore, type NewVideo } from './videos/video-intake.repository';
+export { VideoIntakeRepository, type NewVideo } from './videos/video-intake.repository';
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';
 export { VideoReviewsRepository, type Reviewer, type ReviewVerdict } from './videos/video-reviews.repository';
 export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';

@@ -16,6 +16,7 @@ export { errorResponse, type ErrorResponse } from './errors/error-response';
 export { fromHttpFramework } from './errors/foreign-errors';
 export { DrainSteps } from './health/drain-steps';
 export { EachAlone } from './health/each-alone';
+export { LeasedWork } from './health/leased-work';
 export { runApp, type AppContext, type RunningApp } from './health/lifecycle';
 export { PeriodicTask, type TaskRunner } from './health/periodic-task';
 export { nestOptions, PlatformModule } from './health/platform.module';

@@ -109,7 +109,7 @@ export class ManagedLaneService {
     });
     this.writer = new ResultWriter(results, {
       ...RESULT_GROUPS,
-      fullGroupLines: Math.min(RESULT_GROUPS.fullGroupLines, this.concurrency * FULL_GROUP_PER_SLOT),
+      fullRows: Math.min(RESULT_GROUPS.fullRows, this.concurrency * FULL_GROUP_PER_SLOT),
       onStored: (outcomes, done) => this.onStored(outcomes, done),
       onFailure: (error) => this.warn('results could not be stored yet', error),
       onAheadOfHold: (numbers) => this.funds.meter(numbers),

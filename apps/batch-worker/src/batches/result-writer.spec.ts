@@ -31,10 +31,10 @@ describe(ResultWriter.name, () => {
 
   function writer(options: Partial<ResultWriterOptions> = {}): ResultWriter {
     return new ResultWriter(store, {
-      lingerMs: 1,
-      fullGroupLines: 4,
-      maxGroupLines: 4,
-      maxGroupBytes: 100,
+      gatherMs: 1,
+      fullRows: 4,
+      mostRows: 4,
+      mostWeight: 100,
       ...options,
       onStored: (outcomes) => stored.push(...outcomes.map(({ seq }) => seq)),
       onFailure: () => (failures += 1),
@@ -55,7 +55,7 @@ describe(ResultWriter.name, () => {
   });
 
   it('commits what came during a commit at once when that is enough of company', async () => {
-    const sut = writer({ fullGroupLines: 2, lingerMs: 60_000 });
+    const sut = writer({ fullRows: 2, gatherMs: 60_000 });
     for (let seq = 0; seq < 2; seq += 1) sut.add(outcome(seq));
     for (let seq = 2; seq < 5; seq += 1) sut.add(outcome(seq));
     while (stored.length < 5) await new Promise((resolve) => setImmediate(resolve));
@@ -66,7 +66,7 @@ describe(ResultWriter.name, () => {
   });
 
   it('waits for no company when there is none to come', async () => {
-    const sut = writer({ fullGroupLines: 100, maxGroupLines: 100, lingerMs: 2_147_483_647 });
+    const sut = writer({ fullRows: 100, mostRows: 100, gatherMs: 2_147_483_647 });
     sut.hurry();
     sut.add(outcome(0));
     sut.hurry();
@@ -84,7 +84,7 @@ describe(ResultWriter.name, () => {
   });
 
   it('counts large answers that wait for several, so that their bytes are bounded', async () => {
-    const sut = writer({ maxGroupBytes: 1_000_000_000, fullGroupLines: 100, lingerMs: 60_000 });
+    const sut = writer({ mostWeight: 1_000_000_000, fullRows: 100, gatherMs: 60_000 });
     sut.add(outcome(0, 2_000));
     expect(sut.pending).toBe(1);
     sut.add(outcome(1, 64 * 1024 * 1024));

@@ -4,6 +4,7 @@ import {
   sqlStateOf,
   storeApart,
   type BatchResultsRepository,
+  type GroupTry,
   type LineOutcome,
   type RefusedRow,
 } from '@libs/persistence';
@@ -12,17 +13,15 @@ import { failedInPlaceOf } from './line-outcome';
 
 export type OutcomeStore = Pick<BatchResultsRepository, 'store'>;
 
-export interface StoredOutcomes {
+export interface StoredOutcomes extends GroupTry<LineOutcome> {
+  /** Not to be stored again. */
+  readonly done: readonly LineOutcome[];
   /** Outcomes that are now results; the others came from a stale lease or were stored before. */
   readonly stored: number;
   /** Batches with at least one segment that is done now. */
   readonly batchesWithDoneSegments: ReadonlySet<bigint>;
   /** Batches whose next lines need a reservation. */
   readonly batchesAheadOfHold: ReadonlySet<bigint>;
-  /** What took too long without the others. */
-  readonly stuck: readonly RefusedRow<LineOutcome>[];
-  /** What is to be stored again, and why; null when nothing is. */
-  readonly left: { readonly outcomes: readonly LineOutcome[]; readonly error: unknown } | null;
 }
 
 const refusals = counter({
@@ -44,14 +43,18 @@ export async function storeOutcomes(
   const second = await storeApart(failures, (some) => results.store(some), batchOf, payerOf);
   for (const refusal of first.refused) report(refusal, 'was refused; its line gets an error, uncharged', logger);
   for (const refusal of second.refused) report(refusal, 'and the error in its place were refused', logger);
-  const reports = [...first.stored, ...second.stored].map(({ result }) => result);
+  const parts = [...first.stored, ...second.stored];
+  const reports = parts.map(({ result }) => result);
   const failed = [first.failed, second.failed].filter((one) => one !== null);
+  const stuck = [...first.stuck, ...second.stuck];
   return {
+    done: [...parts.flatMap(({ rows }) => rows), ...second.refused.map(({ row }) => row)],
     stored: reports.reduce((sum, { stored }) => sum + stored, 0),
     batchesWithDoneSegments: new Set(reports.flatMap((one) => one.batchesWithDoneSegments)),
     batchesAheadOfHold: new Set(reports.flatMap((one) => one.batchesAheadOfHold)),
-    stuck: [...first.stuck, ...second.stuck],
-    left: failed.length === 0 ? null : { outcomes: failed.flatMap(({ rows }) => rows), error: failed[0]!.error },
+    stuck,
+    left: failed.flatMap(({ rows }) => rows),
+    error: [...failed, ...stuck][0]?.error ?? null,
   };
 }
 
@@ -63,9 +66,8 @@ export const payerOf = ({ lease }: LineOutcome): unknown => lease.organizationId
 
 /** Stores all outcomes or throws; the caller tries all of them again later. Returns how many are results now. */
 export async function storeAllOutcomes(...work: Parameters<typeof storeOutcomes>): Promise<number> {
-  const { stored, stuck, left } = await storeOutcomes(...work);
-  if (left !== null) throw left.error;
-  if (stuck.length > 0) throw stuck[0]!.error;
+  const { stored, error } = await storeOutcomes(...work);
+  if (error !== null) throw error;
   return stored;
 }
 

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Cancellation } from '@libs/inference';
 import { NativeBatchesRepository, NativeStoppingRepository, SingleRunner, type NativeBatch } from '@libs/persistence';
-import { EachAlone, PeriodicTask, ProviderPlaces } from '@libs/platform';
+import { EachAlone, LeasedWork, PeriodicTask, ProviderPlaces } from '@libs/platform';
 import { NativeRunnerService } from './native-runner.service';
 
 const LEASE_MS = 15_000;
@@ -20,13 +20,16 @@ const DRAIN_MS = 10_000;
 @Injectable()
 export class NativeLaneService {
   private readonly logger = new Logger(NativeLaneService.name);
-  private readonly steps = new Set<Promise<unknown>>();
   private readonly places = new ProviderPlaces(MOST_AT_ONCE, WEIGHTS);
   private readonly cancellations = new Set<Cancellation>();
   private readonly each = new EachAlone('native-orders.step', this.logger);
   private readonly stopping = new EachAlone('native-orders.hurry', this.logger);
   private readonly tasks: readonly PeriodicTask[];
-  private isStopping = false;
+  private readonly work = new LeasedWork<NativeBatch>({
+    // A step that throws leaves the order to its lease, and to a rest after it.
+    run: (order) => this.each.run(order.reference, () => this.take(order)),
+    onEnd: (order) => this.places.give(order),
+  });
 
   constructor(
     private readonly orders: NativeBatchesRepository,
@@ -53,19 +56,16 @@ export class NativeLaneService {
 
   /** Claims nothing more, and waits for the steps under way; one that takes long is cut off and due again. */
   async drain(): Promise<void> {
-    this.isStopping = true;
     await Promise.all(this.tasks.map((task) => task.stop()));
-    const cutOff = setTimeout(() => this.cancellations.forEach((one) => one.abort()), DRAIN_MS);
-    await Promise.all(this.steps);
-    clearTimeout(cutOff);
+    await this.work.drain(DRAIN_MS, () => this.cancellations.forEach((one) => one.abort()));
   }
 
   private async look(): Promise<void> {
     const { free } = this.places;
-    if (free === 0 || this.isStopping) return;
+    if (free === 0) return;
     const claimed = await this.orders.claim(free, LEASE_MS, this.each.restingIds(), this.places.rooms());
     const { taken, left } = this.places.takeEach(claimed);
-    for (const order of taken) this.begin(order);
+    for (const order of taken) this.work.begin(order);
     for (const order of left) await this.orders.wait(order, 0);
   }
 
@@ -76,17 +76,6 @@ export class NativeLaneService {
       (number) => number,
       (number) => this.stoppingBatches.hurry(number),
     );
-  }
-
-  /** A step that throws leaves the order to its lease, and to a rest after it. */
-  private begin(order: NativeBatch): void {
-    const step: Promise<unknown> = this.each
-      .run(order.reference, () => this.take(order))
-      .finally(() => {
-        this.places.give(order);
-        this.steps.delete(step);
-      });
-    this.steps.add(step);
   }
 
   private async take(order: NativeBatch): Promise<void> {

@@ -5,6 +5,7 @@ import {
   CREDENTIAL_REGIONS,
   GOOGLE_LOCATION,
   GOOGLE_PROJECT,
+  isPlainObject,
   readAzureEndpoint,
   type CredentialRegion,
 } from '@libs/contracts';
@@ -117,15 +118,13 @@ const INHERITED = ['__proto__', 'constructor', 'prototype'];
 
 /** @param known names of all members that there may be; null for documents that may have any */
 function objectOf(value: unknown, known: readonly string[] | null): Members {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new DocumentProblem('it must be a JSON object');
-  }
+  if (!isPlainObject(value)) throw new DocumentProblem('it must be a JSON object');
   const names = Object.keys(value);
   if (names.some((name) => (known === null ? INHERITED.includes(name) : !known.includes(name)))) {
     const which = known === null ? 'has a member that no key has' : `may have no members but ${known.join(', ')}`;
     throw new DocumentProblem(`it ${which}`);
   }
-  return value as Members;
+  return value;
 }
 
 function textOf(members: Members, name: string, pattern: RegExp): string {

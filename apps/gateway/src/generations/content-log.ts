@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LoggerService } from '@nestjs/common';
-import { sqlStateOf, storeApart, type GenerationContentsRepository, type StoredContent } from '@libs/persistence';
+import {
+  GroupCommit,
+  sqlStateOf,
+  storeApart,
+  type GenerationContentsRepository,
+  type StoredContent,
+} from '@libs/persistence';
 import { counter, gauge } from '@libs/platform';
 import { ContentBudget } from './content-budget';
 
@@ -33,9 +39,11 @@ const dropped = counter({
  */
 export class ContentLog {
   readonly budget = new ContentBudget(MOST_WAITING_BYTES);
-  private readonly waiting: WaitingContent[] = [];
-  private running: Promise<void> | null = null;
-  private isHurried = false;
+  private readonly group = new GroupCommit<WaitingContent>({
+    gatherMs: GATHER_MS,
+    mostRows: MOST_ROWS,
+    store: (contents) => this.store(contents),
+  });
 
   constructor(
     private readonly repository: Pick<GenerationContentsRepository, 'store'>,
@@ -45,35 +53,22 @@ export class ContentLog {
     gauge({
       name: 'sluice_generation_contents_waiting',
       help: 'Contents of calls that wait to be stored',
-      collect: (metric) => metric.set(this.waiting.length),
+      collect: (metric) => metric.set(this.group.waiting),
     });
   }
 
   /** Takes the bytes from the budget itself. */
   add(content: WaitingContent): void {
-    if (this.waiting.length >= MOST_WAITING || !this.budget.take(content.bytes)) {
+    if (this.group.waiting >= MOST_WAITING || !this.budget.take(content.bytes)) {
       dropped.inc({ reason: 'full' });
       return;
     }
-    this.waiting.push(content);
-    this.running ??= this.run();
+    this.group.add(content);
   }
 
   /** Resolves when nothing waits any more. */
-  async flush(): Promise<void> {
-    this.isHurried = true;
-    while (this.running !== null) await this.running;
-    this.isHurried = false;
-  }
-
-  private async run(): Promise<void> {
-    while (this.waiting.length > 0) {
-      if (!this.isHurried && this.waiting.length < MOST_ROWS) await delay(GATHER_MS);
-      const group = this.waiting.splice(0, MOST_ROWS);
-      await this.store(group);
-      for (const { bytes } of group) this.budget.giveBack(bytes);
-    }
-    this.running = null;
+  flush(): Promise<void> {
+    return this.group.flush();
   }
 
   private async store(group: readonly WaitingContent[]): Promise<void> {
@@ -85,6 +80,7 @@ export class ContentLog {
       await new Promise(setImmediate);
     }
     if (rows.length > 0) await this.storeRows(rows);
+    for (const { bytes } of group) this.budget.giveBack(bytes);
   }
 
   private rendered({ render }: WaitingContent): StoredContent | null {
@@ -111,7 +107,7 @@ export class ContentLog {
       waiting = [...stuck.map(({ row }) => row), ...(failed?.rows ?? [])];
       if (waiting.length === 0) return;
       if (attempt === TRIES) break;
-      await delay(this.isHurried ? 0 : this.retryMs);
+      await delay(this.group.isFlushing ? 0 : this.retryMs);
     }
     dropped.inc({ reason: 'database' }, waiting.length);
     this.logger.warn('Contents of calls could not be stored', { contents: waiting.length });

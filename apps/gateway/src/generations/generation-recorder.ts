@@ -2,6 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
 import {
+  GroupCommit,
   sqlStateOf,
   storeApart,
   type GenerationsRepository,
@@ -13,7 +14,6 @@ import { callSpan } from './call-span';
 import { CallerCredits } from './caller-credits';
 import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
 import { byokOf, openingRowOf, settlementOf, type UnpaidCall } from './generation-rows';
-import { Gathering } from './gathering';
 import { HoldExtensions } from './hold-extensions';
 import { OpenCalls } from './open-calls';
 import { RecentlyLocked } from './recently-locked';
@@ -60,9 +60,14 @@ export class GenerationRecorder {
   private readonly credits: CallerCredits;
   private readonly settlements: SettlementQueue;
   private readonly books: TicketBooks;
-  private waiting: GenerationTicket[] = [];
-  private writing: Promise<void> | null = null;
-  private readonly gathering = new Gathering(GATHER_MS);
+  private readonly openings = new GroupCommit<GenerationTicket>({
+    gatherMs: GATHER_MS,
+    mostRows: MOST_ROWS,
+    // Calls that are over when their time comes need no row.
+    fullRows: Infinity,
+    store: (tickets) => this.write(tickets),
+  });
+  private hurrying: NodeJS.Immediate | null = null;
   private readonly locked: RecentlyLocked;
   private readonly background = new Set<Promise<void>>();
 
@@ -81,7 +86,7 @@ export class GenerationRecorder {
       help: 'Rows that wait to be written',
       labelNames: ['kind'],
       collect: (metric) => {
-        metric.set({ kind: 'opening' }, this.waiting.length);
+        metric.set({ kind: 'opening' }, this.openings.waiting);
         metric.set({ kind: 'settlement' }, this.settlements.size);
       },
     });
@@ -92,24 +97,22 @@ export class GenerationRecorder {
    * @throws AppError provider_overloaded when too much waits for PostgreSQL
    */
   open(opening: Opening, holdPicoUsd: PicoUsd, cause: string | null = null): GenerationTicket {
-    if (this.settlements.size >= MOST_WAITING || this.waiting.length >= MOST_WAITING) {
+    if (this.settlements.size >= MOST_WAITING || this.openings.waiting >= MOST_WAITING) {
       throw new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 5 });
     }
     const isAhead = this.credits.covers(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause);
-    this.waiting.push(ticket);
+    this.openings.add(ticket);
     this.calls.began();
-    if (!isAhead) this.gathering.hurry();
-    this.writing ??= this.write();
+    if (!isAhead) this.hurry();
     return ticket;
   }
 
   /** Resolves when everything is on the books. */
   async flush(): Promise<void> {
-    while (this.writing !== null || this.background.size > 0) {
-      this.gathering.end();
-      await Promise.all([this.writing, ...this.background]);
+    while (this.openings.size + this.background.size > 0) {
+      await Promise.all([this.openings.flush(), ...this.background]);
     }
     await this.settlements.flushed();
   }
@@ -153,21 +156,18 @@ export class GenerationRecorder {
     this.settlements.add(settlementOf(opening, outcome));
   }
 
-  private async write(): Promise<void> {
-    while (this.waiting.length > 0) {
-      await this.gathering.wait();
-      const group: GenerationTicket[] = [];
-      let taken = 0;
-      for (const ticket of this.waiting) {
-        if (group.length === MOST_ROWS) break;
-        taken += 1;
-        if (!ticket.isEnded) group.push(ticket);
-      }
-      this.waiting.splice(0, taken);
-      spared.inc(taken - group.length);
-      if (group.length > 0) await this.writeGroup(group);
-    }
-    this.writing = null;
+  /** The call waits for the commit, and shares it with those of this round of the event loop. */
+  private hurry(): void {
+    this.hurrying ??= setImmediate(() => {
+      this.hurrying = null;
+      this.openings.hurry();
+    });
+  }
+
+  private async write(tickets: readonly GenerationTicket[]): Promise<void> {
+    const group = tickets.filter(({ isEnded }) => !isEnded);
+    spared.inc(tickets.length - group.length);
+    if (group.length > 0) await this.writeGroup(group);
   }
 
   private async writeGroup(group: readonly GenerationTicket[]): Promise<void> {

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LoggerService } from '@nestjs/common';
 import {
+  GroupCommit,
   sqlStateOf,
   storeApart,
-  StuckRows,
   type GenerationSettlement,
   type GenerationsRepository,
+  type GroupTry,
   type RefusedRow,
   type StoredApart,
 } from '@libs/persistence';
@@ -14,8 +15,7 @@ import { counter } from '@libs/platform';
 const MOST_ROWS = 500;
 /** Nobody waits for a charge; a commit that gathers them for a moment is shared by many. */
 const GATHER_MS = 25;
-const FIRST_RETRY_MS = 100;
-const LONGEST_RETRY_MS = 5_000;
+const FIRST_RETRY_MS = 200;
 /** How long a call waits for charges that may leave it enough. */
 const LONGEST_WAIT_MS = 1_000;
 
@@ -38,10 +38,7 @@ const bare = counter({
  * one that takes too long, or whose account is locked: it waits apart.
  */
 export class SettlementQueue {
-  private waiting: GenerationSettlement[] = [];
-  private readonly stuck: StuckRows<GenerationSettlement>;
-  private running: Promise<void> | null = null;
-  private isHurried = false;
+  private readonly group: GroupCommit<GenerationSettlement>;
   /** Resolves when the group that is being committed, or the next, has been tried. */
   private nextCommit = Promise.withResolvers<void>();
 
@@ -49,21 +46,22 @@ export class SettlementQueue {
     private readonly repository: Pick<GenerationsRepository, 'settle'>,
     private readonly logger: LoggerService,
   ) {
-    this.stuck = new StuckRows({
+    this.group = new GroupCommit({
+      gatherMs: GATHER_MS,
+      mostRows: MOST_ROWS,
+      firstRetryMs: FIRST_RETRY_MS,
       keyOf: ({ organizationId }) => organizationId,
-      store: async (row) => (await this.settle([row])).error,
-      onFree: (rows) => rows.forEach((row) => this.add(row)),
+      store: (settlements) => this.settle(settlements),
+      onTried: (tried, isFirstFailure) => this.onTried(tried, isFirstFailure),
     });
   }
 
   get size(): number {
-    return this.waiting.length + this.stuck.size;
+    return this.group.size;
   }
 
   add(settlement: GenerationSettlement): void {
-    if (this.stuck.keepIfLocked(settlement)) return;
-    this.waiting.push(settlement);
-    this.running ??= this.run();
+    this.group.add(settlement);
   }
 
   /**
@@ -72,60 +70,31 @@ export class SettlementQueue {
    * @returns whether there were some, so that more may be left of its credits than was
    */
   async committedOf(organizationId: string): Promise<boolean> {
-    const last = this.waiting.findLast((settlement) => settlement.organizationId === organizationId);
+    const last = this.group.rows().findLast((settlement) => settlement.organizationId === organizationId);
     if (last === undefined) return false;
     const untilMs = performance.now() + LONGEST_WAIT_MS;
-    while (this.waiting.includes(last) && performance.now() < untilMs) {
+    while (this.group.rows().includes(last) && performance.now() < untilMs) {
       await Promise.race([this.nextCommit.promise, delay(untilMs - performance.now(), undefined, { ref: false })]);
     }
     return true;
   }
 
   /** Resolves when everything has been committed. */
-  async flushed(): Promise<void> {
-    this.isHurried = true;
-    while (this.size > 0 || this.running !== null) {
-      await this.running;
-      await this.stuck.settled();
-    }
-    this.isHurried = false;
+  flushed(): Promise<void> {
+    return this.group.flush();
   }
 
-  private async run(): Promise<void> {
-    let failures = 0;
-    while (this.waiting.length > 0) {
-      if (!this.isHurried && this.waiting.length < MOST_ROWS) await delay(GATHER_MS);
-      const isCommitted = await this.commit(this.waiting.slice(0, MOST_ROWS), failures === 0);
-      this.nextCommit.resolve();
-      this.nextCommit = Promise.withResolvers();
-      if (isCommitted) {
-        failures = 0;
-      } else {
-        failures += 1;
-        const longestMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
-        await delay(longestMs * (0.5 + Math.random() / 2));
-      }
-    }
-    this.running = null;
-  }
-
-  /** Returns false when some of the group, which is the head of the queue, must be tried again: that stays. */
-  private async commit(group: readonly GenerationSettlement[], isFirstTry: boolean): Promise<boolean> {
-    const { left, stuck, error } = await this.settle(group);
-    this.waiting.splice(0, group.length, ...left);
-    if (stuck.length > 0) this.setApart(stuck);
-    if (left.length === 0) return true;
+  private onTried({ left, stuck, error }: GroupTry<GenerationSettlement>, isFirstFailure: boolean): void {
+    this.nextCommit.resolve();
+    this.nextCommit = Promise.withResolvers();
+    if (stuck.length > 0) this.reportStuck(stuck);
     // Once per outage: a line for every retry would say nothing new.
-    if (isFirstTry) this.logger.error('Charges wait for PostgreSQL', { err: error, waiting: this.size });
-    return false;
+    if (left.length > 0 && isFirstFailure) {
+      this.logger.error('Charges wait for PostgreSQL', { err: error, waiting: this.size });
+    }
   }
 
-  private async settle(group: readonly GenerationSettlement[]): Promise<{
-    readonly left: readonly GenerationSettlement[];
-    readonly stuck: readonly RefusedRow<GenerationSettlement>[];
-    /** Null when nothing is left or stuck. */
-    readonly error: unknown;
-  }> {
+  private async settle(group: readonly GenerationSettlement[]): Promise<GroupTry<GenerationSettlement>> {
     const full = await this.store(group);
     const plain = await this.store(full.refused.map(({ row }) => withoutDescription(row)));
     bare.inc(plain.stored.reduce((sum, { rows }) => sum + rows.length, 0));
@@ -143,14 +112,10 @@ export class SettlementQueue {
     return outcome;
   }
 
-  private setApart(stuck: readonly RefusedRow<GenerationSettlement>[]): void {
+  private reportStuck(stuck: readonly RefusedRow<GenerationSettlement>[]): void {
     const [{ row, error }] = stuck as [RefusedRow<GenerationSettlement>];
     const { id: generationId, organizationId } = row;
     this.logger.error('Charges wait apart', { err: error, charges: stuck.length, generationId, organizationId });
-    this.stuck.add(stuck);
-    const { waiting } = this;
-    this.waiting = [];
-    for (const settlement of waiting) this.add(settlement);
   }
 
   /** With ids and the amount, which is all that an operator needs to charge it by hand. */

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { isPlainObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   JsonCursor,
@@ -78,11 +79,11 @@ export function scanJsonBody(bytes: Buffer): ScannedBody {
  */
 export function readScannedBody({ bytes, shape }: ScannedBody, rules: JsonRules): JsonBody {
   const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(bytes, rules) : parseFast(bytes);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
+  if (!isPlainObject(value)) throw bad('it must be a JSON object');
   const sentOn = shape.mayNameTwice && rules === 'lenient' ? namedOnce(bytes) : bytes;
   // The places of files are offsets in the bytes that are sent on.
   const { prompt } = sentOn === bytes ? shape : scanJsonShape(sentOn);
-  return { object: value as JsonObject, bytes: sentOn, prompt };
+  return { object: value, bytes: sentOn, prompt };
 }
 
 /** What the parser takes and we do not, such as a number beyond all numbers, is refused here. */

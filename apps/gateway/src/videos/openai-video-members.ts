@@ -1,3 +1,4 @@
+import { isPlainObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 
 export type Members = Readonly<Record<string, unknown>>;
@@ -61,9 +62,10 @@ function isGiven(value: unknown): boolean {
 
 /** The picture itself, or a link to it; a file of OpenAI's file API is nowhere here. */
 function linkOf(reference: unknown): unknown {
-  const isObject = typeof reference === 'object' && reference !== null && !Array.isArray(reference);
-  if (!isObject) throw refusal('input_reference', 'must be a file of a form, or an object with image_url');
-  const { image_url: url, file_id: file } = reference as Members;
+  if (!isPlainObject(reference)) {
+    throw refusal('input_reference', 'must be a file of a form, or an object with image_url');
+  }
+  const { image_url: url, file_id: file } = reference;
   if (isGiven(file)) throw refusal('input_reference.file_id', 'cannot be used: files are not kept here');
   if (typeof url === 'string' && url !== '') return url;
   throw refusal('input_reference.image_url', 'must be a URL');

@@ -20,7 +20,8 @@ import {
   CommitUnknown,
   countsByok,
   VideoIntakeRepository,
-  VideoSubmittedBefore,
+  SubmittedBefore,
+  type SubmissionKey,
   VideoViewsRepository,
   type KeyLimit,
   type NewVideo,
@@ -53,7 +54,7 @@ export interface VideoOwner {
 export interface VideoSubmission {
   readonly dto: VideoDto;
   /** The caller's name for this submission, and the SHA-256 (hex) of what was asked. */
-  readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
+  readonly idempotency: SubmissionKey | null;
   /** Whose own keys may be used. */
   readonly scope: CredentialScope;
   /** Of the workspace and of the key. */
@@ -104,7 +105,7 @@ export class VideosService {
       return accepted;
     } catch (error) {
       if (error instanceof CommitUnknown) throw new UnknownSubmission('video', video.id, error);
-      if (!(error instanceof VideoSubmittedBefore) || idempotency === null) throw error;
+      if (!(error instanceof SubmittedBefore) || idempotency === null) throw error;
       return this.repeated(owner, await this.intake.findSubmitted(owner, idempotency.key), idempotency);
     }
   }
@@ -147,7 +148,7 @@ export class VideosService {
   private async repeated(
     owner: VideoOwner,
     earlier: { id: string; requestHash: string } | null,
-    { requestHash }: { readonly requestHash: string },
+    { requestHash }: SubmissionKey,
   ): Promise<VideoView> {
     if (earlier === null) throw new AppError('conflict', 'The video of this Idempotency-Key is being removed');
     if (earlier.requestHash === requestHash) return this.get(earlier.id, owner);

@@ -1,8 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { Cancellation } from '@libs/inference';
-import { storeApart, VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
-import { EachAlone, ProviderPlaces } from '@libs/platform';
+import { GroupCommit, storeApart, VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
+import { EachAlone, LeasedWork, ProviderPlaces } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { VideoPollService } from './video-poll.service';
 import { VideoSubmissionService } from './video-submission.service';
@@ -13,6 +13,7 @@ const LOOK_EVERY_MS = 500;
 const WEIGHTS = { account: 1, provider: 2 };
 /** Polls that brought nothing are written down together. */
 const LINGER_MS = 100;
+const MOST_WAITS = 500;
 
 /**
  * Takes the steps that are due, as many at once as this process may. What a job is waiting for stands in its row; the
@@ -23,17 +24,20 @@ const LINGER_MS = 100;
 export class VideoLaneService {
   private readonly logger = new Logger(VideoLaneService.name);
   private readonly each = new EachAlone('videos.step', this.logger);
-  private readonly held = new Map<string, VideoJob>();
   private readonly places: ProviderPlaces;
   private readonly abort = new Cancellation();
-  private readonly running = new Set<Promise<void>>();
-  private waits: VideoWait[] = [];
-  private lookTimer: NodeJS.Timeout | null = null;
+  private readonly work = new LeasedWork<VideoJob>({
+    look: () => this.look(),
+    everyMs: LOOK_EVERY_MS,
+    run: (job) => this.run(job),
+    onEnd: (job) => this.ended(job),
+  });
+  private readonly waits = new GroupCommit<VideoWait>({
+    gatherMs: LINGER_MS,
+    mostRows: MOST_WAITS,
+    store: (waits) => this.writeWaits(waits),
+  });
   private renewTimer: NodeJS.Timeout | null = null;
-  private waitTimer: NodeJS.Timeout | null = null;
-  private looking: Promise<void> | null = null;
-  private isWoken = false;
-  private isStopped = true;
 
   constructor(
     private readonly jobs: VideoJobsRepository,
@@ -45,26 +49,13 @@ export class VideoLaneService {
   }
 
   start(): void {
-    this.isStopped = false;
     this.renewTimer = setInterval(() => void this.renew(), RENEW_EVERY_MS);
     this.wake();
   }
 
   /** Looks for due jobs now. */
   wake(): void {
-    if (this.isStopped) return;
-    if (this.looking !== null) {
-      this.isWoken = true;
-      return;
-    }
-    if (this.lookTimer !== null) clearTimeout(this.lookTimer);
-    this.lookTimer = null;
-    this.looking = this.look().finally(() => {
-      this.looking = null;
-      if (this.isStopped) return;
-      if (this.isWoken) this.wake();
-      else this.lookTimer = setTimeout(() => this.wake(), LOOK_EVERY_MS);
-    });
+    this.work.wake();
   }
 
   /**
@@ -72,41 +63,30 @@ export class VideoLaneService {
    * PostgreSQL has not taken of it yet is tried once more.
    */
   async drain(): Promise<void> {
-    this.isStopped = true;
-    if (this.lookTimer !== null) clearTimeout(this.lookTimer);
-    await this.looking;
-    this.abort.abort();
-    await Promise.all(this.running);
-    await this.writeWaits();
+    await this.work.drain(0, () => this.abort.abort());
+    await this.waits.flush();
     if (this.renewTimer !== null) clearInterval(this.renewTimer);
   }
 
   private async look(): Promise<void> {
-    this.isWoken = false;
     const { free } = this.places;
     if (free === 0) return;
     try {
       const due = await this.jobs.claimDue(free, LEASE_MS, this.each.restingIds(), this.places.rooms());
       const { taken, left } = this.places.takeEach(due);
-      for (const job of taken) this.take(job);
+      for (const job of taken) this.work.begin(job);
       if (left.length > 0) await this.jobs.giveBack(left);
-      if (due.length === free) this.isWoken = this.places.free > 0;
+      if (due.length === free && this.places.free > 0) this.wake();
     } catch (error) {
       this.logger.warn(`due videos could not be looked for: ${AppError.from(error).message}`);
     }
   }
 
-  private take(job: VideoJob): void {
-    this.held.set(job.id, job);
-    const run = this.run(job).finally(() => {
-      if (this.held.get(job.id) === job) this.held.delete(job.id);
-      this.running.delete(run);
-      const isShareFull = !this.places.hasRoom(job);
-      this.places.give(job);
-      // There may be more that waited for a place.
-      if (isShareFull) this.wake();
-    });
-    this.running.add(run);
+  private ended(job: VideoJob): void {
+    const isShareFull = !this.places.hasRoom(job);
+    this.places.give(job);
+    // There may be more that waited for a place.
+    if (isShareFull) this.wake();
   }
 
   /** Never throws: a job whose step failed here is due again when its lease has run out and it has rested. */
@@ -114,20 +94,11 @@ export class VideoLaneService {
     await this.each.run(job.id, async () => {
       if (job.step !== 'poll') return this.submission.run(job, this.abort);
       const wait = await this.poll.run(job, this.abort);
-      if (wait !== null) this.wait(wait);
+      if (wait !== null) this.waits.add(wait);
     });
   }
 
-  private wait(wait: VideoWait): void {
-    this.waits.push(wait);
-    this.waitTimer ??= setTimeout(() => void this.writeWaits(), LINGER_MS);
-  }
-
-  private async writeWaits(): Promise<void> {
-    if (this.waitTimer !== null) clearTimeout(this.waitTimer);
-    this.waitTimer = null;
-    const waits = this.waits;
-    this.waits = [];
+  private async writeWaits(waits: readonly VideoWait[]): Promise<void> {
     const { refused, stuck, failed } = await storeApart(waits, (some) => this.jobs.wait(some));
     for (const { row, error } of [...refused, ...stuck]) this.each.failed(row.job.id, error);
     if (failed === null) return;
@@ -136,9 +107,10 @@ export class VideoLaneService {
   }
 
   private async renew(): Promise<void> {
-    if (this.held.size === 0) return;
+    const { held } = this.work;
+    if (held.length === 0) return;
     try {
-      await this.jobs.renew([...this.held.values()], LEASE_MS);
+      await this.jobs.renew(held, LEASE_MS);
     } catch (error) {
       this.logger.warn(`leases of videos could not be renewed: ${AppError.from(error).message}`);
     }

@@ -8,7 +8,7 @@ import {
   type AttemptResult,
   type ClaimedWebhook,
 } from '@libs/persistence';
-import { counter, durationHistogram, EachAlone } from '@libs/platform';
+import { counter, durationHistogram, EachAlone, LeasedWork } from '@libs/platform';
 import { receiverVerdict, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
 import { FAILURES_TO_OPEN, type Admission } from './receiver-breaker';
 import { ReceiverBreakers } from './receiver-breakers';
@@ -60,11 +60,13 @@ const heldBack = counter({
 export class DeliveryLaneService {
   private readonly logger = new Logger(DeliveryLaneService.name);
   private readonly each = new EachAlone('webhooks.deliver', this.logger);
-  private readonly underWay = new Map<ClaimedWebhook, Promise<unknown>>();
   private readonly callOff = new AbortController();
-  private claiming: Promise<void> | null = null;
-  private wokenWhileClaiming = false;
-  private stopping = false;
+  private readonly work = new LeasedWork<ClaimedWebhook>({
+    look: () => this.claim(),
+    // An attempt whose end could not be noted is claimed again when its lease has run out and it has rested.
+    run: (webhook) => this.each.run(webhook.id, () => this.run(webhook)),
+    onEnd: () => this.wake(),
+  });
 
   constructor(
     private readonly deliveries: WebhookDeliveriesRepository,
@@ -75,48 +77,24 @@ export class DeliveryLaneService {
 
   /** There may be something to send. */
   wake(): void {
-    if (this.stopping) return;
-    if (this.claiming !== null) {
-      this.wokenWhileClaiming = true;
-      return;
-    }
-    this.wokenWhileClaiming = false;
-    this.claiming = this.claim().finally(() => {
-      this.claiming = null;
-      if (this.wokenWhileClaiming) this.wake();
-    });
+    this.work.wake();
   }
 
   /** Begins nothing new, lets attempts come to their end, and gives back what is left after 18 seconds. */
-  async drain(): Promise<void> {
-    this.stopping = true;
-    await this.claiming;
-    const timer = setTimeout(() => this.callOff.abort(new Error('the worker stops')), DRAIN_MS);
-    await Promise.all(this.underWay.values());
-    clearTimeout(timer);
+  drain(): Promise<void> {
+    return this.work.drain(DRAIN_MS, () => this.callOff.abort(new Error('the worker stops')));
   }
 
   private async claim(): Promise<void> {
-    const limit = CONCURRENCY - this.underWay.size;
+    const limit = CONCURRENCY - this.work.held.length;
     if (limit <= 0) return;
     try {
       const exceptIds = this.each.restingIds();
       const due = await this.deliveries.claim({ limit, perHost: PER_HOST, leaseMs: LEASE_MS, exceptIds });
-      for (const webhook of due) this.begin(webhook);
+      for (const webhook of due) this.work.begin(webhook);
     } catch (error) {
       this.logger.warn(`events could not be claimed: ${messageOf(error)}`);
     }
-  }
-
-  /** An attempt whose end could not be noted is claimed again when its lease has run out and it has rested. */
-  private begin(webhook: ClaimedWebhook): void {
-    const run = this.each
-      .run(webhook.id, () => this.run(webhook))
-      .finally(() => {
-        this.underWay.delete(webhook);
-        this.wake();
-      });
-    this.underWay.set(webhook, run);
   }
 
   private async run(webhook: ClaimedWebhook): Promise<void> {

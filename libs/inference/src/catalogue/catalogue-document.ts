@@ -1,4 +1,5 @@
 import { LineCounter, parseDocument } from 'yaml';
+import { isObject } from '../json/loose-values';
 import type { CatalogueProblem } from './catalogue-error';
 
 /** What a scalar must be. `blank` stands in for a value that was refused, so that reading can go on. */
@@ -68,7 +69,7 @@ export class Located {
       this.report('is missing');
       return null;
     }
-    if (!isRecord(this.value)) {
+    if (!isObject(this.value)) {
       this.report('must be a mapping');
       return null;
     }
@@ -141,8 +142,4 @@ export function readDocument(file: string, text: string, problems: CatalogueProb
     report('cannot be resolved: an alias is unknown, circular or used too often');
   }
   return null;
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { isRecord } from './catalogue-document';
+import { systemCodeOf } from '@libs/errors';
 import { CatalogueError } from './catalogue-error';
 import type { CatalogueFile } from './catalogue-parser';
 
@@ -63,7 +63,7 @@ async function readable<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (thrown) {
-    const code = isRecord(thrown) && typeof thrown['code'] === 'string' ? thrown['code'] : 'unknown error';
+    const code = systemCodeOf(thrown) ?? 'unknown error';
     throw problem(path, `cannot be read (${code})`);
   }
 }

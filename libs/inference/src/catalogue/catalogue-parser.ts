@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../json/loose-values';
 import { CatalogueError, type CatalogueProblem } from './catalogue-error';
-import { type Kind, type Located, type Mapping, isRecord, readDocument } from './catalogue-document';
+import { type Kind, type Located, type Mapping, readDocument } from './catalogue-document';
 import { APIS, type Architecture, type Endpoint, type Model, type Provider } from './catalogue-entries';
 import * as kinds from './catalogue-kinds';
 import { readPrices } from './catalogue-pricing';
@@ -234,7 +235,7 @@ class Parser {
 
 function readCapabilities(place: Located): Readonly<Record<string, unknown>> {
   place.optionalMapping('any');
-  return isRecord(place.value) ? place.value : {};
+  return isObject(place.value) ? place.value : {};
 }
 
 function readHeaders(place: Located): Record<string, string> {

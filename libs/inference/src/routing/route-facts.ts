@@ -1,3 +1,4 @@
+import { isObject } from '../json/loose-values';
 import { toolsIn } from '../model/provider-tools';
 import { accountReferenceIn } from './account-references';
 import type { RouteFacts } from './route-request';
@@ -154,8 +155,4 @@ function isLinked(media: unknown): boolean {
 
 function firstNumber(...values: readonly unknown[]): number | null {
   return (values.find((value) => typeof value === 'number') as number | undefined) ?? null;
-}
-
-function isObject(value: unknown): value is Body {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

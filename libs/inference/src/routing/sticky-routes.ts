@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Endpoint } from '../catalogue/catalogue-entries';
+import { isObject } from '../json/loose-values';
 import { LeastRecent } from './least-recent';
 import { traitsOf } from '../catalogue/endpoint-traits';
 
@@ -102,8 +103,4 @@ class TextStart {
   text(): string {
     return this.#parts.join('\u0001');
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { from as copyFrom } from 'pg-copy-streams';
 import { AppError } from '@libs/errors';
 import { Database, sqlStateOf, type Session } from '../database';
-import type { WorkspaceTenant } from '../tenants/tenant';
+import { SubmittedRows, type SubmissionKey } from '../submitted-rows';
 import type { StoredQuote } from './batch-quote';
 import { discardRows, storedUploadOf } from './stored-upload';
 import { NEW_BATCH_VIEW, toBatchView, type BatchView, type BatchViewRow } from './batch-views.repository';
@@ -43,16 +43,9 @@ export interface BatchAcceptance {
   readonly total: number;
   /** Where its end is announced; null or absent for nowhere. */
   readonly callbackUrl?: string | null;
-  readonly idempotency: BatchIdempotency | null;
+  readonly idempotency: SubmissionKey | null;
   /** What its caller is told of cost and time; null or absent for nothing. */
   readonly quote?: StoredQuote | null;
-}
-
-/** A submission that its caller may repeat: the same key with the same body is the same batch. */
-export interface BatchIdempotency {
-  readonly key: string;
-  /** SHA-256 of the body, hex. */
-  readonly requestHash: string;
 }
 
 const UNIQUE_VIOLATION = '23505';
@@ -64,8 +57,10 @@ const WINDOW = `interval '24 hours'`;
  * together. An upload that ends early is discarded, and one whose gateway died is swept.
  */
 @Injectable()
-export class BatchIntakeRepository {
-  constructor(private readonly database: Database) {}
+export class BatchIntakeRepository extends SubmittedRows {
+  constructor(database: Database) {
+    super(database, 'batches');
+  }
 
   /** A number and day for a new batch; nothing is stored yet. */
   async reserve(id: string): Promise<BatchKey> {
@@ -200,51 +195,16 @@ export class BatchIntakeRepository {
       ],
     });
     const row = await accepted.catch((error: unknown) => {
-      throw isTakenKey(error) ? new SubmittedBefore() : error;
+      throw this.refusalOf(error);
     });
     if (row === null) throw swept(key);
     return toBatchView(row);
-  }
-
-  /** The batch that the workspace submitted under this key within the last 24 hours. */
-  async findSubmitted(
-    tenant: WorkspaceTenant,
-    idempotencyKey: string,
-  ): Promise<{ id: string; requestHash: string } | null> {
-    const row = await this.database.asTenant(tenant).firstRow<{ id: string; request_hash: string }>({
-      name: 'batch-submitted-before',
-      sql: `SELECT id, request_hash FROM batches WHERE workspace_id = $1 AND idempotency_key = $2`,
-      values: [tenant.workspaceId, idempotencyKey],
-    });
-    return row === null ? null : { id: row.id, requestHash: row.request_hash };
-  }
-
-  /** Forgets idempotency keys after their 24 hours, at most a thousand. Returns how many. */
-  async forgetOldKeys(): Promise<number> {
-    return this.database.execute({
-      sql: `UPDATE batches SET idempotency_key = NULL, request_hash = NULL
-            WHERE id IN (
-              SELECT id FROM batches WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'
-              ORDER BY created_at LIMIT 1000 FOR UPDATE SKIP LOCKED)`,
-    });
   }
 
   /** Removes every trace of an upload that was refused or broke off; false for what is no upload (any more). */
   async discard(key: BatchKey): Promise<boolean> {
     return this.database.transaction((session) => discardRows(session, key));
   }
-}
-
-/** The idempotency key belongs to an earlier batch; the transaction that found out is void. */
-export class SubmittedBefore extends Error {
-  override readonly name = 'SubmittedBefore';
-}
-
-function isTakenKey(error: unknown): boolean {
-  return (
-    sqlStateOf(error) === UNIQUE_VIOLATION &&
-    (error as { constraint?: string }).constraint === 'batches_idempotency_key'
-  );
 }
 
 function swept({ id }: BatchKey): AppError {

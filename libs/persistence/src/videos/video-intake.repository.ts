@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { AdvanceVideo, type JobPayload } from '@libs/contracts';
 import { outcomeOfRow } from '../commit-outcome';
-import { Database, sqlStateOf, type Session } from '../database';
+import { Database, type Session } from '../database';
 import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
-import type { WorkspaceTenant } from '../tenants/tenant';
 import { OutboxRepository } from '../outbox/outbox.repository';
+import { SubmittedRows, type SubmissionKey } from '../submitted-rows';
 import type { VideoView } from './video-views.repository';
 
 /** A job that is to be accepted. Amounts are exact decimal strings in US dollars. */
@@ -27,36 +27,32 @@ export interface NewVideo {
   /** What is reserved: the price, and the list price beside it where a limit counts what the own key is charged. */
   readonly holdUsd: string;
   readonly callbackUrl: string | null;
-  readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
+  readonly idempotency: SubmissionKey | null;
   /** How long the provider may take. */
   readonly lifetimeMs: number;
   /** Joins the worker's part to what caused it; absent where nobody traces. */
   readonly trace?: JobPayload;
 }
 
-const UNIQUE_VIOLATION = '23505';
 /** What nobody settled within this time after the end of the job is given back. */
 const HOLD_SLACK_MS = 3_600_000;
 
-/** The idempotency key belongs to an earlier job; nothing of the new one is stored. */
-export class VideoSubmittedBefore extends Error {
-  override readonly name = 'VideoSubmittedBefore';
-}
-
 /** Takes video jobs in: the row, the hold on the organization's credits and the first nudge in one commit. */
 @Injectable()
-export class VideoIntakeRepository {
+export class VideoIntakeRepository extends SubmittedRows {
   constructor(
-    private readonly database: Database,
+    database: Database,
     private readonly ledger: LedgerRepository,
     private readonly outbox: OutboxRepository,
-  ) {}
+  ) {
+    super(database, 'videos');
+  }
 
   /**
    * The accepted job, as its workspace sees it.
    *
    * @throws AppError payment_required
-   * @throws VideoSubmittedBefore
+   * @throws SubmittedBefore
    * @throws CommitUnknown when it is not known whether the job was accepted
    */
   async accept(video: NewVideo): Promise<VideoView> {
@@ -79,32 +75,9 @@ export class VideoIntakeRepository {
         outcomeOfRow('videos', 'id', video.id),
       );
     } catch (error) {
-      throw isTakenKey(error) ? new VideoSubmittedBefore() : error;
+      throw this.refusalOf(error);
     }
     return acceptedView(video);
-  }
-
-  /** The job that the workspace submitted under this key within the last 24 hours. */
-  async findSubmitted(
-    tenant: WorkspaceTenant,
-    idempotencyKey: string,
-  ): Promise<{ id: string; requestHash: string } | null> {
-    const row = await this.database.asTenant(tenant).firstRow<{ id: string; request_hash: string }>({
-      name: 'video-submitted-before',
-      sql: 'SELECT id, request_hash FROM videos WHERE workspace_id = $1 AND idempotency_key = $2',
-      values: [tenant.workspaceId, idempotencyKey],
-    });
-    return row === null ? null : { id: row.id, requestHash: row.request_hash };
-  }
-
-  /** Forgets idempotency keys after their 24 hours, at most a thousand. Returns how many. */
-  async forgetOldKeys(): Promise<number> {
-    return this.database.execute({
-      sql: `UPDATE videos SET idempotency_key = NULL, request_hash = NULL
-            WHERE id IN (
-              SELECT id FROM videos WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'
-              ORDER BY created_at LIMIT 1000 FOR UPDATE SKIP LOCKED)`,
-    });
   }
 }
 
@@ -154,10 +127,4 @@ async function insert(session: Session, video: NewVideo): Promise<void> {
       video.lifetimeMs,
     ],
   });
-}
-
-function isTakenKey(error: unknown): boolean {
-  return (
-    sqlStateOf(error) === UNIQUE_VIOLATION && (error as { constraint?: string }).constraint === 'videos_idempotency_key'
-  );
 }

@@ -5,7 +5,8 @@ import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { aVideo, openTestDatabase, storeVideo, type OpenTestDatabase } from '../testing';
 import { VideoEndsRepository, type VideoEnd } from './video-ends.repository';
-import { VideoIntakeRepository, VideoSubmittedBefore } from './video-intake.repository';
+import { SubmittedBefore } from '../submitted-rows';
+import { VideoIntakeRepository } from './video-intake.repository';
 import { VideoJobsRepository, type VideoJob } from './video-jobs.repository';
 import { VideoReviewsRepository, type Reviewer } from './video-reviews.repository';
 import { VideoViewsRepository } from './video-views.repository';
@@ -110,7 +111,7 @@ describe(VideoIntakeRepository.name, () => {
     const first = await storeVideo(opened.database, { idempotency });
     const { organizationId, workspaceId } = first;
     await expect(intake.accept(aVideo({ organizationId, workspaceId, idempotency }))).rejects.toBeInstanceOf(
-      VideoSubmittedBefore,
+      SubmittedBefore,
     );
     expect(await intake.findSubmitted(first, 'once')).toEqual({ id: first.id, requestHash: 'b'.repeat(64) });
     expect(await intake.findSubmitted({ ...first, workspaceId: randomUUID() }, 'once')).toBeNull();

@@ -1,3 +1,4 @@
+import { systemCodeOf } from '@libs/errors';
 import { buildConnector } from 'undici';
 import { isSameAddress } from './address-guard';
 import type { ResolvedAddress } from './resolved-address';
@@ -66,6 +67,5 @@ function connectError(thrown: unknown): Error {
 
 /** Of the name server, which is the cause of the error that says so. */
 function codeOf(thrown: unknown): string | null {
-  const cause = thrown instanceof Error ? thrown.cause : null;
-  return typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : null;
+  return thrown instanceof Error ? systemCodeOf(thrown.cause) : null;
 }

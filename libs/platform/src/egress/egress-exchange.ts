@@ -1,4 +1,4 @@
-import { AppError } from '@libs/errors';
+import { AppError, systemCodeOf } from '@libs/errors';
 import { Client, type Dispatcher } from 'undici';
 import { discardBody, readBody } from './egress-body';
 import { judgedConnector } from './egress-connector';
@@ -85,9 +85,8 @@ function originOf({ url, hostname, literal }: EgressTarget): string {
 }
 
 function unreachable(subject: string, error: unknown): AppError {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'no code';
   return new AppError('provider_unavailable', `${subject} cannot be reached: the exchange with its host failed`, {
     cause: error,
-    internal: `egress: ${code}`,
+    internal: `egress: ${systemCodeOf(error) ?? 'no code'}`,
   });
 }

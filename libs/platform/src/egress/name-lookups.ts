@@ -1,4 +1,5 @@
 import { promises } from 'node:dns';
+import { systemCodeOf } from '@libs/errors';
 import { SharedPool } from '../shares/shared-pool';
 import { addressesInHostsFile } from './hosts-file';
 import type { ResolvedAddress } from './resolved-address';
@@ -101,7 +102,7 @@ async function resolve(resolver: promises.Resolver, hostname: string): Promise<r
     ...valuesOf(six).map((address) => ({ address, family: 6 as const })),
   ];
   if (found.length > 0) return found;
-  const isAbsent = [four, six].every((one) => one.status === 'fulfilled' || ABSENT.has(codeOf(one.reason)));
+  const isAbsent = [four, six].every((one) => one.status === 'fulfilled' || ABSENT.has(systemCodeOf(one.reason) ?? ''));
   const cause = four.status === 'rejected' ? four.reason : undefined;
   throw failure(isAbsent ? 'ENOTFOUND' : 'EAI_AGAIN', 'the name has no address', cause);
 }
@@ -110,10 +111,6 @@ const ABSENT: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND']);
 
 function valuesOf(settled: PromiseSettledResult<string[]>): readonly string[] {
   return settled.status === 'fulfilled' ? settled.value : [];
-}
-
-function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
 
 /** With the codes of getaddrinfo, which callers know. */

@@ -1,3 +1,4 @@
+import { isPlainObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   collectFailures,
@@ -71,7 +72,7 @@ export function plainValidator<T extends object>(Class: Constructor<T>): (plain:
 }
 
 function asObject(plain: unknown): object {
-  if (typeof plain === 'object' && plain !== null && !Array.isArray(plain)) return plain;
+  if (isPlainObject(plain)) return plain;
   throw new AppError('invalid_request', 'Expected a JSON object', { metadata: { param: null } });
 }
 

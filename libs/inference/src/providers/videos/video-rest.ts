@@ -1,4 +1,4 @@
-import { AppError } from '@libs/errors';
+import { AppError, systemCodeOf } from '@libs/errors';
 import type { JsonObject } from '../../json/loose-values';
 import { isObject, stringOf } from '../../json/loose-values';
 import { scrub } from '../../wire/scrub';
@@ -122,7 +122,7 @@ function isDefinite({ status, headers }: UpstreamReply): boolean {
 function wasNotSent({ code, cause }: AppError): boolean {
   // Refused by our own limit on calls, before anything was sent.
   if (code === 'provider_overloaded' && cause === undefined) return true;
-  return typeof cause === 'object' && cause !== null && 'code' in cause && NOT_SENT.has(String(cause.code));
+  return NOT_SENT.has(systemCodeOf(cause) ?? '');
 }
 
 function parsed(reply: UpstreamReply, { endpoint }: VideoAccess): JsonObject {

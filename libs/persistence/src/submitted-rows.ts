@@ -1,0 +1,55 @@
+import { sqlStateOf, type Database } from './database';
+import type { WorkspaceTenant } from './tenants/tenant';
+
+/** A submission that its caller may repeat: the same key with the same body is the same batch or video. */
+export interface SubmissionKey {
+  readonly key: string;
+  /** SHA-256 of the body, hex. */
+  readonly requestHash: string;
+}
+
+/** The idempotency key belongs to an earlier submission; the transaction that found out is void. */
+export class SubmittedBefore extends Error {
+  override readonly name = 'SubmittedBefore';
+}
+
+const UNIQUE_VIOLATION = '23505';
+
+/** Rows that keep the idempotency key under which they were submitted, which a unique index guards. */
+export abstract class SubmittedRows {
+  constructor(
+    protected readonly database: Database,
+    private readonly table: 'batches' | 'videos',
+  ) {}
+
+  /** What the workspace submitted under this key within the last 24 hours. */
+  async findSubmitted(
+    tenant: WorkspaceTenant,
+    idempotencyKey: string,
+  ): Promise<{ id: string; requestHash: string } | null> {
+    const row = await this.database.asTenant(tenant).firstRow<{ id: string; request_hash: string }>({
+      name: `${this.table}-submitted-before`,
+      sql: `SELECT id, request_hash FROM ${this.table} WHERE workspace_id = $1 AND idempotency_key = $2`,
+      values: [tenant.workspaceId, idempotencyKey],
+    });
+    return row === null ? null : { id: row.id, requestHash: row.request_hash };
+  }
+
+  /** Forgets idempotency keys after their 24 hours, at most a thousand. Returns how many. */
+  async forgetOldKeys(): Promise<number> {
+    return this.database.execute({
+      sql: `UPDATE ${this.table} SET idempotency_key = NULL, request_hash = NULL
+            WHERE id IN (
+              SELECT id FROM ${this.table} WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'
+              ORDER BY created_at LIMIT 1000 FOR UPDATE SKIP LOCKED)`,
+    });
+  }
+
+  /** Returns SubmittedBefore where the index refused the key, else the error. */
+  protected refusalOf(error: unknown): unknown {
+    const isTaken =
+      sqlStateOf(error) === UNIQUE_VIOLATION &&
+      (error as { constraint?: string }).constraint === `${this.table}_idempotency_key`;
+    return isTaken ? new SubmittedBefore() : error;
+  }
+}
