@@ -7,6 +7,7 @@ import type { Endpoint } from '../catalogue/catalogue';
 import { setAskedTier } from './asked-tier';
 import { ownMembers } from './billing';
 import { billAnswer } from './answer-billing';
+import { withPricedMarkTexts } from './cache-lifetime';
 import { TextCounter } from '../model/text-tokens';
 import { chatEdits, readChatObject, type ChatObject } from './chat-object';
 import type { Answer, AnswerContext, Dialect } from './dialect';
@@ -41,7 +42,7 @@ function toUpstream(
   log?: LossLog,
   account = SHARED_ACCOUNT,
 ): Buffer {
-  const request = scanRequest(body);
+  const request = withPricedMarkTexts(scanRequest(body), endpoint, account, log);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) {
     set['stream'] = 'true';

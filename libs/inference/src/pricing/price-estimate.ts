@@ -2,7 +2,7 @@ import type { CacheWrite, PromptKinds } from './prompt-kinds';
 import { charge } from './charge';
 import { mostReads, tokensRead } from './inner-reads';
 import { reservedAmount, type PicoUsd, type Rate } from './money';
-import { toolRate, type PriceList } from './price';
+import { hourWriteRate, toolRate, type PriceList } from './price';
 import type { AllowedUses } from './tool-uses';
 
 /** Pictures that are reserved for one answer sold by the picture. */
@@ -88,10 +88,11 @@ function kindsBeyondText(
   );
 }
 
-function writeRate({ prompt, inputCacheWrite, inputCacheWrite1h }: PriceList, write: CacheWrite | null): Rate {
+function writeRate(prices: PriceList, write: CacheWrite | null): Rate {
+  const { prompt, inputCacheWrite = prompt } = prices;
   if (write === null) return prompt;
   // Marks of several times may stand in one request, and a provider may keep all for the shorter.
-  return write === '5m' ? (inputCacheWrite ?? prompt) : dearest(inputCacheWrite ?? prompt, inputCacheWrite1h);
+  return write === '5m' ? inputCacheWrite : dearest(inputCacheWrite, hourWriteRate(prices));
 }
 
 function dearest(first: Rate, ...others: readonly (Rate | undefined)[]): Rate {

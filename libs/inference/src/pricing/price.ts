@@ -123,7 +123,7 @@ const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
  * pico-dollar. `promptCost` is the rounded input part and `completionCost` the rest, so the two always add
  * up to `totalCost`.
  *
- * Tokens are charged in one class each. Of the prompt: cache writes (`inputCacheWrite1h`, else
+ * Tokens are charged in one class each. Of the prompt: cache writes (those of an hour at `hourWriteRate`, others at
  * `inputCacheWrite`, else `prompt`), audio (`audio`, else `prompt`), cached text (`inputCacheRead`, else
  * `prompt`), images (`imageToken`, else `prompt`), text. The usage does not say what kind of token was
  * cached: cached tokens are taken for text as far as there is text, the rest for audio (`inputAudioCache`,
@@ -166,7 +166,7 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
   const writeRate = prices.inputCacheWrite ?? prompt;
   return (
     PER_UNIT *
-    (charge(hourWrites, prices.inputCacheWrite1h ?? writeRate) +
+    (charge(hourWrites, hourWriteRate(prices)) +
       charge(writes.left, writeRate) +
       charge(cachedText, prices.inputCacheRead ?? prompt) +
       charge(cachedAudio, prices.inputAudioCache ?? prices.inputCacheRead ?? audioRate) +
@@ -174,6 +174,14 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
       charge(images, prices.imageToken ?? prompt) +
       charge(rest.left, prompt))
   );
+}
+
+/**
+ * Returns the rate of a token that is cached for an hour. Without a rate of its own it is 1.6 times the rate of other
+ * writes: providers charge twice the rate of the prompt for an hour, and 1.25 times it for five minutes.
+ */
+export function hourWriteRate({ prompt, inputCacheWrite, inputCacheWrite1h }: PriceList): Rate {
+  return inputCacheWrite1h ?? (inputCacheWrite === undefined ? prompt : (inputCacheWrite * 8n + 4n) / 5n);
 }
 
 function outputTokens(prices: PriceList, usage: Usage): bigint {

@@ -7,6 +7,7 @@ import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { ownMembers } from '../billing';
+import { withPricedMarkTexts } from '../cache-lifetime';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../../json/json-cursor';
 import {
@@ -51,7 +52,7 @@ function toUpstream(
   account = SHARED_ACCOUNT,
 ): Buffer {
   const isOwnKey = account.isOwn;
-  const request = scanRequest(body);
+  const request = withPricedMarkTexts(scanRequest(body), endpoint, account, log);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';

@@ -3,6 +3,7 @@ import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../../json/json-members';
+import { withPricedMarkTexts } from '../cache-lifetime';
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers, setInAccount } from '../retained-members';
@@ -44,7 +45,7 @@ export function toUpstreamRequest(
   log?: LossLog,
   account = SHARED_ACCOUNT,
 ): Buffer {
-  const request = scanRequest(body);
+  const request = withPricedMarkTexts(scanRequest(body), endpoint, account, log);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
