@@ -45,7 +45,9 @@ const at = (pricing: typeof LISTED | typeof UNLISTED | typeof WITHOUT_WRITES) =>
 
 function passed(api: (typeof APIS)[number], pricing: Parameters<typeof at>[0], account = SHARED) {
   const log = new LossLog();
-  const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 8, ...BODIES[api] }));
+  const body = Buffer.from(
+    JSON.stringify({ model: 'm', ...(api === 'messages' && { max_tokens: 8 }), ...BODIES[api] }),
+  );
   const sent = dialectOf(api).toUpstream(body, at(pricing), false, log, account).toString();
   return { sent, losses: log.report() };
 }

@@ -22,7 +22,7 @@ import { setTokenCap } from './openai-chat/token-cap';
 import { usageEdits, usageText } from './openai-usage';
 import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
-import { retainedWithMetadata, setInAccount } from './retained-members';
+import { retainedWithMetadata, setCacheKey } from './retained-members';
 import { servedBy } from './served-tier';
 import { mustRefuseStoring } from './stored-chats';
 import { unpricedMembers } from './unpriced-members';
@@ -52,7 +52,7 @@ function toUpstream(
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  setInAccount(request, set, account);
+  setCacheKey(request, set, account);
   const retained = retainedWithMetadata(request, endpoint, account);
   if (mustRefuseStoring(endpoint, account)) set['store'] = 'false';
   const reworded = [
@@ -60,7 +60,7 @@ function toUpstream(
     ...reword(request, endpoint, set, log),
     ...setTokenCap(request, endpoint, set),
     ...retained,
-    ...unpricedMembers(request, set, { isOwnKey: account.isOwn, log }),
+    ...unpricedMembers(request, set, { api: 'chat', isOwnKey: account.isOwn, log }),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });

@@ -14,8 +14,9 @@ import { EmbeddingsReader, readExpectation } from './openai-embeddings-reader';
 import { embeddingsTraitsOf, type EmbeddingsTraits } from './openai-embeddings-traits';
 import { settleUsage, usageEdits, usageText, type ReportedCounts } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
-import { retainedMembers, setInAccount } from './retained-members';
+import { retainedMembers, setCacheKey } from './retained-members';
 import type { Bill } from './translation';
+import { unpricedMembers } from './unpriced-members';
 
 /** OpenAI's embeddings (interface §2.6, §4.6), asked of an upstream that speaks them too. */
 export const openAiEmbeddings: Dialect = { name: 'openai-embeddings', api: 'embeddings', toUpstream, readAnswer };
@@ -24,14 +25,15 @@ function toUpstream(
   body: Buffer,
   endpoint: Endpoint,
   _isStream?: boolean,
-  _log?: LossLog,
+  log?: LossLog,
   account = SHARED_ACCOUNT,
 ): Buffer {
   const request = scanRequest(body);
   const traits = embeddingsTraitsOf(endpoint);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retainedMembers(request, account)];
-  setInAccount(request, set, account);
+  remove.push(...unpricedMembers(request, set, { api: 'embeddings', isOwnKey: account.isOwn, log }));
+  setCacheKey(request, set, account);
   const user = hashedUser(request);
   if (user !== undefined && !traits.refuses.includes('user')) set['user'] = user;
   const dimensions = chosenDimensions(request, traits);

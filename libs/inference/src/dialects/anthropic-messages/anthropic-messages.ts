@@ -20,7 +20,7 @@ import {
   type ScannedObject,
 } from '../../json/json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setInAccount } from '../retained-members';
+import { retainedMembers, setCacheKey } from '../retained-members';
 import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { tierMember } from '../usage-details';
@@ -57,13 +57,13 @@ function toUpstream(
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
-  setInAccount(request, set, account);
+  setCacheKey(request, set, account);
   const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
   const tools = cappedTools(request, { isOwnKey, log });
   if (tools !== undefined) set['tools'] = tools;
-  const unpriced = unpricedMembers(request, set, { isOwnKey, log });
+  const unpriced = unpricedMembers(request, set, { api: 'messages', isOwnKey, log });
   const unsent = [...unpriced, ...retainedMembers(request, account), ...unsampled(request, endpoint, log)];
   const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
   return spliceMembers(request, { set, remove });

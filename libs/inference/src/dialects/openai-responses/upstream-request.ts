@@ -6,7 +6,7 @@ import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject }
 import { withPricedMarkTexts } from '../cache-lifetime';
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setInAccount } from '../retained-members';
+import { retainedMembers, setCacheKey } from '../retained-members';
 import { capToolCalls } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers } from '../untaken-parameters';
@@ -54,13 +54,13 @@ export function toUpstreamRequest(
     const hash = hashedText(request, name);
     if (hash !== null) set[name] = hash;
   }
-  setInAccount(request, set, account);
+  setCacheKey(request, set, account);
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
   // `store` is set above, and metadata goes on: nothing is stored under it.
   const retained = retainedMembers(request, account);
-  const unpriced = unpricedMembers(request, set, { isOwnKey: account.isOwn, log });
+  const unpriced = unpricedMembers(request, set, { api: 'responses', isOwnKey: account.isOwn, log });
   capToolCalls(request, set, { isOwnKey: account.isOwn, log });
   const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained, ...unpriced];
   const edits = memberEdits(request, { set, remove });
