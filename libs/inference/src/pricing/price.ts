@@ -216,9 +216,18 @@ function toolRates(prices: PriceList, { webSearches, tools }: BilledUnits): bigi
 }
 
 function outputUnits(prices: PriceList, units: BilledUnits): bigint {
-  const whole = charge(units.outputImages, prices.imageOutput) + charge(units.videos, prices.video);
+  const whole = charge(picturesSold(prices, units), prices.imageOutput) + charge(units.videos, prices.video);
   return PER_UNIT * whole + charge(units.videoMs, videoSecondRate(prices, units.videoResolution));
 }
+
+/** A picture that a tool made is charged as a use of the tool, or else as a picture, whether its answer shows it or not. */
+function picturesSold(prices: PriceList, { outputImages = 0, tools }: BilledUnits): number {
+  const made = tools?.get(PICTURE_TOOL) ?? 0;
+  const isToolSold = toolRate(prices, PICTURE_TOOL) !== undefined;
+  return isToolSold ? Math.max(0, outputImages - made) : Math.max(outputImages, made);
+}
+
+const PICTURE_TOOL: ProviderTool = 'image_generation';
 
 /**
  * The rate per second of video at a resolution: the one listed for it, else the general one, else the
