@@ -59,7 +59,8 @@ export type OverriddenRate =
   | 'inputAudioCache'
   | 'inputCacheRead'
   | 'inputCacheWrite'
-  | 'inputCacheWrite1h';
+  | 'inputCacheWrite1h'
+  | 'imageToken';
 
 /** Other rates of an endpoint for some requests: those that meet every condition that is given. */
 export interface PriceOverride {
