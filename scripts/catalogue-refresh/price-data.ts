@@ -45,6 +45,7 @@ const OVERRIDABLE: ReadonlySet<string> = new Set([
   'input_cache_read',
   'input_cache_write',
   'input_cache_write_1h',
+  'image_token',
 ]);
 
 /** The prices of a model on a day, with overrides for long prompts and for the hours that have other prices. */

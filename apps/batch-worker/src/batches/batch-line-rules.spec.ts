@@ -39,4 +39,9 @@ describe(BatchLineRules.name, () => {
     expect(problemOf(body)).toMatch(/^data_sources names something in the account of the provider/);
     expect(problemOf(body, { isOwnKey: true })).toBeNull();
   });
+
+  it('takes no prediction, whose rejected tokens are charged', () => {
+    const body = { messages: [user], prediction: { type: 'content', content: 'Hi' } };
+    expect(problemOf(body, { api: 'chat' })).toBe('prediction cannot be used in a batch');
+  });
 });

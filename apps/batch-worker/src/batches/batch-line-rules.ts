@@ -50,7 +50,13 @@ const CONVERSATION: readonly Rule[] = [
 ];
 
 const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
-  chat: [...CONVERSATION, findSearchOptionsProblem, (body) => findOtherPart('messages', body.messages)],
+  chat: [
+    ...CONVERSATION,
+    // It makes an answer faster and dearer, and batches do not reserve for it.
+    absent('prediction', isGiven, 'cannot be used in a batch'),
+    findSearchOptionsProblem,
+    (body) => findOtherPart('messages', body.messages),
+  ],
   responses: [...CONVERSATION, (body) => findOtherPart('input', body.input)],
   messages: [
     ...CONVERSATION,

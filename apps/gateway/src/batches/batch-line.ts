@@ -76,7 +76,8 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
 }
 
 function readToolUses(body: JsonObject): UsesByApi | null {
-  return providerToolsIn(body).length === 0 ? null : forEachConversationApi(({ toolUsesOf }) => toolUsesOf(body));
+  const mayUse = providerToolsIn(body).length > 0 || (body.context_management ?? null) !== null;
+  return mayUse ? forEachConversationApi(({ toolUsesOf }) => toolUsesOf(body)) : null;
 }
 
 /** @throws AppError for what JSON.parse takes and no provider would, such as a number beyond all numbers */

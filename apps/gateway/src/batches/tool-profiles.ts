@@ -45,11 +45,18 @@ function mostUses(one: readonly AllowedUses[], other: readonly AllowedUses[]): A
     uses: Math.max(mine.uses, its.uses),
     turns: Math.max(mine.turns, its.turns),
     tokensPerUse: Math.max(mine.tokensPerUse, its.tokensPerUse),
+    tokensWritten: Math.max(mine.tokensWritten, its.tokensWritten),
   };
 }
 
-function inOne(all: readonly AllowedUses[]): AllowedUses {
+function inOne(all: readonly AllowedUses[]): Required<Omit<AllowedUses, 'tools' | 'leastContext'>> {
   const sum = (name: 'uses' | 'turns'): number => all.reduce((total, one) => total + one[name], 0);
-  const tokensPerUse = all.reduce((most, one) => Math.max(most, one.tokensPerUse), 0);
-  return { tools: null, uses: sum('uses'), turns: sum('turns'), tokensPerUse };
+  const most = (name: 'tokensPerUse' | 'tokensWritten'): number =>
+    all.reduce((largest, one) => Math.max(largest, one[name] ?? 0), 0);
+  return {
+    uses: sum('uses'),
+    turns: sum('turns'),
+    tokensPerUse: most('tokensPerUse'),
+    tokensWritten: most('tokensWritten'),
+  };
 }

@@ -279,8 +279,8 @@ export class InferenceService {
 }
 
 /** Turns name no tools of a provider: the gateway runs all that they use. */
-function expectedOf({ answers, maxTokens, thinking, toolUses }: CheckedCall, { turns }: Aim) {
-  return { answers, maxTokens, thinking, ...(turns === null && { toolUses }) };
+function expectedOf({ answers, maxTokens, thinking, predictedTokens, toolUses }: CheckedCall, { turns }: Aim) {
+  return { answers, maxTokens, thinking, predictedTokens, ...(turns === null && { toolUses }) };
 }
 
 function settle(

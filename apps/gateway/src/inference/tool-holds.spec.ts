@@ -1,21 +1,35 @@
 import { FakeTool } from '../server-tools/testing/fake-tool';
-import { RESPONSE_ANSWER, until } from './testing/answers';
+import { CHAT_ANSWER, RESPONSE_ANSWER, until } from './testing/answers';
 import { InferenceApp } from './testing/inference-app';
 
 const request = { model: 'test/responses', input: 'Search.', max_output_tokens: 10 };
 
+async function heldAt(path: string, body: object, answer: object, tools: readonly FakeTool[] = []): Promise<number> {
+  const app = await InferenceApp.start(tools);
+  app.answer = (_request, response) => void response.end(JSON.stringify(answer));
+  try {
+    expect((await app.post(path, body)).status).toBe(200);
+    await until(() => app.books.opened.length === 1);
+    return Number(app.books.opened[0]!.holdUsd);
+  } finally {
+    await app.close();
+  }
+}
+
+describe('the hold of a chat completion with a prediction', () => {
+  it('is for its tokens among those of the answer too', async () => {
+    const content = 'The committee reviewed the quarterly indicators. '.repeat(50);
+    const body = { model: 'test/chat', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 10 };
+    const plain = await heldAt('chat/completions', body, CHAT_ANSWER);
+    const predicted = { ...body, prediction: { type: 'content', content } };
+    // 400 tokens or more, at 1 and at 2 dollars per million.
+    expect((await heldAt('chat/completions', predicted, CHAT_ANSWER)) - plain).toBeGreaterThan(0.0012);
+  });
+});
+
 describe('the hold of a request that names a web search', () => {
-  const heldFor = async (tools: readonly FakeTool[], more: object): Promise<number> => {
-    const app = await InferenceApp.start(tools);
-    app.answer = (_request, answer) => void answer.end(JSON.stringify(RESPONSE_ANSWER));
-    try {
-      expect((await app.post('responses', { ...request, ...more })).status).toBe(200);
-      await until(() => app.books.opened.length === 1);
-      return Number(app.books.opened[0]!.holdUsd);
-    } finally {
-      await app.close();
-    }
-  };
+  const heldFor = (tools: readonly FakeTool[], more: object): Promise<number> =>
+    heldAt('responses', { ...request, ...more }, RESPONSE_ANSWER, tools);
 
   it('is for the searches of its provider, where that runs them', async () => {
     const plain = await heldFor([], {});

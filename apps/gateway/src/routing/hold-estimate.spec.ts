@@ -115,6 +115,38 @@ describe('the hold of a call', () => {
     expect(toolHold([{ type: 'web_search' }], { max_tool_calls: 4 }, [long])).toBe(840_000_000_000n);
   });
 
+  describe('with a compaction', () => {
+    const compact = { type: 'compact_20260112' };
+    const messageHold = (promptTokens: number, edits: readonly object[], more: object = {}): bigint => {
+      const endpoint = anEndpoint({ apis: ['messages'], contextLength: 400_000, maxCompletionTokens: 64_000, pricing });
+      return estimateHold(aCatalogue(aModel({ slug: 'acme/compact', endpoints: [endpoint] })), {
+        api: 'messages',
+        models: ['acme/compact'],
+        promptTokens,
+        maxTokens: 0,
+        answers: 1,
+        toolUses: APIS.messages.toolUsesOf({ context_management: { edits }, ...more }),
+      });
+    };
+
+    it('is also for reading the prompt once more, and for a summary', () => {
+      // 30,000 tokens twice at 10, and 20,000 tokens at 20 dollars per million.
+      expect(messageHold(30_000, [compact])).toBe(1_000_000_000_000n);
+      expect(messageHold(30_000, [{ type: 'clear_tool_uses_20250919' }])).toBe(300_000_000_000n);
+    });
+
+    it('is for the longest answer where the caller says how to summarize', () => {
+      expect(messageHold(30_000, [{ ...compact, instructions: 'Repeat all.' }])).toBe(1_880_000_000_000n);
+    });
+
+    it('is as without it where the context is too short for it', () => {
+      expect(messageHold(29_999, [compact])).toBe(299_990_000_000n);
+      const tools = [{ type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 1 }];
+      expect(messageHold(20_000, [compact], { tools })).toBeGreaterThan(messageHold(20_000, [], { tools }));
+      expect(messageHold(19_000, [compact], { tools })).toBe(messageHold(19_000, [], { tools }));
+    });
+  });
+
   it('is nothing for a model that nobody knows', () => {
     expect(holdOf('acme/none')).toBe(0n);
   });

@@ -37,6 +37,8 @@ export interface ExpectedUsage {
   readonly answers: number;
   /** Absent where nothing thinks. */
   readonly thinking?: ThinkingWish;
+  /** Of a prediction; absent without one. */
+  readonly predictedTokens?: number | undefined;
   /** Uses of tools that a provider may make, if it serves. */
   readonly toolUses?: readonly AllowedUses[];
 }

@@ -39,7 +39,7 @@ export interface ApiDefinition {
   readonly isConversation: boolean;
   /** Reads what a checked body says of the size of its answers. */
   readonly outputOf: (body: JsonObject) => ExpectedOutput;
-  /** Returns the uses of a provider's tools that a body may make. */
+  /** Returns the uses of a provider's tools that a body may make, and the compactions that it may lead to. */
   readonly toolUsesOf: (body: JsonObject) => readonly AllowedUses[];
   /** Returns the output tokens to expect at an endpoint of an answer without a cap. */
   readonly uncappedTokensAt: (endpoint: Endpoint) => number;

@@ -1,4 +1,7 @@
-import { parseRate } from '../pricing/money';
+import { parseRate, parseUsd } from '../pricing/money';
+import { priceUsage } from '../pricing/price';
+import { pricesFor } from '../pricing/price-overrides';
+import { emptyUsage } from '../pricing/usage';
 import { parseCatalogue, CatalogueError, type Endpoint } from './catalogue';
 import { toModelEntry } from './catalogue-listing';
 
@@ -52,6 +55,31 @@ describe('overrides of prices in a catalogue', () => {
     expect(endpoint.listedPricing.overrides).toEqual([LONG, NIGHT]);
     expect(toModelEntry(parsed([LONG])).pricing).toMatchObject({ prompt: '0.000002', overrides: [LONG] });
     expect(endpointOf([]).pricing).not.toHaveProperty('overrides');
+  });
+
+  it('take every rate of tokens that an entry of the listing may have, and picture tokens', () => {
+    const all = {
+      min_prompt_tokens: 200_001,
+      prompt: '1',
+      completion: '2',
+      audio: '3',
+      input_audio_cache: '4',
+      input_cache_read: '5',
+      input_cache_write: '6',
+      input_cache_write_1h: '7',
+      image_token: '8',
+    };
+    const { pricing, listedPricing } = endpointOf([all]);
+    expect(listedPricing.overrides).toEqual([all]);
+    const used = { ...emptyUsage('upstream'), promptTokens: 300_000 };
+    const rates = pricesFor(pricing, used.promptTokens, 0);
+    expect(priceUsage(rates, used, { imageTokens: 2 }).totalCost).toBe(parseUsd('300014'));
+  });
+
+  it('name no service tier: that is an endpoint of its own', () => {
+    expect(problemsOf([{ ...LONG, service_tier: 'priority' }])).toEqual([
+      expect.stringContaining('pricing.overrides[0].service_tier'),
+    ]);
   });
 
   it('are halved for a batch API, which has no hours, and kept where lines are single calls', () => {

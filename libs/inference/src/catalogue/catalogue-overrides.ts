@@ -13,6 +13,7 @@ const RATES: Readonly<Record<string, OverriddenRate>> = {
   input_cache_read: 'inputCacheRead',
   input_cache_write: 'inputCacheWrite',
   input_cache_write_1h: 'inputCacheWrite1h',
+  image_token: 'imageToken',
 };
 const CONDITIONS = ['min_prompt_tokens', 'utc_start', 'utc_end'];
 const TOKEN_APIS: readonly Api[] = ['chat', 'responses', 'messages', 'embeddings'];

@@ -3,16 +3,21 @@ import type { LossLog } from '../model/loss-report';
 import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
 import type { Endpoint } from '../catalogue/catalogue';
 import { withAskedTier } from './asked-tier';
+import { withPricedMarks } from './cache-lifetime';
 import { mustRefuseStoring } from './stored-chats';
 
-/** A request in no dialect as it is made in an account: with the tier that is sold there, a cache key of the tenant, and nothing stored that must not be. */
+/**
+ * A request in no dialect as it is made in an account: with the tier and the lifetimes of caches that are sold there, a
+ * cache key of the tenant, and nothing stored that must not be.
+ */
 export function inAccount(
   request: CanonicalRequest,
   endpoint: Endpoint,
   account: ProviderAccount,
   log: LossLog,
 ): CanonicalRequest {
-  const tiered = withAskedTier(request, endpoint, { isOwnKey: account.isOwn, log });
+  const marked = withPricedMarks(request, endpoint, account, log);
+  const tiered = withAskedTier(marked, endpoint, { isOwnKey: account.isOwn, log });
   const asked = mustRefuseStoring(endpoint, account) ? { ...tiered, refusesStoring: true } : tiered;
   const { promptCacheKey } = asked;
   if (promptCacheKey === undefined || account.isOwn) return asked;

@@ -7,7 +7,8 @@ import { memberText } from './request-members';
 
 const TIER = 'service_tier';
 const SPEED = 'speed';
-const FAST = '"fast"';
+/** The speeds that cost nothing more, as JSON texts. */
+const USUAL_SPEEDS: ReadonlySet<string> = new Set(['"standard"', 'null']);
 
 /** Requests for a tier with a price of its own, or for one that only some account has. */
 const APART: ReadonlySet<string> = new Set(['priority', 'fast', 'flex', 'ultrafast', 'scale']);
@@ -23,7 +24,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = { fast: 'priority', ultraf
 export function askedTier(endpoint: Endpoint, requested: string | undefined, isOwnKey = false): string | undefined {
   const { tier } = traitsOf(endpoint);
   if (tier !== 'standard') return tier;
-  if (requested === undefined || !APART.has(requested)) return requested;
+  if (requested === undefined || !APART.has(requested.toLowerCase())) return requested;
   return isOwnKey ? (OTHER_NAMES[requested] ?? requested) : undefined;
 }
 
@@ -41,7 +42,7 @@ export function withAskedTier(
 
 /** Returns true if the request names a tier with its own price that this endpoint does not sell. */
 function isUnserved(requested: string | undefined, asked: string | undefined): boolean {
-  return asked === undefined && requested !== undefined && APART.has(requested);
+  return asked === undefined && requested !== undefined && APART.has(requested.toLowerCase());
 }
 
 export interface TierSettings {
@@ -76,7 +77,7 @@ export function setAskedTier(
 }
 
 function unaskedSpeed(request: ScannedObject, log?: LossLog): readonly string[] {
-  if (memberText(request, SPEED)?.toString() !== FAST) return [];
+  if (USUAL_SPEEDS.has(memberText(request, SPEED)?.toString() ?? 'null')) return [];
   log?.drop(SPEED);
   return [SPEED];
 }

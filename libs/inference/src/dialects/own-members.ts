@@ -85,18 +85,27 @@ export function cacheMarkEdits(
 
 /** The edits, in order, that take a member out of the objects of a list. */
 export function removalsAt(request: ScannedObject, path: ListPath, name: string): ByteEdit[] {
-  return membersNamed(request, path[0]).flatMap((list) => removalsIn(request, list, path, name));
+  return editsAt(request, path, (object) => without(object, name));
+}
+
+/** The edits, in order, of each object of a list. */
+export function editsAt(
+  request: ScannedObject,
+  path: ListPath,
+  editsOf: (object: ScannedObject) => readonly ByteEdit[],
+): ByteEdit[] {
+  return membersNamed(request, path[0]).flatMap((list) => editsIn(request, list, path, editsOf));
 }
 
 function membersNamed({ members }: ScannedObject, name: string): readonly JsonMember[] {
   return members.filter(({ key }) => key === name);
 }
 
-function removalsIn(
+function editsIn(
   { bytes }: ScannedObject,
   { valueStart }: JsonMember,
   [, ...rest]: readonly string[],
-  name: string,
+  editsOf: (object: ScannedObject) => readonly ByteEdit[],
 ): ByteEdit[] {
   const cursor = new JsonCursor(bytes, valueStart);
   if (!cursor.isArray()) return [];
@@ -105,8 +114,8 @@ function removalsIn(
     if (!cursor.isObject()) return cursor.skipValue();
     const object = scanMembersAt(cursor);
     const [inner] = rest;
-    if (inner === undefined) edits.push(...without(object, name));
-    else for (const list of membersNamed(object, inner)) edits.push(...removalsIn(object, list, rest, name));
+    if (inner === undefined) edits.push(...editsOf(object));
+    else for (const list of membersNamed(object, inner)) edits.push(...editsIn(object, list, rest, editsOf));
   });
   return edits;
 }

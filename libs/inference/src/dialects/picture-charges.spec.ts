@@ -88,6 +88,26 @@ describe('the charge for pictures and sound that a provider has not counted', ()
     expect(priced(BY_PICTURE, { usage })).toEqual([40_000_000_000n, 40_000_000_000n]);
   });
 
+  it('is for a use of the tool that made them, or as a picture where the tool has no price', () => {
+    const use = { type: 'image_generation_call', id: 'i', status: 'completed', result: PICTURE };
+    const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+    const body = Buffer.from(JSON.stringify({ id: 'r', status: 'completed', output: [use, use], usage }));
+    const { upstream } = TRANSLATIONS.get('responses')!;
+    const priced = (pricing: PriceList): readonly bigint[] => {
+      const context = contextOf(pricing);
+      const translated = (['chat', 'messages'] as const).map((api) =>
+        translateAnswer(body, context, { caller: TRANSLATIONS.get(api)!.caller, upstream }),
+      );
+      return [dialectOf('responses').readAnswer(body, context), ...translated].map(({ cost }) => cost.totalCost);
+    };
+    const tools = { image_generation: parseRate('0.05') };
+    const [byTool, byPicture] = [100_000_000_000n, 80_000_000_000n];
+    expect(priced({ ...BY_PICTURE, tools })).toEqual([byTool, byTool, byTool]);
+    expect(priced({ prompt: 0n, completion: 0n, tools })).toEqual([byTool, byTool, byTool]);
+    expect(priced(BY_PICTURE)).toEqual([byPicture, byPicture, byPicture]);
+    expect(priced({ ...BY_PICTURE, tools: { image_generation: 0n } })).toEqual([0n, 0n, 0n]);
+  });
+
   it('is for the sound of a stream that broke', async () => {
     // One second of 16-bit samples at 24 kHz: 20 tokens at 80 dollars per million, and 2 of the words spoken.
     const data = Buffer.alloc(48_000).toString('base64');

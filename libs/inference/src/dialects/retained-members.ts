@@ -1,19 +1,19 @@
 import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
-import { JsonCursor } from '../json/json-cursor';
-import { scanMembers, spliceMembers, type ScannedObject } from '../json/json-members';
+import type { ScannedObject } from '../json/json-members';
 import { MemberNames } from '../model/member-names';
 import type { Endpoint } from '../catalogue/catalogue';
 import { memberText } from './request-members';
 import { mustRefuseStoring } from './stored-chats';
 
-/** Members of any API that make a provider keep an answer in the account that calls, or take up one kept there. */
-const KEPT = new MemberNames(['store', 'deferred', 'background', 'previous_response_id', 'conversation']);
+/**
+ * Members of any API that make a provider keep an answer in the account that calls, or take up one kept there. In
+ * `extra_body` may stand any of them, which some providers take as if they stood beside it.
+ */
+const KEPT = new MemberNames(['store', 'deferred', 'background', 'previous_response_id', 'conversation', 'extra_body']);
 /** Members that make it keep a prompt for longer. */
 const KEPT_LONGER = new MemberNames(['prompt_cache_retention', 'caching']);
 const STORE = new MemberNames(['store']);
 const CACHE_KEY = new MemberNames(['prompt_cache_key']);
-/** A member with more members of a request, which some providers take as if they stood beside it. */
-const MORE_MEMBERS = 'extra_body';
 
 /**
  * Returns the members of a request of any API that would make the upstream keep something and that it is not sent: kept
@@ -42,26 +42,12 @@ export function retainedWithMetadata(
 
 const NONE: readonly string[] = [];
 
-/**
- * Adds to `set` what a request of any API says otherwise in this account: the cache key of the tenant, and its
- * `extra_body` by the same rules as the request itself.
- */
-export function setInAccount(
+/** Adds the upstream's `prompt_cache_key` to `set` if it differs from the caller's: the tenant is part of it. */
+export function setCacheKey(
   request: ScannedObject,
   set: Record<string, string | Buffer>,
   account: ProviderAccount,
 ): void {
-  setCacheKey(request, set, account);
-  const text = memberText(request, MORE_MEMBERS);
-  if (text === undefined || (account.isOwn && !account.keepsNothing) || !new JsonCursor(text).isObject()) return;
-  const more = scanMembers(text);
-  const setInMore: Record<string, string | Buffer> = {};
-  setCacheKey(more, setInMore, account);
-  set[MORE_MEMBERS] = spliceMembers(more, { set: setInMore, remove: retainedMembers(more, account) });
-}
-
-/** Adds the upstream's `prompt_cache_key` to `set` if it differs from the caller's. */
-function setCacheKey(request: ScannedObject, set: Record<string, string | Buffer>, account: ProviderAccount): void {
   if (account.isOwn) return;
   for (const { key } of request.members) {
     const text = CACHE_KEY.has(key) ? memberText(request, key) : undefined;

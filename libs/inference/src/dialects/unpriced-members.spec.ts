@@ -17,16 +17,18 @@ const DEARER: readonly (readonly [string, object, string])[] = [
 const WAYS = APIS.flatMap((api) => DEARER.map(([what, asked, name]) => [what, api, asked, name] as const));
 const endpoint = anEndpoint({ apis: APIS });
 
-function sent(api: (typeof APIS)[number], asked: object, isOwn: boolean, log = new LossLog()): unknown {
-  const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 8, ...asked }));
+type Api = Parameters<typeof dialectOf>[0];
+
+function sent(api: Api, asked: object, isOwn: boolean, log = new LossLog()): Record<string, unknown> {
+  const body = Buffer.from(JSON.stringify({ model: 'm', ...(api === 'messages' && { max_tokens: 8 }), ...asked }));
   const bytes = dialectOf(api).toUpstream(body, endpoint, false, log, { isOwn, keepsNothing: false });
-  return JSON.parse(bytes.toString());
+  return JSON.parse(bytes.toString()) as Record<string, unknown>;
 }
 
 describe('what makes a provider charge more than the catalogue says', () => {
   it.each(WAYS)('is not sent on an account of the operator: %s (%s)', (_what, api, asked, name) => {
     const log = new LossLog();
-    const { web_search_options: search, ...others } = sent(api, asked, false, log) as Record<string, unknown>;
+    const { web_search_options: search, ...others } = sent(api, asked, false, log);
     expect(Object.keys(others)).not.toContain(name);
     expect(search ?? {}).not.toHaveProperty('search_type');
     expect(log.report().dropped).toEqual([name]);
@@ -46,6 +48,51 @@ describe('what makes a provider charge more than the catalogue says', () => {
       web_search_options: { search_type: 'fast', search_context_size: 'low' },
     };
     expect(sent(api, plain, false)).toMatchObject(plain);
+  });
+
+  it.each([...APIS, 'embeddings'] as const)('is not sent in a spelling that we do not read: %s', (api) => {
+    const log = new LossLog();
+    const asked = { MAX_TOKENS: 9, N: 9, Service_Tier: 'priority', enableSearch: true, inferenceGeo: 'us', Model: 'x' };
+    const upstream = sent(api, { ...asked, webSearchOptions: {} }, false, log);
+    expect(Object.keys(upstream)).toEqual(Object.keys(sent(api, {}, false)));
+    expect(upstream['model']).toBe(endpoint.upstreamModel);
+    expect(log.report().dropped).toEqual([...Object.keys(asked), 'webSearchOptions']);
+    expect(sent(api, asked, true)).toMatchObject(asked);
+  });
+
+  it.each([...APIS, 'embeddings'] as const)('is not sent where it makes answers more or longer: %s', (api) => {
+    const log = new LossLog();
+    const asked = {
+      best_of: 20,
+      max_new_tokens: 60_000,
+      num_return_sequences: 20,
+      use_beam_search: true,
+      generationConfig: { candidateCount: 8 },
+      extra_body: { n: 100 },
+    };
+    const upstream = sent(api, asked, false, log);
+    for (const name of Object.keys(asked)) expect(upstream).not.toHaveProperty(name);
+    expect(log.report().dropped).toEqual(Object.keys(asked));
+    expect(sent(api, asked, true)).toMatchObject(asked);
+  });
+
+  it.each([
+    ['chat', { max_output_tokens: 9, context_management: [] }, { max_tokens: 8, n: 2 }],
+    ['responses', { max_tokens: 9, n: 9, max_completion_tokens: 9 }, { max_output_tokens: 8, context_management: [] }],
+    ['messages', { max_output_tokens: 9, n: 9, prediction: {} }, { max_tokens: 8, context_management: {} }],
+  ] as const)('is not sent where it is of another API: %s', (api, foreign, own) => {
+    const upstream = sent(api, { ...foreign, ...own }, false);
+    expect(upstream).toMatchObject(own);
+    for (const name of Object.keys(foreign)) expect(upstream).not.toHaveProperty(name);
+  });
+
+  it('is no other spelling of a search type, of a tier or of a speed', () => {
+    const log = new LossLog();
+    const body =
+      '{"model":"m","web_search_options":{"searchType":"pro"},"service_tier":"Priority","speed":"\\u0066ast"}';
+    const upstream = dialectOf('chat').toUpstream(Buffer.from(body), endpoint, false, log).toString();
+    expect(JSON.parse(upstream)).toEqual({ model: endpoint.upstreamModel, web_search_options: {} });
+    expect(log.report().dropped).toEqual(['service_tier', 'speed', 'web_search_options.searchType']);
   });
 
   it('is not sent when it is named a second time', () => {

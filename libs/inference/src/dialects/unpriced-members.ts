@@ -2,7 +2,11 @@ import type { LossLog } from '../model/loss-report';
 import { JsonCursor } from '../json/json-cursor';
 import { scanMembers, spliceMembers, type JsonMember, type ScannedObject } from '../json/json-members';
 import { parseJson } from '../json/json-value';
+import { MemberNames } from '../model/member-names';
 import { memberText } from './request-members';
+
+/** The APIs whose requests pass with members that we do not know. */
+type RelayedApi = 'chat' | 'responses' | 'messages' | 'embeddings';
 
 /** Members for which a provider charges more than the catalogue says, with the values that cost nothing more. */
 const DEARER: Readonly<Record<string, readonly unknown[]>> = {
@@ -16,9 +20,70 @@ const DEARER: Readonly<Record<string, readonly unknown[]>> = {
 };
 /** Perplexity: `web_search_options.search_type` of `pro` or `auto` costs more by the request. */
 const SEARCH = 'web_search_options';
-const SEARCH_TYPE = 'search_type';
+const SEARCH_TYPE = new MemberNames(['search_type']);
+
+/** Members of any API that decide what a request costs. */
+const OF_ANY_API: readonly string[] = [
+  ...Object.keys(DEARER),
+  SEARCH,
+  'model',
+  'models',
+  'fallbacks',
+  'stream',
+  'tools',
+  'mcp_servers',
+  'max_tool_calls',
+  'service_tier',
+  'speed',
+  'thinking',
+  'reasoning',
+  'reasoning_effort',
+];
+/** Those of one API. A provider may follow the cap of another API, which we do not count. */
+const OF_ONE_API: Readonly<Record<RelayedApi, readonly string[]>> = {
+  chat: ['max_tokens', 'max_completion_tokens', 'n', 'prediction'],
+  responses: ['max_output_tokens', 'context_management'],
+  messages: ['max_tokens', 'context_management'],
+  embeddings: [],
+};
+/** Those of no API of ours. Some servers take them all the same: for longer answers or more of them, or for anything. */
+const OF_NO_API: readonly string[] = [
+  'best_of',
+  'num_return_sequences',
+  'num_generations',
+  'num_completions',
+  'num_candidates',
+  'candidate_count',
+  'use_beam_search',
+  'num_beams',
+  'beam_width',
+  'max_new_tokens',
+  'max_gen_len',
+  'max_length',
+  'max_tokens_to_sample',
+  'max_tokens_to_generate',
+  'tokens_to_generate',
+  'num_predict',
+  'n_predict',
+  'min_tokens',
+  'min_new_tokens',
+  'min_length',
+  'generation_config',
+  'parameters',
+  'options',
+  'extra_body',
+];
+
+const COSTLY = new MemberNames([...OF_ANY_API, ...Object.values(OF_ONE_API).flat(), ...OF_NO_API]);
+const COUNTED: Readonly<Record<RelayedApi, ReadonlySet<string>>> = {
+  chat: new Set([...OF_ANY_API, ...OF_ONE_API.chat]),
+  responses: new Set([...OF_ANY_API, ...OF_ONE_API.responses]),
+  messages: new Set([...OF_ANY_API, ...OF_ONE_API.messages]),
+  embeddings: new Set(OF_ANY_API),
+};
 
 export interface UnpricedSettings {
+  readonly api: RelayedApi;
   /** Whether the caller pays the provider, with a key of its own: then everything passes. */
   readonly isOwnKey: boolean;
   /** Where the members go that the upstream is not sent. */
@@ -26,26 +91,33 @@ export interface UnpricedSettings {
 }
 
 /**
- * Returns the members of a request that the upstream is not sent on an account of the operator, because they make
- * it charge more than is billed.
+ * Returns the members of a request that the upstream is not sent on an account of the operator, because they may make
+ * it charge more than is billed: those that cost more, and those that decide the cost but stand in a spelling or an API
+ * in which we do not read them.
  *
  * @param set JSON texts by the names of members, to which `web_search_options` is added without its search type
  */
 export function unpricedMembers(
   request: ScannedObject,
   set: Record<string, string | Buffer>,
-  { isOwnKey, log }: UnpricedSettings,
+  { api, isOwnKey, log }: UnpricedSettings,
 ): readonly string[] {
   if (isOwnKey) return NONE;
   const search = memberText(request, SEARCH);
   const plain = search && withoutSearchType(search, log);
   if (plain !== undefined) set[SEARCH] = plain;
-  const dearer = request.members.filter((member) => isDearer(request, member));
-  for (const { key } of dearer) log?.drop(key);
+  const dearer = request.members.filter((member) => isUncounted(api, member.key) || isDearer(request, member));
+  for (const { key, valueStart } of dearer) {
+    if (!new JsonCursor(request.bytes, valueStart).isNull()) log?.drop(key);
+  }
   return dearer.length === 0 ? NONE : dearer.map(({ key }) => key);
 }
 
 const NONE: readonly string[] = [];
+
+function isUncounted(api: RelayedApi, name: string): boolean {
+  return COSTLY.has(name) && !COUNTED[api].has(name);
+}
 
 function isDearer({ bytes }: ScannedObject, { key, valueStart, valueEnd }: JsonMember): boolean {
   if (!Object.hasOwn(DEARER, key)) return false;
@@ -57,8 +129,12 @@ function isDearer({ bytes }: ScannedObject, { key, valueStart, valueEnd }: JsonM
 function withoutSearchType(text: Buffer, log?: LossLog): Buffer | undefined {
   if (!new JsonCursor(text).isObject()) return undefined;
   const options = scanMembers(text);
-  const type = memberText(options, SEARCH_TYPE)?.toString();
-  if (type === undefined || type === '"fast"' || type === 'null') return undefined;
-  log?.drop(`${SEARCH}.${SEARCH_TYPE}`);
-  return spliceMembers(options, { remove: [SEARCH_TYPE] });
+  const types = options.members.map(({ key }) => key).filter((key) => SEARCH_TYPE.has(key));
+  const dearer = types.filter((key) => !CHEAP_TYPES.has(memberText(options, key)!.toString()));
+  if (dearer.length === 0) return undefined;
+  for (const key of dearer) log?.drop(`${SEARCH}.${key}`);
+  return spliceMembers(options, { remove: dearer });
 }
+
+/** As JSON texts. */
+const CHEAP_TYPES: ReadonlySet<string> = new Set(['"fast"', 'null']);

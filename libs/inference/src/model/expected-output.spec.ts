@@ -1,5 +1,6 @@
 import { anEndpoint, aProvider } from '../testing';
-import { heldOutputTokens, readThinkingWish } from './expected-output';
+import { estimateTextTokens } from './estimate';
+import { heldOutputTokens, predictedTokensOf, readThinkingWish } from './expected-output';
 
 const wish = (isAsked: boolean | null, maxTokens: number | null = null) => ({ isAsked, maxTokens });
 
@@ -66,6 +67,19 @@ describe(heldOutputTokens.name, () => {
     expect(heldOutputTokens(at(8_000), { maxTokens: 99_999, answers: 2 })).toBe(16_000);
     const endpoint = { ...at(null), contextLength: 50_000 };
     expect(heldOutputTokens(endpoint, { maxTokens: 99_999, answers: 1 })).toBe(50_000);
+  });
+
+  it('is also for all that a prediction says, which may be rejected', () => {
+    const words = 'The committee reviewed the quarterly indicators. '.repeat(100);
+    const tokens = estimateTextTokens(words);
+    const parts = [{ type: 'text', text: words }, { type: 'text', text: words }, { type: 'image' }];
+    const held = (content: unknown): number => {
+      const predictedTokens = predictedTokensOf({ type: 'content', content });
+      return heldOutputTokens(at(500), { maxTokens: 16, answers: 1, predictedTokens });
+    };
+    expect(tokens).toBeGreaterThan(500);
+    expect([held(words), held(parts), held(null)]).toEqual([16 + tokens, 16 + 2 * tokens, 16]);
+    expect(predictedTokensOf(null)).toBeUndefined();
   });
 
   it('has room for a picture where the model paints by the token', () => {

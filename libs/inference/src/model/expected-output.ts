@@ -1,6 +1,7 @@
 import type { Endpoint } from '../catalogue/catalogue-entries';
-import type { JsonObject } from '../json/loose-values';
+import { objectOf, objectsOf, type JsonObject } from '../json/loose-values';
 import { mayDropCap } from './dropped-cap';
+import { estimateTextTokens } from './estimate';
 
 /** What a request says of the tokens that its answer may take. */
 export interface ExpectedOutput {
@@ -8,6 +9,8 @@ export interface ExpectedOutput {
   readonly maxTokens: number | null;
   readonly answers: number;
   readonly thinking: ThinkingWish;
+  /** Tokens of the caller's `prediction`. Those that the model rejects are charged like tokens of the answer. */
+  readonly predictedTokens?: number | undefined;
 }
 
 export interface ThinkingWish {
@@ -24,7 +27,8 @@ export const PICTURE_TOKENS = 1_290;
 
 type Capacity = Pick<Endpoint, 'maxCompletionTokens' | 'contextLength' | 'pricing'>;
 type Writer = Capacity & Pick<Endpoint, 'provider' | 'upstreamModel'>;
-type Wish = Pick<ExpectedOutput, 'maxTokens' | 'answers'> & Partial<Pick<ExpectedOutput, 'thinking'>>;
+type Wish = Pick<ExpectedOutput, 'maxTokens' | 'answers'> &
+  Partial<Pick<ExpectedOutput, 'thinking' | 'predictedTokens'>>;
 
 /** Returns the tokens that one answer without a cap is expected to hold at an endpoint. */
 export function uncappedTokens({ maxCompletionTokens, pricing }: Omit<Capacity, 'contextLength'>): number {
@@ -32,12 +36,18 @@ export function uncappedTokens({ maxCompletionTokens, pricing }: Omit<Capacity, 
   return Math.min(expected, maxCompletionTokens ?? expected);
 }
 
-/** Returns the output tokens that a call reserves at an endpoint: all that its caps allow, as models may write as much. */
-export function heldOutputTokens(endpoint: Writer, { maxTokens, answers, thinking }: Wish): number {
+/**
+ * Returns the output tokens that a call reserves at an endpoint: all that its caps allow, as models may write as much,
+ * and a prediction, as they may reject all of it.
+ */
+export function heldOutputTokens(
+  endpoint: Writer,
+  { maxTokens, answers, thinking, predictedTokens = 0 }: Wish,
+): number {
   const { maxCompletionTokens, contextLength } = endpoint;
   const isCapSent = maxTokens !== null && !(thinking?.isAsked && mayDropCap(endpoint));
   const expected = isCapSent ? maxTokens : Math.max(maxTokens ?? 0, uncappedTokens(endpoint));
-  return Math.min(expected, maxCompletionTokens ?? contextLength ?? expected) * answers;
+  return (Math.min(expected, maxCompletionTokens ?? contextLength ?? expected) + predictedTokens) * answers;
 }
 
 interface ThinkingMembers {
@@ -69,6 +79,14 @@ export function readExpectedOutput(body: JsonObject, { caps, thinking }: OutputM
   const named = caps.map((name) => body[name]).filter((cap) => typeof cap === 'number');
   const maxTokens = named.length === 0 ? null : Math.max(...named);
   return { maxTokens, answers: 1, thinking: readThinkingWish(body, thinking) };
+}
+
+/** Returns the tokens of a prediction; undefined without one. */
+export function predictedTokensOf(prediction: unknown): number | undefined {
+  if ((prediction ?? null) === null) return undefined;
+  const { content } = objectOf(prediction);
+  const texts = typeof content === 'string' ? [content] : objectsOf(content).map(({ text }) => text);
+  return texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? estimateTextTokens(text) : 0), 0);
 }
 
 export const NO_THINKING_WISH: ThinkingWish = { isAsked: null, maxTokens: null };

@@ -37,6 +37,14 @@ export function tokensRead({ promptTokens, completionTokens, tools, contextLengt
   return read + Math.min(idle, turnsLeft) * Math.min(context, most);
 }
 
+/** Returns those uses that a call can come to: some need a context of a certain size. */
+export function possibleUses({ promptTokens, completionTokens, tools }: ReadingCall): readonly AllowedUses[] {
+  if (!tools.some(({ leastContext }) => leastContext !== undefined)) return tools;
+  const results = tools.reduce((sum, { uses, tokensPerUse }) => sum + uses * tokensPerUse, 0);
+  const context = promptTokens + (results === 0 ? 0 : completionTokens + results);
+  return tools.filter(({ leastContext = 0 }) => context >= leastContext);
+}
+
 /** Returns how often a model may read its prompt in one call. */
 export function mostReads(tools: readonly AllowedUses[]): number {
   return (

@@ -1,8 +1,8 @@
 import type { CacheWrite, PromptKinds } from './prompt-kinds';
 import { charge } from './charge';
-import { mostReads, tokensRead } from './inner-reads';
+import { mostReads, possibleUses, tokensRead, type ReadingCall } from './inner-reads';
 import { reservedAmount, type PicoUsd, type Rate } from './money';
-import { toolRate, type PriceList } from './price';
+import { hourWriteRate, toolRate, type PriceList } from './price';
 import type { AllowedUses } from './tool-uses';
 
 /** Pictures that are reserved for one answer sold by the picture. */
@@ -31,9 +31,12 @@ export interface ExpectedUse {
  * may meet, whatever a cache holds and an answer is made of. Rounded up, so never below what `priceUsage` says.
  */
 export function priceExpected(prices: PriceList, expected: ExpectedUse): PicoUsd {
-  const { kinds = null, completionTokens, answers = 0, calls = 1, tools = NO_TOOLS } = expected;
+  const { kinds = null, answers = 0, calls = 1 } = expected;
+  const tools = usesOf(expected);
   const reads = mostReads(tools);
   const promptTokens = promptTokensRead(expected);
+  const written = tools.reduce((sum, { uses, tokensWritten = 0 }) => sum + uses * tokensWritten, 0);
+  const completionTokens = expected.completionTokens + calls * written;
   const text = dearest(prices.prompt, prices.inputCacheRead, writeRate(prices, writeOf(expected, reads)));
   let sum = charge(promptTokens, text) + charge(completionTokens, dearestCompletion(prices));
   sum += charge(calls, prices.request) + charge(answers * HELD_PICTURES, prices.imageOutput);
@@ -43,6 +46,18 @@ export function priceExpected(prices: PriceList, expected: ExpectedUse): PicoUsd
 }
 
 const NO_TOOLS: readonly AllowedUses[] = [];
+
+function usesOf(expected: ExpectedUse): readonly AllowedUses[] {
+  const { tools = NO_TOOLS } = expected;
+  return tools.length === 0 ? tools : possibleUses(meanCall(expected));
+}
+
+/** One of several calls, with their mean. */
+function meanCall({ promptTokens, completionTokens, calls = 1, ...expected }: ExpectedUse): ReadingCall {
+  const { tools = NO_TOOLS, contextLength = null } = expected;
+  const mean = (tokens: number): number => (calls === 0 ? 0 : Math.ceil(tokens / calls));
+  return { promptTokens: mean(promptTokens), completionTokens: mean(completionTokens), tools, contextLength };
+}
 
 /** A provider may keep what its model is about to read again in its cache. */
 function writeOf({ kinds, cachesUnasked }: ExpectedUse, reads: number): CacheWrite | null {
@@ -55,11 +70,9 @@ function writeOf({ kinds, cachesUnasked }: ExpectedUse, reads: number): CacheWri
  * another token.
  */
 export function promptTokensRead(expected: ExpectedUse): number {
-  const { promptTokens, completionTokens, calls = 1, tools = NO_TOOLS, contextLength = null } = expected;
-  if (tools.length === 0 || calls === 0) return promptTokens;
-  const mean = (tokens: number): number => Math.ceil(tokens / calls);
-  const one = { promptTokens: mean(promptTokens), completionTokens: mean(completionTokens), tools, contextLength };
-  return calls * tokensRead(one);
+  const { promptTokens, calls = 1 } = expected;
+  const tools = usesOf(expected);
+  return tools.length === 0 || calls === 0 ? promptTokens : calls * tokensRead({ ...meanCall(expected), tools });
 }
 
 /** Returns the price of the dearest of these tools, because any of them may be used. */
@@ -88,10 +101,11 @@ function kindsBeyondText(
   );
 }
 
-function writeRate({ prompt, inputCacheWrite, inputCacheWrite1h }: PriceList, write: CacheWrite | null): Rate {
+function writeRate(prices: PriceList, write: CacheWrite | null): Rate {
+  const { prompt, inputCacheWrite = prompt } = prices;
   if (write === null) return prompt;
   // Marks of several times may stand in one request, and a provider may keep all for the shorter.
-  return write === '5m' ? (inputCacheWrite ?? prompt) : dearest(inputCacheWrite ?? prompt, inputCacheWrite1h);
+  return write === '5m' ? inputCacheWrite : dearest(inputCacheWrite, hourWriteRate(prices));
 }
 
 function dearest(first: Rate, ...others: readonly (Rate | undefined)[]): Rate {

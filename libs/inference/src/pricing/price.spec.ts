@@ -211,6 +211,15 @@ describe(priceUsage.name, () => {
     expect(totalCost).toBe(parseUsd('0.03751'));
   });
 
+  it('charges one-hour cache writes without a price at 1.6 times the rate of other writes', () => {
+    const prices = { ...free, prompt: parseRate('0.000003'), inputCacheWrite: parseRate('0.00000375') };
+    const used = usage({ promptTokens: 100, cacheWriteTokens: 100 });
+    expect(priceUsage(prices, used, { cacheWrite1hTokens: 60 }).totalCost).toBe(parseUsd('0.00051'));
+    expect(priceUsage({ ...free, prompt: 5n }, used, { cacheWrite1hTokens: 60 })).toMatchObject({
+      totalCost: priceUsage({ ...free, prompt: 5n }, used).totalCost,
+    });
+  });
+
   it('prices a million requests of trillions of tokens without losing one pico-dollar', () => {
     const used = usage({ promptTokens: 1_000_000_000_000, completionTokens: 1 });
     expect(priceUsage(mini, used).totalCost * 1_000_000n).toBe(parseUsd('150000.0000006') * 1_000_000n);

@@ -59,7 +59,8 @@ export type OverriddenRate =
   | 'inputAudioCache'
   | 'inputCacheRead'
   | 'inputCacheWrite'
-  | 'inputCacheWrite1h';
+  | 'inputCacheWrite1h'
+  | 'imageToken';
 
 /** Other rates of an endpoint for some requests: those that meet every condition that is given. */
 export interface PriceOverride {
@@ -123,7 +124,7 @@ const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
  * pico-dollar. `promptCost` is the rounded input part and `completionCost` the rest, so the two always add
  * up to `totalCost`.
  *
- * Tokens are charged in one class each. Of the prompt: cache writes (`inputCacheWrite1h`, else
+ * Tokens are charged in one class each. Of the prompt: cache writes (those of an hour at `hourWriteRate`, others at
  * `inputCacheWrite`, else `prompt`), audio (`audio`, else `prompt`), cached text (`inputCacheRead`, else
  * `prompt`), images (`imageToken`, else `prompt`), text. The usage does not say what kind of token was
  * cached: cached tokens are taken for text as far as there is text, the rest for audio (`inputAudioCache`,
@@ -166,7 +167,7 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
   const writeRate = prices.inputCacheWrite ?? prompt;
   return (
     PER_UNIT *
-    (charge(hourWrites, prices.inputCacheWrite1h ?? writeRate) +
+    (charge(hourWrites, hourWriteRate(prices)) +
       charge(writes.left, writeRate) +
       charge(cachedText, prices.inputCacheRead ?? prompt) +
       charge(cachedAudio, prices.inputAudioCache ?? prices.inputCacheRead ?? audioRate) +
@@ -174,6 +175,14 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
       charge(images, prices.imageToken ?? prompt) +
       charge(rest.left, prompt))
   );
+}
+
+/**
+ * Returns the rate of a token that is cached for an hour. Without a rate of its own it is 1.6 times the rate of other
+ * writes: providers charge twice the rate of the prompt for an hour, and 1.25 times it for five minutes.
+ */
+export function hourWriteRate({ prompt, inputCacheWrite, inputCacheWrite1h }: PriceList): Rate {
+  return inputCacheWrite1h ?? (inputCacheWrite === undefined ? prompt : (inputCacheWrite * 8n + 4n) / 5n);
 }
 
 function outputTokens(prices: PriceList, usage: Usage): bigint {
@@ -208,9 +217,18 @@ function toolRates(prices: PriceList, { webSearches, tools }: BilledUnits): bigi
 }
 
 function outputUnits(prices: PriceList, units: BilledUnits): bigint {
-  const whole = charge(units.outputImages, prices.imageOutput) + charge(units.videos, prices.video);
+  const whole = charge(picturesSold(prices, units), prices.imageOutput) + charge(units.videos, prices.video);
   return PER_UNIT * whole + charge(units.videoMs, videoSecondRate(prices, units.videoResolution));
 }
+
+/** A picture that a tool made is charged as a use of the tool, or else as a picture, whether its answer shows it or not. */
+function picturesSold(prices: PriceList, { outputImages = 0, tools }: BilledUnits): number {
+  const made = tools?.get(PICTURE_TOOL) ?? 0;
+  const isToolSold = toolRate(prices, PICTURE_TOOL) !== undefined;
+  return isToolSold ? Math.max(0, outputImages - made) : Math.max(outputImages, made);
+}
+
+const PICTURE_TOOL: ProviderTool = 'image_generation';
 
 /**
  * The rate per second of video at a resolution: the one listed for it, else the general one, else the

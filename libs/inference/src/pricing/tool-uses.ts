@@ -19,6 +19,10 @@ export interface AllowedUses {
   readonly turns: number;
   /** Tokens that one use adds to the context. */
   readonly tokensPerUse: number;
+  /** Tokens that one use writes and that are charged like those of the answer; 0 when absent. */
+  readonly tokensWritten?: number;
+  /** They are made only in a context that is estimated at so many tokens; in any when absent. */
+  readonly leastContext?: number;
 }
 
 /** Counts the uses of each tool in one answer. */

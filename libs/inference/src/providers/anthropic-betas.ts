@@ -2,7 +2,7 @@ import type { Endpoint } from '../catalogue/catalogue';
 
 const HEADER = 'anthropic-beta';
 
-/** Betas that make answers other ones and leave their bills as they are. */
+/** Betas that are sent on: what their answers cost is known, and reserved before (`compaction.ts`). */
 const EVERYWHERE = [
   'context-management-2025-06-27',
   'fine-grained-tool-streaming-2025-05-14',
@@ -27,7 +27,7 @@ const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
 
 /**
  * The header that asks an upstream for betas, of those that the caller asked for and the upstream takes; none where
- * there are none. Others are left out: what they would cost is not known here.
+ * there are none. Others are left out: what they would cost is not known.
  *
  * @param asked as a header lists them, e.g. `interleaved-thinking-2025-05-14,effort-2025-11-24`
  */

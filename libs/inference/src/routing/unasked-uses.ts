@@ -26,9 +26,18 @@ export function usesAt(endpoint: Endpoint, api: Api, allowed: readonly AllowedUs
   if (!isConversationApi(api)) return NO_USES;
   const isSearching = searchesUnasked(endpoint);
   if (allowed.length === 0) return isSearching ? SEARCHES_UNASKED : NO_USES;
-  if (APIS[api].tools.runsProviderTools && endpoint.apis.includes(api)) return allowed;
+  if (APIS[api].tools.runsProviderTools && endpoint.apis.includes(api)) {
+    return allowed.map((one) => writtenAt(endpoint, one));
+  }
   const sold = allowed.filter(({ tools }) => tools === null || tools.some((tool) => isSold(endpoint, tool)));
   return isSearching && !sold.includes(SEARCHES_OF_CHAT) ? [...sold, SEARCHES_OF_CHAT] : sold;
+}
+
+/** A model writes no more at once than an answer may have. */
+function writtenAt({ maxCompletionTokens, contextLength }: Endpoint, uses: AllowedUses): AllowedUses {
+  const { tokensWritten = 0 } = uses;
+  const most = maxCompletionTokens ?? contextLength ?? tokensWritten;
+  return tokensWritten <= most ? uses : { ...uses, tokensWritten: most };
 }
 
 const NO_USES: readonly AllowedUses[] = [];

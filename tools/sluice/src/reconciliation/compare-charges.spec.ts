@@ -185,6 +185,30 @@ describe(compareCharges.name, () => {
     expect(compare({ usage, costs: [reportedCost('3.007')], unpaid })).toEqual(['unknown 0.007']);
   });
 
+  it.each([
+    ['input that fits into no context of so few retries', { uncached: 2_000_001n }, { failedAttempts: 2n }, false],
+    ['an output that long', { uncached: 1n, output: 2_000_001n }, { failedAttempts: 2n }, false],
+    ['that of an abandoned call', { uncached: 2_000_001n }, { abandonedCalls: 2n }, false],
+    ['that of lines of a lost order', { uncached: 2_000_001n }, { orphanRequests: 2n }, true],
+  ])('names no cause for %s', (_what, extra, known, isBatch) => {
+    const tokens = { ...NO_TOKENS, ...extra };
+    const usage = [reportedUsage(), reportedUsage({ requests: 2n, tokens, isBatch })];
+    expect(compare({ usage, costs: [reportedCost('50')], unpaid: [unpaidWork(known)] })).toEqual(['unknown 47']);
+  });
+
+  it('names no cause where more tokens are gone or moved than the recorded calls had', () => {
+    const gone = [reportedUsage({ requests: 99n, tokens: { ...NO_TOKENS, uncached: 979_999n, output: 100_000n } })];
+    expect(compare({ usage: gone, costs: [reportedCost('2.959998')] })).toEqual(['unknown -0.040002']);
+    const moved = [
+      reportedUsage({ requests: 90n, tokens: { ...NO_TOKENS, uncached: 799_999n, output: 90_000n } }),
+      reportedUsage({ tier: 'priority', requests: 10n, tokens: { ...NO_TOKENS, uncached: 200_001n, output: 10_000n } }),
+    ];
+    expect(compare({ usage: moved, costs: [reportedCost('3.500002')] })).toEqual([
+      'unknown 1.000004',
+      'unknown -0.500002',
+    ]);
+  });
+
   it('sees a batch of which Sluice has no results', () => {
     const lost = reportedUsage({
       isBatch: true,

@@ -1,4 +1,5 @@
 import {
+  hourWriteRate,
   traitsOf,
   tierNamed,
   type Catalogue,
@@ -56,6 +57,12 @@ export class PriceBook {
     return thresholds.length === 0 ? null : Math.min(...thresholds);
   }
 
+  /** Returns how many tokens fit into the context of a model; null where the catalogue does not know it. */
+  contextOf(model: string): number | null {
+    const lengths = (this.#endpoints.get(model) ?? []).flatMap(({ contextLength }) => contextLength ?? []);
+    return lengths.length === 0 ? null : Math.max(...lengths);
+  }
+
   /** Returns what tokens and requests cost, rounded once to the pico-dollar; null where the catalogue has no such price. */
   price(model: string, cell: PriceCell, tokens: TokenCounts, requests: bigint): PicoUsd | null {
     const rates = this.#ratesOf(model, cell);
@@ -111,12 +118,11 @@ function longOverrides({ overrides = [] }: PriceList): NonNullable<PriceList['ov
 }
 
 function classRates(prices: PriceList): CellRates['tokens'] {
-  const cacheWrite5m = prices.inputCacheWrite ?? prices.prompt;
   return {
     uncached: prices.prompt,
     cached: prices.inputCacheRead ?? prices.prompt,
-    cacheWrite5m,
-    cacheWrite1h: prices.inputCacheWrite1h ?? cacheWrite5m,
+    cacheWrite5m: prices.inputCacheWrite ?? prices.prompt,
+    cacheWrite1h: hourWriteRate(prices),
     output: prices.completion,
   };
 }

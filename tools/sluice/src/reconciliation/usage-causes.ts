@@ -1,7 +1,7 @@
 import type { DifferenceCause, ExplainedPart } from './charge-difference';
 import type { PriceCell } from './charge-facts';
 import { isBase, totalShift, type CellShift } from './cell-usage';
-import type { KnownWork } from './known-work';
+import type { KnownWork, LongestRequest } from './known-work';
 import type { PriceBook } from './price-book';
 import { isAtLeastZero, isAtMostZero, isZero, tokensText, type TokenCounts } from './token-counts';
 
@@ -66,13 +66,24 @@ function joined(all: readonly Explained[]): Explained {
   return parts;
 }
 
-/** Calls that the provider counted in another price cell than Sluice did. */
-function explainMove({ cell, tokens, requests }: CellShift, { book, model }: Question): Explained {
+/** Calls that the provider counted in another price cell than Sluice did: none larger than the largest recorded one. */
+function explainMove({ cell, tokens, requests }: CellShift, { book, model, known }: Question): Explained {
   if (!isAtLeastZero(tokens) && !isAtMostZero(tokens)) return `calls moved into and out of ${cellText(cell)}`;
   const count = requests ?? 0n;
-  const standard = book.price(model, { ...cell, tier: 'standard', isLong: false }, tokens, count);
-  const tiered = book.price(model, { ...cell, isLong: false }, tokens, count);
-  const whole = book.price(model, cell, tokens, count);
+  if (requests !== null && !isWithin(tokens, size(count), known.longest.any)) {
+    return `the ${count} requests in ${cellText(cell)} are larger than the recorded ones`;
+  }
+  return priceMove({ cell, tokens, requests: count }, book, model);
+}
+
+function priceMove(
+  { cell, tokens, requests }: CellShift & { requests: bigint },
+  book: PriceBook,
+  model: string,
+): Explained {
+  const standard = book.price(model, { ...cell, tier: 'standard', isLong: false }, tokens, requests);
+  const tiered = book.price(model, { ...cell, isLong: false }, tokens, requests);
+  const whole = book.price(model, cell, tokens, requests);
   if (standard === null || tiered === null || whole === null) return noPrice(cell);
   const detail = `${tokensText(tokens)} tokens are ${cellText(cell)} at the provider`;
   const parts: ExplainedPart[] = [];
@@ -82,8 +93,9 @@ function explainMove({ cell, tokens, requests }: CellShift, { book, model }: Que
 }
 
 /** More or fewer calls or tokens than Sluice recorded, in one cell. */
-function explainExtra(shift: CellShift, { book, model, known }: Question): Explained {
-  const causes = FITS.filter(([, fits]) => fits(shift, known)).map(([cause]) => cause);
+function explainExtra(shift: CellShift, question: Question): Explained {
+  const { book, model } = question;
+  const causes = FITS.filter(([, fits]) => fits(shift, question)).map(([cause]) => cause);
   const seen = `${requestsText(shift.requests)}${tokensText(shift.tokens)} tokens in ${cellText(shift.cell)}`;
   if (causes.length === 0) return `no cause fits ${seen}`;
   if (causes.length > 1) return `${causes.join(' and ')} both fit ${seen}`;
@@ -91,41 +103,54 @@ function explainExtra(shift: CellShift, { book, model, known }: Question): Expla
   return amount === null ? noPrice(shift.cell) : [{ cause: causes[0]!, amount, detail: seen }];
 }
 
-type Fit = (shift: CellShift, known: KnownWork) => boolean;
+type Fit = (shift: CellShift, question: Question) => boolean;
 
 const FITS: readonly (readonly [DifferenceCause, Fit])[] = [
   ['cache_write', isCacheWrite],
-  ['retry', (shift, known) => !shift.cell.isBatch && isMore(shift, known.failedAttempts, known)],
-  ['abandoned_call', (shift, known) => !shift.cell.isBatch && isMore(shift, known.abandonedCalls, known)],
-  ['orphan_batch', (shift, known) => shift.cell.isBatch && isMore(shift, known.orphanRequests, known)],
+  ['retry', (shift, asked) => !shift.cell.isBatch && isMore(shift, asked.known.failedAttempts, asked)],
+  ['abandoned_call', (shift, asked) => !shift.cell.isBatch && isMore(shift, asked.known.abandonedCalls, asked)],
+  ['orphan_batch', (shift, asked) => shift.cell.isBatch && isMore(shift, asked.known.orphanRequests, asked)],
   ['missing_at_provider', isFewer],
   [
     'estimated_usage',
-    (shift, known) =>
+    (shift, { known }) =>
       (shift.requests ?? 0n) === 0n && isOfRequests(shift, known.estimatedCalls, known) && !isCacheWrite(shift),
   ],
 ];
 
 /**
- * Calls were added, at most so many as Sluice knows to have no usage. Where the report does not count requests, their
- * tokens must be those of whole requests, none of them larger than the largest that was recorded that day.
+ * Calls were added, at most so many as Sluice knows to have no usage, and with no more tokens than fit into their
+ * contexts. Where the report does not count requests, their tokens must be those of whole requests, none of them larger
+ * than the largest that was recorded that day.
  */
-function isMore(shift: CellShift, atMost: bigint, known: KnownWork): boolean {
+function isMore(shift: CellShift, atMost: bigint, { book, model, known }: Question): boolean {
   const { requests, tokens } = shift;
   if (atMost === 0n || !isAtLeastZero(tokens)) return false;
-  if (requests !== null) return requests > 0n && requests <= atMost;
-  return inputOf(tokens) > 0n && isOfRequests(shift, atMost, known);
+  if (requests === null) return inputOf(tokens) > 0n && isOfRequests(shift, atMost, known);
+  const { prompt, output } = known.longest.any;
+  const context = BigInt(book.contextOf(model) ?? 0);
+  const largest = { prompt: prompt > context ? prompt : context, output: output > context ? output : context };
+  return requests > 0n && requests <= atMost && isWithin(tokens, requests, largest);
 }
 
-/** Calls are gone; without a count of requests, only if whole calls may be: input and no more. */
-function isFewer({ requests, tokens }: CellShift): boolean {
-  return isAtMostZero(tokens) && (requests === null ? inputOf(tokens) < 0n : requests < 0n);
+/**
+ * Calls are gone that were recorded, so none was larger than the largest of that day. Without a count of requests, only
+ * if whole calls may be: input and no more.
+ */
+function isFewer({ requests, tokens }: CellShift, { known }: Question): boolean {
+  if (!isAtMostZero(tokens)) return false;
+  if (requests === null) return inputOf(tokens) < 0n;
+  return requests < 0n && isWithin(tokens, -requests, known.longest.any);
 }
 
 /** So many requests can account for the tokens, if none was larger than the largest that was recorded that day. */
 function isOfRequests({ cell, tokens }: CellShift, count: bigint, { longest }: KnownWork): boolean {
-  const { prompt, output } = cell.isLong === null ? longest.any : cell.isLong ? longest.long : longest.short;
-  return size(inputOf(tokens)) <= count * prompt && size(tokens.output) <= count * output && count > 0n;
+  const largest = cell.isLong === null ? longest.any : cell.isLong ? longest.long : longest.short;
+  return count > 0n && isWithin(tokens, count, largest);
+}
+
+function isWithin(tokens: TokenCounts, count: bigint, { prompt, output }: LongestRequest): boolean {
+  return size(inputOf(tokens)) <= count * prompt && size(tokens.output) <= count * output;
 }
 
 function inputOf({ uncached, cached, cacheWrite5m, cacheWrite1h }: TokenCounts): bigint {

@@ -2,7 +2,7 @@ import { ChatCompletionDto } from '@libs/contracts';
 import { openAiChatTranslation } from '../../dialects/openai-chat';
 import { objectOf } from '../../json/loose-values';
 import { usesOfChat } from '../../model/allowed-uses';
-import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
+import { predictedTokensOf, readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
 import type { ConversationApi } from '../api-definition';
 import { listOf } from '../content-input';
 import { openAiFile } from '../file-part';
@@ -21,7 +21,11 @@ export const chatApi: ConversationApi = {
   generates: true,
   hasDefaultModel: true,
   isConversation: true,
-  outputOf: (body) => ({ ...readExpectedOutput(body, OUTPUT), answers: (body['n'] as number | null | undefined) ?? 1 }),
+  outputOf: (body) => ({
+    ...readExpectedOutput(body, OUTPUT),
+    answers: (body['n'] as number | null | undefined) ?? 1,
+    predictedTokens: predictedTokensOf(body['prediction']),
+  }),
   toolUsesOf: usesOfChat,
   uncappedTokensAt: uncappedTokens,
   contextTokensOf: (_body, promptTokens) => promptTokens,

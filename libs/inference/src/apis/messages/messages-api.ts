@@ -3,6 +3,7 @@ import { anthropicMessagesTranslation } from '../../dialects/anthropic-messages'
 import { maxTokensOf } from '../../dialects/anthropic-messages/request-writer';
 import { objectOf } from '../../json/loose-values';
 import { usesOfMessage } from '../../model/allowed-uses';
+import { compactionsOfMessage } from '../../model/compaction';
 import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
 import type { ConversationApi } from '../api-definition';
 import { listOf, systemTurn } from '../content-input';
@@ -20,7 +21,7 @@ export const messagesApi: ConversationApi = {
   hasDefaultModel: false,
   isConversation: true,
   outputOf: (body) => readExpectedOutput(body, OUTPUT),
-  toolUsesOf: usesOfMessage,
+  toolUsesOf: (body) => [...usesOfMessage(body), ...compactionsOfMessage(body)],
   // The API requires a cap, so the gateway writes one, and models do write that much.
   uncappedTokensAt: (endpoint) =>
     endpoint.apis.includes('messages') ? maxTokensOf(endpoint) : uncappedTokens(endpoint),

@@ -1,6 +1,7 @@
 import { ResponsesDto } from '@libs/contracts';
 import { openAiResponsesTranslation } from '../../dialects/openai-responses';
 import { usesOfResponse } from '../../model/allowed-uses';
+import { compactionsOfResponse } from '../../model/compaction';
 import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
 import type { ConversationApi } from '../api-definition';
 import { inputTurns, systemTurn } from '../content-input';
@@ -18,7 +19,7 @@ export const responsesApi: ConversationApi = {
   hasDefaultModel: true,
   isConversation: true,
   outputOf: (body) => readExpectedOutput(body, OUTPUT),
-  toolUsesOf: usesOfResponse,
+  toolUsesOf: (body) => [...usesOfResponse(body), ...compactionsOfResponse(body)],
   uncappedTokensAt: uncappedTokens,
   contextTokensOf: (_body, promptTokens) => promptTokens,
   endUserOf: ({ safety_identifier: identifier, user }) => identifier ?? user,

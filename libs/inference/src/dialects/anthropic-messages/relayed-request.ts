@@ -2,10 +2,11 @@ import type { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
+import { withPricedMarkTexts } from '../cache-lifetime';
 import { JsonCursor } from '../../json/json-cursor';
 import { scanMembers, spliceMembers, type ScannedObject } from '../../json/json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setInAccount } from '../retained-members';
+import { retainedMembers, setCacheKey } from '../retained-members';
 import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
@@ -24,18 +25,18 @@ export function toUpstream(
   account = SHARED_ACCOUNT,
 ): Buffer {
   const isOwnKey = account.isOwn;
-  const request = scanRequest(body);
+  const request = withPricedMarkTexts(scanRequest(body), endpoint, account, log);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
-  setInAccount(request, set, account);
+  setCacheKey(request, set, account);
   const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
   const tools = cappedTools(request, { isOwnKey, log });
   if (tools !== undefined) set['tools'] = tools;
-  const unpriced = unpricedMembers(request, set, { isOwnKey, log });
+  const unpriced = unpricedMembers(request, set, { api: 'messages', isOwnKey, log });
   const unsent = [...unpriced, ...retainedMembers(request, account), ...unsampled(request, endpoint, log)];
   const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
   return spliceMembers(request, { set, remove });

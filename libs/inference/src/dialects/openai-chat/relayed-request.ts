@@ -4,10 +4,11 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { JsonCursor } from '../../json/json-cursor';
 import { applyEdits, joinEdits, memberEdits, spliceMembers, type ScannedObject } from '../../json/json-members';
+import { withPricedMarkTexts } from '../cache-lifetime';
 import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { cacheMarkEdits, leftOutMembers } from '../own-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedWithMetadata, setInAccount } from '../retained-members';
+import { retainedWithMetadata, setCacheKey } from '../retained-members';
 import { mustRefuseStoring } from '../stored-chats';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
@@ -28,7 +29,7 @@ export function toUpstream(
   log?: LossLog,
   account = SHARED_ACCOUNT,
 ): Buffer {
-  const request = scanRequest(body);
+  const request = withPricedMarkTexts(scanRequest(body), endpoint, account, log);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) {
     set['stream'] = 'true';
@@ -38,7 +39,7 @@ export function toUpstream(
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  setInAccount(request, set, account);
+  setCacheKey(request, set, account);
   const retained = retainedWithMetadata(request, endpoint, account);
   if (mustRefuseStoring(endpoint, account)) set['store'] = 'false';
   const reworded = [
@@ -46,7 +47,7 @@ export function toUpstream(
     ...reword(request, endpoint, set, log),
     ...setTokenCap(request, endpoint, set),
     ...retained,
-    ...unpricedMembers(request, set, { isOwnKey: account.isOwn, log }),
+    ...unpricedMembers(request, set, { api: 'chat', isOwnKey: account.isOwn, log }),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });

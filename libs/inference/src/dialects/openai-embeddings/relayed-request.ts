@@ -6,21 +6,23 @@ import { JsonCursor } from '../../json/json-cursor';
 import { spliceMembers, type ScannedObject } from '../../json/json-members';
 import { embeddingsTraitsOf, type EmbeddingsTraits } from './traits';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setInAccount } from '../retained-members';
+import { retainedMembers, setCacheKey } from '../retained-members';
+import { unpricedMembers } from '../unpriced-members';
 
 /** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
 export function toUpstream(
   body: Buffer,
   endpoint: Endpoint,
   _isStream?: boolean,
-  _log?: LossLog,
+  log?: LossLog,
   account = SHARED_ACCOUNT,
 ): Buffer {
   const request = scanRequest(body);
   const traits = embeddingsTraitsOf(endpoint);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retainedMembers(request, account)];
-  setInAccount(request, set, account);
+  remove.push(...unpricedMembers(request, set, { api: 'embeddings', isOwnKey: account.isOwn, log }));
+  setCacheKey(request, set, account);
   const user = hashedUser(request);
   if (user !== undefined && !traits.refuses.includes('user')) set['user'] = user;
   const dimensions = chosenDimensions(request, traits);

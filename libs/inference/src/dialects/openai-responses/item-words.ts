@@ -28,9 +28,6 @@ export function isUncharged(words: ItemWords): boolean {
   return toolOfItem(words.type ?? '') !== null && !isWebSearch(words) && toolIn(words) === null;
 }
 
-/** Charged by the picture, which is a part of the answer. */
-const PICTURE = 'image_generation';
-
 /** Returns what the output items of a parsed response have used beside tokens. */
 export function unitsOfItems(items: readonly JsonObject[]): BilledUnits {
   const counter = new ToolCounter();
@@ -40,7 +37,7 @@ export function unitsOfItems(items: readonly JsonObject[]): BilledUnits {
     const action = stringOf(objectOf(item['action'])['type']) ?? null;
     const words = { type: stringOf(item['type']) ?? null, status: stringOf(item['status']) ?? null, action };
     const tool = toolIn(words);
-    if (tool !== null && tool !== PICTURE) counter.add(tool);
+    if (tool !== null) counter.add(tool);
     webSearches += Number(isWebSearch(words));
     otherTurns += Number(isUncharged(words));
   }

@@ -2,6 +2,7 @@ import { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
+import { withPricedMarkTexts } from '../cache-lifetime';
 import {
   applyEdits,
   joinEdits,
@@ -13,7 +14,7 @@ import {
 } from '../../json/json-members';
 import { cacheMarkEdits, leftOutMembers, removalsAt, isTaken } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setInAccount } from '../retained-members';
+import { retainedMembers, setCacheKey } from '../retained-members';
 import { capToolCalls } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
@@ -56,7 +57,7 @@ export function toUpstream(
   log?: LossLog,
   account = SHARED_ACCOUNT,
 ): Buffer {
-  const request = scanRequest(body);
+  const request = withPricedMarkTexts(scanRequest(body), endpoint, account, log);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
@@ -65,13 +66,13 @@ export function toUpstream(
     const hash = hashedText(request, name);
     if (hash !== null) set[name] = hash;
   }
-  setInAccount(request, set, account);
+  setCacheKey(request, set, account);
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
   // `store` is set above, and metadata goes on: nothing is stored under it.
   const retained = retainedMembers(request, account);
-  const unpriced = unpricedMembers(request, set, { isOwnKey: account.isOwn, log });
+  const unpriced = unpricedMembers(request, set, { api: 'responses', isOwnKey: account.isOwn, log });
   capToolCalls(request, set, { isOwnKey: account.isOwn, log });
   const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained, ...unpriced];
   const edits = memberEdits(request, { set, remove });

@@ -412,7 +412,10 @@ describe('an answer that goes through this API', () => {
     fc.assert(
       fc.property(whole, (answer: CanonicalAnswer) => {
         const body = throughJson(caller.writeAnswer(answer, billOf(answer.usage!), context()));
-        expect(throughJson(upstream.readAnswer(body, endpoint))).toEqual(
+        const { units, ...read } = upstream.readAnswer(body, endpoint);
+        const pictures = answer.choices[0]!.parts.filter(({ type }) => type === 'generated-image');
+        expect(units?.tools?.get('image_generation') ?? 0).toBe(pictures.length);
+        expect(throughJson(read)).toEqual(
           throughJson({
             upstreamId: 'gen-1-abc',
             createdAt: answer.createdAt,

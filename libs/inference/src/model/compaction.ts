@@ -1,0 +1,38 @@
+import { objectOf, objectsOf, type JsonObject } from '../json/loose-values';
+import type { AllowedUses } from '../pricing/tool-uses';
+
+/** Anthropic compacts no context below 50,000 tokens, and an estimate is at least 0.6 of the tokens of a prompt. */
+const LEAST_CONTEXT = 30_000;
+
+/** Anthropic's manual shows a summary of 3,500 tokens for a context of 180,000, and no provider names a bound. */
+const SUMMARY_TOKENS = 20_000;
+
+/** The caller's instructions take the place of the provider's, so a summary is as long as any answer of Claude. */
+const INSTRUCTED_TOKENS = 128_000;
+
+/** The model reads its context once more and writes a summary of it. What it goes on with is shorter. */
+const COMPACTION: AllowedUses = { tools: [], uses: 1, turns: 1, tokensPerUse: 0, tokensWritten: SUMMARY_TOKENS };
+
+const NONE: readonly AllowedUses[] = [];
+const PLAIN: readonly AllowedUses[] = [COMPACTION];
+
+/*
+ * The compaction that a request may lead to, by API: a use of no tool.
+ */
+
+export function compactionsOfResponse({ context_management: asked }: JsonObject): readonly AllowedUses[] {
+  return objectsOf(asked).some(compacts) ? PLAIN : NONE;
+}
+
+export function compactionsOfMessage({ context_management: asked }: JsonObject): readonly AllowedUses[] {
+  const edits = objectsOf(objectOf(asked)['edits']).filter(compacts);
+  if (edits.length === 0) return NONE;
+  const isInstructed = edits.some(({ instructions }) => (instructions ?? null) !== null);
+  const tokensWritten = isInstructed ? INSTRUCTED_TOKENS : SUMMARY_TOKENS;
+  return [{ ...COMPACTION, tokensWritten, leastContext: LEAST_CONTEXT }];
+}
+
+/** Types are `compaction` of responses, and `compact_` with a date of messages. */
+function compacts({ type }: JsonObject): boolean {
+  return typeof type === 'string' && type.startsWith('compact');
+}
