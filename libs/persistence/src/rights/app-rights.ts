@@ -39,7 +39,7 @@ const SPENDING = `held_usd, spent_on, ${periods(['total', 'day', 'week', 'month'
 /**
  * Rights of apps that charge. Only the owner's login adds credits.
  *
- * Changes are granted by column: whoever may UPDATE or DELETE in a whole table may also lock it against every reader.
+ * Changes are granted by column: UPDATE or DELETE on a whole table would also permit LOCK TABLE, against every reader.
  */
 const CHARGING: Grants = {
   ledger_accounts: 'SELECT, UPDATE (balance_usd, held_usd, overage_usd, tracks_workspaces)',

@@ -52,7 +52,7 @@ const count = async (sql: string): Promise<number> =>
   (await owner.firstRow<{ n: number }>({ sql: `SELECT count(*)::integer AS n FROM ${sql}` }))!.n;
 
 describe('an app that disturbs others', () => {
-  // Whoever may UPDATE or DELETE in a whole table may lock it; columns do not suffice.
+  // UPDATE or DELETE on a whole table permits it; on columns it does not.
   it.each([
     ['gateway', 'batch_lines batch_results batch_segments batches generation_contents idempotency_keys outbox'],
     ['batch-worker', 'batch_lines batch_segments batch_workers batches native_batches outbox'],
@@ -188,6 +188,21 @@ describe('an app that disturbs others', () => {
         expect([app, sql, await tried(app, sql)]).toEqual([app, sql, NOT_ALLOWED]);
       }
     }
+  });
+
+  it('keeps charges waiting while it holds the row of an account, if it charges at all', async () => {
+    const { organizationId } = await storeVideo(owner, {});
+    const account = `FROM ledger_accounts WHERE id = 'org:${organizationId}' FOR UPDATE`;
+    const outcomes = await Promise.all(
+      APP_NAMES.map(async (app) => [app, await tried(app, `SELECT 1 ${account}`)] as const),
+    );
+    const mayLock = outcomes.filter(([, answer]) => answer !== NOT_ALLOWED).map(([app]) => app);
+    expect(mayLock).toEqual(SENDERS);
+    const waiting = await logins['video-worker'].transaction(async (session) => {
+      await session.client.query(`SELECT 1 ${account}`);
+      return tried('gateway', `SET LOCAL lock_timeout = '50ms'`, `SELECT 1 ${account}`);
+    });
+    expect(waiting).toContain('unavailable');
   });
 
   it('makes no large objects', async () => {
