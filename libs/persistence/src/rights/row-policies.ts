@@ -44,7 +44,7 @@ const RULES: readonly Policy[] = APP_NAMES.flatMap((app) =>
   (APP_RIGHTS[app].rows ?? []).map(({ table, verb, holds }) => {
     const role = appRole(app);
     const name = `${table}_${verb.toLowerCase()}_of_${role}`;
-    // What an app may do as a tenant is a part of that: its role of tenants would lead around the condition.
+    // The role of tenants too: an app could switch to it to evade the condition.
     const roles = [role, tenantRoleOf(app)].filter((one) => one !== null).join(', ');
     const sql = `CREATE POLICY ${name} ON ${table} AS RESTRICTIVE FOR ${verb} TO ${roles} ${conditionOf(verb, holds)}`;
     return { name, table, isGiven: false, sql };
