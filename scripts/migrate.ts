@@ -8,7 +8,8 @@ import { runMain, say } from './checkout';
 async function main(): Promise<void> {
   const url = process.env.DATABASE_URL;
   if (!url) throw new Error('DATABASE_URL must name the database to migrate');
-  const applied = await migrate(url, parseAppLogins(process.env.DATABASE_LOGINS ?? ''));
+  const { DATABASE_LOGINS = '', DATABASE_CONNECTIONS = '' } = process.env;
+  const applied = await migrate(url, parseAppLogins(DATABASE_LOGINS, DATABASE_CONNECTIONS));
   say(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
 }
 

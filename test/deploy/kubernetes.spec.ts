@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { parseAppLogins, POOL_SIZES } from '@libs/persistence';
 import { violations } from './hardening-rules';
 import { isKnownVariable } from './known-environment';
 import { render, sorted, withoutHashes } from './kustomize';
@@ -58,6 +59,21 @@ describe('k8s', () => {
     ];
     expect(names).toContain('HEALTH_PORT');
     expect(names.filter((name) => !isKnownVariable(name))).toEqual([]);
+  });
+
+  it('lets each app of production open the connections of all its replicas and one more', () => {
+    const manifests = renderHere('k8s/overlays/prod');
+    const settings = ofKind(manifests, 'ConfigMap').find(({ metadata }) => metadata.name === 'sluice-settings');
+    const limits = settings?.data?.['DATABASE_CONNECTIONS'];
+    const made = parseAppLogins(apps.map((app) => `${app}=${app.replace('-', '_')}`).join(','), limits);
+    const replicasOf = (app: string): number | undefined => {
+      const named = manifests.filter(({ kind, metadata }) => kind !== 'Service' && metadata.name === app);
+      const specs = named.map((one) => specOf<Record<string, number>>(one));
+      return specs.map((spec) => spec['maxReplicas'] ?? spec['maxReplicaCount'] ?? spec['replicas']).find(Boolean);
+    };
+    expect(made.map(({ app, connections }) => [app, connections])).toEqual(
+      made.map(({ app }) => [app, POOL_SIZES[app] * ((replicasOf(app) ?? 0) + 1)]),
+    );
   });
 
   it.each(folders)('probes and scrapes the port that the app is told to open in %s', (folder) => {

@@ -1,5 +1,12 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { AuditRepository, Database, LedgerAuditRepository, PersistenceModule, SingleRunner } from '@libs/persistence';
+import {
+  AuditRepository,
+  Database,
+  LedgerAuditRepository,
+  PersistenceModule,
+  SingleRunner,
+  POOL_SIZES,
+} from '@libs/persistence';
 import { BrokerConnection, BrokerIdentity, Egress, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
 import { AuthEnv } from './auth.env';
 import { ExpiredRowsRepository } from './expiry/expired-rows.repository';
@@ -118,6 +125,7 @@ export class AuthModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
+          poolSize: POOL_SIZES[APP],
           entities,
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, identity: BrokerIdentity.from(APP, env), serviceName: APP }),

@@ -1,7 +1,7 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { CatalogueSource, InferenceEngine, NativeBatchCaller } from '@libs/inference';
 import type { Principal } from '@libs/contracts';
-import { Database, LastUses, OutboxRepository, PersistenceModule } from '@libs/persistence';
+import { Database, LastUses, OutboxRepository, PersistenceModule, POOL_SIZES } from '@libs/persistence';
 import {
   BrokerConnection,
   BrokerIdentity,
@@ -37,8 +37,6 @@ import type { BatchWorkerEnv } from './batch-worker.env';
 import type { Inference } from './create-inference';
 
 const APP = 'batch-worker';
-/** Commits, claims and page reads beside one another; more would only queue inside PostgreSQL. */
-const POOL_SIZE = 8;
 
 /** Runs batches: validation, the managed lane, finalizing, and the sweep that finds what was left behind. */
 @Module({
@@ -72,7 +70,7 @@ export class BatchWorkerModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
-          poolSize: POOL_SIZE,
+          poolSize: POOL_SIZES[APP],
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
         MessagingModule.forRoot({

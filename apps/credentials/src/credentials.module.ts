@@ -1,5 +1,5 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { Database, PersistenceModule } from '@libs/persistence';
+import { Database, PersistenceModule, POOL_SIZES } from '@libs/persistence';
 import { BrokerConnection, BrokerIdentity, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
 import type { CredentialsEnv } from './credentials.env';
 import { CredentialChangesConsumer } from './feeds/credential-changes.consumer';
@@ -55,6 +55,7 @@ export class CredentialsModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
+          poolSize: POOL_SIZES[APP],
           entities: [CredentialEntity],
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, identity: BrokerIdentity.from(APP, env), serviceName: APP }),

@@ -1,6 +1,6 @@
 import { Global, Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { LeftoverReads } from '@libs/inference';
-import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
+import { Database, OutboxRepository, PersistenceModule, POOL_SIZES } from '@libs/persistence';
 import {
   BrokerConnection,
   BrokerIdentity,
@@ -37,8 +37,6 @@ import { WorkloadIdentityModule } from './workload-identity/workload-identity.mo
 import { WorkspacesModule } from './workspaces/workspaces.module';
 
 const APP = 'gateway';
-/** Group commits, batch uploads and reads beside one another; more would only queue inside PostgreSQL. */
-const POOL_SIZE = 16;
 
 /** The rows that the relay sends. */
 @Module({
@@ -69,7 +67,7 @@ export class GatewayModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
-          poolSize: POOL_SIZE,
+          poolSize: POOL_SIZES[APP],
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
         MessagingModule.forRoot({

@@ -1,5 +1,5 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
+import { Database, OutboxRepository, PersistenceModule, POOL_SIZES } from '@libs/persistence';
 import {
   BrokerConnection,
   BrokerIdentity,
@@ -25,6 +25,7 @@ export class VideoWorkerModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
+          poolSize: POOL_SIZES[APP],
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
         MessagingModule.forRoot({

@@ -82,6 +82,7 @@ export type { Spender } from './ledger/room-to-spend';
 export type { HoldRefusal } from './ledger/set-aside';
 export { migrate } from './migrate';
 export { parseAppLogins } from './rights/app-logins';
+export { POOL_SIZES } from './rights/connections';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule } from './persistence.module';
 export { PARTITIONED_TABLES, PartitionsRepository, type PartitionedTable } from './partitions.repository';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Session } from './database';
+import { Database, sqlStateOf, type Session } from './database';
 
 /** Well below the time after which PostgreSQL ends a session that is idle in a transaction. */
 const KEEP_ALIVE_MS = 3_000;
@@ -95,7 +95,13 @@ async function isDue(reader: Pick<Session, 'firstRow'>, task: string, everyMs: n
   return recent === null;
 }
 
-/** Without its session the end of a run stays unknown, and the next tick runs it again. */
+const NOT_ALLOWED = '42501';
+
+/**
+ * Without its session the end of a run stays unknown, and the next tick runs it again.
+ *
+ * @throws the error of PostgreSQL for a task that `app-rights.ts` does not declare, which would run with every tick
+ */
 async function noteEnd(session: Session, task: string): Promise<void> {
   await session
     .execute({
@@ -104,5 +110,7 @@ async function noteEnd(session: Session, task: string): Promise<void> {
             ON CONFLICT (task) DO UPDATE SET ended_at = excluded.ended_at`,
       values: [task],
     })
-    .catch(() => undefined);
+    .catch((error: unknown) => {
+      if (sqlStateOf(error) === NOT_ALLOWED) throw error;
+    });
 }

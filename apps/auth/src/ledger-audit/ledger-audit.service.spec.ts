@@ -18,10 +18,13 @@ const HOUR_MS = 3_600_000;
 class OneProcess implements Pick<SingleRunner, 'run'> {
   private endedMs = -Infinity;
 
+  /** A session that is no process of ours has the lock. */
+  isLocked = false;
+
   constructor(private readonly now: () => number) {}
 
   async run(_task: string, { everyMs }: { everyMs: number }, work: () => Promise<unknown>): Promise<boolean> {
-    if (this.endedMs > this.now() - everyMs * 0.9) return false;
+    if (this.isLocked || this.endedMs > this.now() - everyMs * 0.9) return false;
     await work();
     this.endedMs = this.now();
     return true;
@@ -53,18 +56,20 @@ function setUp(startsAt: string, fullDays = 7) {
   const clock = { nowMs: Date.parse(startsAt) };
   const now = (): number => clock.nowMs;
   const audits = new RecordedAudits(now);
-  const service = new LedgerAuditService(audits, new OneProcess(now), { hourUtc: 3, fullDays, now });
+  const runner = new OneProcess(now);
+  const service = new LedgerAuditService(audits, runner, { hourUtc: 3, fullDays, now });
   const hours = async (count: number): Promise<void> => {
     for (let hour = 0; hour < count; hour += 1) {
       await service.pass();
       clock.nowMs += HOUR_MS;
     }
   };
-  return { audits, service, hours };
+  return { audits, runner, service, hours };
 }
 
-const shown = async (): Promise<number | undefined> =>
-  (await gauge({ name: 'sluice_ledger_drift_picousd', help: '' }).get()).values[0]?.value;
+const shown = async (name = 'sluice_ledger_drift_picousd'): Promise<number | undefined> =>
+  (await gauge({ name, help: '' }).get()).values[0]?.value;
+const shownAge = (): Promise<number | undefined> => shown('sluice_ledger_audit_age_seconds');
 
 describe(LedgerAuditService.name, () => {
   let said: jest.SpyInstance;
@@ -108,5 +113,27 @@ describe(LedgerAuditService.name, () => {
     audits.lastAudit = { ...audits.lastAudit!, driftPicousd: 5n };
     await hours(1);
     expect([audits.runs.length, await shown()]).toEqual([1, 5]);
+  });
+
+  it('shows how old the last audit is, and says each hour that it is overdue', async () => {
+    const { audits, runner, hours } = setUp('2026-11-23T03:30:00Z');
+    await hours(24);
+    expect([audits.runs.length, await shownAge(), said.mock.calls.length]).toEqual([1, 23 * 3_600, 0]);
+    runner.isLocked = true;
+    await hours(6);
+    expect([audits.runs.length, await shownAge(), said.mock.calls.length]).toEqual([1, 29 * 3_600, 0]);
+    await hours(2);
+    expect([await shownAge(), said.mock.calls.length]).toEqual([31 * 3_600, 2]);
+    expect(said.mock.calls[0]).toEqual([expect.stringContaining('not audited for 30 hours')]);
+    runner.isLocked = false;
+    await hours(1);
+    expect([await shownAge(), said.mock.calls.length]).toEqual([0, 2]);
+  });
+
+  it('shows, where there was no audit, for how long it has waited for the first', async () => {
+    const { runner, hours } = setUp('2026-11-23T03:30:00Z');
+    runner.isLocked = true;
+    await hours(32);
+    expect([await shownAge(), said.mock.calls.length]).toEqual([31 * 3_600, 2]);
   });
 });

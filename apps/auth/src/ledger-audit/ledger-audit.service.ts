@@ -11,10 +11,17 @@ const LONGEST_MS = 2 * HOUR_MS;
 /** A run of SingleRunner may come a tenth of its interval early. */
 const EARLY = 0.9;
 const MOST_LOGGED = 20;
+/** A day, the longest audit, and some hours for audits that are late for a good reason. */
+const OVERDUE_MS = 30 * HOUR_MS;
 
 const drift = gauge({
   name: 'sluice_ledger_drift_picousd',
   help: 'Sum of all differences that the last audit of the ledger found, in pico-dollars',
+});
+
+const age = gauge({
+  name: 'sluice_ledger_audit_age_seconds',
+  help: 'Time since the last audit of the ledger, or since this process began where there was none',
 });
 
 export interface LedgerAuditTimes {
@@ -27,13 +34,15 @@ export interface LedgerAuditTimes {
 
 /**
  * Audits the ledger once a day, in one process of all. Every process shows what the last audit found, whichever process
- * or command ran it.
+ * or command ran it, and how long ago that was: any login of PostgreSQL can take the lock of the task.
  */
 @Injectable()
 export class LedgerAuditService {
   private readonly logger = new Logger(LedgerAuditService.name);
   private readonly task = new PeriodicTask({ name: TASK, everyMs: TICK_MS }, () => this.auditWhenDue());
   private readonly now: () => number;
+  private readonly beganMs: number;
+  private saidMs = -Infinity;
 
   constructor(
     private readonly audits: Pick<LedgerAuditRepository, 'audit' | 'last'>,
@@ -41,6 +50,7 @@ export class LedgerAuditService {
     private readonly times: LedgerAuditTimes,
   ) {
     this.now = times.now ?? Date.now;
+    this.beganMs = this.now();
   }
 
   start(): void {
@@ -61,9 +71,21 @@ export class LedgerAuditService {
       const everyMs = this.sinceDueMs() / EARLY;
       await this.runner.run(TASK, { everyMs, longestMs: LONGEST_MS }, () => this.audit());
     } finally {
-      const last = await this.audits.last();
-      drift.set(Number(last?.driftPicousd ?? 0n));
+      await this.showLast();
     }
+  }
+
+  private async showLast(): Promise<void> {
+    const last = await this.audits.last();
+    drift.set(Number(last?.driftPicousd ?? 0n));
+    const ageMs = this.now() - (last?.auditedAt.getTime() ?? this.beganMs);
+    age.set(ageMs / 1_000);
+    if (ageMs < OVERDUE_MS || this.now() - this.saidMs < HOUR_MS) return;
+    this.saidMs = this.now();
+    const hours = Math.floor(ageMs / HOUR_MS);
+    this.logger.error(
+      `the ledger was not audited for ${hours} hours: its audit fails, or a session holds the lock of ${TASK}`,
+    );
   }
 
   /** How long ago the audit of the current day became due; a run that ended since then was that audit. */

@@ -36,5 +36,5 @@ export const queues = {
   webhooks: { name: 'webhook-jobs', ...jobDefaults, owner: 'video-worker', prefetch: 8 },
 } as const satisfies Record<string, QueueSpec>;
 
-/** The apps with an outbox. Each relays the jobs of any row, whichever app wrote it. */
+/** The apps with an outbox. Each relays the rows that its login sees: with one login for all apps, the jobs of all. */
 export const JOB_SENDERS: readonly AppName[] = ['gateway', 'batch-worker', 'video-worker'];

@@ -47,6 +47,7 @@ import { ClaimsByAccount1763900000291 } from './1763900000291-claims-by-account'
 import { AppRights1763900000295 } from './1763900000295-app-rights';
 import { PurgedWebhooks1763900000300 } from './1763900000300-purged-webhooks';
 import { AuditedCodes1763900000301 } from './1763900000301-audited-codes';
+import { BoundTaskRuns1763900000310 } from './1763900000310-bound-task-runs';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -99,4 +100,5 @@ export const migrations = [
   AppRights1763900000295,
   PurgedWebhooks1763900000300,
   AuditedCodes1763900000301,
+  BoundTaskRuns1763900000310,
 ];

@@ -9,6 +9,14 @@ describe(parseAppLogins.name, () => {
     expect(parseAppLogins('')).toEqual([]);
   });
 
+  it('reads how many connections logins may open', () => {
+    const logins = parseAppLogins('gateway=gw:pw,auth=au', 'gateway=336');
+    expect(logins.map(({ connections }) => connections)).toEqual([336, undefined]);
+    for (const limits of ['gateway', 'gateway=0', 'gateway=-1', 'gw=5', 'gateway=5;auth=5']) {
+      expect(() => parseAppLogins('', limits)).toThrow('DATABASE_CONNECTIONS must be app=number between commas');
+    }
+  });
+
   it.each([
     ['an unknown app', 'cli=x:canary'],
     ['a login that SQL would take otherwise', 'auth=a"b:canary'],

@@ -6,26 +6,50 @@ export interface AppLogin {
   readonly app: AppName;
   readonly login: string;
   readonly password: string | null;
+  /** Most connections at a time, -1 for any number. Without it a new login gets a default, and others keep what they have. */
+  readonly connections?: number | undefined;
 }
 
 const FORM = /^([a-z-]+)=([a-z_][a-z0-9_]{0,62})(?::([!-~]{1,200}))?$/;
+const LIMIT = /^([a-z-]+)=([1-9]\d{0,5})$/;
 const ITERATIONS = 4_096;
 
-/** Reads `app=login:password` between commas. @throws Error that names no password */
-export function parseAppLogins(text: string): AppLogin[] {
-  const logins = text
-    .split(',')
-    .filter((entry) => entry.trim() !== '')
-    .map((entry) => {
-      const [, name, login = '', password = null] = FORM.exec(entry.trim()) ?? [];
-      const app = APP_NAMES.find((one) => one === name);
-      if (app === undefined) throw new Error('DATABASE_LOGINS must be app=login:password between commas');
-      return { app, login, password };
-    });
+/**
+ * Reads `app=login:password` between commas.
+ *
+ * @param limits `app=connections` between commas
+ * @throws Error that names no password
+ */
+export function parseAppLogins(text: string, limits = ''): AppLogin[] {
+  const connections = parseConnections(limits);
+  const logins = entriesOf(text).map((entry) => {
+    const [, name, login = '', password = null] = FORM.exec(entry) ?? [];
+    const app = APP_NAMES.find((one) => one === name);
+    if (app === undefined) throw new Error('DATABASE_LOGINS must be app=login:password between commas');
+    return { app, login, password, connections: connections.get(app) };
+  });
   if (new Set(logins.map(({ login }) => login)).size < logins.length) {
     throw new Error('DATABASE_LOGINS must name a login of its own for each app');
   }
   return logins;
+}
+
+function parseConnections(text: string): ReadonlyMap<AppName, number> {
+  return new Map(
+    entriesOf(text).map((entry) => {
+      const [, name, limit] = LIMIT.exec(entry) ?? [];
+      const app = APP_NAMES.find((one) => one === name);
+      if (app === undefined) throw new Error('DATABASE_CONNECTIONS must be app=number between commas');
+      return [app, Number(limit)];
+    }),
+  );
+}
+
+function entriesOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
 }
 
 /** Returns the SCRAM-SHA-256 verifier that PostgreSQL stores. The server may log a statement with a plain password. */

@@ -423,7 +423,7 @@ describe(migrate.name, () => {
     await owner.execute({ sql: `CREATE DATABASE ${name} OWNER ${name}` });
     try {
       const asked = migrate(url.href, [{ app: 'auth', login, password: null }]);
-      const expected = `CREATE ROLE ${login} LOGIN; GRANT sluice_auth TO ${login}`;
+      const expected = `CREATE ROLE ${login} LOGIN CONNECTION LIMIT 30; GRANT sluice_auth TO ${login}`;
       await expect(asked).rejects.toThrow(`as a superuser run: ${expected}; then`);
       for (const sql of expected.split('; ')) await owner.execute({ sql });
       await migrate(url.href, [{ app: 'auth', login, password: null }]);

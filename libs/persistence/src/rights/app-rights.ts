@@ -1,4 +1,4 @@
-import type { AppName } from '@libs/contracts';
+import { AdvanceBatch, AdvanceVideo, DeliverWebhook, type AppName, type JobContract } from '@libs/contracts';
 
 /** Privileges by table, as in `GRANT … ON table`. */
 type Grants = Readonly<Record<string, string>>;
@@ -18,10 +18,10 @@ export interface AppRights {
   readonly rows?: readonly RowRule[];
 }
 
-/** Condition on the row to delete, or on the row to insert. */
+/** Condition on the row to delete, to change or to lock, on the row to insert, or on every row that is touched at all. */
 export interface RowRule {
   readonly table: string;
-  readonly verb: 'INSERT' | 'DELETE';
+  readonly verb: 'INSERT' | 'UPDATE' | 'DELETE' | 'ALL';
   readonly holds: string;
 }
 
@@ -32,20 +32,49 @@ const UPSERT = 'SELECT, INSERT, UPDATE';
 const CHARGES_ONLY: RowRule = { table: 'ledger_transfers', verb: 'INSERT', holds: `kind = 'charge'` };
 const UPLOADS_ONLY: RowRule = { table: 'batches', verb: 'DELETE', holds: `status = 'receiving'` };
 
-/** Rights of apps that charge. Only the owner's login adds credits. */
+const periods = (names: readonly string[]): string =>
+  names.flatMap((name) => [`${name}_usd`, `byok_${name}_usd`]).join(', ');
+const SPENDING = `held_usd, spent_on, ${periods(['total', 'day', 'week', 'month'])}`;
+
+/**
+ * Rights of apps that charge. Only the owner's login adds credits.
+ *
+ * Changes are granted by column: UPDATE or DELETE on a whole table would also permit LOCK TABLE, against every reader.
+ */
 const CHARGING: Grants = {
-  ledger_accounts: UPSERT,
-  ledger_holds: 'SELECT, INSERT, UPDATE',
+  ledger_accounts: 'SELECT, UPDATE (balance_usd, held_usd, overage_usd, tracks_workspaces)',
   ledger_transfers: 'SELECT, INSERT',
-  ledger_keys: UPSERT,
-  ledger_key_days: UPSERT,
-  ledger_workspaces: UPSERT,
-  ledger_byok_months: UPSERT,
+  ledger_keys: `SELECT, INSERT, UPDATE (${SPENDING})`,
+  ledger_key_days: 'SELECT, INSERT, UPDATE (charged_usd, byok_usd)',
+  ledger_workspaces: `SELECT, INSERT, UPDATE (${SPENDING})`,
+  ledger_byok_months: 'SELECT, INSERT, UPDATE (list_usd)',
   api_keys: PLACE_OF_KEY,
-  last_uses: UPSERT,
-  outbox: 'SELECT, INSERT, UPDATE, DELETE',
-  task_runs: UPSERT,
+  last_uses: 'SELECT, INSERT, UPDATE (used_at)',
+  outbox: 'SELECT, INSERT, UPDATE (available_at, attempts), DELETE',
 };
+
+const TASK_RUNS = 'SELECT, INSERT, UPDATE (ended_at)';
+
+/** The tasks of an app, by the first part of their names. */
+const tasksOf = (...groups: readonly string[]): RowRule => ({
+  table: 'task_runs',
+  verb: 'ALL',
+  holds: `split_part(task, '.', 1) IN (${groups.map((group) => `'${group}'`).join(', ')})`,
+});
+
+/** Jobs that an app sends. It sees no others in the outbox. */
+const jobsOf = (...contracts: readonly JobContract<object>[]): RowRule => ({
+  table: 'outbox',
+  verb: 'ALL',
+  holds: `contract IN (${contracts.map(({ name }) => `'${name}'`).join(', ')})`,
+});
+
+/** The open holds that a worker charges on. What is resolved stays as it is. */
+const holdsOf = (kind: 'batch' | 'gen-vid'): RowRule => ({
+  table: 'ledger_holds',
+  verb: 'UPDATE',
+  holds: `state = 'open' AND id LIKE '${kind}-%'`,
+});
 
 const FEEDS: Grants = { change_feeds: 'SELECT', change_feed_entries: 'SELECT, UPDATE (changed_at), DELETE' };
 
@@ -61,6 +90,9 @@ const webhooksOf = (jobs: string, ended: string, when = `${ended} IS NOT NULL`):
 const GATEWAY: AppRights = {
   tables: {
     ...CHARGING,
+    ledger_accounts: `${CHARGING.ledger_accounts}, INSERT (id, balance_usd, overage_usd, tracks_workspaces)`,
+    ledger_holds: `SELECT, INSERT (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id, counts_byok)`,
+    task_runs: TASK_RUNS,
     batches: `SELECT, INSERT, DELETE, UPDATE (status, lease_until, endpoint, model, provider, upstream_model, total,
       idempotency_key, request_hash, callback_url, quote, credential_id, own_keys_only, leaves_nothing, created_at,
       expires_at)`,
@@ -68,7 +100,9 @@ const GATEWAY: AppRights = {
     batch_segments: 'SELECT, INSERT, DELETE',
     batch_workers: 'SELECT',
     videos: 'INSERT, SELECT (id)',
-    generations: UPSERT,
+    generations: `SELECT, INSERT, UPDATE (state, settled_at, hold_usd, provider, upstream_model, upstream_id, status_code,
+      outcome, finish_reason, usage_provenance, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens,
+      cost_usd, latency_ms, generation_ms, details, written_in)`,
     generation_contents: 'SELECT, INSERT, UPDATE (created_on), DELETE',
     idempotency_keys: 'SELECT (organization_id, route, key_hash, created_at), UPDATE (created_at), DELETE',
   },
@@ -95,12 +129,16 @@ const GATEWAY: AppRights = {
   sequences: ['batches_number_seq'],
   // Without SELECT PostgreSQL does not name a duplicate custom_id.
   partitions: { batch_lines: { all: 'SELECT, INSERT' } },
-  rows: [CHARGES_ONLY, UPLOADS_ONLY],
+  rows: [CHARGES_ONLY, UPLOADS_ONLY, jobsOf(AdvanceBatch, AdvanceVideo), tasksOf('generations', 'idempotency-keys')],
 };
 
 const BATCH_WORKER: AppRights = {
   tables: {
     ...CHARGING,
+    ledger_accounts: `${CHARGING.ledger_accounts}, INSERT (id, tracks_workspaces)`,
+    ledger_holds: `SELECT, UPDATE (amount_usd, settled_usd, settled_byok_usd, raised_usd, overage_usd, reserved,
+      refused_since, state, resolved_at)`,
+    task_runs: TASK_RUNS,
     batches: `SELECT, DELETE, UPDATE (status, fence, lease_until, in_progress_at, finalizing_at, finalized_at, completed,
       failed, usage, error_message, ends_as, stop_by, is_metered, upstream_deletion, idempotency_key, request_hash)`,
     batch_lines: 'SELECT, DELETE',
@@ -125,6 +163,9 @@ const BATCH_WORKER: AppRights = {
   rows: [
     CHARGES_ONLY,
     UPLOADS_ONLY,
+    holdsOf('batch'),
+    jobsOf(DeliverWebhook),
+    tasksOf('batches', 'batch-workers', 'native-orders', 'partitions'),
     webhooksOf('batches', 'finalized_at'),
     {
       table: 'native_batches',
@@ -140,6 +181,8 @@ const BATCH_WORKER: AppRights = {
 const VIDEO_WORKER: AppRights = {
   tables: {
     ...CHARGING,
+    ledger_holds: 'SELECT, UPDATE (settled_usd, settled_byok_usd, state, resolved_at)',
+    task_runs: TASK_RUNS,
     videos: `SELECT, UPDATE (status, step, fence, lease_until, next_at, attempts, output_attempts, searches, needs_review,
       operation, request, outputs, outputs_expire_at, cost_usd, error_message, finished_at, idempotency_key, request_hash)`,
     generations: 'INSERT',
@@ -149,6 +192,9 @@ const VIDEO_WORKER: AppRights = {
   functions: ['purge_webhook_deliveries(integer)'],
   rows: [
     CHARGES_ONLY,
+    holdsOf('gen-vid'),
+    jobsOf(DeliverWebhook),
+    tasksOf('videos', 'webhooks'),
     // Owed in the transaction that ends the video. One of a video that ended long ago was delivered, or given up.
     webhooksOf('videos', 'finished_at', `finished_at > now() - interval '1 hour'`),
     {
@@ -212,7 +258,7 @@ const AUTH: AppRights = {
     federation_policies: 'SELECT',
     used_token_ids: 'SELECT, INSERT, DELETE',
     audit_entries: 'SELECT (id, at), DELETE',
-    task_runs: UPSERT,
+    task_runs: TASK_RUNS,
   },
   asTenant: {
     workspaces: 'SELECT, INSERT, UPDATE',
@@ -225,6 +271,7 @@ const AUTH: AppRights = {
     audit_entries: 'INSERT (organization_id, key_id, action, target, request_id, client_request_id, status)',
   },
   temporary: true,
+  rows: [tasksOf('expired-rows', 'ledger')],
 };
 
 /**

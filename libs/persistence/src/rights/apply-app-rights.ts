@@ -3,6 +3,7 @@ import { APP_NAMES } from '@libs/contracts';
 import { TENANT_ROLE } from '../tenants/tenant';
 import { verifierOf, type AppLogin } from './app-logins';
 import { APP_RIGHTS } from './app-rights';
+import { connectionsOf } from './connections';
 import { APP_ROLES, appRole, tenantRoleOf, TENANT_ROLES } from './app-roles';
 import { repeated, RoleMaker } from './role-maker';
 import { policiesFor } from './row-policies';
@@ -27,7 +28,7 @@ export async function applyAppRights(client: Client, logins: readonly AppLogin[]
   roles.requireAll();
   await repeated(async () => {
     const place = await placeOf(client);
-    await inTransaction(client, [...placeSql(place, logins), ...grantsSql(place)]);
+    await inTransaction(client, [...placeSql(place, logins), ...grantsSql(place), ...(await largeObjectsSql(client))]);
   });
   for (const sql of await policiesFor(client)) await repeated(() => inTransaction(client, sql));
 }
@@ -72,6 +73,16 @@ function placeSql({ database, schema }: Place, logins: readonly AppLogin[]): str
   ];
 }
 
+/** Takes from everybody the functions that create large objects, which nothing uses. Only a superuser may do that. */
+async function largeObjectsSql(client: Client): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT oid::regprocedure::text AS name FROM pg_proc
+     WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('lo_creat', 'lo_create', 'lo_from_bytea')
+       AND has_function_privilege('public', oid, 'EXECUTE') AND pg_has_role(current_user, proowner, 'USAGE')`,
+  );
+  return rows.map(({ name }) => `REVOKE EXECUTE ON FUNCTION ${name} FROM PUBLIC`);
+}
+
 function grantsSql({ schema, tables }: Place): string[] {
   const all = ROLES.join(', ');
   return [
@@ -99,8 +110,9 @@ function grant(granted: string | undefined, table: string, role: string): string
   return granted === undefined ? [] : [`GRANT ${granted} ON ${table} TO ${role}`];
 }
 
-async function ensureLogin(client: Client, roles: RoleMaker, { app, login, password }: AppLogin): Promise<void> {
-  await roles.ensure(login, 'LOGIN');
+async function ensureLogin(client: Client, roles: RoleMaker, given: AppLogin): Promise<void> {
+  const { app, login, password, connections } = given;
+  await roles.ensure(login, `LOGIN CONNECTION LIMIT ${connections ?? connectionsOf(app)}`);
   const { rowCount } = await client.query(
     `SELECT FROM pg_roles r WHERE rolname = $1 AND (rolsuper OR rolbypassrls OR rolcreaterole OR NOT rolcanlogin
        OR NOT rolinherit OR pg_has_role(oid, (SELECT relowner FROM pg_class WHERE oid = 'api_keys'::regclass), 'MEMBER'))`,
@@ -109,6 +121,7 @@ async function ensureLogin(client: Client, roles: RoleMaker, { app, login, passw
   if (rowCount !== 0) {
     throw new Error(`${login} must be LOGIN INHERIT NOSUPERUSER NOCREATEROLE NOBYPASSRLS and own no table`);
   }
+  if (connections !== undefined) await roles.limit(login, connections);
   if (password !== null) await roles.alter(`ALTER ROLE ${login} PASSWORD '${verifierOf(password)}'`);
   for (const role of [TENANT_ROLE, ...ROLES].filter((one) => one !== appRole(app))) await roles.revoke(role, login);
   await roles.grant(appRole(app), login);

@@ -33,6 +33,16 @@ export class RoleMaker {
     });
   }
 
+  async limit(login: string, connections: number): Promise<void> {
+    await repeated(async () => {
+      const { rowCount } = await this.client.query('SELECT FROM pg_roles WHERE rolname = $1 AND rolconnlimit <> $2', [
+        login,
+        connections,
+      ]);
+      if (rowCount !== 0) await this.#try(`ALTER ROLE ${login} CONNECTION LIMIT ${connections}`);
+    });
+  }
+
   async alter(sql: string): Promise<void> {
     await repeated(() => this.#try(sql));
   }

@@ -1,8 +1,8 @@
 import type { Client } from 'pg';
 import { APP_NAMES } from '@libs/contracts';
 import { TENANT_ROLE } from '../tenants/tenant';
-import { APP_RIGHTS } from './app-rights';
-import { APP_ROLES, appRole, TENANT_ROLES } from './app-roles';
+import { APP_RIGHTS, type RowRule } from './app-rights';
+import { APP_ROLES, appRole, tenantRoleOf, TENANT_ROLES } from './app-roles';
 
 interface Policy {
   readonly name: string;
@@ -44,11 +44,25 @@ const RULES: readonly Policy[] = APP_NAMES.flatMap((app) =>
   (APP_RIGHTS[app].rows ?? []).map(({ table, verb, holds }) => {
     const role = appRole(app);
     const name = `${table}_${verb.toLowerCase()}_of_${role}`;
-    const condition = verb === 'DELETE' ? `USING (${holds})` : `WITH CHECK (${holds})`;
-    const sql = `CREATE POLICY ${name} ON ${table} AS RESTRICTIVE FOR ${verb} TO ${role} ${condition}`;
+    // The role of tenants too: an app could switch to it to evade the condition.
+    const roles = [role, tenantRoleOf(app)].filter((one) => one !== null).join(', ');
+    const sql = `CREATE POLICY ${name} ON ${table} AS RESTRICTIVE FOR ${verb} TO ${roles} ${conditionOf(verb, holds)}`;
     return { name, table, isGiven: false, sql };
   }),
 );
+
+function conditionOf(verb: RowRule['verb'], holds: string): string {
+  switch (verb) {
+    case 'INSERT':
+      return `WITH CHECK (${holds})`;
+    // A change may end what the condition asks for.
+    case 'UPDATE':
+      return `USING (${holds}) WITH CHECK (true)`;
+    case 'DELETE':
+    case 'ALL':
+      return `USING (${holds})`;
+  }
+}
 
 /**
  * Returns the statements that are needed to bring the policies of each table up to date. The SQL of a policy is kept in

@@ -21,6 +21,7 @@ export const TEST_LOGINS: readonly AppLogin[] = APP_NAMES.map((app) => ({
   app,
   login: `sluice_test_${app.replaceAll('-', '_')}`,
   password: TEST_PASSWORD,
+  connections: -1,
 }));
 
 /** Returns the URL for an app. `url` is that of a test database with logins, or of a proxy in front of it. */
