@@ -67,7 +67,7 @@ async function under(attack: Pick<SlowConnectionsOptions, 'opening' | 'drip' | '
   const before = await witness.watch(QUIET_MS);
   const slow = new SlowConnections({ baseUrl: installation.baseUrl, count: CONNECTIONS, ...attack });
   try {
-    await eventually('the attack is under way', 60_000, () => (slow.open > CONNECTIONS / 2 ? true : undefined));
+    await eventually('the attack is under way', 60_000, () => (slow.established === CONNECTIONS ? true : undefined));
     const during = await witness.watch(ATTACK_MS);
     const { answers, open } = slow;
     slow.stop();

@@ -14,6 +14,7 @@ const REOPEN_AFTER_MS = 1_000;
 /** Connections that send a byte now and then. One that the server closes is opened again a second later. */
 export class SlowConnections {
   readonly #sockets = new Map<number, Socket>();
+  readonly #established = new Set<number>();
   readonly #timers = new Set<NodeJS.Timeout>();
   /** By status; 0 counts connections that were closed without an answer. */
   readonly #answers = new Map<number, number>();
@@ -29,6 +30,11 @@ export class SlowConnections {
 
   get open(): number {
     return [...this.#sockets.values()].filter(({ readyState }) => readyState === 'open').length;
+  }
+
+  /** How many have been open, some of them until the server ended them. */
+  get established(): number {
+    return this.#established.size;
   }
 
   get answers(): Readonly<Record<string, number>> {
@@ -49,7 +55,10 @@ export class SlowConnections {
     let status = 0;
     this.#sockets.set(nth, socket);
     socket.on('error', () => undefined);
-    socket.on('connect', () => socket.write(this.options.opening(nth)));
+    socket.on('connect', () => {
+      this.#established.add(nth);
+      socket.write(this.options.opening(nth));
+    });
     socket.on('data', (data: Buffer) => (status ||= Number(/^HTTP\/1\.1 (\d+)/.exec(data.toString('latin1'))?.[1])));
     // One that is ended by the server would stay half open.
     socket.on('end', () => socket.destroy());

@@ -13,7 +13,7 @@ export const openAiResponsesTranslation: Translation = {
   caller: {
     readRequest,
     writeAnswer,
-    writeStream: (context) => new ResponsesStreamWriter(context),
+    writeStream: (context, request) => new ResponsesStreamWriter(context, request),
   },
   upstream: {
     writeRequest,
