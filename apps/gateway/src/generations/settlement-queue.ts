@@ -16,8 +16,6 @@ const MOST_ROWS = 500;
 const GATHER_MS = 25;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
-/** How long a call waits for charges that may leave it enough. */
-const LONGEST_WAIT_MS = 1_000;
 
 const settled = counter({ name: 'sluice_generations_settled_total', help: 'Calls whose charge was committed' });
 const refused = counter({
@@ -42,8 +40,6 @@ export class SettlementQueue {
   private readonly stuck: StuckRows<GenerationSettlement>;
   private running: Promise<void> | null = null;
   private isHurried = false;
-  /** Resolves when the group that is being committed, or the next, has been tried. */
-  private nextCommit = Promise.withResolvers<void>();
 
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'settle'>,
@@ -66,21 +62,6 @@ export class SettlementQueue {
     this.running ??= this.run();
   }
 
-  /**
-   * Resolves when the charges of an organization that wait now are committed, or could not be within a second.
-   *
-   * @returns whether there were some, so that more may be left of its credits than was
-   */
-  async committedOf(organizationId: string): Promise<boolean> {
-    const last = this.waiting.findLast((settlement) => settlement.organizationId === organizationId);
-    if (last === undefined) return false;
-    const untilMs = performance.now() + LONGEST_WAIT_MS;
-    while (this.waiting.includes(last) && performance.now() < untilMs) {
-      await Promise.race([this.nextCommit.promise, delay(untilMs - performance.now(), undefined, { ref: false })]);
-    }
-    return true;
-  }
-
   /** Resolves when everything has been committed. */
   async flushed(): Promise<void> {
     this.isHurried = true;
@@ -96,8 +77,6 @@ export class SettlementQueue {
     while (this.waiting.length > 0) {
       if (!this.isHurried && this.waiting.length < MOST_ROWS) await delay(GATHER_MS);
       const isCommitted = await this.commit(this.waiting.slice(0, MOST_ROWS), failures === 0);
-      this.nextCommit.resolve();
-      this.nextCommit = Promise.withResolvers();
       if (isCommitted) {
         failures = 0;
       } else {

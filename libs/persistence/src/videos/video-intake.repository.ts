@@ -4,6 +4,7 @@ import { outcomeOfRow } from '../commit-outcome';
 import { Database, sqlStateOf, type Session } from '../database';
 import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
+import { tryTwice } from '../ledger/second-try';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import type { VideoView } from './video-views.repository';
@@ -61,22 +62,24 @@ export class VideoIntakeRepository {
    */
   async accept(video: NewVideo): Promise<VideoView> {
     try {
-      await this.database.transaction(
-        async (session) => {
-          await insert(session, video);
-          await this.ledger.openHold(session, {
-            id: video.id,
-            organizationId: video.organizationId,
-            workspaceId: video.workspaceId,
-            apiKeyHash: video.apiKeyHash,
-            keyLimit: video.keyLimit,
-            budgets: video.budgets,
-            amountUsd: video.holdUsd,
-            lifetimeMs: video.lifetimeMs + HOLD_SLACK_MS,
-          });
-          await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });
-        },
-        outcomeOfRow('videos', 'id', video.id),
+      await tryTwice(video.organizationId, () =>
+        this.database.transaction(
+          async (session) => {
+            await insert(session, video);
+            await this.ledger.openHold(session, {
+              id: video.id,
+              organizationId: video.organizationId,
+              workspaceId: video.workspaceId,
+              apiKeyHash: video.apiKeyHash,
+              keyLimit: video.keyLimit,
+              budgets: video.budgets,
+              amountUsd: video.holdUsd,
+              lifetimeMs: video.lifetimeMs + HOLD_SLACK_MS,
+            });
+            await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });
+          },
+          outcomeOfRow('videos', 'id', video.id),
+        ),
       );
     } catch (error) {
       throw isTakenKey(error) ? new VideoSubmittedBefore() : error;
