@@ -40,6 +40,7 @@ const inferenceLayers = [
     ['audio', 'Recordings and transcripts are no conversation: no dialect needs them, and they need no dialect.'],
     ['videos', 'A video job is no conversation: no dialect needs it, and it needs no dialect.'],
   ],
+  [['apis', 'What callers may send is the same whoever serves them, so no provider or route is known here.']],
   [['providers', 'An adapter speaks one wire protocol for one call; which call that is, routing decides.']],
   [['routing', 'Routing plans and remembers outcomes but makes no calls, so that a plan can be tested as a value.']],
   [['engine', 'The engine makes the calls. Everything may be used here, and nothing below may call back into it.']],

@@ -120,7 +120,7 @@ export const routingMutants: readonly Mutant[] = [
   {
     name: 'route-error-event',
     defect: 'a stream of messages that fails has no routing metadata',
-    file: 'apps/gateway/src/inference/metadata-stream.ts',
+    file: 'libs/inference/src/apis/messages/message-events.ts',
     find: "['event: message_stop\\n', 'event: error\\n']",
     replace: "['event: message_stop\\n']",
     project: 'unit',

@@ -46,7 +46,7 @@ export const streamMutants: readonly Mutant[] = [
     name: 'stream-5',
     defect: 'a stream that fails after its head has left ends without a word',
     file: 'apps/gateway/src/inference/call-replier.ts',
-    find: 'failureEvents(api, unansweredCall(api, talk, thrown), error)',
+    find: 'APIS[api].failureEvents(unansweredCall(api, talk, thrown), error)',
     replace: 'Buffer.alloc(0)',
     project: 'unit',
     spec: 'apps/gateway/src/inference/kept-alive-calls',

@@ -40,10 +40,8 @@ export {
 export { CatalogueSource } from './catalogue/catalogue-source';
 export { isStandardTier, tierNamed, traitsOf } from './catalogue/endpoint-traits';
 export { managedLanePrices } from './catalogue/managed-lane';
-export { allowedUsesOf } from './model/allowed-uses';
 export { AnswerFold } from './model/answer-fold';
 export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';
-export { callStatus } from './model/call-status';
 export { callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
 export type { AnswerEvent, AnswerPart, CanonicalAnswer } from './model/canonical-answer';
 export type { CanonicalRequest, ToolChoice, ToolDefinition } from './model/canonical-request';
@@ -57,14 +55,7 @@ export {
   likelyPromptTokens,
   mostPromptTokens,
 } from './model/estimate';
-export {
-  expectedOutputOf,
-  heldOutputTokens,
-  thinkingWishOf,
-  uncappedTokens,
-  type ExpectedOutput,
-  type ThinkingWish,
-} from './model/expected-output';
+export { heldOutputTokens, uncappedTokens, type ExpectedOutput, type ThinkingWish } from './model/expected-output';
 export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
 export { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from './model/json-shape';
@@ -81,12 +72,9 @@ export { UpstreamHttp } from './wire/upstream-http';
 export type { UpstreamStream } from './wire/upstream-stream';
 export { endOfAnswer, wordsOfAnswer, wordsOfStream, type AnswerEnd, type AnswerWords } from './dialects/answer-words';
 export { messageErrorBody } from './dialects/anthropic-messages';
-export { maxTokensOf } from './dialects/anthropic-messages/request-members';
 export type { Answer, AnswerContext } from './dialects/dialect';
-export { callerSideOf, type CallableApi, type StreamableApi, type UpstreamApi } from './dialects/dialect-pairs';
-export { longestInputTokens } from './dialects/openai-embeddings-input';
+export type { CallableApi, StreamableApi, UpstreamApi } from './dialects/dialect-pairs';
 export { totalOf, type Bill, type StreamWriter, type ToolBill } from './dialects/translation';
-export { failureEvents, type UnansweredCall } from './dialects/unanswered-call';
 export { ArrivingAudio } from './audio/arriving-audio';
 export { AudioBytes, AudioCollector } from './audio/audio-bytes';
 export { audioInHand, type AudioInput, type Transcription } from './audio/transcription';
@@ -96,6 +84,15 @@ export { readVideoCapabilities, type VideoCapabilities } from './videos/video-ca
 export { isPricedByToken, priceVideoTokens, quoteVideo } from './videos/video-price';
 export type * from './videos/video-provider';
 export { hasRatio, resolutionOf, sizeOf } from './videos/video-size';
+export { APIS, definitionOf, forEachConversationApi, isCallable, isConversationApi } from './apis/apis';
+export { citedSpan, spanOf, type AnswerSource } from './apis/answer-source';
+export { callStatus } from './apis/call-status';
+export type { AnswerView, TextPlace } from './apis/answer-view';
+export type { CallBody } from './apis/api-definition';
+export type { ContentInput } from './apis/content-input';
+export type { FilePart } from './apis/file-part';
+export { eachEvent, eventData, withEventData, type StreamCiter, type StreamEnds } from './apis/stream-events';
+export type { UnansweredCall } from './apis/unanswered-call';
 export { createProviderAdapters } from './providers';
 export type { NativeBatchAccess, NativeJob, NativeLine } from './providers/native-batch';
 export { isOwnKeyHost, ownKeyHostsOf } from './providers/own-key-hosts';

@@ -4,7 +4,7 @@ import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
   CatalogueSource,
-  expectedOutputOf,
+  APIS,
   InferenceEngine,
   leftCallOf,
   managedLanePrices,
@@ -143,8 +143,7 @@ export function isKept(result: LineResult): boolean {
 
 /** What the body of a line says of its answer. */
 function expectedOf({ body, segment: { claim } }: HeldLine): ExpectedOutput {
-  const api = apiOf(claim.endpoint);
-  return expectedOutputOf(api === 'embeddings' ? 'chat' : api, JSON.parse(body.toString()) as object);
+  return APIS[apiOf(claim.endpoint)].outputOf(JSON.parse(body.toString()) as Readonly<Record<string, unknown>>);
 }
 
 /** A line whose key cannot be asked about waits, however long that takes: no call was tried for it. */

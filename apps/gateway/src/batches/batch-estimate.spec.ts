@@ -1,4 +1,4 @@
-import { allowedUsesOf, estimatePrompt, estimatePromptTokens, parseRate, type CallableApi } from '@libs/inference';
+import { APIS, estimatePrompt, estimatePromptTokens, parseRate, type CallableApi } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import { estimateHold } from '../routing/hold-estimate';
 import { BatchEstimate } from './batch-estimate';
@@ -142,7 +142,7 @@ describe(BatchEstimate.name, () => {
       const { tokens, kinds } = estimatePrompt(Buffer.from(JSON.stringify(body)));
       const catalogue = aCatalogue(aModel({ slug: 'acme/m', endpoints: [endpoint] }));
       const asked = { api, models: ['acme/m'], promptTokens: tokens, promptKinds: kinds, maxTokens: 500, answers: 1 };
-      return estimateHold(catalogue, { ...asked, toolUses: allowedUsesOf(api, body) });
+      return estimateHold(catalogue, { ...asked, toolUses: APIS[api].toolUsesOf(body as Record<string, unknown>) });
     };
 
     it.each([

@@ -1,8 +1,10 @@
 import {
+  APIS,
   cachesUnasked,
+  forEachConversationApi,
   highestPricesFor,
+  isConversationApi,
   managedLanePrices,
-  maxTokensOf,
   mayDropCap,
   priceExpected,
   promptTokensRead,
@@ -22,7 +24,6 @@ import { ToolProfiles } from './tool-profiles';
 const BYTES_PER_TOKEN = 3;
 
 const PLAIN_TEXT: PromptKinds = { audioTokens: 0, imageTokens: 0, images: 0, cacheWrite: null };
-const GENERATING_APIS = ['chat', 'responses', 'messages'] as const;
 
 /** Output that lines ask for when one API reads them. */
 interface AskedOutput {
@@ -73,7 +74,7 @@ export class BatchEstimate {
     size.audioTokens += audioTokens;
     size.imageTokens += imageTokens;
     size.images += images;
-    for (const api of GENERATING_APIS) addOutput(size.output[api], line, line.maxOutputTokens[api]);
+    forEachConversationApi(({ name }) => addOutput(size.output[name], line, line.maxOutputTokens[name]));
   }
 
   /** Returns pico-dollars. Embeddings generate no tokens. */
@@ -89,7 +90,7 @@ export class BatchEstimate {
   }
 
   private useOf(size: SizeClass, endpoint: Endpoint, api: CallableApi): ExpectedUse {
-    const generates = api !== 'embeddings';
+    const generates = isConversationApi(api);
     const asked = generates ? this.tools.usesOf(size.tools)?.[api] : undefined;
     return {
       promptTokens: size.promptTokens,
@@ -107,7 +108,7 @@ export class BatchEstimate {
     const key = `${bits} ${cacheWrite} ${tools}`;
     const known = this.classes.get(key);
     if (known !== undefined) return known;
-    const output = { chat: noOutput(), responses: noOutput(), messages: noOutput() };
+    const output = forEachConversationApi(noOutput);
     const counts = { lines: 0, answers: 0, promptTokens: 0, audioTokens: 0, imageTokens: 0, images: 0 };
     const size = { bits, cacheWrite, tools, ...counts, output };
     this.classes.set(key, size);
@@ -127,13 +128,7 @@ function addOutput(output: AskedOutput, { choices, asksToThink }: BatchLineDraft
 function outputTokens({ output }: SizeClass, endpoint: Endpoint, api: StreamableApi): number {
   const { cappedTokens, uncappedAnswers, thinkingAnswers } = output[api];
   const dropped = mayDropCap(endpoint) ? thinkingAnswers * uncappedTokens(endpoint) : 0;
-  return cappedTokens + uncappedAnswers * uncappedOutput(endpoint, api) + dropped;
-}
-
-/** Without a cap the gateway writes one for the Messages API, and models do write that much. */
-function uncappedOutput(endpoint: Endpoint, api: StreamableApi): number {
-  const isWritten = api === 'messages' && endpoint.apis.includes('messages');
-  return isWritten ? maxTokensOf(endpoint) : uncappedTokens(endpoint);
+  return cappedTokens + uncappedAnswers * APIS[api].uncappedTokensAt(endpoint) + dropped;
 }
 
 /** The most that one of these lines may have: it decides which rates for long prompts may count. */
@@ -143,9 +138,9 @@ function longestOf(
   api: CallableApi,
 ): Pick<ExpectedUse, 'promptTokens' | 'completionTokens'> {
   const promptTokens = 2 ** bits - 1;
-  if (api === 'embeddings') return { promptTokens, completionTokens: 0 };
+  if (!isConversationApi(api)) return { promptTokens, completionTokens: 0 };
   const { largestCap, uncappedAnswers } = output[api];
-  const uncapped = uncappedAnswers === 0 ? 0 : uncappedOutput(endpoint, api);
+  const uncapped = uncappedAnswers === 0 ? 0 : APIS[api].uncappedTokensAt(endpoint);
   return { promptTokens, completionTokens: Math.max(largestCap, uncapped) };
 }
 

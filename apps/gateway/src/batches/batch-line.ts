@@ -1,11 +1,12 @@
 import { hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
-  allowedUsesOf,
+  APIS,
   findValue,
+  forEachConversationApi,
   MalformedJson,
+  providerToolsIn,
   scanJsonShape,
-  thinkingWishOf,
   withoutDoubledNames,
   type AllowedUses,
   type PromptEstimate,
@@ -45,7 +46,6 @@ const MAX_METADATA_PAIRS = 16;
 const MAX_CHOICES = 128;
 const MAX_TOKENS = 10_000_000;
 const TOKEN_CAPS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
-type TokenCaps = Readonly<Record<(typeof TOKEN_CAPS)[number], number | null>>;
 
 type JsonObject = Record<string, unknown>;
 
@@ -69,16 +69,14 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
     ...readBytes(where, json),
     model: readModel(where, body.model),
     maxOutputTokens,
-    asksToThink: thinkingWishOf('chat', body).isAsked === true,
+    asksToThink: APIS.chat.outputOf(body).thinking.isAsked === true,
     choices,
     toolUses: readToolUses(body),
   };
 }
 
 function readToolUses(body: JsonObject): UsesByApi | null {
-  const chat = allowedUsesOf('chat', body);
-  if (chat.length === 0) return null;
-  return { chat, responses: allowedUsesOf('responses', body), messages: allowedUsesOf('messages', body) };
+  return providerToolsIn(body).length === 0 ? null : forEachConversationApi(({ toolUsesOf }) => toolUsesOf(body));
 }
 
 /** @throws AppError for what JSON.parse takes and no provider would, such as a number beyond all numbers */
@@ -171,18 +169,11 @@ function isBeyondText(part: unknown): boolean {
 
 /** Providers follow no cap of another API, and may follow either of two. */
 function readCaps(where: string, body: JsonObject, choices: number): BatchLineDraft['maxOutputTokens'] {
-  const caps = Object.fromEntries(
-    TOKEN_CAPS.map((name) => [name, readCount(where, name, body[name], MAX_TOKENS)]),
-  ) as TokenCaps;
-  const largest = (...names: readonly (keyof TokenCaps)[]): number | null => {
-    const named = names.map((name) => caps[name]).filter((cap) => cap !== null);
-    return named.length === 0 ? null : Math.max(...named) * choices;
-  };
-  return {
-    chat: largest('max_completion_tokens', 'max_tokens'),
-    responses: largest('max_output_tokens'),
-    messages: largest('max_tokens'),
-  };
+  for (const name of TOKEN_CAPS) readCount(where, name, body[name], MAX_TOKENS);
+  return forEachConversationApi(({ outputOf }) => {
+    const { maxTokens } = outputOf(body);
+    return maxTokens === null ? null : maxTokens * choices;
+  });
 }
 
 function readCount(where: string, member: string, value: unknown, max: number): number | null {

@@ -1,12 +1,9 @@
-import { allowedUsesOf } from '@libs/inference';
+import { forEachConversationApi } from '@libs/inference';
 import type { UsesByApi } from './batch-line';
 import { ToolProfiles } from './tool-profiles';
 
-const usesOf = (body: object): UsesByApi => ({
-  chat: allowedUsesOf('chat', body),
-  responses: allowedUsesOf('responses', body),
-  messages: allowedUsesOf('messages', body),
-});
+const usesOf = (body: Record<string, unknown>): UsesByApi =>
+  forEachConversationApi(({ toolUsesOf }) => toolUsesOf(body));
 const search = (max_uses: number): UsesByApi =>
   usesOf({ tools: [{ type: 'web_search_20250305', max_uses }], max_tool_calls: max_uses });
 

@@ -1,4 +1,4 @@
-import type { AllowedUses } from '@libs/inference';
+import { forEachConversationApi, type AllowedUses } from '@libs/inference';
 import type { UsesByApi } from './batch-line';
 
 /** Bounds of the number and size of distinct profiles, so that invented tool names and caps take no memory. */
@@ -35,8 +35,7 @@ export class ToolProfiles {
 }
 
 function mostOf(one: UsesByApi, other: UsesByApi): UsesByApi {
-  const both = (api: keyof UsesByApi): readonly AllowedUses[] => [mostUses(one[api], other[api])];
-  return { chat: both('chat'), responses: both('responses'), messages: both('messages') };
+  return forEachConversationApi(({ name }) => [mostUses(one[name], other[name])]);
 }
 
 function mostUses(one: readonly AllowedUses[], other: readonly AllowedUses[]): AllowedUses {

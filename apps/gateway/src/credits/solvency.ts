@@ -1,6 +1,7 @@
 import type { Principal } from '@libs/contracts';
 import {
   formatUsd,
+  isCallable,
   isForCaller,
   parseUsd,
   type Api,
@@ -95,6 +96,6 @@ function isFree({ apis, pricing, batchPricing }: Endpoint): boolean {
 function isFreeAt(apis: readonly Api[], pricing: PriceList): boolean {
   const { prompt, completion, request = 0n, ...others } = pricing;
   if (prompt > 0n || completion > 0n || request > 0n) return false;
-  const isText = apis.some((api) => api !== 'transcription' && api !== 'video');
+  const isText = apis.some(isCallable);
   return isText || Object.values(others).every((rate) => typeof rate !== 'bigint' || rate === 0n);
 }

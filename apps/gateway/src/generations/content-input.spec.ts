@@ -1,4 +1,5 @@
-import { beginningOf, contentInput, MOST_KEPT_BYTES, type ContentInput } from './content-input';
+import type { ContentInput } from '@libs/inference';
+import { beginningOf, contentInput, MOST_KEPT_BYTES } from './content-input';
 
 const hello = { role: 'user', content: 'Hello!' };
 const read = (text: string): ContentInput => JSON.parse(text) as ContentInput;

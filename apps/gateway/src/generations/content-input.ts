@@ -1,7 +1,4 @@
-import type { CallableApi } from '@libs/inference';
-
-/** `input` of the interface: one text, or turns as the caller wrote them. */
-export type ContentInput = { readonly prompt: string } | { readonly messages: readonly unknown[] };
+import { APIS, type CallableApi, type ContentInput } from '@libs/inference';
 
 /** The most that is kept of one input, and of one output, in bytes of JSON. */
 export const MOST_KEPT_BYTES = 256 * 1024;
@@ -18,7 +15,7 @@ type Body = Readonly<Record<string, unknown>>;
  */
 export function contentInput(api: CallableApi, body: Body, bodyBytes: number): string {
   if (bodyBytes > MOST_READ_BYTES) return JSON.stringify({ prompt: leftOut(bodyBytes, 'bytes of input') });
-  const input = inputOf(api, body);
+  const input = APIS[api].contentInputOf(body);
   if (bodyBytes <= MOST_KEPT_BYTES) return JSON.stringify(input);
   const shortened = JSON.parse(JSON.stringify(input), shorten) as ContentInput;
   return 'prompt' in shortened ? JSON.stringify(shortened) : newestTurns(shortened.messages);
@@ -28,32 +25,6 @@ export function contentInput(api: CallableApi, body: Body, bodyBytes: number): s
 export function beginningOf(text: string, most: number = MOST_KEPT_BYTES): string {
   if (text.length <= most) return text;
   return `${text.slice(0, most)} ${leftOut(text.length - most, 'characters')}`;
-}
-
-function inputOf(api: CallableApi, body: Body): ContentInput {
-  switch (api) {
-    case 'chat':
-      return { messages: listOf(body['messages']) };
-    case 'messages':
-      return { messages: [...systemTurn(body['system']), ...listOf(body['messages'])] };
-    case 'responses':
-      return turnsOf(body['input'], systemTurn(body['instructions']));
-    case 'embeddings':
-      return turnsOf(body['input'], []);
-  }
-}
-
-function turnsOf(input: unknown, before: readonly unknown[]): ContentInput {
-  if (typeof input !== 'string') return { messages: [...before, ...listOf(input)] };
-  return before.length === 0 ? { prompt: input } : { messages: [...before, { role: 'user', content: input }] };
-}
-
-function systemTurn(content: unknown): readonly unknown[] {
-  return content === undefined || content === null ? [] : [{ role: 'system', content }];
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
 function shorten(_member: string, value: unknown): unknown {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  definitionOf,
   formatUsd,
   traitsOf,
   type Api,
@@ -95,9 +96,9 @@ interface Body {
 }
 
 /** Who the end user is stays with the caller, who can make the same hash; upstreams see no more either. */
-function hashedUserOf(api: Api, { user, safety_identifier: safetyIdentifier, metadata }: Body) {
-  const newer = api === 'responses' ? safetyIdentifier : api === 'messages' ? metadata?.user_id : null;
-  const named = newer ?? user;
+function hashedUserOf(api: Api, body: Body): string | undefined {
+  const definition = definitionOf(api);
+  const named = definition === null ? body.user : definition.endUserOf({ ...body });
   if (typeof named !== 'string' || named === '') return undefined;
   return createHash('sha256').update(named).digest('hex');
 }

@@ -4,7 +4,8 @@ import {
   atTurnEnd,
   LeftoverReads,
   failedRouteOf,
-  failureEvents,
+  APIS,
+  isConversationApi,
   spliceMembers,
   type CallableApi,
   type Served,
@@ -68,8 +69,8 @@ export class CallReplier {
   /** @throws AppError, until the first byte has left */
   reply(api: CallableApi, caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const talk = this.begin(caller, request, reply);
-    const isStream = api !== 'embeddings' && InferenceService.wantsStream(talk.call.parsed);
-    return isStream ? this.replyStream(api, talk) : this.replyWhole(api, talk);
+    if (!isConversationApi(api) || !InferenceService.wantsStream(talk.call.parsed)) return this.replyWhole(api, talk);
+    return this.replyStream(api, talk);
   }
 
   /** The tokens of a prompt for `messages`. @throws AppError */
@@ -136,7 +137,7 @@ export class CallReplier {
     } catch (thrown) {
       const error = await this.failed(api, talk, thrown);
       if (!events.hasBegun) throw error;
-      writing = { written: events.fail(failureEvents(api, unansweredCall(api, talk, thrown), error)) };
+      writing = { written: events.fail(APIS[api].failureEvents(unansweredCall(api, talk, thrown), error)) };
     }
     // Not awaited: this function would hold on to the conversation, and its prompt, until the stream is over.
     return writing.written;

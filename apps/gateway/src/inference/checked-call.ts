@@ -1,22 +1,14 @@
-import {
-  ChatCompletionDto,
-  countEmbeddingsInputs,
-  EmbeddingsDto,
-  findBodyLinkProblem,
-  MessagesDto,
-  ResponsesDto,
-  type WorkspaceSettings,
-} from '@libs/contracts';
+import { findBodyLinkProblem, type WorkspaceSettings } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
-  allowedUsesOf,
-  expectedOutputOf,
-  longestInputTokens,
+  APIS,
+  definitionOf,
   readRouteFacts,
   readRoutePolicies,
   stickyKeyOf,
   type AllowedUses,
   type CallableApi,
+  type CallBody,
   type ExpectedOutput,
   type RoutedRequest,
   type StickyKey,
@@ -33,10 +25,12 @@ export interface CheckedCall extends ExpectedOutput {
   readonly toolUses: readonly AllowedUses[];
 }
 
-const asChatCompletion = plainValidator(ChatCompletionDto);
-const asResponses = plainValidator(ResponsesDto);
-const asMessages = plainValidator(MessagesDto);
-const asEmbeddings = plainValidator(EmbeddingsDto);
+type JsonObject = Readonly<Record<string, unknown>>;
+type Validator = (parsed: unknown) => CallBody;
+
+const VALIDATORS = Object.fromEntries(
+  Object.values(APIS).map(({ name, body }) => [name, plainValidator(body)]),
+) as Readonly<Record<CallableApi, Validator>>;
 
 /**
  * The body as its API understands it. A chat completion or response that names no model means the one that its
@@ -46,54 +40,17 @@ const asEmbeddings = plainValidator(EmbeddingsDto);
  */
 export function checkCall(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
   // Before the members: it bounds the links that they check again.
-  const link = findBodyLinkProblem(parsed as Readonly<Record<string, unknown>>);
+  const link = findBodyLinkProblem(parsed as JsonObject);
   if (link === null) return checkMembers(api, parsed, settings);
   throw new AppError('invalid_request', `${link.path}${link.what}`, { metadata: { param: link.path } });
 }
 
 function checkMembers(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
-  switch (api) {
-    case 'chat':
-      return checkChat(asChatCompletion(parsed), settings);
-    case 'responses':
-      return checkResponses(asResponses(parsed), settings);
-    case 'messages':
-      return checkMessages(asMessages(parsed));
-    case 'embeddings':
-      return checkEmbeddings(asEmbeddings(parsed));
-  }
-}
-
-const NO_WISH = expectedOutputOf('chat', {});
-const NO_USES: readonly AllowedUses[] = [];
-
-function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
-  return {
-    route: routeWishOf(dto, settings?.default_text_model),
-    ...expectedOutputOf('chat', dto),
-    toolUses: allowedUsesOf('chat', dto),
-  };
-}
-
-function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): CheckedCall {
-  return {
-    route: routeWishOf(dto, settings?.default_text_model),
-    ...expectedOutputOf('responses', dto),
-    toolUses: allowedUsesOf('responses', dto),
-  };
-}
-
-function checkMessages(dto: MessagesDto): CheckedCall {
-  return {
-    route: routeWishOf(dto),
-    ...expectedOutputOf('messages', dto),
-    toolUses: allowedUsesOf('messages', dto),
-  };
-}
-
-function checkEmbeddings(dto: EmbeddingsDto): CheckedCall {
-  const answers = countEmbeddingsInputs(dto.input);
-  return { ...NO_WISH, route: routeWishOf(dto), answers, toolUses: NO_USES };
+  const { hasDefaultModel, outputOf, toolUsesOf } = APIS[api];
+  const dto = VALIDATORS[api](parsed);
+  const body = dto as object as JsonObject;
+  const route = routeWishOf(dto, hasDefaultModel ? settings?.default_text_model : undefined);
+  return { route, ...outputOf(body), toolUses: toolUsesOf(body) };
 }
 
 const LONGEST_SESSION_ID = 256;
@@ -111,20 +68,21 @@ export function routedRequest(
   estimatedPromptTokens: number,
 ): RoutedRequest {
   const { organizationId } = call.caller;
-  const body = call.parsed;
+  const body = call.parsed as JsonObject;
   const session = body as Session;
   const sessionId = sessionIdOf(session, call);
-  // Vectors have no conversation, unless their caller names one; recordings never have (interface §4.5).
-  const isConversation = api !== 'transcription' && (api !== 'embeddings' || sessionId !== null);
+  // Recordings have no conversation, even if their caller names one (interface §4.5).
+  const definition = definitionOf(api);
+  const isConversation = definition !== null && (definition.isConversation || sessionId !== null);
   return {
     ...route,
     ...readRouteFacts(body),
     generationId: call.generationId,
     body: call.body,
+    parsed: body,
     signal: call.abort,
     betas: call.betas,
-    // Every input has the context of an embeddings model to itself.
-    estimatedPromptTokens: api === 'embeddings' ? longestInputTokens(body) : estimatedPromptTokens,
+    estimatedPromptTokens: definition?.contextTokensOf(body, estimatedPromptTokens) ?? estimatedPromptTokens,
     stickyKey: isConversation
       ? onceMade(() => stickyKeyOf({ organizationId, sessionId, promptCacheKey: cacheKeyOf(session), body }))
       : undefined,

@@ -1,8 +1,10 @@
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
+  APIS,
   callCancelled,
   failedRouteOf,
+  isConversationApi,
   leftCallOf,
   routingMetadata,
   toAbortSignal,
@@ -147,7 +149,7 @@ export class InferenceService {
   }
 
   private pluginsFor(api: CallableApi, call: IncomingCall, checked: CheckedCall): PluginRun | null {
-    return api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
+    return isConversationApi(api) ? (this.plugins?.runFor(api, call, checked) ?? null) : null;
   }
 
   private prepare(api: CallableApi, incoming: IncomingCall, isStream: boolean): PreparedCall {
@@ -165,7 +167,7 @@ export class InferenceService {
     const promptTokens = plugins?.replacesFiles === true ? likelyTokens : mostTokens;
     const answerPicoUsd = turnPicoUsd(promptTokens) * (aim.turns === null ? 1n : HELD_TURNS);
     const opening = openingOf(call, { api, model: route.model, streamed: isStream });
-    const answers = api === 'embeddings' ? 0 : choices;
+    const answers = APIS[api].generates ? choices : 0;
     const tokens = { promptTokens: likelyTokens, maxTokens, answers };
     // On its way to Redis while the hold is on its way to PostgreSQL.
     const admission = this.limits?.admit(opening.workspaceId, tokens) ?? null;
@@ -178,7 +180,7 @@ export class InferenceService {
   private aimOf(api: CallableApi, call: IncomingCall, checked: CheckedCall, promptTokens: number): Aim {
     const { route } = checked;
     const routed = routedRequest(api, call, route, promptTokens);
-    if (api === 'embeddings') return { request: routed, turns: null };
+    if (!isConversationApi(api)) return { request: routed, turns: null };
     const { maxTokens, answers, thinking } = checked;
     const request = { ...routed, expected: () => ({ maxTokens, answers, thinking }) };
     const models = [route.model, ...route.models];

@@ -1,9 +1,10 @@
 import { AppError } from '@libs/errors';
 import {
-  findValue,
+  APIS,
   spliceMembers,
   type AnswerStream,
   type StreamableApi,
+  type StreamEnds,
   type StreamOutcome,
   type StreamResult,
 } from '@libs/inference';
@@ -14,27 +15,25 @@ export interface ClosingMember {
   readonly value: () => string;
 }
 
-const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
-/** The events that a stream of messages may end with. */
-const LAST_HEADS = ['event: message_stop\n', 'event: error\n'].map((head) => Buffer.from(head));
 const DATA = 'data: ';
 const EVENT_END = '\n\n';
 
 /**
- * A stream whose end has one member more: on chat the last chunk before `[DONE]`, on responses the
- * response of the terminal event, on messages `message_stop` or `error`. All other bytes pass. An end that reports
- * an internal error gets no metadata.
+ * A stream whose last event has one member more. All other bytes pass. An end that reports an internal error gets no
+ * metadata.
  */
 export class MetadataStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;
   private readonly inner: AnswerStream;
+  private readonly ends: StreamEnds;
 
   constructor(
-    private readonly api: StreamableApi,
+    api: StreamableApi,
     private readonly generationId: string,
     private readonly served: StreamResult,
     private readonly member: ClosingMember,
   ) {
+    this.ends = APIS[api].stream;
     this.inner = served.stream;
     this.outcome = this.inner.outcome;
   }
@@ -42,7 +41,7 @@ export class MetadataStream implements AnswerStream {
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
     for await (const events of this.inner) {
       // The last bytes come when the outcome is known.
-      yield this.isLast(events) ? this.closed(events, (await this.outcome).error) : events;
+      yield this.ends.lastEventIn(events) === null ? events : this.closed(events, (await this.outcome).error);
     }
   }
 
@@ -51,57 +50,33 @@ export class MetadataStream implements AnswerStream {
   }
 
   lastWords(error: AppError): Buffer {
-    const events = this.inner.lastWords(error);
-    return this.isLast(events) ? this.closed(events, error) : events;
-  }
-
-  private isLast(events: Buffer): boolean {
-    if (this.api !== 'messages') return events.subarray(-DONE_EVENT.length).equals(DONE_EVENT);
-    const start = lastEventStart(events);
-    return LAST_HEADS.some((head) => events.subarray(start, start + head.length).equals(head));
+    return this.closed(this.inner.lastWords(error), error);
   }
 
   private closed(events: Buffer, error: AppError | null): Buffer {
-    if (error?.status === 500) return events;
-    const end = this.api === 'messages' ? events.length : events.length - DONE_EVENT.length;
-    const told = events.subarray(0, end);
-    if (told.length === 0) return Buffer.concat([this.ownChunk(), events]);
-    const start = told.indexOf(DATA, lastEventStart(told)) + DATA.length;
-    const data = told.subarray(start, told.length - EVENT_END.length);
-    return Buffer.concat([told.subarray(0, start), this.withMember(data), events.subarray(start + data.length)]);
+    const last = error?.status === 500 ? null : this.ends.lastEventIn(events);
+    if (last === null) return events;
+    const { start, end } = last;
+    if (start === end) return Buffer.concat([this.extended(this.ownEnd()), events]);
+    return Buffer.concat([events.subarray(0, start), this.extended(events.subarray(start, end)), events.subarray(end)]);
   }
 
-  private withMember(data: Buffer): Buffer {
-    const set = { [this.member.name]: this.member.value() };
-    if (this.api !== 'responses') return spliceMembers(data, { set });
-    const response = findValue(data, ['response']);
-    if (response === undefined) {
-      throw new AppError('server', 'Internal error', { internal: 'a terminal event without a response' });
+  /** The event with the member in its answer. */
+  private extended(event: Buffer): Buffer {
+    const start = event.indexOf(DATA) + DATA.length;
+    const data = event.subarray(start, event.length - EVENT_END.length);
+    const answer = this.ends.answerIn(data);
+    if (answer === undefined) {
+      throw new AppError('server', 'Internal error', { internal: 'the last event of a stream has no answer' });
     }
-    return spliceMembers(data, { set: { response: spliceMembers(response, { set }) } });
+    const whole = spliceMembers(answer, { set: { [this.member.name]: this.member.value() } });
+    return Buffer.concat([event.subarray(0, start), this.ends.withAnswer(data, whole), Buffer.from(EVENT_END)]);
   }
 
   /** Where the last chunk of a chat has left already. */
-  private ownChunk(): Buffer {
+  private ownEnd(): Buffer {
     const { model, endpoint } = this.served;
-    const chunk = {
-      id: this.generationId,
-      object: 'chat.completion.chunk',
-      created: Math.floor(Date.now() / 1_000),
-      model: model.slug,
-      provider: endpoint.provider.name,
-      choices: [],
-    };
-    return Buffer.concat([
-      Buffer.from(DATA),
-      this.withMember(Buffer.from(JSON.stringify(chunk))),
-      Buffer.from(EVENT_END),
-    ]);
+    const head = { generationId: this.generationId, model: model.slug, provider: endpoint.provider.name };
+    return this.ends.ownEnd!(head);
   }
-}
-
-/** Where the last event begins. Every event ends with an empty line. */
-function lastEventStart(events: Buffer): number {
-  const before = events.length < 4 ? -1 : events.lastIndexOf(EVENT_END, events.length - 3);
-  return before === -1 ? 0 : before + EVENT_END.length;
 }

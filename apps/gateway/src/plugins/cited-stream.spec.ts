@@ -1,15 +1,14 @@
 import { AppError } from '@libs/errors';
-import type { AnswerStream } from '@libs/inference';
+import { APIS, type AnswerStream, type StreamCiter } from '@libs/inference';
 import { dataOfEventStream, findResponsesGrammarProblems } from '@libs/inference/testing';
-import { CitedStream, type StreamCiter } from './cited-stream';
-import { MessagesCiter } from './messages-citer';
-import { ResponsesCiter } from './responses-citer';
+import { CitedStream } from './cited-stream';
 
 const URL = 'https://a.example/1';
 const SOURCES = [
   { type: 'url-citation' as const, url: URL, title: 'One', content: 'The first.' },
   { type: 'url-citation' as const, url: 'https://b.example', title: 'Two' },
 ];
+const HEAD = { generationId: 'gen-1', model: 'acme/m', provider: 'Acme' };
 const TEXT = `See [One](${URL}).`;
 const OWN = { type: 'url_citation', url: 'https://own.example', title: 'Own', start_index: 0, end_index: 3 };
 const OURS = [
@@ -37,7 +36,7 @@ async function cited(citer: StreamCiter, pieces: readonly Buffer[], end = Buffer
   return dataOfEventStream(text + stream.lastWords(new AppError('server', 'Stop')).toString());
 }
 
-describe(ResponsesCiter.name, () => {
+describe('sources of a streamed response', () => {
   const at = { item_id: 'msg_1', output_index: 1, content_index: 0 };
   const message = (id: string, text: string, annotations: readonly object[]): Json => ({
     id,
@@ -97,7 +96,7 @@ describe(ResponsesCiter.name, () => {
   it('adds its citations to those of the provider, wherever the first text is shown, and to no other', async () => {
     const [ping, ...events] = [Buffer.from(': ping\n\n'), ...numbered(STREAM)];
     const pieces = [Buffer.concat([...events.slice(0, 3), ping!]), ...events.slice(3), DONE];
-    const data = (await cited(new ResponsesCiter(SOURCES), pieces)).filter((one) => one !== ': ping');
+    const data = (await cited(APIS.responses.stream.citer(SOURCES, HEAD), pieces)).filter((one) => one !== ': ping');
     expect(findResponsesGrammarProblems(data)).toEqual([]);
     const told = parsed(data);
     const typed = (type: string): Json[] => told.filter((event) => event['type'] === type);
@@ -122,7 +121,7 @@ describe(ResponsesCiter.name, () => {
 
   it('cites in the message of a provider that tells no end of its text', async () => {
     const short = STREAM.filter(({ type }) => !/text\.done|content_part|annotation/.test(String(type)));
-    const told = parsed(await cited(new ResponsesCiter(SOURCES), [...numbered(short), DONE]));
+    const told = parsed(await cited(APIS.responses.stream.citer(SOURCES, HEAD), [...numbered(short), DONE]));
     expect(told.map(({ sequence_number: number }) => number)).toEqual(short.map((_, index) => index));
     const citing = message('msg_1', TEXT, [OWN, ...OURS]);
     expect(told.at(-1)).toMatchObject({ response: { output: [thought, citing, second] } });
@@ -133,7 +132,7 @@ describe(ResponsesCiter.name, () => {
     const end = STREAM.findIndex(({ type }) => type === 'response.content_part.done') + 1;
     const failed = { type: 'response.failed', sequence_number: end, response: response('failed', [thought, first]) };
     const last = Buffer.concat([Buffer.from(`data: ${JSON.stringify(failed)}\n\n`), DONE]);
-    const told = parsed(await cited(new ResponsesCiter(SOURCES), events.slice(0, end), last));
+    const told = parsed(await cited(APIS.responses.stream.citer(SOURCES, HEAD), events.slice(0, end), last));
     expect(told.at(-1)).toMatchObject({
       sequence_number: end + OURS.length,
       response: { output: [thought, message('msg_1', TEXT, [OWN, ...OURS])] },
@@ -145,12 +144,12 @@ describe(ResponsesCiter.name, () => {
       ...STREAM.slice(0, 4),
       { type: 'response.completed', response: response('completed', [thought]) },
     ]);
-    const data = await cited(new ResponsesCiter(SOURCES), silent);
+    const data = await cited(APIS.responses.stream.citer(SOURCES, HEAD), silent);
     expect(data).toEqual(silent.map((event) => event.toString().slice('data: '.length, -2)));
   });
 });
 
-describe(MessagesCiter.name, () => {
+describe('sources of a streamed message', () => {
   const send = (event: Json): Buffer =>
     Buffer.from(`event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`);
   const block = (index: number, content_block: Json, ...deltas: readonly Json[]): Json[] => [
@@ -177,7 +176,7 @@ describe(MessagesCiter.name, () => {
       ...text(2, 'More.'),
       { type: 'message_stop' },
     ];
-    const data = await cited(new MessagesCiter(SOURCES), [Buffer.concat(stream.map(send))]);
+    const data = await cited(APIS.messages.stream.citer(SOURCES, HEAD), [Buffer.concat(stream.map(send))]);
     const stop = stream.findIndex(({ type, index }: Json) => type === 'content_block_stop' && index === 1);
     const added = [citation(URL, 'One', 'The first.'), citation('https://b.example', 'Two', '')].map((one) => ({
       type: 'content_block_delta',

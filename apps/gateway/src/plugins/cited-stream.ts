@@ -1,12 +1,5 @@
-import type { AnswerStream } from '@libs/inference';
+import type { AnswerStream, StreamCiter } from '@libs/inference';
 import { RewordedStream } from './reworded-stream';
-import { splitEvents } from './stream-events';
-
-/** Puts citations into the events of one stream. */
-export interface StreamCiter {
-  /** The events that take the place of this one. */
-  take(event: Buffer): readonly Buffer[];
-}
 
 /** A stream whose text cites sources. */
 export class CitedStream extends RewordedStream {
@@ -18,6 +11,6 @@ export class CitedStream extends RewordedStream {
   }
 
   protected override reworded(events: Buffer): Buffer {
-    return Buffer.concat(splitEvents(events).flatMap((event) => this.citer.take(event)));
+    return this.citer.cite(events);
   }
 }

@@ -1,14 +1,17 @@
 import {
+  APIS,
+  eachEvent,
+  eventData,
   findValue,
   formatUsd,
   parseUsd,
   spliceMembers,
+  withEventData,
   type AnswerStream,
   type PicoUsd,
   type StreamableApi,
 } from '@libs/inference';
 import { RewordedStream } from './reworded-stream';
-import { dataOf, splitEvents, withData } from './stream-events';
 
 const COST = Buffer.from('"cost":');
 
@@ -24,20 +27,19 @@ export class CostedStream extends RewordedStream {
 
   protected override reworded(events: Buffer): Buffer {
     if (!events.includes(COST)) return events;
-    return Buffer.concat(splitEvents(events).map((event) => this.#costedEvent(event)));
+    return eachEvent(events, (event) => [this.#costedEvent(event)]);
   }
 
   #costedEvent(event: Buffer): Buffer {
     if (!event.includes(COST)) return event;
-    const data = dataOf(event);
-    return data === null ? event : withData(event, this.#costedData(data));
+    const data = eventData(event);
+    return data === null ? event : withEventData(event, this.#costedData(data));
   }
 
   #costedData(data: Buffer): Buffer {
-    if (this.api !== 'responses') return withCost(data, this.cost);
-    const response = findValue(data, ['response']);
-    if (response === undefined) return data;
-    return spliceMembers(data, { set: { response: withCost(response, this.cost) } });
+    const { answerIn, withAnswer } = APIS[this.api].stream;
+    const answer = answerIn(data);
+    return answer === undefined ? data : withAnswer(data, withCost(answer, this.cost));
   }
 }
 

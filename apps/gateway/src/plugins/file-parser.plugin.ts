@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
+import type { FilePart } from '@libs/inference';
 import { refusal, type Fields, listOf } from '../server-tools/named-tools';
 import { SettingsReader } from '../server-tools/web-settings';
-import { readFilePart, type FilePart } from './file-part';
 import type { FileReader } from './file-reader';
 import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
 import type { RequestBody } from './request-body';
@@ -63,9 +63,9 @@ class FileWork {
     if (!Array.isArray(turn['content'])) return turn;
     const content: Fields[] = [];
     for (const [at, part] of listOf(turn['content']).entries()) {
-      const file = readFilePart(this.body.api, part);
-      const path = `${this.body.api === 'responses' ? 'input' : 'messages'}[${index}].content[${at}]`;
-      content.push(file === null ? part : { type: this.body.textType, text: await this.#read(file, path) });
+      const file = this.body.fileOf(part);
+      const read = file === null ? null : await this.#read(file, this.body.pathOf(index, at));
+      content.push(read === null ? part : this.body.textPart(read));
     }
     return { ...turn, content };
   }

@@ -1,10 +1,10 @@
 import { AppError } from '@libs/errors';
+import type { FilePart } from '@libs/inference';
 import type { Egress } from '@libs/platform';
 import { bytesForText, countFetched, type Reserve } from '../http/fetched-bytes';
 import type { OutsideWork } from '../parsers/outside-work';
 import type { PdfReader } from '../parsers/pdf-reader';
 import { isText } from '../server-tools/web-fetch-pages/page-reader';
-import type { FilePart } from './file-part';
 
 const LARGEST_FILE = 32 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;

@@ -1,8 +1,10 @@
 import type { AppError } from '@libs/errors';
 import {
+  APIS,
   callCancelled,
   formatUsd,
   parseUsd,
+  type AnswerSource,
   type AnswerStream,
   type InferenceResult,
   type PicoUsd,
@@ -13,22 +15,18 @@ import type { GenerationSearch } from '@libs/persistence';
 import type { CallOutcome } from '../generations/generation-ticket';
 import type { IncomingCall } from '../generations/incoming-call';
 import type { Fields } from '../server-tools/named-tools';
-import type { ToolSource } from '../server-tools/server-tool';
 import type { LoopServed } from '../server-tools/server-tool-engine';
 import { joinSearches } from '../server-tools/web-search';
-import { AnswerBody, writeSource } from './answer-body';
+import { AnswerBody } from './answer-body';
 import { CitedStream } from './cited-stream';
 import { CostedStream } from './costed-stream';
-import { HeadedStream } from './headed-stream';
-import { MessagesCiter } from './messages-citer';
 import type { BoundPlugin, PluginContext, Preparation } from './plugin';
 import { RequestBody } from './request-body';
-import { ResponsesCiter } from './responses-citer';
 
 /** The plugins of one request, from its body to its answer. Each step is taken once, in this order. */
 export class PluginRun {
   readonly #stages: PipelineStage[] = [];
-  readonly #sources: ToolSource[] = [];
+  readonly #sources: AnswerSource[] = [];
   #body: RequestBody;
   #spent = 0n;
   #search: GenerationSearch | undefined;
@@ -121,32 +119,13 @@ export class PluginRun {
     return { ...result, body: answer.toBytes() };
   }
 
-  /** A stream that cites the sources, on chat at its beginning. Its usage tells what the plugins cost. */
-  open(result: StreamResult): AnswerStream {
+  /** A stream that cites the sources. Its usage says what the plugins cost. */
+  open({ stream, model, endpoint }: StreamResult): AnswerStream {
     const { api } = this.context;
-    const stream = this.#spent > 0n ? new CostedStream(api, result.stream, this.#spent) : result.stream;
-    if (this.#sources.length === 0) return stream;
-    switch (api) {
-      case 'chat':
-        return new HeadedStream(this.#head(result), stream);
-      case 'responses':
-        return new CitedStream(stream, new ResponsesCiter(this.#sources));
-      case 'messages':
-        return new CitedStream(stream, new MessagesCiter(this.#sources));
-    }
-  }
-
-  #head({ model, endpoint }: StreamResult): Buffer {
-    const annotations = this.#sources.map((source) => writeSource('chat', source));
-    const chunk = {
-      id: this.call.generationId,
-      object: 'chat.completion.chunk',
-      created: Math.floor(Date.now() / 1_000),
-      model: model.slug,
-      provider: endpoint.provider.name,
-      choices: [{ index: 0, delta: { role: 'assistant', content: '', annotations }, finish_reason: null }],
-    };
-    return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+    const costed = this.#spent > 0n ? new CostedStream(api, stream, this.#spent) : stream;
+    if (this.#sources.length === 0) return costed;
+    const head = { generationId: this.call.generationId, model: model.slug, provider: endpoint.provider.name };
+    return new CitedStream(costed, APIS[api].stream.citer(this.#sources, head));
   }
 
   /** An answer whose metadata tells of the plugins too. */

@@ -1,9 +1,8 @@
 import type { AppError } from '@libs/errors';
-import type { Model, PipelineStage, StreamableApi } from '@libs/inference';
+import type { AnswerSource, Model, PipelineStage, StreamableApi } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
 import type { OutsideWork } from '../parsers/outside-work';
 import type { Fields } from '../server-tools/named-tools';
-import type { ToolSource } from '../server-tools/server-tool';
 import type { AnswerBody } from './answer-body';
 import type { RequestBody } from './request-body';
 
@@ -31,7 +30,7 @@ export interface Preparation {
   /** The search of the web that was made, for the record of the call. */
   readonly search?: GenerationSearch;
   /** What the answer is to cite. */
-  readonly sources?: readonly ToolSource[];
+  readonly sources?: readonly AnswerSource[];
 }
 
 /** A plugin as one request set it up. */

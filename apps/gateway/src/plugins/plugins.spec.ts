@@ -250,18 +250,24 @@ describe(Plugins.name, () => {
     it('has a stream on chat begin with what was found, and ends the upstream when nobody reads on', async () => {
       bench.service.answer = found;
       const { run } = await bench.prepare('chat', chat('Q', [{ id: 'web' }], { stream: true }));
-      let cancelled = 0;
+      const first = 'data: {"choices":[]}\n\n';
+      let left = 0;
       const stream = {
         outcome: new Promise(() => {}),
-        cancel: () => (cancelled += 1),
         async *[Symbol.asyncIterator]() {
-          yield Buffer.from('data: [DONE]\n\n');
+          try {
+            for (;;) yield Buffer.from(first);
+          } finally {
+            left += 1;
+          }
         },
       };
       const served = { stream, model: { slug: 'test/text' }, endpoint: { provider: { name: 'Test' } } };
       const opened = run.open(served as unknown as StreamResult);
       for await (const bytes of opened) {
-        expect(JSON.parse(bytes.toString().slice('data: '.length))).toMatchObject({
+        const [own, rest] = bytes.toString().split(/(?<=\n\n)/);
+        expect(rest).toBe(first);
+        expect(JSON.parse(own!.slice('data: '.length))).toMatchObject({
           id: 'gen-1',
           object: 'chat.completion.chunk',
           model: 'test/text',
@@ -269,7 +275,7 @@ describe(Plugins.name, () => {
         });
         break;
       }
-      expect(cancelled).toBe(1);
+      expect(left).toBe(1);
     });
 
     it.each([

@@ -1,4 +1,4 @@
-import { spliceMembers, type StreamableApi } from '@libs/inference';
+import { APIS, spliceMembers, type FilePart, type StreamableApi } from '@libs/inference';
 import { fieldsOf, listOf, type Fields } from '../server-tools/named-tools';
 
 const TEXT_TYPES = new Set<unknown>(['text', 'input_text', 'output_text']);
@@ -32,9 +32,19 @@ export class RequestBody {
     return new RequestBody(this.api, bytes, { ...this.parsed, [member]: turns });
   }
 
-  /** The type of a text that a user says. */
-  get textType(): 'text' | 'input_text' {
-    return this.api === 'responses' ? 'input_text' : 'text';
+  /** Returns a text as a part of what a user says. */
+  textPart(text: string): Fields {
+    return { type: APIS[this.api].turns.textType, text };
+  }
+
+  /** Returns the file of a part of a turn; null for other parts, and for a file that only its provider has. */
+  fileOf(part: Fields): FilePart | null {
+    return APIS[this.api].turns.fileOf(part);
+  }
+
+  /** Returns the path of a part, as errors name it. */
+  pathOf(turn: number, part: number): string {
+    return `${this.#member}[${turn}].content[${part}]`;
   }
 
   /** What the user said last; empty when nothing was said. */
@@ -56,7 +66,7 @@ export class RequestBody {
   }
 
   get #member(): 'input' | 'messages' {
-    return this.api === 'responses' ? 'input' : 'messages';
+    return APIS[this.api].turns.member;
   }
 
   get #lastUserTurn(): number {
@@ -69,7 +79,7 @@ export class RequestBody {
     const parts = listOf(content);
     // Results of tools that stand in front of the user's words must stay there.
     const at = parts.findIndex(isTextPart);
-    return { ...turn, content: parts.toSpliced(at, 0, { type: this.textType, text: context }) };
+    return { ...turn, content: parts.toSpliced(at, 0, this.textPart(context)) };
   }
 }
 

@@ -1,4 +1,4 @@
-import { allowedUsesOf, endpointsNamed, estimatePrompt, parseRate, type PriceList } from '@libs/inference';
+import { APIS, endpointsNamed, estimatePrompt, parseRate, type PriceList } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import { estimateHold } from './hold-estimate';
 
@@ -92,7 +92,7 @@ describe('the hold of a call', () => {
       promptTokens: 0,
       maxTokens: 0,
       answers: 1,
-      toolUses: allowedUsesOf('responses', { tools, ...more }),
+      toolUses: APIS.responses.toolUsesOf({ tools, ...more }),
     });
   };
 

@@ -1,5 +1,6 @@
 import {
   cachesUnasked,
+  definitionOf,
   endpointsNamed,
   heldOutputTokens,
   highestPricesFor,
@@ -81,7 +82,7 @@ export function dearestCharge(
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
   const { api, answers, toolUses = NO_USES } = expected;
   const { promptTokens, kinds } = countedAt(endpoint, expected);
-  const generates = api !== 'embeddings';
+  const generates = definitionOf(api)?.generates ?? true;
   const { contextLength } = endpoint;
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
   const prompt = generates ? Math.min(promptTokens, contextLength ?? promptTokens) : promptTokens;

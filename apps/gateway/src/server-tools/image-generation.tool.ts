@@ -3,7 +3,7 @@ import {
   callCancelled,
   likelyPromptTokens,
   estimatePromptTokens,
-  expectedOutputOf,
+  APIS,
   leftCallOf,
   readRouteFacts,
   readRoutePolicies,
@@ -109,7 +109,7 @@ export class ImageGenerationTool implements ServerTool {
       body,
       // The provider paints on when the caller has left, and charges for it.
       signal: context.cancellation,
-      expected: () => expectedOutputOf('chat', request),
+      expected: () => APIS.chat.outputOf(request),
       estimatedPromptTokens: likelyPromptTokens(body),
       scope: credentialScopeOf(context.caller),
       defaultSort: context.caller.settings?.default_provider_sort,

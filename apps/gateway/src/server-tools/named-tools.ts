@@ -1,6 +1,6 @@
 import { PROVIDER_TOOLS } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { StreamableApi } from '@libs/inference';
+import { APIS, type StreamableApi } from '@libs/inference';
 import type { ServerTool } from './server-tool';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -65,12 +65,13 @@ export class NamedTools {
       providers: [] as string[],
       rest: [] as Fields[],
     };
+    const rules = APIS[api].tools;
     for (const [index, entry] of tools.entries()) {
       const path = `tools[${index}]`;
       const { type } = entry;
       if (this.isOwn(type)) sorted.own.push(this.#own(entry, path));
-      else if (api !== 'messages' && this.#byAlias.has(String(type))) sorted.plain.push(this.#plain(entry, path));
-      else if (api === 'responses' && PROVIDER_TOOLS.has(String(type))) sorted.providers.push(path);
+      else if (rules.takesPlainNames && this.#byAlias.has(String(type))) sorted.plain.push(this.#plain(entry, path));
+      else if (rules.listsProviderTools && PROVIDER_TOOLS.has(String(type))) sorted.providers.push(path);
       else sorted.rest.push(entry);
     }
     return sorted;

@@ -2,7 +2,7 @@ import type { AppError } from '@libs/errors';
 import {
   AnswerFold,
   callCancelled,
-  callerSideOf,
+  APIS,
   usdNumber,
   type AnswerContext,
   type Bill,
@@ -60,7 +60,8 @@ export class ServerToolCall {
     await loop.settled();
     const end = loop.end!;
     const { bill, charge } = loop.bill;
-    const written = callerSideOf(this.api).writeAnswer(answerOf(fold, end, bill), bill, contextOf(loop.served, routed));
+    const context = contextOf(loop.served, routed);
+    const written = APIS[this.api].caller.writeAnswer(answerOf(fold, end, bill), bill, context, routed.parsed);
     return {
       ...loop.served,
       ...charge,
@@ -77,7 +78,7 @@ export class ServerToolCall {
   /** Resolves when the first turn has begun to speak. @throws AppError until then */
   async stream(routed: RoutedRequest, fund: ToolFund): Promise<StreamResult & LoopServed> {
     const loop = await this.#open(routed, fund, true);
-    const writer = callerSideOf(this.api).writeStream(contextOf(loop.served, routed));
+    const writer = APIS[this.api].caller.writeStream(contextOf(loop.served, routed), routed.parsed);
     const stream = new LoopStream(loop, writer);
     return { ...loop.served, stream, stages: () => [stageOf(loop)], search: () => loop.bill.search };
   }
@@ -134,7 +135,7 @@ function answerOf(fold: AnswerFold, end: LoopEnd, { usage }: Bill): CanonicalAns
 
 function interruptionOf({ state, error }: LoopEnd, api: StreamableApi): AppError | null {
   if (state === 'cancelled') return callCancelled();
-  return api === 'messages' ? error : null;
+  return APIS[api].tools.failsWhole ? error : null;
 }
 
 function contextOf(

@@ -1,7 +1,7 @@
 import type { WorkspaceSettings } from '@libs/contracts';
 import {
   bringsTools,
-  callerSideOf,
+  APIS,
   providerToolsIn,
   toolRate,
   type CanonicalRequest,
@@ -86,7 +86,7 @@ export class ServerToolPlanner {
     if (named.length === 0 && !this.#hasOwnItems(body['input'])) return null;
     if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
     const choice = this.#readChoice(body['tool_choice'], named);
-    const request = callerSideOf(api).readRequest({ ...body, tools: sorted.rest, tool_choice: choice.rest });
+    const request = APIS[api].caller.readRequest({ ...body, tools: sorted.rest, tool_choice: choice.rest });
     const surroundings = { deferred, imageModel: settings?.default_image_model };
     return this.#bind(request, choice, surroundings, readStopConditions(body));
   }
@@ -99,7 +99,9 @@ export class ServerToolPlanner {
     if (!mayConcernUs(body)) return [];
     const { plain, providers, rest } = this.#names.sort(api, listOf(body['tools']));
     const asked = providerToolsIn(body);
-    const isNeeded = asked.length + plain.length + providers.length > 0 || (api === 'messages' && rest.some(isSpecial));
+    const isNeeded =
+      asked.length + plain.length + providers.length > 0 ||
+      (APIS[api].tools.passesUnknownTypes && rest.some(isSpecial));
     if (!isNeeded || this.#shareFor(api, models) === 'none') return [];
     const message = 'No provider of the model that may serve runs the tools of the request';
     const isNative = (endpoint: Endpoint): boolean => this.parts.isNative(endpoint, api);
@@ -108,7 +110,7 @@ export class ServerToolPlanner {
 
   /** Chat completions have no words for tools that a provider runs. */
   #shareFor(api: StreamableApi, models: readonly string[], isMeant?: (endpoint: Endpoint) => boolean): NativeShare {
-    return api === 'chat' ? 'none' : this.parts.nativeShare(models, api, isMeant);
+    return APIS[api].tools.runsProviderTools ? this.parts.nativeShare(models, api, isMeant) : 'none';
   }
 
   /** The tools that we run. */

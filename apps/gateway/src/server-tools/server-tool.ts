@@ -1,5 +1,5 @@
 import type { Principal } from '@libs/contracts';
-import type { Annotation, CancelSignal, Cost, ToolDefinition, ToolResultPart } from '@libs/inference';
+import type { AnswerSource, CancelSignal, Cost, ToolDefinition, ToolResultPart } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
 import type { OutsideWork } from '../parsers/outside-work';
 
@@ -16,9 +16,6 @@ export interface ToolContext extends OutsideWork {
   readonly cancellation: CancelSignal;
 }
 
-/** A source of what a tool found. */
-export type ToolSource = Omit<Annotation, 'startIndex' | 'endIndex'>;
-
 /** What a use of a tool cost on the caller's own key. */
 export type OwnKeyCost = Required<Pick<Cost, 'upstreamCost' | 'byokFee'>>;
 
@@ -31,7 +28,7 @@ export interface ToolOutcome {
   /** The members of the output item in the answer (interface §2.11) beside `type`, `id` and `status`. */
   readonly item: Readonly<Record<string, unknown>>;
   /** Sources for the answer's text; offsets are set by whoever places them. */
-  readonly sources?: readonly ToolSource[];
+  readonly sources?: readonly AnswerSource[];
   /** The search of the web that was made, for the record of the call. */
   readonly search?: GenerationSearch;
   /** Pictures for the caller, as data URLs or links; shown where the caller's API has no output items. */

@@ -1,5 +1,4 @@
-import type { AnswerEvent } from '@libs/inference';
-import type { ToolSource } from './server-tool';
+import { citedSpan, spanOf, type AnswerEvent, type AnswerSource } from '@libs/inference';
 
 interface Text {
   readonly part: number;
@@ -13,11 +12,11 @@ interface Text {
  */
 export class SourcePlacer {
   readonly #known = new Set<string>();
-  #waiting: readonly ToolSource[] = [];
+  #waiting: readonly AnswerSource[] = [];
   /** The text that is being written, or that was written last and has not been told to have ended. */
   #text: Text | null = null;
 
-  add(sources: readonly ToolSource[]): void {
+  add(sources: readonly AnswerSource[]): void {
     for (const source of sources) {
       if (this.#known.has(source.url)) continue;
       this.#known.add(source.url);
@@ -55,9 +54,9 @@ export class SourcePlacer {
     const { part, text, hasEnded } = this.#text!;
     this.#text = null;
     const events: AnswerEvent[] = [];
-    const left: ToolSource[] = [];
+    const left: AnswerSource[] = [];
     for (const source of this.#waiting) {
-      const span = spanOf(source.url, text) ?? (isLast ? { startIndex: 0, endIndex: text.length } : null);
+      const span = isLast ? citedSpan(source, text) : spanOf(source.url, text);
       if (span === null) left.push(source);
       else events.push({ type: 'annotation', part, annotation: { ...source, ...span } });
     }
@@ -65,14 +64,4 @@ export class SourcePlacer {
     if (hasEnded) events.push({ type: 'part-end', part });
     return events;
   }
-}
-
-/** Where a text names an address: the whole link where it is one in Markdown. */
-export function spanOf(url: string, text: string): { startIndex: number; endIndex: number } | null {
-  const at = text.indexOf(url);
-  if (at === -1) return null;
-  const end = at + url.length;
-  const isLink = text.slice(at - 2, at) === '](' && text[end] === ')';
-  const open = isLink ? text.lastIndexOf('[', at - 2) : -1;
-  return open === -1 ? { startIndex: at, endIndex: end } : { startIndex: open, endIndex: end + 1 };
 }

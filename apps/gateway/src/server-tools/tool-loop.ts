@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import {
+  APIS,
   callCancelled,
   Cancellation,
   failedRouteOf,
@@ -16,7 +17,6 @@ import {
   type Served,
   type StreamableApi,
   type StreamOutcome,
-  type ToolResultPart,
   type Turn,
   type TurnResult,
   monotonicMs,
@@ -94,7 +94,7 @@ export class ToolLoop {
     let parts = 0;
     this.#scope = {
       tools: plan.tools,
-      showsItems: api === 'responses',
+      showsItems: APIS[api].tools.showsItems,
       nextPart: () => parts++,
       callIds: callIdsOf(plan.conversation),
     };
@@ -262,6 +262,7 @@ export class ToolLoop {
     const asked = {
       ...routed,
       body,
+      parsed: undefined,
       conversation: this.#conversation,
       signal: this.#abort,
       deadlineMs: this.#deadlineMs,
@@ -290,8 +291,7 @@ export class ToolLoop {
 }
 
 function resultMessage(callId: string, { parts, isError }: ToolOutcome): Message {
-  const result: ToolResultPart = { type: 'tool-result', callId, parts, ...(isError && { isError }) };
-  return { role: 'tool', parts: [result] };
+  return { role: 'tool', parts: [{ type: 'tool-result', callId, parts, ...(isError && { isError }) }] };
 }
 
 function callIdsOf({ messages }: CanonicalRequest): Set<string> {

@@ -2,7 +2,7 @@ import type { Api } from '../catalogue/catalogue';
 import { anthropicMessagesTranslation } from './anthropic-messages';
 import { openAiChatTranslation } from './openai-chat/translation';
 import { openAiResponsesTranslation } from './openai-responses/translation';
-import type { CallerTranslation, Translation } from './translation';
+import type { Translation } from './translation';
 
 export type Translations = ReadonlyMap<Api, Translation>;
 
@@ -24,8 +24,3 @@ export type CallableApi = Exclude<AskableApi, 'conversation'>;
 
 /** The APIs whose answers can be streamed. All of them can be translated. */
 export type StreamableApi = Exclude<CallableApi, 'embeddings'>;
-
-/** How callers of an API are understood and answered, for whoever answers in place of an upstream. */
-export function callerSideOf(api: StreamableApi): CallerTranslation {
-  return TRANSLATIONS.get(api)!.caller;
-}

@@ -1,4 +1,4 @@
-import { thinkingWishOf } from '../model/expected-output';
+import { readThinkingWish } from '../model/expected-output';
 import { aModel, anEndpoint, aProvider } from '../testing';
 import { StreamMeter } from './answer-billing';
 import type { AnswerContext } from './dialect';
@@ -8,7 +8,7 @@ const THINKS = ['reasoning', 'tools'];
 const ADAPTIVE = { apis: ['messages'], capabilities: { messages: { thinking: 'adaptive' } } };
 
 function contextOf(request: object, endpoint: Parameters<typeof anEndpoint>[0] = {}, maxTokens = 1_000): AnswerContext {
-  const api = 'thinking' in request ? 'messages' : 'chat';
+  const own = 'thinking' in request ? (['thinking'] as const) : (['reasoning', 'reasoning_effort'] as const);
   const made = anEndpoint({ supportedParameters: THINKS, ...endpoint });
   return {
     generationId: 'gen-1-abc',
@@ -17,7 +17,7 @@ function contextOf(request: object, endpoint: Parameters<typeof anEndpoint>[0] =
     priceList: 'standard',
     beganMs: 0,
     requestBody: Buffer.from('{"messages":[{"role":"user","content":"twelve bytes"}]}'),
-    expected: () => ({ maxTokens, answers: 1, thinking: thinkingWishOf(api, request) }),
+    expected: () => ({ maxTokens, answers: 1, thinking: readThinkingWish(request, own) }),
   };
 }
 

@@ -4,7 +4,7 @@ import { brokenAnswer } from '../wire/upstream-error';
 import { billAnswer, countsOf } from './answer-billing';
 import type { Answer, AnswerContext } from './dialect';
 import { MalformedJson } from '../json/json-cursor';
-import { objectOf } from '../json/loose-values';
+import { objectOf, type JsonObject } from '../json/loose-values';
 import { parseJson } from '../json/json-value';
 import { NOTHING_SEEN, type SeenOutput } from './seen-output';
 import { servedBy } from './served-tier';
@@ -12,10 +12,15 @@ import { tierMember } from './usage-details';
 import type { Bill, Translation, UpstreamTranslation } from './translation';
 
 /** A whole answer of an upstream, in the dialect of the caller. */
-export function translateAnswer(body: Buffer, context: AnswerContext, { caller, upstream }: Translation): Answer {
+export function translateAnswer(
+  body: Buffer,
+  context: AnswerContext,
+  { caller, upstream }: Translation,
+  request?: JsonObject,
+): Answer {
   const { answer, bill } = readTranslated(body, context, upstream);
   const [first] = answer.choices;
-  const written = caller.writeAnswer(answer, bill, context);
+  const written = caller.writeAnswer(answer, bill, context, request);
   return {
     body: Buffer.from(JSON.stringify(written)),
     ...bill,

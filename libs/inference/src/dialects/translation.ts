@@ -1,5 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { AnswerEvent, CanonicalAnswer } from '../model/canonical-answer';
+import type { JsonObject } from '../json/loose-values';
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
 import type { Usage } from '../pricing/usage';
@@ -45,9 +46,10 @@ export interface CallerTranslation {
    * @throws AppError invalid_request naming a member that cannot be understood
    */
   readRequest(body: Readonly<Record<string, unknown>>): CanonicalRequest;
-  /** A complete answer, as the JSON that the caller gets. `request` is the caller's own body, for echoed settings. */
-  writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object;
-  writeStream(context: AnswerContext): StreamWriter;
+  /** A complete answer, as the JSON that the caller gets. `request`: the caller's body, if it is parsed already. */
+  writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext, request?: JsonObject): object;
+  /** The writer does not keep `request`, which may be large. */
+  writeStream(context: AnswerContext, request?: JsonObject): StreamWriter;
 }
 
 /** Turns the events of one answer into the bytes of one stream. */

@@ -28,6 +28,7 @@ import { DEFAULT_BYOK_FEE, type Share } from '../pricing/byok-fee';
 import type { ProviderAdapter } from '../providers/provider';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
+import { APIS, isConversationApi } from '../apis/apis';
 import type { Api, Endpoint } from '../catalogue/catalogue';
 import type { Candidate } from '../routing/route-plan';
 import { RequestWriter, type Addressed, type Addressee, type WrittenPair } from './request-writer';
@@ -124,7 +125,7 @@ export class EndpointCaller {
       ...cutAnswer(error, this.#contextOf(candidate, request)),
       losses: NO_LOSS,
     });
-    return orCutShort(api, this.#answer(api, candidate, request), cut, request.hasOtherModel);
+    return this.#cutShort(api, request, this.#answer(api, candidate, request), cut);
   }
 
   async #answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
@@ -139,7 +140,7 @@ export class EndpointCaller {
     const { sent, losses } = this.#writer.translate(pair, candidate, request, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
     if (this.#parts.gathersAnswers) await turnEnd();
-    return { ...translateAnswer(body, context, pair), losses };
+    return { ...translateAnswer(body, context, pair, request.parsed), losses };
   }
 
   /** Resolves when the stream is committed to this endpoint. */
@@ -148,7 +149,7 @@ export class EndpointCaller {
       stream: cutStream(error, this.#contextOf(candidate, request)),
       losses: NO_LOSS,
     });
-    return orCutShort(api, this.#openStream(api, candidate, request), cut, request.hasOtherModel);
+    return this.#cutShort(api, request, this.#openStream(api, candidate, request), cut);
   }
 
   async #openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
@@ -161,7 +162,7 @@ export class EndpointCaller {
       return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses };
     }
     const { sent, losses } = this.#writer.translate(pair, candidate, request, true);
-    const writer = pair.caller.writeStream(withEcho(context, sent));
+    const writer = pair.caller.writeStream(withEcho(context, sent), request.parsed);
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
     const stream = await TranslatedStream.open(upstream, context, { reader, writer });
@@ -178,7 +179,7 @@ export class EndpointCaller {
   leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest, isWhole: boolean): LeftCharge {
     const context = this.#contextOf(candidate, request);
     return {
-      ...(api === 'embeddings' ? leftEmbeddings(context) : new StreamMeter(context).left(isWhole)),
+      ...(isConversationApi(api) ? new StreamMeter(context).left(isWhole) : leftEmbeddings(context)),
       upstreamId: null,
     };
   }
@@ -191,8 +192,7 @@ export class EndpointCaller {
   /** One turn of a conversation that was made known; translated even where the endpoint speaks the caller's API. */
   openTurn(api: StreamableApi, candidate: Candidate, request: TimedRequest, isStream: boolean): Promise<OpenedTurn> {
     const opened = this.#openTurn(api, candidate, request, isStream);
-    const cut = (error: AppError): OpenedTurn => ({ turn: cutTurn(error), losses: NO_LOSS });
-    return orCutShort(api, opened, cut, request.hasOtherModel);
+    return this.#cutShort(api, request, opened, (error) => ({ turn: cutTurn(error), losses: NO_LOSS }));
   }
 
   async #openTurn(
@@ -212,6 +212,11 @@ export class EndpointCaller {
     const reader = pair.upstream.readStream(endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
     return { turn: await openTurn(upstream, context, reader), losses };
+  }
+
+  /** While another model may be tried, a prompt that is too long stays an error. */
+  #cutShort<T>(api: CallableApi, { hasOtherModel }: TimedRequest, answered: Promise<T>, cut: (error: AppError) => T) {
+    return hasOtherModel || !APIS[api].cutsLongPrompts ? answered : orCutShort(answered, cut);
   }
 
   /** Null where the endpoint speaks the caller's own API. */

@@ -6,7 +6,7 @@ import { AppError } from '@libs/errors';
 import { AudioBytes } from '../audio/audio-bytes';
 import { audioInHand } from '../audio/transcription';
 import { InferenceEngine } from './engine';
-import { callStatus } from '../model/call-status';
+import { callStatus } from '../apis/call-status';
 import { isUpstreamFault } from '../wire/upstream-fault';
 import { failedRouteOf } from '../routing/failed-route';
 import { ProviderHealth } from '../routing/provider-health';

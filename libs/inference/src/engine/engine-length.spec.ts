@@ -1,8 +1,7 @@
-import { callerSideOf } from '../dialects/dialect-pairs';
+import { APIS } from '../apis/apis';
 import type { InferenceEngine } from './engine';
 import type { RoutedRequest } from './inference-call';
 import type { Api } from '../catalogue/catalogue';
-import { expectedOutputOf } from '../model/expected-output';
 import { leftCallOf } from './left-call';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
 
@@ -77,7 +76,7 @@ describe('a prompt that the endpoint of a response finds too long', () => {
   });
 
   it('is a turn that was cut short', async () => {
-    const conversation = callerSideOf('responses').readRequest({ model: 'acme/large', input: 'Hi' });
+    const conversation = APIS.responses.caller.readRequest({ model: 'acme/large', input: 'Hi' });
     const engine = anEngineSpeaking('chat');
     const { turn } = await engine.converse('responses', { ...requestOf({ input: 'Hi' }), conversation }, false);
     expect(await turn.outcome).toMatchObject({ ...FREE, state: 'incomplete', finishReason: 'length' });
@@ -122,7 +121,7 @@ describe('an answer that is longer than can be read', () => {
         model: 'acme/large',
         body: Buffer.from(JSON.stringify(body)),
         signal: new AbortController().signal,
-        expected: () => expectedOutputOf('chat', body),
+        expected: () => APIS.chat.outputOf(body),
       })
       .catch((error: unknown) => error);
     expect(thrown).toMatchObject({ code: 'unprocessable', retryable: false });

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { AppError } from '@libs/errors';
 import { createParser } from 'eventsource-parser';
 import { InferenceEngine, type EngineParts } from './engine';
-import { callStatus } from '../model/call-status';
+import { callStatus } from '../apis/call-status';
 import type { RoutedRequest, StreamResult } from './inference-call';
 import { attemptsBefore } from '../routing/failed-route';
 import { ProviderHealth } from '../routing/provider-health';

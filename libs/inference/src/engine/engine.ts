@@ -1,3 +1,4 @@
+import { isCallable } from '../apis/apis';
 import { AppError } from '@libs/errors';
 import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
 import { parseRequest } from '../dialects/request-members';
@@ -244,7 +245,7 @@ export class InferenceEngine {
 
   /** The charge of a call whose caller left before anything came, or of whose answer nothing can be read. */
   #leftCharge(api: RoutableApi, candidate: Candidate, request: TimedRequest, isWhole: boolean): LeftCharge {
-    if (api !== 'transcription') return this.#caller.leftCharge(api, candidate, request, isWhole);
+    if (isCallable(api)) return this.#caller.leftCharge(api, candidate, request, isWhole);
     return this.#speech.leftCharge(candidate, request as TimedRequest & TranscriptionRequest);
   }
 

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json/loose-values';
 import type { Answer } from '../dialects/dialect';
 import type { PriceListName } from '../pricing/price';
 import type { UpstreamTimeouts } from '../wire/upstream-call';
@@ -14,6 +15,8 @@ export interface InferenceRequest {
   readonly generationId: string;
   /** The caller's body, in the caller's dialect. */
   readonly body: Buffer;
+  /** The same parsed, so that it is not parsed again where it is translated. */
+  readonly parsed?: JsonObject | undefined;
   readonly signal: CancelSignal;
   /** When everything must be over, by the engine's clock; the engine's `totalMs` from now when absent. */
   readonly deadlineMs?: number;

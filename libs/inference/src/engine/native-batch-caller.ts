@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import { inAccount } from '../dialects/asked-account';
 import { dialectOf } from '../dialects';
+import { APIS } from '../apis/apis';
 import { TRANSLATIONS, type CallableApi, type UpstreamApi } from '../dialects/dialect-pairs';
 import type { Answer, AnswerContext } from '../dialects/dialect';
 import { cutAnswer, orCutShort } from '../dialects/openai-responses/cut-short';
@@ -136,7 +137,8 @@ export class NativeBatchCaller {
     const { model, endpoint, credential } = candidate;
     const byokFee = credential ? (this.#parts.byokFee ?? DEFAULT_BYOK_FEE) : undefined;
     const context = { generationId, model, endpoint, priceList: 'batch', beganMs: 0, byokFee, requestBody } as const;
-    return orCutShort(api, readLine(api, translation, line, context), (error) => cutAnswer(error, context));
+    const answer = readLine(api, translation, line, context);
+    return APIS[api].cutsLongPrompts ? orCutShort(answer, (error) => cutAnswer(error, context)) : answer;
   }
 
   #translationOf(api: CallableApi, upstreamApi: UpstreamApi, endpoint: Endpoint): Translation | null {

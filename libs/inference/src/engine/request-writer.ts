@@ -15,7 +15,7 @@ import type { Candidate } from '../routing/route-plan';
 export type Addressee = Pick<Candidate, 'endpoint' | 'credential'>;
 
 /** What is written, and what decides how. */
-export type Addressed = Pick<InferenceRequest, 'body' | 'scope' | 'policies' | 'preferences'>;
+export type Addressed = Pick<InferenceRequest, 'body' | 'parsed' | 'scope' | 'policies' | 'preferences'>;
 
 /** The dialects of a caller and of an endpoint. */
 export interface WrittenPair {
@@ -60,9 +60,9 @@ export class RequestWriter {
 
   translate({ caller, upstream }: WrittenPair, addressee: Addressee, addressed: Addressed, isStream: boolean): Written {
     const { endpoint } = addressee;
-    const { body } = addressed;
+    const { body, parsed } = addressed;
     const log = new LossLog();
-    const request = this.#read.get(body) ?? caller.readRequest(parseRequest(body));
+    const request = this.#read.get(body) ?? caller.readRequest(parsed ?? parseRequest(body));
     this.#read.set(body, request);
     for (const member of request.unread) log.drop(member);
     const taken = inAccount(

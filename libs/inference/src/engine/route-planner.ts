@@ -1,3 +1,4 @@
+import { isCallable } from '../apis/apis';
 import type { CallableApi } from '../dialects/dialect-pairs';
 import type { EndpointCaller } from './endpoint-caller';
 import type { RoutedRequest } from './inference-call';
@@ -62,7 +63,7 @@ export class RoutePlanner {
         isSpoken: this.#isSpoken,
         canServe: this.caller.canServe,
         takesLinks: ({ provider }) => adapters.get(provider.protocol)?.takesLinks !== false,
-        lostMembers: (contender) => (api === 'transcription' ? [] : this.caller.lostMembers(api, contender, request)),
+        lostMembers: (contender) => (isCallable(api) ? this.caller.lostMembers(api, contender, request) : []),
         isAvailable: (provider) => adapters.has(provider.protocol) && hasKey(provider),
         dice,
       },

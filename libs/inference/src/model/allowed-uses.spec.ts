@@ -1,12 +1,14 @@
-import { allowedUsesOf, capsOfTool, type ToolApi } from './allowed-uses';
+import { capsOfTool, usesOfChat, usesOfMessage, usesOfResponse } from './allowed-uses';
 
 const MCP = { type: 'mcp', server_label: 's', server_url: 'https://mcp.test' };
 const fetchTool = { type: 'web_fetch_20250910', name: 'web_fetch' };
 const searchTool = { type: 'web_search_20250305', name: 'web_search' };
 
+const USES = { chat: usesOfChat, responses: usesOfResponse, messages: usesOfMessage };
+
 /** As `uses x tokens / turns` of the tools. */
-function allowed(api: ToolApi, body: object): readonly string[] {
-  return allowedUsesOf(api, body).map(({ tools, uses, turns, tokensPerUse }) => {
+function allowed(api: keyof typeof USES, body: object): readonly string[] {
+  return USES[api](body as Record<string, unknown>).map(({ tools, uses, turns, tokensPerUse }) => {
     const tokens = tokensPerUse === Number.MAX_SAFE_INTEGER ? 'context' : tokensPerUse;
     return `${tools!.join(' ')}: ${uses} x ${tokens} / ${turns}`;
   });
@@ -109,8 +111,8 @@ describe('the uses of tools that a provider may make', () => {
 
   it('reads a hundred thousand invented tools', () => {
     const tools = Array.from({ length: 100_000 }, (_, at) => ({ type: `tool_${at}` }));
-    expect(allowedUsesOf('responses', { tools })[0]!.tools).toHaveLength(100_000);
-    expect(allowedUsesOf('messages', { tools })).toHaveLength(100_000);
+    expect(usesOfResponse({ tools })[0]!.tools).toHaveLength(100_000);
+    expect(usesOfMessage({ tools })).toHaveLength(100_000);
   });
 });
 

@@ -1,9 +1,6 @@
-import { objectOf, type JsonObject } from '../json/loose-values';
+import type { JsonObject } from '../json/loose-values';
 import { MOST_USES, type AllowedUses, type ProviderTool } from '../pricing/tool-uses';
 import { providerToolsIn, toolEntriesIn, toolOfType } from './provider-tools';
-
-/** The APIs in which a request can name tools of a provider. */
-export type ToolApi = 'chat' | 'responses' | 'messages';
 
 /**
  * Uses of a provider's tools where the request sets no cap. Most answers need one to three searches, and Anthropic's
@@ -49,22 +46,15 @@ export const SEARCHES_OF_CHAT: AllowedUses = { tools: ['web_search'], uses: 30, 
 
 const NO_USES: readonly AllowedUses[] = [];
 
-/**
- * Returns the uses of a provider's tools that a request may make: the caller's caps where the API has them, else our
+/*
+ * The uses of a provider's tools that a request may make, by API: the caller's caps where the API has them, else our
  * defaults, which the provider is sent as caps on the operator's account (`dialects/tool-caps.ts`).
  */
-export function allowedUsesOf(api: ToolApi, body: unknown): readonly AllowedUses[] {
-  const request = objectOf(body);
-  const tools = providerToolsIn(request);
-  if (tools.length === 0) return NO_USES;
-  switch (api) {
-    case 'chat':
-      return tools.map((tool) => (tool === 'web_search' ? SEARCHES_OF_CHAT : usesOf(tool, DEFAULT_USES)));
-    case 'responses':
-      return usesOfResponse(request, tools);
-    case 'messages':
-      return usesOfMessage(request, tools);
-  }
+
+export function usesOfChat(request: JsonObject): readonly AllowedUses[] {
+  return providerToolsIn(request).map((tool) =>
+    tool === 'web_search' ? SEARCHES_OF_CHAT : usesOf(tool, DEFAULT_USES),
+  );
 }
 
 function usesOf(tool: ProviderTool, uses: number, tokensPerUse = resultTokens(tool)): AllowedUses {
@@ -72,7 +62,8 @@ function usesOf(tool: ProviderTool, uses: number, tokensPerUse = resultTokens(to
 }
 
 /** One cap holds for all tools together. OpenAI does not say that it holds for those of MCP servers, so they have their own. */
-function usesOfResponse(request: JsonObject, tools: readonly ProviderTool[]): readonly AllowedUses[] {
+export function usesOfResponse(request: JsonObject): readonly AllowedUses[] {
+  const tools = providerToolsIn(request);
   const uses = mostToolCalls(request);
   const apart = tools.filter(isApart).map((tool) => usesOf(tool, uses));
   if (apart.length === tools.length) return apart;
@@ -99,7 +90,8 @@ export function mostToolCalls(request: JsonObject): number {
 }
 
 /** Each tool has a cap of its own, or none. */
-function usesOfMessage(request: JsonObject, tools: readonly ProviderTool[]): readonly AllowedUses[] {
+export function usesOfMessage(request: JsonObject): readonly AllowedUses[] {
+  const tools = providerToolsIn(request);
   const byDefault = defaultUsesOf(tools);
   const capped = toolEntriesIn(request).flatMap((entry) => usesOfEntry(entry, byDefault));
   const named = new Set(capped.flatMap((one) => one.tools ?? []));

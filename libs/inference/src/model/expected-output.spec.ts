@@ -1,9 +1,15 @@
 import { anEndpoint, aProvider } from '../testing';
-import { heldOutputTokens, thinkingWishOf } from './expected-output';
+import { heldOutputTokens, readThinkingWish } from './expected-output';
 
 const wish = (isAsked: boolean | null, maxTokens: number | null = null) => ({ isAsked, maxTokens });
 
-describe(thinkingWishOf.name, () => {
+const OWN = {
+  chat: ['reasoning', 'reasoning_effort'],
+  responses: ['reasoning'],
+  messages: ['thinking'],
+} as const;
+
+describe(readThinkingWish.name, () => {
   it.each([
     ['chat', {}, wish(null)],
     ['chat', { reasoning: null, reasoning_effort: null, thinking: null }, wish(null)],
@@ -19,7 +25,7 @@ describe(thinkingWishOf.name, () => {
     ['messages', { thinking: { type: 'disabled' } }, wish(false)],
     ['messages', { thinking: { type: 'adaptive' } }, wish(true)],
   ] as const)('reads on %s %j', (api, body, expected) => {
-    expect(thinkingWishOf(api, body)).toEqual(expected);
+    expect(readThinkingWish(body, OWN[api])).toEqual(expected);
   });
 
   it.each([
@@ -27,7 +33,7 @@ describe(thinkingWishOf.name, () => {
     ['chat', { reasoning: { max_tokens: 1 }, reasoning_effort: 'high' }],
     ['responses', { reasoning: { effort: 'high', max_tokens: 1 } }],
   ] as const)('reads no bound where an effort is named: on %s %j', (api, body) => {
-    expect(thinkingWishOf(api, body)).toEqual(wish(true));
+    expect(readThinkingWish(body, OWN[api])).toEqual(wish(true));
   });
 
   it.each([
@@ -37,14 +43,14 @@ describe(thinkingWishOf.name, () => {
     ['responses', { reasoning_effort: 'none' }, wish(null)],
     ['messages', { reasoning: { enabled: false, max_tokens: 1 } }, wish(null)],
   ] as const)('lets no member of another API forbid or bound it: on %s %j', (api, body, expected) => {
-    expect(thinkingWishOf(api, body)).toEqual(expected);
+    expect(readThinkingWish(body, OWN[api])).toEqual(expected);
   });
 
   it.each([
     ['chat', { reasoning: { enabled: false, effort: 'high' } }],
     ['chat', { reasoning_effort: 'none', thinking: { type: 'enabled' } }],
   ] as const)('takes a contradiction for a wish: on %s %j', (api, body) => {
-    expect(thinkingWishOf(api, body)).toEqual(wish(true));
+    expect(readThinkingWish(body, OWN[api])).toEqual(wish(true));
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Endpoint } from '../catalogue/catalogue-entries';
+import type { JsonObject } from '../json/loose-values';
 import { mayDropCap } from './dropped-cap';
 
 /** What a request says of the tokens that its answer may take. */
@@ -53,44 +54,33 @@ interface ThinkingSettings {
   readonly budget_tokens?: unknown;
 }
 
-/** The members of each API that say whether a model is to think. Providers may not follow others. */
-const OWN_MEMBERS = {
-  chat: ['reasoning', 'reasoning_effort'],
-  responses: ['reasoning'],
-  messages: ['thinking'],
-} as const satisfies Readonly<Record<string, readonly (keyof ThinkingMembers)[]>>;
-
-/** The members of each API that cap an answer. Providers that are sent one of two may follow either on the way. */
-const CAPS = {
-  chat: ['max_completion_tokens', 'max_tokens'],
-  responses: ['max_output_tokens'],
-  messages: ['max_tokens'],
-} as const;
-
-type OutputMembers = ThinkingMembers & {
-  readonly [Name in (typeof CAPS)[keyof typeof CAPS][number] | 'n']?: number | null | undefined;
-};
-
-/** Reads what a valid request says of the tokens that its answer may take. */
-export function expectedOutputOf(api: keyof typeof OWN_MEMBERS, body: OutputMembers): ExpectedOutput {
-  const caps = CAPS[api].map((name) => body[name]).filter((cap) => typeof cap === 'number');
-  return {
-    maxTokens: caps.length === 0 ? null : Math.max(...caps),
-    answers: (api === 'chat' ? body.n : null) ?? 1,
-    thinking: thinkingWishOf(api, body),
-  };
+/** The members of an API that say how much is to be written. */
+export interface OutputMembers {
+  /** Those that cap an answer. Providers that are sent one of two may follow either on the way. */
+  readonly caps: readonly string[];
+  /** Those that say whether a model is to think. Providers may not follow others. */
+  readonly thinking: readonly (keyof ThinkingMembers)[];
 }
 
-const NO_WISH: ThinkingWish = { isAsked: null, maxTokens: null };
+const THINKING_MEMBERS = ['reasoning', 'reasoning_effort', 'thinking'] as const;
+
+/** Reads what a valid request says of the tokens that one answer may take. */
+export function readExpectedOutput(body: JsonObject, { caps, thinking }: OutputMembers): ExpectedOutput {
+  const named = caps.map((name) => body[name]).filter((cap) => typeof cap === 'number');
+  const maxTokens = named.length === 0 ? null : Math.max(...named);
+  return { maxTokens, answers: 1, thinking: readThinkingWish(body, thinking) };
+}
+
+export const NO_THINKING_WISH: ThinkingWish = { isAsked: null, maxTokens: null };
 
 /**
  * Reads what a request says of thinking. Only members of its own API can forbid or bound it, and an effort lifts the
  * bound; a member of any API can ask for it, because a provider may follow it.
  */
-export function thinkingWishOf(api: keyof typeof OWN_MEMBERS, body: ThinkingMembers): ThinkingWish {
-  if (body.reasoning == null && body.reasoning_effort == null && body.thinking == null) return NO_WISH;
-  const own = OWN_MEMBERS[api].flatMap((name) => settingsOf(name, body));
-  const all = [...OWN_MEMBERS.chat, ...OWN_MEMBERS.messages].flatMap((name) => settingsOf(name, body));
+export function readThinkingWish(body: ThinkingMembers, ownMembers: OutputMembers['thinking']): ThinkingWish {
+  if (body.reasoning == null && body.reasoning_effort == null && body.thinking == null) return NO_THINKING_WISH;
+  const own = ownMembers.flatMap((name) => settingsOf(name, body));
+  const all = THINKING_MEMBERS.flatMap((name) => settingsOf(name, body));
   const isAsked = all.some(asks) || (own.length > 0 ? !own.some(forbids) : null);
   const [bound] = own.flatMap(({ budget_tokens: budget, max_tokens: cap }) => budget ?? cap ?? []);
   const isBound = typeof bound === 'number' && !all.some(({ effort }) => effort != null);

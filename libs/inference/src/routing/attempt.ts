@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { Api } from '../catalogue/catalogue';
 import type { Candidate } from './planned-route';
-import { callStatus } from '../model/call-status';
+import { callStatus } from '../apis/call-status';
 
 /** One upstream call of a request. */
 export interface Attempt {

@@ -1,3 +1,4 @@
+import { APIS, isConversationApi } from '../apis/apis';
 import type { Api, Endpoint } from '../catalogue/catalogue-entries';
 import { SEARCHES_OF_CHAT } from '../model/allowed-uses';
 import { toolRate } from '../pricing/price';
@@ -22,10 +23,10 @@ function searchesUnasked({ apis, pricing }: Endpoint): boolean {
  * not run.
  */
 export function usesAt(endpoint: Endpoint, api: Api, allowed: readonly AllowedUses[]): readonly AllowedUses[] {
-  if (api === 'embeddings') return NO_USES;
+  if (!isConversationApi(api)) return NO_USES;
   const isSearching = searchesUnasked(endpoint);
   if (allowed.length === 0) return isSearching ? SEARCHES_UNASKED : NO_USES;
-  if (api !== 'chat' && endpoint.apis.includes(api)) return allowed;
+  if (APIS[api].tools.runsProviderTools && endpoint.apis.includes(api)) return allowed;
   const sold = allowed.filter(({ tools }) => tools === null || tools.some((tool) => isSold(endpoint, tool)));
   return isSearching && !sold.includes(SEARCHES_OF_CHAT) ? [...sold, SEARCHES_OF_CHAT] : sold;
 }

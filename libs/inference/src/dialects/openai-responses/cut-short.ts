@@ -5,7 +5,6 @@ import type { Turn } from '../../model/conversation-turn';
 import { emptyUsage } from '../../pricing/usage';
 import { turnOf } from '../conversation-turn';
 import type { Answer, AnswerContext } from '../dialect';
-import type { CallableApi } from '../dialect-pairs';
 import type { Bill } from '../translation';
 import { isLengthError } from './failure';
 import { ResponsesStreamWriter } from './stream-writer';
@@ -17,17 +16,10 @@ const NOTHING_USED: Bill = {
 };
 
 /**
- * What an endpoint answers, or `cut` where it finds the request too long and the caller's API tells that as an
- * answer: a response that is `incomplete` for `max_output_tokens`, even before the first word. While another model
- * may be tried it stays an error.
+ * What an endpoint answers, or `cut` where it finds the request too long: a response that is `incomplete` for
+ * `max_output_tokens`, even before the first word.
  */
-export function orCutShort<T>(
-  api: CallableApi,
-  answered: Promise<T>,
-  cut: (error: AppError) => T,
-  hasOtherModel = false,
-): Promise<T> {
-  if (api !== 'responses' || hasOtherModel) return answered;
+export function orCutShort<T>(answered: Promise<T>, cut: (error: AppError) => T): Promise<T> {
   return answered.catch((thrown: unknown) => {
     if (thrown instanceof AppError && isLengthError(thrown)) return cut(thrown);
     throw thrown;

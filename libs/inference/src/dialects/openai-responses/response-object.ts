@@ -53,8 +53,11 @@ export interface EchoSource extends Pick<AnswerContext, 'generationId' | 'reques
   readonly model: { readonly slug: string };
 }
 
-export function readEcho({ generationId, model, requestBody }: EchoSource, createdAt: number | null): ResponseEcho {
-  const request = parseJson(requestBody) as JsonObject;
+export function readEcho(
+  { generationId, model, requestBody }: EchoSource,
+  createdAt: number | null,
+  request = parseJson(requestBody) as JsonObject,
+): ResponseEcho {
   const settings: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(DEFAULTS)) settings[name] = memberOf(request, name) ?? value;
   for (const name of OPTIONAL) {

@@ -1,4 +1,6 @@
 import type { AppError } from '@libs/errors';
+import type { Provider } from '../../catalogue/catalogue';
+import type { JsonObject } from '../../json/loose-values';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';
@@ -25,23 +27,28 @@ type Finish = Extract<AnswerEvent, { type: 'finish' }>;
  * may overlap, as their parts do, and keep the place in which they began.
  */
 export class ResponsesStreamWriter implements StreamWriter {
-  readonly #context: AnswerContext;
+  readonly #provider: Provider;
+  #echo: ResponseEcho;
+  readonly #echoedBody: string | undefined;
   readonly #sink = new EventSink();
-  #echo: ResponseEcho | null = null;
+  #hasBegun = false;
   /** In the order of their output index. */
   readonly #items: OpenItem[] = [];
   readonly #byPart = new Map<number, OpenItem>();
   #finish: Finish | null = null;
 
-  constructor(context: AnswerContext) {
-    this.#context = context;
+  constructor(context: AnswerContext, request?: JsonObject) {
+    this.#provider = context.endpoint.provider;
+    this.#echoedBody = context.echoedBody;
+    this.#echo = readEcho(context, null, request);
   }
 
   write(event: AnswerEvent): Buffer[] {
     if (event.type === 'usage') return [];
-    const echo = this.#start(event.type === 'start' ? event.createdAt : null);
+    if (event.type === 'start') this.#echo = { ...this.#echo, createdAt: event.createdAt ?? this.#echo.createdAt };
+    this.#start();
     if (event.type === 'finish') this.#finish = event;
-    else if (event.type === 'part-start') this.#beginPart(event, echo);
+    else if (event.type === 'part-start') this.#beginPart(event);
     else if (event.type !== 'start') this.#byPart.get(event.part)?.take(event);
     return this.#sink.take();
   }
@@ -50,7 +57,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     const { finishReason = 'stop' } = this.#finish ?? {};
     const { status, incompleteReason } = statusOf(finishReason);
     if (status === 'failed') {
-      return this.fail(brokenAnswer(this.#context.endpoint.provider, 'the model stopped with an error'), bill);
+      return this.fail(brokenAnswer(this.#provider, 'the model stopped with an error'), bill);
     }
     const isWhole = status === 'completed';
     return this.#end(isWhole ? 'completed' : 'incomplete', bill, {
@@ -65,21 +72,19 @@ export class ResponsesStreamWriter implements StreamWriter {
     return this.#end('incomplete', bill, { status: failure.status, failure });
   }
 
-  #start(createdAt: number | null): ResponseEcho {
-    if (this.#echo !== null) return this.#echo;
-    const echo = readEcho(this.#context, createdAt);
-    this.#echo = echo;
-    const response = responseObject(echo, { status: 'in_progress', output: [] });
-    const { echoedBody } = this.#context;
-    if (echoedBody !== undefined) {
-      this.#sink.emit('response.debug', { debug: { echo_upstream_body: parseJson(Buffer.from(echoedBody)) } });
+  #start(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const response = responseObject(this.#echo, { status: 'in_progress', output: [] });
+    if (this.#echoedBody !== undefined) {
+      this.#sink.emit('response.debug', { debug: { echo_upstream_body: parseJson(Buffer.from(this.#echoedBody)) } });
     }
     this.#sink.emit('response.created', { response });
     this.#sink.emit('response.in_progress', { response });
-    return echo;
   }
 
-  #beginPart(event: PartStart, { id, customTools }: ResponseEcho): void {
+  #beginPart(event: PartStart): void {
+    const { id, customTools } = this.#echo;
     const last = this.#items.at(-1);
     if (last?.takes(event)) return this.#join(last, event);
     last?.announce?.();
@@ -95,10 +100,10 @@ export class ResponsesStreamWriter implements StreamWriter {
   }
 
   #end(lastStatus: ItemStatus, bill: Bill, state: Omit<ResponseState, 'output' | 'usage'>): Buffer[] {
-    const echo = this.#start(null);
+    this.#start();
     const last = this.#items.at(-1);
     for (const item of this.#items) item.end(item === last || !item.isIdle ? lastStatus : 'completed');
-    const response = responseObject(echo, {
+    const response = responseObject(this.#echo, {
       ...state,
       output: this.#items.map((item) => item.written),
       usage: responseUsageObject(bill),

@@ -10,7 +10,7 @@ import { writeRequest } from './write-request';
 const caller: CallerTranslation = {
   readRequest,
   writeAnswer,
-  writeStream: (context) => new ResponsesStreamWriter(context),
+  writeStream: (context, request) => new ResponsesStreamWriter(context, request),
 };
 
 /** The responses API on the upstreams' side of a translation. */

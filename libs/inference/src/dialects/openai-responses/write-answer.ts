@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../json/loose-values';
 import type { CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';
@@ -11,8 +12,8 @@ import { responseUsageObject } from './usage';
 const NO_CHOICE: Choice = { parts: [], finishReason: 'error', nativeFinishReason: null };
 
 /** A whole answer as a response (interface §2.11). This API knows one answer; of several it tells the first. */
-export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
-  const echo = readEcho(context, answer.createdAt);
+export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext, request?: JsonObject): object {
+  const echo = readEcho(context, answer.createdAt, request);
   const { parts, finishReason, logprobs = [] } = answer.choices[0] ?? NO_CHOICE;
   const { status, incompleteReason } = statusOf(finishReason);
   const items = { responseId: echo.id, customTools: echo.customTools };

@@ -1,9 +1,8 @@
-import { findValue, spliceMembers } from '@libs/inference';
-import { fieldsOf, listOf, type Fields } from '../server-tools/named-tools';
-import type { ToolSource } from '../server-tools/server-tool';
-import { writeSource } from './answer-body';
-import type { StreamCiter } from './cited-stream';
-import { dataOf, withData } from './stream-events';
+import { findValue, spliceMembers } from '../../json/json-members';
+import { elementsOf, objectOf, type JsonObject } from '../../json/loose-values';
+import type { AnswerSource } from '../answer-source';
+import { eventData, eachEvent, withEventData, type StreamCiter } from '../stream-events';
+import { responseSource } from './response-answer';
 
 const ANNOTATION_ADDED = 'response.output_text.annotation.added';
 const TEXT_DONE = 'response.output_text.done';
@@ -31,26 +30,30 @@ export class ResponsesCiter implements StreamCiter {
   #cited: Cited | null = null;
   #added = 0;
 
-  constructor(private readonly sources: readonly ToolSource[]) {}
+  constructor(private readonly sources: readonly AnswerSource[]) {}
 
-  take(event: Buffer): readonly Buffer[] {
-    const data = dataOf(event);
+  cite(events: Buffer): Buffer {
+    return eachEvent(events, (event) => this.#take(event));
+  }
+
+  #take(event: Buffer): readonly Buffer[] {
+    const data = eventData(event);
     if (data === null) return [event];
     const before = this.#cited === null ? this.#look(data) : [];
-    return this.#cited === null ? [event] : [...before, withData(event, this.#shown(data, this.#cited))];
+    return this.#cited === null ? [event] : [...before, withEventData(event, this.#shown(data, this.#cited))];
   }
 
   /** The events to go before this one, if it is the first that tells a text in whole. */
   #look(data: Buffer): readonly Buffer[] {
     if (!TELLING.some((type) => data.includes(type))) return [];
-    const said = fieldsOf(JSON.parse(data.toString()));
+    const said = objectOf(JSON.parse(data.toString()));
     if (said['type'] === ANNOTATION_ADDED) this.#known.set(placeOf(said), (this.#known.get(placeOf(said)) ?? 0) + 1);
     if (said['type'] === TEXT_DONE) return this.#announce(said);
     if (said['type'] === ITEM_DONE) this.#findIn(said);
     return [];
   }
 
-  #announce(said: Fields): readonly Buffer[] {
+  #announce(said: JsonObject): readonly Buffer[] {
     const { item_id, output_index, content_index, sequence_number, text } = said;
     const citations = this.#cite(String(text));
     this.#cited = { itemId: item_id, outputIndex: output_index, contentIndex: Number(content_index), citations };
@@ -65,16 +68,16 @@ export class ResponsesCiter implements StreamCiter {
   }
 
   /** Some upstreams do not tell the end of a text but with that of its message. */
-  #findIn({ output_index: outputIndex, item }: Fields): void {
-    const { type, id: itemId, content } = fieldsOf(item);
-    const contentIndex = listOf(content).findIndex((part) => part['type'] === 'output_text');
+  #findIn({ output_index: outputIndex, item }: JsonObject): void {
+    const { type, id: itemId, content } = objectOf(item);
+    const contentIndex = elementsOf(content).findIndex((part) => part['type'] === 'output_text');
     if (type !== 'message' || contentIndex === -1) return;
-    const citations = this.#cite(String(listOf(content)[contentIndex]!['text']));
+    const citations = this.#cite(String(elementsOf(content)[contentIndex]!['text']));
     this.#cited = { itemId, outputIndex, contentIndex, citations };
   }
 
   #cite(text: string): readonly object[] {
-    return this.sources.map((source) => writeSource('responses', source, text));
+    return this.sources.map((source) => responseSource(source, text));
   }
 
   /** What an event says once there are citations. */
@@ -91,7 +94,7 @@ export class ResponsesCiter implements StreamCiter {
   }
 }
 
-function placeOf({ output_index: output, content_index: content }: Fields): string {
+function placeOf({ output_index: output, content_index: content }: JsonObject): string {
   return `${String(output)} ${String(content)}`;
 }
 
@@ -102,20 +105,20 @@ function inPlace(data: Buffer, cited: Cited): Buffer {
     content_index: contentIndex,
     part,
     item,
-  } = fieldsOf(JSON.parse(data.toString()));
+  } = objectOf(JSON.parse(data.toString()));
   if (outputIndex !== cited.outputIndex) return data;
   if (type === PART_DONE && contentIndex === cited.contentIndex) {
-    return spliceMembers(data, { set: { part: JSON.stringify(citing(fieldsOf(part), cited)) } });
+    return spliceMembers(data, { set: { part: JSON.stringify(citing(objectOf(part), cited)) } });
   }
   if (type !== ITEM_DONE) return data;
-  return spliceMembers(data, { set: { item: JSON.stringify(itemCiting(fieldsOf(item), cited)) } });
+  return spliceMembers(data, { set: { item: JSON.stringify(itemCiting(objectOf(item), cited)) } });
 }
 
 function inResponse(data: Buffer, cited: Cited): Buffer {
   const response = findValue(data, ['response']);
   const listed = response && findValue(response, ['output']);
   if (response === undefined || listed === undefined) return data;
-  const output = listOf(JSON.parse(listed.toString()));
+  const output = elementsOf(JSON.parse(listed.toString()));
   const named = output.findIndex(({ id }) => id === cited.itemId);
   const at = named === -1 ? Number(cited.outputIndex) : named;
   if (output[at]?.['type'] !== 'message') return data;
@@ -125,13 +128,13 @@ function inResponse(data: Buffer, cited: Cited): Buffer {
   });
 }
 
-function itemCiting(item: Fields, cited: Cited): Fields {
-  const content = listOf(item['content']).map((part, index) =>
+function itemCiting(item: JsonObject, cited: Cited): JsonObject {
+  const content = elementsOf(item['content']).map((part, index) =>
     index === cited.contentIndex ? citing(part, cited) : part,
   );
   return { ...item, content };
 }
 
-function citing(part: Fields, { citations }: Cited): Fields {
-  return { ...part, annotations: [...listOf(part['annotations']), ...citations] };
+function citing(part: JsonObject, { citations }: Cited): JsonObject {
+  return { ...part, annotations: [...elementsOf(part['annotations']), ...citations] };
 }

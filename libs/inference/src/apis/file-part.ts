@@ -1,7 +1,6 @@
-import type { StreamableApi } from '@libs/inference';
-import { fieldsOf, type Fields } from '../server-tools/named-tools';
+import { objectOf, stringOf, type JsonObject } from '../json/loose-values';
 
-/** A file in the content of a turn, in one of the ways that the APIs have to say it. */
+/** A file in the content of a turn. */
 export interface FilePart {
   readonly name: string | null;
   readonly source: FileSource;
@@ -15,19 +14,8 @@ export type FileSource =
 const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i;
 const LONGEST_HEAD = 512;
 
-/** Null for a part that is no file, and for a file that only its provider has. */
-export function readFilePart(api: StreamableApi, part: Fields): FilePart | null {
-  switch (api) {
-    case 'chat':
-      return part['type'] === 'file' ? fileOf(fieldsOf(part['file'])) : null;
-    case 'responses':
-      return part['type'] === 'input_file' ? fileOf(part) : null;
-    case 'messages':
-      return part['type'] === 'document' ? documentOf(part) : null;
-  }
-}
-
-function fileOf({ filename, file_data: data, file_url: url }: Fields): FilePart | null {
+/** Reads a file as OpenAI's APIs name it: a data URL, plain base64 or a link. */
+export function openAiFile({ filename, file_data: data, file_url: url }: JsonObject): FilePart | null {
   const place = typeof data === 'string' ? data : url;
   return typeof place === 'string' ? { name: textOrNull(filename), source: readPlace(place) } : null;
 }
@@ -40,8 +28,9 @@ function readPlace(place: string): FileSource {
   return { kind: 'bytes', mediaType: head[1]?.toLowerCase() || null, base64: place.slice(head[0].length) };
 }
 
-function documentOf({ title, source }: Fields): FilePart | null {
-  const { type, media_type: mediaType, data, url } = fieldsOf(source);
+/** Reads a document of the Messages API. */
+export function messagesDocument({ title, source }: JsonObject): FilePart | null {
+  const { type, media_type: mediaType, data, url } = objectOf(source);
   const name = textOrNull(title);
   if (type === 'base64' && typeof data === 'string') {
     return { name, source: { kind: 'bytes', mediaType: textOrNull(mediaType), base64: data } };
@@ -52,5 +41,5 @@ function documentOf({ title, source }: Fields): FilePart | null {
 }
 
 function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value : null;
+  return stringOf(value) || null;
 }

@@ -1,0 +1,90 @@
+import type { EmbeddingsDto } from '@libs/contracts';
+import type { AppError } from '@libs/errors';
+import type { Endpoint } from '../catalogue/catalogue';
+import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
+import type { CallerTranslation } from '../dialects/translation';
+import type { JsonObject } from '../json/loose-values';
+import type { ExpectedOutput } from '../model/expected-output';
+import type { AllowedUses } from '../pricing/tool-uses';
+import type { AnswerView } from './answer-view';
+import type { ContentInput } from './content-input';
+import type { FilePart } from './file-part';
+import type { StreamEnds } from './stream-events';
+import type { UnansweredCall } from './unanswered-call';
+
+/** What checked bodies of all APIs may say of the model. */
+export interface CallBody {
+  readonly provider?: EmbeddingsDto['provider'] | undefined;
+  readonly model?: string | null | undefined;
+  readonly models?: readonly string[] | null | undefined;
+  readonly fallbacks?: readonly { readonly model: string }[] | null | undefined;
+  readonly route?: string | null | undefined;
+}
+
+/**
+ * One API of callers: the declaration of its body, and all that the system has to know of it. Code outside `apis` asks
+ * the definition and does not compare names.
+ */
+export interface ApiDefinition {
+  readonly name: CallableApi;
+  /** The class whose decorators say what a valid body is. */
+  readonly body: new () => CallBody;
+  /** Whether a prompt that is too long is answered with an empty answer that was cut, not with an error. */
+  readonly cutsLongPrompts: boolean;
+  /** Whether the model writes something that is reserved, capped and charged. */
+  readonly generates: boolean;
+  /** Whether a request without a model means the default model of its workspace. */
+  readonly hasDefaultModel: boolean;
+  /** Whether requests belong to a conversation although they name none. */
+  readonly isConversation: boolean;
+  /** Reads what a checked body says of the size of its answers. */
+  outputOf(body: JsonObject): ExpectedOutput;
+  /** Returns the uses of a provider's tools that a body may make. */
+  toolUsesOf(body: JsonObject): readonly AllowedUses[];
+  /** Returns the output tokens to expect at an endpoint of an answer without a cap. */
+  uncappedTokensAt(endpoint: Endpoint): number;
+  /** Returns the tokens that must fit the context of a model together. */
+  contextTokensOf(body: JsonObject, promptTokens: number): number;
+  /** Returns the caller's name for its end user; not checked. */
+  endUserOf(body: JsonObject): unknown;
+  contentInputOf(body: JsonObject): ContentInput;
+}
+
+/** An API whose answers are text and can be streamed. */
+export interface ConversationApi extends ApiDefinition {
+  readonly name: StreamableApi;
+  readonly generates: true;
+  /** Reads requests to the canonical model and writes answers from it. */
+  readonly caller: CallerTranslation;
+  readonly turns: TurnsView;
+  readonly answer: AnswerView;
+  readonly stream: StreamEnds;
+  readonly tools: ToolRules;
+  /** Returns all events of a stream that failed before its first. */
+  failureEvents(call: UnansweredCall, error: AppError): Buffer;
+}
+
+/** Where a request has its turns, and what stands in them. */
+export interface TurnsView {
+  readonly member: 'input' | 'messages';
+  /** The type of a text that a user says. */
+  readonly textType: 'text' | 'input_text';
+  /** Returns the file of a part of a turn; null for other parts, and for a file that only its provider has. */
+  fileOf(part: JsonObject): FilePart | null;
+}
+
+/** How requests name tools that the gateway or a provider runs. */
+export interface ToolRules {
+  /** Whether a tool of ours may be named without the prefix of the service. */
+  readonly takesPlainNames: boolean;
+  /** Whether tools that only a provider can run are refused where no endpoint runs them. */
+  readonly listsProviderTools: boolean;
+  /** Whether a tool of an unknown type needs an endpoint that speaks this API. */
+  readonly passesUnknownTypes: boolean;
+  /** Whether a provider can be asked to run its tools. */
+  readonly runsProviderTools: boolean;
+  /** Whether answers have items for the uses of tools. */
+  readonly showsItems: boolean;
+  /** Whether a whole answer that broke off is told as an error, without what came before. */
+  readonly failsWhole: boolean;
+}

@@ -1,0 +1,48 @@
+import { ChatCompletionDto } from '@libs/contracts';
+import { openAiChatTranslation } from '../../dialects/openai-chat/translation';
+import { objectOf } from '../../json/loose-values';
+import { usesOfChat } from '../../model/allowed-uses';
+import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
+import type { ConversationApi } from '../api-definition';
+import { listOf } from '../content-input';
+import { openAiFile } from '../file-part';
+import { chatAnswer } from './chat-answer';
+import { chatFailure, chatStream } from './chat-events';
+
+const OUTPUT: OutputMembers = {
+  caps: ['max_completion_tokens', 'max_tokens'],
+  thinking: ['reasoning', 'reasoning_effort'],
+};
+
+/** `POST /chat/completions`. */
+export const chatApi: ConversationApi = {
+  name: 'chat',
+  body: ChatCompletionDto,
+  generates: true,
+  hasDefaultModel: true,
+  isConversation: true,
+  outputOf: (body) => ({ ...readExpectedOutput(body, OUTPUT), answers: (body['n'] as number | null | undefined) ?? 1 }),
+  toolUsesOf: usesOfChat,
+  uncappedTokensAt: uncappedTokens,
+  contextTokensOf: (_body, promptTokens) => promptTokens,
+  endUserOf: ({ user }) => user,
+  contentInputOf: ({ messages }) => ({ messages: listOf(messages) }),
+  caller: openAiChatTranslation.caller,
+  turns: {
+    member: 'messages',
+    textType: 'text',
+    fileOf: ({ type, file }) => (type === 'file' ? openAiFile(objectOf(file)) : null),
+  },
+  answer: chatAnswer,
+  stream: chatStream,
+  tools: {
+    takesPlainNames: true,
+    listsProviderTools: false,
+    passesUnknownTypes: false,
+    runsProviderTools: false,
+    showsItems: false,
+    failsWhole: false,
+  },
+  cutsLongPrompts: false,
+  failureEvents: chatFailure,
+};

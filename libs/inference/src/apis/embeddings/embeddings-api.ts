@@ -1,0 +1,27 @@
+import { countEmbeddingsInputs, EmbeddingsDto } from '@libs/contracts';
+import { longestInputTokens } from '../../dialects/openai-embeddings-input';
+import { NO_THINKING_WISH } from '../../model/expected-output';
+import type { ApiDefinition } from '../api-definition';
+import { inputTurns } from '../content-input';
+
+/** `POST /embeddings`. */
+export const embeddingsApi: ApiDefinition = {
+  name: 'embeddings',
+  body: EmbeddingsDto,
+  generates: false,
+  cutsLongPrompts: false,
+  hasDefaultModel: false,
+  // Vectors belong to no conversation, unless their caller names one.
+  isConversation: false,
+  outputOf: ({ input }) => ({
+    maxTokens: null,
+    answers: countEmbeddingsInputs(input as string | readonly unknown[]),
+    thinking: NO_THINKING_WISH,
+  }),
+  toolUsesOf: () => [],
+  uncappedTokensAt: () => 0,
+  // Every input has the context of the model to itself.
+  contextTokensOf: longestInputTokens,
+  endUserOf: ({ user }) => user,
+  contentInputOf: ({ input }) => inputTurns(input, []),
+};

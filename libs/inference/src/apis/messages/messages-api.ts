@@ -1,0 +1,48 @@
+import { MessagesDto } from '@libs/contracts';
+import { anthropicMessagesTranslation } from '../../dialects/anthropic-messages';
+import { maxTokensOf } from '../../dialects/anthropic-messages/request-members';
+import { objectOf } from '../../json/loose-values';
+import { usesOfMessage } from '../../model/allowed-uses';
+import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
+import type { ConversationApi } from '../api-definition';
+import { listOf, systemTurn } from '../content-input';
+import { messagesDocument } from '../file-part';
+import { messageAnswer } from './message-answer';
+import { messageFailure, messageStream } from './message-events';
+
+const OUTPUT: OutputMembers = { caps: ['max_tokens'], thinking: ['thinking'] };
+
+/** `POST /messages`. */
+export const messagesApi: ConversationApi = {
+  name: 'messages',
+  body: MessagesDto,
+  generates: true,
+  hasDefaultModel: false,
+  isConversation: true,
+  outputOf: (body) => readExpectedOutput(body, OUTPUT),
+  toolUsesOf: usesOfMessage,
+  // The API requires a cap, so the gateway writes one, and models do write that much.
+  uncappedTokensAt: (endpoint) =>
+    endpoint.apis.includes('messages') ? maxTokensOf(endpoint) : uncappedTokens(endpoint),
+  contextTokensOf: (_body, promptTokens) => promptTokens,
+  endUserOf: ({ metadata, user }) => objectOf(metadata)['user_id'] ?? user,
+  contentInputOf: ({ system, messages }) => ({ messages: [...systemTurn(system), ...listOf(messages)] }),
+  caller: anthropicMessagesTranslation.caller,
+  turns: {
+    member: 'messages',
+    textType: 'text',
+    fileOf: (part) => (part['type'] === 'document' ? messagesDocument(part) : null),
+  },
+  answer: messageAnswer,
+  stream: messageStream,
+  tools: {
+    takesPlainNames: false,
+    listsProviderTools: false,
+    passesUnknownTypes: true,
+    runsProviderTools: true,
+    showsItems: false,
+    failsWhole: true,
+  },
+  cutsLongPrompts: false,
+  failureEvents: messageFailure,
+};

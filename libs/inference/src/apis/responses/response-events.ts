@@ -1,0 +1,33 @@
+import type { AppError } from '@libs/errors';
+import { DONE_EVENT } from '../../dialects/chat-chunk';
+import { EventSink } from '../../dialects/openai-responses/event-sink';
+import { failureOf } from '../../dialects/openai-responses/failure';
+import { readEcho, responseObject } from '../../dialects/openai-responses/response-object';
+import { responseUsageObject } from '../../dialects/openai-responses/usage';
+import { findValue, spliceMembers } from '../../json/json-members';
+import { lastBeforeDone, type StreamEnds } from '../stream-events';
+import { besideOf, NOTHING_USED, type UnansweredCall } from '../unanswered-call';
+import { ResponsesCiter } from './responses-citer';
+
+/** Returns all events of a response that no provider answered. */
+export function responseFailure(call: UnansweredCall, error: AppError): Buffer {
+  const echo = readEcho({ ...call, model: { slug: call.model } }, null);
+  const failure = failureOf(error);
+  const { status } = failure;
+  const begun = responseObject(echo, { status: 'in_progress', output: [] });
+  const failed = responseObject(echo, { status, failure, output: [], usage: responseUsageObject(NOTHING_USED) });
+  const sink = new EventSink();
+  sink.emit('response.created', { response: begun });
+  sink.emit('response.in_progress', { response: begun });
+  sink.emit(`response.${status}`, { response: { ...failed, ...besideOf(call, error) } });
+  return Buffer.concat([...sink.take(), DONE_EVENT]);
+}
+
+/** The last event before `[DONE]` has the whole response. */
+export const responseStream: StreamEnds = {
+  lastEventIn: lastBeforeDone,
+  ownEnd: null,
+  answerIn: (data) => findValue(data, ['response']),
+  withAnswer: (data, response) => spliceMembers(data, { set: { response } }),
+  citer: (sources) => new ResponsesCiter(sources),
+};

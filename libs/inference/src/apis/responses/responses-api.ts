@@ -1,0 +1,44 @@
+import { ResponsesDto } from '@libs/contracts';
+import { openAiResponsesTranslation } from '../../dialects/openai-responses/translation';
+import { usesOfResponse } from '../../model/allowed-uses';
+import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
+import type { ConversationApi } from '../api-definition';
+import { inputTurns, systemTurn } from '../content-input';
+import { openAiFile } from '../file-part';
+import { responseAnswer } from './response-answer';
+import { responseFailure, responseStream } from './response-events';
+
+const OUTPUT: OutputMembers = { caps: ['max_output_tokens'], thinking: ['reasoning'] };
+
+/** `POST /responses`. */
+export const responsesApi: ConversationApi = {
+  name: 'responses',
+  body: ResponsesDto,
+  generates: true,
+  hasDefaultModel: true,
+  isConversation: true,
+  outputOf: (body) => readExpectedOutput(body, OUTPUT),
+  toolUsesOf: usesOfResponse,
+  uncappedTokensAt: uncappedTokens,
+  contextTokensOf: (_body, promptTokens) => promptTokens,
+  endUserOf: ({ safety_identifier: identifier, user }) => identifier ?? user,
+  contentInputOf: ({ input, instructions }) => inputTurns(input, systemTurn(instructions)),
+  caller: openAiResponsesTranslation.caller,
+  turns: {
+    member: 'input',
+    textType: 'input_text',
+    fileOf: (part) => (part['type'] === 'input_file' ? openAiFile(part) : null),
+  },
+  answer: responseAnswer,
+  stream: responseStream,
+  tools: {
+    takesPlainNames: true,
+    listsProviderTools: true,
+    passesUnknownTypes: false,
+    runsProviderTools: true,
+    showsItems: true,
+    failsWhole: false,
+  },
+  cutsLongPrompts: true,
+  failureEvents: responseFailure,
+};

@@ -1,0 +1,26 @@
+import type { AppError } from '@libs/errors';
+import type { Bill } from '../dialects/translation';
+import { emptyUsage } from '../pricing/usage';
+
+/** A streamed call that no provider answered. */
+export interface UnansweredCall {
+  readonly generationId: string;
+  readonly requestId: string;
+  readonly requestBody: Buffer;
+  /** Slug of the model that was asked last. */
+  readonly model: string;
+  /** Name of the provider that was asked last; null if none was. */
+  readonly provider: string | null;
+  /** Members to stand beside the error. Left out of a 500. */
+  readonly beside: Readonly<Record<string, unknown>>;
+}
+
+export const NOTHING_USED: Bill = {
+  usage: emptyUsage('estimated'),
+  cost: { totalCost: 0n, promptCost: 0n, completionCost: 0n },
+};
+
+/** Returns the members that stand beside an error: none beside an internal one. */
+export function besideOf({ beside }: UnansweredCall, { status }: AppError): UnansweredCall['beside'] {
+  return status === 500 ? {} : beside;
+}
