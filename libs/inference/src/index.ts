@@ -60,7 +60,7 @@ export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
 export { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from './model/json-shape';
 export { pdfTokens } from './model/media-tokens';
-export { pictureFamilyOf } from './model/picture-tokens';
+export { promptAt } from './model/prompt-at';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
 export { NO_LOSS } from './model/loss-report';
 export { bringsTools, providerToolsIn, toolOfType } from './model/provider-tools';
