@@ -45,7 +45,8 @@ const spared = counter({
  *   for it unless the organization's credit and what is left of its key's limit and its workspace's budgets were,
  *   seconds ago, at least a dollar and twenty times the hold; then the call goes ahead and the hold is written beside
  *   it. Should it fail after all, the call is aborted. So the most that can be overdrawn is what such calls use while
- *   their group is gathered and committed, and it is charged and shown as overage like every bill above its hold.
+ *   their group is gathered, committed and tried once more, and it is charged and shown as overage like every bill
+ *   above its hold.
  * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows,
  *   which `AbandonedSweep` turns into abandoned ones, giving the holds back. Only a call that began in
  *   the last 25 ms, or one shorter than that whose charge was still on its way, may leave nothing and be charged to

@@ -1,3 +1,4 @@
+import { callAbandoned } from '../model/cancellation';
 import type { PromptEstimate } from '../model/json-shape';
 import { PICTURE_LIMITS } from '../model/media-limits';
 import { aModel, anEndpoint } from '../testing';
@@ -68,11 +69,15 @@ describe('the prompt of a call that is left before its provider counts it', () =
       event('message_start', { message: { id: 'msg_1', type: 'message', role: 'assistant', content: [] } }),
       event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
     ];
-    const read = async () => pieces.shift() ?? null;
+    const read = async () => {
+      if (pieces.length === 0) throw callAbandoned();
+      return pieces.shift()!;
+    };
     const upstream = { read, leave: () => 0, cancel: () => undefined, discard: () => undefined };
     const stream = await MessagesStream.open(upstream, contextOf([LINK], { apis: ['messages'] }));
     stream.cancel();
-    expect((await stream.outcome).state).toBe('cancelled');
+    const { state, usage } = await stream.outcome;
+    expect([state, usage.promptTokens]).toEqual(['cancelled', 200_000]);
   });
 });
 
