@@ -279,4 +279,14 @@ export const accountMutants: readonly Mutant[] = [
     project: 'unit',
     spec: 'apps/gateway/src/inference/paid-plugins',
   },
+  {
+    name: 'refused-for-what-is-over',
+    defect: 'a request is refused for the hold of an answer that is over',
+    file: 'libs/persistence/src/ledger/room-to-spend.ts',
+    find: 'return room?.isHeldBack === true ? noteHeldBack(error) : error;',
+    replace: 'return room?.isHeldBack === null ? noteHeldBack(error) : error;',
+    project: 'integration',
+    spec: 'libs/persistence/src/ledger/second-try.int',
+    test: 'does not count the hold of an answer that is over',
+  },
 ];

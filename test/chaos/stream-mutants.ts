@@ -72,4 +72,25 @@ export const streamMutants: readonly Mutant[] = [
     spec: 'libs/inference/src/dialects/hidden-output',
     test: 'are on the bill of a stream that is left',
   },
+  {
+    name: 'stream-8',
+    defect: 'a call that is left is billed for what the media of its prompt usually have',
+    file: 'libs/inference/src/dialects/answer-billing.ts',
+    find: 'said.prompt === null ? { ...said, ...reservedCounts(this.context) } : said',
+    replace: 'said.prompt === -1 ? { ...said, ...reservedCounts(this.context) } : said',
+    project: 'unit',
+    spec: 'libs/inference/src/dialects/reserved-prompt',
+    test: 'is billed as it was measured',
+  },
+  {
+    name: 'stream-9',
+    defect:
+      'a call with media that could not be measured is billed by its reservation before its provider can count them',
+    file: 'libs/inference/src/dialects/relayed-stream.ts',
+    find: 'Math.max(this.#upstream.leave(), unlikelyTokens(this.context))',
+    replace: 'Math.max(this.#upstream.leave(), 0 * unlikelyTokens(this.context))',
+    project: 'unit',
+    spec: 'apps/gateway/src/inference/disconnected-calls',
+    test: 'is read on for its usage beyond the bound on tokens',
+  },
 ];

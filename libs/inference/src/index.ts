@@ -13,7 +13,16 @@ export {
   type AudioFormat,
 } from './media/audio-format';
 export { byokCost, countedCost, countedShare, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
-export { estimatedPrice, formatUsd, parseRate, parseUsd, usdNumber, type PicoUsd, type Rate } from './pricing/money';
+export {
+  estimatedPrice,
+  formatUsd,
+  parseRate,
+  parseUsd,
+  reservedAmount,
+  usdNumber,
+  type PicoUsd,
+  type Rate,
+} from './pricing/money';
 export { hourWriteRate, priceUsage, toolRate, type BilledUnits, type Cost, type PriceList } from './pricing/price';
 export { priceExpected, promptTokensRead, type ExpectedUse } from './pricing/price-estimate';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';
@@ -60,7 +69,7 @@ export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
 export { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from './model/json-shape';
 export { pdfTokens } from './model/media-tokens';
-export { pictureFamilyOf } from './model/picture-tokens';
+export { promptAt } from './model/prompt-at';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
 export { NO_LOSS } from './model/loss-report';
 export { bringsTools, providerToolsIn, toolOfType } from './model/provider-tools';

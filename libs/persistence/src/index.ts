@@ -74,11 +74,12 @@ export {
 } from './ledger-audit/ledger-audit.repository';
 export type { LedgerFinding } from './ledger-audit/ledger-finding';
 export { LedgerHoldsRepository } from './ledger/ledger-holds.repository';
-export { LedgerRepository } from './ledger/ledger.repository';
+export { LedgerRepository, type AccountState } from './ledger/ledger.repository';
 export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
 export type { KeyLimit, SpendingLimit } from './ledger/key-limit';
 export { countsByok, keyLimitOf } from './ledger/key-limit-of';
 export type { Spender } from './ledger/room-to-spend';
+export { afterSettlements, noteHeldBack, tryTwice } from './ledger/second-try';
 export type { HoldRefusal } from './ledger/set-aside';
 export { migrate } from './migrate';
 export { parseAppLogins } from './rights/app-logins';

@@ -10,11 +10,19 @@ import {
   BatchViewsRepository,
   createDataSource,
   Database,
+  GenerationsRepository,
   LedgerRepository,
   OutboxRepository,
   StaleUploadsRepository,
 } from '@libs/persistence';
-import { announcementsOf, createTestDatabase, DatabaseProxy, type TestDatabase } from '@libs/persistence/testing';
+import {
+  announcementsOf,
+  anOpening,
+  aSettlement,
+  createTestDatabase,
+  DatabaseProxy,
+  type TestDatabase,
+} from '@libs/persistence/testing';
 import type { GatewayEnv } from '../gateway.env';
 import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { BatchRetryService } from './batch-retry.service';
@@ -235,6 +243,15 @@ describe('a batch whose accepting commit is not answered', () => {
 });
 
 describe('an accepted batch', () => {
+  it('may follow an answer at once, whose hold is in its way for a moment', async () => {
+    const generations = new GenerationsRepository(witness);
+    const call = anOpening({ ...owner, holdUsd: '1000' });
+    expect(await generations.open([call])).toMatchObject([{ refusedBy: null }]);
+    setTimeout(() => void generations.settle([aSettlement(call, '0.01')]), 30);
+    const { id } = await submit(SIZES['of several slices']);
+    expect(await stored()).toEqual(whole(id, SIZES['of several slices']));
+  });
+
   it.each(Object.entries(SIZES))('keeps its lines when it cannot be read again: %s', async (_size, of) => {
     await witness.execute({ sql: 'REVOKE SELECT ON batches FROM sluice_tenant' });
     try {

@@ -22,6 +22,7 @@ import {
   LedgerRepository,
   OutboxRepository,
   SubmittedBefore,
+  tryTwice,
   type BatchIdempotency,
   type BatchOwner,
   type BatchView,
@@ -159,36 +160,38 @@ export class BatchIntakeService {
     // Announced once, although the transaction may run twice.
     let trace: JobPayload | undefined;
     const slice = upload.takeSlice();
-    return this.intake.accepting(upload.key, async (session) => {
-      await upload.writeLastSlice(session, slice);
-      await this.ledger.openHold(session, {
-        id: upload.key.id,
-        organizationId: owner.organizationId,
-        workspaceId: owner.workspaceId,
-        apiKeyHash: owner.apiKeyHash,
-        keyLimit: owner.keyLimit,
-        budgets: owner.budgets,
-        amountUsd,
-        lifetimeMs: HOLD_MS,
+    const accept = () =>
+      this.intake.accepting(upload.key, async (session) => {
+        await upload.writeLastSlice(session, slice);
+        await this.ledger.openHold(session, {
+          id: upload.key.id,
+          organizationId: owner.organizationId,
+          workspaceId: owner.workspaceId,
+          apiKeyHash: owner.apiKeyHash,
+          keyLimit: owner.keyLimit,
+          budgets: owner.budgets,
+          amountUsd,
+          lifetimeMs: HOLD_MS,
+        });
+        const batch = await this.intake.accept(session, upload.key, {
+          endpoint: header.endpoint,
+          model: header.model,
+          provider: endpoint.provider.slug,
+          upstreamModel: endpoint.upstreamModel,
+          credentialId,
+          isOwnKeysOnly,
+          leavesNothing,
+          total: upload.lineCount,
+          callbackUrl,
+          idempotency,
+          quote,
+        });
+        trace ??= traceOf(owner, upload, header);
+        await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id, workspaceId, ...trace });
+        failpoint('batch-stored');
+        return batch;
       });
-      const batch = await this.intake.accept(session, upload.key, {
-        endpoint: header.endpoint,
-        model: header.model,
-        provider: endpoint.provider.slug,
-        upstreamModel: endpoint.upstreamModel,
-        credentialId,
-        isOwnKeysOnly,
-        leavesNothing,
-        total: upload.lineCount,
-        callbackUrl,
-        idempotency,
-        quote,
-      });
-      trace ??= traceOf(owner, upload, header);
-      await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id, workspaceId, ...trace });
-      failpoint('batch-stored');
-      return batch;
-    });
+    return tryTwice(owner.organizationId, accept);
   }
 
   private async route(

@@ -35,14 +35,17 @@ export class SolvencyGuard implements CanActivate {
 
   private async judge(request: AuthenticatedRequest): Promise<true> {
     const caller = principalOf(request);
-    const left = await this.solvency.shortfallOf(caller);
-    if (left === null) return true;
+    const shortfall = await this.solvency.shortfallOf(caller);
+    if (shortfall === null) return true;
+    const { leftUsd, leastUsd } = shortfall;
     // A submission that was accepted before is answered from what is stored, whatever the balance is now.
     const key = readIdempotencyKey(request.headers['idempotency-key']);
     if (key !== null && (await this.solvency.hasSubmitted(caller, key))) return true;
     countRefusal('credits');
-    throw new AppError('payment_required', `Insufficient credits: the organization has ${left} USD`, {
-      metadata: { limit: 'credits', left_usd: left },
-    });
+    throw new AppError(
+      'payment_required',
+      `Insufficient credits: the organization has ${leftUsd} USD; a request reserves at least ${leastUsd} USD`,
+      { metadata: { limit: 'credits', left_usd: leftUsd, reserved_usd: leastUsd } },
+    );
   }
 }

@@ -11,7 +11,7 @@ const anOffer = (apis: Endpoint['apis'], pricing: PriceList, batchPricing = pric
   pricing,
   batchPricing,
 });
-const PRICE = { prompt: 1n, completion: 1n };
+const PRICE = { prompt: 1_000_000_000_000n, completion: 2_000_000_000_000n };
 const PAID = anOffer(['chat'], PRICE);
 const FREE = anOffer(['chat'], { prompt: 0n, completion: 0n, webSearch: 5n });
 const FREE_IN_BATCHES = anOffer(['chat'], PRICE, { prompt: 0n, completion: 0n });
@@ -19,12 +19,14 @@ const BY_THE_SECOND = anOffer(['transcription'], { prompt: 0n, completion: 0n, a
 
 describe(Solvency.name, () => {
   let nowMs: number;
-  let availableUsd: string;
+  let balanceUsd: string;
+  let heldUsd: string;
   let asked: number;
 
   beforeEach(() => {
     nowMs = 0;
-    availableUsd = '0';
+    balanceUsd = '0';
+    heldUsd = '0';
     asked = 0;
   });
 
@@ -33,7 +35,7 @@ describe(Solvency.name, () => {
     const ledger = {
       accountOf: async () => {
         asked += 1;
-        return { balanceUsd: availableUsd, heldUsd: '0', availableUsd };
+        return { balanceUsd, heldUsd, availableUsd: String(Number(balanceUsd) - Number(heldUsd)) };
       },
     };
     const credentials = { ownCredentials: () => own };
@@ -48,13 +50,24 @@ describe(Solvency.name, () => {
   }
 
   it.each(['0', '-1.5'])('knows that an organization with %s USD can pay for nothing', async (balance) => {
-    availableUsd = balance;
-    expect(Number(await solvency().shortfallOf(caller))).toBe(Number(balance));
+    balanceUsd = balance;
+    expect(await solvency().shortfallOf(caller)).toEqual({ leftUsd: balance, leastUsd: '0.000001' });
   });
 
   it('lets an organization through that has anything', async () => {
-    availableUsd = '0.000000000001';
+    balanceUsd = '0.000000000001';
     expect(await solvency().shortfallOf(caller)).toBeNull();
+  });
+
+  it('lets an organization through whose credits are set aside: an answer that is over may give them back', async () => {
+    balanceUsd = '1';
+    heldUsd = '1';
+    expect(await solvency().shortfallOf(caller)).toBeNull();
+  });
+
+  it('says what the least is that a request reserves, at any price', async () => {
+    const { leastUsd } = (await solvency([PAID, BY_THE_SECOND]).shortfallOf(caller))!;
+    expect(leastUsd).toBe('0.000000000001');
   });
 
   it('lets a caller with a provider key of its own through, and asks nobody', async () => {
@@ -86,7 +99,7 @@ describe(Solvency.name, () => {
     const judge = solvency();
     await Promise.all([judge.shortfallOf(caller), judge.shortfallOf(caller)]);
     expect(asked).toBe(1);
-    availableUsd = '5';
+    balanceUsd = '5';
     expect(await judge.shortfallOf(caller)).not.toBeNull();
     nowMs += 2_000;
     expect(await judge.shortfallOf(caller)).toBeNull();

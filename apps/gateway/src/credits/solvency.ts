@@ -4,6 +4,7 @@ import {
   isCallable,
   isForCaller,
   parseUsd,
+  reservedAmount,
   type Api,
   type Catalogue,
   type CredentialSource,
@@ -11,7 +12,7 @@ import {
   type PicoUsd,
   type PriceList,
 } from '@libs/inference';
-import type { BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '@libs/persistence';
+import type { AccountState, BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '@libs/persistence';
 import { credentialScopeOf } from '../routing/credential-scope';
 
 /** How old an answer of the ledger may be: so soon a top-up counts. */
@@ -20,7 +21,15 @@ const MOST_KNOWN = 10_000;
 
 interface KnownBalance {
   readonly askedAtMs: number;
-  readonly availablePicoUsd: Promise<PicoUsd>;
+  readonly account: Promise<AccountState>;
+}
+
+/** What an organization is short of, as decimal amounts in USD. */
+export interface Shortfall {
+  /** Zero or less. */
+  readonly leftUsd: string;
+  /** The least that any request reserves. */
+  readonly leastUsd: string;
 }
 
 /**
@@ -29,7 +38,7 @@ interface KnownBalance {
  */
 export class Solvency {
   readonly #balances = new Map<string, KnownBalance>();
-  #judged: { readonly catalogue: Catalogue; readonly hasFree: boolean } | null = null;
+  #judged: { readonly catalogue: Catalogue; readonly leastPicoUsd: PicoUsd } | null = null;
 
   constructor(
     private readonly parts: {
@@ -43,17 +52,19 @@ export class Solvency {
   ) {}
 
   /**
-   * Returns what the organization is short of, as a decimal amount in USD of zero or less, or null for a caller who may
-   * be able to pay: one with credits or with a provider key of its own, or any caller where an endpoint is free.
+   * Returns what the organization is short of, or null for a caller who may be able to pay: one with credits, also if
+   * all of them are set aside now, or with a provider key of its own, or any caller where an endpoint is free.
    */
-  async shortfallOf(caller: Principal): Promise<string | null> {
-    if (this.#hasFreeEndpoint()) return null;
+  async shortfallOf(caller: Principal): Promise<Shortfall | null> {
+    const leastPicoUsd = this.#leastReservation();
+    if (leastPicoUsd === 0n) return null;
     // A call on an own key costs a fee, or nothing within an allowance.
     const scope = credentialScopeOf(caller);
     const own = await this.parts.credentials.ownCredentials(scope);
     if (own.some((key) => isForCaller(key, scope))) return null;
-    const available = await this.#availableTo(caller.organizationId);
-    return available > 0n ? null : formatUsd(available);
+    const { balanceUsd, availableUsd } = await this.#accountOf(caller.organizationId);
+    if (parseUsd(balanceUsd) > 0n) return null;
+    return { leftUsd: formatUsd(parseUsd(availableUsd)), leastUsd: formatUsd(leastPicoUsd) };
   }
 
   /** Whether the caller's workspace had a batch or video accepted under this Idempotency-Key. */
@@ -64,28 +75,40 @@ export class Solvency {
     return (await Promise.all(found)).some((submission) => submission !== null);
   }
 
-  #availableTo(organizationId: string): Promise<PicoUsd> {
+  #accountOf(organizationId: string): Promise<AccountState> {
     const nowMs = this.monotonicNowMs();
     const known = this.#balances.get(organizationId);
-    if (known !== undefined && nowMs - known.askedAtMs < FRESH_FOR_MS) return known.availablePicoUsd;
-    const availablePicoUsd = this.parts.ledger
-      .accountOf(organizationId)
-      .then(({ availableUsd }) => parseUsd(availableUsd));
+    if (known !== undefined && nowMs - known.askedAtMs < FRESH_FOR_MS) return known.account;
+    const account = this.parts.ledger.accountOf(organizationId);
     this.#balances.delete(organizationId);
-    this.#balances.set(organizationId, { askedAtMs: nowMs, availablePicoUsd });
-    availablePicoUsd.catch(() => this.#balances.delete(organizationId));
+    this.#balances.set(organizationId, { askedAtMs: nowMs, account });
+    account.catch(() => this.#balances.delete(organizationId));
     if (this.#balances.size > MOST_KNOWN) this.#balances.delete(this.#balances.keys().next().value!);
-    return availablePicoUsd;
+    return account;
   }
 
-  #hasFreeEndpoint(): boolean {
+  /** Returns 0 where an endpoint is free. */
+  #leastReservation(): PicoUsd {
     const catalogue = this.parts.catalogue();
     if (this.#judged?.catalogue !== catalogue) {
-      const hasFree = catalogue.models().some(({ endpoints }) => endpoints.some(isFree));
-      this.#judged = { catalogue, hasFree };
+      this.#judged = { catalogue, leastPicoUsd: leastReservation(catalogue.models().flatMap((one) => one.endpoints)) };
     }
-    return this.#judged.hasFree;
+    return this.#judged.leastPicoUsd;
   }
+}
+
+/** Returns the price of one token, second or piece, whichever costs least anywhere. */
+function leastReservation(endpoints: readonly Endpoint[]): PicoUsd {
+  if (endpoints.some(isFree)) return 0n;
+  const rates = endpoints.flatMap(({ pricing, batchPricing }) => [...unitRates(pricing), ...unitRates(batchPricing)]);
+  const [first = 0n, ...others] = rates.filter((rate) => rate > 0n);
+  return reservedAmount(others.reduce((least, rate) => (rate < least ? rate : least), first));
+}
+
+function unitRates(prices: PriceList): readonly bigint[] {
+  const { prompt, completion, request, audioSecond, video, videoSecond, videoSecondByResolution } = prices;
+  const rates = [prompt, completion, request, audioSecond, video, videoSecond];
+  return [...rates, ...Object.values(videoSecondByResolution ?? {})].map((rate) => rate ?? 0n);
 }
 
 /** Whether a call may cost nothing. Recordings and videos have no tokens; any rate that they have is charged. */

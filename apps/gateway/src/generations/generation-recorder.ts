@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
+import { parseUsd, type PicoUsd } from '@libs/inference';
 import {
   GroupCommit,
   sqlStateOf,
@@ -18,6 +18,7 @@ import { HoldExtensions } from './hold-extensions';
 import { OpenCalls } from './open-calls';
 import { RecentlyLocked } from './recently-locked';
 import { SettlementQueue } from './settlement-queue';
+import { UnpaidCalls } from './unpaid-calls';
 
 const MOST_ROWS = 500;
 const MOST_WAITING = 10_000;
@@ -44,7 +45,8 @@ const spared = counter({
  *   for it unless the organization's credit and what is left of its key's limit and its workspace's budgets were,
  *   seconds ago, at least a dollar and twenty times the hold; then the call goes ahead and the hold is written beside
  *   it. Should it fail after all, the call is aborted. So the most that can be overdrawn is what such calls use while
- *   their group is gathered and committed, and it is charged and shown as overage like every bill above its hold.
+ *   their group is gathered, committed and tried once more, and it is charged and shown as overage like every bill
+ *   above its hold.
  * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows,
  *   which `AbandonedSweep` turns into abandoned ones, giving the holds back. Only a call that began in
  *   the last 25 ms, or one shorter than that whose charge was still on its way, may leave nothing and be charged to
@@ -68,6 +70,7 @@ export class GenerationRecorder {
     store: (tickets) => this.write(tickets),
   });
   private hurrying: NodeJS.Immediate | null = null;
+  private readonly unpaid: UnpaidCalls;
   private readonly locked: RecentlyLocked;
   private readonly background = new Set<Promise<void>>();
 
@@ -81,6 +84,11 @@ export class GenerationRecorder {
     this.settlements = new SettlementQueue(repository, logger);
     const extensions = new HoldExtensions(repository, this.credits);
     this.books = { end: this.onEnd, extend: (ticket, amountPicoUsd) => extensions.extend(ticket, amountPicoUsd) };
+    this.unpaid = new UnpaidCalls(repository, {
+      openAlone: (call) => this.openAlone(call),
+      onRefused: (ticket, error) => this.refused(ticket, error),
+      inBackground: (work) => this.inBackground(work),
+    });
     gauge({
       name: 'sluice_generations_waiting',
       help: 'Rows that wait to be written',
@@ -182,7 +190,7 @@ export class GenerationRecorder {
     const byOrganization = Map.groupBy(missing, ({ ticket }) => ticket.opening.organizationId);
     for (const unpaid of byOrganization.values()) {
       for (const { ticket } of unpaid) this.credits.forget(ticket.opening);
-      this.inBackground(this.openOneByOne(unpaid));
+      this.inBackground(this.unpaid.decide(unpaid));
     }
   }
 
@@ -250,10 +258,7 @@ export class GenerationRecorder {
     this.settleDeferred(ticket);
   }
 
-  private async refuse({ ticket, refusedBy }: UnpaidCall): Promise<void> {
-    const { opening, holdPicoUsd } = ticket;
-    const refusal = this.repository.refusal(opening, refusedBy, formatUsd(holdPicoUsd));
-    const error = await refusal.catch((thrown: unknown) => AppError.from(thrown));
+  private refused(ticket: GenerationTicket, error: AppError): void {
     this.noLongerAhead(ticket);
     ticket.refused(error);
     this.settleDeferred(ticket);
@@ -265,19 +270,14 @@ export class GenerationRecorder {
     this.background.add(kept);
   }
 
-  /** The sum was not covered; one by one, as many are as the money lasts for when calls that are over are charged. */
-  private async openOneByOne(unpaid: readonly UnpaidCall[]): Promise<void> {
-    const [only] = unpaid;
-    const hasCharged = await this.settlements.committedOf(only!.ticket.opening.organizationId);
-    if (unpaid.length === 1 && !hasCharged) return this.refuse(only!);
-    for (const { ticket } of unpaid) {
-      if (this.locked.isResting(ticket.opening)) {
-        this.unanswered([ticket], this.locked.failure());
-        continue;
-      }
-      const [missing] = await this.tryOpen([ticket]);
-      if (missing !== undefined) await this.refuse(missing);
+  /** @returns the call if it is not covered */
+  private async openAlone({ ticket }: UnpaidCall): Promise<UnpaidCall | undefined> {
+    if (this.locked.isResting(ticket.opening)) {
+      this.unanswered([ticket], this.locked.failure());
+      return undefined;
     }
+    const [missing] = await this.tryOpen([ticket]);
+    return missing;
   }
 
   private noLongerAhead({ isAhead, opening, holdPicoUsd }: GenerationTicket): void {

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { formatUsd, type PicoUsd } from '@libs/inference';
-import type { GenerationsRepository } from '@libs/persistence';
+import { tryTwice, type GenerationsRepository } from '@libs/persistence';
 import type { CallerCredits } from './caller-credits';
 import type { GenerationTicket } from './generation-ticket';
 
@@ -19,6 +19,10 @@ export class HoldExtensions {
   async extend(ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> {
     await ticket.decided();
     if (ticket.refusal !== null) throw ticket.refusal;
+    await tryTwice(ticket.opening.organizationId, () => this.tryExtend(ticket, amountPicoUsd));
+  }
+
+  private async tryExtend(ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> {
     const { opening } = ticket;
     const refusedBy = await this.repository.extend(opening, formatUsd(amountPicoUsd));
     if (refusedBy === 'closed') throw new AppError('unavailable', 'The cost of this request cannot be reserved now');

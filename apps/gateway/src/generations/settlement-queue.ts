@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { LoggerService } from '@nestjs/common';
 import {
   GroupCommit,
@@ -16,8 +15,6 @@ const MOST_ROWS = 500;
 /** Nobody waits for a charge; a commit that gathers them for a moment is shared by many. */
 const GATHER_MS = 25;
 const FIRST_RETRY_MS = 200;
-/** How long a call waits for charges that may leave it enough. */
-const LONGEST_WAIT_MS = 1_000;
 
 const settled = counter({ name: 'sluice_generations_settled_total', help: 'Calls whose charge was committed' });
 const refused = counter({
@@ -39,8 +36,6 @@ const bare = counter({
  */
 export class SettlementQueue {
   private readonly group: GroupCommit<GenerationSettlement>;
-  /** Resolves when the group that is being committed, or the next, has been tried. */
-  private nextCommit = Promise.withResolvers<void>();
 
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'settle'>,
@@ -64,29 +59,12 @@ export class SettlementQueue {
     this.group.add(settlement);
   }
 
-  /**
-   * Resolves when the charges of an organization that wait now are committed, or could not be within a second.
-   *
-   * @returns whether there were some, so that more may be left of its credits than was
-   */
-  async committedOf(organizationId: string): Promise<boolean> {
-    const last = this.group.rows().findLast((settlement) => settlement.organizationId === organizationId);
-    if (last === undefined) return false;
-    const untilMs = performance.now() + LONGEST_WAIT_MS;
-    while (this.group.rows().includes(last) && performance.now() < untilMs) {
-      await Promise.race([this.nextCommit.promise, delay(untilMs - performance.now(), undefined, { ref: false })]);
-    }
-    return true;
-  }
-
   /** Resolves when everything has been committed. */
   flushed(): Promise<void> {
     return this.group.flush();
   }
 
   private onTried({ left, stuck, error }: GroupTry<GenerationSettlement>, isFirstFailure: boolean): void {
-    this.nextCommit.resolve();
-    this.nextCommit = Promise.withResolvers();
     if (stuck.length > 0) this.reportStuck(stuck);
     // Once per outage: a line for every retry would say nothing new.
     if (left.length > 0 && isFirstFailure) {

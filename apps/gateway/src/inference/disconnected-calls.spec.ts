@@ -243,6 +243,32 @@ describe('a call whose caller disconnects', () => {
     expect(await settled(1)).toMatchObject({ completionTokens: 300 });
   });
 
+  describe('with a file behind a link', () => {
+    const file = { type: 'file', file: { filename: 'a.pdf', file_data: 'https://files.example.com/a.pdf' } };
+    const linked = { messages: [{ role: 'user', content: [{ type: 'text', text: 'Sum it up.' }, file] }] };
+
+    const script = { ...SCRIPTS[0]!, model: 'test/files' };
+
+    it('is read on for its usage beyond the bound on tokens', async () => {
+      app.leftoverBounds.mostTokens = 10;
+      const upstream = await leaveStream('chat/completions', script, linked);
+      for (let i = 0; i < 100; i += 1) {
+        upstream.write(script.more);
+        await delay(1);
+      }
+      upstream.end(script.end);
+      expect(await settled()).toMatchObject(REPORT);
+    });
+
+    it('pays the prompt as it was reserved where no usage comes', async () => {
+      app.leftoverBounds.longestMs = 50;
+      const upstream = await leaveStream('chat/completions', script, linked);
+      await once(upstream, 'close');
+      // The whole context.
+      expect(await settled()).toMatchObject({ promptTokens: 100_000, usageProvenance: 'partial' });
+    });
+  });
+
   it('pays for the inputs to embed', async () => {
     const leaving = new AbortController();
     const answered = app.post('embeddings', { model: 'test/embed', input: 'Hello there' }, { signal: leaving.signal });

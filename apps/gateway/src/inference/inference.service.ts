@@ -15,6 +15,7 @@ import {
   type InferenceResult,
   type PicoUsd,
   type PipelineStage,
+  type PromptEstimate,
   type RoutingMetadata,
   type Served,
   type StreamableApi,
@@ -45,6 +46,9 @@ import { observeUpstream } from './upstream-time';
 export interface OpenedStream extends StreamResult, Partial<LoopServed> {
   readonly refusal: () => AppError | null;
 }
+
+/** Of a prompt that plugins may still shorten: it is not too long for any endpoint yet. */
+const UNKNOWN_PROMPT: PromptEstimate = { tokens: 0, likelyTokens: 0, kinds: null, pdfs: [] };
 
 /** Counts as a request, and uses no tokens of anybody. */
 const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
@@ -156,8 +160,9 @@ export class InferenceService {
     const call = { ...incoming, ownKeys: this.routing.ownKeysOf(incoming.caller) };
     const checked = checkCall(api, call.parsed, call.caller.settings);
     const { route, answers: choices, maxTokens } = checked;
-    const { tokens: mostTokens, likelyTokens, kinds } = promptOf(call);
-    const aim = this.aimOf(api, call, checked, likelyTokens);
+    const prompt = promptOf(call);
+    const { tokens: mostTokens, likelyTokens, kinds } = prompt;
+    const aim = this.aimOf(api, call, checked, prompt);
     const plugins = this.pluginsFor(api, call, checked);
     const models = [route.model, ...route.models];
     const usage = { ...expectedOf(checked, aim), api, models };
@@ -177,9 +182,9 @@ export class InferenceService {
     return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, fund, admission };
   }
 
-  private aimOf(api: CallableApi, call: IncomingCall, checked: CheckedCall, promptTokens: number): Aim {
+  private aimOf(api: CallableApi, call: IncomingCall, checked: CheckedCall, prompt: PromptEstimate): Aim {
     const { route } = checked;
-    const routed = routedRequest(api, call, route, promptTokens);
+    const routed = { ...routedRequest(api, call, route, prompt.likelyTokens), prompt };
     if (!isConversationApi(api)) return { request: routed, turns: null };
     const { maxTokens, answers, thinking } = checked;
     const request = { ...routed, expected: () => ({ maxTokens, answers, thinking }) };
@@ -265,15 +270,14 @@ export class InferenceService {
    * endpoint can serve. What they make of its prompt is reserved before it is sent.
    */
   private async aimThrough(plugins: PluginRun, { api, checked, fund }: PreparedCall): Promise<Aim> {
-    // A prompt that is too long may be shortened yet.
     const prepared = await plugins.prepare((current) =>
-      this.engine.plan(api, this.aimOf(api, current, checked, 0).request),
+      this.engine.plan(api, this.aimOf(api, current, checked, UNKNOWN_PROMPT).request),
     );
     const call = await measureCall(this.pdfs, prepared);
-    const { tokens, likelyTokens, kinds } = promptOf(call);
-    const aim = this.aimOf(api, call, checked, likelyTokens);
+    const prompt = promptOf(call);
+    const aim = this.aimOf(api, call, checked, prompt);
     await fund.reserve(plugins.spentPicoUsd);
-    if (aim.turns === null) await fund.reserveTurn(tokens, kinds);
+    if (aim.turns === null) await fund.reserveTurn(prompt.tokens, prompt.kinds);
     return aim;
   }
 }

@@ -1,5 +1,5 @@
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { estimatePrompt, pictureFamilyOf, type StreamableApi } from '@libs/inference';
+import { estimatePrompt, promptAt, type StreamableApi } from '@libs/inference';
 import {
   gifFile,
   jpegFile,
@@ -334,11 +334,8 @@ describe('the estimate of media', () => {
   async function estimates(body: Buffer): Promise<(reader: Reader) => number> {
     const measured = new MeasuredPdfs();
     await meter.measure(measured, estimatePrompt(body), body, outsideWork());
-    const { tokens, kinds } = measured.settle(estimatePrompt(body), body);
-    return (reader) => {
-      const family = kinds?.imageTokensBy?.[pictureFamilyOf(reader)];
-      return Math.min(CONTEXTS[reader], family === undefined ? tokens : tokens - kinds!.imageTokens + family);
-    };
+    const prompt = measured.settle(estimatePrompt(body), body);
+    return (reader) => Math.min(CONTEXTS[reader], promptAt({ upstreamModel: reader }, prompt).tokens);
   }
 
   const apis: readonly StreamableApi[] = ['chat', 'responses', 'messages'];

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { estimatePrompt } from '@libs/inference';
-import { MeasuredPdfs, PdfMeter, promptTokensOf } from './pdf-meter';
+import { measuredPrompt, MeasuredPdfs, PdfMeter } from './pdf-meter';
 import type { PdfText } from './pdf-text';
 import { outsideWork } from './testing/outside-work';
 
@@ -45,8 +45,8 @@ describe(PdfMeter.name, () => {
   it('counts the text and the pages of a file', async () => {
     const body = bodyOf('a');
     await measure(body);
-    const tokens = promptTokensOf(body, measured);
-    expect(promptTokensOf(body)).toBeGreaterThan(UNMEASURED);
+    const tokens = measuredPrompt(body, measured).tokens;
+    expect(measuredPrompt(body).tokens).toBeGreaterThan(UNMEASURED);
     expect(tokens).toBeGreaterThan(6_000 + 200);
     expect(tokens).toBeLessThan(6_000 + 400);
     expect(measured.settle(estimatePrompt(body), body)).toMatchObject({ likelyTokens: tokens, pdfs: [] });
@@ -55,7 +55,7 @@ describe(PdfMeter.name, () => {
   it.each(['broken', 'late', 'cut'])('leaves a file that is %s as it was counted', async (name) => {
     const body = bodyOf(name);
     await measure(body);
-    expect(promptTokensOf(body, measured)).toBe(promptTokensOf(body));
+    expect(measuredPrompt(body, measured).tokens).toBe(measuredPrompt(body).tokens);
     expect(measured.settle(estimatePrompt(body), body).pdfs).toEqual([]);
   });
 
@@ -63,8 +63,8 @@ describe(PdfMeter.name, () => {
     await measure(bodyOf('a', 'b', 'a'));
     await measure(bodyOf('b', 'c'));
     expect(reader.names).toEqual(['a', 'b', 'c']);
-    expect(promptTokensOf(bodyOf('c', 'a'), measured)).toBeLessThan(13_000);
-    expect(promptTokensOf(bodyOf('c', 'd'), measured)).toBeGreaterThan(UNMEASURED);
+    expect(measuredPrompt(bodyOf('c', 'a'), measured).tokens).toBeLessThan(13_000);
+    expect(measuredPrompt(bodyOf('c', 'd'), measured).tokens).toBeGreaterThan(UNMEASURED);
   });
 
   it('begins no further file when the time of a request is over', async () => {

@@ -39,10 +39,10 @@ function keyOf(body: Buffer, { start, end }: PdfPlace): string {
   return hash('sha256', body.subarray(start, end));
 }
 
-/** Estimates the tokens of the prompt of a body with what is known of its files. */
-export function promptTokensOf(body: Buffer, measured?: MeasuredPdfs): number {
+/** Estimates the prompt of a body with what is known of its files. */
+export function measuredPrompt(body: Buffer, measured?: MeasuredPdfs): PromptEstimate {
   const prompt = estimatePrompt(body);
-  return (measured?.settle(prompt, body) ?? prompt).tokens;
+  return measured?.settle(prompt, body) ?? prompt;
 }
 
 /** Measures the PDF files of requests in the children of parsers. */

@@ -5,8 +5,8 @@ import {
   heldOutputTokens,
   highestPricesFor,
   mostPromptTokens,
-  pictureFamilyOf,
   priceExpected,
+  promptAt,
   promptTokensRead,
   resolveModel,
   upstreamApiFor,
@@ -83,7 +83,8 @@ export function dearestCharge(
 
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
   const { api, answers, toolUses = NO_USES } = expected;
-  const { promptTokens, kinds } = countedAt(endpoint, expected);
+  const { promptTokens: counted, promptKinds = null } = expected;
+  const { tokens: promptTokens, kinds } = promptAt(endpoint, { tokens: counted, kinds: promptKinds });
   const generates = definitionOf(api)?.generates ?? true;
   const { contextLength } = endpoint;
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
@@ -102,14 +103,3 @@ function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
 }
 
 const NO_USES: readonly AllowedUses[] = [];
-
-/** Models count pictures in their own ways. */
-function countedAt(
-  { upstreamModel }: Endpoint,
-  { promptTokens, promptKinds: kinds }: ExpectedUsage,
-): { readonly promptTokens: number; readonly kinds: PromptKinds | null } {
-  const imageTokens = kinds?.imageTokensBy?.[pictureFamilyOf(upstreamModel)];
-  if (!kinds || imageTokens === undefined) return { promptTokens, kinds: kinds ?? null };
-  const others = Math.max(0, promptTokens - kinds.imageTokens);
-  return { promptTokens: others + imageTokens, kinds: { ...kinds, imageTokens } };
-}

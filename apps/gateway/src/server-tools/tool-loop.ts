@@ -6,7 +6,6 @@ import {
   failedRouteOf,
   leftCallOf,
   turnBody,
-  likelyPromptTokens,
   type AnswerEvent,
   type Attempt,
   type CanonicalRequest,
@@ -22,7 +21,7 @@ import {
   monotonicMs,
 } from '@libs/inference';
 import { holdersOf } from '../http/claimant';
-import { promptTokensOf, type MeasuredPdfs } from '../parsers/pdf-meter';
+import { measuredPrompt, type MeasuredPdfs } from '../parsers/pdf-meter';
 import { LoopBill } from './loop-bill';
 import { brokenBy, endOf, finishOf, OUT_OF_CREDIT, UNPAID, type LoopEnd } from './loop-end';
 import type { ServerToolPlan } from './server-tool-plan';
@@ -31,7 +30,7 @@ import { SourcePlacer } from './source-placer';
 import { metCondition } from './stop-conditions';
 import { refusalToPay, type ToolFund } from './tool-fund';
 import { runCalls, type FinishedCall, type ToolCall } from './tool-runner';
-import { outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
+import { callIdsOf, outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
 
 /** Whoever answers a turn. */
 export type TurnEngine = Pick<InferenceEngine, 'converse' | 'deadlineMs'>;
@@ -47,6 +46,9 @@ export interface LoopRequest {
   readonly fund: ToolFund;
   readonly isStream: boolean;
 }
+
+/** What a turn sends, and what is reserved for it. */
+type FundedTurn = Required<Pick<RoutedRequest, 'body' | 'prompt'>> & { readonly reserved: PicoUsd };
 
 /** Turns of a conversation without a key of its own stay together by the id of their answer. */
 const LOOP_KEY = 'loop ';
@@ -112,8 +114,7 @@ export class ToolLoop {
 
   /** Begins the first turn. @throws AppError: no provider answered it, and nothing is to be paid */
   async open(): Promise<void> {
-    const body = turnBody(this.#conversation);
-    this.#turn = await this.#converse(body, await this.#reserve(body));
+    this.#turn = await this.#converse(await this.#nextTurn());
   }
 
   /** The caller has disconnected. Ends the work of tools; a turn under way is read on for its usage. */
@@ -136,15 +137,14 @@ export class ToolLoop {
         const relay = new TurnRelay(this.#scope, !this.#isLastTurn, this.#hidesSeals());
         const outcome = yield* this.#speak(relay);
         if (!(yield* this.#goesOn(relay, outcome))) return;
-        const body = turnBody(this.#conversation);
-        const reserved = await this.#reserve(body).catch(refusalToPay);
-        if (reserved === null) {
+        const next = await this.#nextTurn().catch(refusalToPay);
+        if (next === null) {
           this.stoppedBy = OUT_OF_CREDIT;
           this.#end = UNPAID;
           yield finishOf(UNPAID);
           return;
         }
-        this.#turn = await this.#converse(body, reserved);
+        this.#turn = await this.#converse(next);
       }
     } catch (thrown) {
       this.#fail(AppError.from(thrown));
@@ -237,16 +237,19 @@ export class ToolLoop {
     this.#conversation = { ...this.#conversation, toolChoice: { type: 'none' } };
   }
 
-  #reserve(body: Buffer): Promise<PicoUsd> {
-    return this.request.fund.reserveTurn(promptTokensOf(body, this.request.pdfs));
+  /** @throws AppError payment_required when the next turn cannot be reserved */
+  async #nextTurn(): Promise<FundedTurn> {
+    const body = turnBody(this.#conversation);
+    const prompt = measuredPrompt(body, this.request.pdfs);
+    return { body, prompt, reserved: await this.request.fund.reserveTurn(prompt.tokens) };
   }
 
-  /** @param reserved what the turn may cost; a turn that its caller leaves before its first event is charged */
-  async #converse(body: Buffer, reserved: PicoUsd): Promise<Turn> {
-    const turn = this.#ask(body, reserved);
+  /** A turn that its caller leaves before its first event is charged. */
+  async #converse(next: FundedTurn): Promise<Turn> {
+    const turn = this.#ask(next);
     const onFailure = (thrown: unknown): void => {
       const left = leftCallOf(thrown);
-      if (left !== null) this.#charge(left, reserved);
+      if (left !== null) this.#charge(left, next.reserved);
     };
     this.#underWay.push(turn.then(() => undefined, onFailure));
     return turn;
@@ -257,16 +260,16 @@ export class ToolLoop {
     this.request.fund.spent(reserved, outcome.cost);
   }
 
-  async #ask(body: Buffer, reserved: PicoUsd): Promise<Turn> {
+  async #ask({ reserved, ...next }: FundedTurn): Promise<Turn> {
     const { api, routed, isStream } = this.request;
     const asked = {
       ...routed,
-      body,
+      ...next,
       parsed: undefined,
       conversation: this.#conversation,
       signal: this.#abort,
       deadlineMs: this.#deadlineMs,
-      estimatedPromptTokens: likelyPromptTokens(body),
+      estimatedPromptTokens: next.prompt.likelyTokens,
       stickyKey: () => routed.stickyKey?.() ?? LOOP_KEY + routed.generationId,
     };
     const { turn, ...served }: TurnResult = await this.engine.converse(api, asked, isStream);
@@ -292,9 +295,4 @@ export class ToolLoop {
 
 function resultMessage(callId: string, { parts, isError }: ToolOutcome): Message {
   return { role: 'tool', parts: [{ type: 'tool-result', callId, parts, ...(isError && { isError }) }] };
-}
-
-function callIdsOf({ messages }: CanonicalRequest): Set<string> {
-  const parts = messages.flatMap((message) => message.parts);
-  return new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : [])));
 }

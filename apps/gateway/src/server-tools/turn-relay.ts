@@ -1,4 +1,4 @@
-import { AnswerFold, type AnswerEvent, type AnswerPart, type Message } from '@libs/inference';
+import { AnswerFold, type AnswerEvent, type AnswerPart, type CanonicalRequest, type Message } from '@libs/inference';
 import type { PlannedTool } from './server-tool-plan';
 import type { ToolOutcome } from './server-tool';
 import type { ToolCall } from './tool-runner';
@@ -138,4 +138,10 @@ export function outcomeEvents(
       { type: 'part-end' as const, part: number },
     ];
   });
+}
+
+/** Returns the ids of the calls of tools in a conversation. */
+export function callIdsOf({ messages }: CanonicalRequest): Set<string> {
+  const parts = messages.flatMap((message) => message.parts);
+  return new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : [])));
 }

@@ -8,6 +8,7 @@ import { hiddenPictures, hiddenTokens, reservedTokens } from './hidden-output';
 import { MOST_TURNS, turnsOf } from './inner-turns';
 import { NO_COUNTS, settleUsage, whole, type ReportedCounts } from './openai-usage';
 import { servedBy } from './served-tier';
+import { reservedCounts } from './reserved-prompt';
 import { memberText, scanRequest } from './request-members';
 import { countSeen, seenSince, withSeen, type SeenCounts, type SeenOutput } from './seen-output';
 import type { Bill } from './translation';
@@ -148,12 +149,13 @@ export class StreamMeter {
   }
 
   /**
-   * For a stream that its caller has left: the last report and what came since; else the prompt, what came, and what
-   * the model may have thought or painted unseen, or where the answer `isWhole` all that the call has reserved.
+   * For a stream that its caller has left: the last report and what came since; else the prompt as it was reserved, what
+   * came, and what the model may have thought or painted unseen, or where the answer `isWhole` all that the call has reserved.
    */
   left(isWhole = false): Bill {
-    const { counts } = this.#reported ?? { counts: NO_COUNTS };
-    if (counts.completion !== null) return this.partial();
+    const { counts: said } = this.#reported ?? { counts: NO_COUNTS };
+    if (said.completion !== null) return this.partial();
+    const counts = said.prompt === null ? { ...said, ...reservedCounts(this.context) } : said;
     const seen = { ...this.#seen, pictures: this.#pictures + hiddenPictures(this.context, this.#pictures) };
     const shown = countSeen(seen);
     const unseen = isWhole ? reservedTokens : hiddenTokens;

@@ -1,4 +1,5 @@
 import type { ExpectedOutput } from '../model/expected-output';
+import type { PromptEstimate } from '../model/json-shape';
 import type { LossLog } from '../model/loss-report';
 import type { ProviderAccount } from '../model/provider-account';
 import type { FinishReason } from '../model/finish-reason';
@@ -24,6 +25,8 @@ export interface AnswerContext {
   readonly requestBody: Buffer;
   /** Absent for calls without a client that can disconnect: hidden tokens are not charged. */
   readonly expected?: (() => ExpectedOutput) | undefined;
+  /** The estimate by which the prompt was reserved; made again from the body where it is absent. */
+  readonly prompt?: PromptEstimate | undefined;
   /** What the upstream was sent, as JSON in one line; present where a stream is to begin with it. */
   readonly echoedBody?: string;
 }

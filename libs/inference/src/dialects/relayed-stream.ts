@@ -10,6 +10,7 @@ import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
 import { EventSplitter, EventTooLarge } from './event-splitter';
 import { MalformedJson } from '../json/json-grammar';
+import { unlikelyTokens } from './reserved-prompt';
 import type { Bill } from './translation';
 
 const LARGEST_EVENT = 8 * 1024 * 1024;
@@ -119,7 +120,8 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     this.output = [];
     if (this.isLeft || this.#state !== null) return;
     this.isLeft = true;
-    this.#mostUnits = this.writtenUnits + this.#upstream.leave() * UNITS_PER_TOKEN;
+    const mostTokens = Math.max(this.#upstream.leave(), unlikelyTokens(this.context));
+    this.#mostUnits = this.writtenUnits + mostTokens * UNITS_PER_TOKEN;
     // A `next` that waits for the upstream is woken, and goes on from there.
     if (!this.#isReading) void this.#readOn();
   }

@@ -257,10 +257,11 @@ export class EndpointCaller {
   }
 
   #contextOf({ model, endpoint, credential }: Candidate, request: InferenceRequest): AnswerContext {
-    const { generationId, body, expected, priceList = 'standard' } = request;
+    const { generationId, body, expected, prompt, priceList = 'standard' } = request;
     const { byokFee = DEFAULT_BYOK_FEE } = this.#parts;
     const fee = credential ? byokFee : undefined;
-    return { generationId, model, endpoint, priceList, beganMs: Date.now(), byokFee: fee, requestBody: body, expected };
+    const about = { generationId, model, endpoint, priceList, beganMs: Date.now(), byokFee: fee };
+    return { ...about, requestBody: body, expected, prompt };
   }
 }
 

@@ -8,6 +8,7 @@ import type { AnswerStream } from '../model/answer-stream';
 import type { Attempt } from '../routing/attempt';
 import type { CancelSignal } from '../model/cancellation';
 import type { ExpectedOutput } from '../model/expected-output';
+import type { PromptEstimate } from '../model/json-shape';
 import type { LossReport } from '../model/loss-report';
 
 /** A checked request: what to do is in `body`, the rest is how. */
@@ -30,6 +31,8 @@ export interface InferenceRequest {
   readonly betas?: string | undefined;
   /** For the bill of a call that its caller leaves; called for no other. */
   readonly expected?: () => ExpectedOutput;
+  /** The estimate by which the prompt was reserved, for the same bill; made again from the body where it is absent. */
+  readonly prompt?: PromptEstimate;
   /** Defaults to `standard`. */
   readonly priceList?: PriceListName;
 }

@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { Session, SqlValue } from '../session';
 import { leftOfLimit, type SpendingLimit } from './key-limit';
+import { noteHeldBack } from './second-try';
 import type { AmountToHold, HoldRefusal } from './set-aside';
 import { budgetRows, budgetsJson } from './workspace-budgets';
 
@@ -11,19 +12,26 @@ const GIVEN_LIMIT = { amount: '$3::numeric', reset: '$4::text', includesByok: '$
 const GIVEN_BUDGET = { amount: 'given.amount', reset: 'given.reset', includesByok: 'given.includes_byok' };
 
 const ROOM_SQL = `
-  SELECT trim_scale(greatest(0, (SELECT balance_usd - held_usd FROM ledger_accounts WHERE id = 'org:' || $1::uuid)))::text
-           AS credits,
-         trim_scale(greatest(0, (SELECT ${leftOfLimit('k', GIVEN_LIMIT)} FROM ledger_keys k WHERE k.api_key_hash = $2)))::text
-           AS key_limit,
-         budget.reset, trim_scale(greatest(0, budget.left_usd))::text AS budget
+  SELECT trim_scale(greatest(0, a.balance_usd - a.held_usd))::text AS credits,
+         trim_scale(greatest(0, key_left.usd))::text AS key_limit,
+         budget.reset, trim_scale(greatest(0, budget.left_usd))::text AS budget,
+         coalesce(a.balance_usd >= $8::numeric, false) AND coalesce(key_left.usd + k.held_usd >= $8::numeric, true)
+           AND coalesce(budget.left_usd + budget.held_usd >= $8::numeric, true) AS "isHeldBack"
   FROM (SELECT) one
+  LEFT JOIN ledger_accounts a ON a.id = 'org:' || $1::uuid
+  LEFT JOIN ledger_keys k ON k.api_key_hash = $2
+  LEFT JOIN LATERAL (SELECT ${leftOfLimit('k', GIVEN_LIMIT)} AS usd) key_left ON true
   LEFT JOIN LATERAL (
-    SELECT given.reset, ${leftOfLimit('w', GIVEN_BUDGET)} AS left_usd
+    SELECT given.reset, w.held_usd, ${leftOfLimit('w', GIVEN_BUDGET)} AS left_usd
     FROM (${budgetRows('$7::json')}) given JOIN ledger_workspaces w ON w.workspace_id = $6
     ORDER BY left_usd LIMIT 1
   ) budget ON true`;
 
-type Room = Readonly<Record<HoldRefusal, string | null>> & { readonly reset: SpendingLimit['reset'] };
+interface Room extends Readonly<Record<HoldRefusal, string | null>> {
+  readonly reset: SpendingLimit['reset'];
+  /** Whether the amount is covered if all that is set aside is given back. */
+  readonly isHeldBack: boolean;
+}
 
 /** Returns the refusal of an amount: what refuses it, what is left of that now, and what was asked. */
 export async function refusalOf(
@@ -31,14 +39,15 @@ export async function refusalOf(
   spender: Spender,
   { by, amountUsd }: { readonly by: HoldRefusal; readonly amountUsd: string },
 ): Promise<AppError> {
-  const values = roomValues(spender);
+  const values = [...roomValues(spender), amountUsd];
   const room = await session.firstRow<Room>({ name: 'ledger-room-to-spend', sql: ROOM_SQL, values });
   const leftUsd = room?.[by] ?? '0';
-  return new AppError(
+  const error = new AppError(
     'payment_required',
     `${describe(by, room?.reset ?? null)} ${leftUsd} USD; this request reserves ${amountUsd} USD`,
     { metadata: { limit: by, left_usd: leftUsd, reserved_usd: amountUsd } },
   );
+  return room?.isHeldBack === true ? noteHeldBack(error) : error;
 }
 
 function roomValues({ organizationId, apiKeyHash, keyLimit, workspaceId, budgets }: Spender): SqlValue[] {

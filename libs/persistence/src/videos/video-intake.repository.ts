@@ -4,6 +4,7 @@ import { outcomeOfRow } from '../commit-outcome';
 import { Database, type Session } from '../database';
 import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
+import { tryTwice } from '../ledger/second-try';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { SubmittedRows, type SubmissionKey } from '../submitted-rows';
 import type { VideoView } from './video-views.repository';
@@ -57,22 +58,24 @@ export class VideoIntakeRepository extends SubmittedRows {
    */
   async accept(video: NewVideo): Promise<VideoView> {
     try {
-      await this.database.transaction(
-        async (session) => {
-          await insert(session, video);
-          await this.ledger.openHold(session, {
-            id: video.id,
-            organizationId: video.organizationId,
-            workspaceId: video.workspaceId,
-            apiKeyHash: video.apiKeyHash,
-            keyLimit: video.keyLimit,
-            budgets: video.budgets,
-            amountUsd: video.holdUsd,
-            lifetimeMs: video.lifetimeMs + HOLD_SLACK_MS,
-          });
-          await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });
-        },
-        outcomeOfRow('videos', 'id', video.id),
+      await tryTwice(video.organizationId, () =>
+        this.database.transaction(
+          async (session) => {
+            await insert(session, video);
+            await this.ledger.openHold(session, {
+              id: video.id,
+              organizationId: video.organizationId,
+              workspaceId: video.workspaceId,
+              apiKeyHash: video.apiKeyHash,
+              keyLimit: video.keyLimit,
+              budgets: video.budgets,
+              amountUsd: video.holdUsd,
+              lifetimeMs: video.lifetimeMs + HOLD_SLACK_MS,
+            });
+            await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });
+          },
+          outcomeOfRow('videos', 'id', video.id),
+        ),
       );
     } catch (error) {
       throw this.refusalOf(error);

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { AuditRepository } from '../audit/audit.repository';
+import { GenerationsRepository } from '../generations/generations.repository';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
-import { aVideo, openTestDatabase, storeVideo, type OpenTestDatabase } from '../testing';
+import { anOpening, aSettlement, aVideo, openTestDatabase, storeVideo, type OpenTestDatabase } from '../testing';
 import { VideoEndsRepository, type VideoEnd } from './video-ends.repository';
 import { SubmittedBefore } from '../submitted-rows';
 import { VideoIntakeRepository } from './video-intake.repository';
@@ -94,6 +95,17 @@ describe(VideoIntakeRepository.name, () => {
         values: [`%${video.id}%`],
       }),
     ).toEqual([]);
+  });
+
+  it('stores a job right after an answer whose hold is in its way for a moment', async () => {
+    const video = aVideo();
+    await ledger.topUp(video.organizationId, video.holdUsd, randomUUID());
+    const generations = new GenerationsRepository(opened.database);
+    const { organizationId, workspaceId, apiKeyHash } = video;
+    const call = anOpening({ organizationId, workspaceId, apiKeyHash, holdUsd: video.holdUsd });
+    expect(await generations.open([call])).toMatchObject([{ refusedBy: null }]);
+    setTimeout(() => void generations.settle([aSettlement(call, '0')]), 30);
+    expect(await intake.accept(video)).toMatchObject({ id: video.id, status: 'pending' });
   });
 
   it('holds the price, and owes the nudge, in the commit that stores the job', async () => {

@@ -34,10 +34,14 @@ export function catalogueText(port: number): string {
   const long = '[{ min_prompt_tokens: 10, prompt: "0.000002", completion: "0.000003" }]';
   const longer = '[{ min_prompt_tokens: 11, prompt: "9", completion: "9" }]';
   const pricesWith = (overrides: string): string => answered.replace(' }', `, overrides: ${overrides} }`);
+  const files = model('test/files', 'chat', answered)
+    .replaceAll('context_length: 1000', 'context_length: 100000')
+    .replace('input_modalities: [text]', 'input_modalities: [text, file]');
   return `
 providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}${provider('second', 'Second', 'openai', '/second/v1')}
 models:${[
     model('test/chat', 'chat', answered),
+    files,
     model('test/pair', 'chat', answered, ['test', 'second']),
     model('test/long', 'chat', pricesWith(long)),
     model('test/longer', 'chat', pricesWith(longer)),

@@ -19,6 +19,7 @@ import {
 } from '../../json/json-members';
 import { RelayedStream } from '../relayed-stream';
 import { hiddenTokens } from '../hidden-output';
+import { reservedCounts } from '../reserved-prompt';
 import type { Bill } from '../translation';
 import { objectOf } from '../../json/loose-values';
 import { billMessage, usageIn } from './billing';
@@ -179,7 +180,8 @@ export class MessagesStream extends RelayedStream {
   protected override leftBill(): Bill {
     if (this.#bill !== null) return this.partialBill();
     const seen = tokensOfUnits(this.#text.units);
-    const counts = { ...this.#counts, output: seen + hiddenTokens(this.context, seen) };
+    const input = this.#counts.input ?? reservedCounts(this.context).prompt;
+    const counts = { ...this.#counts, input, output: seen + hiddenTokens(this.context, seen) };
     const { usage, cost } = billMessage(counts, this.#text.units, this.context, 'partial');
     return { usage: { ...usage, provenance: 'partial' }, cost };
   }

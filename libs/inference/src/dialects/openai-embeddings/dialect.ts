@@ -8,6 +8,7 @@ import { MalformedJson } from '../../json/json-grammar';
 import { applyEdits, memberEdits } from '../../json/json-members';
 import { EmbeddingsReader, readExpectation } from './relayed-answer';
 import { settleUsage, usageEdits, usageText, type ReportedCounts } from '../openai-usage';
+import { reservedPrompt } from '../reserved-prompt';
 import type { Bill } from '../translation';
 import { toUpstream } from './relayed-request';
 
@@ -42,19 +43,25 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   };
 }
 
-/** Returns the bill of a call that was left before its answer came: the inputs, as we count them. */
+/** Returns the bill of a call that was left before its answer came: the inputs, as they were reserved. */
 export function leftEmbeddings(context: AnswerContext): Bill {
   const { inputs } = readExpectation(context.requestBody);
-  const usage = usageOf(null, inputs, context);
-  return { usage, cost: priceOf(usage, context) };
+  const { tokens, kinds } = reservedPrompt(context);
+  const usage = usageOf(null, inputs, context, tokens);
+  return { usage, cost: priceOf(usage, context, { imageTokens: kinds?.imageTokens ?? 0 }) };
 }
 
-function usageOf(counts: ReportedCounts | null, inputs: number, context: AnswerContext): Usage {
+function usageOf(
+  counts: ReportedCounts | null,
+  inputs: number,
+  context: AnswerContext,
+  reservedTokens?: number,
+): Usage {
   // Some upstreams only tell the total, which here is the prompt.
   return settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
     maxPromptTokens: contextLengthOf(context) * inputs,
     maxCompletionTokens: 0,
-    estimate: () => ({ promptTokens: likelyPromptTokens(context.requestBody), completionTokens: 0 }),
+    estimate: () => ({ promptTokens: reservedTokens ?? likelyPromptTokens(context.requestBody), completionTokens: 0 }),
     fallback: 'estimated',
   });
 }

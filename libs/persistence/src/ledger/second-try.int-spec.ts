@@ -1,0 +1,72 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { AppError } from '@libs/errors';
+import type { GenerationOpening } from '../generations/generation-records';
+import { anOpening, aSettlement, atOnce, booksOfSpec, storeKeyIn } from '../testing';
+import type { SpendingLimit } from './key-limit';
+import { tryTwice } from './second-try';
+
+const LIMIT: SpendingLimit = { amountUsd: '0.07', reset: null, includesByok: false };
+const LIMITS = [
+  ['the credits', '0.07', {}],
+  ['the limit of a key', '10', { keyLimit: LIMIT }],
+  ['a budget', '10', { budgets: [LIMIT] }],
+] as const;
+
+describe(tryTwice.name, () => {
+  const books = booksOfSpec();
+
+  /** A call that has 0.045 USD set aside. */
+  async function openCall(creditsUsd: string, terms: Partial<GenerationOpening>): Promise<GenerationOpening> {
+    const owner = { organizationId: randomUUID(), workspaceId: randomUUID() };
+    const apiKeyHash = randomBytes(32).toString('hex');
+    await books.ledger.topUp(owner.organizationId, creditsUsd, randomUUID());
+    await storeKeyIn(books.database, owner, apiKeyHash);
+    const call = anOpening({ ...owner, apiKeyHash, holdUsd: '0.045', ...terms });
+    expect((await books.generations.open([call]))[0]!.refusedBy).toBeNull();
+    return call;
+  }
+
+  /** Asks for more money of the same payer. */
+  async function hold(of: GenerationOpening, amountUsd: string, onTry = () => {}): Promise<AppError | null> {
+    const { organizationId, workspaceId, apiKeyHash, keyLimit, budgets } = of;
+    const asked = { organizationId, workspaceId, apiKeyHash, keyLimit, budgets, amountUsd };
+    const id = randomUUID();
+    const open = (): Promise<void> => {
+      onTry();
+      return books.database.transaction((session) =>
+        books.ledger.openHold(session, { ...asked, id, lifetimeMs: 60_000 }),
+      );
+    };
+    return tryTwice(organizationId, open).then(() => null, AppError.from);
+  }
+
+  it.each(LIMITS)('does not count the hold of an answer that is over against %s', async (_name, creditsUsd, terms) => {
+    const call = await openCall(creditsUsd, terms);
+    // As a gateway does that has just sent the last byte.
+    setTimeout(() => void books.generations.settle([aSettlement(call, '0.000001')]), 30);
+    expect(await hold(call, '0.045')).toBeNull();
+  });
+
+  it.each(LIMITS)('refuses at once what %s would not cover either without holds', async (_name, creditsUsd, terms) => {
+    const call = await openCall(creditsUsd, terms);
+    let tries = 0;
+    expect(await hold(call, '0.08', () => (tries += 1))).toMatchObject({ code: 'payment_required' });
+    expect(tries).toBe(1);
+    await books.generations.settle([aSettlement(call, '0')]);
+  });
+
+  it('lets few requests of an organization wait, and none for long', async () => {
+    const call = await openCall('0.07', {});
+    let tries = 0;
+    let longestMs = 0;
+    await atOnce(100, async () => {
+      const beganMs = performance.now();
+      expect(await hold(call, '0.045', () => (tries += 1))).toMatchObject({ code: 'payment_required' });
+      longestMs = Math.max(longestMs, performance.now() - beganMs);
+    });
+    expect(tries).toBe(116);
+    expect(longestMs).toBeLessThan(2_000);
+    await books.generations.settle([aSettlement(call, '0')]);
+    expect(await hold(call, '0.045')).toBeNull();
+  });
+});
