@@ -116,6 +116,28 @@ function heavyCall(key: string, isWhole: boolean): HeavyCall {
   return { socket, status };
 }
 
+const TINY_CHUNKS = Buffer.from('1\r\nx\r\n'.repeat(16_384));
+
+/** A request that goes on with so many chunks of one byte, and never ends. Six bytes are sent for each of its body. */
+function tinyChunks(path: string, headers: readonly string[], start: string, bytes: number): Socket {
+  const { hostname, port } = new URL(installation.baseUrl);
+  const socket = connect(Number(port), hostname);
+  const head = [`POST /api/v1${path} HTTP/1.1`, 'Host: gateway', 'Transfer-Encoding: chunked', ...headers];
+  let sent = 0;
+  const send = (): void => {
+    while (socket.writable && sent < bytes) {
+      sent += TINY_CHUNKS.length / 6;
+      if (!socket.write(TINY_CHUNKS)) return;
+    }
+  };
+  socket.on('error', () => undefined).on('data', () => undefined);
+  socket.on('drain', send).on('connect', () => {
+    socket.write(`${head.join('\r\n')}\r\n\r\n${start.length.toString(16)}\r\n${start}\r\n`);
+    send();
+  });
+  return socket;
+}
+
 /** Of the attacker's chat completion with this body. */
 async function statusOf(body: string): Promise<number> {
   const headers = { authorization: `Bearer ${attacker.apiKey}`, 'content-type': 'application/json' };
@@ -180,6 +202,46 @@ describe('the memory of a gateway', () => {
     expect(served.failures).toEqual({});
     expect(served.healthStatuses).toEqual([200]);
     expect(peakBytes - restBytes).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET * MEBIBYTE);
+  }, 120_000);
+
+  it('stays small while a stranger sends forms in chunks of one byte', async () => {
+    const startBytes = residentBytes();
+    let served = await witness.watch(0);
+    const peakBytes = await peakDuring(async () => {
+      const form = ['Content-Type: application/x-www-form-urlencoded'];
+      const sockets = Array.from({ length: 64 }, () => tinyChunks('/oauth/token', form, 'a=', 30_000));
+      served = await witness.watch(HOLD_MS);
+      for (const socket of sockets) socket.destroy();
+    });
+    const growthMib = Math.round((peakBytes - startBytes) / MEBIBYTE);
+    report({ what: 'forms in tiny chunks', growthMib, served });
+    expect(served.failures).toEqual({});
+    expect(growthMib).toBeLessThan(150);
+  }, 60_000);
+
+  it('stays within its budget while a tenant sends bodies and forms in chunks of one byte', async () => {
+    const key = `Authorization: Bearer ${attacker.apiKey}`;
+    const chat = ['Content-Type: application/json', key];
+    const form = ['Content-Type: multipart/form-data; boundary=b', key];
+    const file = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp3"\r\n\r\nID3`;
+    let served = await witness.watch(0);
+    const peakBytes = await peakDuring(async () => {
+      const sockets = [0, 1, 2].flatMap(() => [
+        tinyChunks(
+          '/chat/completions',
+          chat,
+          `{"model":"${MODEL}","messages":[{"role":"user","content":"`,
+          2 * MEBIBYTE,
+        ),
+        tinyChunks('/audio/transcriptions', form, file, 2 * MEBIBYTE),
+      ]);
+      served = await witness.watch(IS_FULL ? 45_000 : 20_000);
+      for (const socket of sockets) socket.destroy();
+    });
+    const growthMib = Math.round((peakBytes - restBytes) / MEBIBYTE);
+    report({ what: 'tiny chunks', growthMib, served });
+    expect(served.failures).toEqual({});
+    expect(growthMib).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET);
   }, 120_000);
 
   it('refuses a body of more values than requests have', async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { GatheredPieces } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 
 export interface KeyServiceRequest {
@@ -63,14 +64,12 @@ export class KeyServiceClient {
 }
 
 async function readText({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body ?? []) {
-    length += chunk.length;
-    if (length > MAX_BYTES) throw new Error('the answer is too long');
-    chunks.push(chunk);
+  const gathered = new GatheredPieces();
+  for await (const { buffer, byteOffset, length } of body ?? []) {
+    if (gathered.bytes + length > MAX_BYTES) throw new Error('the answer is too long');
+    gathered.add(Buffer.from(buffer, byteOffset, length));
   }
-  return Buffer.concat(chunks).toString();
+  return gathered.take().toString();
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> | null {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { GatheredPieces } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { JsonPieceScanner } from './json-piece-scanner';
 
@@ -51,8 +52,7 @@ const CLOSE_BRACKET = 0x5d;
  */
 export class BatchBodySplitter {
   private at = At.Start;
-  private readonly parts: Buffer[] = [];
-  private partsLength = 0;
+  private readonly parts = new GatheredPieces();
   private readonly scanner = new JsonPieceScanner();
   private memberName = '';
   private itemIndex = 0;
@@ -156,18 +156,15 @@ export class BatchBodySplitter {
   }
 
   private keep(part: Buffer): void {
-    this.partsLength += part.length;
     const limit = this.at === At.InItem ? this.limits.maxItemBytes : this.limits.maxMemberBytes;
-    if (this.partsLength > limit) {
+    if (this.parts.bytes + part.length > limit) {
       throw new AppError('payload_too_large', `${this.pieceName()} is larger than ${limit} bytes`);
     }
-    this.parts.push(part);
+    this.parts.add(part);
   }
 
   private finishPiece(): void {
-    const piece = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts, this.partsLength);
-    this.parts.length = 0;
-    this.partsLength = 0;
+    const piece = this.parts.take();
     if (!isUtf8(piece)) throw malformed(`${this.pieceName()} is not valid UTF-8`);
     this.handOver(piece);
   }

@@ -1,3 +1,4 @@
+import { GatheredPieces } from '@libs/contracts';
 import { malformed, readPart, type FormPart } from './form-part';
 
 const MOST_PARTS = 20;
@@ -42,8 +43,7 @@ export class FormParser {
   /** How much of the form has been used up. */
   #position = 0;
   #part: FormPart | null = null;
-  #field: Buffer[] = [];
-  #fieldBytes = 0;
+  readonly #field = new GatheredPieces();
   #parts = 0;
 
   constructor(
@@ -127,8 +127,6 @@ export class FormParser {
       throw malformed(`the one file must be in the field ${this.fileField}`);
     }
     this.#part = part;
-    this.#field = [];
-    this.#fieldBytes = 0;
     this.#state = 'body';
     const taken = end + HEADERS_END.length;
     if (isFile) this.listener.onFile(part, this.#position + taken + this.#delimiter.length + LAST_END.length);
@@ -155,14 +153,13 @@ export class FormParser {
       this.listener.onFileData(bytes);
       return;
     }
-    this.#fieldBytes += bytes.length;
-    if (this.#fieldBytes > MOST_FIELD_BYTES) throw malformed('a field is too long');
-    this.#field.push(bytes);
+    if (this.#field.bytes + bytes.length > MOST_FIELD_BYTES) throw malformed('a field is too long');
+    this.#field.add(bytes);
   }
 
   #endPart(): void {
     const { name, filename } = this.#part!;
-    if (filename === null) this.listener.onField(name, textOf(Buffer.concat(this.#field)));
+    if (filename === null) this.listener.onField(name, textOf(this.#field.take()));
   }
 
   #keep(bytes: Buffer): null {

@@ -1,3 +1,4 @@
+import { GatheredPieces } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
 import type { AnswerStream, StreamOutcome } from '@libs/inference';
 import type { ContentBudget } from './content-budget';
@@ -13,13 +14,12 @@ export interface Overheard {
 }
 
 /**
- * A stream that passes unchanged while somebody listens: references to its buffers are kept, nothing is read.
+ * A stream that passes unchanged while somebody listens: its bytes are kept, nothing is read.
  * It is over when its outcome is known and its last bytes, which may come after that, have passed.
  */
 export class OverheardStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;
-  private readonly heard: Buffer[] = [];
-  private bytes = 0;
+  private readonly heard = new GatheredPieces();
   private isListening = true;
   private isRead = false;
 
@@ -55,16 +55,14 @@ export class OverheardStream implements AnswerStream {
   }
 
   private end(outcome: StreamOutcome): void {
-    this.onEnd({ events: this.heard, bytes: this.bytes, outcome });
+    this.onEnd({ events: this.heard.close(), bytes: this.heard.bytes, outcome });
   }
 
   /** Once something does not fit, what follows is left out too: words with a hole in them mislead. */
   private listen(events: Buffer): void {
     if (!this.isListening) return;
     const { length } = events;
-    this.isListening = this.bytes + length <= MOST_STREAM_BYTES && this.budget.take(length);
-    if (!this.isListening) return;
-    this.heard.push(events);
-    this.bytes += length;
+    this.isListening = this.heard.bytes + length <= MOST_STREAM_BYTES && this.budget.take(length);
+    if (this.isListening) this.heard.add(events);
   }
 }

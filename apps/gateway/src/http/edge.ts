@@ -12,6 +12,7 @@ import { observeRequest } from './http-metrics';
 import { RequestLife, type InFlight, type LiveRequest } from './in-flight';
 import { KnownRoutes } from './known-routes';
 import { closingLate, hasUnreadBody } from './late-close';
+import { GatheringMessage } from './gathering-message';
 import { findHeadProblem } from './request-head';
 import { piecesOf } from './whole-answer';
 
@@ -39,6 +40,7 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
   return {
     ...(trustedProxies.length > 0 && { trustProxy: [...trustedProxies] }),
     http: {
+      IncomingMessage: GatheringMessage,
       maxHeaderSize: 16 * 1024,
       // Also of a connection on which nothing was sent yet.
       headersTimeout: 10_000,

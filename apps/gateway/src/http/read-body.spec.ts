@@ -44,6 +44,21 @@ describe(readBody.name, () => {
     expect(answer.body).toBe('0123456789');
   });
 
+  it('takes little more memory for a body in chunks of one byte than for its bytes', async () => {
+    const chunks = 600_000;
+    let grownBytes = Infinity;
+    handle = async (request, response) => {
+      const before = process.memoryUsage().rss;
+      const body = await readBody(request, { maxBytes: chunks, idleMs: 5_000, totalMs: 60_000 });
+      grownBytes = process.memoryUsage().rss - before;
+      response.end(String(body.equals(Buffer.alloc(chunks, 'x'))));
+    };
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const answer = await askRaw(port(), `${head}${'1\r\nx\r\n'.repeat(chunks)}0\r\n\r\n`);
+    expect(answer.body).toBe('true');
+    expect(grownBytes).toBeLessThan(150 * 1024 * 1024);
+  });
+
   it('gives up on a body that stops coming (U29)', async () => {
     handle = answeringWith(LIMITS);
     expect((await askRaw(port(), `${HEAD}01234`)).body).toBe('request_timeout');

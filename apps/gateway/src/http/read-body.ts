@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { GatheredPieces } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { tooLarge } from './request-head';
 
@@ -40,15 +41,14 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   if (announced !== undefined && Number(announced) <= limits.maxBytes) {
     return readAnnounced(request, limits, Number(announced));
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const gathered = new GatheredPieces();
   await pourBody(request, limits, (chunk) => {
-    bytes += chunk.length;
+    const bytes = gathered.bytes + chunk.length;
     if (bytes > limits.maxBytes) throw tooLarge(limits.maxBytes);
     limits.onLength?.(bytes);
-    chunks.push(chunk);
+    gathered.add(chunk);
   });
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes);
+  return gathered.take();
 }
 
 /** Into one buffer from the start: pieces that are joined at the end are in memory twice. */

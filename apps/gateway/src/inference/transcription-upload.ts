@@ -123,7 +123,7 @@ export class TranscriptionUpload {
     this.#isJudged = true;
     const format = formatNamedBy(this.#part!);
     const isOfUse = this.#announced >= LEAST_AHEAD_BYTES && this.#announced <= MAX_AUDIO_BYTES;
-    if (!isOfUse || format === null || !looksLike(format, this.#collector.soFar())) return;
+    if (!isOfUse || format === null || !looksLike(format, this.#collector.toAudio())) return;
     const dto = this.#checked();
     if (dto === null) return;
     const arriving = new ArrivingAudio(this.#announced, this.#collector);

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { GatheredPieces } from '@libs/contracts';
 
 const PREFIX_BYTES = 4;
 /** A million characters as JSON, each escaped, and what stands beside them. */
@@ -9,8 +10,9 @@ const LARGEST_ANSWER = 8 * 1024 * 1024;
  * or no JSON, end the reading.
  */
 export class AnswerReader {
-  #pieces: Buffer[] = [];
-  #length = 0;
+  readonly #gathered = new GatheredPieces();
+  /** How many bytes there must be before anything can be read. */
+  #needed = PREFIX_BYTES;
   #error: Error | null = null;
   #waiting: PromiseWithResolvers<unknown> | null = null;
 
@@ -21,7 +23,7 @@ export class AnswerReader {
 
   /** Whether the child has said nothing that was not read. */
   get isEmpty(): boolean {
-    return this.#length === 0;
+    return this.#gathered.bytes === 0;
   }
 
   /** Resolves with the next answer, parsed. @throws Error when there is none to come */
@@ -40,22 +42,21 @@ export class AnswerReader {
 
   #add(piece: Buffer): void {
     if (this.#error !== null) return;
-    this.#pieces.push(piece);
-    this.#length += piece.length;
-    if (this.#length > LARGEST_ANSWER) this.#fail(new Error('A parser answers too much'));
+    this.#gathered.add(piece);
+    if (this.#gathered.bytes > LARGEST_ANSWER) this.#fail(new Error('A parser answers too much'));
     else this.#deliver();
   }
 
   #deliver(): void {
-    if (this.#waiting === null || this.#length < PREFIX_BYTES) return;
-    if (this.#pieces[0]!.length < PREFIX_BYTES) this.#pieces = [Buffer.concat(this.#pieces)];
-    const end = PREFIX_BYTES + this.#pieces[0]!.readUInt32BE(0);
-    if (end > LARGEST_ANSWER) return this.#fail(new Error('A parser announces too much'));
-    if (this.#length < end) return;
-    const all = Buffer.concat(this.#pieces);
-    this.#pieces = all.length === end ? [] : [all.subarray(end)];
-    this.#length -= end;
-    this.#settle(all.toString('utf8', PREFIX_BYTES, end));
+    if (this.#waiting === null || this.#gathered.bytes < this.#needed) return;
+    const all = this.#gathered.take();
+    this.#needed = PREFIX_BYTES + all.readUInt32BE(0);
+    if (this.#needed > LARGEST_ANSWER) return this.#fail(new Error('A parser announces too much'));
+    if (all.length < this.#needed) return this.#gathered.add(all);
+    const text = all.toString('utf8', PREFIX_BYTES, this.#needed);
+    this.#gathered.add(all.subarray(this.#needed));
+    this.#needed = PREFIX_BYTES;
+    this.#settle(text);
   }
 
   #settle(text: string): void {
@@ -70,7 +71,7 @@ export class AnswerReader {
   #fail(error: Error): void {
     if (this.#error !== null) return;
     this.#error = error;
-    this.#pieces = [];
+    this.#gathered.clear();
     this.output.destroy();
     this.#waiting?.reject(error);
     this.#waiting = null;

@@ -4,6 +4,10 @@ import { isSystemTurn, isTextPart, RequestBody, textsOf } from './request-body';
 
 /** Tokens are not spread evenly over a text, so a cut may have to be followed by another. */
 const MOST_CUTS = 4;
+/** The first and the last. */
+const KEPT_EXCHANGES = 2;
+/** Of a longer text the tokens are guessed from so many characters at its beginning. */
+const SAMPLE_CHARACTERS = 16 * 1_024;
 /** No text is cut below this. */
 const SHORTEST_TEXT = 200;
 const GAP = '\n[…]\n';
@@ -18,33 +22,41 @@ const GAP = '\n[…]\n';
  * those of the user's last words only when there is nothing else. It may not fit even then.
  */
 export function middleOut(body: RequestBody, budget: number): RequestBody {
-  const dropped = dropExchanges(body, budget);
-  const last = lastExchange(dropped.turns);
+  const dropped = dropExchanges(measured(body), budget);
+  const last = lastExchange(dropped.body.turns);
   const gentle = shorten(dropped, budget, (turn, index) => index < last && !isSystemTurn(turn));
-  return shorten(gentle, budget, () => true);
+  return shorten(gentle, budget, () => true).body;
 }
 
-/** Tokens by which a prompt is too long. */
-function excessOf(body: RequestBody, budget: number): number {
-  return likelyPromptTokens(body.bytes) - budget;
+/** A body of many megabytes is measured once after each change, because nothing else runs meanwhile. */
+interface Measured {
+  readonly body: RequestBody;
+  readonly tokens: number;
 }
 
-function dropExchanges(body: RequestBody, budget: number): RequestBody {
-  const { turns } = body;
+function measured(body: RequestBody): Measured {
+  return { body, tokens: likelyPromptTokens(body.bytes) };
+}
+
+function dropExchanges(current: Measured, budget: number): Measured {
+  const { turns } = current.body;
   const numbers = exchangeNumbers(turns);
+  const count = (numbers.findLast((number) => number !== null) ?? -1) + 1;
+  if (count <= KEPT_EXCHANGES) return current;
   const sizes = new Map<number, number>();
   turns.forEach((turn, at) => {
     const number = numbers[at]!;
     if (number !== null) sizes.set(number, (sizes.get(number) ?? 0) + tokensOf(turn));
   });
-  let excess = excessOf(body, budget);
+  let excess = current.tokens - budget;
   const gone = new Set<number | null>();
-  for (const number of droppable(sizes.size)) {
+  for (const number of droppable(count)) {
     if (excess <= 0) break;
     gone.add(number);
     excess -= sizes.get(number)!;
   }
-  return gone.size === 0 ? body : body.withTurns(turns.filter((_turn, at) => !gone.has(numbers[at]!)));
+  if (gone.size === 0) return current;
+  return measured(current.body.withTurns(turns.filter((_turn, at) => !gone.has(numbers[at]!))));
 }
 
 function tokensOf(turn: Fields): number {
@@ -64,7 +76,7 @@ function exchangeNumbers(turns: readonly Fields[]): readonly (number | null)[] {
 /** The exchanges between the first and the last, from the middle outwards. */
 function droppable(count: number): readonly number[] {
   const middle = (count - 1) / 2;
-  const inner = Array.from({ length: Math.max(0, count - 2) }, (_, index) => index + 1);
+  const inner = Array.from({ length: count - KEPT_EXCHANGES }, (_, index) => index + 1);
   return inner.toSorted((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
 }
 
@@ -82,26 +94,33 @@ function lastExchange(turns: readonly Fields[]): number {
 type MayCut = (turn: Fields, index: number) => boolean;
 
 /** Cuts the longest texts of the turns that may be cut, all to the same length, until the prompt fits. */
-function shorten(body: RequestBody, budget: number, mayCut: MayCut): RequestBody {
-  let current = body;
-  for (let cut = 0; cut < MOST_CUTS; cut += 1) {
-    const excess = excessOf(current, budget);
-    if (excess <= 0) break;
-    current = shortenOnce(current, excess, mayCut);
+function shorten(start: Measured, budget: number, mayCut: MayCut): Measured {
+  let current = start;
+  for (let cut = 0; cut < MOST_CUTS && current.tokens > budget; cut += 1) {
+    const next = shortenOnce(current.body, current.tokens - budget, mayCut);
+    if (next === null) break;
+    current = measured(next);
   }
   return current;
 }
 
-function shortenOnce(body: RequestBody, excess: number, mayCut: MayCut): RequestBody {
+/** Null where no text is long enough to be cut. */
+function shortenOnce(body: RequestBody, excess: number, mayCut: MayCut): RequestBody | null {
   const texts = body.turns.filter(mayCut).flatMap(cuttableTexts);
   const characters = texts.reduce((sum, { length }) => sum + length, 0);
-  const tokens = texts.reduce((sum, text) => sum + estimateTextTokens(text), 0);
-  if (tokens === 0) return body;
+  const tokens = texts.reduce((sum, text) => sum + likelyTextTokens(text), 0);
+  if (tokens === 0) return null;
   const longest = longestFor(
     texts.map(({ length }) => length),
     Math.ceil((excess * characters) / tokens),
   );
+  if (texts.every((text) => !isCut(text, longest))) return null;
   return body.withTurns(body.turns.map((turn, index) => (mayCut(turn, index) ? cutTurn(turn, longest) : turn)));
+}
+
+function likelyTextTokens(text: string): number {
+  if (text.length <= SAMPLE_CHARACTERS) return estimateTextTokens(text);
+  return estimateTextTokens(text.slice(0, SAMPLE_CHARACTERS)) * (text.length / SAMPLE_CHARACTERS);
 }
 
 /** The greatest length to which all texts must be cut for so many characters to go. */
@@ -143,8 +162,12 @@ function cutContent(content: unknown, longest: number): unknown {
   });
 }
 
+function isCut({ length }: string, longest: number): boolean {
+  return length > longest + GAP.length;
+}
+
 function cutText(text: string, longest: number): string {
-  if (text.length <= longest + GAP.length) return text;
+  if (!isCut(text, longest)) return text;
   const head = Math.ceil(longest / 2);
   return (text.slice(0, head) + GAP + text.slice(text.length - (longest - head))).toWellFormed();
 }

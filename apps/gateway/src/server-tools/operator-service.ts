@@ -1,3 +1,4 @@
+import { GatheredPieces } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { request } from 'undici';
 import { bytesForText, countFetched, type Reserve } from '../http/fetched-bytes';
@@ -63,15 +64,13 @@ async function answerOf(service: string, call: ServiceCall, reserve: Reserve): P
 }
 
 async function readBounded(body: AsyncIterable<Buffer>, service: string, reserve: Reserve): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const gathered = new GatheredPieces();
   for await (const chunk of body) {
-    length += chunk.length;
-    if (length > LARGEST_ANSWER) throw unavailable(service, 'the answer is too long');
+    if (gathered.bytes + chunk.length > LARGEST_ANSWER) throw unavailable(service, 'the answer is too long');
     await reserve(chunk.length);
-    chunks.push(chunk);
+    gathered.add(chunk);
   }
-  return Buffer.concat(chunks, length).toString();
+  return gathered.take().toString();
 }
 
 function parsed(text: string, service: string): unknown {

@@ -269,7 +269,8 @@ export class ToolLoop {
       conversation: this.#conversation,
       signal: this.#abort,
       deadlineMs: this.#deadlineMs,
-      estimatedPromptTokens: next.prompt.likelyTokens,
+      // Functions that the model is not shown count as well: they may be found at any time, and are held until then.
+      estimatedPromptTokens: Math.max(next.prompt.likelyTokens, routed.estimatedPromptTokens ?? 0),
       stickyKey: () => routed.stickyKey?.() ?? LOOP_KEY + routed.generationId,
     };
     const { turn, ...served }: TurnResult = await this.engine.converse(api, asked, isStream);

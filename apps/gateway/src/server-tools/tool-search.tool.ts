@@ -7,6 +7,10 @@ import { failedUse, type BoundTool, type ServerTool, type ToolOutcome, type Tool
 const DEFAULT_RESULTS = 5;
 const MOST_RESULTS = 50;
 const MOST_QUERY_CHARACTERS = 1_000;
+/** What is searched of one function, and of all together; of very many functions the beginning of each. */
+const MOST_FUNCTION_CHARACTERS = 4_096;
+const MOST_SEARCHED_CHARACTERS = 128 * 1_024;
+const LEAST_FUNCTION_CHARACTERS = 32;
 /** A pattern can be made to take for ever; the functions of one request never need this long. */
 const REGEX_TIMEOUT_MS = 50;
 /** Nothing else of this process runs meanwhile, so a request may do it so often. */
@@ -27,7 +31,8 @@ export class ToolSearchTool implements ServerTool {
       throw refusal(`${path}.max_results`, 'must be a whole number of at least 1');
     }
     const isRegex = type === 'regex';
-    const search = isRegex ? regexSearch(deferred) : wordSearch(deferred);
+    const texts = textsOf(deferred);
+    const search = isRegex ? regexSearch(deferred, texts) : wordSearch(deferred, texts);
     const wanted = Math.min(most as number, MOST_RESULTS);
     return {
       definition: {
@@ -65,17 +70,17 @@ function find(query: unknown, search: (query: string) => readonly ToolDefinition
   return { parts: [{ type: 'text', text }], isError: false, item: { query }, tools: found, costPicoUsd: 0n };
 }
 
-function wordSearch(deferred: readonly ToolDefinition[]): Search {
-  const index = new Bm25(deferred, textOf);
-  return (query, most) => index.search(query, most);
+function wordSearch(deferred: readonly ToolDefinition[], texts: readonly string[]): Search {
+  const index = new Bm25([...deferred.keys()], (place) => texts[place]!);
+  return (query, most) => index.search(query, most).map((place) => deferred[place]!);
 }
 
 /** Matches are sought in a context of their own, where they can be stopped. */
-function regexSearch(deferred: readonly ToolDefinition[]): Search {
+function regexSearch(deferred: readonly ToolDefinition[], texts: readonly string[]): Search {
   let endless = 0;
   return (query, most) => {
     if (endless >= MOST_ENDLESS_PATTERNS) return null;
-    const context = createContext({ query, texts: deferred.map(textOf) });
+    const context = createContext({ query, texts });
     try {
       const script = new Script(
         'const re = new RegExp(query, "i"); JSON.stringify(texts.map((text) => re.test(text)))',
@@ -90,9 +95,20 @@ function regexSearch(deferred: readonly ToolDefinition[]): Search {
   };
 }
 
+/** What is searched: an index of all that a request may say would end the process. */
+function textsOf(deferred: readonly ToolDefinition[]): readonly string[] {
+  const share = Math.floor(MOST_SEARCHED_CHARACTERS / Math.max(1, deferred.length));
+  const most = Math.max(LEAST_FUNCTION_CHARACTERS, Math.min(MOST_FUNCTION_CHARACTERS, share));
+  return deferred.map((definition) => textOf(definition, most));
+}
+
 /** What says something about a function: its name, its description and those of its arguments. */
-function textOf({ name, description = '', parameters }: ToolDefinition): string {
-  const properties = Object.entries(fieldsOf(parameters?.['properties']));
-  const args = properties.map(([key, schema]) => `${key} ${String(fieldsOf(schema)['description'] ?? '')}`);
-  return [name, description, ...args].join(' ');
+function textOf({ name, description = '', parameters }: ToolDefinition, most: number): string {
+  let text = `${name.slice(0, most)} ${description.slice(0, most)}`;
+  for (const [key, schema] of Object.entries(fieldsOf(parameters?.['properties']))) {
+    if (text.length >= most) break;
+    const said = fieldsOf(schema)['description'];
+    text += ` ${key.slice(0, most)} ${typeof said === 'string' ? said.slice(0, most) : ''}`;
+  }
+  return text.slice(0, most);
 }

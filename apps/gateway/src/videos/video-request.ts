@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { VideoDto } from '@libs/contracts';
+import { GatheredPieces, VideoDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { validateInstance } from '@libs/platform';
 import { FormMembers, type FormFieldKinds } from '../forms/form-members';
@@ -90,28 +90,25 @@ async function readVideoForm(request: IncomingMessage, contentType: string): Pro
 
 /** The one file of a form. What it is shows in its first bytes, whatever the form says. */
 class Picture {
-  #pieces: Buffer[] | null = null;
-  #bytes = 0;
+  #gathered: GatheredPieces | null = null;
 
   begin(): void {
-    if (this.#pieces !== null) throw refusal(REFERENCE, 'is given more than once');
-    this.#pieces = [];
+    if (this.#gathered !== null) throw refusal(REFERENCE, 'is given more than once');
+    this.#gathered = new GatheredPieces();
   }
 
   add(piece: Buffer): void {
-    this.#bytes += piece.length;
-    if (this.#bytes > LARGEST_MEDIUM_BYTES) {
+    const gathered = this.#gathered!;
+    if (gathered.bytes + piece.length > LARGEST_MEDIUM_BYTES) {
       throw refusal(REFERENCE, `has more than ${LARGEST_MEDIUM_BYTES} bytes`, 'payload_too_large');
     }
-    this.#pieces!.push(piece);
+    gathered.add(piece);
   }
 
   toDataUrl(): string | null {
-    if (this.#pieces === null) return null;
-    if (this.#bytes === 0) throw refusal(REFERENCE, 'is empty');
-    const bytes = Buffer.concat(this.#pieces, this.#bytes);
-    this.#pieces = [];
-    return `data:;base64,${bytes.toString('base64')}`;
+    if (this.#gathered === null) return null;
+    if (this.#gathered.bytes === 0) throw refusal(REFERENCE, 'is empty');
+    return `data:;base64,${this.#gathered.take().toString('base64')}`;
   }
 }
 

@@ -53,29 +53,16 @@ export function isCloudStorage(head: LinkHead): boolean {
   return CLOUD_STORAGE.has(`${head.scheme}:`) && placeOf(head) !== null;
 }
 
-/** Last labels that name servers of networks and clusters, and that no public registry gives out. */
-const PRIVATE_NAMES = new RegExp(
-  `(?:^|\\.)(?:${[
-    'localhost',
-    'localdomain',
-    'local',
-    'internal',
-    'intranet',
-    'intra',
-    'private',
-    'lan',
-    'home',
-    'home\\.arpa',
-    'corp',
-    'mail',
-    'svc',
-    'pod',
-    'consul',
-    'nomad',
-    'docker',
-    'kubernetes',
-  ].join('|')})$`,
-  'i',
+/**
+ * Last labels that are used inside networks and clusters, mostly by search domains: `vault.default` names a service of
+ * a namespace. Except for `box`, which routers use, no public registry gives them out to strangers.
+ */
+const PRIVATE_LABELS: ReadonlySet<string> = new Set(
+  (
+    'localhost localdomain localnet local internal intern intranet intra private priv lan home corp workgroup arpa mail ' +
+    'svc pod cluster default prod production staging uat kube-system kubernetes k8s consul nomad vault docker ' +
+    'swarm mesos rancher box router gateway asus belkin dmz onion'
+  ).split(' '),
 );
 
 /**
@@ -108,12 +95,15 @@ export function findPlaceProblem(value: string, place: URL | null): string | nul
 }
 
 function isPrivateHost(rooted: string): boolean {
-  const hostname = rooted.replace(/\.{1,2}$/, '');
+  const hostname = rooted.replace(/\.$/, '');
+  // Some resolvers pass over an empty label, others look the name up as it is.
+  if (hostname.includes('..') || hostname.endsWith('.')) return true;
   const address = hostname.replace(/^\[|\]$/g, '');
   const family = isIP(address);
   if (family === 4) return PRIVATE.check(address, 'ipv4');
   if (family === 6) return PRIVATE.check(address, 'ipv6') || !GLOBAL_IPV6.check(address, 'ipv6');
-  return PRIVATE_NAMES.test(hostname) || !hostname.includes('.');
+  const lastDot = hostname.lastIndexOf('.');
+  return lastDot === -1 || PRIVATE_LABELS.has(hostname.slice(lastDot + 1));
 }
 
 function findDataUrlProblem(value: string): string | null {

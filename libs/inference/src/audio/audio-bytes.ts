@@ -1,6 +1,4 @@
-/** Smaller pieces are gathered: each piece of a body costs an object, and a slow sender makes many. */
-const SMALL_PIECE = 4 * 1024;
-const GATHERED_PIECE = 64 * 1024;
+import { GatheredPieces } from '@libs/contracts';
 
 /**
  * The bytes of a recording, held once and as they arrived: pieces are handed on to upstreams without being
@@ -66,65 +64,39 @@ export interface GrowingPieces {
 
 /** Takes the pieces of a recording as they come, up to a bound. */
 export class AudioCollector implements GrowingPieces {
-  readonly #pieces: Buffer[] = [];
+  readonly #gathered = new GatheredPieces();
   onPiece: (() => void) | null = null;
-  #gathered: Buffer | null = null;
-  #gatheredBytes = 0;
-  #length = 0;
+  #isTooLong = false;
 
   constructor(readonly maxBytes: number) {}
 
   get length(): number {
-    return this.#length;
+    return this.#gathered.bytes;
   }
 
   /** Without what is still gathered. */
   get pieces(): readonly Buffer[] {
-    return this.#pieces;
+    return this.#gathered.closed;
   }
 
   /** False, and nothing is kept, once the bound is passed. */
   add(piece: Buffer): boolean {
-    this.#length += piece.length;
-    if (this.#length > this.maxBytes) {
-      this.#pieces.length = 0;
-      this.#gathered = null;
+    this.#isTooLong ||= this.length + piece.length > this.maxBytes;
+    if (this.#isTooLong) {
+      this.#gathered.clear();
       return false;
     }
-    if (piece.length >= SMALL_PIECE) {
-      this.#closeGathered();
-      this.#push(piece);
-    } else this.#gather(piece);
+    const before = this.pieces.length;
+    this.#gathered.add(piece);
+    if (this.pieces.length > before) this.onPiece?.();
     return true;
   }
 
-  /** What is there so far, while more comes. */
-  soFar(): AudioBytes {
-    const gathered = this.#gathered === null ? [] : [this.#gathered.subarray(0, this.#gatheredBytes)];
-    return new AudioBytes([...this.#pieces, ...gathered]);
-  }
-
-  /** All of it. */
+  /** All that is there so far. */
   toAudio(): AudioBytes {
-    this.#closeGathered();
-    return new AudioBytes(this.#pieces);
-  }
-
-  #gather(piece: Buffer): void {
-    if (this.#gathered !== null && this.#gatheredBytes + piece.length > GATHERED_PIECE) this.#closeGathered();
-    this.#gathered ??= Buffer.allocUnsafeSlow(GATHERED_PIECE);
-    this.#gatheredBytes += piece.copy(this.#gathered, this.#gatheredBytes);
-  }
-
-  #closeGathered(): void {
-    if (this.#gathered === null) return;
-    this.#push(this.#gathered.subarray(0, this.#gatheredBytes));
-    this.#gathered = null;
-    this.#gatheredBytes = 0;
-  }
-
-  #push(piece: Buffer): void {
-    this.#pieces.push(piece);
-    this.onPiece?.();
+    const before = this.pieces.length;
+    const audio = new AudioBytes([...this.#gathered.close()]);
+    if (this.pieces.length > before) this.onPiece?.();
+    return audio;
   }
 }

@@ -1,3 +1,5 @@
+import { GatheredPieces } from '@libs/contracts';
+
 /**
  * Cuts a `text/event-stream` body into its events (WHATWG HTML, section 9.2.6): the data as bytes, and the
  * name from the `event` field.
@@ -21,12 +23,11 @@ export class EventTooLarge extends Error {
 }
 
 export class EventSplitter {
-  /** The unfinished last line, in pieces, and their length. */
-  #line: Buffer[] = [];
-  #lineBytes = 0;
-  /** Data lines of the unfinished event, and their length. */
-  #data: Buffer[] = [];
-  #dataBytes = 0;
+  /** The unfinished last line. */
+  readonly #line = new GatheredPieces();
+  /** Data lines of the unfinished event, with line feeds between them. */
+  readonly #data = new GatheredPieces();
+  #dataLines = 0;
   #name: string | null = null;
   #atStart = true;
   /** The last line ended in CR, of which a following LF is the second half. */
@@ -55,15 +56,14 @@ export class EventSplitter {
       at = end + 1;
     }
     if (at < chunk.length) {
-      this.#line.push(chunk.subarray(at));
-      this.#lineBytes += chunk.length - at;
+      this.#line.add(chunk.subarray(at));
       this.#checkSize();
     }
   }
 
   /** The body is over. An event without its closing empty line still counts: many upstreams end like that. */
   end(): void {
-    if (this.#lineBytes > 0) this.#endLine(Buffer.alloc(0), 0, 0);
+    if (this.#line.bytes > 0) this.#endLine(Buffer.alloc(0), 0, 0);
     this.#endEvent();
   }
 
@@ -71,12 +71,11 @@ export class EventSplitter {
     let line = chunk;
     let from = start;
     let to = end;
-    if (this.#lineBytes > 0) {
-      line = Buffer.concat([...this.#line, chunk.subarray(start, end)]);
+    if (this.#line.bytes > 0) {
+      this.#line.add(chunk.subarray(start, end));
+      line = this.#line.take();
       from = 0;
       to = line.length;
-      this.#line = [];
-      this.#lineBytes = 0;
     }
     if (this.#atStart) {
       this.#atStart = false;
@@ -94,24 +93,22 @@ export class EventSplitter {
     }
     const value = valueStart(line, DATA, from, to);
     if (value === -1) return;
-    this.#data.push(line.subarray(value, to));
-    this.#dataBytes += to - value;
+    if (this.#dataLines > 0) this.#data.add(LINE_FEED);
+    this.#data.add(line.subarray(value, to));
+    this.#dataLines += 1;
     this.#checkSize();
   }
 
   #endEvent(): void {
-    const lines = this.#data;
     const name = this.#name;
     this.#name = null;
-    if (lines.length === 0) return;
-    this.#data = [];
-    this.#dataBytes = 0;
-    this.onEvent(lines.length === 1 ? lines[0]! : joinLines(lines), name);
+    if (this.#dataLines === 0) return;
+    this.#dataLines = 0;
+    this.onEvent(this.#data.take(), name);
   }
 
   #checkSize(): void {
-    // Every line counts at least one byte, so that empty data lines cannot pile up either.
-    if (this.#lineBytes + this.#dataBytes + this.#data.length > this.maxEventBytes) {
+    if (this.#line.bytes + this.#data.bytes > this.maxEventBytes) {
       throw new EventTooLarge('an event of the stream is too large');
     }
   }
@@ -140,8 +137,4 @@ function startsWith(line: Buffer, prefix: Buffer, from: number, to: number): boo
     if (line[from + i] !== prefix[i]) return false;
   }
   return true;
-}
-
-function joinLines(lines: readonly Buffer[]): Buffer {
-  return Buffer.concat(lines.flatMap((line, index) => (index === 0 ? [line] : [LINE_FEED, line])));
 }

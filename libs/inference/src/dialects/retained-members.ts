@@ -1,5 +1,5 @@
 import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
-import type { ScannedObject } from '../json/json-members';
+import type { JsonMember, ScannedObject } from '../json/json-members';
 import { MemberNames } from '../model/member-names';
 import type { Endpoint } from '../catalogue/catalogue';
 import { memberText } from './request-members';
@@ -21,12 +21,14 @@ const CACHE_KEY = new MemberNames(['prompt_cache_key']);
  */
 export function retainedMembers(request: ScannedObject, { isOwn, keepsNothing }: ProviderAccount): readonly string[] {
   if (isOwn && !keepsNothing) return NONE;
-  let names: string[] | null = null;
-  for (const { key } of request.members) {
-    const isRetained = KEPT.has(key) || (keepsNothing && KEPT_LONGER.has(key));
-    if (isRetained && isGiven(request, key)) (names ??= []).push(key);
-  }
-  return names ?? NONE;
+  const retained = membersNamed(request, (key) => KEPT.has(key) || (keepsNothing && KEPT_LONGER.has(key)));
+  return retained.filter((member) => isGiven(request, member)).map(({ key }) => key);
+}
+
+/** The members whose names fit; of doubled names the last, which counts. A name has many spellings. */
+function membersNamed({ members }: ScannedObject, fits: (name: string) => boolean): readonly JsonMember[] {
+  const named = members.filter(({ key }) => fits(key));
+  return named.length < 2 ? named : [...new Map(named.map((member) => [member.key, member])).values()];
 }
 
 /** The same for an API that keeps answers under the metadata of the request, and refuses metadata that keep nothing. */
@@ -49,16 +51,17 @@ export function setCacheKey(
   account: ProviderAccount,
 ): void {
   if (account.isOwn) return;
-  for (const { key } of request.members) {
-    const text = CACHE_KEY.has(key) ? memberText(request, key) : undefined;
-    if (text?.[0] !== QUOTE) continue;
-    set[key] = JSON.stringify(upstreamCacheKey(JSON.parse(text.toString()) as string, account));
+  for (const { key, valueStart, valueEnd } of membersNamed(request, (name) => CACHE_KEY.has(name))) {
+    if (request.bytes[valueStart] !== QUOTE) continue;
+    const given = JSON.parse(request.bytes.toString('utf8', valueStart, valueEnd)) as string;
+    set[key] = JSON.stringify(upstreamCacheKey(given, account));
   }
 }
 
 const QUOTE = 0x22;
 
-function isGiven(request: ScannedObject, name: string): boolean {
-  const text = memberText(request, name)?.toString();
-  return text !== undefined && text !== 'null' && text !== 'false';
+function isGiven({ bytes }: ScannedObject, { valueStart, valueEnd }: JsonMember): boolean {
+  if (valueEnd - valueStart > 'false'.length) return true;
+  const text = bytes.toString('latin1', valueStart, valueEnd);
+  return text !== 'null' && text !== 'false';
 }

@@ -115,33 +115,40 @@ const NO_NAMES: readonly string[] = [];
 export function memberEdits(scanned: ScannedObject, { set = NO_VALUES, remove = NO_NAMES }: MemberEdits): ByteEdit[] {
   const { members } = scanned;
   const edits: ByteEdit[] = [];
+  const isRemoved = lookupIn(remove);
+  const lastPlaceOf = lastPlacesIn(members);
   let kept = 0;
   for (let i = 0; i < members.length; i += 1) {
     const { key, valueStart, valueEnd } = members[i]!;
     const isSet = Object.hasOwn(set, key);
-    if (isSet ? isNamedFrom(members, i + 1, key) : remove.includes(key)) {
+    if (isSet ? lastPlaceOf(key) > i : isRemoved(key)) {
       edits.push(removal(members, i, kept > 0));
     } else {
       kept += 1;
       if (isSet) edits.push({ start: valueStart, end: valueEnd, text: set[key]! });
     }
   }
-  addMissing(edits, scanned, set, kept > 0);
+  addMissing(edits, scanned, { set, isThere: (name) => lastPlaceOf(name) !== -1, keptBefore: kept > 0 });
   return edits;
+}
+
+interface MissingMembers {
+  readonly set: NonNullable<MemberEdits['set']>;
+  readonly isThere: (name: string) => boolean;
+  readonly keptBefore: boolean;
 }
 
 /** Behind the last member. */
 function addMissing(
   edits: ByteEdit[],
   { members, closeBrace }: ScannedObject,
-  set: NonNullable<MemberEdits['set']>,
-  keptBefore: boolean,
+  { set, isThere, keptBefore }: MissingMembers,
 ): void {
   const at = members.at(-1)?.valueEnd ?? closeBrace;
   let isFollowing = keptBefore;
   let text = '';
   for (const name in set) {
-    if (isNamedFrom(members, 0, name)) continue;
+    if (isThere(name)) continue;
     const value = set[name]!;
     text += `${isFollowing ? ',' : ''}${JSON.stringify(name)}:`;
     isFollowing = true;
@@ -155,9 +162,20 @@ function addMissing(
   if (text !== '') edits.push({ start: at, end: at, text });
 }
 
-function isNamedFrom(members: readonly JsonMember[], index: number, name: string): boolean {
-  for (let i = index; i < members.length; i += 1) if (members[i]!.key === name) return true;
-  return false;
+/** From here on a list is indexed: a caller decides how many members there are, and most requests have few. */
+const MANY = 64;
+
+function lookupIn(names: readonly string[]): (name: string) => boolean {
+  if (names.length < MANY) return (name) => names.includes(name);
+  const index = new Set(names);
+  return (name) => index.has(name);
+}
+
+/** Where the last member of a name stands, or -1. */
+function lastPlacesIn(members: readonly JsonMember[]): (name: string) => number {
+  if (members.length < MANY) return (name) => members.findLastIndex(({ key }) => key === name);
+  const index = new Map(members.map(({ key }, place) => [key, place]));
+  return (name) => index.get(name) ?? -1;
 }
 
 /** Takes out a member with the comma before it or, while none is kept before it, the comma after it. */

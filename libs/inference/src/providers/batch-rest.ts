@@ -1,3 +1,4 @@
+import { GatheredPieces } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
 import { MalformedJson } from '../json/json-cursor';
 import { parseJson } from '../json/json-value';
@@ -145,22 +146,23 @@ function readOrNull(line: Buffer, read: (line: Buffer) => NativeLine | null): Na
 
 /** Line by line, with at most one line and one piece of the wire in memory; a line that is too long is skipped. */
 async function* linesOf(stream: UpstreamStream): AsyncGenerator<Buffer> {
-  let parts: Buffer[] = [];
+  const line = new GatheredPieces();
   let length = 0;
   try {
     for (let chunk = await stream.read(); chunk !== null; chunk = await stream.read()) {
       let start = 0;
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-        if (length + end - start <= LONGEST_LINE) yield Buffer.concat([...parts, chunk.subarray(start, end)]);
-        parts = [];
+        line.add(chunk.subarray(start, end));
+        if (length + end - start <= LONGEST_LINE) yield line.take();
+        line.clear();
         length = 0;
         start = end + 1;
       }
       length += chunk.length - start;
-      if (length > LONGEST_LINE) parts = [];
-      else parts.push(chunk.subarray(start));
+      if (length > LONGEST_LINE) line.clear();
+      else line.add(chunk.subarray(start));
     }
-    if (length > 0 && length <= LONGEST_LINE) yield Buffer.concat(parts);
+    if (length > 0 && length <= LONGEST_LINE) yield line.take();
   } finally {
     stream.cancel();
   }

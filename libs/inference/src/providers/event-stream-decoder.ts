@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { GatheredPieces } from '@libs/contracts';
 
 /** One message of Amazon's event stream encoding (`application/vnd.amazon.eventstream`). */
 export interface EventStreamMessage {
@@ -23,8 +24,7 @@ const LONGEST_MESSAGE = 8 * 1024 * 1024;
  * before a byte of it is believed.
  */
 export class EventStreamDecoder {
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  readonly #gathered = new GatheredPieces();
   /** How many bytes there must be before anything more can be told. */
   #needed = PRELUDE_BYTES;
 
@@ -32,23 +32,21 @@ export class EventStreamDecoder {
 
   /** Takes the next bytes; calls `onMessage` for every message they complete. Throws MalformedEventStream. */
   push(chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-    if (this.#bytes < this.#needed) return;
-    let rest = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#bytes);
+    this.#gathered.add(chunk);
+    if (this.#gathered.bytes < this.#needed) return;
+    let rest = this.#gathered.take();
     this.#needed = neededFor(rest);
     while (rest.length >= this.#needed) {
       this.onMessage(readMessage(rest.subarray(0, this.#needed)));
       rest = rest.subarray(this.#needed);
       this.#needed = neededFor(rest);
     }
-    this.#chunks = rest.length === 0 ? [] : [rest];
-    this.#bytes = rest.length;
+    this.#gathered.add(rest);
   }
 
   /** The body is over. Throws MalformedEventStream in the middle of a message. */
   end(): void {
-    if (this.#bytes > 0) throw new MalformedEventStream('the stream ends within a message');
+    if (this.#gathered.bytes > 0) throw new MalformedEventStream('the stream ends within a message');
   }
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { GatheredPieces } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
-import { BodyCollector } from './body-collector';
 import { callAbandoned } from '../model/cancellation';
 import type { UpstreamStream } from './upstream-stream';
 import { Exchange, LARGEST_ERROR_BODY, type ExchangeOptions, type UpstreamReply } from './upstream-exchange';
@@ -16,11 +16,11 @@ const DISCARD_MS = 1_000;
 export class StreamExchange extends Exchange implements UpstreamStream {
   /** Settles with the head of a 2xx answer, or with the whole of any other. */
   readonly opened: Promise<UpstreamReply | StreamExchange>;
-  readonly #collector = new BodyCollector();
+  /** Of an answer that is gathered whole. */
+  readonly #gathered = new GatheredPieces();
   #resolve!: (opened: UpstreamReply | StreamExchange) => void;
   #reject!: (error: AppError) => void;
-  #backlog: Buffer[] = [];
-  #backlogBytes = 0;
+  readonly #backlog = new GatheredPieces();
   #wake: (() => void) | null = null;
   #isDiscarding = false;
   #discardTimer: NodeJS.Timeout | undefined;
@@ -45,14 +45,14 @@ export class StreamExchange extends Exchange implements UpstreamStream {
   override onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.isOver) return;
     if (!this.isSuccess) {
-      if (!this.#collector.add(chunk, LARGEST_ERROR_BODY)) this.#finishReply(true);
+      this.#gathered.add(chunk);
+      if (this.#gathered.bytes > LARGEST_ERROR_BODY) this.#finishReply(true);
       return;
     }
     if (this.#isDiscarding) return;
-    this.#backlog.push(chunk);
-    this.#backlogBytes += chunk.length;
+    this.#backlog.add(chunk);
     if (this.leftover?.passes(chunk.length) === false) return this.fail(callAbandoned());
-    if (this.#backlogBytes >= LARGEST_BACKLOG) controller.pause();
+    if (this.#backlog.bytes >= LARGEST_BACKLOG) controller.pause();
     this.#wakeReader();
   }
 
@@ -67,16 +67,13 @@ export class StreamExchange extends Exchange implements UpstreamStream {
   }
 
   async read(): Promise<Buffer | null> {
-    if (this.#backlog.length === 0 && !this.isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
-    const chunks = this.#backlog;
-    if (chunks.length === 0) {
+    if (this.#backlog.bytes === 0 && !this.isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
+    if (this.#backlog.bytes === 0) {
       if (this.failure) throw this.failure;
       return this.isOver ? null : NOTHING;
     }
-    this.#backlog = [];
-    this.#backlogBytes = 0;
     if (this.controller?.paused) this.controller.resume();
-    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+    return this.#backlog.take();
   }
 
   leave(): number {
@@ -87,7 +84,7 @@ export class StreamExchange extends Exchange implements UpstreamStream {
 
   cancel(): void {
     if (this.isOver) return;
-    this.#backlog = [];
+    this.#backlog.clear();
     this.stop();
     this.#wakeReader();
   }
@@ -95,7 +92,7 @@ export class StreamExchange extends Exchange implements UpstreamStream {
   discard(): void {
     if (this.isOver) return;
     this.#isDiscarding = true;
-    this.#backlog = [];
+    this.#backlog.clear();
     if (this.controller?.paused) this.controller.resume();
     this.#discardTimer = setTimeout(() => this.cancel(), DISCARD_MS).unref();
   }
@@ -106,7 +103,7 @@ export class StreamExchange extends Exchange implements UpstreamStream {
   }
 
   #finishReply(isEarly: boolean): void {
-    this.#resolve(this.replyOf(this.#collector.body));
+    this.#resolve(this.replyOf(this.#gathered.take()));
     if (isEarly) this.stop();
     else this.release();
   }

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Secret } from '@libs/contracts';
+import { GatheredPieces, type Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
 import { callAbandoned, callCancelled, type CancelSignal } from '../model/cancellation';
 import type { LeftoverRead } from '../model/leftover-reads';
 import type { Provider } from '../catalogue/catalogue';
-import { BodyCollector } from './body-collector';
 import type { ReplyBudget, ReplyHolder } from './reply-budget';
 import { headFlaw } from './request-head';
 import { withoutKey } from './scrub';
@@ -202,7 +201,7 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
   countedBytes = 0;
   isPaused = false;
   readonly reply: Promise<UpstreamReply>;
-  readonly #collector = new BodyCollector();
+  readonly #gathered = new GatheredPieces();
   #resolve!: (reply: UpstreamReply) => void;
   #reject!: (error: AppError) => void;
 
@@ -217,7 +216,8 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
   override onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.isOver) return;
     if (this.leftover?.keeps(chunk.length) === false) return this.fail(callAbandoned());
-    if (this.#collector.add(chunk, this.isSuccess ? this.options.largestBodyBytes : LARGEST_ERROR_BODY)) {
+    this.#gathered.add(chunk);
+    if (this.#gathered.bytes <= (this.isSuccess ? this.options.largestBodyBytes : LARGEST_ERROR_BODY)) {
       if (this.options.budget?.take(this, chunk.length) === false) controller.pause();
       return;
     }
@@ -234,7 +234,7 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
   }
 
   protected override get keptBytes(): number {
-    return super.keptBytes + this.#collector.bytes;
+    return super.keptBytes + this.#gathered.bytes;
   }
 
   resume(): void {
@@ -244,7 +244,7 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
 
   #finish(isEarly: boolean): void {
     this.options.budget?.giveBack(this);
-    this.#resolve(this.replyOf(this.#collector.body));
+    this.#resolve(this.replyOf(this.#gathered.take()));
     if (isEarly) this.stop();
     else this.release();
   }

@@ -1,5 +1,6 @@
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { GatheredPieces } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 
 export interface BodyBounds {
@@ -25,7 +26,7 @@ export async function readBody(
   const tooLong = new AppError('payload_too_large', `${subject} answers with more than ${maxBytes} bytes`);
   try {
     const decoded = decode(source, headers['content-encoding'] ?? 'identity', subject);
-    const chunks: Buffer[] = [];
+    const gathered = new GatheredPieces();
     let length = 0;
     for await (const chunk of decoded as AsyncIterable<Buffer>) {
       length += chunk.length;
@@ -36,9 +37,9 @@ export async function readBody(
       }
       const waits = reserve?.(chunk.length);
       if (waits !== undefined) await waits;
-      chunks.push(chunk);
+      gathered.add(chunk);
     }
-    return Buffer.concat(chunks);
+    return gathered.take();
   } finally {
     discardBody(source);
   }

@@ -8,16 +8,19 @@ const PLAIN_NAME = 'document';
  */
 export class DocumentNames {
   readonly #taken = new Set<string>();
+  /** The number from which to look on, by name: a caller may give all documents the same one. */
+  readonly #next = new Map<string, number>();
 
   /** The name of the next document. */
   next(filename: string | undefined): string {
     const name = plain(filename) || PLAIN_NAME;
-    for (let number = 1; ; number += 1) {
+    const key = name.toLowerCase();
+    for (let number = this.#next.get(key) ?? 1; ; number += 1) {
       const candidate = number === 1 ? name : `${name}-${number}`;
-      if (!this.#taken.has(candidate.toLowerCase())) {
-        this.#taken.add(candidate.toLowerCase());
-        return candidate;
-      }
+      if (this.#taken.has(candidate.toLowerCase())) continue;
+      this.#taken.add(candidate.toLowerCase());
+      this.#next.set(key, number + 1);
+      return candidate;
     }
   }
 }

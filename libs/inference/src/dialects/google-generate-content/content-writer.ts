@@ -66,8 +66,9 @@ export class PartWriter {
     const media = parts
       .map((part) => (part.type === 'text' ? null : this.spoken(part)))
       .filter((part) => part !== null);
-    const inside = this.#hasResultMedia ? media.filter((part) => 'inlineData' in part) : [];
-    const beside = media.filter((part) => !inside.includes(part));
+    const isInside = (part: WirePart): boolean => this.#hasResultMedia && 'inlineData' in part;
+    const inside = media.filter(isInside);
+    const beside = media.filter((part) => !isInside(part));
     if (beside.length > 0) this.log.approximate('messages.tool_result');
     const functionResponse = {
       ...(this.#hasCallIds && { id: callId }),

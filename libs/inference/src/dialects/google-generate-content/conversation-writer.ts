@@ -33,6 +33,12 @@ export function writeConversation(messages: readonly Message[], endpoint: Endpoi
   return beginning(writer.end(), log);
 }
 
+interface CalledFunction {
+  readonly name: string;
+  /** Counts up with each call, so that results can be put into the order of their calls. */
+  readonly place: number;
+}
+
 class ContentsWriter {
   readonly #parts: PartWriter;
   readonly #isThird: boolean;
@@ -41,8 +47,9 @@ class ContentsWriter {
   #said: Part[] = [];
   #results: ToolResultPart[] = [];
   #shown: WirePart[] = [];
-  /** Names of functions by the id of their call, in the order of the calls. */
-  readonly #functions = new Map<string, string>();
+  /** By the id of their call. */
+  readonly #functions = new Map<string, CalledFunction>();
+  #calls = 0;
 
   constructor(
     endpoint: Endpoint,
@@ -85,7 +92,7 @@ class ContentsWriter {
     for (const part of parts) {
       if (part.type === 'tool-result') {
         this.#results.push(part);
-        if (name !== undefined && !this.#functions.has(part.callId)) this.#functions.set(part.callId, name);
+        if (name !== undefined && !this.#functions.has(part.callId)) this.#noteFunction(part.callId, name);
       } else this.#shown.push(...this.#spoken(part));
     }
   }
@@ -95,10 +102,7 @@ class ContentsWriter {
     this.#said = [];
     const signatures = signaturesIn(said);
     const calls = said.filter((part) => part.type === 'tool-call');
-    for (const { id, name } of calls) {
-      this.#functions.delete(id);
-      this.#functions.set(id, name);
-    }
+    for (const { id, name } of calls) this.#noteFunction(id, name);
     const parts = said.flatMap((part): WirePart[] => {
       const written = this.#modelPart(part);
       const isUnproven = this.#isThird && part === calls[0];
@@ -116,8 +120,8 @@ class ContentsWriter {
   }
 
   #endUser(): void {
-    const order = [...this.#functions.keys()];
-    const results = this.#results.toSorted((a, b) => order.indexOf(a.callId) - order.indexOf(b.callId));
+    const placeOf = ({ callId }: ToolResultPart): number => this.#functions.get(callId)?.place ?? 0;
+    const results = this.#results.toSorted((a, b) => placeOf(a) - placeOf(b));
     const answers = results.flatMap((result) => this.#parts.result(result, this.#functionOf(result)));
     const shown = this.#shown;
     this.#results = [];
@@ -126,8 +130,13 @@ class ContentsWriter {
     if (shown.length > 0) this.#contents.push({ role: 'user', parts: shown });
   }
 
+  #noteFunction(callId: string, name: string): void {
+    this.#calls += 1;
+    this.#functions.set(callId, { name, place: this.#calls });
+  }
+
   #functionOf({ callId }: ToolResultPart): string {
-    const known = this.#functions.get(callId);
+    const known = this.#functions.get(callId)?.name;
     if (known === undefined) this.log.approximate('tool_call_id');
     return known ?? UNKNOWN_FUNCTION;
   }

@@ -29,24 +29,49 @@ export function signatureThought(signature: string, callId?: string): ReasoningP
 /** The signatures of a turn by the part that had them. Those whose part is gone are left out. */
 export function signaturesIn(parts: readonly Part[]): ReadonlyMap<Part, string> {
   const signatures = new Map<Part, string>();
+  const calls = new Map<string | undefined, Part>();
+  for (const part of parts) if (part.type === 'tool-call' && !calls.has(part.id)) calls.set(part.id, part);
+  const unsigned = new UnsignedParts(parts, signatures);
   parts.forEach((part, index) => {
+    if (isSignable(part)) unsigned.pass(part);
     if (part.type !== 'reasoning' || part.format !== OWN_FORMAT || part.encrypted === undefined) return;
-    const owner = ownerOf(part, index, parts, signatures);
+    const { id } = part;
+    const isOfCall = id !== undefined && !GIVEN_ID.test(id);
+    const owner = calls.get(id) ?? (isOfCall ? undefined : unsigned.nearest(index));
     if (owner !== undefined) signatures.set(owner, part.encrypted);
   });
   return signatures;
 }
 
-function ownerOf(
-  { id }: ReasoningPart,
-  index: number,
-  parts: readonly Part[],
-  signatures: ReadonlyMap<Part, string>,
-): Part | undefined {
-  const call = parts.find((part) => part.type === 'tool-call' && part.id === id);
-  if (call !== undefined) return call;
-  if (id !== undefined && !GIVEN_ID.test(id)) return undefined;
-  const isFree = (part: Part) => (part.type === 'text' || part.type === 'image') && !signatures.has(part);
-  // Dialects that keep thoughts apart from the rest give them before it.
-  return parts.slice(0, index).findLast(isFree) ?? parts.slice(index + 1).find(isFree);
+function isSignable({ type }: Part): boolean {
+  return type === 'text' || type === 'image';
+}
+
+/** Texts and pictures without a signature. Each is looked at once: a caller decides how many thoughts need one. */
+class UnsignedParts {
+  readonly #before: Part[] = [];
+  #ahead = 0;
+
+  constructor(
+    private readonly parts: readonly Part[],
+    private readonly signatures: ReadonlyMap<Part, string>,
+  ) {}
+
+  /** Tells that the next signable part stands before the thoughts that follow. */
+  pass(part: Part): void {
+    if (!this.signatures.has(part)) this.#before.push(part);
+  }
+
+  /** The last one before the thought, else the first one behind: dialects that keep thoughts apart give them first. */
+  nearest(index: number): Part | undefined {
+    const before = this.#before.pop();
+    if (before !== undefined) return before;
+    this.#ahead = Math.max(this.#ahead, index + 1);
+    while (this.#ahead < this.parts.length && !this.#isUnsigned(this.parts[this.#ahead]!)) this.#ahead += 1;
+    return this.parts[this.#ahead];
+  }
+
+  #isUnsigned(part: Part): boolean {
+    return isSignable(part) && !this.signatures.has(part);
+  }
 }

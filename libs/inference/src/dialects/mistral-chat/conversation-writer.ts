@@ -28,17 +28,19 @@ function inOrder(messages: readonly JsonObject[], log: LossLog): readonly JsonOb
   const start = messages.findIndex(({ role }) => role !== 'system');
   if (start === -1) return asQuestion(messages, log);
   const end = messages.findLastIndex(({ role }) => role !== 'system');
-  const late = messages.filter(
-    ({ role }, index) => role === 'system' && index > start && (index > end || !isBehindUser(messages, index)),
-  );
+  const late: JsonObject[] = [];
+  const rest: JsonObject[] = [];
+  /** Of the last message before that is no instruction. */
+  let speaker: unknown = null;
+  for (const [index, message] of messages.entries()) {
+    const isSystem = message['role'] === 'system';
+    if (!isSystem) speaker = message['role'];
+    const isLate = isSystem && index > start && (index > end || speaker !== 'user');
+    (isLate ? late : rest).push(message);
+  }
   if (late.length === 0) return messages;
   log.approximate('messages.role');
-  const rest = messages.filter((message) => !late.includes(message));
   return [...rest.slice(0, start), ...late, ...rest.slice(start)];
-}
-
-function isBehindUser(messages: readonly JsonObject[], index: number): boolean {
-  return messages.slice(0, index).findLast(({ role }) => role !== 'system')?.['role'] === 'user';
 }
 
 function asQuestion(messages: readonly JsonObject[], log: LossLog): readonly JsonObject[] {

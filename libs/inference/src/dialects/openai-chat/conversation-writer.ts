@@ -103,9 +103,10 @@ export class MessageWriter {
 
   #toolResult(result: ToolResultPart, name: string | undefined): { message: JsonMessage; media: object[] } {
     if (result.isError) this.log.drop('is_error');
-    const isShown = takes(this.endpoint, 'tool_media');
-    const said = result.parts.filter(({ type }) => isShown || type === 'text');
-    const media = result.parts.filter((part) => !said.includes(part));
+    const takesMedia = takes(this.endpoint, 'tool_media');
+    const isSaid = ({ type }: Part): boolean => takesMedia || type === 'text';
+    const said = result.parts.filter(isSaid);
+    const media = result.parts.filter((part) => !isSaid(part));
     if (media.length > 0) this.log.approximate(SHOWN_BY_USER);
     const message = defined({
       role: 'tool',

@@ -17,7 +17,7 @@ export const CUSTOM_INPUT = 'input';
  * every other API has it; names of what has no place in a conversation go to `unread`.
  */
 export function readInput(input: unknown, instructions: unknown, unread: Set<string>): Message[] {
-  const messages: Message[] = [];
+  const messages: OpenMessage[] = [];
   if (typeof instructions === 'string') messages.push(textMessage('system', instructions));
   if (typeof input === 'string') messages.push(textMessage('user', input));
   const items = objectsOf(input);
@@ -54,11 +54,14 @@ function orphanedThoughts(items: readonly JsonObject[]): ReadonlySet<JsonObject>
   return orphans;
 }
 
-function textMessage(role: Role, text: string): Message {
+/** A message that what follows may be added to: a caller decides how many items make one turn. */
+type OpenMessage = Message & { readonly parts: Part[] };
+
+function textMessage(role: Role, text: string): OpenMessage {
   return { role, parts: [{ type: 'text', text }] };
 }
 
-function addItem(messages: Message[], item: JsonObject, unread: Set<string>): void {
+function addItem(messages: OpenMessage[], item: JsonObject, unread: Set<string>): void {
   const type = stringOf(item['type']) ?? 'message';
   if (type === 'message') addMessage(messages, item, unread);
   else if (type === 'item_reference') throw nothingStored();
@@ -81,7 +84,7 @@ function nothingStored(): AppError {
   });
 }
 
-function addMessage(messages: Message[], item: JsonObject, unread: Set<string>): void {
+function addMessage(messages: OpenMessage[], item: JsonObject, unread: Set<string>): void {
   const role = ROLES.find((known) => known === item['role']) ?? 'user';
   const parts = readContent(item['content'], unread);
   if (stringOf(item['phase']) !== undefined) unread.add('input.phase');
@@ -89,11 +92,11 @@ function addMessage(messages: Message[], item: JsonObject, unread: Set<string>):
   else messages.push({ role, parts });
 }
 
-function addToTurn(messages: Message[], parts: readonly Part[]): void {
+function addToTurn(messages: OpenMessage[], parts: Part[]): void {
   if (parts.length === 0) return;
   const last = messages.at(-1);
-  if (last?.role === 'assistant') messages[messages.length - 1] = { ...last, parts: [...last.parts, ...parts] };
-  else messages.push({ role: 'assistant', parts });
+  if (last?.role !== 'assistant') messages.push({ role: 'assistant', parts });
+  else for (const part of parts) last.parts.push(part);
 }
 
 function readContent(content: unknown, unread: Set<string>): Part[] {

@@ -1,3 +1,5 @@
+import { GatheredPieces } from '@libs/contracts';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
@@ -17,8 +19,7 @@ export class UnreadableBytes extends Error {}
 export class InlinedBytes {
   readonly #name: string;
   readonly #onBytes: (index: number, bytes: Buffer) => void;
-  readonly #kept: Buffer[] = [];
-  #keptBytes = 0;
+  readonly #kept = new GatheredPieces();
   #state: 'outside' | 'text' | 'bytes' = 'outside';
   /** Of the text that is read or was read last: whether it may be the member's name, and so far. */
   #text = '';
@@ -51,7 +52,7 @@ export class InlinedBytes {
   /** The document without the bytes. @throws UnreadableBytes */
   rest(): string {
     if (this.#state !== 'outside') throw new UnreadableBytes('the document ends inside a text');
-    return Buffer.concat(this.#kept).toString();
+    return Buffer.concat(this.#kept.close()).toString();
   }
 
   #passOutside(chunk: Buffer, from: number): number {
@@ -125,9 +126,9 @@ export class InlinedBytes {
   }
 
   #keep(bytes: Buffer): void {
-    this.#keptBytes += bytes.length;
-    if (this.#keptBytes > MOST_KEPT_BYTES) throw new UnreadableBytes('there is too much beside the bytes');
-    this.#kept.push(Buffer.from(bytes));
+    if (this.#kept.bytes + bytes.length > MOST_KEPT_BYTES)
+      throw new UnreadableBytes('there is too much beside the bytes');
+    this.#kept.add(Buffer.from(bytes));
   }
 }
 
