@@ -2,7 +2,6 @@ import { upstreamCacheKey, type ProviderAccount } from '../model/provider-accoun
 import type { JsonMember, ScannedObject } from '../json/json-members';
 import { MemberNames } from '../model/member-names';
 import type { Endpoint } from '../catalogue/catalogue';
-import { memberText } from './request-members';
 import { mustRefuseStoring } from './stored-chats';
 
 /**
