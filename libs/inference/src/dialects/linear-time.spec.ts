@@ -2,7 +2,7 @@ import { LossLog } from '../model/loss-report';
 import { anEndpoint } from '../testing';
 import { bedrockConverse } from './bedrock-converse';
 import { cohereChatTranslation } from './cohere-chat';
-import { callerSideOf, TRANSLATIONS, type StreamableApi } from './dialect-pairs';
+import { TRANSLATIONS, type StreamableApi } from './dialect-pairs';
 import { googleGenerateContent } from './google-generate-content';
 import { dialectOf } from './index';
 import { mistralChatTranslation } from './mistral-chat';
