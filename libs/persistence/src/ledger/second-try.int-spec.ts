@@ -37,7 +37,10 @@ describe(tryTwice.name, () => {
         books.ledger.openHold(session, { ...asked, id, lifetimeMs: 60_000 }),
       );
     };
-    return tryTwice(organizationId, open).then(() => null, AppError.from);
+    return tryTwice(organizationId, open).then(
+      () => null,
+      (error: unknown) => AppError.from(error),
+    );
   }
 
   it.each(LIMITS)('does not count the hold of an answer that is over against %s', async (_name, creditsUsd, terms) => {
