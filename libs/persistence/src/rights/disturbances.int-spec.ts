@@ -12,6 +12,7 @@ import { POOL_SIZES } from './connections';
 
 const NOT_ALLOWED = '42501';
 const SENDERS = ['gateway', 'batch-worker', 'video-worker'] as const;
+const OTHERS = ['credentials', 'auth'] as const;
 
 let created: TestDatabase;
 let owner: Database;
@@ -102,6 +103,11 @@ describe('an app that disturbs others', () => {
     const asTenant = `SET LOCAL ROLE ${tenantRoleOf('gateway')}`;
     const add = `INSERT INTO outbox (contract, payload) VALUES ('${DeliverWebhook.name}', '{}')`;
     expect(await tried('gateway', asTenant, add)).toBe(NOT_ALLOWED);
+    for (const app of OTHERS) {
+      for (const sql of ['SELECT 1 FROM outbox', 'DELETE FROM outbox', add]) {
+        expect([app, sql, await tried(app, sql)]).toEqual([app, sql, NOT_ALLOWED]);
+      }
+    }
     // Each relays what it sends, whichever app or command wrote it.
     const claimed = await new OutboxRepository(logins['video-worker']).claim(10, 1_000);
     expect(claimed.map(({ contract }) => contract)).toEqual([DeliverWebhook.name]);
@@ -111,7 +117,7 @@ describe('an app that disturbs others', () => {
     const runner = new SingleRunner(logins.auth);
     const hourly = { everyMs: 3_600_000 };
     const run = (): Promise<boolean> => runner.run('ledger.audit', hourly, async () => undefined);
-    for (const app of SENDERS) {
+    for (const app of [...SENDERS, 'credentials'] as const) {
       const note = `INSERT INTO task_runs (task, ended_at) VALUES ('ledger.audit', now())`;
       expect([app, await tried(app, note)]).toEqual([app, NOT_ALLOWED]);
     }
@@ -172,7 +178,8 @@ describe('an app that disturbs others', () => {
     expect(await changes('amount_usd')).toEqual([NOT_ALLOWED, batches, NOT_ALLOWED]);
     expect(await changes('settled_usd')).toEqual([NOT_ALLOWED, batches, videos]);
     expect(await tried('batch-worker', `SELECT 1 FROM ledger_holds WHERE id = '${over.id}' FOR UPDATE`)).toBe(0);
-    for (const app of SENDERS) expect(await tried(app, change('account_id'))).toBe(NOT_ALLOWED);
+    for (const app of APP_NAMES) expect(await tried(app, change('account_id'))).toBe(NOT_ALLOWED);
+    for (const app of OTHERS) expect(await tried(app, change('amount_usd'))).toBe(NOT_ALLOWED);
     expect(await tried('batch-worker', change('id'))).toBe(NOT_ALLOWED);
   });
 
