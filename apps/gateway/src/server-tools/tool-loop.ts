@@ -33,7 +33,6 @@ import { refusalToPay, type ToolFund } from './tool-fund';
 import { runCalls, type FinishedCall, type ToolCall } from './tool-runner';
 import { outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
 
-/** Whoever answers a turn. */
 export type TurnEngine = Pick<InferenceEngine, 'converse' | 'deadlineMs'>;
 
 export interface LoopRequest {
@@ -265,7 +264,7 @@ export class ToolLoop {
       conversation: this.#conversation,
       signal: this.#abort,
       deadlineMs: this.#deadlineMs,
-      // Functions that the model is not shown count as well: they may be found at any time, and are held until then.
+      // The request also counts functions that the model is not shown.
       estimatedPromptTokens: Math.max(likelyPromptTokens(body), routed.estimatedPromptTokens ?? 0),
       stickyKey: () => routed.stickyKey?.() ?? LOOP_KEY + routed.generationId,
     };
