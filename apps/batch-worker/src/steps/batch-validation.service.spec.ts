@@ -320,7 +320,7 @@ describe(BatchValidationService.name, () => {
       if (!isOver) setImmediate(count);
     };
     setImmediate(count);
-    const { hasBegun } = await validated('/v1/chat/completions', ...Array.from({ length: 20 }, () => large));
+    const { hasBegun } = await validated('/v1/chat/completions', ...Array.from({ length: 80 }, () => large));
     isOver = true;
     expect(hasBegun).toBe(true);
     expect(turns).toBeGreaterThan(3);

@@ -17,11 +17,12 @@ interface Play {
   readonly api?: StreamableApi;
   readonly signal?: AbortSignal;
   readonly fund?: FakeFund;
+  readonly estimatedPromptTokens?: number;
 }
 
 function begin(
   script: readonly (ScriptedTurn | AppError)[],
-  { tools = [], body = {}, api = 'responses', signal, fund = new FakeFund() }: Play,
+  { tools = [], body = {}, api = 'responses', signal, fund = new FakeFund(), estimatedPromptTokens = 0 }: Play,
 ) {
   const engine = new ScriptedEngine(script);
   const planner = new ServerToolPlanner({
@@ -38,6 +39,7 @@ function begin(
     body: Buffer.from('{}'),
     model: 'test/scripted',
     signal: signal ?? new AbortController().signal,
+    estimatedPromptTokens,
   };
   const { memory } = outsideWork();
   return { engine, loop: new ToolLoop(engine, { api, routed, plan, caller: CALLER, memory, fund, isStream: true }) };
@@ -103,6 +105,15 @@ describe(ToolLoop.name, () => {
     });
     expect(kinds.at(-1)).toBe('finish');
     expect(parts.filter(({ type }) => type === 'server-tool')).toHaveLength(3);
+  });
+
+  it('counts functions that the model is not shown as part of the prompt', async () => {
+    const deferred = { ...FUNCTION, description: 'word '.repeat(10_000), defer_loading: true };
+    const search = new FakeTool('tool_search');
+    const body = { tools: [{ type: 'sluice:tool_search' }, deferred] };
+    const { engine } = await play([{ text: 'Hi.' }], { tools: [search], body, estimatedPromptTokens: 10_000 });
+    expect(engine.requests[0]!.conversation.tools.map(({ name }) => name)).not.toContain('theirs');
+    expect(engine.requests[0]!.estimatedPromptTokens).toBe(10_000);
   });
 
   it('is refused where not even its first turn can be paid', async () => {

@@ -32,7 +32,6 @@ import { refusalToPay, type ToolFund } from './tool-fund';
 import { runCalls, type FinishedCall, type ToolCall } from './tool-runner';
 import { callIdsOf, outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
 
-/** Whoever answers a turn. */
 export type TurnEngine = Pick<InferenceEngine, 'converse' | 'deadlineMs'>;
 
 export interface LoopRequest {

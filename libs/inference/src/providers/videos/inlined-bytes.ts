@@ -126,8 +126,9 @@ export class InlinedBytes {
   }
 
   #keep(bytes: Buffer): void {
-    const isTooMuch = this.#kept.bytes + bytes.length > MOST_KEPT_BYTES;
-    if (isTooMuch) throw new UnreadableBytes('there is too much beside the bytes');
+    if (this.#kept.bytes + bytes.length > MOST_KEPT_BYTES) {
+      throw new UnreadableBytes('there is too much beside the bytes');
+    }
     this.#kept.add(Buffer.from(bytes));
   }
 }
