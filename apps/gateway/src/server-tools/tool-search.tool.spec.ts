@@ -9,8 +9,12 @@ const deferred = [
   { name: 'send_email', description: 'Sends an email', parameters: null },
   { name: 'get_user', description: `Reads a user ${'u'.repeat(40)}`, parameters: null },
 ];
+/** Long enough for a process that waits its turn. */
+const PATIENT_MS = 2_000;
 const search = (parameters: object, query: unknown) =>
-  new ToolSearchTool().bind({ ...parameters }, 'tools[0].parameters', { deferred }).run({ query }, {} as never);
+  new ToolSearchTool(PATIENT_MS)
+    .bind({ ...parameters }, 'tools[0].parameters', { deferred })
+    .run({ query }, {} as never);
 
 describe(ToolSearchTool.name, () => {
   it('finds functions by words, arguments included', async () => {
@@ -29,7 +33,7 @@ describe(ToolSearchTool.name, () => {
   });
 
   it('seeks no more patterns in a request of which two did not end', async () => {
-    const tool = new ToolSearchTool().bind({ type: 'regex' }, 'tools[0].parameters', { deferred });
+    const tool = new ToolSearchTool(PATIENT_MS).bind({ type: 'regex' }, 'tools[0].parameters', { deferred });
     const find = (query: string) => tool.run({ query }, {} as never);
     for (const query of ['(', '(\\w|\\w)*!']) expect(await find(query)).toMatchObject({ isError: true });
     expect(await find('^get_')).toMatchObject({ isError: false });
@@ -40,7 +44,9 @@ describe(ToolSearchTool.name, () => {
   it.each(['bm25', 'regex'])('searches the beginning of a text of any length in no time, by %s', async (type) => {
     const long = { name: 'get_all', description: `everything ${'aA'.repeat(15_000_000)}`, parameters: null };
     const beganMs = performance.now();
-    const tool = new ToolSearchTool().bind({ type }, 'tools[0].parameters', { deferred: [long, ...deferred] });
+    const tool = new ToolSearchTool(PATIENT_MS).bind({ type }, 'tools[0].parameters', {
+      deferred: [long, ...deferred],
+    });
     const outcome = await tool.run({ query: 'everything' }, {} as never);
     expect(outcome.tools).toEqual([long]);
     expect(performance.now() - beganMs).toBeLessThan(500);

@@ -25,6 +25,8 @@ type Search = (query: string, most: number) => readonly ToolDefinition[] | null;
 export class ToolSearchTool implements ServerTool {
   readonly name = 'tool_search';
 
+  constructor(private readonly regexMs = REGEX_TIMEOUT_MS) {}
+
   bind(parameters: Fields, path: string, { deferred }: ToolSurroundings = { deferred: [] }): BoundTool {
     const { max_results: most = DEFAULT_RESULTS, type = 'bm25' } = parameters;
     if (!Number.isSafeInteger(most) || (most as number) < 1) {
@@ -32,7 +34,7 @@ export class ToolSearchTool implements ServerTool {
     }
     const isRegex = type === 'regex';
     const texts = textsOf(deferred);
-    const search = isRegex ? regexSearch(deferred, texts) : wordSearch(deferred, texts);
+    const search = isRegex ? regexSearch(deferred, texts, this.regexMs) : wordSearch(deferred, texts);
     const wanted = Math.min(most as number, MOST_RESULTS);
     return {
       definition: {
@@ -76,7 +78,7 @@ function wordSearch(deferred: readonly ToolDefinition[], texts: readonly string[
 }
 
 /** Matches are sought in a context of their own, where they can be stopped. */
-function regexSearch(deferred: readonly ToolDefinition[], texts: readonly string[]): Search {
+function regexSearch(deferred: readonly ToolDefinition[], texts: readonly string[], timeout: number): Search {
   let endless = 0;
   return (query, most) => {
     if (endless >= MOST_ENDLESS_PATTERNS) return null;
@@ -85,7 +87,7 @@ function regexSearch(deferred: readonly ToolDefinition[], texts: readonly string
       const script = new Script(
         'const re = new RegExp(query, "i"); JSON.stringify(texts.map((text) => re.test(text)))',
       );
-      const hits = JSON.parse(String(script.runInContext(context, { timeout: REGEX_TIMEOUT_MS }))) as boolean[];
+      const hits = JSON.parse(String(script.runInContext(context, { timeout }))) as boolean[];
       return deferred.filter((_definition, index) => hits[index]).slice(0, most);
     } catch (thrown) {
       // The pattern is not one, or does not end.
