@@ -41,16 +41,17 @@ describe(ToolSearchTool.name, () => {
     expect(await find('^get_')).toMatchObject({ isError: true });
   });
 
-  it.each(['bm25', 'regex'])('searches the beginning of a text of any length in no time, by %s', async (type) => {
-    const long = { name: 'get_all', description: `everything ${'aA'.repeat(15_000_000)}`, parameters: null };
-    const beganMs = performance.now();
-    const tool = new ToolSearchTool(PATIENT_MS).bind({ type }, 'tools[0].parameters', {
-      deferred: [long, ...deferred],
-    });
-    const outcome = await tool.run({ query: 'everything' }, {} as never);
-    expect(outcome.tools).toEqual([long]);
-    expect(performance.now() - beganMs).toBeLessThan(500);
-  });
+  it.each(['bm25', 'regex'])(
+    'searches the beginning of a text of any length, which would end the process as a whole, by %s',
+    async (type) => {
+      const long = { name: 'get_all', description: `everything ${'aA'.repeat(15_000_000)}`, parameters: null };
+      const tool = new ToolSearchTool(PATIENT_MS).bind({ type }, 'tools[0].parameters', {
+        deferred: [long, ...deferred],
+      });
+      const outcome = await tool.run({ query: 'everything' }, {} as never);
+      expect(outcome.tools).toEqual([long]);
+    },
+  );
 
   it('searches the names of very many functions', async () => {
     const many = Array.from({ length: 20_000 }, (_, index) => ({
