@@ -54,6 +54,7 @@ export {
   estimatePrompt,
   estimatePromptTokens,
   estimateTextTokens,
+  usualTextTokens,
   likelyPromptTokens,
   mostPromptTokens,
 } from './model/estimate';

@@ -1,4 +1,4 @@
-import { estimateTextTokens, likelyPromptTokens } from '@libs/inference';
+import { usualTextTokens, likelyPromptTokens } from '@libs/inference';
 import { listOf, type Fields } from '../server-tools/named-tools';
 import { isSystemTurn, isTextPart, RequestBody, textsOf } from './request-body';
 
@@ -95,7 +95,7 @@ function shorten(body: RequestBody, budget: number, mayCut: MayCut): RequestBody
 function shortenOnce(body: RequestBody, excess: number, mayCut: MayCut): RequestBody {
   const texts = body.turns.filter(mayCut).flatMap(cuttableTexts);
   const characters = texts.reduce((sum, { length }) => sum + length, 0);
-  const tokens = texts.reduce((sum, text) => sum + estimateTextTokens(text), 0);
+  const tokens = texts.reduce((sum, text) => sum + usualTextTokens(text), 0);
   if (tokens === 0) return body;
   const longest = longestFor(
     texts.map(({ length }) => length),
