@@ -12,8 +12,10 @@ export const UNITS_PER_TOKEN = 32;
 
 /** What a sequence costs that may be a token: a little more than 0.6 of one. */
 const TOKEN = 20;
-/** Letters in the order of ordinary words, and characters of ordinary texts, take that much of it. */
-const USUAL = 0.7;
+/** What that is in ordinary texts. */
+const USUAL = 0.75;
+/** Letters in the order of ordinary words are still fewer tokens. */
+const USUAL_PAIR = 0.62;
 /** A letter that stands alone is a token; the letters behind it pay less for that. */
 const FIRST_LETTER = 26;
 
@@ -83,9 +85,9 @@ function inWord(from: State, letter: string): Step {
   if (from.kind !== 'word') return { to: at('word', 1, letter), most: TOKEN, usual: FIRST_LETTER };
   const [before, beforeThat = ''] = from.last;
   const most = pairUnits({ place: from.run, isAfterVowel: isVowel(beforeThat), letters: `${before}${letter}` });
-  const paid = from.run === 1 ? FIRST_LETTER - USUAL * TOKEN : 0;
+  const paid = from.run === 1 ? FIRST_LETTER - USUAL_PAIR * TOKEN : 0;
   const to = at('word', Math.min(from.run + 1, 3), letter + (isVowel(before!) ? 'a' : 'b'));
-  return { to, most, usual: Math.max(0, USUAL * most - paid) };
+  return { to, most, usual: Math.max(0, USUAL_PAIR * most - paid) };
 }
 
 const isVowel = (letter: string): boolean => letter !== '' && 'aeiouy'.includes(letter);
