@@ -88,7 +88,7 @@ export interface JsonShape {
 
 /** An estimate of the prompt of a request. */
 export interface PromptEstimate {
-  /** Never below 0.6 of what it has: media that cannot be measured count as the most that a provider may read of them. */
+  /** Never below 0.5 of what it has: media that cannot be measured count as the most that a provider may read of them. */
   readonly tokens: number;
   /** The same with what ordinary text and such media have, for what an unusual file must not fail. */
   readonly likelyTokens: number;

@@ -4,8 +4,8 @@ import { pairUnits } from './letter-pairs';
 /**
  * Estimates tokens of text from the bytes of a JSON string: a finite automaton reads each byte once and adds what a
  * tokenizer of the GPT, Claude or Gemini families takes for such a sequence. There are two sums. One is what ordinary
- * text takes. The other is at least 0.6 of the most that either of two vocabularies of OpenAI takes:
- * `text-floor.spec.ts` searches for texts that cost less. A tokenizer itself can be kept busy for seconds by hostile
+ * text takes. The other is at least 0.6 of the most that either of two vocabularies of OpenAI takes, but for words that
+ * `letter-pairs.ts` names; `text-floor.spec.ts` searches for texts that cost less. A tokenizer itself can be kept busy for seconds by hostile
  * text, and is 100 times slower on any.
  */
 export const UNITS_PER_TOKEN = 32;
@@ -30,7 +30,7 @@ interface State {
 
 interface Step {
   readonly to: State;
-  /** At least 0.6 of the tokens of any text, in units. */
+  /** A floor for any text, in units. */
   readonly most: number;
   /** What ordinary text takes, if that is another. */
   readonly usual?: number;

@@ -64,10 +64,10 @@ describe('the estimate of a text, in shares of its tokens in the dearer of two v
   });
 
   it.each(['English talk', 'TypeScript', 'Python', 'SQL', 'HTML', 'Markdown', 'JSON in a text', 'log lines'])(
-    'is at most 1.55 for %s, and the estimate of ordinary text is near its tokens',
+    'is at most 1.6 for %s, and the estimate of ordinary text is near its tokens',
     (name) => {
       const text = TEXT_SAMPLES[name]!;
-      expect(shareOf(text)).toBeLessThan(1.55);
+      expect(shareOf(text)).toBeLessThan(1.6);
       expect(usualTextTokens(text) / realTokens(text)).toBeGreaterThan(0.9);
       expect(usualTextTokens(text) / realTokens(text)).toBeLessThan(1.35);
     },

@@ -9,7 +9,7 @@ const BYTES_OF_A_BLOCK = 512;
 export class TextCounter {
   /** What ordinary text of this kind takes, in parts of a token (`UNITS_PER_TOKEN`). */
   units = 0;
-  /** At least 0.6 of what any text takes. */
+  /** A floor for what any text takes: see `text-automaton.ts`. */
   mostUnits = 0;
   #row = 0;
 
