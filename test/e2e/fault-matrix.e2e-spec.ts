@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ERROR_CODES, isErrorCode } from '@libs/errors';
-import { estimatePromptTokens, estimateTextTokens } from '@libs/inference';
+import { likelyPromptTokens, usualTextTokens } from '@libs/inference';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import type { ServerResponse } from 'node:http';
@@ -251,11 +251,11 @@ function expectedCounts(cell: Cell): Counts {
   const { end, charged } = verdictOf(cell);
   if (charged === 'nothing') return { prompt: 0, completion: 0 };
   if (charged === 'the report') return COUNTED;
-  const estimate = estimatePromptTokens(Buffer.from(JSON.stringify(bodyOf(cell))));
+  const estimate = likelyPromptTokens(Buffer.from(JSON.stringify(bodyOf(cell))));
   if (charged === 'the prompt') return { prompt: estimate, completion: 0 };
   return {
     prompt: cell.upstream === 'messages' ? COUNTED.prompt : estimate,
-    completion: estimateTextTokens(end === 'completed' ? TEXT : FIRST_WORDS),
+    completion: usualTextTokens(end === 'completed' ? TEXT : FIRST_WORDS),
   };
 }
 

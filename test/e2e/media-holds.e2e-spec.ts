@@ -115,7 +115,8 @@ it.each(APIS)('reserves for a small PDF on %s little more than what it costs', a
 
 it('reserves no more for a file that the plugin turns into text than for the text', async () => {
   promptTokens = TEXT_TOKENS * 5;
-  const creditUsd = 2 * promptTokens * PRICE;
+  // Text with many long words reserves up to 2.5 times what it costs.
+  const creditUsd = 2.5 * promptTokens * PRICE;
   const tenant = await new Operator(installation).createTenant('plugin', creditUsd.toFixed(6));
   const file = bodyOf('chat', densePdf(5, TEXT).toString('base64'));
   const body = { ...file, plugins: [{ id: 'file-parser', pdf: { engine: 'pdf-text' } }] };

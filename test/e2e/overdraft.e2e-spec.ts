@@ -38,7 +38,7 @@ afterAll(async () => {
 }, 240_000);
 
 /** Letters that natural text would not put in this order, so that it costs more than its estimate. */
-const messages = [{ role: 'user', content: 'ꙮ᚛ᚁᚂᚃ᚜ щъэюяё {}[]<> '.repeat(12) }];
+const messages = [{ role: 'user', content: 'yxquvjazkoiwxqujvkaz ꙮ᚛ᚁᚂᚃ᚜ щъэюяё ~-#*_=. '.repeat(8) }];
 const body = { messages, max_tokens: 8 };
 
 /** Sends 200 requests of three kinds at once. Returns how many there were of each status. */

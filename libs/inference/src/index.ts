@@ -61,6 +61,7 @@ export {
   estimatePrompt,
   estimatePromptTokens,
   estimateTextTokens,
+  usualTextTokens,
   likelyPromptTokens,
   mostPromptTokens,
 } from './model/estimate';

@@ -186,7 +186,7 @@ describe('a call whose caller disconnects', () => {
     const comments = setInterval(() => upstream.write(': ping\n\n'), 5);
     await once(upstream, 'close');
     clearInterval(comments);
-    expect(await settled()).toMatchObject({ outcome: 'cancelled', completionTokens: 2 });
+    expect(await settled()).toMatchObject({ outcome: 'cancelled', completionTokens: 3 });
   });
 
   it('is read for no more bytes than the bound', async () => {
@@ -194,7 +194,7 @@ describe('a call whose caller disconnects', () => {
     const upstream = await leaveStream('chat/completions', SCRIPTS[0]!);
     upstream.write(`: ${'x'.repeat(20_000)}\n\n`);
     await once(upstream, 'close');
-    expect(await settled()).toMatchObject({ outcome: 'cancelled', completionTokens: 2 });
+    expect(await settled()).toMatchObject({ outcome: 'cancelled', completionTokens: 3 });
   });
 
   it('costs nothing where the provider refuses it or fails', async () => {
@@ -209,7 +209,7 @@ describe('a call whose caller disconnects', () => {
   it('pays for what was said where the provider fails afterwards', async () => {
     const upstream = await leaveStream('chat/completions', SCRIPTS[0]!);
     upstream.destroy();
-    expect(await settled()).toMatchObject({ outcome: 'cancelled', completionTokens: 2 });
+    expect(await settled()).toMatchObject({ outcome: 'cancelled', completionTokens: 3 });
   });
 
   it('is settled once when its usage and its leaving come together', async () => {
@@ -229,7 +229,7 @@ describe('a call whose caller disconnects', () => {
     await leaveStream('responses', thinking, { max_output_tokens: 300 });
     expect(await settled(1)).toMatchObject({ completionTokens: 300 });
     await leaveStream('responses', thinking, { max_output_tokens: 300, reasoning: { effort: 'none' } });
-    expect(await settled(2)).toMatchObject({ completionTokens: 2 });
+    expect(await settled(2)).toMatchObject({ completionTokens: 3 });
   });
 
   it.each([
@@ -288,7 +288,7 @@ describe('a call whose caller disconnects', () => {
     await app.leftovers.drain(AbortSignal.abort());
     await settled(200);
     for (const { completionTokens, promptTokens, outcome } of app.books.settled) {
-      expect([outcome, completionTokens, promptTokens > 0]).toEqual(['cancelled', 2, true]);
+      expect([outcome, completionTokens, promptTokens > 0]).toEqual(['cancelled', 3, true]);
     }
     await until(() => app.upstreamAborts === 200);
   }, 30_000);

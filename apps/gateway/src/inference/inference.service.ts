@@ -48,7 +48,7 @@ export interface OpenedStream extends StreamResult, Partial<LoopServed> {
 }
 
 /** Of a prompt that plugins may still shorten: it is not too long for any endpoint yet. */
-const UNKNOWN_PROMPT: PromptEstimate = { tokens: 0, likelyTokens: 0, kinds: null, pdfs: [] };
+const UNKNOWN_PROMPT: PromptEstimate = { tokens: 0, likelyTokens: 0, unlikelyMediaTokens: 0, kinds: null, pdfs: [] };
 
 /** Counts as a request, and uses no tokens of anybody. */
 const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };

@@ -13,7 +13,7 @@ export class MeasuredPdfs {
 
   /** Returns the estimate of the prompt of `body` with what is known of its PDF files; those in `pdfs` are not known. */
   settle(prompt: PromptEstimate, body: Buffer): PromptEstimate {
-    let { tokens, likelyTokens } = prompt;
+    let { tokens, likelyTokens, unlikelyMediaTokens } = prompt;
     const pdfs: PdfPlace[] = [];
     for (const place of prompt.pdfs) {
       const measured = this.#tokens.get(keyOf(body, place));
@@ -21,8 +21,9 @@ export class MeasuredPdfs {
       if (typeof measured !== 'number') continue;
       tokens += measured - place.tokens;
       likelyTokens += measured - place.usual;
+      unlikelyMediaTokens -= place.tokens - place.usual;
     }
-    return { ...prompt, tokens, likelyTokens, pdfs };
+    return { ...prompt, tokens, likelyTokens, unlikelyMediaTokens, pdfs };
   }
 
   has(body: Buffer, place: PdfPlace): boolean {

@@ -1,4 +1,4 @@
-import { estimatePromptTokens, type StreamableApi } from '@libs/inference';
+import { likelyPromptTokens, type StreamableApi } from '@libs/inference';
 import fc from 'fast-check';
 import type { Fields } from '../server-tools/named-tools';
 import { middleOut } from './middle-out';
@@ -10,7 +10,7 @@ const bodyOf = (messages: readonly object[], api: StreamableApi = 'chat'): Reque
   return new RequestBody(api, Buffer.from(JSON.stringify(parsed)), parsed as Fields);
 };
 const said = (role: string, content: unknown, more: object = {}) => ({ role, content, ...more });
-const tokens = ({ bytes }: RequestBody): number => estimatePromptTokens(bytes);
+const tokens = ({ bytes }: RequestBody): number => likelyPromptTokens(bytes);
 /** Of words that are a token each, with the space behind them four bytes. */
 const long = (letter: string, length = 400): string => `${letter}oo `.repeat(length / 4);
 

@@ -1,4 +1,4 @@
-import { estimateTextTokens, likelyPromptTokens } from '@libs/inference';
+import { usualTextTokens, likelyPromptTokens } from '@libs/inference';
 import { listOf, type Fields } from '../server-tools/named-tools';
 import { isSystemTurn, isTextPart, RequestBody, textsOf } from './request-body';
 
@@ -119,8 +119,8 @@ function shortenOnce(body: RequestBody, excess: number, mayCut: MayCut): Request
 }
 
 function likelyTextTokens(text: string): number {
-  if (text.length <= SAMPLE_CHARACTERS) return estimateTextTokens(text);
-  return estimateTextTokens(text.slice(0, SAMPLE_CHARACTERS)) * (text.length / SAMPLE_CHARACTERS);
+  if (text.length <= SAMPLE_CHARACTERS) return usualTextTokens(text);
+  return usualTextTokens(text.slice(0, SAMPLE_CHARACTERS)) * (text.length / SAMPLE_CHARACTERS);
 }
 
 /** The greatest length to which all texts must be cut for so many characters to go. */

@@ -109,10 +109,10 @@ describe('the charge for pictures and sound that a provider has not counted', ()
   });
 
   it('is for the sound of a stream that broke', async () => {
-    // One second of 16-bit samples at 24 kHz: 20 tokens at 80 dollars per million, and 2 of the words spoken.
+    // One second of 16-bit samples at 24 kHz: 20 tokens at 80 dollars per million, and 3 of the words spoken.
     const data = Buffer.alloc(48_000).toString('base64');
     const spoken = chunk({ audio: { id: 'a', data, transcript: 'twelve bytes' } });
-    expect(await priceOf(await openChat([spoken], contextOf(BY_TOKEN)))).toBe(0.001605);
+    expect(await priceOf(await openChat([spoken], contextOf(BY_TOKEN)))).toBe(0.00161);
   });
 
   it('is for a picture that may have been painted unseen when the caller left', () => {

@@ -77,7 +77,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   protected abstract partialBill(): Bill;
   /** The bill of a stream that its caller has left and whose upstream has not reported its usage. */
   protected abstract leftBill(): Bill;
-  /** What the model has written so far (text, arguments, thoughts), in sixteenths of a token. */
+  /** What the model has written so far (text, arguments, thoughts), in units (`UNITS_PER_TOKEN`). */
   protected abstract get writtenUnits(): number;
   /** The last bytes of a whole answer. */
   protected abstract finalBytes(bill: Bill): readonly Buffer[];

@@ -25,7 +25,7 @@ function contextOf(
     priceList: 'standard',
     beganMs: 0,
     requestBody: Buffer.from(JSON.stringify({ messages: [{ role: 'user', content }] })),
-    ...(prompt && { prompt: { tokens: 0, likelyTokens: 0, kinds: null, pdfs: [], ...prompt } }),
+    ...(prompt && { prompt: { tokens: 0, likelyTokens: 0, unlikelyMediaTokens: 0, kinds: null, pdfs: [], ...prompt } }),
   };
 }
 
@@ -83,7 +83,12 @@ describe('the prompt of a call that is left before its provider counts it', () =
 
 describe(unlikelyTokens.name, () => {
   it('is what a bill of unmeasured media is usually too high by', () => {
-    expect(unlikelyTokens(contextOf([LINK], {}, { tokens: 2_000_000, likelyTokens: 10_000 }))).toBe(190_000);
+    expect(
+      unlikelyTokens(
+        contextOf([LINK], {}, { tokens: 2_000_000, likelyTokens: 10_000, unlikelyMediaTokens: 1_990_000 }),
+      ),
+    ).toBe(190_000);
+    expect(unlikelyTokens(contextOf('', {}, { tokens: 90_000, likelyTokens: 60_000 }))).toBe(0);
     expect(unlikelyTokens(contextOf([LINK], {}, { tokens: 90_000, likelyTokens: 90_000 }))).toBe(0);
     expect(unlikelyTokens(contextOf([LINK]))).toBe(0);
   });

@@ -24,5 +24,6 @@ export function reservedCounts(context: AnswerContext): Pick<ReportedCounts, 'au
 /** Returns how many tokens too high such a bill usually is, because of media that could not be measured. */
 export function unlikelyTokens(context: AnswerContext): number {
   if (context.prompt === undefined) return 0;
-  return Math.max(0, reservedCounts(context).prompt - context.prompt.likelyTokens);
+  const { likelyTokens, unlikelyMediaTokens } = context.prompt;
+  return Math.max(0, Math.min(unlikelyMediaTokens, reservedCounts(context).prompt - likelyTokens));
 }

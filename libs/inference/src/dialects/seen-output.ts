@@ -4,7 +4,7 @@ import type { ReportedCounts } from './openai-usage';
 
 /** What has been seen of an answer, for bills of what its provider has not counted. */
 export interface SeenOutput {
-  /** Of text, arguments and thoughts, in sixteenths of a token. */
+  /** Of text, arguments and thoughts, in units (`UNITS_PER_TOKEN`). */
   readonly contentUnits: number;
   readonly pictures: number;
   /** Of sound, as base64. */

@@ -59,7 +59,7 @@ describe(TranslatedStream.name, () => {
     const { outcome } = await streamOf([START, PROMPT, TEXT, WORDS]);
     expect(outcome).toMatchObject({
       state: 'failed',
-      usage: { promptTokens: 700, completionTokens: 2, provenance: 'partial' },
+      usage: { promptTokens: 700, completionTokens: 4, provenance: 'partial' },
     });
   });
 
@@ -67,7 +67,7 @@ describe(TranslatedStream.name, () => {
     const { outcome } = await streamOf([START, PROMPT, TEXT, WORDS], END);
     expect(outcome).toMatchObject({
       state: 'completed',
-      usage: { promptTokens: 700, completionTokens: 2, provenance: 'estimated' },
+      usage: { promptTokens: 700, completionTokens: 4, provenance: 'estimated' },
     });
   });
 

@@ -202,7 +202,7 @@ describe('an answer from an endpoint of another dialect', () => {
   it('is estimated where the upstream counts nothing', async () => {
     first.answers(200, `{"id":"up-1","said":"${'x'.repeat(40)}"}`);
     const { usage } = await anEngineOfTwo().answer('chat', aRequest());
-    expect(usage).toMatchObject({ promptTokens: 5, completionTokens: 19, provenance: 'estimated' });
+    expect(usage).toMatchObject({ promptTokens: 6, completionTokens: 10, provenance: 'estimated' });
   });
 
   it('comes from the next endpoint when it is no JSON', async () => {
@@ -286,12 +286,12 @@ describe('a stream from an endpoint of another dialect', () => {
       id: 'gen-1-abc',
       error: { metadata: { error_type: code } },
       choices: [{ delta: { content: '' }, finish_reason: 'error' }],
-      usage: { prompt_tokens: 10, completion_tokens: 31 },
+      usage: { prompt_tokens: 10, completion_tokens: 39 },
     });
     expect(await result.stream.outcome).toMatchObject({
       state: 'failed',
       error: { code },
-      usage: { promptTokens: 10, completionTokens: 31, provenance: 'partial' },
+      usage: { promptTokens: 10, completionTokens: 39, provenance: 'partial' },
     });
     expect(second.requests).toHaveLength(0);
   });
@@ -313,7 +313,7 @@ describe('a stream from an endpoint of another dialect', () => {
       expect(await stream.outcome).toMatchObject({
         state: 'cancelled',
         error: null,
-        usage: { promptTokens: 5, completionTokens: 19, provenance: 'partial' },
+        usage: { promptTokens: 6, completionTokens: 12, provenance: 'partial' },
       });
       expect(await first.endings[0]).toBe(false);
       expect(performance.now() - startMs).toBeLessThan(1_000);

@@ -399,7 +399,7 @@ describe('a streamed answer', () => {
     first.streams(chunk({ content: 'x'.repeat(40) }), finish('length'), DONE);
     const result = await oneProvider().stream('chat', aRequest());
     const { chunks } = await readAll(result);
-    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 8, completion_tokens: 19 } });
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 10 } });
     expect(await result.stream.outcome).toMatchObject({ state: 'incomplete', usage: { provenance: 'estimated' } });
   });
 
@@ -462,14 +462,14 @@ describe('a streamed answer', () => {
       provider: 'Cheap',
       error: { metadata: { error_type: code, provider_name: 'Cheap' } },
       choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
-      usage: { prompt_tokens: 8, completion_tokens: 30 },
+      usage: { prompt_tokens: 10, completion_tokens: 38 },
     });
     expect(events.join('')).not.toContain('sk-secret');
     const { error, ...outcome } = await result.stream.outcome;
     expect(chunks.at(-1)?.error?.code).toBe(error?.status);
     expect(outcome).toMatchObject({
       state: 'failed',
-      usage: { promptTokens: 8, completionTokens: 30, provenance: 'partial' },
+      usage: { promptTokens: 10, completionTokens: 38, provenance: 'partial' },
     });
     expect(second.requests).toHaveLength(0);
     expect(await first.endings[0]).toBe(what === 'just ends');
@@ -514,7 +514,7 @@ describe('a streamed answer', () => {
       expect(await stream.outcome).toMatchObject({
         state: 'cancelled',
         error: null,
-        usage: { promptTokens: 8, completionTokens: 19, provenance: 'partial' },
+        usage: { promptTokens: 10, completionTokens: 12, provenance: 'partial' },
       });
       expect(await first.endings[0]).toBe(false);
       expect(performance.now() - startMs).toBeLessThan(1_000);

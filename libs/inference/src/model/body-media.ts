@@ -5,7 +5,7 @@ import { KINDS_OF_PARTS, LINKS, UNCLEAR, type Place } from './media-places';
 import { dearer, readMediaString } from './media-string';
 import { inlineMedia, soundTokens, unknownMedia, type CountedMedia, type MediaKind } from './media-tokens';
 import { PICTURE_FAMILIES, type PictureTokens } from './picture-tokens';
-import { textUnits, tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
+import { TextCounter, UNITS_PER_TOKEN } from './text-tokens';
 
 /** Thoughts that only their provider can read are shorter as tokens than as base64. */
 const SEALED_BYTES_PER_TOKEN = 4;
@@ -57,8 +57,9 @@ export class StringCounter {
   images = 0;
   /** The tokens of pictures by families of models; null without pictures. `other` are among what was counted. */
   pictures: PictureTokens | null = null;
-  /** Tokens that were counted for media beyond what such media usually have. */
-  unlikelyTokens = 0;
+  /** Text units that were counted beyond what ordinary text has, and beyond what media usually have. */
+  unlikelyTextUnits = 0;
+  unlikelyMediaUnits = 0;
   readonly pdfs: PdfPlace[] = [];
   private readonly facts: (ObjectFacts | undefined)[] = [];
   private budget: ReadBudget | null = null;
@@ -67,12 +68,19 @@ export class StringCounter {
 
   /** Returns the text units of a string at nesting `depth`; strings whose meaning is not clear yet are counted by `close`. */
   count(place: Place, depth: number, start: number, end: number): number {
-    if (place === 'text' || place === 'json') return textUnits(this.bytes, start, end);
+    if (place === 'text' || place === 'json') return this.text(start, end);
     if (place === 'source data' || place === 'picture result') return this.postpone(depth, { start, end, place });
     const kind = LINKS.get(place);
     if (kind !== undefined) return this.linkUnits(kind, start, end);
     this.note(place, depth, start, end);
     return this.unitsAt(place, start, end);
+  }
+
+  /** Returns the units of what is a text wherever it stands. */
+  text(start: number, end: number): number {
+    const { units, mostUnits } = new TextCounter().add(this.bytes, start, end);
+    this.unlikelyTextUnits += mostUnits - units;
+    return mostUnits;
   }
 
   private note(place: Place, depth: number, start: number, end: number): void {
@@ -90,7 +98,7 @@ export class StringCounter {
       case 'sealed':
         return ((end - start) / SEALED_BYTES_PER_TOKEN) * UNITS_PER_TOKEN;
       default:
-        return textUnits(this.bytes, start, end);
+        return this.text(start, end);
     }
   }
 
@@ -107,7 +115,7 @@ export class StringCounter {
     if (pending === null) return 0;
     const { start, end, place } = pending;
     const isMedia = type === (place === 'source data' ? 'base64' : 'image_generation_call');
-    if (!isMedia && type !== SEVERAL) return textUnits(this.bytes, start, end);
+    if (!isMedia && type !== SEVERAL) return this.text(start, end);
     const units = this.dataUnits(place === 'source data' ? 'file' : 'image', mediaType, [start, end]);
     return isMedia ? units : this.atLeastText(units, [start, end]);
   }
@@ -149,13 +157,14 @@ export class StringCounter {
 
   /** What is no media after all is read as text. */
   private atLeastText(units: number, [start, end]: readonly [number, number]): number {
-    const text = textUnits(this.bytes, start, end);
-    this.unlikelyTokens = Math.max(0, this.unlikelyTokens + tokensOfUnits(Math.max(0, text - units)));
-    return Math.max(units, text);
+    const { mostUnits } = new TextCounter().add(this.bytes, start, end);
+    const raised = Math.max(0, mostUnits - units);
+    this.unlikelyTextUnits += raised;
+    return units + raised;
   }
 
   private unitsOf({ kind, tokens, usual, pictures }: CountedMedia): number {
-    this.unlikelyTokens += tokens - usual;
+    this.unlikelyMediaUnits += (tokens - usual) * UNITS_PER_TOKEN;
     if (kind !== null) this.audioTokens += soundTokens(kind, tokens);
     if (pictures !== undefined) {
       this.images += 1;

@@ -4,7 +4,7 @@ import { CacheMarks } from './cache-marks';
 import { NameWatch } from '../json/doubled-names';
 import { placeOf, type Place } from './media-places';
 import type { PromptKinds } from '../pricing/prompt-kinds';
-import { textUnits, tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
+import { tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -34,9 +34,9 @@ const SHORT_STRING = 64;
 /** What a token's id counts. */
 const SCALAR_UNITS = UNITS_PER_TOKEN;
 /** What the marks of JSON count where the model reads them: the two brackets of an object or list, the quotes and the colon of a name, a comma. */
-const BRACKETS_UNITS = 12;
-const NAME_UNITS = 8;
-const COMMA_UNITS = 8;
+const BRACKETS_UNITS = 0.75 * UNITS_PER_TOKEN;
+const NAME_UNITS = 0.5 * UNITS_PER_TOKEN;
+const COMMA_UNITS = 0.5 * UNITS_PER_TOKEN;
 
 /** Members of a request that say how it is to be served, and that no model reads. All others may be read. */
 const CONTROL_MEMBERS = new ByteNames(
@@ -88,10 +88,12 @@ export interface JsonShape {
 
 /** An estimate of the prompt of a request. */
 export interface PromptEstimate {
-  /** Never below 0.6 of what it has: media that cannot be measured count as the most that a provider may read of them. */
+  /** Never below 0.5 of what it has: media that cannot be measured count as the most that a provider may read of them. */
   readonly tokens: number;
-  /** The same with what such media usually have, for what an unusual file must not fail. */
+  /** The same with what ordinary text and such media have, for what an unusual file must not fail. */
   readonly likelyTokens: number;
+  /** What media that cannot be measured count beyond what they usually have. */
+  readonly unlikelyMediaTokens: number;
   /** What of `tokens` has rates of its own; null where all is plain text. */
   readonly kinds: PromptKinds | null;
   /** PDF files in it, which count as unmeasured ones. */
@@ -134,7 +136,7 @@ class ShapeScan {
       else if (isScalarByte(byte)) at = this.passScalar(at);
       else this.passMark(byte);
     }
-    if (this.problem !== null) this.units += textUnits(bytes, at, bytes.length);
+    if (this.problem !== null) this.units += this.strings.text(at, bytes.length);
     return {
       problem: this.problem,
       hasEscapedKey: this.hasEscapedKey,
@@ -146,9 +148,14 @@ class ShapeScan {
   }
 
   private prompt(): PromptEstimate {
-    const { unlikelyTokens, pdfs } = this.strings;
-    const tokens = tokensOfUnits(this.units);
-    return { tokens, likelyTokens: tokens - unlikelyTokens, kinds: this.kinds(), pdfs };
+    const { unlikelyTextUnits, unlikelyMediaUnits, pdfs } = this.strings;
+    return {
+      tokens: tokensOfUnits(this.units),
+      likelyTokens: tokensOfUnits(this.units - unlikelyTextUnits - unlikelyMediaUnits),
+      unlikelyMediaTokens: tokensOfUnits(unlikelyMediaUnits),
+      kinds: this.kinds(),
+      pdfs,
+    };
   }
 
   private kinds(): PromptKinds | null {
@@ -194,7 +201,7 @@ class ShapeScan {
       this.enterPlace(name, 0, name.length);
     } else this.enterPlace(bytes, start, end);
     if (depth === 1) return;
-    this.units += textUnits(bytes, start, end);
+    this.units += this.strings.text(start, end);
     this.addMark(NAME_UNITS);
   }
 
@@ -217,7 +224,7 @@ class ShapeScan {
     while (end < bytes.length && isScalarByte(bytes[end]!)) end += 1;
     // Settings are numbers of the request itself; a prompt may be a list of token ids.
     if (this.isInPrompt && this.depth > 1) {
-      this.units += aroundAt[this.depth] === 'json' ? textUnits(bytes, start, end) : SCALAR_UNITS;
+      this.units += aroundAt[this.depth] === 'json' ? this.strings.text(start, end) : SCALAR_UNITS;
     }
     return end - 1;
   }

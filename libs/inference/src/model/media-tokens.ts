@@ -3,7 +3,7 @@ import { pictureSize } from '../media/picture-size';
 import { LEAST_BITRATES, playingTime } from '../media/playing-time';
 import { MEDIA_LIMITS } from './media-limits';
 import { pictureTokens, type PictureTokens } from './picture-tokens';
-import { textUnits, tokensOfUnits } from './text-tokens';
+import { TextCounter, tokensOfUnits } from './text-tokens';
 
 export type MediaKind = 'image' | 'audio' | 'video' | 'file';
 
@@ -109,14 +109,17 @@ const DOLLAR = 0x24;
 /** Text in a file is decoded, and read like any other. */
 function textFile(bytes: Base64Bytes): CountedMedia {
   let units = 0;
+  let mostUnits = 0;
   for (let at = 0; at < bytes.length; at += TEXT_PIECE) {
     const piece = Buffer.from(bytes.slice(at, at + TEXT_PIECE));
     // No escapes in it: a backslash is a mark like any other.
     for (let i = piece.indexOf(BACKSLASH); i !== -1; i = piece.indexOf(BACKSLASH, i + 1)) piece[i] = DOLLAR;
-    units += textUnits(piece, 0, piece.length);
+    const counter = new TextCounter().add(piece, 0, piece.length);
+    units += counter.units;
+    mostUnits += counter.mostUnits;
   }
-  const tokens = bytes.isSound ? tokensOfUnits(units) : bytes.length;
-  return { kind: null, tokens, usual: tokens };
+  if (!bytes.isSound) return { kind: null, tokens: bytes.length, usual: bytes.length };
+  return { kind: null, tokens: tokensOfUnits(mostUnits), usual: tokensOfUnits(units) };
 }
 
 /** Estimates how many tokens of media may be charged as sound. */

@@ -1,276 +1,182 @@
-/**
- * Estimates tokens of text from the bytes of a JSON string: a finite automaton reads each byte once and adds what a
- * tokenizer of the GPT, Claude or Gemini families takes for such a sequence. Its costs are fitted to two vocabularies
- * of OpenAI; `prompt-estimate.spec.ts` holds them against these. A tokenizer itself can be kept busy for seconds by
- * hostile text, and is 100 times slower on any.
- */
-type ByteClass =
-  | 'space'
-  | 'vowel'
-  | 'consonant'
-  | 'capital'
-  | 'zero'
-  | 'digit'
-  | 'rule'
-  | 'mark'
-  | 'backslash'
-  | 'accent'
-  | 'accent2'
-  | 'greek'
-  | 'lead2'
-  | 'lead2wide'
-  | 'lead2rare'
-  | 'lead3'
-  | 'leadE0'
-  | 'leadE1'
-  | 'lead3symbol'
-  | 'leadEA'
-  | 'lead4'
-  | 'inner80'
-  | 'inner84'
-  | 'inner9E'
-  | 'inner9F'
-  | 'innerA0'
-  | 'innerA4'
-  | 'innerB0'
-  | 'innerB8';
+import { classOfByte, tokensOfCharacter, type ByteClass } from './byte-classes';
+import { pairUnits } from './letter-pairs';
 
 /**
- * What the automaton remembers of the bytes before. `run` is how many bytes of this kind stand in a row, and `hard` how
- * many consonants: texts that are no words (identifiers, base64, noise) have many, and take more tokens.
+ * Estimates tokens of text from the bytes of a JSON string: a finite automaton reads each byte once and adds what a
+ * tokenizer of the GPT, Claude or Gemini families takes for such a sequence. There are two sums. One is what ordinary
+ * text takes. The other is at least 0.6 of the most that either of two vocabularies of OpenAI takes, but for words that
+ * `letter-pairs.ts` names; `text-floor.spec.ts` searches for texts that cost less. A tokenizer itself can be kept busy for seconds by hostile
+ * text, and is 100 times slower on any.
  */
+export const UNITS_PER_TOKEN = 32;
+
+/** What a sequence costs that may be a token: a little more than 0.6 of one. */
+const TOKEN = 20;
+/** What that is in ordinary texts. */
+const USUAL = 0.75;
+/** Letters in the order of ordinary words are still fewer tokens. */
+const USUAL_PAIR = 0.62;
+/** A letter that stands alone is a token; the letters behind it pay less for that. */
+const FIRST_LETTER = 26;
+
+/** What the automaton remembers of the bytes before. */
 interface State {
-  readonly kind:
-    | 'start'
-    | 'space'
-    | 'word'
-    | 'noise'
-    | 'capitals'
-    | 'digits'
-    | 'rule'
-    | 'mark'
-    | 'line'
-    | 'other'
-    | 'escape'
-    | 'hex'
-    | 'afterE0'
-    | 'afterE1'
-    | 'afterEA'
-    | 'after4';
+  readonly kind: 'other' | 'space' | 'word' | 'rule' | 'line' | 'escape' | 'hex' | 'character';
+  /** How many bytes of this kind stand in a row, up to as many as make a difference. */
   readonly run: number;
-  readonly hard: number;
+  /** The last character, or what decides about the next. */
+  readonly last: string;
 }
 
 interface Step {
   readonly to: State;
-  readonly units: number;
+  /** A floor for any text, in units. */
+  readonly most: number;
+  /** What ordinary text takes, if that is another. */
+  readonly usual?: number;
 }
 
-const at = (kind: State['kind'], run = 0, hard = 0): State => ({ kind, run, hard });
-
-const LETTERS_OF_A_TOKEN = 7;
-/** A longer one is none. */
-const LONGEST_WORD = 20;
-const MOST_HARD = 3;
+const at = (kind: State['kind'], run = 0, last = ''): State => ({ kind, run, last });
+const OTHER = at('other');
 
 /** What each class of byte makes of the state before it; compiled into tables below. */
-const RULES: Readonly<Record<ByteClass, (from: State) => Step>> = {
+const RULES: { readonly [K in ByteClass['kind']]: (from: State, byte: ByteClass & { kind: K }) => Step } = {
   space: inSpaces,
-  vowel: (from) => inWord(from, false),
-  consonant: (from) => inWord(from, true),
-  capital: inCapitals,
-  zero: inDigits,
-  digit: inDigits,
-  rule: inRule,
-  mark: (from) => ({ to: at('mark'), units: from.kind === 'mark' ? 11 : 13 }),
-  backslash: (from) => ({ to: at('escape', from.kind === 'line' ? 1 : 0), units: 0 }),
-  accent: (from) => plus(inWord(from, false), 5),
-  accent2: (from) => plus(inWord(from, false), 12),
-  greek: () => other(11),
-  lead2: () => other(7),
-  lead2wide: () => other(11),
-  lead2rare: () => other(20),
-  lead3: () => other(16),
-  leadE0: () => ({ to: at('afterE0'), units: 16 }),
-  leadE1: () => ({ to: at('afterE1'), units: 22 }),
-  lead3symbol: () => other(20),
-  leadEA: () => ({ to: at('afterEA'), units: 16 }),
-  lead4: () => ({ to: at('after4'), units: 36 }),
-  inner80: (from) => inCharacter(from, { afterEA: 32, after4: 28 }),
-  inner84: (from) => inCharacter(from, { afterE1: 26, afterEA: 32, after4: 28 }),
-  inner9E: (from) => inCharacter(from, { afterEA: 32, after4: 28 }),
-  inner9F: (from) => inCharacter(from, { afterEA: 32 }),
-  innerA0: (from) => inCharacter(from, { afterE0: 32, afterE1: 26, afterEA: 32, after4: 20 }),
-  innerA4: (from) => inCharacter(from, { afterE1: 26, afterEA: 32, after4: 20 }),
-  innerB0: (from) => inCharacter(from, { afterE1: 26, after4: 20 }),
-  innerB8: (from) => inCharacter(from, { after4: 20 }),
+  letter: (from, { character }) => inWord(from, character),
+  capital: (from) => inWord(from, '^'),
+  rule: (from, { character }) => inRule(from, character),
+  mark: () => ({ to: OTHER, most: TOKEN }),
+  // Some vocabularies have a token for three digits, others for one.
+  lone: (from) =>
+    from.kind === 'space' ? { to: OTHER, most: 2 * TOKEN } : { to: OTHER, most: TOKEN, usual: USUAL * TOKEN },
+  backslash: (from) => ({ to: escapeBehind(from), most: 0 }),
+  // No vocabulary has the space and the character in one token for sure.
+  lead: (from, { byte }) => ({
+    to: at('character', 0, String(byte)),
+    most: from.kind === 'space' ? TOKEN : 0,
+    usual: 0,
+  }),
+  inner: (from, { byte }) => inCharacter(from, byte),
 };
-
-/** Scripts that vocabularies have next to nothing of, such as runes or cuneiform, show in the second byte. */
-function inCharacter(from: State, rare: Readonly<Partial<Record<State['kind'], number>>>): Step {
-  return from.kind.startsWith('after') ? other(rare[from.kind] ?? 0) : { to: from, units: 0 };
-}
 
 function step(from: State, byte: ByteClass): Step {
   if (from.kind === 'escape') return afterBackslash(from, byte);
   if (from.kind === 'hex') return inHex(from, byte);
-  return RULES[byte](from);
+  return (RULES[byte.kind] as (from: State, byte: ByteClass) => Step)(from, byte);
 }
 
-function other(units: number): Step {
-  return { to: at('other'), units };
+/** Scripts that vocabularies have next to nothing of, such as runes or cuneiform, show in the second byte. */
+function inCharacter(from: State, byte: number): Step {
+  if (from.kind !== 'character') return { to: from, most: 0 };
+  const most = TOKEN * tokensOfCharacter(Number(from.last), byte);
+  return { to: OTHER, most, usual: USUAL * most };
 }
+
+const SPACES_OF_A_TOKEN = 16;
 
 /** One space belongs to the word behind it; indentation is a token of its own. */
 function inSpaces(from: State): Step {
-  if (from.kind !== 'space') return { to: at('space', 1), units: 0 };
-  if (from.run === 1) return { to: at('space', 2), units: 12 };
-  return from.run === 16 ? { to: at('space', 2), units: 12 } : { to: at('space', from.run + 1), units: 0 };
+  if (from.kind !== 'space') return { to: at('space', 1), most: 0 };
+  return { to: at('space', (from.run % SPACES_OF_A_TOKEN) + 1), most: from.run % SPACES_OF_A_TOKEN === 1 ? TOKEN : 0 };
 }
 
-function inWord(from: State, isConsonant: boolean): Step {
-  const hard = isConsonant ? from.hard + 1 : 0;
-  switch (from.kind) {
-    case 'word':
-      return inLongerWord(from.run + 1, hard);
-    case 'noise':
-      return { to: at('noise', 1 - from.run), units: from.run === 0 ? 0 : 15 };
-    // A capital begins the word that follows it; of several, the last.
-    case 'capitals':
-      return { to: at('word', 2, hard), units: 0 };
-    default:
-      return { to: at('word', 1, hard), units: 16 };
-  }
+/** The place of a letter in its word counts up to the third, and so does whether the letter before the last is a vowel. */
+function inWord(from: State, letter: string): Step {
+  if (from.kind !== 'word') return { to: at('word', 1, letter), most: TOKEN, usual: FIRST_LETTER };
+  const [before, beforeThat = ''] = from.last;
+  const most = pairUnits({ place: from.run, isAfterVowel: isVowel(beforeThat), letters: `${before}${letter}` });
+  const paid = from.run === 1 ? FIRST_LETTER - USUAL_PAIR * TOKEN : 0;
+  const to = at('word', Math.min(from.run + 1, 3), letter + (isVowel(before!) ? 'a' : 'b'));
+  return { to, most, usual: Math.max(0, USUAL_PAIR * most - paid) };
 }
 
-function inLongerWord(run: number, hard: number): Step {
-  if (run > LONGEST_WORD) return { to: at('noise'), units: 0 };
-  const isBreak = hard === MOST_HARD;
-  const units = (isBreak ? 15 : 0) + (run % LETTERS_OF_A_TOKEN === 0 ? 7 : 0);
-  return { to: at('word', run, isBreak ? 1 : hard), units };
+const isVowel = (letter: string): boolean => letter !== '' && 'aeiouy'.includes(letter);
+
+function inRule(from: State, character: string): Step {
+  if (from.kind !== 'rule' || from.last !== character) return { to: at('rule', 1, character), most: TOKEN };
+  return { to: from, most: 4 };
 }
 
-/** Some vocabularies have a token for three digits, others for one. */
-function inDigits(from: State): Step {
-  if (from.kind !== 'digits') return { to: at('digits', 1), units: 16 };
-  return from.run === 2 ? { to: at('digits', 1), units: 12 } : { to: at('digits', 2), units: 0 };
-}
-
-/** Characters that are often drawn out to a line. */
-function inRule(from: State): Step {
-  if (from.kind !== 'rule') return { to: at('rule', 1), units: 14 };
-  return from.run === 4 ? { to: at('rule', 1), units: 12 } : { to: at('rule', from.run + 1), units: 0 };
-}
-
-function inCapitals(from: State): Step {
-  if (from.kind !== 'capitals') return { to: at('capitals', 1), units: 16 };
-  return from.run === 2 ? { to: at('capitals', 1), units: 14 } : { to: at('capitals', 2), units: 0 };
+function escapeBehind({ kind, run, last }: State): State {
+  if (kind === 'line') return at('escape', run, last);
+  return at('escape', 0, kind === 'space' ? ' ' : '');
 }
 
 /** `\n` and its like, `\uXXXX`, or one of the marks that JSON escapes. */
-function afterBackslash({ run: isAfterLine }: State, byte: ByteClass): Step {
-  if (byte === 'vowel') return { to: at('hex', 4), units: 8 };
-  if (byte === 'consonant') return { to: at('line'), units: isAfterLine ? 4 : 14 };
-  return { to: at('mark'), units: 11 };
+function afterBackslash({ run, last }: State, byte: ByteClass): Step {
+  if (byte.kind !== 'letter') return { to: OTHER, most: TOKEN };
+  const { character } = byte;
+  const more = last === ' ' ? TOKEN : 0;
+  if (character === 'u') return { to: at('hex', 4), most: more };
+  const again = (character === last && 'nt'.includes(character)) || (character === 'n' && last === 'r');
+  if (!again) return { to: at('line', 1, character), most: TOKEN + more };
+  // The last tab of several belongs to what is behind them.
+  return { to: at('line', 2, character), most: character === 't' && run === 1 ? TOKEN : 8 };
 }
 
-/** Alphabets whose code points begin with a zero take fewer tokens than those of Asia and surrogates. */
-function inHex({ run }: State, byte: ByteClass): Step {
-  return { to: run === 1 ? at('other') : at('hex', run - 1), units: run === 4 && byte !== 'zero' ? 8 : 0 };
+/** The code points of most alphabets begin with a zero; small letters of Russian are 0430 to 044f. */
+function inHex({ run, last }: State, byte: ByteClass): Step {
+  if (run > 1) return { to: at('hex', run - 1, scriptOfEscape(last, byte)), most: 0 };
+  const most = TOKEN * (TOKENS_OF_ESCAPES[last] ?? 3);
+  return { to: OTHER, most, usual: USUAL * most };
 }
 
-function plus({ to, units }: Step, more: number): Step {
-  return { to, units: units + more };
+const TOKENS_OF_ESCAPES: Readonly<Record<string, number>> = { '0-': 2, '043': 1 };
+
+function scriptOfEscape(before: string, byte: ByteClass): string {
+  const digit = byte.kind === 'lone' ? byte.character : 'f';
+  switch (before) {
+    case '':
+      return digit === '0' ? '0' : 'f';
+    case '0':
+      if (digit === '4') return '04';
+      return digit === 'f' ? 'f' : '0-';
+    case '04':
+      return digit === '3' || digit === '4' ? '043' : '0-';
+    default:
+      return before;
+  }
 }
 
-const CLASS_OF_CHARACTERS: readonly (readonly [ByteClass, string])[] = [
-  ['space', ' '],
-  // `u` is one, which separates `\u` from `\n`, `\r`, `\t`, `\b` and `\f`.
-  ['vowel', 'aeiouy'],
-  ['consonant', 'bcdfghjklmnpqrstvwxz'],
-  ['capital', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'],
-  ['zero', '0'],
-  ['digit', '123456789'],
-  ['rule', '-=*#_.~'],
-  ['backslash', '\\'],
-];
-
-/** Classes of the first bytes of longer characters, each up to the byte before the next. */
-const CLASS_FROM: readonly (readonly [number, ByteClass])[] = [
-  [0x80, 'inner80'],
-  [0x84, 'inner84'],
-  [0x9e, 'inner9E'],
-  [0x9f, 'inner9F'],
-  [0xa0, 'innerA0'],
-  [0xa4, 'innerA4'],
-  [0xb0, 'innerB0'],
-  [0xb8, 'innerB8'],
-  // Latin letters with accents, of the west and of the east of Europe.
-  [0xc0, 'accent'],
-  [0xc4, 'accent2'],
-  // Phonetic letters and marks that combine.
-  [0xc6, 'lead2rare'],
-  [0xce, 'greek'],
-  // Cyrillic.
-  [0xd0, 'lead2'],
-  // Cyrillic of Asia.
-  [0xd2, 'lead2wide'],
-  // Armenian.
-  [0xd4, 'lead2rare'],
-  // Hebrew, Arabic and their neighbours.
-  [0xd6, 'lead2wide'],
-  // Syriac, Thaana and N'Ko.
-  [0xdc, 'lead2rare'],
-  // India and South-East Asia.
-  [0xe0, 'leadE0'],
-  // Georgian, Khmer, Vietnamese and many rare ones.
-  [0xe1, 'leadE1'],
-  // Punctuation, arrows, mathematics and boxes.
-  [0xe2, 'lead3symbol'],
-  [0xe3, 'lead3'],
-  // Korean, and rare ones below it.
-  [0xea, 'leadEA'],
-  [0xeb, 'lead3'],
-  // Presentation forms.
-  [0xef, 'lead3symbol'],
-  [0xf0, 'lead4'],
-];
-
-function classOfByte(byte: number): ByteClass {
-  const group = CLASS_FROM.findLast(([first]) => byte >= first);
-  if (group !== undefined) return group[1];
-  const character = String.fromCharCode(byte);
-  return CLASS_OF_CHARACTERS.find(([, members]) => members.includes(character))?.[0] ?? 'mark';
+const CLASSES: ByteClass[] = [];
+const classNumbers = new Map<string, number>();
+function numberOfClass(byte: number): number {
+  const found = classOfByte(byte);
+  const name = JSON.stringify(found);
+  const known = classNumbers.get(name);
+  if (known !== undefined) return known;
+  classNumbers.set(name, CLASSES.length);
+  return CLASSES.push(found) - 1;
 }
 
-const CLASSES = [...new Set(Array.from({ length: 256 }, (_, byte) => classOfByte(byte)))];
-export const CLASS_BITS = Math.ceil(Math.log2(CLASSES.length));
-export const CLASS_OF = Uint8Array.from({ length: 256 }, (_, byte) => CLASSES.indexOf(classOfByte(byte)));
+export const CLASS_OF = Uint8Array.from({ length: 256 }, (_, byte) => numberOfClass(byte));
+const CLASS_BITS = Math.ceil(Math.log2(CLASSES.length));
 
-/** Each state that can be reached from the start, which is the first, and what each class of byte makes of it. */
-function compile(): { readonly next: Uint8Array; readonly units: Uint8Array } {
+/**
+ * Compiles each state that can be reached from the start, which is the first, and what each class of byte makes of it:
+ * where the row of the next state begins, and the costs, that of ordinary text in the lower half of a number.
+ */
+function compile(): { readonly rows: Uint16Array; readonly costs: Int32Array } {
   const numbers = new Map<string, number>();
   const states: State[] = [];
   const numberOf = (state: State): number => {
-    const name = `${state.kind} ${state.run} ${state.hard}`;
+    const name = `${state.kind} ${state.run} ${state.last}`;
     const known = numbers.get(name);
     if (known !== undefined) return known;
     numbers.set(name, states.length);
-    states.push(state);
-    return states.length - 1;
+    return states.push(state) - 1;
   };
-  numberOf(at('start'));
-  const next: number[] = [];
-  const units: number[] = [];
+  numberOf(OTHER);
+  const rows: number[] = [];
+  const costs: number[] = [];
   for (let number = 0; number < states.length; number += 1) {
     for (const [index, byteClass] of CLASSES.entries()) {
-      const taken = step(states[number]!, byteClass);
-      next[(number << CLASS_BITS) | index] = numberOf(taken.to);
-      units[(number << CLASS_BITS) | index] = taken.units;
+      const { to, most, usual = most } = step(states[number]!, byteClass);
+      rows[(number << CLASS_BITS) | index] = numberOf(to) << CLASS_BITS;
+      costs[(number << CLASS_BITS) | index] = (most << 16) | Math.round(usual);
     }
   }
-  return { next: Uint8Array.from(next, (state) => state ?? 0), units: Uint8Array.from(units, (cost) => cost ?? 0) };
+  return { rows: Uint16Array.from(rows, (row) => row ?? 0), costs: Int32Array.from(costs, (cost) => cost ?? 0) };
 }
 
-/** What each class of byte makes of each state, and what it costs in sixteenths of a token. */
 export const TABLES = compile();

@@ -142,7 +142,7 @@ describe(CohereProvider.name, () => {
 
   it('estimates what was used when a part is not counted', async () => {
     upstream.answers(200, '{"embeddings":{"float":[[1]]}}');
-    expect((await embed({ input: 'four' })).usage).toMatchObject({ promptTokens: 1, provenance: 'estimated' });
+    expect((await embed({ input: 'four' })).usage).toMatchObject({ promptTokens: 2, provenance: 'estimated' });
   });
 
   it.each([

@@ -1,4 +1,4 @@
-import { mostPromptTokens } from '../model/estimate';
+import { mostLikelyPromptTokens } from '../model/estimate';
 import { keepsFiles } from '../model/provider-tools';
 import type { ProviderTool } from '../pricing/tool-uses';
 import { ownAccountNeed } from './account-references';
@@ -77,7 +77,7 @@ function choiceFilters(preferences: RoutingPreferences, { estimatedPromptTokens 
     filters.push({ reason: OTHER_QUANTIZATION, keeps: ({ endpoint }) => accepted.has(endpoint.quantization) });
   }
   if (maxPrice) {
-    const mostTokens = mostPromptTokens(estimatedPromptTokens);
+    const mostTokens = mostLikelyPromptTokens(estimatedPromptTokens);
     const isAffordable = ({ pricing }: Endpoint): boolean =>
       isWithinPrice(highestPricesFor(pricing, estimatedPromptTokens, mostTokens), maxPrice);
     filters.push({ reason: TOO_DEAR, keeps: ({ endpoint }) => isAffordable(endpoint) });

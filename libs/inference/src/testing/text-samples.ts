@@ -1,6 +1,6 @@
 /** Texts of many kinds, written or generated for the estimate of tokens. */
 
-const mulberry = (seed: number): (() => number) => {
+export const mulberry = (seed: number): (() => number) => {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -305,7 +305,7 @@ describe(MessagesStreamWriter.name, () => {
     const [event] = eventsIn(writer.write({ type: 'start', upstreamId: 'up-1', createdAt: null }));
     expect(JSON.parse(event!.data)).toMatchObject({
       type: 'message_start',
-      message: { id: 'gen-1-abc', content: [], stop_reason: null, usage: { input_tokens: 191, output_tokens: 0 } },
+      message: { id: 'gen-1-abc', content: [], stop_reason: null, usage: { input_tokens: 93, output_tokens: 0 } },
     });
     const knowing = new MessagesStreamWriter(context);
     const usage = { ...emptyUsage('upstream'), promptTokens: 50, cachedTokens: 20 };

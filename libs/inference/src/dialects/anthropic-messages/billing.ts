@@ -28,7 +28,7 @@ export function usageIn(object: ScannedObject): ReportedMessageUsage {
   return { counts: countsOf(reported), object: scanMembersAt(cursor), details: usageDetails(reported) };
 }
 
-/** Settles and prices the usage of a message. `contentUnits` is its text so far, in sixteenths of a token. */
+/** Settles and prices the usage of a message. `contentUnits` is its text so far, in units (`UNITS_PER_TOKEN`). */
 export function billMessage(
   counts: MessageCounts,
   contentUnits: number,

@@ -280,13 +280,13 @@ describe('a message of an upstream', () => {
   });
 
   it.each([
-    ['is missing', undefined, 6, 2],
-    ['is null', null, 6, 2],
-    ['is a word', 'none', 6, 2],
-    ['is negative', { input_tokens: -5, output_tokens: -1 }, 6, 2],
-    ['is text', { input_tokens: '12', output_tokens: '1' }, 6, 2],
-    ['is no whole number', { input_tokens: 1.5, output_tokens: 2 }, 6, 2],
-    ['is past every integer', { input_tokens: 1e300, output_tokens: 2 }, 6, 2],
+    ['is missing', undefined, 8, 3],
+    ['is null', null, 8, 3],
+    ['is a word', 'none', 8, 3],
+    ['is negative', { input_tokens: -5, output_tokens: -1 }, 8, 3],
+    ['is text', { input_tokens: '12', output_tokens: '1' }, 8, 3],
+    ['is no whole number', { input_tokens: 1.5, output_tokens: 2 }, 8, 2],
+    ['is past every integer', { input_tokens: 1e300, output_tokens: 2 }, 8, 2],
     ['is absurd', { input_tokens: 1e15, output_tokens: 1e15 }, 128_000, 128_000],
   ])('is billed by a bounded, marked estimate when its usage %s', (_what, usage, promptTokens, completionTokens) => {
     const read = readAnswer(aMessage({ usage }));

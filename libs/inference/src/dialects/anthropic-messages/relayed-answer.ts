@@ -16,7 +16,7 @@ export interface UpstreamMessage extends ScannedObject {
   readonly stopReason: string | null;
   /** Whether there is an array `content`. */
   readonly hasContent: boolean;
-  /** Text, thoughts and tool inputs, in sixteenths of a token. */
+  /** Text, thoughts and tool inputs, in units (`UNITS_PER_TOKEN`). */
   readonly contentUnits: number;
   /** Tools that the upstream ran; null: none. */
   readonly tools: ToolUses | null;

@@ -251,14 +251,14 @@ describe(MessagesStream.name, () => {
   it('estimates the output where no end counts it', async () => {
     const bare = { type: 'message_delta', delta: { stop_reason: 'end_turn' } };
     const { events, outcome } = await relay(bytesOf([start, block, text('x'.repeat(40)), blockEnd, bare, stop]));
-    expect(outcome.usage).toMatchObject({ promptTokens: 330, completionTokens: 19, provenance: 'estimated' });
-    expect(events.at(-2)).toMatchObject({ usage: { output_tokens: 19, cost: expect.any(Number) } });
+    expect(outcome.usage).toMatchObject({ promptTokens: 330, completionTokens: 10, provenance: 'estimated' });
+    expect(events.at(-2)).toMatchObject({ usage: { output_tokens: 10, cost: expect.any(Number) } });
   });
 
   it('says the end that an upstream forgets', async () => {
     const { events } = await relay(bytesOf([start, block, text('x'.repeat(40)), blockEnd, stop]));
     expect(events.slice(-2)).toMatchObject([
-      { type: 'message_delta', delta: { stop_reason: null }, usage: { output_tokens: 19 } },
+      { type: 'message_delta', delta: { stop_reason: null }, usage: { output_tokens: 10 } },
       stop,
     ]);
   });
@@ -319,7 +319,7 @@ describe(MessagesStream.name, () => {
     expect(outcome).toMatchObject({
       state: 'failed',
       error: { code: errorType },
-      usage: { promptTokens: 330, completionTokens: 19, provenance: 'partial' },
+      usage: { promptTokens: 330, completionTokens: 10, provenance: 'partial' },
     });
     expect(upstream.cancelled).toBe(true);
   });

@@ -389,14 +389,14 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
   });
 
   it.each([
-    ['is missing', undefined, 6, 2],
-    ['is null', null, 6, 2],
-    ['is a word', 'none', 6, 2],
-    ['is negative', { prompt_tokens: -5, completion_tokens: -1, total_tokens: -6 }, 6, 2],
-    ['is text', { prompt_tokens: '12', completion_tokens: '1', total_tokens: '13' }, 6, 2],
-    ['is no whole number', { prompt_tokens: 1.5, completion_tokens: 2, total_tokens: 3.5 }, 6, 2],
+    ['is missing', undefined, 8, 3],
+    ['is null', null, 8, 3],
+    ['is a word', 'none', 8, 3],
+    ['is negative', { prompt_tokens: -5, completion_tokens: -1, total_tokens: -6 }, 8, 3],
+    ['is text', { prompt_tokens: '12', completion_tokens: '1', total_tokens: '13' }, 8, 3],
+    ['is no whole number', { prompt_tokens: 1.5, completion_tokens: 2, total_tokens: 3.5 }, 8, 2],
     ['is absurd', { prompt_tokens: 1e15, completion_tokens: 1e15, total_tokens: 2e15 }, 128_000, 128_000],
-    ['is past every integer', { prompt_tokens: 1e300, completion_tokens: 2, total_tokens: 1 }, 6, 2],
+    ['is past every integer', { prompt_tokens: 1e300, completion_tokens: 2, total_tokens: 1 }, 8, 2],
   ])('is billed by a bounded, marked estimate when its usage %s', (_what, usage, promptTokens, completionTokens) => {
     const read = readAnswer(anAnswer({ usage }));
     const totalTokens = promptTokens + completionTokens;

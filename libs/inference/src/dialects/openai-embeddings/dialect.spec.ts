@@ -215,9 +215,9 @@ describe('an embeddings answer of an OpenAI-speaking upstream', () => {
   });
 
   it.each([
-    [undefined, 2],
-    [{}, 2],
-    [{ prompt_tokens: -1, total_tokens: -1 }, 2],
+    [undefined, 3],
+    [{}, 3],
+    [{ prompt_tokens: -1, total_tokens: -1 }, 3],
     [{ prompt_tokens: 1e15, total_tokens: 1e15 }, 16_000],
   ])('is billed by a bounded, marked estimate for the usage %j', (reported, promptTokens) => {
     const answer = { ...anAnswer([item(0), item(1)]), usage: reported };

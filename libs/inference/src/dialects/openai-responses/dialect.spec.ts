@@ -377,9 +377,9 @@ describe('a response of an upstream that speaks responses', () => {
     ['is text', { input_tokens: '12', output_tokens: '1' }],
   ])('is billed by a bounded, marked estimate when its usage %s', (_what, usage) => {
     const read = readAnswer(anAnswer({ usage }));
-    const counts = { input_tokens: 2, output_tokens: 2, total_tokens: 4 };
-    expect(read.usage).toMatchObject({ promptTokens: 2, completionTokens: 2, provenance: 'estimated' });
-    expect(read.json['usage']).toMatchObject({ ...counts, is_byok: false, cost: 0.000006 });
+    const counts = { input_tokens: 4, output_tokens: 3, total_tokens: 7 };
+    expect(read.usage).toMatchObject({ promptTokens: 4, completionTokens: 3, provenance: 'estimated' });
+    expect(read.json['usage']).toMatchObject({ ...counts, is_byok: false, cost: 0.00001 });
   });
 
   it('keeps zeros and cuts what is absurd', () => {

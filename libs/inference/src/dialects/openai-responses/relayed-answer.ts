@@ -28,7 +28,7 @@ export interface UpstreamResponse extends ScannedObject {
   /** Items of `output`; null when there is no such array. */
   readonly outputCount: number | null;
   readonly hasToolCalls: boolean;
-  /** Text, thoughts and tool arguments in `output`, in sixteenths of a token. */
+  /** Text, thoughts and tool arguments in `output`, in units (`UNITS_PER_TOKEN`). */
   readonly contentUnits: number;
   /** Searches of the web that the upstream made; pages that it opened are none. */
   readonly webSearches: number;
