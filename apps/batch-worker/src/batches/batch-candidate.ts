@@ -1,18 +1,17 @@
 import { AppError } from '@libs/errors';
-import { isStandardTier, type CallableApi, type Candidate, type Catalogue } from '@libs/inference';
-
-const API_OF_ENDPOINT: Readonly<Record<string, CallableApi>> = {
-  '/v1/chat/completions': 'chat',
-  '/v1/responses': 'responses',
-  '/v1/messages': 'messages',
-  '/v1/embeddings': 'embeddings',
-};
+import {
+  API_OF_BATCH,
+  isBatchEndpoint,
+  isStandardTier,
+  type CallableApi,
+  type Candidate,
+  type Catalogue,
+} from '@libs/inference';
 
 /** How the requests of a batch's `endpoint` are called. @throws AppError server */
 export function apiOf(endpoint: string): CallableApi {
-  const api = API_OF_ENDPOINT[endpoint];
-  if (api === undefined) throw new AppError('server', 'Internal error', { internal: `no lane for ${endpoint}` });
-  return api;
+  if (isBatchEndpoint(endpoint)) return API_OF_BATCH[endpoint];
+  throw new AppError('server', 'Internal error', { internal: `no lane for ${endpoint}` });
 }
 
 /** What a batch was accepted for. */

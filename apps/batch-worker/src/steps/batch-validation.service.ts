@@ -1,8 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
-import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { CatalogueSource, NativeBatchCaller, toolRate, type Api } from '@libs/inference';
+import {
+  API_OF_BATCH,
+  APIS,
+  CatalogueSource,
+  isBatchEndpoint,
+  NativeBatchCaller,
+  toolRate,
+  type Api,
+  type ApiDefinition,
+} from '@libs/inference';
 import { BatchesRepository, type BatchLine, type BatchWork, type Session } from '@libs/persistence';
 import { ServicesEnv, validateInstance } from '@libs/platform';
 import { NativeChoiceService } from '../native/native-choice.service';
@@ -15,12 +23,7 @@ const PAGE = { lines: 256, bytes: 8 * 1024 * 1024 };
 /** After so long, other work of the process gets a turn before the next line: lines may be large. */
 const LONGEST_TURN_MS = 10;
 
-type BodyClass = new () => object;
-
-interface LineFormat {
-  readonly api: Api;
-  readonly Body: BodyClass;
-}
+type BodyClass = ApiDefinition['body'];
 
 interface Checked {
   /** What is wrong with the first offending line, naming it; null when all lines fit. */
@@ -32,13 +35,6 @@ interface Checked {
 }
 
 type FoundProblem = Omit<Checked, 'embedded'>;
-
-const FORMAT_OF_ENDPOINT: Readonly<Record<string, LineFormat>> = {
-  '/v1/chat/completions': { api: 'chat', Body: ChatCompletionDto },
-  '/v1/responses': { api: 'responses', Body: ResponsesDto },
-  '/v1/messages': { api: 'messages', Body: MessagesDto },
-  '/v1/embeddings': { api: 'embeddings', Body: EmbeddingsDto },
-};
 
 /**
  * Checks every line of an accepted batch against the format of its endpoint and the rules of batches. The first line
@@ -72,14 +68,16 @@ export class BatchValidationService {
   }
 
   private async check(work: BatchWork): Promise<Checked> {
-    const format = FORMAT_OF_ENDPOINT[work.endpoint];
-    if (format === undefined) return { problem: `Requests on ${work.endpoint} cannot be run`, embedded: [] };
-    const rules = new BatchLineRules(this.routeOf(work, format.api));
-    return { ...(await this.findProblem(work, format, rules)), embedded: rules.embedded };
+    if (!isBatchEndpoint(work.endpoint)) {
+      return { problem: `Requests on ${work.endpoint} cannot be run`, embedded: [] };
+    }
+    const api = API_OF_BATCH[work.endpoint];
+    const rules = new BatchLineRules(this.routeOf(work, api));
+    return { ...(await this.findProblem(work, APIS[api].body, rules)), embedded: rules.embedded };
   }
 
   /** Reads all lines, which must be those of 0…total−1. */
-  private async findProblem(work: BatchWork, format: LineFormat, rules: BatchLineRules): Promise<FoundProblem> {
+  private async findProblem(work: BatchWork, Body: BodyClass, rules: BatchLineRules): Promise<FoundProblem> {
     let count = 0;
     for (;;) {
       const lines = await this.batches.linesAfter(work, count - 1, PAGE);
@@ -90,7 +88,7 @@ export class BatchValidationService {
           turnEndsMs = performance.now() + LONGEST_TURN_MS;
         }
         if (line.seq !== count) return lossAt(work, count);
-        const problem = findLineProblem(format.Body, rules, line.body, work.model);
+        const problem = findLineProblem(Body, rules, line.body, work.model);
         if (problem !== null) return { problem: `requests[${line.seq}].body: ${problem}` };
         count += 1;
       }

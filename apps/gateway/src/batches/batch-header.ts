@@ -1,4 +1,5 @@
 import { AppError } from '@libs/errors';
+import { API_OF_BATCH, isBatchEndpoint, type BatchEndpoint } from '@libs/inference';
 
 /** The top-level members of a batch submission beside `requests` (interface §4.1). */
 export interface BatchHeader {
@@ -9,9 +10,6 @@ export interface BatchHeader {
   /** Where its end is to be announced; null where the caller names no place. Not judged yet. */
   readonly callbackUrl: string | null;
 }
-
-export const BATCH_ENDPOINTS = ['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1/embeddings'] as const;
-export type BatchEndpoint = (typeof BATCH_ENDPOINTS)[number];
 
 const MAX_MODEL_LENGTH = 256;
 const MAX_PROVIDERS = 100;
@@ -66,9 +64,8 @@ function parseMember(name: string, json: Buffer): unknown {
 }
 
 function readEndpoint(value: unknown): BatchEndpoint {
-  const endpoint = BATCH_ENDPOINTS.find((known) => known === value);
-  if (endpoint === undefined) throw refused('endpoint', `must be one of ${BATCH_ENDPOINTS.join(', ')}`);
-  return endpoint;
+  if (isBatchEndpoint(value)) return value;
+  throw refused('endpoint', `must be one of ${Object.keys(API_OF_BATCH).join(', ')}`);
 }
 
 function readModel(value: unknown): string {

@@ -3,6 +3,7 @@ import { AdvanceBatch, mintId, type JobPayload } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
+  API_OF_BATCH,
   allowedCandidates,
   forbidsRetention,
   CallerCredentials,
@@ -38,7 +39,7 @@ import { CallbackUrls } from '../webhooks/callback-urls';
 import { tracedSubmission } from '../submissions/submission-trace';
 import type { BatchHeader } from './batch-header';
 import { BatchQuotesService } from './batch-quotes.service';
-import { API_OF_ENDPOINT, routeBatch } from './batch-route';
+import { routeBatch } from './batch-route';
 import { BatchUpload } from './batch-upload';
 
 /** Whose batch it is, what its key may spend and where it may run. */
@@ -204,7 +205,7 @@ export class BatchIntakeService {
     const model = catalogue.findModel(header.model);
     const keysFor = (endpoint: Endpoint): readonly Candidate[] => {
       if (model === null) return [];
-      return this.routing.keysFor({ model, endpoint }, API_OF_ENDPOINT[header.endpoint], own, scope);
+      return this.routing.keysFor({ model, endpoint }, API_OF_BATCH[header.endpoint], own, scope);
     };
     const isUsable = (endpoint: Endpoint): boolean => keysFor(endpoint).length > 0;
     const permit = (endpoints: readonly Endpoint[]): Endpoint[] => {
@@ -243,7 +244,7 @@ export class BatchIntakeService {
 }
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {
-  return upload.estimate.costAt(endpoint, API_OF_ENDPOINT[header.endpoint]);
+  return upload.estimate.costAt(endpoint, API_OF_BATCH[header.endpoint]);
 }
 
 function traceOf(

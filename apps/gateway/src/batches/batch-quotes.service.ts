@@ -1,5 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { accountOf, quotaGroupsOf, type AccountModel, type Endpoint, type PicoUsd } from '@libs/inference';
+import {
+  API_OF_BATCH,
+  accountOf,
+  quotaGroupsOf,
+  type AccountModel,
+  type Endpoint,
+  type PicoUsd,
+} from '@libs/inference';
 import {
   BatchQuotesRepository,
   BatchWorkersRepository,
@@ -11,7 +18,6 @@ import {
 import { InferenceRouting } from '../routing/inference-routing';
 import type { BatchHeader } from './batch-header';
 import { quoteBatch } from './batch-quote';
-import { API_OF_ENDPOINT } from './batch-route';
 import { BriefCache } from './brief-cache';
 import { expectedDuration } from './lane-forecast';
 
@@ -58,7 +64,7 @@ export class BatchQuotesService {
     const ownKey = credentialId !== null;
     const kind: BatchKind = { provider: provider.slug, upstreamModel, endpoint: header.endpoint };
     const past = this.past.get(JSON.stringify(kind));
-    if (!leavesNothing && this.routing.runsBatchesItself(endpoint, API_OF_ENDPOINT[header.endpoint])) {
+    if (!leavesNothing && this.routing.runsBatchesItself(endpoint, API_OF_BATCH[header.endpoint])) {
       const facts = { workspaceId, lane: 'native', ownKey, estimate, expectedMs: NATIVE_UNIT_MS } as const;
       return quoteBatch({ ...facts, past: await past });
     }

@@ -1,20 +1,6 @@
 import { AppError } from '@libs/errors';
-import {
-  isStandardTier,
-  upstreamApiFor,
-  type Api,
-  type CallableApi,
-  type Catalogue,
-  type Endpoint,
-} from '@libs/inference';
-import type { BatchEndpoint, BatchHeader } from './batch-header';
-
-export const API_OF_ENDPOINT: Readonly<Record<BatchEndpoint, CallableApi>> = {
-  '/v1/chat/completions': 'chat',
-  '/v1/responses': 'responses',
-  '/v1/messages': 'messages',
-  '/v1/embeddings': 'embeddings',
-};
+import { API_OF_BATCH, isStandardTier, upstreamApiFor, type Api, type Catalogue, type Endpoint } from '@libs/inference';
+import type { BatchHeader } from './batch-header';
 
 /** Routing hints of single calls; a batch runs on one endpoint, so they have no meaning there. */
 const VARIANT = /:(free|nitro|floor|exacto|online|thinking|extended)$/;
@@ -48,7 +34,7 @@ export function routeBatch(
   if (model === null) {
     throw new AppError('invalid_request', 'model is not known here', { metadata: { param: 'model' } });
   }
-  const api = API_OF_ENDPOINT[header.endpoint];
+  const api = API_OF_BATCH[header.endpoint];
   const capable = model.endpoints.filter(
     (endpoint) =>
       upstreamApiFor(api, endpoint, undefined) !== null &&

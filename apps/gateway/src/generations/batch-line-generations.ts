@@ -1,16 +1,16 @@
 import { readNumberedId } from '@libs/contracts';
 import { ERROR_CODES, isErrorCode } from '@libs/errors';
 import {
+  API_OF_BATCH,
   endOfAnswer,
   wordsOfAnswer,
   type AnswerEnd,
   type CallableApi,
   type Catalogue,
   type Endpoint,
+  type BatchEndpoint,
 } from '@libs/inference';
 import type { BatchLineContent, BatchLineView, BatchLineViewsRepository, WorkspaceTenant } from '@libs/persistence';
-import type { BatchEndpoint } from '../batches/batch-header';
-import { API_OF_ENDPOINT } from '../batches/batch-route';
 import { contentOutput } from './call-contents';
 import { contentInput } from './content-input';
 import { generationEntry, type ContentEntry, type GenerationEntry, type ProviderNames } from './generation-entry';
@@ -77,7 +77,7 @@ export class BatchLineGenerations {
 }
 
 function apiOf({ endpoint }: BatchLineView): CallableApi {
-  return API_OF_ENDPOINT[endpoint as BatchEndpoint];
+  return API_OF_BATCH[endpoint as BatchEndpoint];
 }
 
 function inputOf(line: BatchLineContent): unknown {

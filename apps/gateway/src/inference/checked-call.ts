@@ -71,9 +71,9 @@ export function routedRequest(
   const body = call.parsed as JsonObject;
   const session = body as Session;
   const sessionId = sessionIdOf(session, call);
-  // Recordings have no conversation, even if their caller names one (interface §4.5).
   const definition = definitionOf(api);
-  const isConversation = definition !== null && (definition.isConversation || sessionId !== null);
+  // Vectors have no conversation, unless their caller names one; recordings never have (interface §4.5).
+  const isConversation = definition !== null && (definition.generates || sessionId !== null);
   return {
     ...route,
     ...readRouteFacts(body),

@@ -186,8 +186,8 @@ export class InferenceService {
     const { route } = checked;
     const routed = { ...routedRequest(api, call, route, prompt.likelyTokens), prompt };
     if (!isConversationApi(api)) return { request: routed, turns: null };
-    const { maxTokens, answers, thinking } = checked;
-    const request = { ...routed, expected: () => ({ maxTokens, answers, thinking }) };
+    const { maxTokens, answers, thinking, predictedTokens } = checked;
+    const request = { ...routed, expected: () => ({ maxTokens, answers, thinking, predictedTokens }) };
     const models = [route.model, ...route.models];
     const turns = this.turnsFor(api, call, models);
     const needs = turns === null ? (this.serverTools?.needsOf(api, call.parsed, models) ?? []) : [];

@@ -1,7 +1,9 @@
 import { AppError } from '@libs/errors';
 import {
   APIS,
+  eventData,
   spliceMembers,
+  withEventData,
   type AnswerStream,
   type StreamableApi,
   type StreamEnds,
@@ -14,9 +16,6 @@ export interface ClosingMember {
   readonly name: string;
   readonly value: () => string;
 }
-
-const DATA = 'data: ';
-const EVENT_END = '\n\n';
 
 /**
  * A stream whose last event has one member more. All other bytes pass. An end that reports an internal error gets no
@@ -63,14 +62,13 @@ export class MetadataStream implements AnswerStream {
 
   /** The event with the member in its answer. */
   private extended(event: Buffer): Buffer {
-    const start = event.indexOf(DATA) + DATA.length;
-    const data = event.subarray(start, event.length - EVENT_END.length);
-    const answer = this.ends.answerIn(data);
-    if (answer === undefined) {
+    const data = eventData(event);
+    const answer = data === null ? undefined : this.ends.answerIn(data);
+    if (data === null || answer === undefined) {
       throw new AppError('server', 'Internal error', { internal: 'the last event of a stream has no answer' });
     }
     const whole = spliceMembers(answer, { set: { [this.member.name]: this.member.value() } });
-    return Buffer.concat([event.subarray(0, start), this.ends.withAnswer(data, whole), Buffer.from(EVENT_END)]);
+    return withEventData(event, this.ends.withAnswer(data, whole));
   }
 
   /** Where the last chunk of a chat has left already. */

@@ -35,8 +35,6 @@ export interface ApiDefinition {
   readonly generates: boolean;
   /** Whether a request without a model means the default model of its workspace. */
   readonly hasDefaultModel: boolean;
-  /** Whether requests belong to a conversation although they name none. */
-  readonly isConversation: boolean;
   /** Reads what a checked body says of the size of its answers. */
   readonly outputOf: (body: JsonObject) => ExpectedOutput;
   /** Returns the uses of a provider's tools that a body may make, and the compactions that it may lead to. */

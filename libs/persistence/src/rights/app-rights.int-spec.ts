@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
 import { APP_NAMES, type AppName } from '@libs/contracts';
 import { createDataSource } from '../data-source';
 import { Database, sqlStateOf } from '../database';
@@ -8,7 +7,7 @@ import { LedgerAuditRepository } from '../ledger-audit/ledger-audit.repository';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { migrate } from '../migrate';
 import { PartitionsRepository } from '../partitions.repository';
-import { appUrlOf, createTestDatabase, storeBatch, storeVideo, TEST_LOGINS, type TestDatabase } from '../testing';
+import { AppDatabases, createTestDatabase, storeBatch, storeVideo, TEST_LOGINS } from '../testing';
 import { RETENTION_DAYS } from '../batches/batch-views.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { WebhookDeliveriesRepository } from '../webhooks/webhook-deliveries.repository';
@@ -18,28 +17,17 @@ const NOT_ALLOWED = '42501';
 const WORKERS = ['batch-worker', 'video-worker'] as const;
 const HASH = 'c'.repeat(64);
 
-let created: TestDatabase;
+let created: AppDatabases;
 let owner: Database;
 let logins: Readonly<Record<AppName, Database>>;
-const sources: DataSource[] = [];
-
-async function connect(url: string): Promise<Database> {
-  const source = await createDataSource({ url, poolSize: 2, connectTimeoutMs: 20_000 }).initialize();
-  sources.push(source);
-  return new Database(source);
-}
 
 beforeAll(async () => {
-  created = await createTestDatabase({ logins: true });
-  owner = await connect(created.url);
-  const pairs = APP_NAMES.map(async (app) => [app, await connect(appUrlOf(app, created.url))] as const);
-  logins = Object.fromEntries(await Promise.all(pairs)) as Record<AppName, Database>;
+  created = await AppDatabases.create();
+  owner = await created.connect();
+  logins = await created.connectApps();
 }, 60_000);
 
-afterAll(async () => {
-  await Promise.all(sources.map((source) => source.destroy()));
-  await created?.drop();
-});
+afterAll(() => created?.close());
 
 /** Returns the SQLSTATE with which PostgreSQL refuses a statement, or null. Rolls back. */
 async function refusalOf(database: Database, ...statements: string[]): Promise<string | null> {
@@ -437,14 +425,14 @@ describe(migrate.name, () => {
   it('leaves a database alone in which one login does everything', async () => {
     const plain = await createTestDatabase();
     try {
-      const database = await connect(plain.url);
+      const database = await created.connect(plain.url);
       const given = await database.rows({
         sql: `SELECT grantee FROM information_schema.role_table_grants WHERE grantee LIKE 'sluice\\_%' AND grantee <> 'sluice_tenant'`,
       });
       expect(given).toEqual([]);
       expect((await storeBatch(database, 2)).id).toBeDefined();
     } finally {
-      await sources.pop()!.destroy();
+      await created.disconnectLast();
       await plain.drop();
     }
   });

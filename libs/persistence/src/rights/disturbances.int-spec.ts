@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { DataSource } from 'typeorm';
 import { AdvanceBatch, AdvanceVideo, APP_NAMES, DeliverWebhook, type AppName } from '@libs/contracts';
 import { createDataSource } from '../data-source';
 import { Database, sqlStateOf } from '../database';
 import { migrate } from '../migrate';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { SingleRunner } from '../single-runner';
-import { appUrlOf, createTestDatabase, storeBatch, storeVideo, TEST_LOGINS, type TestDatabase } from '../testing';
+import { AppDatabases, storeBatch, storeVideo, TEST_LOGINS } from '../testing';
 import { tenantRoleOf } from './app-roles';
 import { POOL_SIZES } from './connections';
 
@@ -14,28 +13,17 @@ const NOT_ALLOWED = '42501';
 const SENDERS = ['gateway', 'batch-worker', 'video-worker'] as const;
 const OTHERS = ['credentials', 'auth'] as const;
 
-let created: TestDatabase;
+let created: AppDatabases;
 let owner: Database;
 let logins: Readonly<Record<AppName, Database>>;
-const sources: DataSource[] = [];
-
-async function connect(url: string): Promise<Database> {
-  const source = await createDataSource({ url, poolSize: 3, connectTimeoutMs: 20_000 }).initialize();
-  sources.push(source);
-  return new Database(source);
-}
 
 beforeAll(async () => {
-  created = await createTestDatabase({ logins: true });
-  owner = await connect(created.url);
-  const pairs = APP_NAMES.map(async (app) => [app, await connect(appUrlOf(app, created.url))] as const);
-  logins = Object.fromEntries(await Promise.all(pairs)) as Record<AppName, Database>;
+  created = await AppDatabases.create();
+  owner = await created.connect();
+  logins = await created.connectApps();
 }, 60_000);
 
-afterAll(async () => {
-  await Promise.all(sources.map((source) => source.destroy()));
-  await created?.drop();
-});
+afterAll(() => created?.close());
 
 /** Runs statements in a transaction and rolls back. Returns the rows that the last one touched, or why it is refused. */
 async function tried(app: AppName, ...statements: string[]): Promise<number | string> {
@@ -239,12 +227,11 @@ describe('the connections of a login', () => {
       await migrate(created.url, [{ ...made, connections: 2 }]);
       expect(await limitOf(login)).toBe(2);
       const source = await createDataSource({ url: url.href, poolSize: 3 }).initialize();
-      sources.push(source);
       const busy = [1, 2, 3].map(() => source.query('SELECT pg_sleep(0.2)'));
       const outcomes = await Promise.allSettled(busy);
       const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
       expect(refused).toEqual([expect.stringContaining('too many connections for role')]);
-      await sources.pop()!.destroy();
+      await source.destroy();
       // What a database administrator set stays where nothing is said.
       await migrate(created.url, [made]);
       expect(await limitOf(login)).toBe(2);

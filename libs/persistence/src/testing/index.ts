@@ -1,4 +1,5 @@
 export { ageCharges } from './age-charges';
+export { AppDatabases } from './app-databases';
 export { atOnce } from './at-once';
 export {
   announcementsOf,

@@ -20,7 +20,6 @@ export const chatApi: ConversationApi = {
   body: ChatCompletionDto,
   generates: true,
   hasDefaultModel: true,
-  isConversation: true,
   outputOf: (body) => ({
     ...readExpectedOutput(body, OUTPUT),
     answers: (body['n'] as number | null | undefined) ?? 1,

@@ -11,8 +11,6 @@ export const embeddingsApi: ApiDefinition = {
   generates: false,
   cutsLongPrompts: false,
   hasDefaultModel: false,
-  // Vectors belong to no conversation, unless their caller names one.
-  isConversation: false,
   outputOf: ({ input }) => ({
     maxTokens: null,
     answers: countEmbeddingsInputs(input as string | readonly unknown[]),

@@ -19,7 +19,6 @@ export const messagesApi: ConversationApi = {
   body: MessagesDto,
   generates: true,
   hasDefaultModel: false,
-  isConversation: true,
   outputOf: (body) => readExpectedOutput(body, OUTPUT),
   toolUsesOf: (body) => [...usesOfMessage(body), ...compactionsOfMessage(body)],
   // The API requires a cap, so the gateway writes one, and models do write that much.

@@ -17,7 +17,6 @@ export const responsesApi: ConversationApi = {
   body: ResponsesDto,
   generates: true,
   hasDefaultModel: true,
-  isConversation: true,
   outputOf: (body) => readExpectedOutput(body, OUTPUT),
   toolUsesOf: (body) => [...usesOfResponse(body), ...compactionsOfResponse(body)],
   uncappedTokensAt: uncappedTokens,
