@@ -4,7 +4,7 @@ import { StuckRows } from './stuck-rows';
 
 const LONGEST_RETRY_MS = 5_000;
 
-/** What became of rows that were to be stored together. */
+/** The result of storing rows together. */
 export interface GroupTry<Row> {
   /** To be stored again after a pause, before all others. */
   readonly left: readonly Row[];

@@ -7,7 +7,7 @@ export interface RefusedRow<Row> {
   readonly error: unknown;
 }
 
-/** What became of rows that were to be stored together. */
+/** The result of storing rows together. */
 export interface StoredApart<Row, Result> {
   /** What `store` returned for each part that was stored, with the rows of the part. */
   readonly stored: readonly { readonly rows: readonly Row[]; readonly result: Result }[];

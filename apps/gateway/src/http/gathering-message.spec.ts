@@ -51,7 +51,7 @@ describe(GatheringMessage.name, () => {
     expect(objects).toBeLessThan(100);
   });
 
-  it('stops the sender while nobody reads, and goes on when somebody does', async () => {
+  it('stops the sender while the body is not read, and goes on when it is', async () => {
     const text = textOf(400_000);
     const request = await requestWith(`${chunksOf(text)}0\r\n\r\n`);
     await delay(200);

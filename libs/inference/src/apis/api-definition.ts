@@ -83,6 +83,6 @@ export interface ToolRules {
   readonly runsProviderTools: boolean;
   /** Whether answers have items for the uses of tools. */
   readonly showsItems: boolean;
-  /** Whether a whole answer that broke off is told as an error, without what came before. */
+  /** Whether a whole answer that broke off becomes an error, without what came before. */
   readonly failsWhole: boolean;
 }

@@ -75,7 +75,7 @@ function pronounceable(random: Random, consonants: number, length: number): stri
   return words.join(' ');
 }
 
-/** Returns a text of each kind of which an estimate by length knows too little. */
+/** Returns texts that have more tokens than their length suggests, one of each kind. */
 export function generatedTexts(seed: number): Record<string, string> {
   const random = seededRandom(seed);
   const texts: Record<string, string> = {};

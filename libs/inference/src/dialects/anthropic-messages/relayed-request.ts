@@ -52,7 +52,7 @@ function unsampled(request: ScannedObject, { supportedParameters: listed }: Endp
   return names;
 }
 
-/** The caller's metadata with whom the call is for, by either of its two names and only as a hash; undefined where nobody is named. */
+/** The caller's metadata with whom the call is for, by either of its two names and only as a hash; undefined where the request names no user. */
 function metadataOf(request: ScannedObject): string | Buffer | undefined {
   const text = memberText(request, 'metadata');
   const metadata = text !== undefined && new JsonCursor(text).isObject() ? scanMembers(text) : undefined;

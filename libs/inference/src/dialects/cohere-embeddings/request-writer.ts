@@ -23,7 +23,7 @@ const INPUT_TYPES: Readonly<Record<string, string>> = {
   'retrieval.query': 'search_query',
 };
 
-/** What vectors are for, in the upstream's words; what nobody knows is for the upstream to judge. */
+/** What vectors are for, in the upstream's words. Unknown purposes are passed on for the upstream to judge. */
 export function toInputType(asked: string = DEFAULT_INPUT_TYPE): string {
   const word = asked.toLowerCase();
   return Object.hasOwn(INPUT_TYPES, word) ? INPUT_TYPES[word]! : asked;

@@ -147,7 +147,7 @@ export class CallPieces {
   }
 }
 
-/** Tells where JSON text that comes in pieces closes the bracket that it began with, keeping none of it. */
+/** Finds where JSON text that comes in pieces closes the bracket that it began with, keeping none of it. */
 class JsonBalance {
   #depth = 0;
   #hasBegun = false;

@@ -57,7 +57,7 @@ function usageOf(
   context: AnswerContext,
   reservedTokens?: number,
 ): Usage {
-  // Some upstreams only tell the total, which here is the prompt.
+  // Some upstreams report only the total, which here is the prompt.
   return settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
     maxPromptTokens: contextLengthOf(context) * inputs,
     maxCompletionTokens: 0,
