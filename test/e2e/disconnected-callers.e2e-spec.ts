@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { likelyPromptTokens } from '@libs/inference';
+import { estimatePromptTokens } from '@libs/inference';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf } from '../support/catalogue';
@@ -214,7 +214,7 @@ describe.each(PAIRS)('a caller of %s who leaves a provider of %s', (caller, dial
     const [call] = calls.get(tag)!;
     if (!call!.destroyed) await once(call!, 'close');
     const row = await settledGeneration(installation.database, id);
-    const estimate = likelyPromptTokens(Buffer.from(JSON.stringify(body)));
+    const estimate = estimatePromptTokens(Buffer.from(JSON.stringify(body)));
     expect(row).toMatchObject({
       outcome: 'cancelled',
       provenance: 'partial',
@@ -230,7 +230,7 @@ describe.each(PAIRS)('a caller of %s who leaves a provider of %s', (caller, dial
     const [call] = calls.get(tag)!;
     await once(call!, 'close');
     const row = await rowOfLatest(`${dialect}-silent`);
-    const prompt = likelyPromptTokens(Buffer.from(JSON.stringify(body)));
+    const prompt = estimatePromptTokens(Buffer.from(JSON.stringify(body)));
     expect(row).toMatchObject({ outcome: 'cancelled', prompt_tokens: prompt, completion_tokens: 0 });
     expectCharge(row);
   });

@@ -227,10 +227,10 @@ describe('an embedding', () => {
 
   it('is charged by an estimate when the provider does not count', async () => {
     const answer = await embed('quiet', { input: 'four' });
-    expect(answer.body.usage).toMatchObject({ prompt_tokens: 1, total_tokens: 1 });
+    expect(answer.body.usage).toMatchObject({ prompt_tokens: 2, total_tokens: 2 });
     expect(await settledGeneration(installation.database, generationIdOf(answer))).toMatchObject({
       provenance: 'estimated',
-      prompt_tokens: 1,
+      prompt_tokens: 2,
     });
   });
 

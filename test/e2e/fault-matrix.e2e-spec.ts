@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ERROR_CODES, isErrorCode } from '@libs/errors';
-import { likelyPromptTokens, usualTextTokens } from '@libs/inference';
+import { estimatePromptTokens, likelyPromptTokens, usualTextTokens } from '@libs/inference';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import type { ServerResponse } from 'node:http';
@@ -251,7 +251,9 @@ function expectedCounts(cell: Cell): Counts {
   const { end, charged } = verdictOf(cell);
   if (charged === 'nothing') return { prompt: 0, completion: 0 };
   if (charged === 'the report') return COUNTED;
-  const estimate = likelyPromptTokens(Buffer.from(JSON.stringify(bodyOf(cell))));
+  const body = Buffer.from(JSON.stringify(bodyOf(cell)));
+  // Who leaves pays the prompt as it was reserved.
+  const estimate = end === 'cancelled' ? estimatePromptTokens(body) : likelyPromptTokens(body);
   if (charged === 'the prompt') return { prompt: estimate, completion: 0 };
   return {
     prompt: cell.upstream === 'messages' ? COUNTED.prompt : estimate,

@@ -234,9 +234,9 @@ describe('a member that is named twice below the top', () => {
 describe('a schema whose references follow one another', () => {
   const length = 9_900;
   const $defs = Object.fromEntries(
-    Array.from({ length }, (_, index) => [`d${index}`, { $ref: `#/$defs/d${index + 1}` }]),
+    Array.from({ length }, (_, index) => [`definition${index}`, { $ref: `#/$defs/definition${index + 1}` }]),
   );
-  const schema = { type: 'object', $defs, properties: { a: { $ref: '#/$defs/d0' } } };
+  const schema = { type: 'object', $defs, properties: { a: { $ref: '#/$defs/definition0' } } };
 
   it.each([
     { tools: [{ type: 'function', name: 'f', parameters: schema }] },

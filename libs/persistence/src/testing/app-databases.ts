@@ -16,8 +16,8 @@ export class AppDatabases {
   ) {}
 
   static async create(): Promise<AppDatabases> {
-    const { url, drop } = await createTestDatabase({ logins: true });
-    return new AppDatabases(url, drop);
+    const created = await createTestDatabase({ logins: true });
+    return new AppDatabases(created.url, () => created.drop());
   }
 
   /** Connects to a URL until `close`. */
