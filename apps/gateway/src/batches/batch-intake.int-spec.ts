@@ -407,11 +407,11 @@ describe('what is held for a batch', () => {
     (await new LedgerRepository(witness).accountOf(owner.organizationId)).heldUsd.replace(/0+$/, '');
 
   it.each([
-    ['the list price on a key of the operator', [null], {}, '0.00277'],
-    ['the fee on keys of its owner', [own, own], {}, '0.0001385'],
-    ['the list price where a key of the operator may take over', [own, null], {}, '0.00277'],
-    ['the list price and the fee where the limit of its key counts both', [own], { keyLimit: limited }, '0.0029085'],
-    ['the list price and the fee where a budget counts both', [own], { budgets: [limited] }, '0.0029085'],
+    ['the list price on a key of the operator', [null], {}, '0.002038'],
+    ['the fee on keys of its owner', [own, own], {}, '0.0001019'],
+    ['the list price where a key of the operator may take over', [own, null], {}, '0.002038'],
+    ['the list price and the fee where the limit of its key counts both', [own], { keyLimit: limited }, '0.0021399'],
+    ['the list price and the fee where a budget counts both', [own], { budgets: [limited] }, '0.0021399'],
   ])('is %s', async (_what, given, limits, expected) => {
     keys = given;
     owner = { ...owner, ...limits };
