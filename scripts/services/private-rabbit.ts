@@ -15,6 +15,14 @@ export interface RabbitUser {
   readonly permissions: Readonly<Record<'configure' | 'write' | 'read', string>>;
 }
 
+/** What is loaded beside the administrator, in every virtual host. */
+export interface RabbitSetup {
+  readonly users: readonly RabbitUser[];
+  /** In the form of RabbitMQ's definitions. */
+  readonly policiesOf: (vhost: string) => readonly object[];
+}
+
+const NOTHING_ELSE: RabbitSetup = { users: [], policiesOf: () => [] };
 const USER = 'sluice';
 
 export const hasRabbitPrograms = (): boolean => findProgram('rabbitmq-server') !== undefined;
@@ -25,8 +33,8 @@ function passwordHash(password: string): string {
   return Buffer.concat([salt, createHash('sha256').update(salt).update(password).digest()]).toString('base64');
 }
 
-/** User, virtual hosts and permissions: loaded at every start, so neither a plugin nor rabbitmqctl is needed. */
-function definitions(password: string, users: readonly RabbitUser[]): string {
+/** User, virtual hosts, permissions and policies: loaded at every start, so neither a plugin nor rabbitmqctl is needed. */
+function definitions(password: string, { users, policiesOf }: RabbitSetup): string {
   const vhosts = ['/', 'sluice'];
   const everything = { configure: '.*', write: '.*', read: '.*' };
   return JSON.stringify({
@@ -49,13 +57,14 @@ function definitions(password: string, users: readonly RabbitUser[]): string {
       { user: USER, vhost, ...everything },
       ...users.map(({ name, permissions }) => ({ user: name, vhost, ...permissions })),
     ]),
+    policies: vhosts.flatMap(policiesOf),
   });
 }
 
-function writeConfig(folder: string, { password, ports: [port] }: PrivateSettings, users: readonly RabbitUser[]): void {
+function writeConfig(folder: string, { password, ports: [port] }: PrivateSettings, setup: RabbitSetup): void {
   for (const part of ['home', 'data', 'log', 'schema']) mkdirSync(join(folder, part), { recursive: true, mode: 0o700 });
   const definitionsFile = join(folder, 'definitions.json');
-  writeFileSync(definitionsFile, definitions(password, users), { mode: 0o600 });
+  writeFileSync(definitionsFile, definitions(password, setup), { mode: 0o600 });
   writeFileSync(join(folder, 'enabled_plugins'), '[].\n');
   // Debian's own environment file would override ours.
   writeFileSync(join(folder, 'environment.conf'), '');
@@ -159,16 +168,16 @@ class PrivateRabbit implements PrivateServer {
 }
 
 /**
- * A RabbitMQ of our own with its data in `folder`: virtual hosts `/` and `sluice`, one administrator, and other users
- * with the same password.
+ * A RabbitMQ of our own with its data in `folder`: virtual hosts `/` and `sluice`, one administrator, and what `setup`
+ * names; all users have the same password.
  */
-export async function startPrivateRabbit(folder: string, users: readonly RabbitUser[] = []): Promise<PrivateServer> {
+export async function startPrivateRabbit(folder: string, setup = NOTHING_ELSE): Promise<PrivateServer> {
   const program = findProgram('rabbitmq-server');
   if (program === undefined) throw new Error('no RabbitMQ server program is installed');
   const ownFolder = resolve(folder);
   const settings = await privateSettings(ownFolder, 3);
   const [port = 0, , epmdPort = 0] = settings.ports;
-  writeConfig(ownFolder, settings, users);
+  writeConfig(ownFolder, settings, setup);
   const portMapper = new PortMapper(epmdPort);
   portMapper.start();
   const url = `amqp://${USER}:${settings.password}@127.0.0.1:${port}`;

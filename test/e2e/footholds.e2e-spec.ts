@@ -69,6 +69,23 @@ class Foothold {
     }
   }
 
+  /** Fills a durable queue that it declares. Returns how many of so many messages the broker keeps in it. */
+  async keeps(queue: string, message: Buffer, count: number): Promise<number> {
+    const connection = await connect(this.installation.brokerEnvironmentOf(this.party)['AMQP_URL']!);
+    try {
+      const channel = await connection.createConfirmChannel();
+      await channel.assertQueue(queue, { durable: true });
+      await channel.bindQueue(queue, `replies.${this.party}`, queue);
+      for (let sent = 0; sent < count; sent += 1) {
+        channel.publish(`replies.${this.party}`, queue, message, { persistent: true });
+      }
+      await channel.waitForConfirms();
+      return (await channel.checkQueue(queue)).messageCount;
+    } finally {
+      await connection.close();
+    }
+  }
+
   async close(): Promise<void> {
     for (const context of this.#contexts) await context.close();
   }
@@ -232,6 +249,21 @@ describe('a foothold in video-worker', () => {
       expect(`${name}: ${await foothold.tries(attempt)}`).toBe(`${name}: 403`);
     }
     expect(await foothold.tries((channel) => channel.publish('credentials.calls', 'credentials', message))).toBe(0);
+  });
+
+  it('fills only so much of the disk of the broker with a queue of its own', async () => {
+    if (!installation.broker.hasUsers) return;
+    const queue = `replies.video-worker.${randomUUID()}`;
+    const block = Buffer.alloc(4 * 1024 * 1024);
+    const kept = await footholdIn('video-worker').keeps(queue, block, 30);
+    expect(kept * block.length).toBeLessThanOrEqual(64 * 1024 * 1024);
+    expect(kept).toBeGreaterThan(0);
+  });
+
+  it('declares no queue below the name of one that it owns', async () => {
+    if (!installation.broker.hasUsers) return;
+    const declares = (channel: Channel) => channel.assertQueue(`${queues.videos.name}.mine`, { durable: true });
+    expect(await footholdIn('video-worker').tries(declares)).toBe(403);
   });
 
   async function bindTo(channel: Channel, exchange: string, key: string): Promise<void> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { connect } from 'amqplib';
 import { PARTY_NAMES, type PartyName } from '@libs/contracts';
-import { permissionsOf } from '@libs/platform';
+import { brokerPolicies, permissionsOf } from '@libs/platform';
 import { TcpProxy } from '@libs/platform/testing';
 import { hasRabbitPrograms, startPrivateRabbit } from '../../scripts/private-services';
 
@@ -32,7 +32,7 @@ export async function startBroker(folder: string): Promise<InstallationBroker> {
   if (!hasRabbitPrograms()) return ProxiedBroker.start(process.env.AMQP_URL ?? DEFAULT_URL);
   mkdirSync(folder, { recursive: true });
   const users = PARTY_NAMES.map((party) => ({ name: party, permissions: permissionsOf(party) }));
-  return Object.assign(await startPrivateRabbit(folder, users), { hasUsers: true });
+  return Object.assign(await startPrivateRabbit(folder, { users, policiesOf: brokerPolicies }), { hasUsers: true });
 }
 
 /** The URL with which a party connects: `url` is the broker's, or that of a proxy before it. */

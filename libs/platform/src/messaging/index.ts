@@ -1,5 +1,6 @@
 export { BrokerIdentity } from './broker-identity';
 export { permissionsOf } from './permissions';
+export { brokerPolicies } from './policies';
 export { UsedQuestions } from './used-questions';
 export { BrokerConnection } from './broker-connection';
 export { consumeQueues } from './consume-queues';

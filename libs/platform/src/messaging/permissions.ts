@@ -11,7 +11,7 @@ import {
 } from '@libs/contracts';
 import { exchangeOf as feedExchangeOf } from '../feeds/feeds';
 import { replyExchangeOf } from './signatures';
-import { exchangeOf } from './topology';
+import { exchangeOf, queueDeclarations } from './topology';
 
 /** What a broker user may do in the virtual host: regular expressions over the names of queues and exchanges. */
 export interface BrokerPermissions {
@@ -54,9 +54,11 @@ function callsOf(party: PartyName): readonly string[] {
   return own.flatMap((queue) => [exactly(queue.name), exactly(exchangeOf(queue))]);
 }
 
-/** Only the owner of a job queue declares, reads and deletes it. */
+/** Only the owner of a job queue declares, reads and deletes it, and no other queue below its name. */
 function jobsOf(party: PartyName): readonly string[] {
-  return JOBS.filter(({ owner }) => owner === party).map(({ name }) => below(name));
+  return JOBS.filter(({ owner }) => owner === party).flatMap((queue) =>
+    queueDeclarations(queue).map(({ name }) => exactly(name)),
+  );
 }
 
 /** The exchanges that jobs are sent to. */

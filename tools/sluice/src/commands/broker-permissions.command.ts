@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PARTY_NAMES, type PartyName } from '@libs/contracts';
-import { permissionsOf } from '@libs/platform';
+import { brokerPolicies, permissionsOf } from '@libs/platform';
 import { optionalText, type Command, type CommandArguments } from '../command';
 
 /** A user of RabbitMQ with a password that is known to all readers of the file: for development alone. */
@@ -17,7 +17,8 @@ function definitions(args: CommandArguments): object {
   const password = optionalText(args, 'password');
   const nameOf = (party: PartyName): string => `${optionalText(args, 'prefix') ?? ''}${party}`;
   const permissions = PARTY_NAMES.map((party) => ({ user: nameOf(party), vhost, ...permissionsOf(party) }));
-  if (password === undefined) return { permissions };
+  const policies = brokerPolicies(vhost);
+  if (password === undefined) return { permissions, policies };
   const everything = { configure: '.*', write: '.*', read: '.*' };
   return {
     users: [
@@ -26,12 +27,13 @@ function definitions(args: CommandArguments): object {
     ],
     vhosts: [{ name: vhost }],
     permissions: [{ user: 'operator', vhost, ...everything }, ...permissions],
+    policies,
   };
 }
 
 export const brokerPermissions: Command = {
   name: 'broker permissions',
-  summary: 'Print what the broker user of each app may do, as definitions of RabbitMQ',
+  summary: 'Print what the broker user of each app may do, and the bounds of queues, as definitions of RabbitMQ',
   usage: '[--vhost NAME] [--prefix TEXT] [--password TEXT]',
   options: { vhost: { type: 'string' }, prefix: { type: 'string' }, password: { type: 'string' } },
   positionals: [],

@@ -1,0 +1,36 @@
+/** A policy of RabbitMQ, as its definitions have it. */
+export interface BrokerPolicy {
+  readonly name: string;
+  readonly vhost: string;
+  readonly 'apply-to': 'queues';
+  /** A regular expression over the names of queues. */
+  readonly pattern: string;
+  /** Of several policies for a queue the highest one holds. */
+  readonly priority: number;
+  readonly definition: Readonly<Record<string, number>>;
+}
+
+const MEBIBYTE = 1024 * 1024;
+/** Answers and events: one process reads them at once. */
+const MOST_WAITING_BYTES = 64 * MEBIBYTE;
+const UNUSED_MS = 3_600_000;
+/** Messages are ids of a few hundred bytes, and a queue of jobs holds 100,000. */
+const MOST_BYTES = 128 * MEBIBYTE;
+
+/**
+ * Bounds every queue, whoever declared it: an app that was taken over may declare queues of its own, without the bounds
+ * that the apps give theirs. Of a policy and the arguments of a queue the lower bound holds.
+ */
+export function brokerPolicies(vhost: string): readonly BrokerPolicy[] {
+  const policy = { vhost, 'apply-to': 'queues' } as const;
+  return [
+    {
+      ...policy,
+      name: 'sluice-waiting',
+      pattern: String.raw`^(replies|events)\.`,
+      priority: 1,
+      definition: { 'max-length-bytes': MOST_WAITING_BYTES, expires: UNUSED_MS },
+    },
+    { ...policy, name: 'sluice-queues', pattern: '.*', priority: 0, definition: { 'max-length-bytes': MOST_BYTES } },
+  ];
+}
