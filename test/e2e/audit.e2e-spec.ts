@@ -94,6 +94,15 @@ describe('GET /audit', () => {
     expect((await entries(`?cursor=${first.next_cursor}`, stranger)).data).toEqual([]);
   }, 60_000);
 
+  it('shows that a management key was tried for inference', async () => {
+    expect((await manager.request('POST', '/chat/completions', {})).status).toBe(403);
+    const action = encodeURIComponent('POST /api/v1/chat/completions');
+    await eventually('the refused call is in the trail', 20_000, async () => {
+      const { data } = await entries(`?action=${action}`);
+      return data[0]?.status === 403 ? true : delay(50).then(() => undefined);
+    });
+  });
+
   it.each(['from=yesterday', 'to=2026-02-30T00:00:00Z', 'key_id=x', 'cursor=-1', 'limit=101', 'action='])(
     'refuses %s and names it',
     async (query) => {

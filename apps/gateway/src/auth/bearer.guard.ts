@@ -74,12 +74,10 @@ export class BearerGuard implements CanActivate {
 
   private admit(request: AuthenticatedRequest, principal: Principal | null, access: RouteAccess): true {
     if (!principal) throw badCredential();
-    if (access === 'management' && principal.kind !== 'management') {
+    const refusal = refusalOf(principal, access);
+    if (refusal !== null) {
       this.refused?.note(auditEntryOf(request, principal));
-      throw new AppError('permission_denied', 'Only management keys can perform this operation');
-    }
-    if (access === 'inference' && principal.kind !== 'api') {
-      throw new AppError('permission_denied', 'Management keys cannot run inference; use an API key');
+      throw new AppError('permission_denied', refusal);
     }
     request.principal = principal;
     return true;
@@ -99,6 +97,12 @@ export class BearerGuard implements CanActivate {
     }
     return rule;
   }
+}
+
+function refusalOf({ kind }: Principal, access: RouteAccess): string | null {
+  if (access === 'management' && kind !== 'management') return 'Only management keys can perform this operation';
+  if (access === 'inference' && kind !== 'api') return 'Management keys cannot run inference; use an API key';
+  return null;
 }
 
 interface AccessRule {

@@ -9,7 +9,7 @@ const MOST = 300;
 const STATUS = 403;
 
 /**
- * Notes calls of management routes with a key that may not make them. Nothing is done for such a call, so its entry is
+ * Notes calls with a key that may not make them: an API key for management, a management key for inference. Nothing is done for such a call, so its entry is
  * written in the background, and a caller that goes on trying fills neither the trail nor the memory.
  */
 @Injectable()
@@ -25,16 +25,16 @@ export class RefusedCalls {
   note(entry: NewAuditEntry, nowMs = performance.now()): void {
     this.beginMinute(Math.floor(nowMs / MINUTE_MS));
     const count = (this.counts.get(entry.organizationId) ?? 0) + 1;
-    if (this.total >= MOST || count > MOST_OF_ORGANIZATION + 1) return;
+    if (this.total > MOST || count > MOST_OF_ORGANIZATION + 1) return;
     this.counts.set(entry.organizationId, count);
-    if (count > MOST_OF_ORGANIZATION) {
-      this.logger.warn('Refused calls are left out of the audit trail for a minute', {
-        organizationId: entry.organizationId,
-      });
-      return;
-    }
+    if (count > MOST_OF_ORGANIZATION) return this.leaveOut(entry.organizationId);
     this.total += 1;
+    if (this.total > MOST) return this.leaveOut('all');
     void this.write(entry);
+  }
+
+  private leaveOut(organizationId: string): void {
+    this.logger.warn('Refused calls are left out of the audit trail for a minute', { organizationId });
   }
 
   private beginMinute(minute: number): void {
