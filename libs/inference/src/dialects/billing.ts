@@ -16,7 +16,7 @@ export function priceOf(usage: Usage, context: AnswerContext, units?: BilledUnit
   const { endpoint, priceList, beganMs, byokFee } = context;
   const list = priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing;
   const prices = pricesFor(list, usage.promptTokens, beganMs);
-  const discount = cacheDiscount(prices, usage);
+  const discount = cacheDiscount(prices, usage, units);
   const full = priceUsage(prices, usage, units);
   const cost = discount === 0n ? full : { ...full, cacheDiscount: discount };
   return byokFee === undefined ? cost : byokCost(cost, byokFee);
