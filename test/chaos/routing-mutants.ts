@@ -130,9 +130,9 @@ export const routingMutants: readonly Mutant[] = [
   {
     name: 'tier-standard-only',
     defect: 'standard_only is not the default tier, so that :nitro lets a tier in',
-    file: 'libs/inference/src/routing/route-facts.ts',
-    find: "['standard', 'standard_only']",
-    replace: "['standard']",
+    file: 'libs/inference/src/catalogue/service-tiers.ts',
+    find: "  ['standard_only', 'standard'],\n",
+    replace: '',
     project: 'unit',
     spec: TIERS,
     test: 'standard_only',

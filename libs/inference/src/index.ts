@@ -47,7 +47,8 @@ export {
   type ModelEntry,
 } from './catalogue/catalogue-listing';
 export { CatalogueSource } from './catalogue/catalogue-source';
-export { isStandardTier, tierNamed, traitsOf } from './catalogue/endpoint-traits';
+export { isStandardTier, traitsOf } from './catalogue/endpoint-traits';
+export { tierNamed } from './catalogue/service-tiers';
 export { managedLanePrices } from './catalogue/managed-lane';
 export { AnswerFold } from './model/answer-fold';
 export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';

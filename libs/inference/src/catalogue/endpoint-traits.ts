@@ -1,7 +1,5 @@
 import type { Endpoint } from './catalogue-entries';
-
-/** How an endpoint sells its time; `standard` is what a request gets that asks for nothing else. */
-export type EndpointTier = 'standard' | 'priority' | 'flex' | 'ultrafast';
+import { tierNamed, type EndpointTier } from './service-tiers';
 
 /**
  * What routing reads out of an endpoint beside its plain members. The catalogue says it in `capabilities`:
@@ -22,15 +20,6 @@ export interface EndpointTraits {
   readonly isDistillable: boolean;
   readonly toolCallQuality: number | null;
 }
-
-const TIERS: Readonly<Record<string, EndpointTier>> = {
-  priority: 'priority',
-  fast: 'priority',
-  flex: 'flex',
-  ultrafast: 'ultrafast',
-  standard: 'standard',
-  default: 'standard',
-};
 
 /** Endpoints never change, so each is looked into once. */
 const known = new WeakMap<Endpoint, EndpointTraits>();
@@ -68,11 +57,6 @@ function tierOf({ provider: { slug }, capabilities }: Endpoint): EndpointTier {
 /** What follows the last slash of a provider's slug; empty without one. */
 function suffixOf(slug: string): string {
   return slug.includes('/') ? slug.slice(slug.lastIndexOf('/') + 1) : '';
-}
-
-/** Returns the tier by one of the names that catalogues and answers of providers have for it; null for any other word. */
-export function tierNamed(name: string): EndpointTier | null {
-  return Object.hasOwn(TIERS, name) ? TIERS[name]! : null;
 }
 
 function tierlessKeyOf({ provider, region, upstreamModel, quantization }: Endpoint, variant: unknown): string {

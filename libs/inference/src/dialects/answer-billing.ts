@@ -5,8 +5,9 @@ import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';
 import { hiddenPictures, hiddenTokens, reservedTokens } from './hidden-output';
-import { MOST_TURNS, turnsOf } from './inner-turns';
-import { NO_COUNTS, settleUsage, whole, type ReportedCounts } from './openai-usage';
+import { turnsOf } from './inner-turns';
+import { settleUsage } from './openai-usage';
+import { NO_COUNTS, NO_UNITS, countedUnits, type ReportedCounts } from './reported-counts';
 import { servedBy } from './served-tier';
 import { reservedCounts } from './reserved-prompt';
 import { memberText, scanRequest } from './request-members';
@@ -51,13 +52,9 @@ function unitsOf(
   { pictures }: SeenOutput,
   units: BilledUnits | undefined,
 ): BilledUnits | undefined {
-  const searches = whole(reported?.searches ?? null);
-  if (searches === null && pictures === 0) return units;
-  return {
-    ...units,
-    ...(searches !== null && { webSearches: Math.min(searches, MOST_TURNS) }),
-    ...(pictures > 0 && { outputImages: pictures }),
-  };
+  const counted = countedUnits(reported ?? NO_COUNTS);
+  if (pictures > 0) return { ...units, ...counted, outputImages: pictures };
+  return counted === NO_UNITS ? units : { ...units, ...counted };
 }
 
 /** `n` of the request: each choice may fill the context. */
@@ -96,10 +93,6 @@ export class StreamMeter {
   #units: BilledUnits | undefined;
 
   constructor(private context: AnswerContext) {}
-
-  get hasReport(): boolean {
-    return this.#reported !== null;
-  }
 
   /** Pictures that a model painted, and base64 of what it said. */
   countMedia(pictures: number, audioBytes = 0): void {

@@ -37,6 +37,14 @@ describe(priceOf.name, () => {
     expect(priceOf(long, context(NOON_MS)).cacheDiscount).toBe(40n * 18n);
   });
 
+  it('takes no rates of prompts that are longer than the context, however often the prompt was read', () => {
+    const fits = { ...context(NOON_MS), endpoint: anEndpoint({ pricing: PRICING, contextLength: 1_000 }) };
+    const tooShort = { ...fits, endpoint: anEndpoint({ pricing: PRICING, contextLength: 999 }) };
+    const read = { ...usage, promptTokens: 3_000, cachedTokens: 0 };
+    expect(priceOf(read, fits).totalCost).toBe(60_000n);
+    expect(priceOf(read, tooShort).totalCost).toBe(30_000n);
+  });
+
   it('names none where nothing was cached', () => {
     expect(priceOf({ ...usage, cachedTokens: 0 }, context(NOON_MS))).not.toHaveProperty('cacheDiscount');
   });

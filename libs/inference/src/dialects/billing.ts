@@ -15,8 +15,10 @@ export function contextLengthOf({ endpoint, model }: AnswerContext): number {
 export function priceOf(usage: Usage, context: AnswerContext, units?: BilledUnits): Cost {
   const { endpoint, priceList, beganMs, byokFee } = context;
   const list = priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing;
-  const prices = pricesFor(list, usage.promptTokens, beganMs);
-  const discount = cacheDiscount(prices, usage);
+  // A model that ran several times may have read more than its context, but no single prompt was longer.
+  const promptTokens = Math.min(usage.promptTokens, contextLengthOf(context));
+  const prices = pricesFor(list, promptTokens, beganMs);
+  const discount = cacheDiscount(prices, usage, units);
   const full = priceUsage(prices, usage, units);
   const cost = discount === 0n ? full : { ...full, cacheDiscount: discount };
   return byokFee === undefined ? cost : byokCost(cost, byokFee);

@@ -17,9 +17,13 @@ const rates = (factor: bigint): PriceList => ({
   prompt: factor * 1_300_007n,
   completion: factor * 7_000_011n,
   inputCacheRead: factor * 130_003n,
+  imageToken: factor * 5_000_021n,
   internalReasoning: factor * 3_000_013n,
   overrides: [
-    { minPromptTokens: 200_001, rates: { prompt: factor * 2_600_017n, completion: factor * 11_000_019n } },
+    {
+      minPromptTokens: 200_001,
+      rates: { prompt: factor * 2_600_017n, completion: factor * 11_000_019n, imageToken: factor * 9_000_023n },
+    },
     { utcStart: 16, utcEnd: 1, rates: { prompt: factor * 700_001n } },
   ],
 });
@@ -41,6 +45,12 @@ interface Call {
   readonly priceList: PriceListName;
   /** Input that a chat provider counts beside the prompt, and reasoning beside the completion; null: it does not. */
   readonly citations: number | null;
+  /** Image tokens of the prompt, which chat and responses count. */
+  readonly imageTokens: number;
+  /** Where a chat provider writes what it read from its cache; null: among the details of the prompt. */
+  readonly cachedName: string | null;
+  /** Where in an answer a chat provider writes its usage. */
+  readonly usagePlace: 'answer' | 'choice' | 'x_groq';
 }
 
 const anyCall: fc.Arbitrary<Call> = fc
@@ -50,23 +60,29 @@ const anyCall: fc.Arbitrary<Call> = fc
     completionTokens: fc.integer({ min: 1, max: 5_000 }),
     reasoningShare: fc.constantFrom(0, 0.4, 1),
     citationShare: fc.constantFrom(null, 0, 0.6),
-    tier: fc.constantFrom(null, 'default', 'priority', 'flex'),
+    tier: fc.constantFrom(null, 'default', 'standard', 'on_demand', 'priority', 'flex'),
+    imageShare: fc.constantFrom(0, 0.2, 1),
+    cachedName: fc.constantFrom(null, 'cached_tokens', 'prompt_cache_hit_tokens', 'num_cached_tokens'),
+    usagePlace: fc.constantFrom('answer' as const, 'choice' as const, 'x_groq' as const),
     hour: fc.constantFrom(0, 0.99, 1, 12, 15.99, 16, 23),
     priceList: fc.constantFrom<PriceListName>('standard', 'batch'),
   })
-  .map(({ promptTokens, cachedShare, completionTokens, reasoningShare, citationShare, tier, hour, priceList }) => ({
+  .map(({ promptTokens, completionTokens, hour, ...call }) => ({
     usage: {
       ...emptyUsage('upstream'),
       promptTokens,
-      cachedTokens: Math.floor(promptTokens * cachedShare),
+      cachedTokens: Math.floor(promptTokens * call.cachedShare),
       completionTokens,
-      reasoningTokens: Math.floor(completionTokens * reasoningShare),
+      reasoningTokens: Math.floor(completionTokens * call.reasoningShare),
       totalTokens: promptTokens + completionTokens,
     },
-    tier,
+    tier: call.tier,
     beganMs: hour * HOUR_MS,
-    priceList,
-    citations: citationShare === null ? null : Math.floor(promptTokens * citationShare),
+    priceList: call.priceList,
+    citations: call.citationShare === null ? null : Math.floor(promptTokens * call.citationShare),
+    imageTokens: Math.floor(promptTokens * call.imageShare),
+    cachedName: call.cachedName,
+    usagePlace: call.usagePlace,
   }));
 
 const contextOf = ({ beganMs, priceList }: Call): AnswerContext => ({
@@ -88,20 +104,47 @@ function answerOf({ usage, tier }: Call): CanonicalAnswer {
   };
 }
 
-/** The usage as Perplexity writes that of a deep research, where the provider counts citations. */
-function withCitations(text: string, { usage, citations }: Call): string {
-  const answer = JSON.parse(text) as { usage?: Record<string, unknown> | null };
-  if (citations === null || !answer.usage) return text;
+type Written = Record<string, unknown>;
+
+/** An answer, a chunk or an event as a provider writes it that has its own names and places for the usage. */
+function asProvider(upstream: StreamableApi, text: string, call: Call): string {
+  const { usage, response, ...answer } = JSON.parse(text) as { usage?: Written; response?: { usage?: Written } };
+  if (upstream === 'responses') {
+    const holder = response ?? { usage };
+    if (!holder.usage) return text;
+    const { input_tokens_details } = holder.usage as { input_tokens_details: Written };
+    input_tokens_details['image_tokens'] = call.imageTokens;
+    return JSON.stringify({ ...answer, ...(response ? { response } : holder) });
+  }
+  if (upstream !== 'chat' || !usage) return text;
+  return JSON.stringify(placed(answer, usageOfChat(usage, call), call));
+}
+
+function usageOfChat(written: Written, { usage, citations, imageTokens, cachedName }: Call): Written {
+  const { cached_tokens: cached, ...details } = written['prompt_tokens_details'] as Written;
+  const named = cachedName === null ? {} : { [cachedName]: cached };
+  const prompt = { ...details, ...(cachedName === null && { cached_tokens: cached }), image_tokens: imageTokens };
+  const counted = { ...written, ...named, prompt_tokens_details: prompt };
+  return citations === null ? counted : { ...counted, ...withCitations(usage, citations) };
+}
+
+/** The counts as Perplexity writes those of a deep research. */
+function withCitations(usage: Usage, citations: number): Written {
   const [prompt, completion] = [usage.promptTokens - citations, usage.completionTokens - usage.reasoningTokens];
-  answer.usage = {
-    ...answer.usage,
+  return {
     reasoning_tokens: usage.reasoningTokens,
     citation_tokens: citations,
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
   };
-  return JSON.stringify(answer);
+}
+
+function placed(answer: { choices?: readonly object[] }, usage: Written, { usagePlace }: Call): object {
+  if (usagePlace === 'answer') return { ...answer, usage };
+  if (usagePlace === 'x_groq') return { ...answer, x_groq: { id: 'req_1', usage } };
+  const [choice = { index: 0, delta: {}, finish_reason: null }] = answer.choices ?? [];
+  return { ...answer, choices: [{ ...choice, usage }] };
 }
 
 /** What the upstream answers in its API. */
@@ -109,7 +152,7 @@ function wholeOf(upstream: StreamableApi, call: Call): Buffer {
   const { caller } = TRANSLATIONS.get(upstream)!;
   const bill = { usage: call.usage, cost: FREE };
   const written = JSON.stringify(caller.writeAnswer(answerOf(call), bill, contextOf(call)));
-  return Buffer.from(upstream === 'chat' ? withCitations(written, call) : written);
+  return Buffer.from(asProvider(upstream, written, call));
 }
 
 function streamOf(upstream: StreamableApi, call: Call): Buffer {
@@ -120,10 +163,9 @@ function streamOf(upstream: StreamableApi, call: Call): Buffer {
   );
   const written = events.flatMap((event) => writer.write(event));
   const stream = Buffer.concat([...written, ...writer.complete({ usage: call.usage, cost: FREE })]);
-  if (upstream !== 'chat') return stream;
   const rewritten = stream
     .toString()
-    .replaceAll(/^data: (\{.*)$/gm, (_line, text: string) => `data: ${withCitations(text, call)}`);
+    .replaceAll(/^data: (\{.*)$/gm, (_line, text: string) => `data: ${asProvider(upstream, text, call)}`);
   return Buffer.from(rewritten);
 }
 
@@ -153,10 +195,11 @@ async function costOfStream(caller: StreamableApi, upstream: StreamableApi, call
   return (await stream.outcome).cost.totalCost;
 }
 
-function expectedCost({ usage, tier, beganMs, priceList }: Call): bigint {
-  const served = tier === null || tier === 'default' ? 'standard' : (tier as keyof typeof PRICES);
+function expectedCost(upstream: StreamableApi, { usage, tier, beganMs, priceList, imageTokens }: Call): bigint {
+  const served = tier === 'priority' || tier === 'flex' ? tier : 'standard';
   const list = priceList === 'batch' ? BATCH_PRICES : PRICES[served];
-  return priceUsage(pricesFor(list, usage.promptTokens, beganMs), usage).totalCost;
+  const units = upstream === 'messages' ? {} : { imageTokens };
+  return priceUsage(pricesFor(list, usage.promptTokens, beganMs), usage, units).totalCost;
 }
 
 describe('the price of a request', () => {
@@ -167,7 +210,7 @@ describe('the price of a request', () => {
     async (caller, upstream) => {
       await fc.assert(
         fc.asyncProperty(anyCall, async (call) => {
-          const expected = expectedCost(call);
+          const expected = expectedCost(upstream, call);
           expect(costOfWhole(caller, upstream, call)).toBe(expected);
           expect(await costOfStream(caller, upstream, call)).toBe(expected);
         }),

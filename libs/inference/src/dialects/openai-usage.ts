@@ -2,45 +2,9 @@ import type { Usage } from '../pricing/usage';
 import { isByok, upstreamCostText } from '../pricing/byok-fee';
 import { formatUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
-import type { JsonCursor } from '../json/json-cursor';
-import { memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from '../json/json-members';
+import { findMember, memberEdits, type ByteEdit, type ScannedObject } from '../json/json-members';
+import { NO_COUNTS, whole, type ReportedCounts, type ReportedUsage } from './reported-counts';
 import type { ToolBill } from './translation';
-
-/** The counts of a usage object as the upstream wrote them; null stands for missing or no number. */
-export interface ReportedCounts {
-  prompt: number | null;
-  completion: number | null;
-  total: number | null;
-  cached: number | null;
-  cacheWrite: number | null;
-  audioPrompt: number | null;
-  reasoning: number | null;
-  audioCompletion: number | null;
-  videoPrompt?: number | null;
-  filePrompt?: number | null;
-  imageCompletion?: number | null;
-  /** Searches of the web, which some providers charge beside the tokens (`num_search_queries` of Perplexity). */
-  searches?: number | null;
-  /** Perplexity's `citation_tokens`: input that stands beside `prompt_tokens`, as reasoning beside `completion_tokens`. */
-  citations?: number | null;
-}
-
-export const NO_COUNTS: Readonly<ReportedCounts> = {
-  prompt: null,
-  completion: null,
-  total: null,
-  cached: null,
-  cacheWrite: null,
-  audioPrompt: null,
-  reasoning: null,
-  audioCompletion: null,
-};
-
-/** A usage object of an upstream: its counts, and its place so that it can be completed in place. */
-export interface ReportedUsage {
-  readonly counts: ReportedCounts;
-  readonly object: ScannedObject;
-}
 
 /** What one call can use at most, and what to assume where the upstream does not say. */
 export interface UsageBounds {
@@ -51,70 +15,6 @@ export interface UsageBounds {
   readonly estimate: () => { readonly promptTokens: number; readonly completionTokens: number };
   /** The provenance of a usage that is not the upstream's own word. */
   readonly fallback: 'estimated' | 'partial';
-}
-
-/** Reads the count that a member of a usage object says; the cursor is at its value and ends up behind it. */
-export type CountReader = (key: string, cursor: JsonCursor, counts: ReportedCounts) => void;
-
-/** Reads the usage at the cursor, which ends up behind it; null when no object stands there. */
-export function readUsage(cursor: JsonCursor): ReportedUsage | null {
-  return readUsageObject(cursor, readCount);
-}
-
-export function readUsageObject(cursor: JsonCursor, read: CountReader): ReportedUsage | null {
-  if (!cursor.isObject()) {
-    cursor.skipValue();
-    return null;
-  }
-  const counts: ReportedCounts = { ...NO_COUNTS };
-  const members: JsonMember[] = [];
-  cursor.enterObject();
-  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
-    const { keyStart, position: valueStart } = cursor;
-    read(key, cursor, counts);
-    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
-  }
-  return { counts, object: { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 } };
-}
-
-function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): void {
-  if (key === 'prompt_tokens') counts.prompt = cursor.readNumberOrNull();
-  else if (key === 'completion_tokens') counts.completion = cursor.readNumberOrNull();
-  else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
-  else if (key === 'prompt_tokens_details') readPromptDetails(cursor, counts);
-  else if (key === 'completion_tokens_details') readCompletionDetails(cursor, counts);
-  else if (key === 'reasoning_tokens') readTopReasoning(cursor, counts);
-  else if (key === 'citation_tokens') counts.citations = cursor.readNumberOrNull();
-  else if (key === 'num_search_queries') counts.searches = cursor.readNumberOrNull();
-  else cursor.skipValue();
-}
-
-/** The details count more exactly where both are there. */
-function readTopReasoning(cursor: JsonCursor, counts: ReportedCounts): void {
-  const reasoning = cursor.readNumberOrNull();
-  counts.reasoning ??= reasoning;
-}
-
-function readPromptDetails(cursor: JsonCursor, counts: ReportedCounts): void {
-  if (!cursor.isObject()) return cursor.skipValue();
-  cursor.enterObject();
-  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
-    if (key === 'cached_tokens') counts.cached = cursor.readNumberOrNull();
-    else if (key === 'cache_write_tokens') counts.cacheWrite = cursor.readNumberOrNull();
-    else if (key === 'audio_tokens') counts.audioPrompt = cursor.readNumberOrNull();
-    else if (key === 'video_tokens') counts.videoPrompt = cursor.readNumberOrNull();
-    else if (key === 'file_tokens') counts.filePrompt = cursor.readNumberOrNull();
-  }
-}
-
-function readCompletionDetails(cursor: JsonCursor, counts: ReportedCounts): void {
-  if (!cursor.isObject()) return cursor.skipValue();
-  cursor.enterObject();
-  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
-    if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull() ?? counts.reasoning;
-    else if (key === 'audio_tokens') counts.audioCompletion = cursor.readNumberOrNull();
-    else if (key === 'image_tokens') counts.imageCompletion = cursor.readNumberOrNull();
-  }
 }
 
 /**
@@ -154,11 +54,6 @@ function withinBounds(
     promptTokens: Math.min(prompt ?? guess.promptTokens, maxPromptTokens),
     completionTokens: Math.min(completion ?? guess.completionTokens, maxCompletionTokens),
   };
-}
-
-/** A count that an upstream may have written; null for anything else. */
-export function whole(value: number | null): number | null {
-  return value !== null && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 function partOf(total: number, part: number | null): number {
@@ -207,8 +102,19 @@ export function usageEdits({ object, counts }: ReportedUsage, usage: Usage, cost
   if (counts.prompt !== usage.promptTokens) set['prompt_tokens'] = String(usage.promptTokens);
   if (isChat && counts.completion !== usage.completionTokens) set['completion_tokens'] = String(usage.completionTokens);
   if (counts.total !== usage.totalTokens) set['total_tokens'] = String(usage.totalTokens);
+  if (usage.cachedTokens > 0 && !hasDetails(object)) {
+    set['prompt_tokens_details'] = `{"cached_tokens":${usage.cachedTokens}}`;
+  }
   return memberEdits(object, { set });
 }
+
+/** Returns false where the provider writes what it read from its cache beside the details. */
+function hasDetails(object: ScannedObject): boolean {
+  const details = findMember(object, 'prompt_tokens_details');
+  return details !== undefined && object.bytes[details.valueStart] === OPEN_BRACE;
+}
+
+const OPEN_BRACE = 0x7b;
 
 /** A whole usage object as JSON text, where there is none of the upstream's own to complete. */
 export function usageText(usage: Usage, cost: Cost, isChat: boolean, tools?: ToolBill): string {

@@ -55,6 +55,13 @@ describe('the prompt of a call that is left before its provider counts it', () =
     expect(audioPromptTokens).toBeLessThanOrEqual(promptTokens);
   });
 
+  it('is billed with its pictures at their own rate', () => {
+    const context = contextOf([PICTURE], { pricing: { prompt: 0n, completion: 0n, imageToken: 1_000_000n } });
+    const { totalCost } = new StreamMeter(context).left().cost;
+    expect(totalCost).toBe(BigInt(PICTURE_LIMITS.other));
+    expect(leftEmbeddings(context).cost.totalCost).toBe(totalCost);
+  });
+
   it('is billed as the provider counted it where it did', () => {
     const meter = new StreamMeter(contextOf([LINK]));
     const counts = { completion: null, total: null, cached: null, cacheWrite: null, audioPrompt: null };

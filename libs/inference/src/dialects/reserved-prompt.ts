@@ -2,7 +2,7 @@ import { estimatePrompt } from '../model/estimate';
 import { promptAt, type CountedPrompt } from '../model/prompt-at';
 import { contextLengthOf } from './billing';
 import type { AnswerContext } from './dialect';
-import type { ReportedCounts } from './openai-usage';
+import type { ReportedCounts } from './reported-counts';
 
 /**
  * Returns what a call has reserved for its prompt at the endpoint: text by the estimate, media as they were measured,
@@ -16,9 +16,16 @@ export function reservedPrompt({ endpoint, prompt, requestBody }: AnswerContext)
  * Returns the same as counts within the context of the endpoint, for the bill of a call that was left before its
  * provider counted its prompt. So a caller gains nothing by leaving before that.
  */
-export function reservedCounts(context: AnswerContext): Pick<ReportedCounts, 'audioPrompt'> & { prompt: number } {
+export function reservedCounts(
+  context: AnswerContext,
+): Pick<ReportedCounts, 'audioPrompt' | 'imagePrompt'> & { prompt: number } {
   const { tokens, kinds } = reservedPrompt(context);
-  return { prompt: Math.min(tokens, contextLengthOf(context)), audioPrompt: kinds?.audioTokens ?? null };
+  const { audioTokens = null, imageTokens = null } = kinds ?? {};
+  return {
+    prompt: Math.min(tokens, contextLengthOf(context)),
+    audioPrompt: audioTokens,
+    imagePrompt: imageTokens,
+  };
 }
 
 /** Returns how many tokens too high such a bill usually is, because of media that could not be measured. */

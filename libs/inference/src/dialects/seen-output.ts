@@ -1,6 +1,6 @@
 import { tokensOfUnits } from '../model/text-tokens';
 import { PICTURE_TOKENS } from '../model/expected-output';
-import type { ReportedCounts } from './openai-usage';
+import type { ReportedCounts } from './reported-counts';
 
 /** What has been seen of an answer, for bills of what its provider has not counted. */
 export interface SeenOutput {

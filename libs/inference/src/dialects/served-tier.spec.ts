@@ -36,6 +36,8 @@ describe(servedBy.name, () => {
   it.each([
     ['the standard one', STANDARD, 'default', 10n],
     ['the standard one in other words', STANDARD, 'standard', 10n],
+    ["the standard one in Groq's word", PRIORITY, 'on_demand', 10n],
+    ['left to the provider', PRIORITY, 'auto', 20n],
     ['another than was asked', STANDARD, 'priority', 20n],
     ['the standard one in place of priority', PRIORITY, 'default', 10n],
     ['priority, which was asked', PRIORITY, 'priority', 20n],

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../catalogue/catalogue';
-import { tierNamed, traitsOf, type EndpointTier } from '../catalogue/endpoint-traits';
+import { traitsOf } from '../catalogue/endpoint-traits';
+import { tierNamed, type EndpointTier } from '../catalogue/service-tiers';
 import type { AnswerContext } from './dialect';
 
 /**

@@ -1,3 +1,4 @@
+import { tierWord } from '../catalogue/service-tiers';
 import type { UsageDetails, UsageIteration } from '../pricing/usage';
 import { objectOf, objectsOf, type JsonObject } from '../json/loose-values';
 import { MalformedJson } from '../json/json-grammar';
@@ -27,7 +28,7 @@ const NOTHING: SaidBeside = {};
 /** What an answer that was not parsed says beside its counts: in its usage, and as its tier. */
 export function saidBeside(usage: { readonly object: ScannedObject } | null, tier: string | null): SaidBeside {
   const details = usage === null ? NOTHING : scannedDetails(usage.object);
-  return tier === null ? details : { ...details, ...tierMember(tier) };
+  return tier === null ? details : { ...details, ...tierMember(tierWord(tier)) };
 }
 
 /** The members need not be whole JSON. */

@@ -3,7 +3,7 @@ import { UpstreamHttp } from '../wire/upstream-http';
 import { readRouteFacts } from '../routing/route-facts';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
 import type { Endpoint } from '../catalogue/catalogue';
-import type { EndpointTier } from '../catalogue/endpoint-traits';
+import type { EndpointTier } from '../catalogue/service-tiers';
 import { InferenceEngine } from './engine';
 
 let upstream: FakeUpstream;

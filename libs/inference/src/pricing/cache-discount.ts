@@ -1,13 +1,15 @@
 import type { Usage } from './usage';
 import type { PicoUsd } from './money';
-import { priceUsage, type PriceList } from './price';
+import { priceUsage, type BilledUnits, type PriceList } from './price';
 
 /**
  * What a prompt cache took off the price of a call; below zero where writing to the cache cost more than reading
- * from it saved. The usage does not say how long a cache entry lives, so writes count at the usual rate for them.
+ * from it saved. Only kinds of tokens count among the `units`.
  */
-export function cacheDiscount(prices: PriceList, usage: Usage): PicoUsd {
+export function cacheDiscount(prices: PriceList, usage: Usage, units: BilledUnits = {}): PicoUsd {
   if (usage.cachedTokens === 0 && usage.cacheWriteTokens === 0) return 0n;
-  const uncached = priceUsage(prices, { ...usage, cachedTokens: 0, cacheWriteTokens: 0 });
-  return uncached.totalCost - priceUsage(prices, usage).totalCost;
+  const { imageTokens = 0, cacheWrite1hTokens = 0, cachedAudioTokens = 0 } = units;
+  const uncached = priceUsage(prices, { ...usage, cachedTokens: 0, cacheWriteTokens: 0 }, { imageTokens });
+  const kinds = { imageTokens, cacheWrite1hTokens, cachedAudioTokens };
+  return uncached.totalCost - priceUsage(prices, usage, kinds).totalCost;
 }

@@ -46,6 +46,7 @@ const anyCall = fc
     pictures: anyCount,
     images: fc.nat({ max: 9 }),
     cached: anyCount,
+    cachedAudio: anyCount,
     written: anyCount,
     writtenForHour: anyCount,
     completion: anyCount,
@@ -76,6 +77,7 @@ const anyCall = fc
       images,
       outputImages: 1,
       webSearches: call.searches,
+      cachedAudioTokens: Math.min(call.cachedAudio, call.cached),
       cacheWrite1hTokens: cacheWrite === '1h' ? call.writtenForHour : 0,
     };
     const kinds = { audioTokens: audio, imageTokens: pictures, images, cacheWrite };

@@ -167,6 +167,15 @@ describe(priceUsage.name, () => {
     expect(priceUsage(prices, usage({ promptTokens: 1 })).totalCost).toBe(1n);
   });
 
+  it('takes cached tokens for audio where the provider counts them as such', () => {
+    const own: PriceList = { ...free, prompt: 10n ** 12n, inputCacheRead: 10n ** 11n, audio: 10n ** 14n };
+    const used = usage({ promptTokens: 100, audioPromptTokens: 60, cachedTokens: 50 });
+    const cost = (cachedAudioTokens: number) => priceUsage(own, used, { cachedAudioTokens }).totalCost / 10n ** 5n;
+    expect(cost(50)).toBe(50n + 10n * 1_000n + 40n * 10n);
+    expect(cost(20)).toBe(50n + 40n * 1_000n + 10n * 10n);
+    expect(cost(99)).toBe(cost(50));
+  });
+
   it('charges audio by the millisecond of a rate per second', () => {
     const prices = { ...free, audioSecond: parseRate('0.0001') };
     const { totalCost, promptCost } = priceUsage(prices, usage({}), { audioMs: 12_345 });

@@ -79,6 +79,8 @@ export interface BilledUnits {
   readonly cacheWrite1hTokens?: number;
   /** Image tokens among `usage.promptTokens`, neither cached nor audio. */
   readonly imageTokens?: number;
+  /** Audio among `usage.cachedTokens`, where the provider counts it. */
+  readonly cachedAudioTokens?: number;
   readonly images?: number;
   readonly outputImages?: number;
   readonly webSearches?: number;
@@ -126,8 +128,8 @@ const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
  *
  * Tokens are charged in one class each. Of the prompt: cache writes (those of an hour at `hourWriteRate`, others at
  * `inputCacheWrite`, else `prompt`), audio (`audio`, else `prompt`), cached text (`inputCacheRead`, else
- * `prompt`), images (`imageToken`, else `prompt`), text. The usage does not say what kind of token was
- * cached: cached tokens are taken for text as far as there is text, the rest for audio (`inputAudioCache`,
+ * `prompt`), images (`imageToken`, else `prompt`), text. Cached tokens are audio as far as
+ * `cachedAudioTokens` says so. Others are taken for text as far as there is text, the rest for audio (`inputAudioCache`,
  * else `inputCacheRead`, else `audio`). Of the completion: audio (`audioOutput`, else `completion`),
  * images (`imageOutputToken`, else `completion`), reasoning (`internalReasoning`, else `completion`), text. A class larger than what is left of its whole is
  * cut to it, so no token is charged twice.
@@ -157,9 +159,10 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
   const hourWrites = writes.take(units.cacheWrite1hTokens);
   const audio = rest.take(usage.audioPromptTokens);
   const cached = new Remainder(usage.cachedTokens);
-  const cachedText = rest.take(cached.take(rest.left));
   const audioRest = new Remainder(audio);
-  const cachedAudio = audioRest.take(cached.left);
+  const saidAudio = audioRest.take(cached.take(Math.min(units.cachedAudioTokens ?? 0, audio)));
+  const cachedText = rest.take(cached.take(rest.left));
+  const cachedAudio = saidAudio + audioRest.take(cached.left);
   const images = rest.take(units.imageTokens);
 
   const { prompt } = prices;

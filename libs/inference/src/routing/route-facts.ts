@@ -1,3 +1,4 @@
+import { tierNamed } from '../catalogue/service-tiers';
 import { isObject } from '../json/loose-values';
 import { toolsIn } from '../model/provider-tools';
 import { accountReferenceIn } from './account-references';
@@ -28,12 +29,9 @@ export function readRouteFacts(body: unknown): RouteFacts {
   };
 }
 
-/** Names that providers use for the standard tier, ours included. */
-const STANDARD_TIERS: readonly unknown[] = ['standard', 'standard_only'];
-
 /** `speed: fast` is a tier by another name, unless one is named. */
 function tierOf({ service_tier: tier, speed }: Body): string | null {
-  if (STANDARD_TIERS.includes(tier)) return 'default';
+  if (typeof tier === 'string' && tierNamed(tier) === 'standard') return 'default';
   if (typeof tier === 'string' && (tier !== 'auto' || speed !== 'fast')) return tier;
   return speed === 'fast' ? 'fast' : null;
 }

@@ -1,7 +1,8 @@
 import type { RouteRequest, SortKey } from './route-request';
 import { isTierNamedIn } from './route-names';
 import type { ResolvedModel } from './route-model';
-import { traitsOf, type EndpointTier } from '../catalogue/endpoint-traits';
+import { traitsOf } from '../catalogue/endpoint-traits';
+import type { EndpointTier } from '../catalogue/service-tiers';
 import type { Endpoint } from '../catalogue/catalogue-entries';
 
 /**

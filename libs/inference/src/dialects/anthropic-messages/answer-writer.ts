@@ -1,3 +1,4 @@
+import { tierNamed } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import type { AnswerContext } from '../dialect';
@@ -48,7 +49,7 @@ export function endOf(ending: Ending | null, hasCalls = false): object {
 
 /** The tier that served, in the words of this API. */
 export function wireTier(tier: string | undefined): string {
-  return tier === undefined || tier === 'default' || tier === 'auto' ? 'standard' : tier;
+  return tier === undefined || tier === 'auto' || tierNamed(tier) === 'standard' ? 'standard' : tier;
 }
 
 function writePart(part: AnswerPart): readonly object[] {

@@ -1,3 +1,4 @@
+import { tierNamed } from '../../catalogue/service-tiers';
 import type { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
@@ -13,8 +14,7 @@ import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
 import { maxTokensOf } from './request-writer';
 
 /** What the upstream has for a tier: it may serve a request first, or never. */
-const STANDARD_TIERS: readonly string[] = ['default', 'standard', 'standard_only'];
-const tierWord = (tier: string): string => (STANDARD_TIERS.includes(tier) ? 'standard_only' : 'auto');
+const tierWord = (tier: string): string => (tierNamed(tier) === 'standard' ? 'standard_only' : 'auto');
 
 /** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
 export function toUpstream(

@@ -1,3 +1,4 @@
+import { tierWord } from '../../catalogue/service-tiers';
 import type { ToolUses } from '../../pricing/tool-uses';
 import type { Usage } from '../../pricing/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
@@ -102,7 +103,7 @@ export function countsOf(usage: unknown): MessageCounts {
 /** Returns the tier that served, as chat completions name it; null if unknown. `speed: fast` is the priority tier. */
 export function tierOf({ serviceTier, speed }: MessageCounts): string | null {
   if (speed === 'fast') return 'priority';
-  return serviceTier === 'standard' ? 'default' : serviceTier;
+  return serviceTier === null ? null : tierWord(serviceTier);
 }
 
 /** Counts of one stream: each report repeats the whole, so a later count replaces an earlier one. */

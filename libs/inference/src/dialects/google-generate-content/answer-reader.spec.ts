@@ -114,6 +114,18 @@ describe(readAnswer.name, () => {
     expect({ units, serviceTier }).toEqual({ units: { imageTokens: 260 }, serviceTier: 'default' });
   });
 
+  it.each([
+    ['ON_DEMAND', undefined, 'default'],
+    ['ON_DEMAND_PRIORITY', undefined, 'priority'],
+    ['ON_DEMAND_FLEX', undefined, 'flex'],
+    ['PROVISIONED_THROUGHPUT', undefined, undefined],
+    ['TRAFFIC_TYPE_UNSPECIFIED', 'unspecified', undefined],
+    ['ON_DEMAND', 'priority', 'priority'],
+  ])('reads the traffic type %s of Vertex AI beside the tier %s as %s', (trafficType, serviceTier, tier) => {
+    const usageMetadata = { promptTokenCount: 1, trafficType, serviceTier };
+    expect(answer({}, { usageMetadata }).serviceTier).toBe(tier);
+  });
+
   it('counts sources in characters where the upstream counts bytes', () => {
     const { choices } = answer({
       content: { parts: [{ text: 'Grüße 😀 aus Köln.' }] },

@@ -1,3 +1,4 @@
+import { tierNamed, tierWord } from '../../catalogue/service-tiers';
 import type { Usage } from '../../pricing/usage';
 import type { BilledUnits } from '../../pricing/price';
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
@@ -38,16 +39,24 @@ export function readUsage(metadata: unknown): ReportedUsage | null {
     estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
     fallback: 'estimated',
   });
-  const cachedImages = ofModality(objectsOf(reported['cacheTokensDetails']), 'IMAGE');
-  const imageTokens = Math.max(0, ofModality(promptDetails, 'IMAGE') - cachedImages);
-  return { usage, ...(imageTokens > 0 && { units: { imageTokens } }) };
+  const units = unitsOf(promptDetails, objectsOf(reported['cacheTokensDetails']));
+  return { usage, ...(Object.keys(units).length > 0 && { units }) };
 }
 
-/** The tier that served; the standard one is the default of other APIs. */
+/** What has rates of its own, of the details of the prompt and of what of it was cached. */
+function unitsOf(prompt: readonly JsonObject[], cached: readonly JsonObject[]): BilledUnits {
+  const imageTokens = Math.max(0, ofModality(prompt, 'IMAGE') - ofModality(cached, 'IMAGE'));
+  const cachedAudioTokens = ofModality(cached, 'AUDIO');
+  return { ...(imageTokens > 0 && { imageTokens }), ...(cachedAudioTokens > 0 && { cachedAudioTokens }) };
+}
+
+/** The tier that served, in our word for it. Vertex AI names it in `trafficType`. */
 export function readServiceTier(metadata: unknown): { readonly serviceTier?: string } {
-  const tier = stringOf(objectOf(metadata)['serviceTier'])?.toLowerCase();
-  if (tier === undefined || tier === 'unspecified') return {};
-  return { serviceTier: tier === 'standard' ? 'default' : tier };
+  const { serviceTier, trafficType } = objectOf(metadata);
+  const word = stringOf(serviceTier)?.toLowerCase();
+  if (word !== undefined && word !== 'unspecified') return { serviceTier: tierWord(word) };
+  const traffic = stringOf(trafficType);
+  return traffic === undefined || tierNamed(traffic) === null ? {} : { serviceTier: tierWord(traffic) };
 }
 
 function ofModality(details: readonly JsonObject[], modality: string): number {

@@ -36,21 +36,13 @@ function plainAnswer(body: unknown): unknown {
     const pieces = piecesOf(message['content']);
     return pieces === null ? choice : { ...choice, message: { ...message, ...joined(pieces) } };
   });
-  return { ...body, choices, usage: plainUsage(body['usage']) };
+  return { ...body, choices };
 }
 
 function joined(pieces: readonly Piece[]): JsonObject {
   const reasoning = pieces.map((piece) => ('reasoning' in piece ? piece.reasoning : '')).join('');
   const content = pieces.map((piece) => ('content' in piece ? piece.content : '')).join('');
   return { content, ...(reasoning !== '' && { reasoning }) };
-}
-
-/** Tokens from the cache, which some answers count beside the details of the prompt only. */
-export function plainUsage(usage: unknown): unknown {
-  if (!isObject(usage)) return usage;
-  const { num_cached_tokens: cached, prompt_tokens_details: details } = usage;
-  if (typeof cached !== 'number' || objectOf(details)['cached_tokens'] !== undefined) return usage;
-  return { ...usage, prompt_tokens_details: { ...objectOf(details), cached_tokens: cached } };
 }
 
 /** An error without an `error` around it, in the place where all others have theirs. */

@@ -1,7 +1,7 @@
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { isObject, objectOf, objectsOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
-import { piecesOf, plainError, plainUsage } from './answer-reader';
+import { piecesOf, plainError } from './answer-reader';
 
 /** Reads a stream of OpenAI's chunks after taking lists of content apart. */
 export class MistralStreamReader implements StreamReader {
@@ -23,16 +23,13 @@ function plainChunks(data: string): readonly string[] {
   const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
   const delta = objectOf(choice?.['delta']);
   const pieces = piecesOf(delta['content']);
-  const last = { ...chunk, usage: plainUsage(chunk['usage']) };
-  if (choice === undefined || pieces === null) {
-    const isPlain = isObject(choice) && !isObject(chunk['usage']);
-    return [isPlain ? data : JSON.stringify(plainError(last))];
-  }
+  if (choice === undefined) return [JSON.stringify(plainError(chunk))];
+  if (pieces === null) return [data];
   const { content: _list, ...rest } = delta;
   const { usage: _counts, ...head } = chunk;
   return [
     ...pieces.map((piece) => ({ ...head, choices: [{ index: 0, delta: piece }] })),
-    { ...last, choices: [{ ...choice, delta: rest }] },
+    { ...chunk, choices: [{ ...choice, delta: rest }] },
   ].map((each) => JSON.stringify(each));
 }
 

@@ -1,3 +1,4 @@
+import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { TextPart } from '../../model/conversation';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
@@ -18,16 +19,30 @@ export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnsw
     throw errorInside(provider, readComplaint(Buffer.from(JSON.stringify(answer))));
   }
   if (choices.length === 0) throw brokenAnswer(provider, 'the answer has no choices');
+  const usage = usageIn(answer);
   return defined({
     upstreamId: stringOf(answer['id']) ?? null,
     createdAt: numberOf(answer['created']) ?? null,
     choices: choices.map(readChoice),
-    usage: readChatUsage(answer['usage']),
-    ...readChatUnits(answer['usage']),
-    ...usageDetails(answer['usage']),
-    serviceTier: stringOf(answer['service_tier']),
+    usage: readChatUsage(usage),
+    ...readChatUnits(usage),
+    ...usageDetails(usage),
+    serviceTier: readTier(answer),
     systemFingerprint: stringOf(answer['system_fingerprint']),
   });
+}
+
+/** Returns the usage object of an answer or a chunk, also one inside a choice (Moonshot) or inside `x_groq`. */
+export function usageIn(answer: JsonObject): unknown {
+  if (isObject(answer['usage'])) return answer['usage'];
+  const choices = objectsOf(answer['choices']);
+  return choices.map(({ usage }) => usage).findLast(isObject) ?? objectOf(answer['x_groq'])['usage'];
+}
+
+/** Returns the tier that served, in our word for it. */
+export function readTier(answer: JsonObject): string | undefined {
+  const tier = stringOf(answer['service_tier']);
+  return tier === undefined ? undefined : tierWord(tier);
 }
 
 /** Whether an object of an upstream tells of an error. */

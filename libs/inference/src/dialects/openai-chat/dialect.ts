@@ -29,7 +29,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
   const served = servedBy(context, chat.serviceTier);
   const seen = { contentUnits: text.units, pictures: chat.pictures, audioBytes: chat.audioBytes };
-  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, seen, served, 'estimated');
+  const { usage, cost } = billAnswer(chat.reported?.counts ?? null, seen, served, 'estimated');
   const set = ownMembers(context);
   // Clients that check what they get want the member, and most upstreams have none.
   if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';
@@ -39,7 +39,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
     body: applyEdits(body, edits),
     usage,
     cost,
-    ...saidBeside(chat.usage, chat.serviceTier),
+    ...saidBeside(chat.reported, chat.serviceTier),
     finishReason: chat.finishReason,
     nativeFinishReason: chat.nativeFinishReason,
     upstreamId: chat.id,

@@ -11,7 +11,7 @@ import {
   type ScannedObject,
 } from '../../json/json-members';
 import { THOUGHT_MEMBERS } from './hidden-thoughts';
-import { readUsage, type ReportedUsage } from '../openai-usage';
+import { readUsage, type ReportedUsage } from '../reported-counts';
 
 /** What one pass over a `chat.completion` or a `chat.completion.chunk` finds. */
 export interface ChatObject extends ScannedObject {
@@ -24,6 +24,8 @@ export interface ChatObject extends ScannedObject {
   /** Of sound, as base64. */
   readonly audioBytes: number;
   readonly usage: ReportedUsage | null;
+  /** `usage`, or else one that stands inside a choice (Moonshot) or inside `x_groq`. */
+  readonly reported: ReportedUsage | null;
   readonly serviceTier: string | null;
   /** The member `error`, unless it is null. */
   readonly error: JsonMember | null;
@@ -82,6 +84,7 @@ class ChatReader implements ChatObject {
   serviceTier: string | null = null;
   error: JsonMember | null = null;
   choiceEdits: ByteEdit[] = [];
+  #innerUsage: ReportedUsage | null = null;
   readonly #cursor: JsonCursor;
   readonly #hidden: readonly string[];
 
@@ -94,6 +97,10 @@ class ChatReader implements ChatObject {
     this.#cursor = cursor;
     this.#hidden = hidden;
     this.bytes = cursor.bytes;
+  }
+
+  get reported(): ReportedUsage | null {
+    return this.usage ?? this.#innerUsage;
   }
 
   /** Of the object that was entered. */
@@ -116,7 +123,21 @@ class ChatReader implements ChatObject {
     else if (key === 'usage') this.usage = readUsage(cursor);
     else if (key === 'id') this.id = cursor.readStringOrNull();
     else if (key === 'service_tier') this.serviceTier = cursor.readStringOrNull();
+    else if (key === 'x_groq') this.#readGroq();
     else cursor.skipValue();
+  }
+
+  #readGroq(): void {
+    const cursor = this.#cursor;
+    if (!cursor.isObject()) return cursor.skipValue();
+    cursor.enterObject();
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) this.#readInnerUsage(key);
+  }
+
+  /** Skips what is no usage. */
+  #readInnerUsage(key: string): void {
+    if (key === 'usage') this.#innerUsage = readUsage(this.#cursor) ?? this.#innerUsage;
+    else this.#cursor.skipValue();
   }
 
   #readChoices(): void {
@@ -146,7 +167,7 @@ class ChatReader implements ChatObject {
       } else if (key === 'delta' && this.#hidden.length > 0 && cursor.isObject()) this.#readMessage(NOTHING_REQUIRED);
       else if (key === 'delta' || key === 'message') this.#readContent(key);
       else if (key === 'native_finish_reason') native = cursor.readStringOrNull();
-      else cursor.skipValue();
+      else this.#readInnerUsage(key);
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
     }
     this.#endChoice({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, native, isWhole);

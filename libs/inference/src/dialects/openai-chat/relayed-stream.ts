@@ -37,6 +37,8 @@ export class OpenAiChatStream extends RelayedStream {
   #head = ChunkHead.none;
   #headsLeft = MOST_HEADS;
   #created = '';
+  /** Whether a chunk of the upstream has passed on the usage. */
+  #isUsageTold = false;
 
   private constructor(upstream: UpstreamStream, context: AnswerContext) {
     super(upstream, context);
@@ -57,7 +59,7 @@ export class OpenAiChatStream extends RelayedStream {
     }
     const { chat, from } = this.#read(data);
     if (chat.error !== null) {
-      if (chat.usage !== null) this.#meter.report(chat.usage.counts);
+      if (chat.reported !== null) this.#meter.report(chat.reported.counts);
       const complaint = readComplaintAt(new JsonCursor(data, chat.error.valueStart), 0);
       throw errorInside(this.context.endpoint.provider, complaint);
     }
@@ -109,8 +111,10 @@ export class OpenAiChatStream extends RelayedStream {
   }
 
   #usageEdits(chat: ChatObject): readonly ByteEdit[] {
+    if (chat.reported === null) return [];
+    const { usage, cost } = this.#meter.report(chat.reported.counts);
     if (chat.usage === null) return [];
-    const { usage, cost } = this.#meter.report(chat.usage.counts);
+    this.#isUsageTold = true;
     return usageEdits(chat.usage, usage, cost, true);
   }
 
@@ -130,9 +134,9 @@ export class OpenAiChatStream extends RelayedStream {
     return this.#meter.text.units;
   }
 
-  /** The usage, if the upstream sent none, and the last word. */
+  /** The usage, if the upstream sent none in its place, and the last word. */
   protected override finalBytes(bill: Bill): readonly Buffer[] {
-    return this.#meter.hasReport ? [DONE_EVENT] : [this.#chunk(usageChunk(bill)), DONE_EVENT];
+    return this.#isUsageTold ? [DONE_EVENT] : [this.#chunk(usageChunk(bill)), DONE_EVENT];
   }
 
   protected override failureBytes(error: AppError, bill: Bill): readonly Buffer[] {

@@ -7,7 +7,7 @@ import type { StreamReader, UpstreamEvent } from '../translation';
 import { readAnnotations } from './citations';
 import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
-import { isComplaint, readImages, textOf } from './answer-reader';
+import { isComplaint, readImages, readTier, textOf, usageIn } from './answer-reader';
 import { readThoughts } from './reasoning';
 import { readChatUnits, readChatUsage } from './usage';
 import { readStop } from './stop-reason';
@@ -37,11 +37,12 @@ export class ChatStreamReader implements StreamReader {
     const chunk = this.#parse(data);
     if (isComplaint(chunk)) return this.#fail(chunk, data);
     if (!Array.isArray(chunk['choices']) && !isObject(chunk['usage'])) return [];
-    this.#serviceTier = stringOf(chunk['service_tier']) ?? this.#serviceTier;
+    this.#serviceTier = readTier(chunk) ?? this.#serviceTier;
     const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
     if (choice !== undefined) this.#readChoice(choice);
-    const usage = readChatUsage(chunk['usage']);
-    const report = usage && { type: 'usage' as const, usage, ...readChatUnits(chunk['usage']) };
+    const reported = usageIn(chunk);
+    const usage = readChatUsage(reported);
+    const report = usage && { type: 'usage' as const, usage, ...readChatUnits(reported) };
     return [...this.#start(chunk), ...this.#parts.take(), ...(report ? [report] : [])];
   }
 
@@ -62,11 +63,12 @@ export class ChatStreamReader implements StreamReader {
   /** The upstream gives up; what it says that it used is charged. @throws AppError where it says nothing of that */
   #fail(chunk: JsonObject, data: string): AnswerEvent[] {
     const failure = errorInside(this.#provider, readComplaint(Buffer.from(data)));
-    const usage = readChatUsage(chunk['usage']);
+    const reported = usageIn(chunk);
+    const usage = readChatUsage(reported);
     if (usage === null) throw failure;
     this.#isOver = true;
     return [
-      { type: 'usage', usage, ...readChatUnits(chunk['usage']) },
+      { type: 'usage', usage, ...readChatUnits(reported) },
       { type: 'finish', finishReason: 'error', nativeFinishReason: null, failure },
     ];
   }

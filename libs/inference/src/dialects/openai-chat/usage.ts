@@ -1,29 +1,13 @@
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import type { Usage } from '../../pricing/usage';
-import { numberOf, objectOf } from '../../json/loose-values';
-import { MOST_TURNS } from '../inner-turns';
+import { objectOf } from '../../json/loose-values';
 import { settleUsage, usageText } from '../openai-usage';
+import { NO_UNITS, chatCountsIn, countedUnits } from '../reported-counts';
 import type { Bill } from '../translation';
 
 /** The upstream's counts; null unless both sides of them are there. They are held against the endpoint later. */
 export function readChatUsage(reported: unknown): Usage | null {
-  const usage = objectOf(reported);
-  const prompt = objectOf(usage['prompt_tokens_details']);
-  const completion = objectOf(usage['completion_tokens_details']);
-  const counts = {
-    prompt: count(usage['prompt_tokens']),
-    completion: count(usage['completion_tokens']),
-    total: count(usage['total_tokens']),
-    cached: count(prompt['cached_tokens']),
-    cacheWrite: count(prompt['cache_write_tokens']),
-    audioPrompt: count(prompt['audio_tokens']),
-    reasoning: count(completion['reasoning_tokens']) ?? count(usage['reasoning_tokens']),
-    citations: count(usage['citation_tokens']),
-    audioCompletion: count(completion['audio_tokens']),
-    videoPrompt: count(prompt['video_tokens']),
-    filePrompt: count(prompt['file_tokens']),
-    imageCompletion: count(completion['image_tokens']),
-  };
+  const counts = chatCountsIn(objectOf(reported));
   if (counts.prompt === null || counts.completion === null) return null;
   return settleUsage(counts, {
     maxPromptTokens: Number.MAX_SAFE_INTEGER,
@@ -35,13 +19,8 @@ export function readChatUsage(reported: unknown): Usage | null {
 
 /** What a usage counts beside tokens that has a price of its own. */
 export function readChatUnits(reported: unknown): Pick<CanonicalAnswer, 'units'> {
-  const webSearches = count(objectOf(reported)['num_search_queries']);
-  return webSearches === null ? {} : { units: { webSearches: Math.min(webSearches, MOST_TURNS) } };
-}
-
-function count(value: unknown): number | null {
-  const number = numberOf(value) ?? null;
-  return number !== null && Number.isSafeInteger(number) && number >= 0 ? number : null;
+  const units = countedUnits(chatCountsIn(objectOf(reported)));
+  return units === NO_UNITS ? {} : { units };
 }
 
 /** The usage object of an answer; costs are the doubles nearest to the amounts, as the interface types them. */

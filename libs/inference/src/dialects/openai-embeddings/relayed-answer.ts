@@ -2,7 +2,7 @@ import { JsonCursor } from '../../json/json-cursor';
 import { findValue, type ByteEdit, type JsonMember, type ScannedObject } from '../../json/json-members';
 import { countInputs } from './inputs';
 import { base64OfNumbers, dimensionsOf, floatsOfBase64, numbersOf } from './vectors';
-import { readUsage, type ReportedUsage } from '../openai-usage';
+import { readUsage, type ReportedUsage } from '../reported-counts';
 import { memberText, scanRequest } from '../request-members';
 
 /** What the caller asked for, as far as the answer can be held against it. */

@@ -1,3 +1,4 @@
+import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningFormat } from '../../model/conversation';
 import { brokenAnswer, errorInside, type UpstreamComplaint } from '../../wire/upstream-error';
@@ -16,7 +17,7 @@ import { usageDetails } from '../usage-details';
 import { customArguments } from './conversation-reader';
 import { readPart, readReasoning } from './content-reader';
 import { reasoningFormatOf } from './reasoning';
-import { finishOf, toServiceTier } from './stop-reason';
+import { finishOf } from './stop-reason';
 import { usageOfResponse } from './usage';
 
 /** A complete response of an upstream (interface §2.11) in no dialect. */
@@ -44,7 +45,7 @@ export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
     ],
     ...usageIn(response, items, endpoint),
     ...usageDetails(response['usage']),
-    serviceTier: tier === undefined ? undefined : toServiceTier(tier),
+    serviceTier: tier === undefined ? undefined : tierWord(tier),
   });
 }
 

@@ -11,7 +11,6 @@ import { servedBy } from '../served-tier';
 import { saidBeside } from '../usage-details';
 import { failureOf } from './error';
 import { OpenAiResponsesStream } from './relayed-stream';
-import { toServiceTier } from './stop-reason';
 import { toUpstream } from './relayed-request';
 import {
   failureMembers,
@@ -63,7 +62,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   return {
     body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),
     ...bill,
-    ...saidBeside(response.usage, response.serviceTier && toServiceTier(response.serviceTier)),
+    ...saidBeside(response.usage, response.serviceTier),
     ...finish,
     upstreamId: response.id,
   };

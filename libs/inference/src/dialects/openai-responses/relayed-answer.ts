@@ -1,3 +1,4 @@
+import { tierWord } from '../../catalogue/service-tiers';
 import { TextCounter } from '../../model/text-tokens';
 import type { FinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ToolUses } from '../../pricing/tool-uses';
@@ -11,12 +12,12 @@ import {
   type JsonMember,
   type ScannedObject,
 } from '../../json/json-members';
-import type { ReportedUsage } from '../openai-usage';
+import type { ReportedUsage } from '../reported-counts';
 import { memberText, scanRequest } from '../request-members';
 import type { Bill } from '../translation';
 import type { ResponseFailure } from './error';
 import { isUncharged, isWebSearch, toolIn, type ItemWords } from './item-words';
-import { finishOf, toServiceTier } from './stop-reason';
+import { finishOf } from './stop-reason';
 import { readResponseUsage, responseUsageEdits, responseUsageText } from './usage';
 
 /** What one pass over an upstream's response object finds. */
@@ -254,7 +255,7 @@ export function responseEdits(
   const { serviceTier, usage } = response;
   const set = absentIn(response, own.absent);
   Object.assign(set, own.set);
-  if (serviceTier !== null) set['service_tier'] = JSON.stringify(toServiceTier(serviceTier));
+  if (serviceTier !== null) set['service_tier'] = JSON.stringify(tierWord(serviceTier));
   if (usage !== null) {
     return joinEdits(memberEdits(response, { set }), bill === null ? [] : responseUsageEdits(usage, bill));
   }

@@ -1,7 +1,8 @@
+import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerContext } from '../dialect';
 import { parseJson } from '../../json/json-value';
 import type { ResponseFailure } from './error';
-import { toServiceTier, type IncompleteReason, type ResponseStatus } from './stop-reason';
+import { type IncompleteReason, type ResponseStatus } from './stop-reason';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -101,7 +102,7 @@ export function responseObject({ id, model, createdAt, settings }: ResponseEcho,
     previous_response_id: null,
     store: false,
     ...settings,
-    service_tier: serviceTier === undefined ? null : toServiceTier(serviceTier),
+    service_tier: serviceTier === undefined ? null : tierWord(serviceTier),
     ...(usage && { usage }),
   };
 }

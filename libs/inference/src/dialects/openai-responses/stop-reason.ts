@@ -29,10 +29,3 @@ export function finishOf(
   }
   return { finishReason: hasToolCalls ? 'tool_calls' : 'stop', nativeFinishReason };
 }
-
-const TIER_LABELS: Readonly<Record<string, string>> = { standard: 'default', on_demand: 'default', fast: 'priority' };
-
-/** A provider's label of a service tier in the interface's words (§2.11). */
-export function toServiceTier(label: string): string {
-  return Object.hasOwn(TIER_LABELS, label) ? TIER_LABELS[label]! : label;
-}

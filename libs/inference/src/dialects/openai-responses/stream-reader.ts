@@ -1,3 +1,4 @@
+import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerEvent, AnswerPart, ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningFormat } from '../../model/conversation';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
@@ -9,7 +10,6 @@ import { PartLedger } from './part-sequence';
 import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './answer-reader';
 import { readAnnotations, SUMMARY_BREAK } from './content-reader';
 import { reasoningFormatOf } from './reasoning';
-import { toServiceTier } from './stop-reason';
 import { usageOfResponse } from './usage';
 
 const DONE_WORD = '[DONE]';
@@ -207,7 +207,7 @@ export class ResponsesStreamReader implements StreamReader {
       defined({
         type: 'finish' as const,
         ...finishOfFields(response),
-        serviceTier: tier === undefined ? undefined : toServiceTier(tier),
+        serviceTier: tier === undefined ? undefined : tierWord(tier),
       }),
     ];
   }

@@ -22,7 +22,7 @@ import {
 } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { itemId } from './answer-items';
-import { toServiceTier } from './stop-reason';
+import { tierWord } from '../../catalogue/service-tiers';
 import { openAiResponsesTranslation } from '.';
 
 const { caller, upstream } = openAiResponsesTranslation;
@@ -421,7 +421,7 @@ describe('an answer that goes through this API', () => {
             createdAt: answer.createdAt,
             choices: [toldChoice(answer.choices[0]!)],
             usage: withoutAudio(answer.usage!),
-            ...(answer.serviceTier !== undefined && { serviceTier: toServiceTier(answer.serviceTier) }),
+            ...(answer.serviceTier !== undefined && { serviceTier: tierWord(answer.serviceTier) }),
           }),
         );
       }),

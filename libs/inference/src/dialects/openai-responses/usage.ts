@@ -7,14 +7,18 @@ import type { JsonCursor } from '../../json/json-cursor';
 import { turnsOf } from '../inner-turns';
 import { memberEdits, type ByteEdit } from '../../json/json-members';
 import { objectsOf } from '../../json/loose-values';
+import { settleUsage, toolUseObject } from '../openai-usage';
 import {
+  COMPLETION_DETAILS,
   NO_COUNTS,
+  PROMPT_DETAILS,
+  countedUnits,
+  detailsIn,
+  readDetails,
   readUsageObject,
-  settleUsage,
-  toolUseObject,
   type ReportedCounts,
   type ReportedUsage,
-} from '../openai-usage';
+} from '../reported-counts';
 import { totalOf, type Bill } from '../translation';
 import { unitsOfItems } from './item-words';
 
@@ -30,18 +34,9 @@ function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): voi
   if (key === 'input_tokens') counts.prompt = cursor.readNumberOrNull();
   else if (key === 'output_tokens') counts.completion = cursor.readNumberOrNull();
   else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
-  else if (key === 'input_tokens_details' || key === 'output_tokens_details') readDetails(cursor, counts);
+  else if (key === 'input_tokens_details') readDetails(cursor, counts, PROMPT_DETAILS);
+  else if (key === 'output_tokens_details') readDetails(cursor, counts, COMPLETION_DETAILS);
   else cursor.skipValue();
-}
-
-function readDetails(cursor: JsonCursor, counts: ReportedCounts): void {
-  if (!cursor.isObject()) return cursor.skipValue();
-  cursor.enterObject();
-  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
-    if (key === 'cached_tokens') counts.cached = cursor.readNumberOrNull();
-    else if (key === 'cache_write_tokens') counts.cacheWrite = cursor.readNumberOrNull();
-    else if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull();
-  }
 }
 
 /** Completes the upstream's usage object in place: cost, required details, and every count billed differently. */
@@ -117,19 +112,16 @@ export function usageOfResponse(reported: unknown, items: unknown, { contextLeng
     unknown
   >;
   if (!isCount(input_tokens) || !isCount(output_tokens)) return null;
-  const input = (input_tokens_details ?? {}) as Record<string, unknown>;
-  const output = (output_tokens_details ?? {}) as Record<string, unknown>;
-  const units = unitsOfItems(objectsOf(items));
-  const bound = (contextLength ?? UNBOUNDED_TOKENS) * turnsOf(units);
   const counts: ReportedCounts = {
     ...NO_COUNTS,
     prompt: input_tokens,
     completion: output_tokens,
     total: numberOrNull(total_tokens),
-    cached: numberOrNull(input['cached_tokens']),
-    cacheWrite: numberOrNull(input['cache_write_tokens']),
-    reasoning: numberOrNull(output['reasoning_tokens']),
+    ...detailsIn(input_tokens_details, PROMPT_DETAILS),
+    ...detailsIn(output_tokens_details, COMPLETION_DETAILS),
   };
+  const units = { ...unitsOfItems(objectsOf(items)), ...countedUnits(counts) };
+  const bound = (contextLength ?? UNBOUNDED_TOKENS) * turnsOf(units);
   const usage = settleUsage(counts, {
     maxPromptTokens: bound,
     maxCompletionTokens: bound,

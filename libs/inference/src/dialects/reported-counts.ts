@@ -1,0 +1,176 @@
+import type { JsonCursor } from '../json/json-cursor';
+import type { JsonMember, ScannedObject } from '../json/json-members';
+import { numberOf, objectOf, type JsonObject } from '../json/loose-values';
+import type { BilledUnits } from '../pricing/price';
+import { MOST_TURNS } from './inner-turns';
+
+/** The counts of a usage object as the upstream wrote them; null stands for missing or no number. */
+export interface ReportedCounts {
+  prompt: number | null;
+  completion: number | null;
+  total: number | null;
+  cached: number | null;
+  cacheWrite: number | null;
+  audioPrompt: number | null;
+  reasoning: number | null;
+  audioCompletion: number | null;
+  videoPrompt?: number | null;
+  /** Image tokens among the prompt, also those that were read from a cache. */
+  imagePrompt?: number | null;
+  filePrompt?: number | null;
+  imageCompletion?: number | null;
+  /** Searches of the web, which some providers charge beside the tokens (`num_search_queries` of Perplexity). */
+  searches?: number | null;
+  /** Perplexity's `citation_tokens`: input that stands beside `prompt_tokens`, as reasoning beside `completion_tokens`. */
+  citations?: number | null;
+}
+
+export const NO_COUNTS: Readonly<ReportedCounts> = {
+  prompt: null,
+  completion: null,
+  total: null,
+  cached: null,
+  cacheWrite: null,
+  audioPrompt: null,
+  reasoning: null,
+  audioCompletion: null,
+};
+
+/** Counts by the names that a usage object has for them. */
+export type CountNames = ReadonlyMap<string, keyof ReportedCounts>;
+
+const CHAT_COUNTS: CountNames = new Map<string, keyof ReportedCounts>([
+  ['prompt_tokens', 'prompt'],
+  ['completion_tokens', 'completion'],
+  ['total_tokens', 'total'],
+  ['citation_tokens', 'citations'],
+  ['num_search_queries', 'searches'],
+]);
+
+/** Details that some providers write beside those of the prompt or the completion. */
+const OUTSIDE_DETAILS: CountNames = new Map<string, keyof ReportedCounts>([
+  ['reasoning_tokens', 'reasoning'],
+  // Moonshot, DeepSeek and Mistral.
+  ['cached_tokens', 'cached'],
+  ['prompt_cache_hit_tokens', 'cached'],
+  ['num_cached_tokens', 'cached'],
+]);
+
+export const PROMPT_DETAILS: CountNames = new Map<string, keyof ReportedCounts>([
+  ['cached_tokens', 'cached'],
+  ['cache_write_tokens', 'cacheWrite'],
+  // Alibaba.
+  ['cache_creation_input_tokens', 'cacheWrite'],
+  ['audio_tokens', 'audioPrompt'],
+  ['image_tokens', 'imagePrompt'],
+  ['video_tokens', 'videoPrompt'],
+  ['file_tokens', 'filePrompt'],
+]);
+
+export const COMPLETION_DETAILS: CountNames = new Map<string, keyof ReportedCounts>([
+  ['reasoning_tokens', 'reasoning'],
+  ['audio_tokens', 'audioCompletion'],
+  ['image_tokens', 'imageCompletion'],
+]);
+
+const CHAT_DETAILS: ReadonlyMap<string, CountNames> = new Map([
+  ['prompt_tokens_details', PROMPT_DETAILS],
+  ['completion_tokens_details', COMPLETION_DETAILS],
+]);
+
+/** A usage object of an upstream: its counts, and its place so that it can be completed in place. */
+export interface ReportedUsage {
+  readonly counts: ReportedCounts;
+  readonly object: ScannedObject;
+}
+
+/** Reads the count that a member of a usage object says; the cursor is at its value and ends up behind it. */
+export type CountReader = (key: string, cursor: JsonCursor, counts: ReportedCounts) => void;
+
+/** Reads the usage at the cursor, which ends up behind it; null when no object stands there. */
+export function readUsage(cursor: JsonCursor): ReportedUsage | null {
+  return readUsageObject(cursor, readCount);
+}
+
+export function readUsageObject(cursor: JsonCursor, read: CountReader): ReportedUsage | null {
+  if (!cursor.isObject()) {
+    cursor.skipValue();
+    return null;
+  }
+  const counts: ReportedCounts = { ...NO_COUNTS };
+  const members: JsonMember[] = [];
+  cursor.enterObject();
+  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+    const { keyStart, position: valueStart } = cursor;
+    read(key, cursor, counts);
+    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+  }
+  return { counts, object: { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 } };
+}
+
+function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): void {
+  const details = CHAT_DETAILS.get(key);
+  if (details !== undefined) return readDetails(cursor, counts, details);
+  const name = CHAT_COUNTS.get(key);
+  if (name !== undefined) counts[name] = cursor.readNumberOrNull();
+  else readDetailOutside(key, cursor, counts);
+}
+
+/** A detail that a provider writes beside the details; where both are there, the details count. */
+function readDetailOutside(key: string, cursor: JsonCursor, counts: ReportedCounts): void {
+  const name = OUTSIDE_DETAILS.get(key);
+  if (name === undefined) cursor.skipValue();
+  else counts[name] ??= whole(cursor.readNumberOrNull());
+}
+
+/** Reads the object of details at the cursor, which ends up behind it. */
+export function readDetails(cursor: JsonCursor, counts: ReportedCounts, names: CountNames): void {
+  if (!cursor.isObject()) return cursor.skipValue();
+  cursor.enterObject();
+  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+    const name = names.get(key);
+    const count = name === undefined ? null : whole(cursor.readNumberOrNull());
+    if (count !== null) counts[name!] = count;
+  }
+}
+
+/** Returns the counts of a parsed usage object of chat completions; null stands for what is no count. */
+export function chatCountsIn(usage: JsonObject): ReportedCounts {
+  const counts = { ...NO_COUNTS };
+  for (const [key, name] of CHAT_COUNTS) counts[name] = countIn(usage, key);
+  for (const [key, name] of OUTSIDE_DETAILS) counts[name] ??= countIn(usage, key);
+  for (const [key, names] of CHAT_DETAILS) Object.assign(counts, detailsIn(usage[key], names));
+  return counts;
+}
+
+/** Returns those counts that a parsed object of details has. */
+export function detailsIn(details: unknown, names: CountNames): Partial<ReportedCounts> {
+  const counts: Partial<ReportedCounts> = {};
+  const said = objectOf(details);
+  for (const [key, name] of names) {
+    const count = countIn(said, key);
+    if (count !== null) counts[name] = count;
+  }
+  return counts;
+}
+
+function countIn(object: JsonObject, key: string): number | null {
+  return whole(numberOf(object[key]) ?? null);
+}
+
+export const NO_UNITS: BilledUnits = {};
+
+/** Returns what is counted beside the kinds of tokens in a usage and has a price of its own. */
+export function countedUnits({ searches = null, imagePrompt = null }: ReportedCounts): BilledUnits {
+  const [webSearches, imageTokens] = [whole(searches), whole(imagePrompt) ?? 0];
+  if (webSearches === null && imageTokens === 0) return NO_UNITS;
+  return {
+    ...(webSearches !== null && { webSearches: Math.min(webSearches, MOST_TURNS) }),
+    ...(imageTokens > 0 && { imageTokens }),
+  };
+}
+
+/** A count that an upstream may have written; null for anything else. */
+export function whole(value: number | null): number | null {
+  return value !== null && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
