@@ -137,6 +137,7 @@ function catalogue(port: number): string {
       slug === 'tokens'
         ? { prompt: '0.000002', completion: '0.00001', audio: '0.000006' }
         : { audio_second: PER_SECOND },
+    ...(slug === 'deep' && { option_pricing: { keyterms: '0.0000027', diarize: '0' } }),
     zdr: slug === 'second',
     capabilities: slug === 'deep' ? FULL : {},
   });
@@ -284,6 +285,7 @@ describe('a transcription', () => {
         { id: 0, start: 0, end: 0.5, text: 'Hello.' },
         { id: 1, text: 'Hi.' },
       ],
+      usage: { cost: '0.0000375', seconds: 2.5 },
     });
     expect(uploads[0]).toMatchObject({ text: '{"url":"https://sounds.example/a.wav"}' });
     expect(uploads[0]!.path).toMatch(/^v1\/listen\?.*language=en&diarize=true&keyterm=Sluice/);

@@ -89,8 +89,7 @@ export { totalOf, type Bill, type StreamWriter, type ToolBill } from './dialects
 export { ArrivingAudio } from './audio/arriving-audio';
 export { AudioBytes, AudioCollector } from './audio/audio-bytes';
 export { audioInHand, type AudioInput, type Transcription } from './audio/transcription';
-export { expectedTranscriptionCost } from './audio/transcription-bill';
-export { transcriptionTraitsOf } from './audio/transcription-traits';
+export { secondsWhenAsked } from './audio/speech-tokens';
 export { readVideoCapabilities, type VideoCapabilities } from './videos/video-capabilities';
 export { isPricedByToken, priceVideoTokens, quoteVideo } from './videos/video-price';
 export type * from './videos/video-provider';

@@ -2,12 +2,11 @@ import type { TranscriptionDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   callCancelled,
-  expectedTranscriptionCost,
   failedRouteOf,
   leftCallOf,
   sameRoute,
+  secondsWhenAsked,
   transcriptionNeeds,
-  transcriptionTraitsOf,
   type ArrivingAudio,
   type AudioInput,
   type Cancellation,
@@ -49,7 +48,7 @@ interface OpenCall {
  */
 export class TranscriptionService {
   constructor(
-    private readonly engine: Pick<InferenceEngine, 'transcribe' | 'deadlineMs'>,
+    private readonly engine: Pick<InferenceEngine, 'transcribe' | 'deadlineMs' | 'mostExpensiveTranscription'>,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
     /** What one provider may take. */
@@ -148,13 +147,12 @@ export class TranscriptionService {
     return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: this.nowMs() };
   }
 
-  /** What the recording costs at the dearest endpoint; where nobody knows its length, the longest that is taken. */
+  /** The most that the transcription may cost at the dearest endpoint. */
   #holdFor({ caller }: IncomingCall, { model, ownKeys, transcription }: TranscriptionRequest): bigint {
-    const seconds = transcription.audio.length()?.seconds;
     const priced = {
       models: [model],
       mayServe: ({ apis }: Endpoint) => apis.includes(API),
-      listPriceAt: (at: Endpoint) => expectedTranscriptionCost(at, seconds ?? transcriptionTraitsOf(at).maxSeconds),
+      listPriceAt: (at: Endpoint) => this.engine.mostExpensiveTranscription(transcription, at),
     };
     return dearestCharge(this.routing.catalogue(), priced, this.routing.chargedShareFor(caller, ownKeys));
   }
@@ -187,6 +185,7 @@ function endWith(abort: Cancellation, arriving: ArrivingAudio): void {
 function transcriptionOf(dto: TranscriptionDto, audio: AudioInput): Transcription {
   return {
     audio,
+    secondsWhenAsked: secondsWhenAsked(audio),
     language: dto.language ?? null,
     temperature: dto.temperature ?? null,
     isVerbose: dto.response_format === 'verbose_json',

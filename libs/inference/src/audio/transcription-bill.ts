@@ -1,11 +1,13 @@
 import { tokensOfBytes } from '../model/estimate';
 import { emptyUsage, type Usage } from '../pricing/usage';
 import { byokCost, type Share } from '../pricing/byok-fee';
-import type { PicoUsd } from '../pricing/money';
 import { priceUsage, type Cost, type PriceList } from '../pricing/price';
 import type { Endpoint } from '../catalogue/catalogue';
-import type { AudioLength } from '../media/audio-duration';
+import { paidOptions } from './speech-options';
+import { MOST_WRITTEN_BYTES_PER_SECOND, mostTokens } from './speech-tokens';
 import type { TranscriptionResult, TranscriptTokens } from './transcript';
+import type { Transcription } from './transcription';
+import { transcriptionTraitsOf } from './transcription-traits';
 
 export interface TranscriptionBill {
   readonly usage: Usage;
@@ -20,8 +22,13 @@ const MOST_TOKENS = 1_000_000_000;
 /** Of a second of sound, where an upstream that sells by the token counts none. */
 const TOKENS_PER_SECOND = 17;
 
-/** Most bytes of text in a second of speech. */
-const MOST_WRITTEN_BYTES_PER_SECOND = 50;
+/** A request and the endpoint that serves it. */
+export interface ServedTranscription {
+  readonly transcription: Transcription;
+  readonly endpoint: Endpoint;
+  /** Set where a key of the caller's own serves: what is charged of the list price. */
+  readonly byokFee?: Share | undefined;
+}
 
 /**
  * Returns what a transcription costs. Takes seconds and tokens from the upstream, else the measured seconds and an
@@ -29,45 +36,45 @@ const MOST_WRITTEN_BYTES_PER_SECOND = 50;
  */
 export function billTranscription(
   { seconds, tokens, transcript }: TranscriptionResult,
-  measured: AudioLength | null,
-  endpoint: Endpoint,
-  byokFee?: Share,
+  served: ServedTranscription,
 ): TranscriptionBill {
-  return bill({ seconds, tokens, textBytes: Buffer.byteLength(transcript.text) }, measured, endpoint, byokFee);
-}
-
-interface Counted extends Pick<TranscriptionResult, 'seconds' | 'tokens'> {
-  readonly textBytes: number;
-}
-
-function bill(
-  { seconds, tokens, textBytes }: Counted,
-  measured: AudioLength | null,
-  { pricing }: Endpoint,
-  byokFee?: Share,
-): TranscriptionBill {
+  const { pricing } = served.endpoint;
   const reported = believable(seconds);
+  const textBytes = Buffer.byteLength(transcript.text);
+  const measured = served.transcription.audio.length();
   const spoken = textBytes / MOST_WRITTEN_BYTES_PER_SECOND;
   const counted = reported ?? (measured === null ? null : Math.max(measured.seconds, spoken));
   const usage =
     tokens === null && isSoldByToken(pricing) ? guessUsage(counted ?? 0, textBytes) : usageOf(tokens, reported);
-  const listed = priceUsage(pricing, usage, { audioMs: counted === null ? 0 : Math.round(counted * 1_000) });
-  return { usage, cost: byokFee === undefined ? listed : byokCost(listed, byokFee), seconds: counted };
+  return { usage, cost: costOf(usage, counted, served), seconds: counted };
 }
 
-/** Of a second of fast speech, written down. */
-const WRITTEN_BYTES_PER_SECOND = 25;
-
-/** What a recording of so many seconds is expected to cost at most. */
-export function expectedTranscriptionCost(endpoint: Endpoint, seconds: number): PicoUsd {
-  return expectedTranscription(endpoint, seconds).cost.totalCost;
+/**
+ * Returns the most that a transcription may cost: what is reserved for it, and charged if its caller leaves before the
+ * provider reports anything. A recording whose length is not known counts as the longest that the endpoint takes.
+ *
+ * @param outputCap on the tokens of the answer, that the provider is sent; null where it takes none
+ */
+export function mostExpensiveTranscription(served: ServedTranscription, outputCap: number | null): TranscriptionBill {
+  const { transcription, endpoint } = served;
+  const seconds = transcription.audio.length()?.seconds ?? transcriptionTraitsOf(endpoint).maxSeconds;
+  const usage = emptyUsage('estimated');
+  if (hasTokenPrices(endpoint.pricing)) {
+    const most = mostTokens(transcription, endpoint, { seconds, outputCap });
+    // A provider refuses a prompt that does not fit, and charges nothing for it.
+    usage.promptTokens = Math.min(most.audio + most.text, endpoint.contextLength ?? MOST_TOKENS);
+    usage.audioPromptTokens = Math.min(most.audio, usage.promptTokens);
+    usage.completionTokens = Math.min(most.output, MOST_TOKENS);
+    usage.totalTokens = usage.promptTokens + usage.completionTokens;
+  }
+  return { usage, cost: costOf(usage, seconds, served), seconds };
 }
 
-/** Returns what `expectedTranscriptionCost` adds up, as a bill. */
-export function expectedTranscription(endpoint: Endpoint, seconds: number, byokFee?: Share): TranscriptionBill {
-  const length = { seconds, isEstimated: false };
-  const textBytes = Math.ceil(seconds * WRITTEN_BYTES_PER_SECOND);
-  return bill({ seconds: null, tokens: null, textBytes }, length, endpoint, byokFee);
+function costOf(usage: Usage, seconds: number | null, { transcription, endpoint, byokFee }: ServedTranscription): Cost {
+  const charged = Math.max(seconds ?? 0, transcriptionTraitsOf(endpoint).minSeconds);
+  const audio = { audioMs: Math.round(charged * 1_000), audioOptions: paidOptions(transcription, endpoint) };
+  const listed = priceUsage(endpoint.pricing, usage, audio);
+  return byokFee === undefined ? listed : byokCost(listed, byokFee);
 }
 
 function believable(seconds: number | null): number | null {
@@ -76,6 +83,10 @@ function believable(seconds: number | null): number | null {
 
 function isSoldByToken({ audioSecond, request }: PriceList): boolean {
   return audioSecond === undefined && request === undefined;
+}
+
+function hasTokenPrices({ prompt, completion, audio = 0n }: PriceList): boolean {
+  return prompt > 0n || completion > 0n || audio > 0n;
 }
 
 function guessUsage(seconds: number, textBytes: number): Usage {

@@ -8,6 +8,8 @@ export interface TranscriptionTraits {
   readonly verboseJson: boolean;
   /** The longest recording that it takes; what is held for one whose length is not known. */
   readonly maxSeconds: number;
+  /** For how many its provider charges at least. */
+  readonly minSeconds: number;
 }
 
 const USUAL_MAX_SECONDS = 7_200;
@@ -24,10 +26,12 @@ function readTraits({ capabilities }: Endpoint): TranscriptionTraits {
   const own = Object.hasOwn(capabilities, 'transcription') ? capabilities['transcription'] : null;
   const traits = isObject(own) ? own : {};
   const maxSeconds = numberOf(traits['max_seconds']);
+  const minSeconds = numberOf(traits['min_seconds']);
   return {
     diarize: traits['diarize'] === true,
     keyterms: traits['keyterms'] === true,
     verboseJson: traits['verbose_json'] === true,
     maxSeconds: maxSeconds !== undefined && maxSeconds > 0 ? maxSeconds : USUAL_MAX_SECONDS,
+    minSeconds: minSeconds !== undefined && minSeconds > 0 ? minSeconds : 0,
   };
 }

@@ -21,6 +21,8 @@ export interface AudioInput {
 /** What is to be done with a recording (interface §4.5), in nobody's dialect. */
 export interface Transcription {
   readonly audio: AudioInput;
+  /** Of `audio`, as `secondsWhenAsked` returned it before the call: what providers are sent is bounded by it. */
+  readonly secondsWhenAsked: number | null;
   readonly language: string | null;
   readonly temperature: number | null;
   readonly isVerbose: boolean;
@@ -44,19 +46,4 @@ export function wantsWords({ isVerbose, granularities, diarize }: Transcription)
 
 export function wantsSegments({ isVerbose, granularities }: Transcription): boolean {
   return isVerbose && granularities.includes('segment');
-}
-
-/**
- * The caller's members for the provider that serves, in the words of its own API.
- *
- * @param allowed their names; others are left out, so that none can change what is asked, where results go, or who
- *   may see them
- */
-export function passthroughOptions(
-  { options }: Transcription,
-  providerSlug: string,
-  allowed: readonly string[],
-): Readonly<Record<string, unknown>> {
-  const wanted = Object.hasOwn(options, providerSlug) ? options[providerSlug]! : {};
-  return Object.fromEntries(Object.entries(wanted).filter(([name]) => allowed.includes(name)));
 }

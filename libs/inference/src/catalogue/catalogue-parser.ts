@@ -55,6 +55,7 @@ const ENDPOINT_MEMBERS = [
   'pricing',
   'batch_pricing',
   'tool_pricing',
+  'option_pricing',
   'context_length',
   'max_completion_tokens',
   'quantization',

@@ -6,7 +6,7 @@ import { listOverrides, mapOverrides, readOverrides } from './catalogue-override
 import { readRate } from './catalogue-rates';
 import type { ListedPrices } from './listed-prices';
 
-type PlainPrice = Exclude<keyof PriceList, 'videoSecondByResolution' | 'tools' | 'overrides'>;
+type PlainPrice = Exclude<keyof PriceList, 'videoSecondByResolution' | 'tools' | 'audioOptions' | 'overrides'>;
 
 /** The rates of `pricing` in a file and what they are called here; `video_second_<resolution>` comes on top. */
 const PRICE_MEMBERS: Readonly<Record<string, PlainPrice>> = {
@@ -45,7 +45,7 @@ const REQUIRED_PRICES: Readonly<Record<Api, readonly (readonly string[])[]>> = {
 };
 
 const OVERRIDES_MEMBER = 'overrides';
-const TOOL = /^[a-z][a-z_]{0,63}$/;
+const NAME = /^[a-z][a-z_]{0,63}$/;
 
 /** Rates under the names of the file. */
 type NamedRates = ReadonlyMap<string, Rate>;
@@ -66,12 +66,13 @@ export interface EndpointPrices {
 /**
  * Reads `pricing` and `batch_pricing` of an endpoint. Without `batch_pricing` a batch costs half where the
  * provider has a batch API (half a rate is rounded half up at 10^-18 USD) and the same elsewhere. Batch APIs
- * charge the same at every hour. Tools cost the same in a batch.
+ * charge the same at every hour. Tools cost the same in a batch. Options of transcriptions are in `option_pricing`.
  */
 export function readPrices(endpoint: Mapping, apis: readonly Api[], provider: BatchTerms): EndpointPrices {
   const { batch } = provider;
   const place = endpoint.member('pricing');
-  const tools = readToolRates(endpoint.member('tool_pricing'));
+  const tools = readNamedRates(endpoint.member('tool_pricing'), 'a tool in lower case, such as file_search');
+  const options = readNamedRates(endpoint.member('option_pricing'), 'an option in lower case, such as keyterms');
   const prices = withSearch(readList(place, apis), tools, place);
   if (!place.absent) requirePrices(place, prices.rates, apis);
   const batchPlace = endpoint.member('batch_pricing');
@@ -79,8 +80,8 @@ export function readPrices(endpoint: Mapping, apis: readonly Api[], provider: Ba
     ? defaultBatchPrices(prices, provider)
     : readBatchPrices(batchPlace, prices, { apis, batch });
   return {
-    pricing: toPriceList(prices, tools),
-    batchPricing: toPriceList(batchPrices, tools),
+    pricing: withOptions(toPriceList(prices, tools), options),
+    batchPricing: withOptions(toPriceList(batchPrices, tools), options),
     listedPricing: toListing(prices),
     listedBatchPricing: toListing(batchPrices),
   };
@@ -102,13 +103,13 @@ function readRates(mapping: Mapping | null): NamedRates {
   return rates;
 }
 
-function readToolRates(place: Located): NamedRates {
+function readNamedRates(place: Located, what: string): NamedRates {
   const mapping = place.optionalMapping('any');
   const rates = new Map<string, Rate>();
   for (const key of mapping?.keys() ?? []) {
     const member = mapping!.member(key);
-    if (TOOL.test(key)) readRate(member, (rate) => rates.set(key, rate));
-    else member.report('must be the name of a tool in lower case, such as file_search');
+    if (NAME.test(key)) readRate(member, (rate) => rates.set(key, rate));
+    else member.report(`must be the name of ${what}`);
   }
   return rates;
 }
@@ -191,6 +192,10 @@ function toPriceList({ rates, overrides }: Prices, tools: NamedRates): PriceList
     ...(others.length > 0 && { tools: Object.fromEntries(others) }),
     ...(overrides.length > 0 && { overrides }),
   };
+}
+
+function withOptions(prices: PriceList, options: NamedRates): PriceList {
+  return options.size === 0 ? prices : { ...prices, audioOptions: Object.fromEntries(options) };
 }
 
 function toListing({ rates, overrides }: Prices): ListedPrices {

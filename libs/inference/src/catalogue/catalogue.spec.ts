@@ -190,6 +190,17 @@ models:
     ]);
   });
 
+  it('reads what a second of sound costs more with an option', () => {
+    const priced = (options: string) => WHOLE.trimEnd() + `\n        option_pricing: ${options}\n`;
+    const [endpoint] = parse(priced('{ keyterms: "0.00002", diarize: "0" }')).findModel('acme/small')!.endpoints;
+    const audioOptions = { keyterms: parseRate('0.00002'), diarize: 0n };
+    expect([endpoint!.pricing, endpoint!.batchPricing]).toMatchObject([{ audioOptions }, { audioOptions }]);
+    expect(problemsOf(priced('{ Keyterms: "1", diarize: 0.5 }'))).toEqual([
+      'file-0.yaml models[0].endpoints[0].option_pricing.Keyterms: must be the name of an option in lower case, such as keyterms',
+      'file-0.yaml models[0].endpoints[0].option_pricing.diarize: must be a decimal string in quotes, such as "0.00000015"',
+    ]);
+  });
+
   it('takes endpoints that differ in nothing but their tier or their variant', () => {
     const endpoint = MODEL.slice(MODEL.indexOf('      - provider: acme'));
     const sold = (capability: string) => `${endpoint}        capabilities: { ${capability} }\n`;

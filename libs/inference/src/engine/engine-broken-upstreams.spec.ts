@@ -3,14 +3,12 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { AppError } from '@libs/errors';
-import { AudioBytes } from '../audio/audio-bytes';
-import { audioInHand } from '../audio/transcription';
 import { InferenceEngine } from './engine';
 import { callStatus } from '../apis/call-status';
 import { isUpstreamFault } from '../wire/upstream-fault';
 import { failedRouteOf } from '../routing/failed-route';
 import { ProviderHealth } from '../routing/provider-health';
-import { aModel, anEndpoint, anEngine, aProvider } from '../testing';
+import { aModel, anEndpoint, anEngine, aProvider, aTranscription } from '../testing';
 
 const APIS = ['chat', 'responses', 'messages', 'embeddings', 'transcription'] as const;
 type Api = (typeof APIS)[number];
@@ -213,25 +211,11 @@ const BODIES: Readonly<Record<Exclude<Api, 'transcription'>, object>> = {
 async function call(engine: InferenceEngine, api: Api, mode: Mode): Promise<unknown> {
   const base = { generationId: 'gen-1-abc', model: 'acme/large', signal: new AbortController().signal };
   if (api === 'transcription') {
-    return engine.transcribe({ ...base, body: Buffer.alloc(0), transcription: transcription() });
+    return engine.transcribe({ ...base, body: Buffer.alloc(0), transcription: aTranscription() });
   }
   const body = Buffer.from(JSON.stringify({ model: 'acme/large', ...BODIES[api] }));
   if (mode === 'whole' || api === 'embeddings') return engine.answer(api, { ...base, body });
   return engine.stream(api, { ...base, body });
-}
-
-function transcription() {
-  const audio = audioInHand('wav', new AudioBytes([Buffer.alloc(64)]), { seconds: 1, isEstimated: false });
-  return {
-    audio,
-    language: null,
-    temperature: null,
-    isVerbose: false,
-    granularities: ['segment' as const],
-    keyterms: [],
-    diarize: false,
-    options: {},
-  };
 }
 
 /** What a caller gets who gets no answer, in short. */

@@ -1,8 +1,6 @@
 import { connect } from 'node:net';
 import { Secret } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
-import { AudioBytes } from '../audio/audio-bytes';
-import { audioInHand, type Transcription } from '../audio/transcription';
 import type { EngineParts } from './engine';
 import { NativeBatchCaller } from './native-batch-caller';
 import { createProviderAdapters } from '../providers';
@@ -12,7 +10,7 @@ import { UpstreamHttp, type ConnectOwnPlace } from '../wire/upstream-http';
 import { CallerCredentials } from '../routing/caller-credentials';
 import type { Endpoint, Provider } from '../catalogue/catalogue';
 import { SharedCredentials, type OwnCredential } from '../routing/credential-source';
-import { aModel, anEndpoint, anEngine, anOwnCredential, aProvider, FakeUpstream } from '../testing';
+import { aModel, anEndpoint, anEngine, anOwnCredential, aProvider, aTranscription, FakeUpstream } from '../testing';
 
 const SCOPE = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: 'hash' };
 const OPERATOR_KEY = 'operator-key-0123456789';
@@ -206,18 +204,7 @@ describe('the place that a key of the caller names', () => {
     const key = [RESOURCE, { ...RESOURCE, api_key: 'own-speech-key', resource_type: 'ai_foundry' }];
     const answer = { combinedPhrases: [{ text: 'Hello.' }], phrases: [], durationMilliseconds: 1_000 };
     const engine = engineFor(key, provider, { apis: ['transcription'] }, answer);
-    const audio = audioInHand('wav', new AudioBytes([Buffer.alloc(100)]), { seconds: 1, isEstimated: false });
-    const transcription: Transcription = {
-      audio,
-      language: null,
-      temperature: null,
-      isVerbose: false,
-      granularities: ['segment'],
-      keyterms: [],
-      diarize: false,
-      options: {},
-    };
-    await engine.transcribe({ ...request({}), body: Buffer.alloc(0), transcription });
+    await engine.transcribe({ ...request({}), body: Buffer.alloc(0), transcription: aTranscription() });
     expect(hosts).toEqual(['tenant.cognitiveservices.azure.com']);
     expect(upstream.requests[0]).toMatchObject({ headers: { 'ocp-apim-subscription-key': 'own-speech-key' } });
   });

@@ -4,11 +4,13 @@ import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
 import { parseRequest } from '../dialects/request-members';
 import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
 import { attemptOf, failedLater, type Attempt } from '../routing/attempt';
-import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './inference-call';
+import { whole, type Admission, type Attempted, type AttemptOutcome, type Run } from './attempted';
+import type { InferenceRequest, InferenceResult, RoutedRequest, StreamResult } from './inference-call';
 import type { TurnRequest, TurnResult } from './turn-request';
 import type { StreamOutcome } from '../model/answer-stream';
 import { NO_LOSS } from '../model/loss-report';
 import { toolsIn } from '../model/provider-tools';
+import type { PicoUsd } from '../pricing/money';
 import type { Usage } from '../pricing/usage';
 import { callCancelled, isAbandoned } from '../model/cancellation';
 import { leftCallOf, noteLeftCall } from './left-call';
@@ -36,11 +38,6 @@ export type EngineParts = PlannerParts &
      */
     readonly onOwnFault?: (error: AppError, candidate: Candidate) => void;
   };
-
-interface Attempted<T> extends Omit<Served, 'losses' | 'attempts'> {
-  readonly value: T;
-  readonly attempts: Attempt[];
-}
 
 /**
  * From a valid request to a provider's answer: plan, try, fall back, stop.
@@ -94,6 +91,11 @@ export class InferenceEngine {
       (plan) => this.#speech.prepare(plan.candidates, request.transcription),
     );
     return { ...served, ...value, losses: NO_LOSS };
+  }
+
+  /** The most that a recording may cost at an endpoint, at the list price. */
+  mostExpensiveTranscription(...asked: Parameters<SpeechCaller['mostExpensive']>): PicoUsd {
+    return this.#speech.mostExpensive(...asked);
   }
 
   /** One turn of a conversation in no dialect; resolves like `answer`, or like `stream` where it is streamed. */
@@ -283,18 +285,4 @@ export class InferenceEngine {
 /** Nothing is tried after a call that its caller has left. */
 function throwLeft(error: AppError, attempts: readonly Attempt[]): void {
   if (leftCallOf(error) !== null) throw noteAttempts(error, attempts);
-}
-
-/** Whether a candidate may be called now, after those that failed. */
-type Admission = (candidate: Candidate, failed: readonly Candidate[]) => boolean;
-
-type AttemptOutcome<T> = { readonly attempt: Attempt } & (
-  | { readonly error: null; readonly value: T }
-  | { readonly error: AppError; readonly value: null }
-);
-
-type Run<T> = (candidate: Candidate, attempt: TimedRequest) => Promise<T>;
-
-function whole({ value, model, endpoint, credential, status, attempts, plan }: Attempted<Answered>): InferenceResult {
-  return { ...value, model, endpoint, credential, status, attempts, plan };
 }

@@ -1,13 +1,13 @@
 import { AppError } from '@libs/errors';
-import { billTranscription, expectedTranscription, type TranscriptionBill } from '../audio/transcription-bill';
+import { billTranscription, mostExpensiveTranscription, type TranscriptionBill } from '../audio/transcription-bill';
 import { transcriptBody, type TranscriptUsage } from '../audio/transcript-body';
 import type { Transcription } from '../audio/transcription';
 import type { Answer } from '../dialects/dialect';
 import type { CallerParts } from './endpoint-caller';
 import type { LeftCharge } from '../model/left-charge';
 import type { RoutedRequest, Served } from './inference-call';
-import { DEFAULT_BYOK_FEE } from '../pricing/byok-fee';
-import { formatUsd } from '../pricing/money';
+import { DEFAULT_BYOK_FEE, type Share } from '../pricing/byok-fee';
+import { formatUsd, type PicoUsd } from '../pricing/money';
 import type { SpeechAdapter } from '../providers/speech/speech-adapter';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { Candidate } from '../routing/route-plan';
@@ -44,8 +44,7 @@ export class SpeechCaller {
     const { endpoint, credential } = candidate;
     const call = await this.calls.callOf(candidate, request, NO_BODY);
     const result = await this.#adapterOf(endpoint).transcribe({ ...call, transcription });
-    const { byokFee = DEFAULT_BYOK_FEE } = this.parts;
-    const bill = billTranscription(result, transcription.audio.length(), endpoint, credential ? byokFee : undefined);
+    const bill = billTranscription(result, { transcription, endpoint, byokFee: this.#feeFor(credential) });
     const transcript = { ...result.transcript };
     transcript.durationSeconds ??= bill.seconds ?? undefined;
     return {
@@ -59,12 +58,27 @@ export class SpeechCaller {
     };
   }
 
-  /** What a call is charged that its caller left before there was a transcript: the length, as we measured it. */
+  /** Returns the most that a recording may cost at an endpoint, at the list price: what is reserved for it. */
+  mostExpensive(transcription: Transcription, endpoint: Endpoint): PicoUsd {
+    const cap = this.#outputCapOf(transcription, endpoint);
+    return mostExpensiveTranscription({ transcription, endpoint }, cap).cost.totalCost;
+  }
+
+  /** Returns the charge of a call whose caller left before there was a transcript: what was reserved for this endpoint. */
   leftCharge({ endpoint, credential }: Candidate, { transcription }: TranscriptionRequest): LeftCharge {
-    const { byokFee = DEFAULT_BYOK_FEE } = this.parts;
-    const seconds = transcription.audio.length()?.seconds ?? 0;
-    const { usage, cost } = expectedTranscription(endpoint, seconds, credential ? byokFee : undefined);
+    const served = { transcription, endpoint, byokFee: this.#feeFor(credential) };
+    const { usage, cost } = mostExpensiveTranscription(served, this.#outputCapOf(transcription, endpoint));
     return { usage, cost, upstreamId: null };
+  }
+
+  #feeFor(credential: Candidate['credential']): Share | undefined {
+    return credential ? (this.parts.byokFee ?? DEFAULT_BYOK_FEE) : undefined;
+  }
+
+  /** Null where the endpoint's provider takes no cap, or cannot transcribe. */
+  #outputCapOf(transcription: Transcription, endpoint: Endpoint): number | null {
+    const speech = this.parts.adapters.get(endpoint.provider.protocol)?.speech;
+    return speech?.outputCap?.(transcription, endpoint) ?? null;
   }
 
   #adapterOf({ provider }: Endpoint): SpeechAdapter {

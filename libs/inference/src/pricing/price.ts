@@ -38,6 +38,8 @@ export interface PriceList {
   readonly tools?: Readonly<Record<ProviderTool, Rate>>;
   /** Per second of transcribed audio. */
   readonly audioSecond?: Rate;
+  /** Per second of transcribed audio on top of that, by the option of the request that the provider charges for. */
+  readonly audioOptions?: Readonly<Record<string, Rate>>;
   /** Per video. */
   readonly video?: Rate;
   /** Per second of video at a resolution that `videoSecondByResolution` does not name. */
@@ -89,6 +91,8 @@ export interface BilledUnits {
   /** Turns of the model after uses of tools that are not charged, and compactions: no charge, but room for tokens. */
   readonly otherTurns?: number;
   readonly audioMs?: number;
+  /** Names of `PriceList.audioOptions` that were in use. */
+  readonly audioOptions?: readonly string[];
   readonly videos?: number;
   readonly videoMs?: number;
   /** Picks the rate per video second; any case. */
@@ -204,7 +208,18 @@ function outputTokens(prices: PriceList, usage: Usage): bigint {
 
 function inputUnits(prices: PriceList, units: BilledUnits): bigint {
   const whole = (prices.request ?? 0n) + charge(units.images, prices.image) + toolRates(prices, units);
-  return PER_UNIT * whole + charge(units.audioMs, prices.audioSecond);
+  return PER_UNIT * whole + charge(units.audioMs, audioSecondRate(prices, units));
+}
+
+/** A second of sound with its options. */
+function audioSecondRate(prices: PriceList, { audioOptions = [] }: BilledUnits): Rate {
+  const plain = prices.audioSecond ?? 0n;
+  return audioOptions.reduce((sum, option) => sum + (audioOptionRate(prices, option) ?? 0n), plain);
+}
+
+/** Returns what a second costs more with an option; undefined for one without a price. */
+export function audioOptionRate({ audioOptions = {} }: PriceList, option: string): Rate | undefined {
+  return Object.hasOwn(audioOptions, option) ? audioOptions[option] : undefined;
 }
 
 /** Returns what a use of a provider's tool costs; undefined for one without a price. */

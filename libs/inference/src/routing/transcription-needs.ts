@@ -1,14 +1,50 @@
+import { mayBePaid, paidOptions } from '../audio/speech-options';
 import type { Transcription } from '../audio/transcription';
 import { transcriptionTraitsOf } from '../audio/transcription-traits';
+import { audioOptionRate } from '../pricing/price';
+import type { Endpoint } from '../catalogue/catalogue';
 import type { EndpointNeed } from './route-request';
 
 /** What a request asks of endpoints beyond plain text. */
-export function transcriptionNeeds({ diarize, keyterms, isVerbose }: Transcription): readonly EndpointNeed[] {
+export function transcriptionNeeds(transcription: Transcription): readonly EndpointNeed[] {
+  const { diarize, keyterms, isVerbose } = transcription;
   return [
     ...(diarize ? [DIARIZE] : []),
     ...(keyterms.length > 0 ? [KEYTERMS] : []),
     ...(isVerbose ? [VERBOSE_JSON] : []),
+    ...priceNeeds(transcription),
   ];
+}
+
+/**
+ * An option for which a provider charges more needs a price in the catalogue, or a provider key of the caller's own.
+ * Only endpoints of the provider that an option is meant for can lack its price.
+ */
+function priceNeeds(transcription: Transcription): readonly EndpointNeed[] {
+  const { keyterms, diarize, options } = transcription;
+  const ofProviders = Object.entries(options).flatMap(([slug, named]) =>
+    Object.keys(named)
+      .filter(mayBePaid)
+      .map((name) => priceNeed(transcription, name, slug)),
+  );
+  return [
+    ...(keyterms.length > 0 ? [priceNeed(transcription, 'keyterms', null)] : []),
+    ...(diarize ? [priceNeed(transcription, 'diarize', null)] : []),
+    ...ofProviders,
+  ];
+}
+
+/** @param slug of the provider that the option is meant for; null for a member of the request itself */
+function priceNeed(transcription: Transcription, name: string, slug: string | null): EndpointNeed {
+  const member = slug === null ? name : `provider.options.${slug}.${name}`;
+  const isPriced = (endpoint: Endpoint): boolean =>
+    !paidOptions(transcription, endpoint).includes(name) || audioOptionRate(endpoint.pricing, name) !== undefined;
+  return {
+    member,
+    message: `${member} has no price at the providers of the model: it can only be used with a provider key of your own`,
+    isMetBy: (endpoint, credential) =>
+      credential !== null || (slug !== null && endpoint.provider.slug !== slug) || isPriced(endpoint),
+  };
 }
 
 const DIARIZE: EndpointNeed = {

@@ -10,4 +10,5 @@ export * from './own-credential-fixture';
 export * from './recordings';
 export * from './responses-grammar';
 export * from './text-samples';
+export * from './transcription-fixture';
 export { noteAttempts } from '../routing/failed-route';

@@ -51,6 +51,16 @@ export function writeThinking(request: CanonicalRequest, endpoint: Endpoint, log
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
+/** Returns the settings by which a model thinks as little as it can; undefined for one that does not think. */
+export function leastThinking(endpoint: Endpoint): ThinkingSettings | undefined {
+  const generation = generationOf(endpoint);
+  if (generation < THINKING_GENERATION) return undefined;
+  if (generation >= THIRD_GENERATION) return { thinkingLevel: leastLevelOf(endpoint) };
+  return { thinkingBudget: leastBudget(rangeOf(endpoint)) };
+}
+
+export type ThinkingSettings = { readonly thinkingLevel: Level } | { readonly thinkingBudget: number };
+
 function withoutThinking(reasoning: ReasoningRequest, log: LossLog): undefined {
   if (isAsked(reasoning)) log.drop('reasoning');
 }
@@ -105,14 +115,15 @@ function leastThought(effort: ReasoningEffort): ReasoningEffort {
 
 function budgetOf(
   reasoning: ReasoningRequest,
-  { upstreamModel }: Endpoint,
+  endpoint: Endpoint,
   whole: number,
   log: LossLog,
 ): { readonly thinkingBudget?: number } {
-  const { least, most, mayBeOff } = RANGES.find(([family]) => family.test(upstreamModel))![1];
+  const range = rangeOf(endpoint);
+  const { least, most } = range;
   if (isOff(reasoning)) {
-    if (!mayBeOff) log.approximate('reasoning.effort');
-    return { thinkingBudget: mayBeOff ? 0 : least };
+    if (!range.mayBeOff) log.approximate('reasoning.effort');
+    return { thinkingBudget: leastBudget(range) };
   }
   const { effort, maxTokens } = reasoning;
   if (effort === undefined && maxTokens === undefined) return {};
@@ -121,4 +132,12 @@ function budgetOf(
   if (maxTokens === undefined) log.approximate('reasoning.effort');
   else if (thinkingBudget !== maxTokens) log.approximate('reasoning.max_tokens');
   return { thinkingBudget };
+}
+
+function rangeOf({ upstreamModel }: Endpoint): BudgetRange {
+  return RANGES.find(([family]) => family.test(upstreamModel))![1];
+}
+
+function leastBudget({ least, mayBeOff }: BudgetRange): number {
+  return mayBeOff ? 0 : least;
 }

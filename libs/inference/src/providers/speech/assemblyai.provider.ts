@@ -1,5 +1,5 @@
 import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { passthroughOptions } from '../../audio/transcription';
+import { sentOptions } from '../../audio/speech-options';
 import type { Transcript, TranscriptionResult, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';
 import type { UpstreamHttp } from '../../wire/upstream-http';
@@ -9,23 +9,6 @@ import { audioFileOf, SpeechSession } from './speech-session';
 
 const BINARY = 'application/octet-stream';
 const MILLISECONDS = 1_000;
-const OPTIONS = [
-  'prompt',
-  'punctuate',
-  'format_text',
-  'disfluencies',
-  'filter_profanity',
-  'speakers_expected',
-  'speech_threshold',
-  'entity_detection',
-  'redact_pii',
-  'redact_pii_policies',
-  'redact_pii_sub',
-  'custom_spelling',
-  'audio_start_from',
-  'audio_end_at',
-];
-
 /** AssemblyAI's REST API, version 2: a recording is uploaded, and what becomes of it is asked for. */
 export class AssemblyAiProvider implements ProviderAdapter {
   readonly speech: SpeechAdapter;
@@ -60,7 +43,7 @@ async function upload(session: SpeechSession, call: TranscriptionCall): Promise<
 function requestOf({ transcription, endpoint }: TranscriptionCall): object {
   const { language, diarize, keyterms } = transcription;
   return {
-    ...passthroughOptions(transcription, endpoint.provider.slug, OPTIONS),
+    ...sentOptions(transcription, endpoint),
     ...defined({
       speech_models: [endpoint.upstreamModel],
       language_code: language ?? undefined,

@@ -1,5 +1,5 @@
 import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { passthroughOptions } from '../../audio/transcription';
+import { sentOptions } from '../../audio/speech-options';
 import type { TranscriptionResult, TranscriptSegment, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';
 import type { UpstreamHttp } from '../../wire/upstream-http';
@@ -7,7 +7,6 @@ import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';
 
 const PATH = '/speechtotext/transcriptions:transcribe?api-version=2025-10-15';
-const OPTIONS = ['locales', 'profanityFilterMode', 'channels'];
 const MOST_SPEAKERS = 10;
 /** Models by a name of their own are run in the enhanced mode, which takes languages as they are. */
 const ENHANCED = /^mai-/i;
@@ -67,7 +66,7 @@ function definitionOf({ transcription, endpoint }: TranscriptionCall): object {
     diarization: diarize ? { enabled: true, maxSpeakers: MOST_SPEAKERS } : undefined,
     phraseList: keyterms.length > 0 ? { phrases: keyterms } : undefined,
     enhancedMode: isEnhanced ? { enabled: true, model: endpoint.upstreamModel } : undefined,
-    ...passthroughOptions(transcription, endpoint.provider.slug, OPTIONS),
+    ...sentOptions(transcription, endpoint),
   });
 }
 

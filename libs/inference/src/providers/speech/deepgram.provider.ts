@@ -1,29 +1,11 @@
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { passthroughOptions } from '../../audio/transcription';
+import { sentOptions } from '../../audio/speech-options';
 import type { Transcript, TranscriptionResult, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';
 import type { UpstreamHttp } from '../../wire/upstream-http';
 import { placeEntities } from './entity-offsets';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';
-
-const OPTIONS = [
-  'smart_format',
-  'punctuate',
-  'numerals',
-  'measurements',
-  'dictation',
-  'filler_words',
-  'profanity_filter',
-  'redact',
-  'replace',
-  'search',
-  'paragraphs',
-  'utt_split',
-  'detect_entities',
-  'version',
-  'mip_opt_out',
-];
 
 /** Deepgram's recordings API, version 1 (`POST /listen`). */
 export class DeepgramProvider implements ProviderAdapter {
@@ -59,7 +41,7 @@ async function sendFile(session: SpeechSession, path: string, call: Transcriptio
 
 function queryOf({ transcription, endpoint }: TranscriptionCall): URLSearchParams {
   const { language, diarize, keyterms } = transcription;
-  const options = passthroughOptions(transcription, endpoint.provider.slug, OPTIONS);
+  const options = sentOptions(transcription, endpoint);
   const query = new URLSearchParams({ model: endpoint.upstreamModel, punctuate: 'true' });
   if (language === null) query.set('detect_language', 'true');
   else query.set('language', language);

@@ -1,5 +1,6 @@
 import { numberOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { passthroughOptions, wantsWords, wantsSegments } from '../../audio/transcription';
+import { sentOptions } from '../../audio/speech-options';
+import { wantsWords, wantsSegments } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';
 import type { UpstreamHttp } from '../../wire/upstream-http';
@@ -7,15 +8,6 @@ import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession, type FormFields } from './speech-session';
 
 const PATH = '/speech-to-text';
-const OPTIONS = [
-  'tag_audio_events',
-  'num_speakers',
-  'diarization_threshold',
-  'entity_detection',
-  'no_verbatim',
-  'seed',
-];
-
 /** ElevenLabs' speech to text, version 1. */
 export class ElevenLabsProvider implements ProviderAdapter {
   readonly speech: SpeechAdapter;
@@ -53,7 +45,7 @@ async function transcribe(http: UpstreamHttp, call: TranscriptionCall): Promise<
 
 function fieldsOf({ transcription, endpoint }: TranscriptionCall): FormFields {
   const { language, temperature, diarize, keyterms } = transcription;
-  const options = passthroughOptions(transcription, endpoint.provider.slug, OPTIONS);
+  const options = sentOptions(transcription, endpoint);
   const isTimed = wantsWords(transcription) || wantsSegments(transcription);
   const fields: [string, string][] = [
     ['model_id', endpoint.upstreamModel],

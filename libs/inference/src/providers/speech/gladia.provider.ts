@@ -1,5 +1,5 @@
 import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { passthroughOptions } from '../../audio/transcription';
+import { sentOptions } from '../../audio/speech-options';
 import type { Transcript, TranscriptionResult, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';
 import type { UpstreamHttp } from '../../wire/upstream-http';
@@ -7,14 +7,6 @@ import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';
 
 const JOBS = '/pre-recorded';
-const OPTIONS = [
-  'custom_spelling',
-  'custom_spelling_config',
-  'diarization_config',
-  'punctuation_enhanced',
-  'name_consistency',
-];
-
 /** Gladia's pre-recorded API, version 2: a recording is uploaded, and what becomes of it is asked for. */
 export class GladiaProvider implements ProviderAdapter {
   readonly speech: SpeechAdapter;
@@ -60,7 +52,7 @@ function requestOf({ transcription, endpoint }: TranscriptionCall): object {
   const { language, diarize, keyterms } = transcription;
   const hasKeyterms = keyterms.length > 0;
   return {
-    ...passthroughOptions(transcription, endpoint.provider.slug, OPTIONS),
+    ...sentOptions(transcription, endpoint),
     ...defined({
       model: endpoint.upstreamModel,
       language_config: language === null ? undefined : { languages: [language] },

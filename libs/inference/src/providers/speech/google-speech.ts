@@ -1,7 +1,9 @@
 import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { passthroughOptions, type Transcription } from '../../audio/transcription';
+import type { Transcription } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptTokens } from '../../audio/transcript';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { googleError } from '../../dialects/google-generate-content/error';
+import { generationSettings } from './google-speech-settings';
 import type { SizedBody, UpstreamHttp } from '../../wire/upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';
@@ -9,7 +11,6 @@ import { audioFileOf, SpeechSession } from './speech-session';
 const JSON_TYPE = 'application/json';
 const TASK = 'Write down what is said in this recording, word for word, in the language that is spoken.';
 const MANNER = 'Answer with the transcript alone, without times, names of speakers or remarks.';
-const OPTIONS = ['thinkingConfig', 'maxOutputTokens', 'topP', 'topK', 'seed'];
 /** Three bytes are four characters. */
 const ENCODED_BYTES = 3 * 64 * 1024;
 
@@ -18,6 +19,10 @@ export class GoogleSpeech implements SpeechAdapter {
   readonly takesUrls = false;
 
   constructor(private readonly http: UpstreamHttp) {}
+
+  outputCap(transcription: Transcription, endpoint: Endpoint): number {
+    return generationSettings(transcription, endpoint).maxOutputTokens;
+  }
 
   async transcribe(call: TranscriptionCall): Promise<TranscriptionResult> {
     const { endpoint } = call;
@@ -45,8 +50,8 @@ export class GoogleSpeech implements SpeechAdapter {
 async function promptOf(call: TranscriptionCall): Promise<SizedBody> {
   const { transcription, endpoint } = call;
   const { type, bytes } = await audioFileOf(call);
-  const options = passthroughOptions(transcription, endpoint.provider.slug, OPTIONS);
-  const generationConfig = defined({ ...options, temperature: transcription.temperature ?? undefined });
+  const settings = generationSettings(transcription, endpoint);
+  const generationConfig = defined({ ...settings, temperature: transcription.temperature ?? undefined });
   const mark = '""';
   const inlineData = { mimeType: type, data: '' };
   const contents = [{ role: 'user', parts: [{ text: instruction(transcription) }, { inlineData }] }];

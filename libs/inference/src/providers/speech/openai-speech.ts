@@ -1,5 +1,6 @@
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { passthroughOptions, wantsWords } from '../../audio/transcription';
+import { sentOptions } from '../../audio/speech-options';
+import { wantsWords } from '../../audio/transcription';
 import { transcriptionTraitsOf } from '../../audio/transcription-traits';
 import type { Transcript, TranscriptionResult, TranscriptSegment, TranscriptTokens } from '../../audio/transcript';
 import type { Authenticate } from '../../wire/json-exchange';
@@ -8,8 +9,6 @@ import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { asBearer, audioFileOf, SpeechSession } from './speech-session';
 
 const PATH = '/audio/transcriptions';
-const OPTIONS = ['prompt', 'chunking_strategy', 'hotwords', 'vad_filter', 'task', 'chunk_level', 'version'];
-
 /** OpenAI's transcriptions, which most hosts of Whisper and its heirs speak. */
 export class OpenAiSpeech implements SpeechAdapter {
   readonly takesUrls = false;
@@ -35,7 +34,7 @@ export class OpenAiSpeech implements SpeechAdapter {
 
 function fieldsOf({ transcription, endpoint }: TranscriptionCall): [string, string][] {
   const { language, temperature, isVerbose, granularities } = transcription;
-  const options = passthroughOptions(transcription, endpoint.provider.slug, OPTIONS);
+  const options = sentOptions(transcription, endpoint);
   // Who can be verbose is: only then the upstream says how long the recording is.
   const isAskedVerbose = isVerbose || transcriptionTraitsOf(endpoint).verboseJson;
   const fields: [string, string][] = [

@@ -1,5 +1,5 @@
 import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
-import { passthroughOptions } from '../../audio/transcription';
+import { sentOptions } from '../../audio/speech-options';
 import type { Transcript, TranscriptionResult, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';
 import type { UpstreamHttp } from '../../wire/upstream-http';
@@ -8,17 +8,6 @@ import { asBearer, audioFileOf, SpeechSession } from './speech-session';
 
 const JOBS = '/jobs';
 const TRANSCRIPT_TYPE = 'application/vnd.rev.transcript.v1.0+json';
-const OPTIONS = [
-  'skip_punctuation',
-  'skip_postprocessing',
-  'remove_disfluencies',
-  'remove_atmospherics',
-  'filter_profanity',
-  'speakers_count',
-  'diarization_type',
-  'verbatim',
-];
-
 /** Rev AI's asynchronous API, version 1: a recording is a job, whose transcript is fetched when it is done. */
 export class RevAiProvider implements ProviderAdapter {
   readonly speech: SpeechAdapter;
@@ -56,7 +45,7 @@ async function submit(session: SpeechSession, call: TranscriptionCall, options: 
 function optionsOf({ transcription, endpoint }: TranscriptionCall): object {
   const { language, diarize, keyterms } = transcription;
   return {
-    ...passthroughOptions(transcription, endpoint.provider.slug, OPTIONS),
+    ...sentOptions(transcription, endpoint),
     ...defined({
       transcriber: endpoint.upstreamModel,
       language: language ?? undefined,

@@ -1,4 +1,5 @@
 import type { Transcription } from '../../audio/transcription';
+import type { Endpoint } from '../../catalogue/catalogue';
 import type { TranscriptionResult } from '../../audio/transcript';
 import type { UpstreamCallHead } from '../../wire/upstream-call';
 
@@ -11,5 +12,10 @@ export interface TranscriptionCall extends UpstreamCallHead {
 export interface SpeechAdapter {
   /** Whether the upstream downloads a recording by its URL; others are sent the bytes. */
   readonly takesUrls: boolean;
+  /**
+   * Returns the cap on the tokens of the answer, thoughts included, with which a recording is sent: the same whenever it
+   * is asked for during a call. Absent where the upstream takes none.
+   */
+  outputCap?(transcription: Transcription, endpoint: Endpoint): number;
   transcribe(call: TranscriptionCall): Promise<TranscriptionResult>;
 }

@@ -44,6 +44,7 @@ const CAPABILITIES = { transcription: { diarize: true, keyterms: true, verbose_j
 const ASKED = { generationId: 'gen-1763715600-abcdefghijklmnopqrst', model: 'acme/large', body: Buffer.alloc(0) };
 const PLAIN: Transcription = {
   audio: audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false }),
+  secondsWhenAsked: 2.5,
   language: null,
   temperature: null,
   isVerbose: false,

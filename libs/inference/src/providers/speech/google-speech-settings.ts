@@ -1,0 +1,64 @@
+import { isObject } from '../../json/loose-values';
+import { sentOptions } from '../../audio/speech-options';
+import { transcriptTokensWhenAsked } from '../../audio/speech-tokens';
+import type { Transcription } from '../../audio/transcription';
+import { leastThinking } from '../../dialects/google-generate-content/reasoning-settings';
+import type { Endpoint } from '../../catalogue/catalogue';
+
+/** `generationConfig` of a request. Its cap counts thoughts too, so the bill has no other tokens of the answer. */
+interface GenerationSettings {
+  readonly maxOutputTokens: number;
+  readonly thinkingConfig?: object | undefined;
+}
+
+/** What an answer may hold where the catalogue does not say, in tokens. */
+const LARGEST_OUTPUT = 65_536;
+/** A budget that the model chooses itself. */
+const DYNAMIC = -1;
+/** Room for the thoughts of models that take no number, in tokens. */
+const ROOM: Readonly<Record<string, number>> = { minimal: 512, low: 2_048, medium: 8_192 };
+const MOST_ROOM = 32_768;
+
+/**
+ * Returns the settings with which a recording is sent. A model thinks as little as it can unless the caller's
+ * `thinkingConfig` says otherwise. The answer is capped at the caller's `maxOutputTokens`, else at what the recording
+ * and the thoughts may need. What the caller says in another form than the API documents is left out.
+ */
+export function generationSettings(transcription: Transcription, endpoint: Endpoint): GenerationSettings {
+  const { thinkingConfig, maxOutputTokens, ...others } = sentOptions(transcription, endpoint);
+  const wanted = readThinking(thinkingConfig);
+  const thinking: ThinkingWish = wanted ?? leastThinking(endpoint) ?? {};
+  const cap = isCount(maxOutputTokens) && maxOutputTokens > 0 ? maxOutputTokens : null;
+  const needed = transcriptTokensWhenAsked(transcription, endpoint) + roomFor(thinking);
+  const outputCap = cap ?? Math.min(needed, endpoint.maxCompletionTokens ?? LARGEST_OUTPUT);
+  const { thinkingBudget } = thinking;
+  const bounded =
+    thinkingBudget === undefined ? thinking : { ...thinking, thinkingBudget: Math.min(thinkingBudget, outputCap) };
+  return {
+    ...others,
+    maxOutputTokens: outputCap,
+    thinkingConfig: Object.keys(bounded).length === 0 ? undefined : bounded,
+  };
+}
+
+interface ThinkingWish {
+  readonly thinkingBudget?: number;
+  readonly thinkingLevel?: string;
+}
+
+/** Null where the caller wants nothing that can be read. */
+function readThinking(config: unknown): ThinkingWish | null {
+  if (!isObject(config)) return null;
+  const { thinkingBudget, thinkingLevel } = config;
+  if (isCount(thinkingBudget) || thinkingBudget === DYNAMIC) return { thinkingBudget };
+  return typeof thinkingLevel === 'string' ? { thinkingLevel } : null;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0;
+}
+
+function roomFor({ thinkingBudget, thinkingLevel }: ThinkingWish): number {
+  if (thinkingLevel !== undefined) return ROOM[thinkingLevel.toLowerCase()] ?? MOST_ROOM;
+  return thinkingBudget === DYNAMIC ? MOST_ROOM : (thinkingBudget ?? 0);
+}

@@ -1,0 +1,18 @@
+import { AudioBytes } from '../audio/audio-bytes';
+import { audioInHand, type Transcription } from '../audio/transcription';
+
+/** A recording of two and a half seconds, whose transcription nothing special is asked of. */
+export function aTranscription(values: Partial<Transcription> = {}, seconds = 2.5): Transcription {
+  return {
+    audio: audioInHand('wav', new AudioBytes([Buffer.alloc(64)]), { seconds, isEstimated: false }),
+    secondsWhenAsked: seconds,
+    language: null,
+    temperature: null,
+    isVerbose: false,
+    granularities: ['segment'],
+    keyterms: [],
+    diarize: false,
+    options: {},
+    ...values,
+  };
+}
