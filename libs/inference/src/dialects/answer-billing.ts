@@ -55,7 +55,7 @@ function unitsOf(
   if (searches === null && pictures === 0) return units;
   return {
     ...units,
-    ...(searches !== null && { webSearches: Math.min(searches, MOST_TURNS) }),
+    ...(searches !== null && { webSearches: Math.max(units?.webSearches ?? 0, Math.min(searches, MOST_TURNS)) }),
     ...(pictures > 0 && { outputImages: pictures }),
   };
 }

@@ -5,6 +5,7 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { usageDetails } from '../usage-details';
 import { readAnnotations } from './citations';
+import { ExecutedTools } from './executed-tools';
 import { readLogprobs } from './logprobs';
 import { readThoughts, toReasoningParts } from './reasoning';
 import { readChatUnits, readChatUsage } from './usage';
@@ -18,12 +19,14 @@ export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnsw
     throw errorInside(provider, readComplaint(Buffer.from(JSON.stringify(answer))));
   }
   if (choices.length === 0) throw brokenAnswer(provider, 'the answer has no choices');
+  const ran = new ExecutedTools();
+  for (const [index, { message }] of choices.entries()) ran.addAll(index, objectOf(message));
   return defined({
     upstreamId: stringOf(answer['id']) ?? null,
     createdAt: numberOf(answer['created']) ?? null,
     choices: choices.map(readChoice),
     usage: readChatUsage(answer['usage']),
-    ...readChatUnits(answer['usage']),
+    ...readChatUnits(answer['usage'], ran),
     ...usageDetails(answer['usage']),
     serviceTier: stringOf(answer['service_tier']),
     systemFingerprint: stringOf(answer['system_fingerprint']),

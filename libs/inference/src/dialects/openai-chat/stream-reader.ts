@@ -5,6 +5,7 @@ import type { Provider } from '../../catalogue/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { readAnnotations } from './citations';
+import { ExecutedTools } from './executed-tools';
 import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
 import { isComplaint, readImages, textOf } from './answer-reader';
@@ -18,6 +19,7 @@ const DONE_WORD = '[DONE]';
 export class ChatStreamReader implements StreamReader {
   readonly #provider: Provider;
   readonly #parts: PartSequence;
+  readonly #ran = new ExecutedTools();
   #hasStarted = false;
   #isOver = false;
   #stop: { readonly finishReason: FinishReason; readonly nativeFinishReason: string } | null = null;
@@ -41,7 +43,7 @@ export class ChatStreamReader implements StreamReader {
     const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
     if (choice !== undefined) this.#readChoice(choice);
     const usage = readChatUsage(chunk['usage']);
-    const report = usage && { type: 'usage' as const, usage, ...readChatUnits(chunk['usage']) };
+    const report = usage && { type: 'usage' as const, usage, ...readChatUnits(chunk['usage'], this.#ran) };
     return [...this.#start(chunk), ...this.#parts.take(), ...(report ? [report] : [])];
   }
 
@@ -66,7 +68,7 @@ export class ChatStreamReader implements StreamReader {
     if (usage === null) throw failure;
     this.#isOver = true;
     return [
-      { type: 'usage', usage, ...readChatUnits(chunk['usage']) },
+      { type: 'usage', usage, ...readChatUnits(chunk['usage'], this.#ran) },
       { type: 'finish', finishReason: 'error', nativeFinishReason: null, failure },
     ];
   }
@@ -80,6 +82,7 @@ export class ChatStreamReader implements StreamReader {
 
   #readChoice(choice: JsonObject): void {
     const delta = objectOf(choice['delta']);
+    this.#ran.addAll(0, delta);
     for (const piece of readThoughts(delta)) this.#parts.thought(piece);
     this.#readText(delta, readLogprobs(choice));
     for (const annotation of readAnnotations(delta['annotations'])) this.#parts.annotation(annotation);

@@ -3,7 +3,9 @@ import type { Usage } from '../../pricing/usage';
 import { numberOf, objectOf } from '../../json/loose-values';
 import { MOST_TURNS } from '../inner-turns';
 import { settleUsage, usageText } from '../openai-usage';
+import { mostToolUnits, orNone, toolUnitsIn } from '../reported-tools';
 import type { Bill } from '../translation';
+import type { ExecutedTools } from './executed-tools';
 
 /** The upstream's counts; null unless both sides of them are there. They are held against the endpoint later. */
 export function readChatUsage(reported: unknown): Usage | null {
@@ -33,10 +35,12 @@ export function readChatUsage(reported: unknown): Usage | null {
   });
 }
 
-/** What a usage counts beside tokens that has a price of its own. */
-export function readChatUnits(reported: unknown): Pick<CanonicalAnswer, 'units'> {
-  const webSearches = count(objectOf(reported)['num_search_queries']);
-  return webSearches === null ? {} : { units: { webSearches: Math.min(webSearches, MOST_TURNS) } };
+/** What a usage counts beside tokens that has a price of its own, and the tools that its messages list. */
+export function readChatUnits(reported: unknown, ran: ExecutedTools): Pick<CanonicalAnswer, 'units'> {
+  const searches = count(objectOf(reported)['num_search_queries']) ?? 0;
+  const counted = mostToolUnits(toolUnitsIn(reported), { webSearches: Math.min(searches, MOST_TURNS) });
+  const units = orNone(mostToolUnits(ran.units, counted));
+  return units === undefined ? {} : { units };
 }
 
 function count(value: unknown): number | null {

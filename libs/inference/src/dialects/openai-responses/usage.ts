@@ -16,6 +16,7 @@ import {
   type ReportedUsage,
 } from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
+import { mostToolUnits, toolUnitsIn } from '../reported-tools';
 import { unitsOfItems } from './item-words';
 
 /** A bound where the catalogue names no context length. */
@@ -119,7 +120,7 @@ export function usageOfResponse(reported: unknown, items: unknown, { contextLeng
   if (!isCount(input_tokens) || !isCount(output_tokens)) return null;
   const input = (input_tokens_details ?? {}) as Record<string, unknown>;
   const output = (output_tokens_details ?? {}) as Record<string, unknown>;
-  const units = unitsOfItems(objectsOf(items));
+  const units = mostToolUnits(unitsOfItems(objectsOf(items)), toolUnitsIn(reported));
   const bound = (contextLength ?? UNBOUNDED_TOKENS) * turnsOf(units);
   const counts: ReportedCounts = {
     ...NO_COUNTS,
