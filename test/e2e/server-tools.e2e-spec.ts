@@ -342,6 +342,26 @@ describe('server tools', () => {
     });
   });
 
+  it('pass no tool of a provider on chat completions without a price', async () => {
+    says({ text: 'Found.' });
+    const ask = async (members: Json) =>
+      client.request<Json>('POST', '/chat/completions', {
+        model: 'tools/chat',
+        messages: [{ role: 'user', content: 'Hi' }],
+        ...members,
+      });
+    for (const [member, members] of [
+      ['tools[0]', { tools: [{ type: 'browser_search' }] }],
+      ['mcp_servers', { mcp_servers: [{ type: 'url', url: 'https://a.test', name: 'a' }] }],
+      ['web_search_options', { web_search_options: {} }],
+    ] as const) {
+      const answer = await ask(members);
+      expectRefusal(answer, 400);
+      expect(answer.text).toContain(`has no price at the providers of the model: ${member} can only be used`);
+    }
+    expect(upstream.requests).toEqual([]);
+  });
+
   it.each([
     ['tools[0].type', { tools: [{ type: 'sluice:bash' }] }],
     ['tools[0].type', { tools: [{ type: 'file_search', vector_store_ids: ['v'] }] }],

@@ -40,6 +40,23 @@ describe(BatchLineRules.name, () => {
     expect(problemOf(body, { isOwnKey: true })).toBeNull();
   });
 
+  it.each([
+    [{ tools: [{ type: 'x_search' }] }, 'tools[0] has no price here'],
+    [{ tools: [{ type: 'builtin_function' }] }, 'tools[0] cannot be charged'],
+    [{ tools: [{ type: 'other:search' }] }, 'tools[0] cannot be charged'],
+    [{ web_search_options: {} }, 'web_search_options has no price here'],
+    [{ mcp_servers: [{ url: 'https://a.test' }] }, 'mcp_servers cannot be used in a batch'],
+  ])('takes no tool of a provider on chat completions that cannot be charged: %j', (members, problem) => {
+    const body = { messages: [user], ...members };
+    const route = { api: 'chat', rules: { takesSearchOptions: true } } as const;
+    expect(problemOf(body, { ...route, allowsTool: () => false })).toContain(problem);
+  });
+
+  it('takes searches of chat completions that can be charged', () => {
+    const route = { api: 'chat', rules: { takesSearchOptions: true } } as const;
+    expect(problemOf({ messages: [user], web_search_options: {} }, route)).toBeNull();
+  });
+
   it('takes no prediction, whose rejected tokens are charged', () => {
     const body = { messages: [user], prediction: { type: 'content', content: 'Hi' } };
     expect(problemOf(body, { api: 'chat' })).toBe('prediction cannot be used in a batch');

@@ -5,9 +5,10 @@ import {
   type Api,
   type BatchRules,
   bringsTools,
+  countsUses,
   isConversationApi,
   type ProviderTool,
-  toolOfType,
+  toolSentAs,
 } from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -21,7 +22,7 @@ export interface BatchRoute {
   readonly isNative: boolean;
   /** The `<service>` of the interface: prefix of the tools that the gateway runs. */
   readonly serviceName: string;
-  /** Whether a tool that the provider runs may be used: it has a price, or the caller pays the provider. */
+  /** Whether a tool that the provider runs may be used: its uses can be charged, or the caller pays the provider. */
   readonly allowsTool: (tool: ProviderTool) => boolean;
   /** The caller's own credential is used, so names in the provider's account are the caller's. */
   readonly isOwnKey: boolean;
@@ -54,6 +55,7 @@ const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
     ...CONVERSATION,
     // It makes an answer faster and dearer, and batches do not reserve for it.
     absent('prediction', isGiven, 'cannot be used in a batch'),
+    absent('mcp_servers', isGiven, 'cannot be used in a batch'),
     findSearchOptionsProblem,
     (body) => findOtherPart('messages', body.messages),
   ],
@@ -151,11 +153,13 @@ function holdsMedia(input: unknown): boolean {
   return Array.isArray(input) && input.some(isObject);
 }
 
-function findSearchOptionsProblem(body: JsonObject, { rules, isNative }: BatchRoute): string | null {
+function findSearchOptionsProblem(body: JsonObject, route: BatchRoute): string | null {
   if (!isGiven(body.web_search_options)) return null;
-  return isNative && rules.takesSearchOptions
-    ? null
-    : 'web_search_options cannot be used: the provider of this batch does not search';
+  if (!route.isNative || !route.rules.takesSearchOptions) {
+    return 'web_search_options cannot be used: the provider of this batch does not search';
+  }
+  const problem = problemOfUse('web_search', route);
+  return problem === null ? null : `web_search_options ${problem}`;
 }
 
 function findToolProblem({ tools, input }: JsonObject, route: BatchRoute): string | null {
@@ -184,12 +188,14 @@ function problemOfTool({ type, engine }: JsonObject, route: BatchRoute): string 
   if (isOurs) return 'is run by the gateway, which does not handle the lines of a batch';
   if (BETA_TOOLS[api]?.test(type)) return 'cannot be used in a batch';
   if (!isNative) return 'is no function, and the provider of this batch runs no other tools';
-  return problemOfPrice(type, route);
+  const tool = toolSentAs(type);
+  return tool === null ? null : problemOfUse(tool, route);
 }
 
-function problemOfPrice(type: string, { allowsTool }: BatchRoute): string | null {
-  const tool = toolOfType(type);
-  return tool === null || allowsTool(tool) ? null : 'has no price here: it needs a provider key of your own';
+function problemOfUse(tool: ProviderTool, { api, allowsTool }: BatchRoute): string | null {
+  if (allowsTool(tool)) return null;
+  const why = countsUses(api, tool) ? 'has no price here' : 'cannot be charged: no answer tells how often it ran';
+  return `${why}: it needs a provider key of your own`;
 }
 
 function findOtherPart(member: string, entries: unknown): string | null {

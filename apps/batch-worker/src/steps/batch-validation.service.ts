@@ -7,7 +7,7 @@ import {
   CatalogueSource,
   isBatchEndpoint,
   NativeBatchCaller,
-  toolRate,
+  sellsTool,
   type Api,
   type ApiDefinition,
 } from '@libs/inference';
@@ -109,7 +109,7 @@ export class BatchValidationService {
       isNative: ofProvider.length === 0 || ofProvider.some(({ apis }) => apis.includes(api)),
       serviceName: this.env.SERVICE_NAME,
       isOwnKey,
-      allowsTool: (tool) => isOwnKey || ofProvider.every(({ pricing }) => toolRate(pricing, tool) !== undefined),
+      allowsTool: (tool) => isOwnKey || ofProvider.every((endpoint) => sellsTool(endpoint, api, tool)),
     };
   }
 }

@@ -183,19 +183,56 @@ describe(ServerToolEngine.name, () => {
     ],
     ['messages', { tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }, 'code_interpreter'],
     ['messages', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }, 'web_fetch'],
-    ['messages', { mcp_servers: [{ type: 'url', url: 'https://a.test', name: 'a' }] }, 'mcp'],
+    ['messages', { mcp_servers: [{ type: 'url', url: 'https://a.test', name: 'a' }] }, 'mcp', 'mcp_servers'],
+    ['chat', { tools: [{ type: 'function', function: { name: 'f' } }, { type: 'x_search' }] }, 'x_search', 'tools[1]'],
+    ['chat', { tools: [{ type: 'browser_search' }] }, 'browser_search'],
+    ['chat', { tools: [{ type: 'CODE-Interpreter', container: { type: 'auto' } }] }, 'code_interpreter'],
+    ['chat', { tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.test' }] }, 'mcp'],
+    ['chat', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'web_search'],
+    ['chat', { mcp_servers: { a: { url: 'https://a.test' } } }, 'mcp', 'mcp_servers'],
+    ['chat', { web_search_options: {} }, 'web_search', 'web_search_options'],
   ])(
     'refuses on %s, given %j, a tool that the provider charges and that has no price here',
-    async (api, body, tool) => {
-      const messages = api === 'messages' ? { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 } : {};
-      const answer = await app.post(api, { model: `test/${api}`, ...messages, ...body });
+    async (
+      api,
+      body,
+      tool,
+      member = 'input' in body && Array.isArray(body.input) ? 'input[0].tools[0]' : 'tools[0]',
+    ) => {
+      const messages = api === 'responses' ? {} : { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 };
+      const path = api === 'chat' ? 'chat/completions' : api;
+      const answer = await app.post(path, { model: `test/${api}`, ...messages, ...body });
       expect(answer.status).toBe(400);
       expect(await answer.text()).toContain(
-        `The tool ${tool} has no price at the providers of the model: it can only be used with a provider key of your own`,
+        `The tool ${tool} has no price at the providers of the model: ${member} can only be used with a provider key of your own`,
       );
       expect(app.upstreamCalls).toEqual([]);
     },
   );
+
+  it.each([
+    ['builtin_function', { type: 'builtin_function', function: { name: '$web_search' } }],
+    ['other:web_search', { type: 'other:web_search' }],
+    ['retrieval', { type: 'retrieval' }],
+  ])('refuses the tool %s on chat completions, whose answers tell no uses of it', async (tool, entry) => {
+    const body = { model: 'test/chat', messages: [{ role: 'user', content: 'Hi' }], tools: [entry] };
+    const answer = await app.post('chat/completions', body);
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain(`The tool ${tool} cannot be charged`);
+    expect(app.upstreamCalls).toEqual([]);
+  });
+
+  it('passes tools of the caller on chat completions', async () => {
+    const tools = [
+      { type: 'function', function: { name: 'f' } },
+      { type: 'custom', custom: { name: 'c' } },
+      { type: 'bash_20250124', name: 'bash' },
+    ];
+    says(whole(CHAT_ANSWER));
+    const body = { model: 'test/chat', messages: [{ role: 'user', content: 'Hi' }], tools };
+    expect((await app.post('chat/completions', body)).status).toBe(200);
+    expect(JSON.parse(app.upstreamCalls[0]!.toString())).toMatchObject({ tools });
+  });
 
   it.each([
     [

@@ -2,12 +2,13 @@ import type { WorkspaceSettings } from '@libs/contracts';
 import {
   bringsTools,
   APIS,
-  providerToolsIn,
+  needOfTool,
   toolRate,
+  toolsBesideList,
+  toolsSentIn,
   type CanonicalRequest,
   type Endpoint,
   type EndpointNeed,
-  type ProviderTool,
   type StreamableApi,
   type ToolDefinition,
   type ToolChoice,
@@ -56,7 +57,7 @@ const TOOL_SEARCH = 'tool_search';
  *
  * A tool under a plain name, e.g. `web_search`, is left to the provider where all endpoints of the models speak
  * responses and have a price for it, or some speak them and we cannot search, unless the request says otherwise: it also names tools of ours, or
- * an engine. A tool that only providers run is refused where none can. Chat completions and messages have no such tools.
+ * an engine. A tool that only providers run is refused where none can. On chat completions we always search.
  */
 export class ServerToolPlanner {
   readonly #names: NamedTools;
@@ -81,7 +82,9 @@ export class ServerToolPlanner {
     const sorted = this.#names.sort(api, entries);
     const deferred = deferredNames(sorted.rest);
     const search = searchSettings(body['deferred_tools']);
-    const share = (isMeant?: (endpoint: Endpoint) => boolean): NativeShare => this.#shareFor(api, models, isMeant);
+    const mayLeave = APIS[api].tools.leavesPlainNames;
+    const share = (isMeant?: (endpoint: Endpoint) => boolean): NativeShare =>
+      mayLeave ? this.parts.nativeShare(models, api, isMeant) : 'none';
     const named = once(this.#named(sorted, deferred.size > 0 ? search : null, share));
     if (named.length === 0 && !this.#hasOwnItems(body['input'])) return null;
     if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
@@ -98,19 +101,14 @@ export class ServerToolPlanner {
   needsOf(api: StreamableApi, body: Fields, models: readonly string[]): readonly EndpointNeed[] {
     if (!mayConcernUs(body)) return [];
     const { plain, providers, rest } = this.#names.sort(api, listOf(body['tools']));
-    const asked = providerToolsIn(body);
+    const asked = toolsSentIn(body, (type) => this.#names.isOwn(type));
     const isNeeded =
       asked.length + plain.length + providers.length > 0 ||
       (APIS[api].tools.passesUnknownTypes && rest.some(isSpecial));
-    if (!isNeeded || this.#shareFor(api, models) === 'none') return [];
+    if (!isNeeded || this.parts.nativeShare(models, api) === 'none') return [];
     const message = 'No provider of the model that may serve runs the tools of the request';
     const isNative = (endpoint: Endpoint): boolean => this.parts.isNative(endpoint, api);
-    return [{ member: 'tools', message, isMetBy: isNative }, ...asked.map(needOfPrice)];
-  }
-
-  /** Chat completions have no words for tools that a provider runs. */
-  #shareFor(api: StreamableApi, models: readonly string[], isMeant?: (endpoint: Endpoint) => boolean): NativeShare {
-    return APIS[api].tools.runsProviderTools ? this.parts.nativeShare(models, api, isMeant) : 'none';
+    return [{ member: 'tools', message, isMetBy: isNative }, ...asked.map((one) => needOfTool(api, one))];
   }
 
   /** The tools that we run. */
@@ -204,20 +202,11 @@ interface ReadChoice {
   readonly forced: NamedTool | null;
 }
 
-/** What a provider's tool costs is charged by the use, so without a price only the owner of a key can use it. */
-function needOfPrice(tool: ProviderTool): EndpointNeed {
-  const message = `The tool ${tool} has no price at the providers of the model: it can only be used with a provider key of your own`;
-  return {
-    member: 'tools',
-    message,
-    isMetBy: ({ pricing }, credential) => credential !== null || toolRate(pricing, tool) !== undefined,
-  };
-}
-
 /** Most requests have functions only, or no tools at all. */
-function mayConcernUs({ tools, input, deferred_tools: deferral, mcp_servers: servers }: Fields): boolean {
+function mayConcernUs(body: Fields): boolean {
+  const { tools, input, deferred_tools: deferral } = body;
   if (Array.isArray(tools) && tools.some(isSpecial)) return true;
-  if (Array.isArray(servers) && servers.length > 0) return true;
+  if (toolsBesideList(body).length > 0) return true;
   return (deferral !== undefined && deferral !== null) || (Array.isArray(input) && input.some(isOfTools));
 }
 

@@ -5,7 +5,7 @@ import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
 import type { CallerTranslation } from '../dialects/translation';
 import type { JsonObject } from '../json/loose-values';
 import type { ExpectedOutput } from '../model/expected-output';
-import type { AllowedUses } from '../pricing/tool-uses';
+import type { AllowedUses, ProviderTool } from '../pricing/tool-uses';
 import type { AnswerView } from './answer-view';
 import type { ContentInput } from './content-input';
 import type { FilePart } from './file-part';
@@ -79,8 +79,10 @@ export interface ToolRules {
   readonly listsProviderTools: boolean;
   /** Whether a tool of an unknown type needs an endpoint that speaks this API. */
   readonly passesUnknownTypes: boolean;
-  /** Whether a provider can be asked to run its tools. */
-  readonly runsProviderTools: boolean;
+  /** Whether a tool of ours under a plain name may be left to a provider that has it too. */
+  readonly leavesPlainNames: boolean;
+  /** Returns whether answers tell how often a provider's tool ran. */
+  readonly countsUses: (tool: ProviderTool) => boolean;
   /** Whether answers have items for the uses of tools. */
   readonly showsItems: boolean;
   /** Whether a whole answer that broke off becomes an error, without what came before. */

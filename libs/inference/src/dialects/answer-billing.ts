@@ -53,8 +53,14 @@ function unitsOf(
   units: BilledUnits | undefined,
 ): BilledUnits | undefined {
   const counted = countedUnits(reported ?? NO_COUNTS);
-  if (pictures > 0) return { ...units, ...counted, outputImages: pictures };
-  return counted === NO_UNITS ? units : { ...units, ...counted };
+  if (counted === NO_UNITS && pictures === 0) return units;
+  const webSearches = Math.max(units?.webSearches ?? 0, counted.webSearches ?? 0);
+  return {
+    ...units,
+    ...counted,
+    ...(webSearches > 0 && { webSearches }),
+    ...(pictures > 0 && { outputImages: pictures }),
+  };
 }
 
 /** `n` of the request: each choice may fill the context. */

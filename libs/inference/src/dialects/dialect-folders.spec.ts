@@ -47,7 +47,7 @@ const SHARED: Readonly<Record<string, string>> = {
 const OWN: Readonly<Record<string, readonly string[]>> = {
   'anthropic-messages': ['billing', 'count-tokens', 'required-members'],
   'bedrock-converse': ['document-names'],
-  'openai-chat': ['call-pieces', 'chunk-head', 'hidden-thoughts'],
+  'openai-chat': ['call-pieces', 'chunk-head', 'executed-tools', 'hidden-thoughts'],
   'openai-embeddings': ['batches', 'inputs', 'vectors'],
   'openai-responses': [
     'answer-items',
@@ -61,6 +61,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     'response-object',
     'returned-thoughts',
     'tool-items',
+    'tool-units',
   ],
 };
 

@@ -12,7 +12,12 @@ const endpoint = anEndpoint({
     prompt: 0n,
     completion: 0n,
     webSearch: 10_000n * MICRO,
-    tools: { file_search: 2_500n * MICRO, code_interpreter: 30_000n * MICRO, mcp: 0n },
+    tools: {
+      file_search: 2_500n * MICRO,
+      code_interpreter: 30_000n * MICRO,
+      mcp: 0n,
+      x_search: 5_000n * MICRO,
+    },
   },
 });
 const PAINTED = { prompt: 0n, completion: 0n, tools: { image_generation: 40_000n * MICRO } };
@@ -122,6 +127,57 @@ describe('the charge for tools that a provider ran', () => {
       expect(await ended(broken)).toBe(0.04);
       const whole = { type: 'response.completed', response: { ...response, output: [] } };
       expect(await ended(await dialect.openStream!(sent([created, partial, end, whole]), painted))).toBe(0.04);
+    });
+
+    describe('of xAI', () => {
+      const named = ['x_keyword_search', 'x_semantic_search', 'x_thread_fetch', 'x_user_search', 'of_the_caller'];
+      const searches = named.map((name) => item('custom_tool_call', { id: name, name, input: '{"query":"q"}' }));
+      const begun = searches.map((one, index) => ({
+        type: 'response.output_item.added',
+        output_index: index,
+        item: { ...one, status: 'in_progress', input: '' },
+      }));
+      const ended3 = searches.map((one, index) => ({
+        type: 'response.output_item.done',
+        output_index: index,
+        item: one,
+      }));
+      const counted = (details: object) => ({ ...response.usage, server_side_tool_usage_details: details });
+      const costOf = (output: readonly object[], usage: object, asking = true): number => {
+        const answer = dialect.readAnswer(Buffer.from(JSON.stringify({ ...response, output, usage })), of(asking));
+        return Number(answer.cost.totalCost) / DOLLARS;
+      };
+      const of = (isAsked: boolean): AnswerContext => ({
+        ...context,
+        requestBody: Buffer.from(JSON.stringify({ tools: isAsked ? [{ type: 'x_search' }] : [{ type: 'custom' }] })),
+      });
+
+      it('counts searches of X, which stand in items of custom tools', async () => {
+        expect(costOf(searches, response.usage)).toBe(0.02);
+        const end = { type: 'response.completed', response: { ...response, output: searches } };
+        expect(await ended(await dialect.openStream!(sent([created, ...begun, ...ended3, end]), of(true)))).toBe(0.02);
+      });
+
+      it('counts searches of X that had begun when the caller left', async () => {
+        const stream = await dialect.openStream!(abandoned([created, ...begun]), of(true));
+        const cost = ended(stream);
+        setImmediate(() => stream.cancel());
+        expect(await cost).toBe(0.02);
+      });
+
+      it('charges nothing for custom tools of the caller that have the same names', async () => {
+        expect(costOf(searches, response.usage, false)).toBe(0);
+        const end = { type: 'response.completed', response: { ...response, output: searches } };
+        expect(await ended(await dialect.openStream!(sent([created, ...ended3, end]), of(false)))).toBe(0);
+      });
+
+      it('charges what the usage counts where that is more', async () => {
+        const usage = counted({ x_search_calls: 3, code_interpreter_calls: 1, web_search_calls: 0, mcp_calls: 2 });
+        expect(costOf([], usage)).toBe(0.045);
+        expect(costOf(searches, usage)).toBe(0.05);
+        const end = { type: 'response.completed', response: { ...response, output: [], usage } };
+        expect(await ended(await dialect.openStream!(sent([created, end]), of(true)))).toBe(0.045);
+      });
     });
   });
 

@@ -42,7 +42,8 @@ function scannedDetails(usage: ScannedObject): { readonly details?: UsageDetails
   return usageDetails(found);
 }
 
-function valueAt(bytes: Buffer, { valueStart, valueEnd }: JsonMember): unknown {
+/** Returns the value of a scanned member; undefined for text that only looks like JSON. */
+export function valueAt(bytes: Buffer, { valueStart, valueEnd }: JsonMember): unknown {
   try {
     return parseJson(bytes.subarray(valueStart, valueEnd));
   } catch (thrown) {

@@ -1,4 +1,4 @@
-import { keepsFiles, providerToolsIn, toolOfItem, toolOfType, toolsIn } from './provider-tools';
+import { keepsFiles, providerToolsIn, toolOfItem, toolOfType, toolsIn, toolsSentIn } from './provider-tools';
 
 describe(toolOfType.name, () => {
   it.each([
@@ -14,6 +14,8 @@ describe(toolOfType.name, () => {
     ['mcp_toolset', 'mcp'],
     ['x_search', 'x_search'],
     ['what_comes_next_20270101', 'what_comes_next'],
+    [' CODE_Interpreter', 'code_interpreter'],
+    ['web-search', 'web_search'],
   ])('takes %s for %s', (type, tool) => {
     expect(toolOfType(type)).toBe(tool);
   });
@@ -61,6 +63,27 @@ describe(providerToolsIn.name, () => {
     for (const body of [...bodies, { tools: 'web_search' }]) {
       expect(providerToolsIn(body)).toEqual([]);
     }
+  });
+});
+
+describe(toolsSentIn.name, () => {
+  const isOurs = (type: string): boolean => type.startsWith('sluice:');
+
+  it('names each tool that a provider is sent, and where', () => {
+    const body = {
+      tools: [{ type: 'function' }, 5, { type: 'Mcp' }, { type: 'sluice:datetime' }, { type: 'other:search' }],
+      input: ['x', { type: 'additional_tools', tools: [{ type: 'shell' }] }],
+      mcp_servers: { a: { url: 'https://a.test' } },
+      web_search_options: {},
+    };
+    expect(toolsSentIn(body, isOurs)).toEqual([
+      { tool: 'mcp', member: 'tools[2]' },
+      { tool: 'other:search', member: 'tools[4]' },
+      { tool: 'shell', member: 'input[1].tools[0]' },
+      { tool: 'mcp', member: 'mcp_servers' },
+      { tool: 'web_search', member: 'web_search_options' },
+    ]);
+    expect(toolsSentIn({ tools: null, mcp_servers: [], web_search_options: null }, isOurs)).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { isObject, objectOf, objectsOf, type JsonObject } from '../json/loose-values';
+import { elementsOf, isObject, objectOf, objectsOf, type JsonObject } from '../json/loose-values';
 import type { ProviderTool } from '../pricing/tool-uses';
 
 /** Types of `tools` that are run by the caller, or by the model alone. */
@@ -32,12 +32,19 @@ const VERSION = /_20\d{2}_?\d{2}_?\d{2}$/;
 const ITEM = /^(.+)_call$/;
 
 /**
- * Returns the tool of a provider that a type of `tools` asks for; null for one that no provider runs, as those under
- * the name of a service and a colon.
+ * Returns the tool of a provider that a type of `tools` asks for, in any spelling; null for one that no provider runs, as
+ * those under the name of a service and a colon.
  */
 export function toolOfType(type: string): ProviderTool | null {
-  if (type.includes(':')) return null;
-  const plain = type.replace(VERSION, '');
+  return type.includes(':') ? null : toolSentAs(type);
+}
+
+/**
+ * Returns the tool that a provider which is sent a type of `tools` may run; null for one that no provider runs. The
+ * provider may itself be a service that runs tools under its name and a colon.
+ */
+export function toolSentAs(type: string): ProviderTool | null {
+  const plain = type.trim().toLowerCase().replaceAll('-', '_').replace(VERSION, '');
   return RUN_BY_CALLER.has(plain) ? null : named(plain);
 }
 
@@ -49,15 +56,55 @@ export function toolOfItem(type: string): ProviderTool | null {
 
 /** Returns the tools of providers that a request of any API asks for, each once. */
 export function providerToolsIn(body: unknown): readonly ProviderTool[] {
-  const { mcp_servers: servers, web_search_options: search = null } = objectOf(body);
   const found = new Set<ProviderTool>();
   for (const type of typesIn(objectOf(body))) {
     const tool = toolOfType(type);
     if (tool !== null) found.add(tool);
   }
-  if (objectsOf(servers).length > 0) found.add('mcp');
-  if (search !== null) found.add('web_search');
+  for (const { tool } of toolsBesideList(objectOf(body))) found.add(tool);
   return found.size === 0 ? NONE : [...found];
+}
+
+/** A tool that a request asks a provider for. */
+export interface AskedTool {
+  readonly tool: ProviderTool;
+  /** The field of the request that asks for it. */
+  readonly member: string;
+}
+
+/** Returns the tools that a request asks for beside its lists of tools. */
+export function toolsBesideList({
+  mcp_servers: servers,
+  web_search_options: search,
+}: JsonObject): readonly AskedTool[] {
+  const found: AskedTool[] = [];
+  if (isFilled(servers)) found.push({ tool: 'mcp', member: 'mcp_servers' });
+  if (search !== undefined && search !== null) found.push({ tool: 'web_search', member: 'web_search_options' });
+  return found;
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+}
+
+/**
+ * Returns what a request that is sent to a provider as it is asks it to run.
+ *
+ * @param isOurs whether a type names a tool that the gateway runs
+ */
+export function toolsSentIn(body: JsonObject, isOurs: (type: string) => boolean): readonly AskedTool[] {
+  const { tools, input } = body;
+  const lists: (readonly [string, unknown])[] = [['tools', tools]];
+  if (Array.isArray(input)) {
+    for (const [at, item] of input.entries()) if (bringsTools(item)) lists.push([`input[${at}].tools`, item['tools']]);
+  }
+  const listed = lists.flatMap(([path, list]) =>
+    elementsOf(list).flatMap(({ type }, at) => {
+      const tool = typeof type === 'string' && !isOurs(type) ? toolSentAs(type) : null;
+      return tool === null ? [] : [{ tool, member: `${path}[${at}]` }];
+    }),
+  );
+  return [...listed, ...toolsBesideList(body)];
 }
 
 const NONE: readonly ProviderTool[] = [];

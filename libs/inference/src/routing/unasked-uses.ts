@@ -1,4 +1,4 @@
-import { APIS, isConversationApi } from '../apis/apis';
+import { isConversationApi } from '../apis/apis';
 import type { Api, Endpoint } from '../catalogue/catalogue-entries';
 import { SEARCHES_OF_CHAT } from '../model/allowed-uses';
 import { toolRate } from '../pricing/price';
@@ -12,9 +12,9 @@ export function cachesUnasked({ apis, provider }: Endpoint): boolean {
   return !apis.includes('messages') && !provider.protocol.endsWith('bedrock');
 }
 
-/** Whether the model searches the web by itself. Such models have no API in which a request names tools. */
+/** Whether the model searches the web by itself, and is paid for it. It has no API in which a request names tools. */
 function searchesUnasked({ apis, pricing }: Endpoint): boolean {
-  return pricing.webSearch !== undefined && !apis.includes('responses') && !apis.includes('messages');
+  return (pricing.webSearch ?? 0n) > 0n && !apis.includes('responses') && !apis.includes('messages');
 }
 
 /**
@@ -26,10 +26,9 @@ export function usesAt(endpoint: Endpoint, api: Api, allowed: readonly AllowedUs
   if (!isConversationApi(api)) return NO_USES;
   const isSearching = searchesUnasked(endpoint);
   if (allowed.length === 0) return isSearching ? SEARCHES_UNASKED : NO_USES;
-  if (APIS[api].tools.runsProviderTools && endpoint.apis.includes(api)) {
-    return allowed.map((one) => writtenAt(endpoint, one));
-  }
-  const sold = allowed.filter(({ tools }) => tools === null || tools.some((tool) => isSold(endpoint, tool)));
+  const sold = endpoint.apis.includes(api)
+    ? allowed.filter((one) => !isIncluded(endpoint, one)).map((one) => writtenAt(endpoint, one))
+    : allowed.filter(({ tools }) => tools === null || tools.some((tool) => isSold(endpoint, tool)));
   return isSearching && !sold.includes(SEARCHES_OF_CHAT) ? [...sold, SEARCHES_OF_CHAT] : sold;
 }
 
@@ -38,6 +37,11 @@ function writtenAt({ maxCompletionTokens, contextLength }: Endpoint, uses: Allow
   const { tokensWritten = 0 } = uses;
   const most = maxCompletionTokens ?? contextLength ?? tokensWritten;
   return tokensWritten <= most ? uses : { ...uses, tokensWritten: most };
+}
+
+/** Whether the price of the request pays for searches of a model that searches by itself, and for what they cite. */
+function isIncluded({ pricing }: Endpoint, uses: AllowedUses): boolean {
+  return uses === SEARCHES_OF_CHAT && pricing.webSearch === 0n;
 }
 
 const NO_USES: readonly AllowedUses[] = [];

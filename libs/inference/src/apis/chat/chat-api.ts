@@ -3,6 +3,7 @@ import { openAiChatTranslation } from '../../dialects/openai-chat';
 import { objectOf } from '../../json/loose-values';
 import { usesOfChat } from '../../model/allowed-uses';
 import { predictedTokensOf, readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
+import type { ProviderTool } from '../../pricing/tool-uses';
 import type { ConversationApi } from '../api-definition';
 import { listOf } from '../content-input';
 import { openAiFile } from '../file-part';
@@ -13,6 +14,23 @@ const OUTPUT: OutputMembers = {
   caps: ['max_completion_tokens', 'max_tokens'],
   thinking: ['reasoning', 'reasoning_effort'],
 };
+
+/**
+ * Tools whose uses chat providers report: in `server_tool_use` or `server_side_tool_usage_details` of the usage, in
+ * `executed_tools` of a message, or as pages that it cites.
+ */
+const COUNTED: ReadonlySet<ProviderTool> = new Set([
+  'web_search',
+  'web_fetch',
+  'x_search',
+  'browser_search',
+  'visit_website',
+  'code_interpreter',
+  'file_search',
+  'document_search',
+  'image_generation',
+  'mcp',
+]);
 
 /** `POST /chat/completions`. */
 export const chatApi: ConversationApi = {
@@ -42,7 +60,8 @@ export const chatApi: ConversationApi = {
     takesPlainNames: true,
     listsProviderTools: false,
     passesUnknownTypes: false,
-    runsProviderTools: false,
+    leavesPlainNames: false,
+    countsUses: (tool) => COUNTED.has(tool),
     showsItems: false,
     failsWhole: false,
   },

@@ -6,6 +6,7 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { usageDetails } from '../usage-details';
 import { readAnnotations } from './citations';
+import { ExecutedTools } from './executed-tools';
 import { readLogprobs } from './logprobs';
 import { readThoughts, toReasoningParts } from './reasoning';
 import { readChatUnits, readChatUsage } from './usage';
@@ -20,12 +21,14 @@ export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnsw
   }
   if (choices.length === 0) throw brokenAnswer(provider, 'the answer has no choices');
   const usage = usageIn(answer);
+  const ran = new ExecutedTools();
+  for (const [index, { message }] of choices.entries()) ran.addAll(index, objectOf(message));
   return defined({
     upstreamId: stringOf(answer['id']) ?? null,
     createdAt: numberOf(answer['created']) ?? null,
     choices: choices.map(readChoice),
     usage: readChatUsage(usage),
-    ...readChatUnits(usage),
+    ...readChatUnits(usage, ran),
     ...usageDetails(usage),
     serviceTier: readTier(answer),
     systemFingerprint: stringOf(answer['system_fingerprint']),

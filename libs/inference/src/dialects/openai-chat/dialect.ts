@@ -4,7 +4,8 @@ import type { AnswerStream } from '../../model/answer-stream';
 import { ownMembers } from '../billing';
 import { billAnswer } from '../answer-billing';
 import { TextCounter } from '../../model/text-tokens';
-import { chatEdits, readChatObject, type ChatObject } from './relayed-answer';
+import { ExecutedTools } from './executed-tools';
+import { chatEdits, readChatObject, type ChatObject, type ChatReading } from './relayed-answer';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../../json/json-cursor';
 import { MalformedJson } from '../../json/json-grammar';
@@ -12,6 +13,7 @@ import { applyEdits } from '../../json/json-members';
 import { OpenAiChatStream } from './relayed-stream';
 import { hidesThoughts } from './hidden-thoughts';
 import { usageEdits, usageText } from '../openai-usage';
+import { mostToolUnits, orNone, scannedToolUnits } from '../reported-tools';
 import { servedBy } from '../served-tier';
 import { saidBeside } from '../usage-details';
 import { toUpstream } from './relayed-request';
@@ -22,14 +24,18 @@ export const openAiChat: Dialect = { api: 'chat', toUpstream, readAnswer, openSt
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;
   const text = new TextCounter();
-  const chat = readOrRefuse(body, context, text);
+  const ran = new ExecutedTools();
+  const chat = readOrRefuse(body, context, { text, ran });
   if (chat.error !== null && !chat.choiceCount) {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, chat.error.valueStart), 0));
   }
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
   const served = servedBy(context, chat.serviceTier);
   const seen = { contentUnits: text.units, pictures: chat.pictures, audioBytes: chat.audioBytes };
-  const { usage, cost } = billAnswer(chat.reported?.counts ?? null, seen, served, 'estimated');
+  const { reported } = chat;
+  const counted = reported === null ? {} : scannedToolUnits(reported.object);
+  const units = orNone(mostToolUnits(ran.units, counted));
+  const { usage, cost } = billAnswer(reported?.counts ?? null, seen, served, 'estimated', units);
   const set = ownMembers(context);
   // Clients that check what they get want the member, and most upstreams have none.
   if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';
@@ -46,9 +52,9 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   };
 }
 
-function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext, text: TextCounter): ChatObject {
+function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext, counters: ChatReading): ChatObject {
   try {
-    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody), text });
+    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody), ...counters });
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
     throw thrown;

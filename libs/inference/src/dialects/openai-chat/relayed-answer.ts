@@ -10,6 +10,7 @@ import {
   type MemberEdits,
   type ScannedObject,
 } from '../../json/json-members';
+import { EXECUTED_TOOLS, URL_CITATION, type ExecutedTools } from './executed-tools';
 import { THOUGHT_MEMBERS } from './hidden-thoughts';
 import { readUsage, type ReportedUsage } from '../reported-counts';
 
@@ -56,13 +57,15 @@ export interface ChatReading {
   readonly hidesThoughts?: boolean;
   /** Counts text and tool arguments of all choices. */
   readonly text?: TextCounter;
+  /** Counts the tools that the upstream ran. */
+  readonly ran?: ExecutedTools;
 }
 
 /** Reads the object in one pass. Throws MalformedJson for anything but one JSON object. */
 export function readChatObject(bytes: Buffer, reading: ChatReading = {}): ChatObject {
-  const { from = 0, hidesThoughts = false, text } = reading;
+  const { from = 0, hidesThoughts = false, text, ran } = reading;
   const cursor = new JsonCursor(bytes, from);
-  const reader = new ChatReader(cursor, hidesThoughts ? THOUGHT_MEMBERS : NOTHING_HIDDEN, text);
+  const reader = new ChatReader(cursor, hidesThoughts ? THOUGHT_MEMBERS : NOTHING_HIDDEN, { text, ran });
   if (from === 0) cursor.enterObject();
   else cursor.resumeObject();
   reader.readMembers();
@@ -87,12 +90,14 @@ class ChatReader implements ChatObject {
   #innerUsage: ReportedUsage | null = null;
   readonly #cursor: JsonCursor;
   readonly #hidden: readonly string[];
+  /** Number of the choice at the cursor. */
+  #choice = 0;
 
   /** `hidden`: members of messages and deltas that are taken out. */
   constructor(
     cursor: JsonCursor,
     hidden: readonly string[],
-    private readonly text: TextCounter | undefined,
+    private readonly counters: Pick<ChatReading, 'text' | 'ran'>,
   ) {
     this.#cursor = cursor;
     this.#hidden = hidden;
@@ -147,6 +152,7 @@ class ChatReader implements ChatObject {
     this.choiceEdits = [];
     cursor.enterArray();
     while (cursor.nextElement()) {
+      this.#choice = count;
       count += 1;
       if (cursor.isObject()) this.#readChoice();
     }
@@ -166,6 +172,7 @@ class ChatReader implements ChatObject {
         this.#readMessage(MESSAGE_MEMBERS);
       } else if (key === 'delta' && this.#hidden.length > 0 && cursor.isObject()) this.#readMessage(NOTHING_REQUIRED);
       else if (key === 'delta' || key === 'message') this.#readContent(key);
+      else if (key === 'index') this.#choice = cursor.readNumberOrNull() ?? this.#choice;
       else if (key === 'native_finish_reason') native = cursor.readStringOrNull();
       else this.#readInnerUsage(key);
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
@@ -216,7 +223,10 @@ class ChatReader implements ChatObject {
   /** @param around name of the object that the member stands in */
   #readContent(key: string, around = ''): void {
     const cursor = this.#cursor;
-    if (cursor.isObject()) {
+    if (key === URL_CITATION && around === 'annotations') this.counters.ran?.cite();
+    if (key === EXECUTED_TOOLS && cursor.isArray()) {
+      this.#readExecuted();
+    } else if (cursor.isObject()) {
       cursor.enterObject();
       for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readContent(name, key);
     } else if (cursor.isArray()) {
@@ -233,11 +243,33 @@ class ChatReader implements ChatObject {
     }
   }
 
+  #readExecuted(): void {
+    const cursor = this.#cursor;
+    let position = 0;
+    cursor.enterArray();
+    for (; cursor.nextElement(); position += 1) {
+      if (cursor.isObject()) this.#readExecutedTool(position);
+      else cursor.skipValue();
+    }
+  }
+
+  #readExecutedTool(position: number): void {
+    const cursor = this.#cursor;
+    let place = position;
+    let type: string | null = null;
+    cursor.readObject((key) => {
+      if (key === 'index') place = cursor.readNumberOrNull() ?? position;
+      else if (key === 'type') type = cursor.readStringOrNull();
+      else this.#readContent(key);
+    });
+    if (type !== null) this.counters.ran?.add(this.#choice, place, type);
+  }
+
   /** Counts the string that ends at the cursor. */
   #countText(key: string, around: string, start: number): void {
     const end = this.#cursor.position - 1;
     if (key === 'data' && around === 'audio') this.audioBytes += end - start;
-    else if (!NOT_CONTENT.has(key)) this.text?.add(this.bytes, start, end);
+    else if (!NOT_CONTENT.has(key)) this.counters.text?.add(this.bytes, start, end);
   }
 }
 

@@ -6,11 +6,14 @@ import { ownMembers } from '../billing';
 import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from './stream-events';
 import { chatEdits, nullNames, readChatObject, type ChatObject } from './relayed-answer';
 import { ChunkHead } from './chunk-head';
+import { ExecutedTools } from './executed-tools';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../../json/json-cursor';
 import { applyEdits, findMember, type ByteEdit } from '../../json/json-members';
 import { hidesThoughts } from './hidden-thoughts';
 import { usageEdits } from '../openai-usage';
+import type { ReportedUsage } from '../reported-counts';
+import { mostToolUnits, orNone, scannedToolUnits } from '../reported-tools';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 
@@ -34,6 +37,7 @@ export class OpenAiChatStream extends RelayedStream {
   readonly #own: Readonly<Record<string, string>>;
   readonly #meter: StreamMeter;
   readonly #hidesThoughts: boolean;
+  readonly #ran = new ExecutedTools();
   #head = ChunkHead.none;
   #headsLeft = MOST_HEADS;
   #created = '';
@@ -59,7 +63,7 @@ export class OpenAiChatStream extends RelayedStream {
     }
     const { chat, from } = this.#read(data);
     if (chat.error !== null) {
-      if (chat.reported !== null) this.#meter.report(chat.reported.counts);
+      if (chat.reported !== null) this.#report(chat.reported);
       const complaint = readComplaintAt(new JsonCursor(data, chat.error.valueStart), 0);
       throw errorInside(this.context.endpoint.provider, complaint);
     }
@@ -83,7 +87,7 @@ export class OpenAiChatStream extends RelayedStream {
   #read(data: Buffer): { chat: ChatObject; from: number } {
     const from = this.#head.matched(data);
     const hidesThoughts = this.#hidesThoughts;
-    const chat = readChatObject(data, { from, hidesThoughts, text: this.#meter.text });
+    const chat = readChatObject(data, { from, hidesThoughts, text: this.#meter.text, ran: this.#ran });
     const isRenamedLater = from > 0 && chat.members.some(({ key }) => Object.hasOwn(this.#own, key));
     return isRenamedLater ? { chat: readChatObject(data, { hidesThoughts }), from: 0 } : { chat, from };
   }
@@ -104,6 +108,7 @@ export class OpenAiChatStream extends RelayedStream {
       if (echoedBody !== undefined) this.output.push(this.#chunk(echoChunk(echoedBody)));
     }
     if (chat.pictures + chat.audioBytes > 0) this.#meter.countMedia(chat.pictures, chat.audioBytes);
+    if (this.#ran.hasUses) this.#meter.used(this.#ran.units);
     this.#meter.served(chat.serviceTier);
     if (chat.finishReason === null) return;
     const { finishReason, nativeFinishReason } = chat;
@@ -112,10 +117,14 @@ export class OpenAiChatStream extends RelayedStream {
 
   #usageEdits(chat: ChatObject): readonly ByteEdit[] {
     if (chat.reported === null) return [];
-    const { usage, cost } = this.#meter.report(chat.reported.counts);
+    const { usage, cost } = this.#report(chat.reported);
     if (chat.usage === null) return [];
     this.#isUsageTold = true;
     return usageEdits(chat.usage, usage, cost, true);
+  }
+
+  #report({ counts, object }: ReportedUsage): Bill {
+    return this.#meter.report(counts, orNone(mostToolUnits(this.#ran.units, scannedToolUnits(object))));
   }
 
   protected override wholeBill(): Bill {

@@ -5,6 +5,7 @@ import type { Provider } from '../../catalogue/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { readAnnotations } from './citations';
+import { ExecutedTools } from './executed-tools';
 import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
 import { isComplaint, readImages, readTier, textOf, usageIn } from './answer-reader';
@@ -18,6 +19,7 @@ const DONE_WORD = '[DONE]';
 export class ChatStreamReader implements StreamReader {
   readonly #provider: Provider;
   readonly #parts: PartSequence;
+  readonly #ran = new ExecutedTools();
   #hasStarted = false;
   #isOver = false;
   #stop: { readonly finishReason: FinishReason; readonly nativeFinishReason: string } | null = null;
@@ -42,7 +44,7 @@ export class ChatStreamReader implements StreamReader {
     if (choice !== undefined) this.#readChoice(choice);
     const reported = usageIn(chunk);
     const usage = readChatUsage(reported);
-    const report = usage && { type: 'usage' as const, usage, ...readChatUnits(reported) };
+    const report = usage && { type: 'usage' as const, usage, ...readChatUnits(reported, this.#ran) };
     return [...this.#start(chunk), ...this.#parts.take(), ...(report ? [report] : [])];
   }
 
@@ -68,7 +70,7 @@ export class ChatStreamReader implements StreamReader {
     if (usage === null) throw failure;
     this.#isOver = true;
     return [
-      { type: 'usage', usage, ...readChatUnits(reported) },
+      { type: 'usage', usage, ...readChatUnits(reported, this.#ran) },
       { type: 'finish', finishReason: 'error', nativeFinishReason: null, failure },
     ];
   }
@@ -82,6 +84,7 @@ export class ChatStreamReader implements StreamReader {
 
   #readChoice(choice: JsonObject): void {
     const delta = objectOf(choice['delta']);
+    this.#ran.addAll(0, delta);
     for (const piece of readThoughts(delta)) this.#parts.thought(piece);
     this.#readText(delta, readLogprobs(choice));
     for (const annotation of readAnnotations(delta['annotations'])) this.#parts.annotation(annotation);

@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import fc from 'fast-check';
-import type { AnswerEvent } from '../../model/canonical-answer';
+import type { AnswerEvent, CanonicalAnswer } from '../../model/canonical-answer';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import { LossLog } from '../../model/loss-report';
 import {
@@ -280,12 +280,17 @@ describe('a chat request', () => {
   });
 });
 
+/** An answer that cites pages has searched. */
+const citesPages = ({ choices }: CanonicalAnswer): boolean =>
+  choices.some(({ parts }) => parts.some((part) => part.type === 'text' && (part.annotations ?? []).length > 0));
+
 describe('a chat answer', () => {
   it('is the same after being written and read', () => {
     fc.assert(
       fc.property(anyAnswer, (answer) => {
         const body = sent(caller.writeAnswer(answer, { usage: answer.usage!, cost }, contextOf()));
-        expect(upstream.readAnswer(body, plainEndpoint)).toEqual({ ...answer, upstreamId: 'gen-1-abc' });
+        const units = citesPages(answer) ? { units: { webSearches: 1 } } : {};
+        expect(upstream.readAnswer(body, plainEndpoint)).toEqual({ ...answer, ...units, upstreamId: 'gen-1-abc' });
         expect(body).toMatchObject({
           object: 'chat.completion',
           model: 'acme/large',

@@ -2,8 +2,10 @@ import type { CanonicalAnswer } from '../../model/canonical-answer';
 import type { Usage } from '../../pricing/usage';
 import { objectOf } from '../../json/loose-values';
 import { settleUsage, usageText } from '../openai-usage';
-import { NO_UNITS, chatCountsIn, countedUnits } from '../reported-counts';
+import { chatCountsIn, countedUnits } from '../reported-counts';
+import { mostToolUnits, toolUnitsIn } from '../reported-tools';
 import type { Bill } from '../translation';
+import type { ExecutedTools } from './executed-tools';
 
 /** The upstream's counts; null unless both sides of them are there. They are held against the endpoint later. */
 export function readChatUsage(reported: unknown): Usage | null {
@@ -17,10 +19,12 @@ export function readChatUsage(reported: unknown): Usage | null {
   });
 }
 
-/** What a usage counts beside tokens that has a price of its own. */
-export function readChatUnits(reported: unknown): Pick<CanonicalAnswer, 'units'> {
-  const units = countedUnits(chatCountsIn(objectOf(reported)));
-  return units === NO_UNITS ? {} : { units };
+/** What a usage counts beside tokens that has a price of its own, and the tools that its messages list. */
+export function readChatUnits(reported: unknown, ran: ExecutedTools): Pick<CanonicalAnswer, 'units'> {
+  const { webSearches, ...others } = countedUnits(chatCountsIn(objectOf(reported)));
+  const counted = mostToolUnits(toolUnitsIn(reported), { webSearches });
+  const units = { ...others, ...mostToolUnits(ran.units, counted) };
+  return Object.keys(units).length === 0 ? {} : { units };
 }
 
 /** The usage object of an answer; costs are the doubles nearest to the amounts, as the interface types them. */

@@ -12,6 +12,7 @@ import { saidBeside } from '../usage-details';
 import { failureOf } from './error';
 import { OpenAiResponsesStream } from './relayed-stream';
 import { toUpstream } from './relayed-request';
+import { unitsOfResponse } from './tool-units';
 import {
   failureMembers,
   finishOfResponse,
@@ -51,14 +52,10 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   }
   if (response.outputCount === null) throw brokenAnswer(provider, 'the answer has no output');
   if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
-  const { webSearches, tools, otherTurns } = response;
+  const units = unitsOfResponse(response, {}, context);
   const served = servedBy(context, response.serviceTier);
   const seen = { ...NOTHING_SEEN, contentUnits: response.contentUnits };
-  const bill = billAnswer(response.usage?.counts ?? null, seen, served, 'estimated', {
-    webSearches,
-    tools,
-    otherTurns,
-  });
+  const bill = billAnswer(response.usage?.counts ?? null, seen, served, 'estimated', units);
   return {
     body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),
     ...bill,

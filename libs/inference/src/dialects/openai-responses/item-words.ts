@@ -10,16 +10,32 @@ export interface ItemWords {
   status?: string | null;
   /** The type of what it did. */
   action?: string | null;
+  /** Of the tool that it calls. */
+  name?: string | null;
 }
+
+/** Names under which xAI reports the searches of X that it made, in items of custom tools. */
+const SEARCHES_OF_X: ReadonlySet<string> = new Set([
+  'x_keyword_search',
+  'x_semantic_search',
+  'x_thread_fetch',
+  'x_user_search',
+]);
+export const X_SEARCH: ProviderTool = 'x_search';
 
 /** Returns true for a web search that is charged: not for pages that it opens, and not if it failed. */
 export function isWebSearch({ type, status, action }: ItemWords): boolean {
   return type === 'web_search_call' && status !== 'failed' && (action ?? 'search') === 'search';
 }
 
-/** Returns the tool that an output item is a call of; null for web searches, failed calls and other items. */
-export function toolIn({ type, status }: ItemWords): ProviderTool | null {
-  const tool = status === 'failed' ? null : toolOfItem(type ?? '');
+/**
+ * Returns the tool that an output item is a call of; null for web searches, failed calls and other items. A custom tool
+ * of the caller may have the name of a search of X: the units of an answer leave those out.
+ */
+export function toolIn({ type, status, name }: ItemWords): ProviderTool | null {
+  if (status === 'failed') return null;
+  if (type === 'custom_tool_call') return SEARCHES_OF_X.has(name ?? '') ? X_SEARCH : null;
+  const tool = toolOfItem(type ?? '');
   return tool === 'web_search' ? null : tool;
 }
 
@@ -56,6 +72,7 @@ export function readItemWords(bytes: Buffer): ItemWords {
   if (!cursor.isObject()) return words;
   cursor.readObject((key) => {
     if (key === 'type') words.type = cursor.readStringOrNull();
+    else if (key === 'name') words.name = cursor.readStringOrNull();
     else if (key === 'status') words.status = cursor.readStringOrNull();
     else if (key === 'action' && cursor.isObject()) {
       cursor.readObject((inner) => {

@@ -157,6 +157,8 @@ class ResponseReader implements UpstreamResponse {
       if (CALLS.has(this.#item.type ?? '')) this.hasToolCalls = true;
     } else if (key === 'status' && depth === 1) {
       this.#item.status = cursor.readStringOrNull();
+    } else if (key === 'name' && depth === 1) {
+      this.#item.name = cursor.readStringOrNull();
     } else {
       const isContent = CONTENT.has(key) && cursor.isString();
       const start = cursor.position;

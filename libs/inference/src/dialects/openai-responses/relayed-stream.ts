@@ -1,6 +1,5 @@
 import type { AppError } from '@libs/errors';
 import type { UpstreamStream } from '../../wire/upstream-stream';
-import { mostUses } from '../../pricing/tool-uses';
 import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import type { AnswerContext } from '../dialect';
@@ -11,6 +10,7 @@ import { failureOf, isLengthError } from './error';
 import { ResponseEventRewriter } from './event-rewriter';
 import { readStreamEvent, type StreamEvent } from './relayed-event';
 import { ToolItems } from './tool-items';
+import { chargedUnits, unitsOfResponse } from './tool-units';
 import { failureMembers, finishOfResponse, type UpstreamResponse } from './relayed-answer';
 
 const DONE_WORD = Buffer.from('[DONE]');
@@ -62,7 +62,7 @@ export class OpenAiResponsesStream extends RelayedStream {
     this.#count(event);
     if (event.type === 'response.output_item.added') this.#openItems += 1;
     else if (event.type === 'response.output_item.done') this.#openItems -= 1;
-    if (this.#uses.note(event)) this.#meter.used(this.#uses.units);
+    if (this.#uses.note(event)) this.#noteUses();
     this.#commit(event);
     if (!this.isLeft) this.output.push(this.#rewriter.rewrite(event, null));
   }
@@ -105,15 +105,14 @@ export class OpenAiResponsesStream extends RelayedStream {
   }
 
   /** Some upstreams leave finished items out of their last response. */
-  #report({ usage, webSearches, tools, otherTurns, serviceTier }: UpstreamResponse): void {
-    this.#meter.served(serviceTier);
-    if (usage === null) return;
-    const { units } = this.#uses;
-    this.#meter.report(usage.counts, {
-      webSearches: Math.max(webSearches, units.webSearches ?? 0),
-      tools: mostUses(tools, units.tools),
-      otherTurns: Math.max(otherTurns, units.otherTurns ?? 0),
-    });
+  #report(response: UpstreamResponse): void {
+    this.#meter.served(response.serviceTier);
+    if (response.usage === null) return;
+    this.#meter.report(response.usage.counts, unitsOfResponse(response, this.#uses.units, this.context));
+  }
+
+  #noteUses(): void {
+    this.#meter.used(chargedUnits(this.#uses.units, this.context));
   }
 
   protected override wholeBill(): Bill {
@@ -125,7 +124,7 @@ export class OpenAiResponsesStream extends RelayedStream {
   }
 
   protected override leftBill(): Bill {
-    if (this.#uses.endAll()) this.#meter.used(this.#uses.units);
+    if (this.#uses.endAll()) this.#noteUses();
     return this.#meter.left();
   }
 

@@ -20,6 +20,7 @@ import {
   type ReportedUsage,
 } from '../reported-counts';
 import { totalOf, type Bill } from '../translation';
+import { mostToolUnits, toolUnitsIn } from '../reported-tools';
 import { unitsOfItems } from './item-words';
 
 /** A bound where the catalogue names no context length. */
@@ -120,7 +121,8 @@ export function usageOfResponse(reported: unknown, items: unknown, { contextLeng
     ...detailsIn(input_tokens_details, PROMPT_DETAILS),
     ...detailsIn(output_tokens_details, COMPLETION_DETAILS),
   };
-  const units = { ...unitsOfItems(objectsOf(items)), ...countedUnits(counts) };
+  const tools = mostToolUnits(unitsOfItems(objectsOf(items)), toolUnitsIn(reported));
+  const units = { ...countedUnits(counts), ...tools };
   const bound = (contextLength ?? UNBOUNDED_TOKENS) * turnsOf(units);
   const usage = settleUsage(counts, {
     maxPromptTokens: bound,

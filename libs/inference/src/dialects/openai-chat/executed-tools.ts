@@ -1,0 +1,59 @@
+import { objectsOf, numberOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { toolOfType } from '../../model/provider-tools';
+import type { ProviderTool } from '../../pricing/tool-uses';
+import { MOST_TURNS } from '../inner-turns';
+import { unitsOfUses, type ToolUnits } from '../reported-tools';
+
+/** Field of a message in which Groq lists the tools that it ran. */
+export const EXECUTED_TOOLS = 'executed_tools';
+/** Field of an annotation that cites a page. */
+export const URL_CITATION = 'url_citation';
+
+/** Groq's words for tools. Those of a browser, such as `browser.search`, get an underscore in place of the point. */
+const NAMES: ReadonlyMap<string, ProviderTool> = new Map([
+  ['search', 'web_search'],
+  ['visit', 'visit_website'],
+  ['python', 'code_interpreter'],
+]);
+
+/**
+ * Counts the tools that the upstream ran for one chat completion, by what its messages say. The chunks of a stream
+ * repeat a tool when its output is there, so that each place in the list counts once. An answer that cites pages has
+ * searched at least once.
+ */
+export class ExecutedTools {
+  /** By choice and place. */
+  readonly #ran = new Map<string, ProviderTool>();
+  #hasCited = false;
+
+  /** Whether there is something to charge. */
+  get hasUses(): boolean {
+    return this.#hasCited || this.#ran.size > 0;
+  }
+
+  get units(): ToolUnits {
+    const uses = new Map<ProviderTool, number>();
+    for (const tool of this.#ran.values()) uses.set(tool, (uses.get(tool) ?? 0) + 1);
+    if (this.#hasCited && !uses.has('web_search')) uses.set('web_search', 1);
+    return unitsOfUses(uses);
+  }
+
+  /** @param place in the list of the choice's message */
+  add(choice: number, place: number, type: string): void {
+    const tool = NAMES.get(type) ?? toolOfType(type.replaceAll('.', '_'));
+    if (tool !== null && this.#ran.size < MOST_TURNS) this.#ran.set(`${choice}:${place}`, tool);
+  }
+
+  cite(): void {
+    this.#hasCited = true;
+  }
+
+  /** Counts what a parsed message or delta lists. */
+  addAll(choice: number, message: JsonObject): void {
+    for (const [place, { index, type }] of objectsOf(message[EXECUTED_TOOLS]).entries()) {
+      const name = stringOf(type);
+      if (name !== undefined) this.add(choice, numberOf(index) ?? place, name);
+    }
+    if (objectsOf(message['annotations']).some((one) => URL_CITATION in one)) this.cite();
+  }
+}

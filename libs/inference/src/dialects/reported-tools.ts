@@ -1,0 +1,81 @@
+import { mostUses, type ProviderTool } from '../pricing/tool-uses';
+import type { BilledUnits } from '../pricing/price';
+import { isObject } from '../json/loose-values';
+import { findMember, type ScannedObject } from '../json/json-members';
+import { toolOfType } from '../model/provider-tools';
+import { MOST_TURNS } from './inner-turns';
+import { valueAt } from './usage-details';
+
+/** The tools of providers that ran for one answer. */
+export type ToolUnits = Pick<BilledUnits, 'webSearches' | 'tools' | 'otherTurns'>;
+
+/** Fields of a usage object that count tools, and what the names of their counts look like. */
+const COUNTERS: readonly (readonly [string, RegExp])[] = [
+  ['server_tool_use', /^(.+)_requests$/],
+  ['server_tool_use_details', /^(.+)_requests$/],
+  // xAI
+  ['server_side_tool_usage_details', /^(.+)_calls$/],
+];
+const WEB_SEARCH: ProviderTool = 'web_search';
+const NOTHING: ToolUnits = {};
+
+/** Returns the uses of tools that the usage object of an upstream counts, whatever its API. */
+export function toolUnitsIn(usage: unknown): ToolUnits {
+  const uses = new Map<ProviderTool, number>();
+  for (const [member, pattern] of COUNTERS) {
+    const counts = isObject(usage) ? usage[member] : undefined;
+    if (isObject(counts)) addCounts(uses, Object.entries(counts), pattern);
+  }
+  return unitsOfUses(uses);
+}
+
+/** Returns the same for a usage object that was not parsed. */
+export function scannedToolUnits(usage: ScannedObject): ToolUnits {
+  const found: Record<string, unknown> = {};
+  for (const [name] of COUNTERS) {
+    const member = findMember(usage, name);
+    if (member !== undefined) found[name] = valueAt(usage.bytes, member);
+  }
+  return toolUnitsIn(found);
+}
+
+function addCounts(
+  uses: Map<ProviderTool, number>,
+  counts: readonly (readonly [string, unknown])[],
+  pattern: RegExp,
+): void {
+  for (const [name, count] of counts) {
+    const tool = toolOfType(pattern.exec(name)?.[1] ?? 'function');
+    if (tool === null || !Number.isSafeInteger(count) || (count as number) <= 0) continue;
+    uses.set(tool, Math.max(uses.get(tool) ?? 0, Math.min(count as number, MOST_TURNS)));
+  }
+}
+
+/** Returns uses as units of a bill, in which searches of the web stand apart. */
+export function unitsOfUses(uses: ReadonlyMap<ProviderTool, number>): ToolUnits {
+  if (uses.size === 0) return NOTHING;
+  const webSearches = uses.get(WEB_SEARCH);
+  const tools = new Map(uses);
+  tools.delete(WEB_SEARCH);
+  return {
+    ...(webSearches !== undefined && { webSearches }),
+    ...(tools.size > 0 && { tools }),
+  };
+}
+
+/** Returns the greater count of each tool where an answer counts them twice. */
+export function mostToolUnits(one: ToolUnits, other: ToolUnits): ToolUnits {
+  const tools = mostUses(one.tools, other.tools);
+  const webSearches = Math.max(one.webSearches ?? 0, other.webSearches ?? 0);
+  const otherTurns = Math.max(one.otherTurns ?? 0, other.otherTurns ?? 0);
+  return {
+    ...(webSearches > 0 && { webSearches }),
+    ...(tools !== undefined && { tools }),
+    ...(otherTurns > 0 && { otherTurns }),
+  };
+}
+
+/** Returns undefined for units that count nothing. */
+export function orNone(units: ToolUnits): ToolUnits | undefined {
+  return Object.keys(units).length > 0 ? units : undefined;
+}

@@ -1,0 +1,29 @@
+import { APIS, isConversationApi } from '../apis/apis';
+import type { Api, Endpoint } from '../catalogue/catalogue-entries';
+import type { StreamableApi } from '../dialects/dialect-pairs';
+import type { AskedTool } from '../model/provider-tools';
+import { toolRate } from '../pricing/price';
+import type { ProviderTool } from '../pricing/tool-uses';
+import type { EndpointNeed } from './route-request';
+
+/** Returns whether answers of an API tell how often a provider's tool ran. What they do not tell cannot be charged. */
+export function countsUses(api: Api, tool: ProviderTool): boolean {
+  return isConversationApi(api) && APIS[api].tools.countsUses(tool);
+}
+
+/** Returns whether an endpoint may run its provider's tool on the operator's account for a request of this API. */
+export function sellsTool({ pricing }: Endpoint, api: Api, tool: ProviderTool): boolean {
+  return countsUses(api, tool) && toolRate(pricing, tool) !== undefined;
+}
+
+/** Returns what an endpoint must have to run a tool: a price and a count of its uses, or the caller's own key. */
+export function needOfTool(api: StreamableApi, { tool, member }: AskedTool): EndpointNeed {
+  const problem = countsUses(api, tool)
+    ? 'has no price at the providers of the model'
+    : 'cannot be charged, because answers of this API do not tell how often it ran';
+  return {
+    member,
+    message: `The tool ${tool} ${problem}: ${member} can only be used with a provider key of your own`,
+    isMetBy: (endpoint, credential) => credential !== null || sellsTool(endpoint, api, tool),
+  };
+}
