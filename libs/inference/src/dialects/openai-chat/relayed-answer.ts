@@ -167,17 +167,22 @@ class ChatReader implements ChatObject {
     cursor.enterObject();
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
       const { keyStart, position: valueStart } = cursor;
-      if (key === 'message' && cursor.isObject()) {
-        isWhole = true;
-        this.#readMessage(MESSAGE_MEMBERS);
-      } else if (key === 'delta' && this.#hidden.length > 0 && cursor.isObject()) this.#readMessage(NOTHING_REQUIRED);
-      else if (key === 'delta' || key === 'message') this.#readContent(key);
+      if (key === 'delta' || key === 'message') isWhole = this.#readSaid(key) || isWhole;
       else if (key === 'index') this.#choice = cursor.readNumberOrNull() ?? this.#choice;
       else if (key === 'native_finish_reason') native = cursor.readStringOrNull();
       else this.#readInnerUsage(key);
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
     }
     this.#endChoice({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, native, isWhole);
+  }
+
+  /** Returns whether it is the message of an answer that is no stream. */
+  #readSaid(key: string): boolean {
+    const isMessage = key === 'message' && this.#cursor.isObject();
+    if (isMessage) this.#readMessage(MESSAGE_MEMBERS);
+    else if (key === 'delta' && this.#hidden.length > 0 && this.#cursor.isObject()) this.#readMessage(NOTHING_REQUIRED);
+    else this.#readContent(key);
+    return isMessage;
   }
 
   /** `isWhole`: of an answer that is no stream. */
@@ -223,12 +228,9 @@ class ChatReader implements ChatObject {
   /** @param around name of the object that the member stands in */
   #readContent(key: string, around = ''): void {
     const cursor = this.#cursor;
-    if (key === URL_CITATION && around === 'annotations') this.counters.ran?.cite();
-    if (key === EXECUTED_TOOLS && cursor.isArray()) {
-      this.#readExecuted();
-    } else if (cursor.isObject()) {
-      cursor.enterObject();
-      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readContent(name, key);
+    if (key === EXECUTED_TOOLS && cursor.isArray()) return this.#readExecuted();
+    if (cursor.isObject()) {
+      this.#readInside(key, around);
     } else if (cursor.isArray()) {
       cursor.enterArray();
       while (cursor.nextElement()) {
@@ -236,11 +238,23 @@ class ChatReader implements ChatObject {
         this.#readContent(key, around);
       }
     } else {
-      const isString = cursor.isString();
-      const start = cursor.position;
-      cursor.skipValue();
-      if (isString) this.#countText(key, around, start + 1);
+      this.#readLeaf(key, around);
     }
+  }
+
+  #readInside(key: string, around: string): void {
+    const cursor = this.#cursor;
+    if (key === URL_CITATION && around === 'annotations') this.counters.ran?.cite();
+    cursor.enterObject();
+    for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readContent(name, key);
+  }
+
+  #readLeaf(key: string, around: string): void {
+    const cursor = this.#cursor;
+    const isString = cursor.isString();
+    const start = cursor.position;
+    cursor.skipValue();
+    if (isString) this.#countText(key, around, start + 1);
   }
 
   #readExecuted(): void {

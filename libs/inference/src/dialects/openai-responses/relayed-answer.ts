@@ -151,20 +151,24 @@ class ResponseReader implements UpstreamResponse {
   }
 
   #readLeaf(key: string, depth: number): void {
+    if (depth === 1 && this.#readWord(key)) return;
     const cursor = this.#cursor;
-    if (key === 'type' && depth === 1) {
+    const isContent = CONTENT.has(key) && cursor.isString();
+    const start = cursor.position;
+    cursor.skipValue();
+    if (isContent) this.#text.add(this.bytes, start + 1, cursor.position - 1);
+  }
+
+  /** Returns whether the field was one that decides what the item is. */
+  #readWord(key: string): boolean {
+    const cursor = this.#cursor;
+    if (key === 'type') {
       this.#item.type = cursor.readStringOrNull();
       if (CALLS.has(this.#item.type ?? '')) this.hasToolCalls = true;
-    } else if (key === 'status' && depth === 1) {
-      this.#item.status = cursor.readStringOrNull();
-    } else if (key === 'name' && depth === 1) {
-      this.#item.name = cursor.readStringOrNull();
-    } else {
-      const isContent = CONTENT.has(key) && cursor.isString();
-      const start = cursor.position;
-      cursor.skipValue();
-      if (isContent) this.#text.add(this.bytes, start + 1, cursor.position - 1);
-    }
+    } else if (key === 'status') this.#item.status = cursor.readStringOrNull();
+    else if (key === 'name') this.#item.name = cursor.readStringOrNull();
+    else return false;
+    return true;
   }
 }
 
