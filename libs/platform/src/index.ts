@@ -5,6 +5,7 @@ export { EnvError } from './config/env-error';
 export { loadEnv } from './config/load-env';
 export { ProviderCallerEnv } from './config/provider-caller.env';
 export { ServicesEnv } from './config/services.env';
+export { answerInTurn } from './connections/answer-in-turn';
 export { CredentialsClient } from './credentials/credentials-client';
 export { Egress, type EgressRequest, type EgressResponse } from './egress/egress';
 export { FeedOwnerModule } from './feeds/feed-owner.module';

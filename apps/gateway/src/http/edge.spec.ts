@@ -161,6 +161,55 @@ describe('the public edge', () => {
     expect(answer.reset).toBe(false);
   };
 
+  describe('requests that do not wait for the answer before them', () => {
+    /** The most that are worked on at once, and the answers until the server closes or all have come. */
+    const sendAhead = async (count: number): Promise<{ most: number; answers: number; closed: boolean }> => {
+      let most = 0;
+      const enter = inFlight.enter.bind(inFlight);
+      inFlight.enter = (life) => {
+        enter(life);
+        most = Math.max(most, inFlight.size);
+      };
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+      let text = '';
+      const closed = await new Promise<boolean>((resolve) => {
+        socket
+          .on('close', () => resolve(true))
+          .on('data', (data: Buffer) => {
+            text += data.toString('latin1');
+            if (text.split('HTTP/1.1 200').length - 1 === count) resolve(false);
+          });
+        socket.write(Buffer.concat(Array.from({ length: count }, () => request('GET', '/api/v1/batches/x'))));
+      });
+      socket.destroy();
+      inFlight.enter = enter;
+      return { most, answers: text.split('HTTP/1.1').length - 1, closed };
+    };
+
+    it('are worked on one after another', async () => {
+      expect(await sendAhead(4)).toEqual({ most: 1, answers: 4, closed: false });
+    });
+
+    it('are answered in order, also one whose expectation is not known', async () => {
+      const socket = connect(port, '127.0.0.1');
+      let text = '';
+      const statuses = (): string[] => text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
+      const get = request('GET', '/api/v1/batches/x');
+      socket.write(Buffer.concat([get, request('GET', '/api/v1/batches/x', ['Expect: a-miracle']), get]));
+      for await (const data of socket) {
+        text += String(data);
+        if (statuses().length === 3) break;
+      }
+      expect(statuses()).toEqual(['200', '400', '200']);
+    });
+
+    it('end their connection when they are many', async () => {
+      const { answers, ...rest } = await sendAhead(300);
+      expect(rest).toEqual({ most: 1, closed: true });
+      expect(answers).toBeLessThan(100);
+    });
+  });
+
   describe('paths and methods', () => {
     it('answers a wrong method with 405 and what is allowed (U21)', async () => {
       const answer = await ask(request('PUT', '/api/v1/batches/x'));

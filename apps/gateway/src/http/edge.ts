@@ -1,18 +1,19 @@
-import type { IncomingMessage, Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
 import { Readable } from 'node:stream';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { mintId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { errorResponse, type Readiness } from '@libs/platform';
+import { answerInTurn, errorResponse, type Readiness } from '@libs/platform';
 import type { FastifyError, FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { answerClientError } from './client-error';
-import { isWaiting, keepExpectations } from './expectations';
+import { findExpectationProblem, isWaiting, keepExpectations } from './expectations';
 import { answerHealth } from './health-routes';
 import { observeRequest } from './http-metrics';
 import { RequestLife, type InFlight, type LiveRequest } from './in-flight';
 import { KnownRoutes } from './known-routes';
 import { closingLate, hasUnreadBody } from './late-close';
 import { GatheringMessage } from './gathering-message';
+import { countRefusal } from './request-claim';
 import { findHeadProblem } from './request-head';
 import { piecesOf } from './whole-answer';
 
@@ -50,10 +51,15 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
       // Finds callers that vanished without a word.
       keepAlive: true,
       keepAliveInitialDelay: 60_000,
+      // Uploads may take long as long as they go on; each body has its own idle limit.
+      requestTimeout: 0,
+      keepAliveTimeout: 72_000,
     },
-    // Uploads may take long as long as they go on; each body has its own idle limit.
-    requestTimeout: 0,
-    keepAliveTimeout: 72_000,
+    serverFactory: (listener, { http }) =>
+      createServer(
+        http as ServerOptions,
+        answerInTurn(listener, () => countRefusal('pipelined')),
+      ),
     return503OnClosing: false,
     requestIdHeader: false,
     genReqId: (request) => requestIdOf(request as IncomingMessage),
@@ -83,7 +89,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   keepExpectations(instance.server);
   instance.addHook('onRequest', (request, reply, done) => {
     follow(request, new RequestLife(commonHeaders(request, readiness), inFlight.pools, reply.raw), inFlight);
-    const problem = findHeadProblem(request.raw);
+    const problem = findHeadProblem(request.raw) ?? findExpectationProblem(request.raw);
     if (problem !== null) done(problem);
     else if (request.is404) answerUnrouted(request, reply, routes, done);
     else done();

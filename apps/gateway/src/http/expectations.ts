@@ -1,9 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { AppError } from '@libs/errors';
-import { rawResponse } from './client-error';
 
 /** Requests that wait for our word before they send their body (RFC 9110 §10.1.1). */
 const waiting = new WeakMap<IncomingMessage, ServerResponse>();
+/** Requests that expect something else. */
+const unmet = new WeakSet<IncomingMessage>();
 
 /**
  * Lets requests with `Expect: 100-continue` through to the router without that word: it is given when the
@@ -14,9 +15,15 @@ export function keepExpectations(server: Server): void {
     waiting.set(request, response);
     server.emit('request', request, response);
   });
-  server.on('checkExpectation', (request) => {
-    request.socket.end(rawResponse(new AppError('invalid_request', 'The expectation of the request is not known')));
+  server.on('checkExpectation', (request, response) => {
+    unmet.add(request);
+    server.emit('request', request, response);
   });
+}
+
+/** Returns what is wrong with what the request expects, or null. */
+export function findExpectationProblem(request: IncomingMessage): AppError | null {
+  return unmet.has(request) ? new AppError('invalid_request', 'The expectation of the request is not known') : null;
 }
 
 /** The body will be read now. */

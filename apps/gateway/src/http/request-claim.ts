@@ -188,7 +188,7 @@ function outOfMemory(what: string): AppError {
   return overloaded('memory', `there is no memory for ${what}`);
 }
 
-export type RefusalReason = 'arriving' | 'in_flight' | 'memory' | 'connections' | 'credits';
+export type RefusalReason = 'arriving' | 'in_flight' | 'memory' | 'connections' | 'pipelined' | 'credits';
 
 export function countRefusal(reason: RefusalReason): void {
   refusals.inc({ reason });

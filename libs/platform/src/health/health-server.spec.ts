@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { Registry, Gauge } from 'prom-client';
 import { startHealthServer, type HealthServer } from './health-server';
 import { Readiness } from './readiness';
@@ -77,6 +79,32 @@ describe(startHealthServer.name, () => {
     expect(await response.text()).not.toContain('canary');
     await broken.close();
   });
+
+  it.each(['', 'Expect: a-miracle\r\n'])(
+    'makes the metrics once at a time for a client that sends ahead %s',
+    async (head) => {
+      const metrics = new Registry();
+      let [made, running, most] = [0, 0, 0];
+      new Gauge({
+        name: 'sluice_counted',
+        help: 'x',
+        registers: [metrics],
+        async collect() {
+          made += 1;
+          most = Math.max(most, (running += 1));
+          await new Promise(setImmediate);
+          running -= 1;
+        },
+      });
+      const counting = await startHealthServer({ port: 0, host: '127.0.0.1', readiness, metrics });
+      const socket = connect(counting.port, '127.0.0.1').on('error', () => undefined);
+      socket.resume().write(`GET /metrics HTTP/1.1\r\nHost: x\r\n${head}\r\n`.repeat(1_000));
+      await once(socket, 'close');
+      expect(most).toBe(1);
+      expect(made).toBeLessThan(100);
+      await counting.close();
+    },
+  );
 
   it('refuses a port that is taken', async () => {
     await expect(

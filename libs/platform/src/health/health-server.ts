@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { AppError } from '@libs/errors';
 import type { Registry } from 'prom-client';
+import { answerInTurn } from '../connections/answer-in-turn';
 import { errorResponse } from '../errors/error-response';
 import type { Readiness } from './readiness';
 
@@ -37,10 +38,13 @@ const MAX_HEADER_BYTES = 8_192;
  * - `GET /metrics` in the text format of Prometheus.
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
+  const listener = answerInTurn((request, response) => void respond(options, request, response));
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES },
-    (request, response) => void respond(options, request, response),
+    listener,
   );
+  // Otherwise Node answers requests with an unknown `Expect` header itself, all those of a chunk at once.
+  server.on('checkExpectation', listener);
   server.maxConnections = MAX_CONNECTIONS;
   await listen(server, options.port, options.host ?? '0.0.0.0');
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };
