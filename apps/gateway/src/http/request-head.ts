@@ -19,6 +19,11 @@ export function findHeadProblem(request: IncomingMessage): AppError | null {
   return null;
 }
 
+/** Whether the head says that no body follows. */
+export function announcesNoBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+}
+
 function countOf(wanted: string, rawHeaders: readonly string[]): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -39,7 +44,10 @@ export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }
     return bad('Content-Type must be application/x-www-form-urlencoded');
   }
   if (kind === 'upload' && isMultipart(headers['content-type'])) return tooLongFor(request, maxBytes);
-  if (kind !== 'form' && !isJson(headers['content-type'])) return bad('Content-Type must be application/json');
+  // Nobody names the type of nothing, and proxies may send nothing in chunks.
+  const mayLackType = kind === 'empty' && headers['content-type'] === undefined;
+  if (kind !== 'form' && !mayLackType && !isJson(headers['content-type']))
+    return bad('Content-Type must be application/json');
   return tooLongFor(request, maxBytes);
 }
 
