@@ -44,10 +44,7 @@ export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }
     return bad('Content-Type must be application/x-www-form-urlencoded');
   }
   if (kind === 'upload' && isMultipart(headers['content-type'])) return tooLongFor(request, maxBytes);
-  // Nobody names the type of nothing, and proxies may send nothing in chunks.
-  const mayLackType = kind === 'empty' && headers['content-type'] === undefined;
-  if (kind !== 'form' && !mayLackType && !isJson(headers['content-type']))
-    return bad('Content-Type must be application/json');
+  if (kind !== 'form' && !mayBeJson(headers['content-type'], kind)) return bad('Content-Type must be application/json');
   return tooLongFor(request, maxBytes);
 }
 
@@ -68,6 +65,11 @@ export function tooLarge(maxBytes: number): AppError {
 const FORM_TYPE =
   /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
+
+/** Nobody names the type of nothing, and proxies may send nothing in chunks. */
+function mayBeJson(contentType: string | undefined, kind: BodyRule['kind']): boolean {
+  return isJson(contentType) || (kind === 'empty' && contentType === undefined);
+}
 
 function isJson(contentType: string | undefined): boolean {
   return contentType === 'application/json' || (contentType !== undefined && JSON_TYPE.test(contentType));

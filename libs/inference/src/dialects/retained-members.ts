@@ -87,7 +87,7 @@ export function retainedMembers(
   for (const member of request.members) {
     const name = CARED.find(member.key);
     if (name === undefined) continue;
-    const verdict = verdictOn({ name, key: member.key, text: textOf(request, member) }, settings);
+    const verdict = VERDICTS[CARES[name]!]({ name, key: member.key, text: textOf(request, member) }, settings);
     if (verdict === false) removed.push(member.key);
     else if (verdict !== true) set[member.key] = verdict;
   }
@@ -113,23 +113,14 @@ export function usersInNotes({ members }: ScannedObject): readonly string[] {
   return members.flatMap(({ key }) => (key !== 'user_id' && CARES[CARED.find(key) ?? ''] === 'user' ? [key] : []));
 }
 
-function verdictOn(member: Named, settings: Settings): Verdict {
-  const { account } = settings;
-  switch (CARES[member.name]!) {
-    case 'answer':
-      return mayKeepAnswer(member, settings) || !isGiven(member);
-    case 'prompt':
-      return !account.keepsNothing || !isGiven(member);
-    case 'lifetime':
-      return !account.keepsNothing || !isGiven(member) || withoutLifetime(member);
-    case 'cache-key':
-      return account.isOwn || isNull(member) || boundKey(member, account);
-    case 'user':
-      return hashedUser(member, settings);
-    case 'notes':
-      return member.key === member.name;
-  }
-}
+const VERDICTS: Readonly<Record<Care, (member: Named, settings: Settings) => Verdict>> = {
+  answer: (member, settings) => mayKeepAnswer(member, settings) || !isGiven(member),
+  prompt: (member, { account }) => !account.keepsNothing || !isGiven(member),
+  lifetime: (member, { account }) => !account.keepsNothing || !isGiven(member) || withoutLifetime(member),
+  'cache-key': (member, { account }) => account.isOwn || isNull(member) || boundKey(member, account),
+  user: (member, settings) => hashedUser(member, settings),
+  notes: ({ key, name }) => key === name,
+};
 
 function mayKeepAnswer({ name }: Named, { api, account }: Settings): boolean {
   if (api === 'responses' && NEVER_IN_RESPONSES.has(name)) return false;

@@ -57,11 +57,10 @@ function metadataOf(request: ScannedObject, account: ProviderAccount): string | 
   const text = memberText(request, 'metadata');
   const metadata = text !== undefined && new JsonCursor(text).isObject() ? scanMembers(text) : undefined;
   const hashed = (metadata && hashedUser(metadata, 'user_id')) ?? hashedUser(request);
-  const user = hashed === undefined ? undefined : JSON.stringify(upstreamUser(hashed, account));
-  const remove = metadata === undefined ? [] : usersInNotes(metadata);
-  if (user === undefined && remove.length === 0) return undefined;
-  const set: Record<string, string> = user === undefined ? {} : { user_id: user };
-  return metadata ? spliceMembers(metadata, { set, remove }) : `{"user_id":${user}}`;
+  const set: Record<string, string> = {};
+  if (hashed !== undefined) set['user_id'] = JSON.stringify(upstreamUser(hashed, account));
+  if (metadata !== undefined) return spliceMembers(metadata, { set, remove: usersInNotes(metadata) });
+  return hashed === undefined ? undefined : `{"user_id":${set['user_id']}}`;
 }
 
 function isNothing(text: Buffer | undefined): boolean {
