@@ -1,16 +1,33 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseDocument } from 'yaml';
+import { parseAllDocuments, parseDocument } from 'yaml';
 import { root, runMain } from './checkout';
 
 const USAGE = 'usage: npm run pin -- REPOSITORY/sluice@sha256:DIGEST, or npm run pin -- --check';
 const IMAGE = /^([a-z0-9][a-z0-9._:/-]*)@(sha256:[0-9a-f]{64})$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const PINNED = /@sha256:[0-9a-f]{64}$/;
+/** Fields such as `image` and `sidecarImage`, variables such as `WORKER_IMAGE`, and the path of a patch to one. */
+const CALLED_IMAGE = /image$/i;
+/** An argument of a container such as `--sidecar-image=busybox`. */
+const ARGUMENT = /^-[\w-]*image=(\S+)$/i;
+const MOST_BYTES = 64 * 1024 * 1024;
 
 interface Image {
   readonly name?: string;
   readonly newTag?: string;
   readonly digest?: string;
+}
+
+interface Kustomization {
+  readonly images?: readonly Image[];
+  readonly patches?: readonly { readonly patch?: string }[];
+}
+
+interface Manifest {
+  readonly kind?: string;
+  readonly metadata?: { readonly name?: string };
 }
 
 /** Returns the text of a kustomization whose image `sluice` is one digest. @throws Error for what is no digest */
@@ -22,21 +39,77 @@ export function pinned(kustomization: string, image: string): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
-/** Returns the images of a kustomization that no digest pins. */
+/** Returns the images of a kustomization, its own and those that its patches name, that no digest pins. */
 export function unpinned(kustomization: string): string[] {
-  const { images = [] } = (parseDocument(kustomization).toJS() ?? {}) as { images?: readonly Image[] };
-  const loose = images.filter(({ newTag, digest = '' }) => newTag !== undefined || !DIGEST.test(digest));
-  const names = loose.map(({ name = 'an image without a name' }) => name);
-  return images.some(({ name }) => name === 'sluice') ? names : [...names, 'sluice'];
+  const content = (parseDocument(kustomization).toJS() ?? {}) as Kustomization;
+  const { images = [] } = content;
+  const isPinned = ({ newTag, digest = '' }: Image): boolean => newTag === undefined && DIGEST.test(digest);
+  const loose = images.filter((image) => !isPinned(image)).map(({ name = 'an image without a name' }) => name);
+  const replaced = new Set(images.filter(isPinned).map(({ name }) => name));
+  const brought = patchesOf(content)
+    .flatMap((patch) => parseAllDocuments(patch))
+    .flatMap((document) => imagesIn(document.toJS()))
+    .filter((image) => !PINNED.test(image) && !replaced.has(withoutTag(image)));
+  const missing = images.some(({ name }) => name === 'sluice') ? [] : ['sluice'];
+  return [...new Set([...loose, ...brought, ...missing])];
+}
+
+/** Returns the images of rendered manifests that are named without a digest, with the manifest that names each. */
+export function looseImages(manifests: string): string[] {
+  const found = parseAllDocuments(manifests).flatMap((document) => {
+    const manifest = document.toJS() as Manifest | null;
+    const place = `${manifest?.kind ?? 'a manifest'} ${manifest?.metadata?.name ?? 'without a name'}`;
+    return imagesIn(manifest).flatMap((image) => (PINNED.test(image) ? [] : [`${image} in ${place}`]));
+  });
+  return [...new Set(found)];
+}
+
+/** Returns everything in an overlay that is not pinned. What it renders to counts: bases and patches bring images too. */
+export function looseIn(folder: string): string[] {
+  const own = unpinned(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'));
+  return [...own, ...looseImages(rendered(folder))];
+}
+
+/** @throws Error where there is no kubectl, or it refuses the overlay */
+function rendered(folder: string): string {
+  const { status, stdout, stderr, error } = spawnSync('kubectl', ['kustomize', folder], {
+    encoding: 'utf8',
+    maxBuffer: MOST_BYTES,
+  });
+  if (error !== undefined) throw new Error(`kubectl is needed to render ${folder}: ${error.message}`);
+  if (status !== 0) throw new Error(`kubectl cannot render ${folder}: ${stderr}`);
+  return stdout;
+}
+
+function patchesOf({ patches = [] }: Kustomization): string[] {
+  return patches.flatMap(({ patch }) => (patch === undefined ? [] : [patch]));
+}
+
+/** Every image that a value names, at any depth: by a field or variable called so, by an argument, by a patch of one. */
+function imagesIn(value: unknown): string[] {
+  if (typeof value === 'string') return ARGUMENT.exec(value)?.slice(1) ?? [];
+  if (typeof value !== 'object' || value === null) return [];
+  const fields = value as Readonly<Record<string, unknown>>;
+  const named = [fields['name'], fields['path']].some((name) => typeof name === 'string' && CALLED_IMAGE.test(name));
+  return Object.entries(fields).flatMap(([name, field]) => {
+    const isImage = CALLED_IMAGE.test(name) || (named && name === 'value');
+    if (typeof field === 'string') return isImage ? [field] : imagesIn(field);
+    const { reference } = (isImage && typeof field === 'object' ? (field ?? {}) : {}) as { reference?: unknown };
+    return [...(typeof reference === 'string' ? [reference] : []), ...imagesIn(field)];
+  });
+}
+
+function withoutTag(image: string): string {
+  return image.replace(/:[^:/]*$/, '');
 }
 
 /** Pins the image of the production overlay, or checks that it is pinned; a release does both before it applies. */
 function main([argument]: readonly string[]): void {
   if (argument === undefined) throw new Error(USAGE);
-  const path = join(root, 'k8s/overlays/prod/kustomization.yaml');
-  const text = readFileSync(path, 'utf8');
-  if (argument !== '--check') return writeFileSync(path, pinned(text, argument));
-  const loose = unpinned(text);
+  const folder = join(root, 'k8s/overlays/prod');
+  const path = join(folder, 'kustomization.yaml');
+  if (argument !== '--check') return writeFileSync(path, pinned(readFileSync(path, 'utf8'), argument));
+  const loose = looseIn(folder);
   if (loose.length > 0) throw new Error(`k8s/overlays/prod: not pinned by a digest: ${loose.join(', ')}`);
 }
 

@@ -1,5 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import { validateClosed } from '@libs/platform';
 import type { PromptEstimate } from '@libs/inference';
 import type { AuthenticatedRequest } from './authenticated-request';
 import { claimantOf } from './claimant';
@@ -9,7 +10,7 @@ import { parseForm } from './parse-form';
 import { readScannedBody, scanJsonBody } from './parse-json';
 import { readBody, takeWholeBody, type BodyTimes } from './read-body';
 import type { Claimant } from './request-claim';
-import { findBodyHeadProblem } from './request-head';
+import { announcesNoBody, findBodyHeadProblem } from './request-head';
 import { requestOf } from './request-of';
 import { BODY_RULE, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
 import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';
@@ -27,6 +28,9 @@ const TIMES: BodyTimes = { idleMs: 60_000, totalMs: 300_000 };
 const PUBLIC_TIMES: BodyTimes = { idleMs: 5_000, totalMs: 10_000 };
 const MAX_PUBLIC_BYTES = 32 * 1024;
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/** The members of a body of a route that takes none. */
+class Nothing {}
 
 /** A body, its text, what is parsed from it, what is sent on, and what the garbage collector has not found yet. */
 const COPIES_OF_PARSED = 5;
@@ -53,7 +57,7 @@ export class BodyGuard implements CanActivate {
     const { raw, life } = request;
     const claimant = claimantOf(request);
     const rule = METHODS_WITH_BODY.has(raw.method ?? '') ? this.ruleFor(context, claimant) : null;
-    if (rule === null || rule.kind === 'ignored') {
+    if (rule === null || (rule.kind === 'empty' && announcesNoBody(raw))) {
       life.claim.work(claimant);
       return true;
     }
@@ -88,12 +92,15 @@ export class BodyGuard implements CanActivate {
       request.body = parseForm(bytes);
       return true;
     }
+    // Chunks may come to nothing.
+    if (rule.kind === 'empty' && bytes.length === 0) return true;
     const scanned = scanJsonBody(bytes);
     // Copies of the text leave room for values that take no more memory than it.
     const extra = Math.max(0, scanned.shape.valueBytes - bytes.length);
     const waits = life.claim.reserveParsed(claimant, bytes.length * COPIES_OF_PARSED, extra);
     if (waits !== undefined) await waits;
     const { object, bytes: sentOn, prompt } = readScannedBody(scanned, rule.rules);
+    if (rule.kind === 'empty') validateClosed(Nothing, object);
     request.rawBody = sentOn;
     request.body = object;
     request.prompt = prompt;

@@ -16,7 +16,7 @@ import { createEdgeAdapter } from './edge-adapter';
 import { EdgePools } from './edge-pools';
 import { HttpModule } from './http.module';
 import { InFlight } from './in-flight';
-import { InferenceBody, MAX_STREAMED_BYTES, StreamedBody } from './streamed-body.decorator';
+import { InferenceBody, MAX_STREAMED_BYTES, NoBody, StreamedBody } from './streamed-body.decorator';
 import { askRaw, type RawAnswer } from './testing/raw-client';
 
 const KEY = mintApiKey('sluice', 'api');
@@ -56,6 +56,13 @@ class TinyController {
       if (chunk.includes('refuse me')) throw new RangeError('a handler that fails in the middle of the body');
     }
     return { bytes };
+  }
+
+  @Post('batches/:id/cancel')
+  @NoBody()
+  cancel(@Param('id') id: string): object {
+    this.seen.push(id);
+    return { id };
   }
 
   @Get('long')
@@ -565,6 +572,35 @@ describe('the public edge', () => {
         const answer = await ask(request(method, '/api/v1/batches/x', [], 'x'.repeat(MEBIBYTE)));
         expect(answer).toMatchObject({ status: 200, reset: false });
       }
+    });
+  });
+
+  describe('bodies of a route that takes none', () => {
+    const path = '/api/v1/batches/x/cancel';
+    const send = (body: string, headers = ['Content-Type: application/json']): Promise<RawAnswer> =>
+      ask(request('POST', path, headers, body));
+
+    it('may be absent or an empty object', async () => {
+      for (const body of ['', '{}', ' { } ']) expect((await send(body)).status).toBe(201);
+      for (const head of [[], ['Content-Length: 0'], ['Content-Type: text/plain']]) {
+        expect((await send('', head)).status).toBe(201);
+      }
+      const chunked = request('POST', path, ['Transfer-Encoding: chunked']);
+      expect((await ask(Buffer.concat([chunked, Buffer.from('0\r\n\r\n')]))).status).toBe(201);
+      expect((await ask(Buffer.concat([chunked, Buffer.from('2\r\n{}\r\n0\r\n\r\n')]))).status).toBe(201);
+    });
+
+    it.each(['reason', 'toString', '__proto__'])('are refused for the member %s, by its name', async (name) => {
+      const answer = await send(`{"${name}":1}`);
+      expectEnvelope(answer, 400);
+      expect(answer.body).toContain(`"${name} is not a member of this object"`);
+    });
+
+    it('are refused if they are no object, and then nothing is done', async () => {
+      for (const body of ['[]', 'null', '1', 'x', '{', '"{}"']) expectEnvelope(await send(body), 400);
+      expectEnvelope(await send('{"a":1}', ['Content-Type: text/plain']), 400);
+      expectEnvelope(await send('{"a":1}', []), 400);
+      expect(app.get(TinyController).seen).toEqual([]);
     });
   });
 

@@ -19,6 +19,11 @@ export function findHeadProblem(request: IncomingMessage): AppError | null {
   return null;
 }
 
+/** Whether the head says that no body follows. */
+export function announcesNoBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+}
+
 function countOf(wanted: string, rawHeaders: readonly string[]): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -39,7 +44,7 @@ export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }
     return bad('Content-Type must be application/x-www-form-urlencoded');
   }
   if (kind === 'upload' && isMultipart(headers['content-type'])) return tooLongFor(request, maxBytes);
-  if (kind !== 'form' && !isJson(headers['content-type'])) return bad('Content-Type must be application/json');
+  if (kind !== 'form' && !mayBeJson(headers['content-type'], kind)) return bad('Content-Type must be application/json');
   return tooLongFor(request, maxBytes);
 }
 
@@ -60,6 +65,11 @@ export function tooLarge(maxBytes: number): AppError {
 const FORM_TYPE =
   /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
+
+/** Nobody names the type of nothing, and proxies may send nothing in chunks. */
+function mayBeJson(contentType: string | undefined, kind: BodyRule['kind']): boolean {
+  return isJson(contentType) || (kind === 'empty' && contentType === undefined);
+}
 
 function isJson(contentType: string | undefined): boolean {
   return contentType === 'application/json' || (contentType !== undefined && JSON_TYPE.test(contentType));

@@ -13,9 +13,9 @@ const MAX_PLAIN_BYTES = MEBIBYTE;
 export interface BodyRule {
   /**
    * `parsed` puts the object on `request.body`, `form` the `FormFields`; `streamed` and `upload` leave `request.raw`
-   * unread; `ignored` looks at neither the body nor what its head says of it.
+   * unread; `empty` refuses what is neither absent nor an object without members.
    */
-  readonly kind: 'parsed' | 'form' | 'streamed' | 'upload' | 'ignored';
+  readonly kind: 'parsed' | 'form' | 'streamed' | 'upload' | 'empty';
   readonly rules: JsonRules;
   readonly maxBytes: number;
   /** Whether what the body asks for costs money. */
@@ -67,7 +67,7 @@ export function FormBody(maxBytes: number): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, { kind: 'form', rules: 'strict', maxBytes } satisfies BodyRule);
 }
 
-/** The route says all with its path; a body is passed over, as one of a GET is. */
+/** The path says all: a body with members would ask for something that is not done, and is refused. */
 export function NoBody(): CustomDecorator<symbol> {
-  return SetMetadata(BODY_RULE, { kind: 'ignored', rules: 'lenient', maxBytes: MAX_PLAIN_BYTES } satisfies BodyRule);
+  return SetMetadata(BODY_RULE, { kind: 'empty', rules: 'strict', maxBytes: MAX_PLAIN_BYTES } satisfies BodyRule);
 }

@@ -55,6 +55,7 @@ describe('a chat completion', () => {
     [{ prediction: { type: 'x' } }, 'prediction.type must be content'],
     [{ prediction: { type: 'content', content: [{}] } }, 'prediction.content[0].text must be a string'],
     [{ prompt_cache_key: 5 }, 'prompt_cache_key must be a string'],
+    [{ safety_identifier: 5 }, 'safety_identifier must be a string'],
     [{ prompt_cache_options: {} }, 'prompt_cache_options.mode must be one of explicit'],
     [{ cache_control: { type: 'forever' } }, 'cache_control.type must be ephemeral'],
     [

@@ -1,5 +1,5 @@
 import { IsIn, IsInt, IsOptional, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
-import { InferenceDto, MAX_MODEL_LENGTH } from '../inference/inference.dto';
+import { MAX_MODEL_LENGTH, RelayedDto } from '../inference/inference.dto';
 import { IsStoredText } from '../organizations/member-rules';
 import { IsWellFormed } from '../validation/well-formed';
 import { findEmbeddingsInputProblem } from './embeddings-input';
@@ -7,7 +7,7 @@ import { findEmbeddingsInputProblem } from './embeddings-input';
 const MAX_DIMENSIONS = 100_000;
 
 /** `POST /embeddings` (interface §4.6) and the body of a batch line on it. */
-export class EmbeddingsDto extends InferenceDto {
+export class EmbeddingsDto extends RelayedDto {
   /** Stored with the call. */
   @IsOptional()
   @IsStoredText(MAX_MODEL_LENGTH)

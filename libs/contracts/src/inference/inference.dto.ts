@@ -43,10 +43,23 @@ export class InferenceDto {
 }
 
 /**
- * What chat completions, responses and messages may all say. Such a request is validated, never rebuilt: where
- * the upstream speaks the same API the caller's bytes go there, members we do not know included.
+ * What requests of text may all say. Such a request is validated, never rebuilt: where the upstream speaks the same
+ * API the caller's bytes go there, members we do not know included. A provider may take these in any of the APIs.
  */
-export class ConversationDto extends InferenceDto {
+export class RelayedDto extends InferenceDto {
+  @IsOptional()
+  @IsString()
+  @MaxLength(256)
+  safety_identifier?: string | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(1_024)
+  prompt_cache_key?: string | null;
+}
+
+/** What chat completions, responses and messages may all say. */
+export class ConversationDto extends RelayedDto {
   /** Each is stored with the call. */
   @IsOptional()
   @IsArray()
@@ -128,11 +141,6 @@ export class OpenAiConversationDto extends ConversationDto {
   @IsOptional()
   @IsObject()
   image_config?: object | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(1_024)
-  prompt_cache_key?: string | null;
 
   @IsOptional()
   @IsWellFormed(findPromptCacheOptionsProblem)

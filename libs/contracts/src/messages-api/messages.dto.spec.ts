@@ -109,6 +109,8 @@ describe(MessagesDto.name, () => {
     [{ trace: 'x' }, 'trace must be an object'],
     [{ session_id: 'x'.repeat(257) }, 'session_id must be shorter than or equal to 256 characters'],
     [{ user: 1 }, 'user must'],
+    [{ prompt_cache_key: 5 }, 'prompt_cache_key must be a string'],
+    [{ safety_identifier: 5 }, 'safety_identifier must be a string'],
     [{ provider: { order: [] } }, 'provider.order must be an array'],
     [{ plugins: ['web'] }, 'each value in plugins must be an object'],
   ])('refuses %j', (members, problem) => {

@@ -1,4 +1,4 @@
-import { IsIn, IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
+import { IsIn, IsInt, IsOptional, IsString, Max, Min } from 'class-validator';
 import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { isLength } from '../validation/member-checks';
 import { IsWellFormed } from '../validation/well-formed';
@@ -67,11 +67,6 @@ export class ResponsesDto extends OpenAiConversationDto {
   @IsOptional()
   @IsWellFormed(findResponseMetadataProblem)
   metadata?: Record<string, string> | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(256)
-  safety_identifier?: string | null;
 
   @IsOptional()
   @IsWellFormed(findResponsesToolsProblem)

@@ -1,6 +1,6 @@
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
-import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
+import { upstreamCacheKey, upstreamUser, type ProviderAccount } from '../model/provider-account';
 import type { Endpoint } from '../catalogue/catalogue';
 import { withAskedTier } from './asked-tier';
 import { withPricedMarks } from './cache-lifetime';
@@ -8,7 +8,7 @@ import { mustRefuseStoring } from './stored-chats';
 
 /**
  * A request in no dialect as it is made in an account: with the tier and the lifetimes of caches that are sold there, a
- * cache key of the tenant, and nothing stored that must not be.
+ * cache key and an end user of the tenant, and nothing stored that must not be.
  */
 export function inAccount(
   request: CanonicalRequest,
@@ -19,7 +19,11 @@ export function inAccount(
   const marked = withPricedMarks(request, endpoint, account, log);
   const tiered = withAskedTier(marked, endpoint, { isOwnKey: account.isOwn, log });
   const asked = mustRefuseStoring(endpoint, account) ? { ...tiered, refusesStoring: true } : tiered;
-  const { promptCacheKey } = asked;
-  if (promptCacheKey === undefined || account.isOwn) return asked;
-  return { ...asked, promptCacheKey: upstreamCacheKey(promptCacheKey, account) };
+  const { promptCacheKey, endUser } = asked;
+  if (account.isOwn || (promptCacheKey === undefined && endUser === undefined)) return asked;
+  return {
+    ...asked,
+    ...(promptCacheKey !== undefined && { promptCacheKey: upstreamCacheKey(promptCacheKey, account) }),
+    ...(endUser !== undefined && { endUser: upstreamUser(endUser, account) }),
+  };
 }

@@ -7,20 +7,32 @@ import {
   scanMembers,
   scanMembersAt,
   type ByteEdit,
+  type JsonMember,
   type ScannedObject,
 } from '../json/json-members';
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { CacheMark, Part } from '../model/conversation';
 import type { LossLog } from '../model/loss-report';
+import { MemberNames } from '../model/member-names';
 import type { ProviderAccount } from '../model/provider-account';
 import { editsAt, type ListPath } from './own-members';
 import { memberText } from './request-members';
 
 const MARK = 'cache_control';
+/** The mark of OpenAI's APIs, which has no lifetime that we know of. */
+const BREAKPOINT = 'prompt_cache_breakpoint';
 const LIFETIME = 'ttl';
 const REPORTED = `${MARK}.${LIFETIME}`;
 /** What providers take where a mark does not say. */
 const SHORT = '5m';
+const MARKS = new MemberNames([MARK, BREAKPOINT]);
+/** The member of each that says what kind of mark it is. */
+const KIND_OF: Readonly<Record<string, string>> = { [MARK]: 'type', [BREAKPOINT]: 'mode' };
+/** Lifetimes that may be asked for where nothing may be kept, as JSON texts. */
+const SHORT_TEXTS: ReadonlySet<string> = new Set(['null', `"${SHORT}"`, '"1h"']);
+/** Without one of these no mark is in a request, in any of its usual spellings. */
+const LASTING_BYTES = ['ache', 'ACHE', '\\u00'].map((text) => Buffer.from(text));
+const NO_EDITS: readonly ByteEdit[] = [];
 
 /** Where a request of any API can be marked for the prompt cache, beside its top. */
 const MARKED_LISTS: readonly ListPath[] = [
@@ -65,19 +77,58 @@ export function withPricedMarks(
   return { ...short(request), tools: request.tools.map((tool) => short(tool)), messages };
 }
 
-/** Returns the same for a request in the caller's own words. */
+/** Returns the same for a request in the caller's own words, without what makes a cache last where nothing may be kept. */
 export function withPricedMarkTexts(
   request: ScannedObject,
   endpoint: Endpoint,
   account: ProviderAccount,
   log?: LossLog,
 ): ScannedObject {
+  const priced = withShortMarkTexts(request, endpoint, account, log);
+  return account.keepsNothing ? withoutLastingMarks(priced) : priced;
+}
+
+function withShortMarkTexts(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  account: ProviderAccount,
+  log?: LossLog,
+): ScannedObject {
   if (mayKeepLong(endpoint, account) || !MARK_BYTES.some((bytes) => request.bytes.includes(bytes))) return request;
-  const inLists = MARKED_LISTS.flatMap((path) => editsAt(request, path, lifetimeEdits));
-  const edits = [...lifetimeEdits(request), ...inLists].sort((one, other) => one.start - other.start);
+  const edits = markEdits(request, lifetimeEdits);
   if (edits.length === 0) return request;
   log?.approximate(REPORTED);
   return scanMembers(applyEdits(request.bytes, edits));
+}
+
+/** The edits, in order, of a request and of all that can be marked in it. */
+function markEdits(request: ScannedObject, editsOf: (owner: ScannedObject) => readonly ByteEdit[]): ByteEdit[] {
+  const inLists = MARKED_LISTS.flatMap((path) => editsAt(request, path, editsOf));
+  return [...editsOf(request), ...inLists].sort((one, other) => one.start - other.start);
+}
+
+function withoutLastingMarks(request: ScannedObject): ScannedObject {
+  if (!LASTING_BYTES.some((bytes) => request.bytes.includes(bytes))) return request;
+  const edits = markEdits(request, lastingEdits);
+  return edits.length === 0 ? request : scanMembers(applyEdits(request.bytes, edits));
+}
+
+/** A mark in another spelling than the API's own is removed whole. */
+function lastingEdits(owner: ScannedObject): readonly ByteEdit[] {
+  const marks = owner.members.filter(({ key }) => MARKS.has(key));
+  if (marks.length === 0) return NO_EDITS;
+  const isOwn = ({ key }: JsonMember): boolean => MARKS.find(key) === key;
+  const remove = marks.filter((mark) => !isOwn(mark)).map(({ key }) => key);
+  return [...memberEdits(owner, { remove }), ...marks.filter(isOwn).flatMap((mark) => editsInMark(owner, mark))];
+}
+
+function editsInMark({ bytes }: ScannedObject, { key: name, valueStart }: JsonMember): readonly ByteEdit[] {
+  const cursor = new JsonCursor(bytes, valueStart);
+  if (!cursor.isObject()) return NO_EDITS;
+  const mark = scanMembersAt(cursor);
+  const isShort = ({ key, valueStart: start, valueEnd: end }: JsonMember): boolean =>
+    key === KIND_OF[name] || (name === MARK && key === LIFETIME && SHORT_TEXTS.has(bytes.toString('utf8', start, end)));
+  return memberEdits(mark, { remove: mark.members.filter((member) => !isShort(member)).map(({ key }) => key) });
 }
 
 function lifetimeEdits(owner: ScannedObject): readonly ByteEdit[] {

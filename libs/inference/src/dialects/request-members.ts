@@ -5,6 +5,9 @@ import { findMember, scanMembers, withoutDoubled, type ScannedObject } from '../
 import { parseJson } from '../json/json-value';
 import { isObject } from '../json/loose-values';
 
+/** The APIs whose requests pass with members that we do not know. */
+export type RelayedApi = 'chat' | 'responses' | 'messages' | 'embeddings';
+
 /** Members of a body in one of OpenAI's APIs that are between the caller and us. */
 export const GATEWAY_MEMBERS: readonly string[] = [
   'provider',
@@ -47,18 +50,16 @@ export function memberText(scanned: ScannedObject, name: string): Buffer | undef
 }
 
 /**
- * The caller's `user`, or the member that says it elsewhere, for an upstream, as JSON text: a hash that is the same
- * for the same user, because the identifier itself is never passed on (interface §4.4). Undefined when there is no
- * string to pass.
+ * The hash of the caller's `user`, or of the member that says it elsewhere. It is the same for the same user, because
+ * the identifier itself is never passed on (interface §4.4). Undefined where there is no text to pass.
  */
 export function hashedUser(scanned: ScannedObject, name = 'user'): string | undefined {
   const text = memberText(scanned, name);
   if (text === undefined || text[0] !== 0x22) return undefined;
-  const user = JSON.parse(text.toString()) as string;
-  return `"${hashOfUser(user)}"`;
+  return hashOfUser(JSON.parse(text.toString()) as string);
 }
 
-/** What an upstream is told of an end user. */
+/** By what an end user is known outside of the organization. */
 export function hashOfUser(user: string): string {
   return hash('sha256', user);
 }

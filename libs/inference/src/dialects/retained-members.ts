@@ -1,66 +1,167 @@
-import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
-import type { JsonMember, ScannedObject } from '../json/json-members';
-import { MemberNames } from '../model/member-names';
 import type { Endpoint } from '../catalogue/catalogue';
+import { JsonCursor } from '../json/json-cursor';
+import { scanMembers, spliceMembers, type JsonMember, type ScannedObject } from '../json/json-members';
+import { MemberNames } from '../model/member-names';
+import { upstreamCacheKey, upstreamUser, type ProviderAccount } from '../model/provider-account';
+import { hashOfUser, type RelayedApi } from './request-members';
 import { mustRefuseStoring } from './stored-chats';
 
 /**
- * Members of any API that make a provider keep an answer in the account that calls, or take up one kept there. In
- * `extra_body` may stand any of them, which some providers take as if they stood beside it.
+ * What a member would have an upstream keep or know.
+ * - `answer`: it keeps an answer in the account that calls, or takes up one kept there;
+ * - `prompt`: it keeps a prompt for longer; `lifetime` says so in an object that says more;
+ * - `cache-key`: whose prompts it keeps together;
+ * - `user`: it learns who the end user is; `notes` may say that too.
  */
-const KEPT = new MemberNames(['store', 'deferred', 'background', 'previous_response_id', 'conversation', 'extra_body']);
-/** Members that make it keep a prompt for longer. */
-const KEPT_LONGER = new MemberNames(['prompt_cache_retention', 'caching']);
+type Care = 'answer' | 'prompt' | 'lifetime' | 'cache-key' | 'user' | 'notes';
+
+/** In `extra_body` may stand any member, which some providers take as if it stood beside it. */
+const CARES: Readonly<Record<string, Care>> = {
+  store: 'answer',
+  store_messages: 'answer',
+  deferred: 'answer',
+  background: 'answer',
+  previous_response_id: 'answer',
+  conversation: 'answer',
+  extra_body: 'answer',
+  prompt_cache_retention: 'prompt',
+  caching: 'prompt',
+  prompt_cache_options: 'lifetime',
+  prompt_cache_key: 'cache-key',
+  prompt_cache_isolation_key: 'cache-key',
+  cache_salt: 'cache-key',
+  user: 'user',
+  safety_identifier: 'user',
+  user_id: 'user',
+  end_user: 'user',
+  end_user_id: 'user',
+  user_security_context: 'user',
+  metadata: 'notes',
+};
+const CARED = new MemberNames(Object.keys(CARES));
 const STORE = new MemberNames(['store']);
-const CACHE_KEY = new MemberNames(['prompt_cache_key']);
+
+/** Members with which an API says who the end user is. Messages say it in their metadata. */
+const USERS: Readonly<Record<RelayedApi, readonly string[]>> = {
+  chat: ['user', 'safety_identifier'],
+  responses: ['user', 'safety_identifier'],
+  messages: [],
+  embeddings: ['user', 'safety_identifier'],
+};
+/** No response is kept, not even in the caller's own account. */
+const NEVER_IN_RESPONSES: ReadonlySet<string> = new Set([
+  'store',
+  'background',
+  'previous_response_id',
+  'conversation',
+]);
+
+interface Settings {
+  readonly api: RelayedApi;
+  readonly account: ProviderAccount;
+}
+
+/** A member by the name that it is meant to have, which is not always the one that it is sent with. */
+interface Named {
+  readonly name: string;
+  readonly key: string;
+  /** As JSON. */
+  readonly text: Buffer;
+}
+
+/** True passes on as it is, false is not sent, and a JSON text takes the place of the value. */
+type Verdict = boolean | string | Buffer;
 
 /**
- * Returns the members of a request of any API that would make the upstream keep something and that it is not sent: kept
- * answers unless the caller's own key is used, long cache retention where nothing may be kept.
+ * Returns the members of a request that its upstream is not sent because they would have it keep something that it
+ * must not, or learn who the end user is, in any spelling that some provider takes for them.
+ *
+ * @param set JSON texts by the names of members, to which hashes of users and of cache keys are added
  */
-export function retainedMembers(request: ScannedObject, { isOwn, keepsNothing }: ProviderAccount): readonly string[] {
-  if (isOwn && !keepsNothing) return NONE;
-  const retained = membersNamed(request, (key) => KEPT.has(key) || (keepsNothing && KEPT_LONGER.has(key)));
-  return retained.filter((member) => isGiven(request, member)).map(({ key }) => key);
-}
-
-/** The members whose names fit; of doubled names the last, which counts. A name has many spellings. */
-function membersNamed({ members }: ScannedObject, fits: (name: string) => boolean): readonly JsonMember[] {
-  const named = members.filter(({ key }) => fits(key));
-  return named.length < 2 ? named : [...new Map(named.map((member) => [member.key, member])).values()];
-}
-
-/** The same for an API that keeps answers under the metadata of the request, and refuses metadata that keep nothing. */
-export function retainedWithMetadata(
+export function retainedMembers(
   request: ScannedObject,
+  set: Record<string, string | Buffer>,
+  settings: Settings,
+): readonly string[] {
+  const removed: string[] = [];
+  for (const member of request.members) {
+    const name = CARED.find(member.key);
+    if (name === undefined) continue;
+    const verdict = VERDICTS[CARES[name]!]({ name, key: member.key, text: textOf(request, member) }, settings);
+    if (verdict === false) removed.push(member.key);
+    else if (verdict !== true) set[member.key] = verdict;
+  }
+  return removed;
+}
+
+/** Returns the same for chats, whose API keeps answers under their metadata, and refuses metadata that keep nothing. */
+export function retainedInChat(
+  request: ScannedObject,
+  set: Record<string, string | Buffer>,
   endpoint: Endpoint,
   account: ProviderAccount,
 ): readonly string[] {
-  const removed = retainedMembers(request, account);
-  const isUnstored = mustRefuseStoring(endpoint, account) || removed.some((name) => STORE.has(name));
+  const removed = retainedMembers(request, set, { api: 'chat', account });
+  const mustRefuse = mustRefuseStoring(endpoint, account);
+  if (mustRefuse) set['store'] = 'false';
+  const isUnstored = mustRefuse || removed.some((name) => STORE.has(name));
   return isUnstored ? [...removed, 'metadata'] : removed;
 }
 
-const NONE: readonly string[] = [];
+/** Returns the names of members of a request's metadata that say who the end user is, but for the API's own. */
+export function usersInNotes({ members }: ScannedObject): readonly string[] {
+  return members.flatMap(({ key }) => (key !== 'user_id' && CARES[CARED.find(key) ?? ''] === 'user' ? [key] : []));
+}
 
-/** Adds the upstream's `prompt_cache_key` to `set` if it differs from the caller's: the tenant is part of it. */
-export function setCacheKey(
-  request: ScannedObject,
-  set: Record<string, string | Buffer>,
-  account: ProviderAccount,
-): void {
-  if (account.isOwn) return;
-  for (const { key, valueStart, valueEnd } of membersNamed(request, (name) => CACHE_KEY.has(name))) {
-    if (request.bytes[valueStart] !== QUOTE) continue;
-    const given = JSON.parse(request.bytes.toString('utf8', valueStart, valueEnd)) as string;
-    set[key] = JSON.stringify(upstreamCacheKey(given, account));
-  }
+const VERDICTS: Readonly<Record<Care, (member: Named, settings: Settings) => Verdict>> = {
+  answer: (member, settings) => mayKeepAnswer(member, settings) || !isGiven(member),
+  prompt: (member, { account }) => !account.keepsNothing || !isGiven(member),
+  lifetime: (member, { account }) => !account.keepsNothing || !isGiven(member) || withoutLifetime(member),
+  'cache-key': (member, { account }) => account.isOwn || isNull(member) || boundKey(member, account),
+  user: (member, settings) => hashedUser(member, settings),
+  notes: ({ key, name }) => key === name,
+};
+
+function mayKeepAnswer({ name }: Named, { api, account }: Settings): boolean {
+  if (api === 'responses' && NEVER_IN_RESPONSES.has(name)) return false;
+  return account.isOwn && !account.keepsNothing;
+}
+
+/** What the options say of the mode stays. */
+function withoutLifetime({ name, key, text }: Named): Verdict {
+  if (key !== name || !new JsonCursor(text).isObject()) return false;
+  const options = scanMembers(text);
+  const remove = options.members.flatMap(({ key: option }) => (option === 'mode' ? [] : [option]));
+  return remove.length === 0 || spliceMembers(options, { remove });
+}
+
+function boundKey(member: Named, account: ProviderAccount): Verdict {
+  const key = stringOf(member);
+  return key !== null && JSON.stringify(upstreamCacheKey(key, account));
+}
+
+/** Who the end user is stays here: the upstream gets a hash that is the same for the same user. */
+function hashedUser(member: Named, { api, account }: Settings): Verdict {
+  if (!USERS[api].includes(member.key)) return false;
+  const user = stringOf(member);
+  return user === null ? isNull(member) : JSON.stringify(upstreamUser(hashOfUser(user), account));
+}
+
+/** Null for what is no text, and in a spelling that is not the API's own. */
+function stringOf({ name, key, text }: Named): string | null {
+  return key === name && text[0] === QUOTE ? (JSON.parse(text.toString()) as string) : null;
 }
 
 const QUOTE = 0x22;
 
-function isGiven({ bytes }: ScannedObject, { valueStart, valueEnd }: JsonMember): boolean {
-  if (valueEnd - valueStart > 'false'.length) return true;
-  const text = bytes.toString('latin1', valueStart, valueEnd);
-  return text !== 'null' && text !== 'false';
+function isGiven(member: Named): boolean {
+  return !isNull(member) && !(member.text.length === 'false'.length && member.text.toString('latin1') === 'false');
+}
+
+function isNull({ text }: Named): boolean {
+  return new JsonCursor(text).isNull();
+}
+
+function textOf({ bytes }: ScannedObject, { valueStart, valueEnd }: JsonMember): Buffer {
+  return bytes.subarray(valueStart, valueEnd);
 }

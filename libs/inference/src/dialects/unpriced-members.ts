@@ -3,10 +3,7 @@ import { JsonCursor } from '../json/json-cursor';
 import { scanMembers, spliceMembers, type JsonMember, type ScannedObject } from '../json/json-members';
 import { parseJson } from '../json/json-value';
 import { MemberNames } from '../model/member-names';
-import { memberText } from './request-members';
-
-/** The APIs whose requests pass with members that we do not know. */
-type RelayedApi = 'chat' | 'responses' | 'messages' | 'embeddings';
+import { memberText, type RelayedApi } from './request-members';
 
 /** Members for which a provider charges more than the catalogue says, with the values that cost nothing more. */
 const DEARER: Readonly<Record<string, readonly unknown[]>> = {

@@ -30,6 +30,7 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { APIS, isConversationApi } from '../apis/apis';
 import type { Api, Endpoint } from '../catalogue/catalogue';
+import { providerAccountOf } from '../routing/account-of-request';
 import type { Candidate } from '../routing/route-plan';
 import { RequestWriter, type Addressed, type Addressee, type WrittenPair } from './request-writer';
 import { UpstreamCalls, unusable, type TimedRequest, type UpstreamCallParts } from './upstream-calls';
@@ -116,7 +117,8 @@ export class EndpointCaller {
     const { endpoint } = candidate;
     const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
     if (adapter?.countTokens === undefined) throw unusable(endpoint, 'tokens cannot be counted');
-    const call = await this.calls.callOf(candidate, request, toTokenCount(request.body, endpoint));
+    const sent = toTokenCount(request.body, endpoint, providerAccountOf(candidate, request));
+    const call = await this.calls.callOf(candidate, request, sent);
     return readTokenCount((await adapter.countTokens(call)).body, endpoint.provider);
   }
 

@@ -4,24 +4,31 @@
  */
 export class MemberNames {
   readonly #exact: ReadonlySet<string>;
-  readonly #plain: ReadonlySet<string>;
+  readonly #byPlain: ReadonlyMap<string, string>;
 
   /** @param names in lower case, words joined by underscores */
   constructor(names: readonly string[]) {
     this.#exact = new Set(names);
-    this.#plain = new Set(names.map(plain));
+    this.#byPlain = new Map(names.map((name) => [plain(name), name]));
   }
 
-  /** Most names are in lower case, so that no other spelling has to be made of them. */
   has(name: string): boolean {
-    return this.#exact.has(name) || (UNUSUAL.test(name) && this.#plain.has(plain(name)));
+    return this.find(name) !== undefined;
+  }
+
+  /** Returns the name that a spelling stands for; undefined for other names. */
+  find(name: string): string | undefined {
+    if (this.#exact.has(name)) return name;
+    // Most names are in lower case, so that no other spelling has to be made of them.
+    return this.#byPlain.get(UNUSUAL.test(name) ? plain(name) : name);
   }
 }
 
 const UNUSUAL = /[^a-z0-9_]/;
 
+/** Readers that pass over letter case also take the sign of kelvin for a k, and a long s for an s. */
 function plain(name: string): string {
-  return name.length > LONGEST ? name : name.toLowerCase().replace(/[_-]/g, '');
+  return name.length > LONGEST ? name : name.toLowerCase().replace(/[_-]/g, '').replaceAll('ſ', 's');
 }
 
 const LONGEST = 64;

@@ -22,3 +22,12 @@ export const SHARED_ACCOUNT: ProviderAccount = { isOwn: false, keepsNothing: fal
 export function upstreamCacheKey(key: string, { isOwn, tenant = '' }: ProviderAccount): string {
   return isOwn ? key : hash('sha256', `${tenant}\n${key}`);
 }
+
+/**
+ * Returns what a provider is told of an end user, who is known by a hash. On the operator's account it is bound to the
+ * tenant: users of two tenants who have the same name are not one user, and a provider that blocks one does not block
+ * the other.
+ */
+export function upstreamUser(hashed: string, { tenant }: ProviderAccount): string {
+  return tenant === undefined ? hashed : hash('sha256', `${tenant}\n${hashed}`);
+}

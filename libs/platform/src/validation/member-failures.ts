@@ -1,4 +1,5 @@
 import { getMetadataStorage, IS_OPTIONAL, ValidationTypes, type ValidationArguments } from 'class-validator';
+import { namesLeftOut } from './to-instance';
 
 /**
  * Runs the class-validator decorators of an instance, with the metadata that class-validator filters and
@@ -156,7 +157,7 @@ class Walk {
   }
 
   private refuseUnknown(object: object, plan: Plan, parentPath: string): void {
-    for (const name of Object.keys(object)) {
+    for (const name of [...namesLeftOut(object), ...Object.keys(object)]) {
       if (this.isFull) return;
       if (plan.byName.has(name)) continue;
       const path = PLAIN_NAME.test(name) ? join(parentPath, name) : parentPath;

@@ -15,12 +15,18 @@ type Convert = (value: unknown, parent: object) => unknown;
 type BuildInstance = (plain: object) => object;
 
 /** Names that would reach the prototype of the instance instead of a member of its own. */
-export const UNSAFE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+const UNSAFE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 const builders = new WeakMap<Function, BuildInstance>();
+const leftOut = new WeakMap<object, string[]>();
 
 export function toInstance<T extends object>(Class: Constructor<T>, plain: object): T {
   return builderOf(Class)(plain) as T;
+}
+
+/** The names of members of the plain object that its instance was not given, because its class has something there. */
+export function namesLeftOut(instance: object): readonly string[] {
+  return leftOut.get(instance) ?? [];
 }
 
 /** Whether an instance differs in some member from the plain object that it is made of. */
@@ -52,12 +58,22 @@ function compileBuilder(Class: Constructor): BuildInstance {
     const instance = new Class() as Record<string, unknown>;
     for (const name of Object.keys(plain)) {
       const value = (plain as Record<string, unknown>)[name];
-      if (value === undefined || UNSAFE_NAMES.has(name) || isMethod(Class, name)) continue;
+      if (value === undefined) continue;
+      if (UNSAFE_NAMES.has(name) || isMethod(Class, name)) {
+        leaveOut(instance, name);
+        continue;
+      }
       const convert = converterOf(converters, Class, name);
       instance[name] = convert ? convert(value, plain) : value;
     }
     return instance;
   };
+}
+
+function leaveOut(instance: object, name: string): void {
+  const names = leftOut.get(instance);
+  if (names === undefined) leftOut.set(instance, [name]);
+  else names.push(name);
 }
 
 /** A caller's member must not hide a method or accessor of the class. */

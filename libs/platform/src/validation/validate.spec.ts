@@ -308,9 +308,19 @@ describe(validateClosed.name, () => {
     expect({ ...made }).toEqual(body);
   });
 
-  it.each(['__proto__', 'constructor', 'prototype'])('refuses %s', (name) => {
-    const plain = JSON.parse(`{"model":"m","${name}":{}}`) as unknown;
-    expect(refusal(() => validateClosed(BaseDto, plain)).message).toBe('The object has an unknown member');
+  const inherited = [...Object.getOwnPropertyNames(Object.prototype), 'prototype', 'greet'];
+
+  it.each(inherited)('refuses the name of a member of every object, by its name: %s', (name) => {
+    const bodies = {
+      [name]: `{"model":"m","messages":[],"${name}":{}}`,
+      [`messages[0].${name}`]: `{"model":"m","messages":[{"role":"user","${name}":1}]}`,
+      [`messages[0].parts[0].${name}`]: `{"model":"m","messages":[{"role":"user","parts":[{"type":"text","text":"x","${name}":1}]}]}`,
+    };
+    for (const [path, body] of Object.entries(bodies)) {
+      const error = refusal(() => validateClosed(ChatDto, JSON.parse(body)));
+      expect(error.message).toBe(`${path} is not a member of this object`);
+      expect(error.metadata).toEqual({ param: path });
+    }
   });
 });
 

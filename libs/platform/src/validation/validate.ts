@@ -7,7 +7,7 @@ import {
   plainCollector,
   type MemberFailure,
 } from './member-failures';
-import { makesMembers, toInstance, UNSAFE_NAMES, type Constructor } from './to-instance';
+import { makesMembers, toInstance, type Constructor } from './to-instance';
 
 export interface ValidateOptions {
   /** Refuse members that the class does not declare; by default they are kept and not looked at. */
@@ -46,11 +46,8 @@ export function validateClosed<T extends object>(
   readOnly: readonly string[] = [],
 ): T {
   const given = Object.entries(asObject(plain)).filter(([name]) => !readOnly.includes(name));
-  if (given.some(([name]) => UNSAFE_NAMES.has(name))) throw invalidRequest([UNKNOWN_MEMBER]);
   return validateInstance(Class, Object.fromEntries(given), { refuseUnknown: true });
 }
-
-const UNKNOWN_MEMBER: MemberFailure = { path: '', message: 'The object has an unknown member', missing: false };
 
 /**
  * Judges plain objects of one class in the same words as `validateInstance`, and gives back the object itself. For

@@ -46,7 +46,7 @@ export const chatApi: ConversationApi = {
   toolUsesOf: usesOfChat,
   uncappedTokensAt: uncappedTokens,
   contextTokensOf: (_body, promptTokens) => promptTokens,
-  endUserOf: ({ user }) => user,
+  endUserOf: ({ safety_identifier: identifier, user }) => identifier ?? user,
   contentInputOf: ({ messages }) => ({ messages: listOf(messages) }),
   caller: openAiChatTranslation.caller,
   turns: {

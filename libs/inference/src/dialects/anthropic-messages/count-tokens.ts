@@ -1,7 +1,9 @@
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint, Provider } from '../../catalogue/catalogue';
 import { findMember, scanMembers, spliceMembers } from '../../json/json-members';
+import { SHARED_ACCOUNT } from '../../model/provider-account';
 import { scanRequest } from '../request-members';
+import { retainedMembers } from '../retained-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
 import { readOrRefuse, valueOf } from './relayed-answer';
 
@@ -18,11 +20,11 @@ const ANSWER_MEMBERS: readonly string[] = [
 ];
 
 /** The caller's body as `POST /messages/count_tokens` of the endpoint's upstream takes it. */
-export function toTokenCount(body: Buffer, endpoint: Endpoint): Buffer {
-  return spliceMembers(scanRequest(body), {
-    set: { model: JSON.stringify(endpoint.upstreamModel) },
-    remove: [...MESSAGES_GATEWAY_MEMBERS, ...ANSWER_MEMBERS],
-  });
+export function toTokenCount(body: Buffer, endpoint: Endpoint, account = SHARED_ACCOUNT): Buffer {
+  const request = scanRequest(body);
+  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
+  const retained = retainedMembers(request, set, { api: 'messages', account });
+  return spliceMembers(request, { set, remove: [...MESSAGES_GATEWAY_MEMBERS, ...ANSWER_MEMBERS, ...retained] });
 }
 
 /** The `input_tokens` of the upstream's count. @throws AppError provider_unavailable when there are none */

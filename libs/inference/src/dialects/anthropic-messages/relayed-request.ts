@@ -1,13 +1,13 @@
 import { tierNamed } from '../../catalogue/service-tiers';
 import type { LossLog } from '../../model/loss-report';
-import { SHARED_ACCOUNT } from '../../model/provider-account';
+import { SHARED_ACCOUNT, upstreamUser, type ProviderAccount } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { withPricedMarkTexts } from '../cache-lifetime';
 import { JsonCursor } from '../../json/json-cursor';
 import { scanMembers, spliceMembers, type ScannedObject } from '../../json/json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setCacheKey } from '../retained-members';
+import { retainedMembers, usersInNotes } from '../retained-members';
 import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
@@ -30,14 +30,14 @@ export function toUpstream(
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
-  setCacheKey(request, set, account);
   const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
-  const metadata = metadataOf(request);
+  const metadata = metadataOf(request, account);
   if (metadata !== undefined) set['metadata'] = metadata;
   const tools = cappedTools(request, { isOwnKey, log });
   if (tools !== undefined) set['tools'] = tools;
   const unpriced = unpricedMembers(request, set, { api: 'messages', isOwnKey, log });
-  const unsent = [...unpriced, ...retainedMembers(request, account), ...unsampled(request, endpoint, log)];
+  const retained = retainedMembers(request, set, { api: 'messages', account });
+  const unsent = [...unpriced, ...retained, ...unsampled(request, endpoint, log)];
   const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
   return spliceMembers(request, { set, remove });
 }
@@ -53,12 +53,14 @@ function unsampled(request: ScannedObject, { supportedParameters: listed }: Endp
 }
 
 /** The caller's metadata with whom the call is for, by either of its two names and only as a hash; undefined where the request names no user. */
-function metadataOf(request: ScannedObject): string | Buffer | undefined {
+function metadataOf(request: ScannedObject, account: ProviderAccount): string | Buffer | undefined {
   const text = memberText(request, 'metadata');
   const metadata = text !== undefined && new JsonCursor(text).isObject() ? scanMembers(text) : undefined;
-  const user = (metadata && hashedUser(metadata, 'user_id')) ?? hashedUser(request);
-  if (user === undefined) return undefined;
-  return metadata ? spliceMembers(metadata, { set: { user_id: user } }) : `{"user_id":${user}}`;
+  const hashed = (metadata && hashedUser(metadata, 'user_id')) ?? hashedUser(request);
+  const set: Record<string, string> = {};
+  if (hashed !== undefined) set['user_id'] = JSON.stringify(upstreamUser(hashed, account));
+  if (metadata !== undefined) return spliceMembers(metadata, { set, remove: usersInNotes(metadata) });
+  return hashed === undefined ? undefined : `{"user_id":${set['user_id']}}`;
 }
 
 function isNothing(text: Buffer | undefined): boolean {

@@ -7,9 +7,8 @@ import { applyEdits, joinEdits, memberEdits, spliceMembers, type ScannedObject }
 import { withPricedMarkTexts } from '../cache-lifetime';
 import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { cacheMarkEdits, leftOutMembers } from '../own-members';
-import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedWithMetadata, setCacheKey } from '../retained-members';
-import { mustRefuseStoring } from '../stored-chats';
+import { memberText, scanRequest } from '../request-members';
+import { retainedInChat } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
 import { parseJson } from '../../json/json-value';
@@ -37,16 +36,11 @@ export function toUpstream(
   } else if (memberText(request, 'stream') !== undefined) {
     set['stream'] = 'false';
   }
-  const user = hashedUser(request);
-  if (user !== undefined) set['user'] = user;
-  setCacheKey(request, set, account);
-  const retained = retainedWithMetadata(request, endpoint, account);
-  if (mustRefuseStoring(endpoint, account)) set['store'] = 'false';
   const reworded = [
     ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
     ...reword(request, endpoint, set, log),
     ...setTokenCap(request, endpoint, set),
-    ...retained,
+    ...retainedInChat(request, set, endpoint, account),
     ...unpricedMembers(request, set, { api: 'chat', isOwnKey: account.isOwn, log }),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);

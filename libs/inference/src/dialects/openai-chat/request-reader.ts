@@ -23,7 +23,7 @@ const READ =
   'messages tools tool_choice parallel_tool_calls response_format temperature top_p top_k min_p top_a ' +
   'frequency_penalty presence_penalty repetition_penalty seed logit_bias max_tokens max_completion_tokens stop n ' +
   'reasoning reasoning_effort logprobs top_logprobs verbosity modalities prompt_cache_key service_tier metadata ' +
-  'cache_control user';
+  'cache_control user safety_identifier';
 
 /** Members that are read, and those that are not the model's business. */
 const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
@@ -32,7 +32,7 @@ const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_optio
 export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
   const unread = new Set(Object.keys(members).filter((name) => !KNOWN.has(name) && body.has(name)));
-  const user = body.string('user');
+  const user = body.string('safety_identifier') ?? body.string('user');
   return defined({
     messages: readMessages(body, unread),
     tools: readTools(body, unread),

@@ -5,8 +5,8 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { JsonCursor } from '../../json/json-cursor';
 import { spliceMembers, type ScannedObject } from '../../json/json-members';
 import { embeddingsTraitsOf, type EmbeddingsTraits } from './traits';
-import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setCacheKey } from '../retained-members';
+import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
+import { retainedMembers } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
 
 /** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
@@ -20,11 +20,9 @@ export function toUpstream(
   const request = scanRequest(body);
   const traits = embeddingsTraitsOf(endpoint);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
-  const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retainedMembers(request, account)];
+  const retained = retainedMembers(request, set, { api: 'embeddings', account });
+  const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retained];
   remove.push(...unpricedMembers(request, set, { api: 'embeddings', isOwnKey: account.isOwn, log }));
-  setCacheKey(request, set, account);
-  const user = hashedUser(request);
-  if (user !== undefined && !traits.refuses.includes('user')) set['user'] = user;
   const dimensions = chosenDimensions(request, traits);
   if (dimensions !== null && traits.dimensionsMember !== DIMENSIONS) set[traits.dimensionsMember] = dimensions;
   if (dimensions === null || traits.dimensionsMember !== DIMENSIONS) remove.push(DIMENSIONS);

@@ -13,8 +13,8 @@ import {
   spliceMembers,
 } from '../../json/json-members';
 import { cacheMarkEdits, leftOutMembers, removalsAt, isTaken } from '../own-members';
-import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setCacheKey } from '../retained-members';
+import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
+import { retainedMembers } from '../retained-members';
 import { capToolCalls } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
@@ -46,9 +46,6 @@ const MARKED_LISTS = [['input'], ['input', 'content'], ['input', 'output'], ['to
 const CITED_LISTS = ['input', 'content', 'annotations'] as const;
 const CITATION = Buffer.from('"url_citation"');
 
-const USERS = ['user', 'safety_identifier'];
-const QUOTE = 0x22;
-
 /** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
 export function toUpstream(
   body: Buffer,
@@ -62,16 +59,11 @@ export function toUpstream(
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   const tier = setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log });
-  for (const name of USERS) {
-    const hash = hashedText(request, name);
-    if (hash !== null) set[name] = hash;
-  }
-  setCacheKey(request, set, account);
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
   // `store` is set above, and metadata goes on: nothing is stored under it.
-  const retained = retainedMembers(request, account);
+  const retained = retainedMembers(request, set, { api: 'responses', account });
   const unpriced = unpricedMembers(request, set, { api: 'responses', isOwnKey: account.isOwn, log });
   capToolCalls(request, set, { isOwnKey: account.isOwn, log });
   const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained, ...unpriced];
@@ -107,12 +99,6 @@ function removedFrom(request: ScannedObject): readonly string[] {
 function isGiven(request: ScannedObject, name: string): boolean {
   const text = memberText(request, name)?.toString();
   return text !== undefined && text !== 'null';
-}
-
-/** Who the end user is stays here: the upstream gets a hash that is the same for the same user. */
-function hashedText(request: ScannedObject, name: string): string | null {
-  const text = memberText(request, name);
-  return text?.[0] === QUOTE ? JSON.stringify(hashOfUser(JSON.parse(text.toString()) as string)) : null;
 }
 
 /** What callers may say of thinking and OpenAI's API has no word for, in `reasoning`. */
