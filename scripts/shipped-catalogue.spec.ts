@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { calcPrice, findProvider, type ModelPrice } from '@pydantic/genai-prices';
 import { parse } from 'yaml';
 import { parseCatalogue, pricesFor, priceUsage, type Catalogue, type Usage } from '@libs/inference';
+import { endpointKey } from './catalogue-refresh/endpoint-key';
 import { findPrices, rateText } from './catalogue-refresh/price-data';
 import type { Seed } from './catalogue-refresh/refresh';
 
@@ -20,9 +21,7 @@ type Entry = Readonly<Record<string, unknown>>;
 const entries = new Map(
   shipped.flatMap(({ text }) => {
     const models = ((parse(text) as Entry)['models'] ?? []) as readonly (Entry & { endpoints: readonly Entry[] })[];
-    return models.flatMap(({ slug, endpoints }) =>
-      endpoints.map((one) => [[slug, one['provider'], one['upstream_model']].join(' '), one] as const),
-    );
+    return models.flatMap(({ slug, endpoints }) => endpoints.map((one) => [endpointKey(slug, one), one] as const));
   }),
 );
 
@@ -113,10 +112,11 @@ describe('the prices that the repository ships', () => {
   const compared = references.flatMap(([name, { source, id }]) => {
     const found = findProvider({ providerId: source })!;
     const model = { ...found.models.find((one) => one.id === id)!, match: { equals: id } };
-    const [slug = '', providerSlug, ...upstream] = name.split(' ');
+    const [slug = ''] = name.split(' ');
+    const { provider, upstream_model: upstream } = endpointOf(name);
     const endpoint = whole
       .findModel(slug)!
-      .endpoints.find((one) => one.provider.slug === providerSlug && one.upstreamModel === upstream.join(' '))!;
+      .endpoints.find((one) => one.provider.slug === provider && one.upstreamModel === upstream)!;
     if (endpoint.apis.includes('transcription')) return [];
     return [{ name, pricing: endpoint.pricing, model, provider: { ...found, models: [model] } }];
   });

@@ -10,8 +10,9 @@ models:
         upstream_model: one-1
         pricing: {prompt: "0.000001", completion: "0.000002"} # negotiated?
         context_length: 1000
+        apis: [chat]
 `;
-const KEY = 'acme/one acme one-1';
+const KEY = 'acme/one acme one-1 chat';
 const SEEN = { 'pricing.prompt': '0.000001', 'pricing.completion': '0.000002', context_length: 1_000 };
 const seed: Seed = {
   asOf: '2026-11-21',
@@ -131,5 +132,83 @@ describe(refreshCatalogue.name, () => {
     expect(report).toEqual([`${KEY}: one-1 of acme is no longer in the price data`, 'new at acme: one-2']);
     expect(refreshed(TEXT, dataOf(null, ['one-1', 'one-2']), next).report).toHaveLength(1);
     expect(refreshed('models: []\n', dearer).report).toEqual([`${KEY}: no longer in the catalogue`]);
+  });
+
+  describe('beside other endpoints of the same model and provider', () => {
+    /** The operator's own, at twice the price. */
+    const OWN = `      - provider: acme
+        upstream_model: one-1
+        pricing: {prompt: "0.000002", completion: "0.000004"}
+        context_length: 1000
+        apis: [chat] # mine
+`;
+    const apart = (trait: string): string => OWN.replace('apis', `${trait}\n        apis`);
+    const before = (own: string): string => TEXT.replace('    endpoints:\n', `    endpoints:\n${own}`);
+    const after = (own: string): string => TEXT + own;
+    const written = TEXT.replace('"0.000001"', '"0.000003"').replace('context_length: 1000', 'context_length: 2000');
+    const edited = (text: string): string => text.replace('"0.000001"', '"0.0000009"');
+
+    it.each([
+      'capabilities: {service_tier: priority}',
+      'capabilities: {variant: extended}',
+      'quantization: fp8',
+      'region: eu',
+      'apis: [responses]',
+    ])('changes the seeded one alone, wherever one with %s stands', (trait) => {
+      const own = trait.startsWith('apis') ? OWN.replace('apis: [chat]', trait) : apart(trait);
+      expect(refreshed(before(own), dearer).files.get('acme.yaml')).toBe(
+        written.replace('    endpoints:\n', `    endpoints:\n${own}`),
+      );
+      expect(refreshed(after(own), dearer).files.get('acme.yaml')).toBe(written + own);
+    });
+
+    it.each([
+      ['before', before],
+      ['after', after],
+    ])('keeps an edit of the seeded one where a tier stands %s it', (_where, beside) => {
+      const own = apart('capabilities: {service_tier: priority}');
+      const { files, report } = refreshed(edited(beside(own)), dearer);
+      expect(report).toEqual([
+        `${KEY}: pricing.prompt stays "0.0000009", which was edited; the price data has "0.000003"`,
+        `${KEY}: context_length 1000 -> 2000`,
+      ]);
+      expect(files.get('acme.yaml')).toContain(own);
+    });
+
+    it('takes an edited tier for no edit of the seeded one', () => {
+      const own = apart('capabilities: {service_tier: priority}').replace('"0.000002"', '"0.0000025"');
+      const { files, report } = refreshed(after(own), dearer);
+      expect(report).toEqual([
+        `${KEY}: pricing.prompt "0.000001" -> "0.000003"`,
+        `${KEY}: context_length 1000 -> 2000`,
+      ]);
+      expect(files.get('acme.yaml')).toBe(written + own);
+    });
+
+    it('changes none of two that it cannot tell apart, and says so', () => {
+      const { files, report, seed: next } = refreshed(after(OWN), dearer);
+      expect(report).toEqual([`${KEY}: 2 endpoints match this entry; none is changed`]);
+      expect(files.size).toBe(0);
+      expect(next.endpoints).toEqual(seed.endpoints);
+    });
+
+    it('names the others where the seeded one is gone, and leaves them alone', () => {
+      const tier = TEXT.replace('apis:', 'capabilities: {service_tier: priority}\n        apis:');
+      const { files, report } = refreshed(tier, dearer);
+      expect(report).toEqual([
+        `${KEY}: no longer in the catalogue; not the same and left alone: ${KEY} service_tier=priority`,
+      ]);
+      expect(files.size).toBe(0);
+    });
+
+    it('refreshes a seeded tier apart from the standard endpoint', () => {
+      const tier = apart('capabilities: {service_tier: priority}');
+      const seen = { 'pricing.prompt': '0.000002', 'pricing.completion': '0.000004' };
+      const endpoints = { [`${KEY} service_tier=priority`]: { source: 'acme', id: 'one-1-priority', seen } };
+      const data = dataOf({ pricing: { prompt: '0.000007', completion: '0.000004' }, contextLength: undefined });
+      expect(refreshed(before(tier), data, { ...seed, endpoints }).files.get('acme.yaml')).toBe(
+        before(tier.replace('"0.000002"', '"0.000007"')),
+      );
+    });
   });
 });

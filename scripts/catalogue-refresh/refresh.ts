@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Document, isMap, isScalar, isSeq, parseDocument, Scalar, visit, type Node, type YAMLMap } from 'yaml';
+import { endpointKey } from './endpoint-key';
 import { rateText, type PricedModel } from './price-data';
 
 type Value = unknown;
@@ -20,7 +21,7 @@ export interface SeededEndpoint {
 export interface Seed {
   /** Day of the prices, as `2026-11-21`. */
   readonly asOf: string;
-  /** By model slug, provider and upstream model, with a space between them. */
+  /** By `endpointKey`. */
   readonly endpoints: Readonly<Record<string, SeededEndpoint>>;
   /** Models of the price data by source that were reported before. */
   readonly known: Readonly<Record<string, readonly string[]>>;
@@ -63,12 +64,14 @@ export function refreshCatalogue(
   const changed = new Map<string, Document>();
   const endpoints: Record<string, SeededEndpoint> = {};
   for (const [key, seeded] of Object.entries(seed.endpoints)) {
-    const place = places.get(key);
+    const found = places.get(key) ?? [];
+    const [place] = found;
     const latest = place && latestFields(seeded, data, day);
-    if (!place) report.push(`${key}: no longer in the catalogue`);
-    else if (!latest) report.push(`${key}: ${seeded.id} of ${seeded.source} is no longer in the price data`);
     endpoints[key] = seeded;
-    if (!place || !latest) continue;
+    if (!place) report.push(`${key}: no longer in the catalogue${othersLike(key, places)}`);
+    else if (!latest) report.push(`${key}: ${seeded.id} of ${seeded.source} is no longer in the price data`);
+    else if (found.length > 1) report.push(`${key}: ${found.length} endpoints match this entry; none is changed`);
+    if (!latest || found.length > 1) continue;
     const outcome = refreshEndpoint(key, place.endpoint, seeded, latest);
     report.push(...outcome.report);
     endpoints[key] = outcome.seeded;
@@ -87,19 +90,32 @@ export function textOf(document: Document): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
-function placesOf(texts: ReadonlyMap<string, string>): ReadonlyMap<string, Place> {
-  const places = new Map<string, Place>();
+/** All endpoints by `endpointKey`; several of one key cannot be told apart. */
+function placesOf(texts: ReadonlyMap<string, string>): ReadonlyMap<string, readonly Place[]> {
+  const places = new Map<string, Place[]>();
   for (const [file, text] of texts) {
     const document = parseDocument(text);
     if (document.errors.length > 0) throw new Error(`${file}: ${document.errors[0]!.message}`);
     for (const model of mapsIn(document.get('models'))) {
       for (const endpoint of mapsIn(model.get('endpoints'))) {
-        const key = [model.get('slug'), endpoint.get('provider'), endpoint.get('upstream_model')].join(' ');
-        places.set(key, { file, document, endpoint });
+        const key = endpointKey(model.get('slug'), endpoint.toJS(document) as Readonly<Record<string, unknown>>);
+        places.set(key, [...(places.get(key) ?? []), { file, document, endpoint }]);
       }
     }
   }
   return places;
+}
+
+/** Names endpoints that sell the same model otherwise: an operator's own, or a seeded one that was edited. */
+function othersLike(key: string, places: ReadonlyMap<string, readonly Place[]>): string {
+  const stem = stemOf(key);
+  const others = [...places.keys()].filter((other) => stemOf(other) === stem);
+  return others.length === 0 ? '' : `; not the same and left alone: ${others.join('; ')}`;
+}
+
+/** The slug, provider and upstream model of an `endpointKey`. */
+function stemOf(key: string): string {
+  return key.split(' ').slice(0, 3).join(' ');
 }
 
 function mapsIn(node: unknown): readonly YAMLMap[] {

@@ -2,8 +2,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '@libs/contracts';
-import { formatUsd, parseCatalogue } from '@libs/inference';
-import { openTestDatabase, type OpenTestDatabase } from '@libs/persistence/testing';
+import { emptyUsage, formatUsd, parseCatalogue, parseRate, priceUsage } from '@libs/inference';
+import type { SegmentLease } from '@libs/persistence';
+import { chargedBatch, openTestDatabase, type OpenTestDatabase } from '@libs/persistence/testing';
+import { answered } from '../../apps/batch-worker/src/batches/line-outcome';
 import { decimalOf, type Charge } from '../../tools/sandbox-provider/src/reports/charge';
 import { startSandbox, type Sandbox } from '../../tools/sandbox-provider/src/start-sandbox';
 import { commands } from '../../tools/sluice/src/commands';
@@ -219,6 +221,52 @@ describe('ledger reconcile, of facts that it cannot distinguish', () => {
     const { printed } = await reconcileDay('makera', day, '--json');
     const { differences } = JSON.parse(printed) as Found;
     expect(differences).toMatchObject([{ cause: 'unknown', model: 'makera-three' }]);
+  });
+
+  it('compares tools of calls and batch items one by one', async () => {
+    const day = new Date().toISOString().slice(0, 10);
+    const usage = emptyUsage('upstream');
+    const tools = new Map([['code_interpreter', 1]]);
+    const rates = {
+      prompt: 0n,
+      completion: 0n,
+      webSearch: parseRate('0.01'),
+      tools: { code_interpreter: parseRate('0.03') },
+    };
+    const cost = priceUsage(rates, usage, { webSearches: 1, tools });
+    const place = { batchId: 'batch-1-00000000000000000000', seq: 0, customId: 'line-0', lease: {} as SegmentLease };
+    const {
+      generationId: _id,
+      lease: _lease,
+      seq: _seq,
+      ...line
+    } = answered(place, {
+      status: 200,
+      body: Buffer.from('{}'),
+      usage,
+      cost,
+    });
+    const { id } = await chargedBatch(opened.database, 2, line);
+    await opened.database.execute({
+      sql: `UPDATE batches SET provider = 'makero', upstream_model = 'makero-four', credential_id = NULL WHERE id = $1`,
+      values: [id],
+    });
+    const file = join(tmpdir(), `sluice-reconciliation-tools-${process.pid}.csv`);
+    const differences = async (search: string, code: string): Promise<Found['differences']> => {
+      const rows = [`${day},,web_search,0,${search}`, `${day},,code_execution,0,${code}`, `${day},makero-four,,2,0`];
+      await writeFile(file, ['day,model,tool,requests,cost_usd', ...rows].join('\n'));
+      const { printed } = await reconcileDay('makero', day, '--csv', file, '--json');
+      return (JSON.parse(printed) as Found).differences;
+    };
+    try {
+      expect(await differences('0.02', '0.06')).toEqual([]);
+      expect(await differences('0.05', '0.03')).toMatchObject([
+        { model: '-', difference_usd: '-0.03', detail: expect.stringContaining('code_interpreter') },
+        { model: '-', difference_usd: '0.03', detail: expect.stringContaining('web_search') },
+      ]);
+    } finally {
+      await rm(file);
+    }
   });
 
   function reconcileDay(provider: string, day: string, ...more: string[]): Promise<Outcome> {

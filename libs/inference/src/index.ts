@@ -27,6 +27,7 @@ export { hourWriteRate, priceUsage, toolRate, type BilledUnits, type Cost, type 
 export { priceExpected, promptTokensRead, type ExpectedUse } from './pricing/price-estimate';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';
 export type { PromptKinds } from './pricing/prompt-kinds';
+export { toolCostTexts, totalToolCost, type ToolCosts } from './pricing/tool-costs';
 export type { AllowedUses, ProviderTool } from './pricing/tool-uses';
 export { emptyUsage, type Usage } from './pricing/usage';
 export {

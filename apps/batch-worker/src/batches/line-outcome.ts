@@ -1,6 +1,14 @@
 import { numberedId } from '@libs/contracts';
 import { wireErrorType, type AppError } from '@libs/errors';
-import { formatUsd, type Answer, type LeftCall } from '@libs/inference';
+import {
+  formatUsd,
+  toolCostTexts,
+  totalToolCost,
+  type Answer,
+  type LeftCall,
+  type PicoUsd,
+  type ToolCosts,
+} from '@libs/inference';
 import type { LineError, LineOutcome, LineUsageDetails, SegmentLease } from '@libs/persistence';
 
 /** Which line of which batch, and under whose lease its outcome is written. */
@@ -22,16 +30,17 @@ export function answered(
   answer: Pick<Answer, 'body' | 'usage' | 'cost' | 'details' | 'serviceTier'> & { readonly status: number },
 ): LineOutcome {
   const { status, body, serviceTier } = answer;
-  const usageDetails = detailsOf(answer);
+  const charge = chargeOf(answer);
+  const details = detailsOf(answer);
   return {
     ...identityOf(place),
     statusCode: status,
     requestId: numberedId('req', place.batchId, place.seq),
     body,
     error: null,
-    ...chargeOf(answer),
+    ...charge,
     ...(serviceTier !== undefined && { serviceTier }),
-    ...(usageDetails !== undefined && { usageDetails }),
+    ...(details !== undefined && { usageDetails: { ...details, ...charge.usageDetails } }),
   };
 }
 
@@ -61,7 +70,14 @@ function chargeOf({ usage, cost }: Pick<Answer, 'usage' | 'cost'>): Charge {
     completionCostUsd: formatUsd(cost.completionCost),
     costUsd: formatUsd(cost.totalCost),
     ...(cost.byokFee !== undefined && { byokFeeUsd: formatUsd(cost.byokFee) }),
+    ...(cost.toolCosts !== undefined && { usageDetails: toolDetails(cost, cost.toolCosts) }),
   };
+}
+
+/** The two parts of a cost are its list price, on a caller's own key too. */
+function toolDetails({ promptCost, completionCost }: Answer['cost'], costs: ToolCosts): LineUsageDetails {
+  const tokens: PicoUsd = promptCost + completionCost - totalToolCost(costs);
+  return { providerTools: toolCostTexts(costs), tokensUsd: formatUsd(tokens) };
 }
 
 /** Most lines are text alone, of which there is nothing more to tell. */

@@ -37,11 +37,16 @@ describe(answerDetails.name, () => {
         usage: { cacheWriteTokens },
         cost: { totalCost: 30n, promptCost: 20n, completionCost: 10n, ...cost },
       } as Ended);
-    const noted = detailsOf({ totalCost: 70n, toolCost: 15n, cacheWrite1hTokens: 5 }, 8);
+    const toolCosts = new Map([
+      ['web_search', 10n],
+      ['mcp', 5n],
+    ]);
+    const noted = detailsOf({ totalCost: 70n, toolCosts, cacheWrite1hTokens: 5 }, 8);
     expect(noted).toMatchObject({
       cacheWriteTokens: 8,
       cacheWrite1hTokens: 5,
       providerToolsUsd: '0.000000000015',
+      providerTools: { web_search: '0.00000000001', mcp: '0.000000000005' },
       gatewayToolsUsd: '0.00000000004',
     });
     expect(JSON.stringify(detailsOf({}))).not.toMatch(/cacheWrite|Tools/);

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import {
   definitionOf,
   formatUsd,
+  toolCostTexts,
+  totalToolCost,
   traitsOf,
   type Api,
   type Attempt,
@@ -64,7 +66,7 @@ export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly
 /** For the record of a call that was answered. */
 export function answerDetails(recorded: RecordedCall, server: Server, ended: Ended): GenerationDetails {
   const { endpoint, credential } = server;
-  const { upstreamCost, cacheDiscount, toolCost, cacheWrite1hTokens } = ended.cost;
+  const { upstreamCost, cacheDiscount, toolCosts, cacheWrite1hTokens } = ended.cost;
   const { tier } = traitsOf(endpoint);
   return Object.assign(callDetails(recorded, server.attempts), {
     nativeFinishReason: storedText(ended.nativeFinishReason),
@@ -75,7 +77,8 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
     cacheDiscountUsd: cacheDiscount === undefined ? undefined : formatUsd(cacheDiscount),
     cacheWriteTokens: ended.usage.cacheWriteTokens || undefined,
     cacheWrite1hTokens,
-    providerToolsUsd: toolCost === undefined ? undefined : formatUsd(toolCost),
+    providerToolsUsd: toolCosts && formatUsd(totalToolCost(toolCosts)),
+    providerTools: toolCosts && toolCostTexts(toolCosts),
     gatewayToolsUsd: credential ? undefined : gatewayToolsOf(ended.cost),
     fetches: fetchesOf(server),
     search: server.search?.(),

@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import { formatUsd, type PicoUsd } from './money';
 import type { Cost } from './price';
+import { sumToolCosts } from './tool-costs';
 
 /** A part of a price, in millionths of it. */
 export type Share = bigint;
@@ -72,8 +73,8 @@ export function sumCosts(one: Cost, other: Cost): Cost {
 }
 
 /** What is charged beside plain tokens; absent where there was none. */
-function sumExtras(one: Cost, other: Cost): Pick<Cost, 'toolCost' | 'cacheWrite1hTokens'> {
-  const toolCost: PicoUsd = (one.toolCost ?? 0n) + (other.toolCost ?? 0n);
+function sumExtras(one: Cost, other: Cost): Pick<Cost, 'toolCosts' | 'cacheWrite1hTokens'> {
+  const toolCosts = sumToolCosts(one.toolCosts, other.toolCosts);
   const cacheWrite1hTokens = (one.cacheWrite1hTokens ?? 0) + (other.cacheWrite1hTokens ?? 0);
-  return { ...(toolCost !== 0n && { toolCost }), ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }) };
+  return { ...(toolCosts !== undefined && { toolCosts }), ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }) };
 }

@@ -57,12 +57,25 @@ describe(priceUsage.name, () => {
   });
 
   it('says what of a price is for tools of the provider, and how much was written to a cache for an hour', () => {
-    const prices = { ...mini, webSearch: parseRate('0.01') };
+    const prices = { ...mini, webSearch: parseRate('0.01'), tools: { mcp: 0n, file_search: parseRate('0.0025') } };
     const used = usage({ promptTokens: 100, cacheWriteTokens: 60 });
-    const cost = priceUsage(prices, used, { webSearches: 3, cacheWrite1hTokens: 90 });
-    expect(cost).toMatchObject({ toolCost: parseUsd('0.03'), cacheWrite1hTokens: 60 });
-    expect(sumCosts(cost, cost)).toMatchObject({ toolCost: parseUsd('0.06'), cacheWrite1hTokens: 120 });
+    const tools = new Map([
+      ['mcp', 4],
+      ['file_search', 2],
+      ['unpriced', 1],
+    ]);
+    const cost = priceUsage(prices, used, { webSearches: 3, tools, cacheWrite1hTokens: 90 });
+    const usd = (search: string, files: string) =>
+      new Map([
+        ['web_search', parseUsd(search)],
+        ['file_search', parseUsd(files)],
+      ]);
+    expect(cost).toMatchObject({ toolCosts: usd('0.03', '0.005'), cacheWrite1hTokens: 60 });
+    expect(sumCosts(cost, cost)).toMatchObject({ toolCosts: usd('0.06', '0.01'), cacheWrite1hTokens: 120 });
+    expect(sumCosts(cost, priceUsage(prices, used)).toolCosts).toEqual(usd('0.03', '0.005'));
     expect(Object.keys(priceUsage(prices, used))).toEqual(['totalCost', 'promptCost', 'completionCost']);
+    const free = priceUsage(prices, used, { tools: new Map([['mcp', 4]]) });
+    expect(Object.keys(free)).toEqual(['totalCost', 'promptCost', 'completionCost']);
   });
 
   it('charges each token once, at the rate of its kind', () => {

@@ -1,3 +1,4 @@
+import type { ToolCosts } from './tool-costs';
 import type { ProviderTool, ToolUses } from './tool-uses';
 import type { Usage } from './usage';
 import { charge, checkedCount } from './charge';
@@ -110,8 +111,8 @@ export interface Cost {
   readonly upstreamCost?: PicoUsd;
   /** What of `totalCost` is our fee for that. */
   readonly byokFee?: PicoUsd;
-  /** What of the list price is for tools that the provider ran; absent where it ran none that cost. */
-  readonly toolCost?: PicoUsd;
+  /** What of the list price is for each tool that the provider ran; absent where it ran none that cost. */
+  readonly toolCosts?: ToolCosts;
   /** Prompt tokens that were charged as written to a cache for one hour; absent where there were none. */
   readonly cacheWrite1hTokens?: number;
   /** What a prompt cache took off the list price, below zero where it added to it; absent where it did neither. */
@@ -145,13 +146,13 @@ export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits =
   const output = outputTokens(prices, usage) + outputUnits(prices, units);
   const totalCost = roundHalfUp(input + output);
   const promptCost = roundHalfUp(input);
-  const toolCost = roundHalfUp(PER_UNIT * toolRates(prices, units));
+  const toolCosts = costsOfTools(prices, units);
   const cacheWrite1hTokens = Math.min(units.cacheWrite1hTokens ?? 0, usage.cacheWriteTokens);
   return {
     totalCost,
     promptCost,
     completionCost: totalCost - promptCost,
-    ...(toolCost !== 0n && { toolCost }),
+    ...(toolCosts !== undefined && { toolCosts }),
     ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }),
   };
 }
@@ -232,6 +233,18 @@ function toolRates(prices: PriceList, { webSearches, tools }: BilledUnits): bigi
   let sum = charge(webSearches, prices.webSearch);
   for (const [tool, count] of tools ?? []) sum += charge(count, toolRate(prices, tool));
   return sum;
+}
+
+/** What each tool of the provider cost, rounded for itself; undefined where none cost anything. */
+function costsOfTools(prices: PriceList, { webSearches = 0, tools }: BilledUnits): ToolCosts | undefined {
+  if (webSearches === 0 && tools === undefined) return undefined;
+  const rates = new Map([['web_search', charge(webSearches, prices.webSearch)]]);
+  for (const [tool, count] of tools ?? []) {
+    rates.set(tool, (rates.get(tool) ?? 0n) + charge(count, toolRate(prices, tool)));
+  }
+  const costs = [...rates].map(([tool, rate]) => [tool, roundHalfUp(PER_UNIT * rate)] as const);
+  const above = costs.filter(([, cost]) => cost !== 0n);
+  return above.length === 0 ? undefined : new Map(above);
 }
 
 function outputUnits(prices: PriceList, units: BilledUnits): bigint {

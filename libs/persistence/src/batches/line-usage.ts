@@ -5,6 +5,9 @@
 export interface LineUsageDetails extends Readonly<Partial<Record<DetailCount, number>>> {
   readonly speed?: string;
   readonly iterations?: readonly LineIteration[];
+  /** What of the list price is for each tool that the provider ran, and for everything else. Exact decimal strings. */
+  readonly providerTools?: Readonly<Record<string, string>>;
+  readonly tokensUsd?: string;
 }
 
 /** Names of the counts, by which they are stored and summed. */

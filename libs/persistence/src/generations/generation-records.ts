@@ -70,6 +70,8 @@ export interface GenerationDetails {
   readonly cacheWrite1hTokens?: number | undefined;
   /** What of the cost is for tools that the provider ran, and for tools that the gateway ran itself. */
   readonly providerToolsUsd?: string | undefined;
+  /** What of `providerToolsUsd` is for each tool. */
+  readonly providerTools?: Readonly<Record<string, string>> | undefined;
   readonly gatewayToolsUsd?: string | undefined;
   /** Pages that a tool of ours read for the model; absent where it had no tools of ours. */
   readonly fetches?: number | undefined;

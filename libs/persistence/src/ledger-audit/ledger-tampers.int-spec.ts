@@ -57,11 +57,14 @@ const DETAILS = [
   'tokensUsd',
   'uncachedUsd',
 ];
+const TOOLS_OF_CALLS = ['web_search', 'code_interpreter'];
 const COST_DETAILS = ['prompt_cost', 'completions_cost', 'cost'].map(
   (name) => `cost_details,upstream_inference_${name}`,
 );
 const JSON_TAMPERS: readonly (readonly [table: string, column: string, path: string])[] = [
   ...DETAILS.map((path) => ['generations', 'details', path] as const),
+  ...TOOLS_OF_CALLS.map((tool) => ['generations', 'details', `providerTools,${tool}`] as const),
+  ...['providerTools,mcp', 'tokensUsd'].map((path) => ['batch_results', 'usage_details', path] as const),
   ...['cost', ...COST_DETAILS].map((path) => ['batches', 'usage', path] as const),
 ];
 /** A month may hold less than what own providers charged: calls count from when there was an allowance. */
@@ -78,6 +81,7 @@ const NOT_VOUCHED_FOR: Readonly<Record<string, string>> = {
 
 const PARTS = [
   { providerToolsUsd: '0.02' },
+  { providerToolsUsd: '0.02', providerTools: { web_search: '0.015', code_interpreter: '0.005' } },
   { gatewayToolsUsd: '0.01' },
   { cacheDiscountUsd: '-0.0000125' },
   { providerToolsUsd: '0.02', gatewayToolsUsd: '0.01', cacheDiscountUsd: '0.003' },
@@ -123,6 +127,9 @@ beforeAll(async () => {
   await new GenerationsRepository(database).abandon([await chargedCall(database, null)]);
   await chargedBatch(database, 6);
   await chargedBatch(database, 3, { costUsd: '0.001' });
+  const usageDetails = { providerTools: { mcp: '0.003', web_search: '0.001' }, tokensUsd: '0.016', webSearches: 1 };
+  await chargedBatch(database, 3, { usageDetails });
+  await chargedBatch(database, 3, { costUsd: '0.001', usageDetails });
   await chargedVideo(database, '0.5');
   await chargedVideo(database, '0.025', '0.5');
   const keyLimit = { amountUsd: '10', reset: null, includesByok: true };
@@ -212,15 +219,16 @@ describe('a full audit of the ledger', () => {
       const rows = await rowsOf(table, `${column}::jsonb #>> '{${path}}' IS NOT NULL`);
       const row = rows[Math.floor(Math.random() * rows.length)]!;
       const value = (by: string): string => `((${column}::jsonb #>> '{${path}}')::numeric + (${by}))`;
-      const amount = (by: string): string => `to_jsonb(${value(by)}${table === 'generations' ? '::text' : ''})`;
+      const amount = (by: string): string => `to_jsonb(${value(by)}${table === 'batches' ? '' : '::text'})`;
       const set = (by: string): string =>
         `UPDATE ${table} SET ${column} = jsonb_set(${column}::jsonb, '{${path}}', ${amount(by)})::${
           table === 'generations' ? 'json' : 'jsonb'
-        } WHERE id = '${row.id}'`;
+        } WHERE ${where(row)}`;
       const by = round % 2 === 0 ? ['0.000001', '-0.000001'] : ['-0.000001', '0.000001'];
       const report = await tampered([set(by[0]!), set(by[1]!)], () => audits.audit({ isFull: true }));
-      const what = [table, path, row.id];
-      const names = path === 'upstreamCostUsd' ? [row.id, row.api_key_hash] : [row.id];
+      const name = row.id ?? row.generation_id;
+      const what = [table, path, name];
+      const names = path === 'upstreamCostUsd' ? [name, row.api_key_hash] : [name];
       expect([what, report.findings.some(({ id }) => names.includes(id))]).toEqual([what, true]);
     }
     expect(await full()).toEqual([]);

@@ -1,5 +1,7 @@
 const PARTS = `json_to_record(g.details) AS d("providerToolsUsd" numeric, "gatewayToolsUsd" numeric,
-  "cacheDiscountUsd" numeric, "upstreamCostUsd" numeric, "tokensUsd" numeric, "uncachedUsd" numeric)`;
+  "cacheDiscountUsd" numeric, "upstreamCostUsd" numeric, "tokensUsd" numeric, "uncachedUsd" numeric,
+  "providerTools" jsonb)`;
+const sumOf = (tools: string): string => `(SELECT sum(t.usd::numeric) FROM jsonb_each_text(${tools}) AS t(tool, usd))`;
 
 /** Tools that are there, by their names. */
 const TOOLS = `concat_ws(' + ', CASE WHEN "providerToolsUsd" IS NOT NULL THEN 'providerToolsUsd' END,
@@ -10,7 +12,8 @@ const OF_TOOLS = `coalesce("providerToolsUsd", 0) + coalesce("gatewayToolsUsd", 
 /**
  * Differences in the parts of a call's cost, which its details keep: tools and tokens are the list price, and the cache
  * discount is what the tokens would have cost without caches less what they cost. Calls that were settled before tokens
- * were noted are judged by bounds: tools cost from nothing to the whole.
+ * were noted are judged by bounds: tools cost from nothing to the whole. The tools of a batch item and its tokens are its
+ * list price.
  *
  * `$1` is the watermark; null: all. Few calls have such parts, so the text is searched before it is read.
  */
@@ -19,6 +22,7 @@ export const PARTS_SQL = `
   FROM generations g, ${PARTS}
   CROSS JOIN LATERAL (VALUES
     ('details: ' || ${TOOLS}, "tokensUsd" + ${OF_TOOLS}, ${WHOLE}),
+    ('details: providerTools', ${sumOf('"providerTools"')}, "providerToolsUsd"),
     ('details: cacheDiscountUsd', coalesce("cacheDiscountUsd", 0), "uncachedUsd" - "tokensUsd"),
     ('details: providerToolsUsd', "providerToolsUsd",
       CASE WHEN "tokensUsd" IS NULL THEN least(greatest("providerToolsUsd", 0), ${WHOLE}) END),
@@ -27,4 +31,11 @@ export const PARTS_SQL = `
   ) AS f(figure, found, expected)
   WHERE g.state = 'settled' AND g.details IS NOT NULL
     AND g.details::text LIKE '%Usd"%'
-    AND ($1::bigint IS NULL OR g.written_in >= $1::bigint) AND found <> expected`;
+    AND ($1::bigint IS NULL OR g.written_in >= $1::bigint) AND found <> expected
+  UNION ALL
+  SELECT 'charge', r.generation_id, 'details: providerTools + tokensUsd', found, expected
+  FROM batch_results r
+  CROSS JOIN LATERAL (SELECT ${sumOf(`r.usage_details->'providerTools'`)} + (r.usage_details->>'tokensUsd')::numeric
+    AS found, r.prompt_cost_usd + r.completion_cost_usd AS expected) f
+  WHERE r.usage_details ? 'providerTools'
+    AND ($1::bigint IS NULL OR r.written_in >= $1::bigint) AND found <> expected`;

@@ -39,7 +39,7 @@ describe(RecordedChargesRepository.name, () => {
     await chargedCall(opened.database, '0.5', {}, { ...SERVED, promptTokens: 200_000, details });
     const priority = { ...details, serviceTier: 'priority', gatewayToolsUsd: '0.04' };
     await chargedCall(opened.database, '0.05', {}, { ...SERVED, usageProvenance: 'estimated', details: priority });
-    const common = { day: TODAY, model: 'large-1', isBatch: false, cacheWrite1hTokens: '0', webSearches: '0' };
+    const common = { day: TODAY, model: 'large-1', isBatch: false, cacheWrite1hTokens: '0' };
     const { usage } = await find();
     expect(usage.map((row) => ({ ...row, costUsd: Number(row.costUsd), toolsUsd: Number(row.toolsUsd) }))).toEqual([
       {
@@ -94,7 +94,7 @@ describe(RecordedChargesRepository.name, () => {
     await chargedCall(opened.database, '0.02', {}, { ...SERVED, details: { attempts: [], isByok: true } });
     await chargedCall(opened.database, '0.02', {}, { provider: 'other', upstreamModel: 'large-1' });
     await chargedCall(opened.database, null);
-    expect(await find()).toEqual({ usage: [], failed: [], abandoned: [], orphans: [] });
+    expect(await find()).toEqual({ usage: [], tools: [], failed: [], abandoned: [], orphans: [] });
   });
 
   it('counts attempts that the provider may have charged, wherever the call was served in the end', async () => {
@@ -185,6 +185,42 @@ describe(RecordedChargesRepository.name, () => {
       [true, '2'],
     ]);
     expect(orphans).toEqual([{ day: TODAY, model: 'large-1', count: '3' }]);
+  });
+
+  it('sums what each tool of the provider cost, of calls and of batch items', async () => {
+    const noted = (providerToolsUsd: string, providerTools?: Readonly<Record<string, string>>) => ({
+      ...SERVED,
+      details: { attempts: [attempt(200)], providerToolsUsd, ...(providerTools && { providerTools }) },
+    });
+    await chargedCall(opened.database, '0.05', {}, noted('0.03', { web_search: '0.02', file_search: '0.01' }));
+    await chargedCall(opened.database, '0.05', {}, noted('0.01', { web_search: '0.01' }));
+    await chargedCall(opened.database, '0.05', {}, noted('0.04'));
+    const own = {
+      attempts: [],
+      isByok: true,
+      providerToolsUsd: '0.01',
+      providerTools: { web_search: '0.01' },
+    } as const;
+    await chargedCall(opened.database, '0.05', {}, { ...SERVED, details: own });
+    await chargedCall(opened.database, '0.05', {}, { ...noted('0.01', { mcp: '0.01' }), provider: 'other' });
+    const usageDetails = { providerTools: { code_interpreter: '0.003', web_search: '0.005' }, tokensUsd: '0.012' };
+    const { id } = await chargedBatch(opened.database, 2, { usageDetails });
+    await opened.database.execute({
+      sql: `UPDATE batches SET provider = 'maker', upstream_model = 'small-1', credential_id = NULL WHERE id = $1`,
+      values: [id],
+    });
+    const { usage, tools } = await find();
+    expect(tools.map(({ costUsd, ...one }) => ({ ...one, costUsd: Number(costUsd) }))).toEqual([
+      { day: TODAY, model: 'large-1', tool: 'file_search', costUsd: 0.01 },
+      { day: TODAY, model: 'large-1', tool: 'web_search', costUsd: 0.03 },
+      { day: TODAY, model: 'large-1', tool: null, costUsd: 0.04 },
+      { day: TODAY, model: 'small-1', tool: 'code_interpreter', costUsd: 0.006 },
+      { day: TODAY, model: 'small-1', tool: 'web_search', costUsd: 0.01 },
+    ]);
+    expect(usage.map(({ model, toolsUsd }) => [model, Number(toolsUsd)])).toEqual([
+      ['large-1', 0.08],
+      ['small-1', 0.016],
+    ]);
   });
 
   it('sums videos by the price that they were charged', async () => {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
-import { ABANDONED_SQL, FAILED_SQL, ORPHANS_SQL, RECORDED_SQL } from './recorded-sql';
+import { ABANDONED_SQL, FAILED_SQL, ORPHANS_SQL, RECORDED_SQL, TOOLS_SQL } from './recorded-sql';
 
 /** Days of UTC, `YYYY-MM-DD`, both included. */
 export interface DayRange {
@@ -36,13 +36,22 @@ export interface RecordedDay {
   readonly completionTokens: string;
   /** By list price, without tools that the gateway ran. */
   readonly costUsd: string;
-  /** Tools that the provider ran, of calls. */
+  /** What of `costUsd` is for tools that the provider ran. */
   readonly toolsUsd: string;
-  /** Searches that the provider ran, of batch items. */
-  readonly webSearches: string;
   /** The most prompt and completion tokens of one request; null where every call had several turns. */
   readonly longestPrompt: string | null;
   readonly longestCompletion: string | null;
+}
+
+/** What one tool cost that the provider ran, of one day and model. */
+export interface RecordedToolDay {
+  readonly day: string;
+  /** The provider's name. */
+  readonly model: string;
+  /** By its name in the catalogue; null for calls that were recorded without the names of their tools. */
+  readonly tool: string | null;
+  /** Exact decimal string. */
+  readonly costUsd: string;
 }
 
 export interface CountedDay {
@@ -53,6 +62,7 @@ export interface CountedDay {
 
 export interface RecordedWork {
   readonly usage: readonly RecordedDay[];
+  readonly tools: readonly RecordedToolDay[];
   /** Attempts that failed after the provider may have worked, by the catalogue's name of the model. */
   readonly failed: readonly CountedDay[];
   /** Calls whose gateway died, at any provider, by the model that was asked for. */
@@ -77,6 +87,7 @@ export class RecordedChargesRepository {
       const values = [provider, from, to];
       return {
         usage: await session.rows<RecordedDay>({ sql: RECORDED_SQL, values: [...values, JSON.stringify(long)] }),
+        tools: await session.rows<RecordedToolDay>({ sql: TOOLS_SQL, values }),
         failed: await session.rows<CountedDay>({ sql: FAILED_SQL, values }),
         abandoned: await session.rows<CountedDay>({ sql: ABANDONED_SQL, values: [from, to] }),
         orphans: await session.rows<CountedDay>({ sql: ORPHANS_SQL, values }),

@@ -10,7 +10,7 @@ const COUNTS = `
   sum(prompt_tokens)::text AS "promptTokens", sum(cached_tokens)::text AS "cachedTokens",
   sum(cache_write_tokens)::text AS "cacheWriteTokens", sum(cache_write_1h_tokens)::text AS "cacheWrite1hTokens",
   sum(completion_tokens)::text AS "completionTokens", sum(cost_usd)::text AS "costUsd",
-  sum(tools_usd)::text AS "toolsUsd", sum(web_searches)::text AS "webSearches",
+  sum(tools_usd)::text AS "toolsUsd",
   max(prompt_tokens) FILTER (WHERE requests = 1)::text AS "longestPrompt",
   max(completion_tokens) FILTER (WHERE requests = 1)::text AS "longestCompletion"`;
 
@@ -24,13 +24,14 @@ const CALLS = `
          coalesce(told."cacheWriteTokens", 0) AS cache_write_tokens,
          coalesce(told."cacheWrite1hTokens", 0) AS cache_write_1h_tokens,
          g.cost_usd - coalesce(told."gatewayToolsUsd", 0) AS cost_usd,
-         coalesce(told."providerToolsUsd", 0) AS tools_usd, 0 AS web_searches,
+         coalesce(told."providerToolsUsd", 0) AS tools_usd, told."providerTools" AS tools,
          g.usage_provenance IS DISTINCT FROM 'upstream' AS is_estimated,
          greatest(1, (SELECT count(*) FROM json_to_recordset(told.attempts) AS a(provider text, status integer)
                       WHERE a.provider = g.provider AND a.status < 400)) AS requests
   FROM generations g,
        json_to_record(coalesce(g.details, '{}')) AS told("serviceTier" text, "isByok" boolean, attempts json,
-         "cacheWriteTokens" bigint, "cacheWrite1hTokens" bigint, "gatewayToolsUsd" numeric, "providerToolsUsd" numeric)
+         "cacheWriteTokens" bigint, "cacheWrite1hTokens" bigint, "gatewayToolsUsd" numeric, "providerToolsUsd" numeric,
+         "providerTools" jsonb)
   WHERE g.provider = $1 AND g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled'
     AND told."isByok" IS NOT TRUE`;
 
@@ -48,8 +49,9 @@ const LINES = `
          b.upstream_model AS model, coalesce(r.service_tier, 'standard') AS tier, n.reference IS NOT NULL AS is_batch,
          r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cache_write_tokens,
          coalesce((r.usage_details->>'cacheWrite1hTokens')::bigint, 0) AS cache_write_1h_tokens, r.cost_usd,
-         0::numeric AS tools_usd, coalesce((r.usage_details->>'webSearches')::bigint, 0) AS web_searches,
-         r.body IS NULL AS is_estimated, 1::bigint AS requests
+         CASE WHEN r.usage_details ? 'providerTools' THEN (
+           SELECT sum(t.usd::numeric) FROM jsonb_each_text(r.usage_details->'providerTools') AS t(tool, usd)
+         ) ELSE 0 END AS tools_usd, r.usage_details->'providerTools' AS tools, r.body IS NULL AS is_estimated, 1::bigint AS requests
   FROM batches b
   JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number
     AND (r.body IS NOT NULL OR r.cost_usd > 0)
@@ -64,7 +66,7 @@ const VIDEOS = `
   SELECT (v.created_at AT TIME ZONE 'UTC')::date AS day, v.upstream_model AS model, 'standard' AS tier,
          false AS is_batch, 0::bigint AS prompt_tokens, 0::bigint AS cached_tokens, 0::bigint AS completion_tokens,
          0::bigint AS cache_write_tokens, 0::bigint AS cache_write_1h_tokens, v.cost_usd, 0::numeric AS tools_usd,
-         0::bigint AS web_searches, false AS is_estimated, 1::bigint AS requests
+         NULL::jsonb AS tools, false AS is_estimated, 1::bigint AS requests
   FROM videos v
   WHERE v.provider = $1 AND v.credential_id IS NULL AND v.status = 'completed' AND v.cost_usd IS NOT NULL
     AND v.created_at >= $2::date::timestamp AT TIME ZONE 'UTC'
@@ -79,6 +81,20 @@ export const RECORDED_SQL = `
   FROM work LEFT JOIN long ON long.model = work.model
   WHERE work.day BETWEEN $2::date AND $3::date
   GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`;
+
+/**
+ * What each tool cost that the provider ran. The tool is null for calls of a release that noted the sum of all tools
+ * alone. Few calls have tools, so their details are searched before they are read.
+ */
+export const TOOLS_SQL = `
+  WITH work AS (${CALLS} AND g.details::text LIKE '%"providerToolsUsd"%' UNION ALL ${LINES})
+  SELECT work.day::text AS day, work.model, used.tool, sum(used.usd)::text AS "costUsd"
+  FROM work CROSS JOIN LATERAL (
+    SELECT t.tool, t.usd::numeric AS usd FROM jsonb_each_text(work.tools) AS t(tool, usd)
+    UNION ALL SELECT NULL, work.tools_usd WHERE work.tools IS NULL
+  ) used
+  WHERE work.day BETWEEN $2::date AND $3::date AND used.usd <> 0
+  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`;
 
 /** By the name of the model in the catalogue, which is what attempts are noted under. */
 export const FAILED_SQL = `

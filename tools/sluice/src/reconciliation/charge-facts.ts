@@ -63,6 +63,16 @@ export interface RecordedUsage extends PriceCell {
   readonly toolCost: PicoUsd;
 }
 
+/** What Sluice recorded that one tool of the provider cost, of one day and model. */
+export interface RecordedTool {
+  readonly day: string;
+  /** The provider's name. */
+  readonly model: string;
+  /** By its name in the catalogue; null where the record does not name it. */
+  readonly tool: string | null;
+  readonly cost: PicoUsd;
+}
+
 /** Calls of one day that the provider may have charged and Sluice has no usage for. */
 export interface UnpaidWork {
   readonly day: string;
@@ -75,5 +85,6 @@ export interface UnpaidWork {
 
 export interface RecordedCharges {
   readonly usage: readonly RecordedUsage[];
+  readonly tools: readonly RecordedTool[];
   readonly unpaid: readonly UnpaidWork[];
 }

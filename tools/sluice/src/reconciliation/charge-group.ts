@@ -31,19 +31,22 @@ export const NO_KEY = '-';
 /** One call may be rounded by as much in the record. */
 const RECORDED_ROUNDING: PicoUsd = 1n;
 
-/** Brings both sides together by day and model; charges for tools are left out. */
+/**
+ * Brings both sides together by day and model, and charges without a model by what was charged, so that none makes up
+ * for another. Charges for tools are left out.
+ */
 export function groupsOf({ usage, costs }: ChargeReport, recorded: RecordedCharges, book: PriceBook): ChargeGroup[] {
   const groups = new Map<string, { [Part in keyof ChargeGroup]: Mutable<ChargeGroup[Part]> }>();
   const names = new Set(recorded.usage.map(({ model }) => model));
-  const groupOf = (day: string, reported: string | null) => {
+  const groupOf = (day: string, reported: string | null, item = '') => {
     const model = reported === null ? NO_MODEL : book.nameOf(reported, names);
-    const key = `${day} ${model}`;
+    const key = reported === null ? `${day} ${model} ${item}` : `${day} ${model}`;
     const group = groups.get(key) ?? { day, model, usage: [], costs: [], recorded: [], unpaid: [] };
     groups.set(key, group);
     return group;
   };
   for (const one of usage) groupOf(one.day, one.model).usage.push(one);
-  for (const one of costs) if (one.tool === null) groupOf(one.day, one.model).costs.push(one);
+  for (const one of costs) if (one.tool === null) groupOf(one.day, one.model, one.item).costs.push(one);
   for (const one of recorded.usage) groupOf(one.day, one.model).recorded.push(one);
   for (const one of recorded.unpaid) groupOf(one.day, one.model).unpaid.push(one);
   return [...groups.values()];

@@ -16,7 +16,7 @@ interface Facts {
 /** Cause and amount of each difference. */
 function compare({ usage = [reportedUsage()], costs, recorded = [recordedUsage()], unpaid = [] }: Facts): string[] {
   const options = { book: bookOfSpec(), rounding: ROUNDING };
-  const found = compareCharges({ usage, costs }, { usage: recorded, unpaid }, options);
+  const found = compareCharges({ usage, costs }, { usage: recorded, unpaid, tools: [] }, options);
   return found.map(({ cause, amount }) => `${cause} ${formatUsd(amount)}`);
 }
 
@@ -39,7 +39,9 @@ describe(compareCharges.name, () => {
       usage: [...usage, reportedUsage({ tokens: { ...NO_TOKENS, output: 500n }, requests: 0n })],
       costs: [reportedCost('3.005')],
     };
-    expect(compareCharges(report, { usage: recorded, unpaid }, { book: bookOfSpec(), rounding: ROUNDING })).toEqual([
+    expect(
+      compareCharges(report, { usage: recorded, unpaid, tools: [] }, { book: bookOfSpec(), rounding: ROUNDING }),
+    ).toEqual([
       {
         day: DAY,
         model: MODEL,
@@ -226,15 +228,6 @@ describe(compareCharges.name, () => {
     expect(compare({ usage, recorded, costs: [reportedCost('2.99')] })).toEqual(['estimated_usage -0.01']);
   });
 
-  it('sees uses of a tool that Sluice did not record', () => {
-    const recorded = [recordedUsage({ cost: parseUsd('3.02'), toolCost: parseUsd('0.02') })];
-    const search = (usd: string): ReportedCost => reportedCost(usd, { model: null, tool: 'web_search' });
-    expect(compare({ recorded, costs: [reportedCost('3'), search('0.02')] })).toEqual([]);
-    expect(compare({ recorded, costs: [reportedCost('3'), search('0.05')] })).toEqual(['tool_use 0.03']);
-    expect(compare({ recorded, costs: [reportedCost('3'), search('0.054')] })).toEqual(['unknown 0.034']);
-    expect(compare({ recorded, costs: [reportedCost('3')] })).toEqual(['tool_use -0.02']);
-  });
-
   it('sees another rate than the catalogue has', () => {
     const costs = [reportedCost('2', { tokenClass: 'uncached' }), reportedCost('1.2', { tokenClass: 'output' })];
     expect(compare({ costs })).toEqual(['price 0.2']);
@@ -290,6 +283,47 @@ describe(compareCharges.name, () => {
       expect(compare({ usage, recorded, costs: [reportedCost('6')] })).toEqual([]);
     });
 
+    it('finds those of two tiers', () => {
+      const cell = (tier: string, requests: bigint, uncached: bigint) =>
+        reportedUsage({ tier, requests, tokens: { ...NO_TOKENS, uncached } });
+      const row = (tier: string, requests: bigint, uncached: bigint, usd: string) =>
+        recordedUsage({ tier, requests, tokens: { ...NO_TOKENS, uncached }, cost: parseUsd(usd) });
+      const recorded = [
+        row('standard', 100n, 1_000_000n, '2'),
+        row('priority', 10n, 100_000n, '0.4'),
+        row('flex', 40n, 400_000n, '0.4'),
+      ];
+      // Ten requests were priced as priority and were standard; twenty were priced as flex and were standard.
+      const usage = [cell('standard', 130n, 1_300_000n), cell('flex', 20n, 200_000n)];
+      expect(compare({ usage, recorded, costs: [reportedCost('2.8')] })).toEqual(['tier 0.2', 'tier -0.2']);
+    });
+
+    it('finds those of cache writes in prompts of two lengths', () => {
+      const long = { isLong: true, requests: 2n };
+      const recorded = [
+        recordedUsage(),
+        recordedUsage({ ...long, tokens: { ...NO_TOKENS, uncached: 500_000n }, cost: parseUsd('2') }),
+      ];
+      const usage = [
+        reportedUsage({ tokens: { ...NO_TOKENS, uncached: 700_000n, cacheWrite5m: 300_000n, output: 100_000n } }),
+        reportedUsage({ ...long, tokens: { ...NO_TOKENS, uncached: 400_000n, cacheWrite5m: 100_000n } }),
+      ];
+      expect(compare({ usage, recorded, costs: [reportedCost('5')] })).toEqual([
+        'cache_write 0.15',
+        'cache_write -0.15',
+      ]);
+    });
+
+    it('finds those of the rates of two classes of tokens', () => {
+      const costs = [reportedCost('2.1', { tokenClass: 'uncached' }), reportedCost('0.9', { tokenClass: 'output' })];
+      expect(compare({ costs })).toEqual(['price 0.1', 'price -0.1']);
+      const odd = [
+        reportedCost('2.100007', { tokenClass: 'uncached' }),
+        reportedCost('0.899993', { tokenClass: 'output' }),
+      ];
+      expect(compare({ costs: odd })).toEqual(['unknown 0.100007', 'unknown -0.100007']);
+    });
+
     it('finds those of two keys', () => {
       const half = { requests: 50n, tokens: { ...NO_TOKENS, uncached: 500_000n, output: 50_000n } };
       const report = {
@@ -297,7 +331,7 @@ describe(compareCharges.name, () => {
         costs: [reportedCost('1.9', { key: 'key_1' }), reportedCost('1.1', { key: 'key_2' })],
       };
       const options = { book: bookOfSpec(), rounding: ROUNDING };
-      const recorded = { usage: [recordedUsage()], unpaid: [] };
+      const recorded = { usage: [recordedUsage()], unpaid: [], tools: [] };
       expect(compareCharges(report, recorded, options).map(({ key, cause, amount }) => [key, cause, amount])).toEqual([
         ['key_1', 'unknown', parseUsd('0.4')],
         ['key_2', 'unknown', parseUsd('-0.4')],
@@ -317,6 +351,17 @@ describe(compareCharges.name, () => {
       ).toEqual([
         ['key_1', 'price', parseUsd('0.9')],
         ['key_2', 'price', parseUsd('-0.9')],
+      ]);
+      const ofOne = [
+        reportedCost('1.2', { key: 'key_1', tokenClass: 'uncached' }),
+        reportedCost('0.3', { key: 'key_1', tokenClass: 'output' }),
+        reportedCost('1', { key: 'key_2', tokenClass: 'uncached' }),
+        reportedCost('0.5', { key: 'key_2', tokenClass: 'output' }),
+      ];
+      const found = compareCharges({ ...report, costs: ofOne }, recorded, options);
+      expect(found.map(({ key, cause, amount }) => [key, cause, amount])).toEqual([
+        ['key_1', 'unknown', parseUsd('0.2')],
+        ['key_1', 'unknown', parseUsd('-0.2')],
       ]);
     });
   });
@@ -358,6 +403,9 @@ describe(compareCharges.name, () => {
     const stranger = { model: 'other', tokens: { ...NO_TOKENS, output: 10n } };
     const costs = [reportedCost('3'), reportedCost('7', { model: 'other' })];
     expect(compare({ usage: [reportedUsage(), reportedUsage(stranger)], costs })).toEqual(['unknown 7']);
-    expect(compare({ costs: [reportedCost('3'), reportedCost('1', { model: null })] })).toEqual(['unknown 1']);
+    const nameless = (item: string, usd: string) => reportedCost(usd, { model: null, item });
+    expect(compare({ costs: [reportedCost('3'), nameless('training', '1')] })).toEqual(['unknown 1']);
+    const opposed = [nameless('training', '1'), nameless('training', '0.5'), nameless('credit', '-1.5')];
+    expect(compare({ costs: [reportedCost('3'), ...opposed] })).toEqual(['unknown 1.5', 'unknown -1.5']);
   });
 });

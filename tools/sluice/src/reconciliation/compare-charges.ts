@@ -12,11 +12,11 @@ import {
   type ChargeGroup,
   type CompareOptions,
 } from './charge-group';
-import { compareKeys } from './compare-keys';
+import { compareKeys, isPricedAlike } from './compare-keys';
 import { compareTools } from './compare-tools';
 import { knownWork } from './known-work';
 import { opposedShifts } from './opposed-shifts';
-import { explainPrices, isWithin } from './price-causes';
+import { explainOpposedPrices, explainPrices, isWithin } from './price-causes';
 import { explainUsage } from './usage-causes';
 
 /**
@@ -34,17 +34,20 @@ export function compareCharges(
   const differences = groupsOf(report, recorded, options.book).flatMap((group) => {
     const { day, model } = group;
     const ofKeys = compareKeys(group, options);
-    const elsewhere = sum(ofKeys.map(({ amount }) => amount));
     const key = keysOf(group.usage).join(',') || NO_KEY;
-    return [...ofKeys, ...explainGroup(group, elsewhere, options).map((part) => ({ day, model, key, ...part }))];
+    return [...ofKeys, ...explainGroup(group, ofKeys, options).map((part) => ({ day, model, key, ...part }))];
   });
-  return [...differences, ...compareTools(report.costs, recorded.usage, options)].toSorted(inOrder);
+  return [...differences, ...compareTools(report.costs, recorded, options)].toSorted(inOrder);
 }
 
-/** @param elsewhere what of the difference is explained by key */
-function explainGroup(group: ChargeGroup, elsewhere: PicoUsd, { book, rounding }: CompareOptions): ExplainedPart[] {
+/** @param ofKeys what of the difference is explained by key */
+function explainGroup(
+  group: ChargeGroup,
+  ofKeys: readonly ExplainedPart[],
+  { book, rounding }: CompareOptions,
+): ExplainedPart[] {
   const { model, usage, costs, recorded } = group;
-  const difference = sum(costs.map(({ amount }) => amount)) - recordedCost(group) - elsewhere;
+  const difference = sum(costs.map(({ amount }) => amount)) - recordedCost(group) - total(ofKeys);
   const bound = roundingOf(group, rounding);
   if (usage.length === 0 && costs.length === 0) return missing(group, difference, bound);
   const shifts = shiftsBetween(
@@ -55,12 +58,35 @@ function explainGroup(group: ChargeGroup, elsewhere: PicoUsd, { book, rounding }
   if (explained.parts === null) return unexplained(group, difference, explained.reason, { book, bound, shifts });
   const { parts } = explained;
   // A key whose amounts do not fit its counts gets a difference of its own; then rates are not compared.
-  const prices = elsewhere === 0n ? (explainPrices({ book, model, usage, costs, rounding }) ?? []) : [];
-  const fitting = [parts, [...parts, ...prices]].find((all) => isWithin(difference - total(all), bound));
+  const candidates =
+    ofKeys.length === 0 ? withPrices(group, { parts, difference, bound }, { book, rounding }) : [parts];
+  const fitting = candidates.find((all) => isWithin(difference - total(all), bound));
   if (fitting !== undefined) return byCause(fitting, isWithin(difference, bound) ? bound : 0n);
   if (isWithin(difference, bound)) return [];
   const left = difference - total(parts);
   return [unknown(difference, `${formatUsd(left)} USD more than the counts explain${itemsOf(group)}`)];
+}
+
+interface Explained {
+  readonly parts: readonly ExplainedPart[];
+  readonly difference: PicoUsd;
+  readonly bound: PicoUsd;
+}
+
+/**
+ * Returns the parts that differing counts explain without and with those that other rates explain. Rates that differ in
+ * opposite ways come to nothing, so that both may fit; then the rates count if the catalogue has those of the record.
+ */
+function withPrices(
+  group: ChargeGroup,
+  { parts, difference, bound }: Explained,
+  options: CompareOptions,
+): (readonly ExplainedPart[])[] {
+  const { model, usage, costs } = group;
+  const question = { model, usage, costs, ...options };
+  if (!isPricedAlike(group, options)) return [parts, [...parts, ...(explainPrices(question) ?? [])]];
+  const prices = isWithin(difference, bound) ? explainOpposedPrices(question) : (explainPrices(question) ?? []);
+  return [[...parts, ...prices], parts];
 }
 
 function total(parts: readonly ExplainedPart[]): PicoUsd {
@@ -96,13 +122,15 @@ function unexplained(
   return isWithin(difference, bound) ? [] : [unknown(difference, reason)];
 }
 
-/** One part for each cause, without those that come to no more than `least`. */
+/** One part for what each cause adds and one for what it takes off, without those of no more than `least`. */
 function byCause(parts: readonly ExplainedPart[], least: PicoUsd): ExplainedPart[] {
-  return CAUSES.flatMap((cause) => {
-    const same = parts.filter((part) => part.cause === cause);
-    const amount = total(same);
-    return isWithin(amount, least) ? [] : [{ cause, amount, detail: same.map(({ detail }) => detail).join('; ') }];
-  });
+  return CAUSES.flatMap((cause) =>
+    [true, false].flatMap((isMore) => {
+      const same = parts.filter((part) => part.cause === cause && part.amount > 0n === isMore);
+      const amount = total(same);
+      return isWithin(amount, least) ? [] : [{ cause, amount, detail: same.map(({ detail }) => detail).join('; ') }];
+    }),
+  );
 }
 
 function unknown(amount: PicoUsd, detail: string): ExplainedPart {

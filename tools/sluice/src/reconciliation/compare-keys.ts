@@ -3,7 +3,7 @@ import type { ChargeDifference, ExplainedPart } from './charge-difference';
 import type { PriceCell, ReportedCost, ReportedUsage } from './charge-facts';
 import { NO_KEY, recordedCost, roundingOf, sum, type ChargeGroup, type CompareOptions } from './charge-group';
 import type { PriceBook } from './price-book';
-import { explainPrices, isWithin } from './price-causes';
+import { explainOpposedPrices, explainPrices, isWithin } from './price-causes';
 import { isZero, type TokenCounts } from './token-counts';
 
 /**
@@ -37,14 +37,16 @@ function explainKey(rows: KeyRows, model: string, { book, rounding }: CompareOpt
   if (price === null) return null;
   const difference = sum(rows.costs.map(({ amount }) => amount)) - price;
   const bound = rounding * BigInt(rows.costs.length + 1);
-  if (isWithin(difference, bound)) return [];
-  const rates = explainPrices({ book, model, ...rows, rounding }) ?? [];
+  const question = { book, model, ...rows, rounding };
+  const rates = isWithin(difference, bound) ? explainOpposedPrices(question) : (explainPrices(question) ?? []);
   if (rates.length > 0 && isWithin(difference - sum(rates.map(({ amount }) => amount)), bound)) return rates;
+  if (isWithin(difference, bound)) return [];
   const detail = `${formatUsd(difference)} USD more than the counts of this key cost`;
   return [{ cause: 'unknown', amount: difference, detail }];
 }
 
-function isPricedAlike(group: ChargeGroup, { book, rounding }: CompareOptions): boolean {
+/** Returns true if the catalogue gives the recorded cost of the recorded counts. */
+export function isPricedAlike(group: ChargeGroup, { book, rounding }: CompareOptions): boolean {
   const price = priceOf(group.recorded, group.model, book);
   return price !== null && isWithin(price - recordedCost(group), roundingOf(group, rounding));
 }

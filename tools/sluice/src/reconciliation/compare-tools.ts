@@ -1,57 +1,95 @@
-import { formatUsd, type PicoUsd } from '@libs/inference';
-import type { ChargeDifference } from './charge-difference';
-import type { RecordedUsage, ReportedCost } from './charge-facts';
+import { formatUsd, toolOfType, type PicoUsd } from '@libs/inference';
+import type { ChargeDifference, ExplainedPart } from './charge-difference';
+import type { RecordedCharges, ReportedCost } from './charge-facts';
+import { NO_KEY, NO_MODEL, sum, type CompareOptions } from './charge-group';
 import type { PriceBook } from './price-book';
 import { isWithin } from './price-causes';
 
-interface ToolDay {
-  readonly tools: Set<string>;
-  lines: bigint;
-  charged: PicoUsd;
-  recorded: PicoUsd;
+/** An amount of one side. */
+interface ToolAmount {
+  readonly day: string;
+  /** Null where the report names no model that is known. */
+  readonly model: string | null;
+  /** By its name in the catalogue; null where the record does not name it. */
+  readonly tool: string | null;
+  readonly amount: PicoUsd;
+  readonly isCharged: boolean;
+}
+
+/** Amounts that are compared as a sum. */
+interface ToolGroup {
+  readonly day: string;
+  readonly model: string;
+  readonly amounts: readonly ToolAmount[];
 }
 
 /**
- * Compares what tools of the provider cost in each day: reports do not say for which model they ran. A difference that
- * is a whole number of uses of one tool is `tool_use`.
+ * Compares what each tool of the provider cost in each day, so that no tool makes up for another: by model where the
+ * report names the model of every charge for the tool. A difference that is a whole number of uses is `tool_use`.
  */
 export function compareTools(
   costs: readonly ReportedCost[],
-  recorded: readonly RecordedUsage[],
-  { book, rounding }: { readonly book: PriceBook; readonly rounding: PicoUsd },
+  recorded: RecordedCharges,
+  { book, rounding }: CompareOptions,
 ): ChargeDifference[] {
-  const days = new Map<string, ToolDay>();
-  const dayOf = (day: string): ToolDay => {
-    const known = days.get(day) ?? { tools: new Set<string>(), lines: 0n, charged: 0n, recorded: 0n };
-    days.set(day, known);
-    return known;
-  };
-  for (const { day, tool, amount } of costs) {
-    if (tool === null) continue;
-    const known = dayOf(day);
-    known.tools.add(tool);
-    known.lines += 1n;
-    known.charged += amount;
-  }
-  for (const { day, toolCost } of recorded) if (toolCost !== 0n) dayOf(day).recorded += toolCost;
-  return [...days].flatMap(([day, known]) => differenceOf(day, known, book, rounding));
+  const days = groupedBy([...chargedAmounts(costs, recorded, book), ...recordedAmounts(recorded)], ({ day }) => day);
+  return [...days.values()]
+    .flatMap(groupsOfDay)
+    .flatMap(({ day, model, amounts }) =>
+      differenceOf(amounts, book, rounding).map((part) => ({ day, model, key: NO_KEY, ...part })),
+    );
 }
 
-function differenceOf(day: string, known: ToolDay, book: PriceBook, rounding: PicoUsd): ChargeDifference[] {
-  const amount = known.charged - known.recorded;
-  const bound = rounding * (known.lines + 1n);
-  if (isWithin(amount, bound)) return [];
-  const names = known.tools.size === 0 ? ['web_search'] : [...known.tools];
-  const fitting = names.flatMap((name) => {
-    const rate = book.toolRate(name);
-    const uses = rate === null ? null : wholeUses(amount, rate, bound);
-    return uses === null ? [] : [`${uses > 0n ? '+' : ''}${uses} ${name} at ${formatUsd(rate!)} USD`];
+function chargedAmounts(costs: readonly ReportedCost[], recorded: RecordedCharges, book: PriceBook): ToolAmount[] {
+  const names = new Set([...recorded.usage, ...recorded.tools].map(({ model }) => model));
+  const known = new Set([...names, ...book.models()]);
+  return costs.flatMap(({ day, model, tool, amount }) => {
+    if (tool === null) return [];
+    const name = model === null ? null : book.nameOf(model, names);
+    const isKnown = name !== null && known.has(name);
+    return [{ day, model: isKnown ? name : null, tool: toolOfType(tool) ?? tool, amount, isCharged: true }];
   });
+}
+
+function recordedAmounts({ tools }: RecordedCharges): ToolAmount[] {
+  return tools.map(({ day, model, tool, cost }) => ({ day, model, tool, amount: cost, isCharged: false }));
+}
+
+/** One group for each tool; a single one where the record does not name every tool of the day. */
+function groupsOfDay(amounts: readonly ToolAmount[]): ToolGroup[] {
+  const [{ day } = { day: '' }] = amounts;
+  if (amounts.some(({ tool }) => tool === null)) return [{ day, model: NO_MODEL, amounts }];
+  const tools = groupedBy(amounts, ({ tool }) => tool ?? '');
+  return [...tools].toSorted(byName).flatMap(([, same]) => groupsOfTool(day, same));
+}
+
+function groupsOfTool(day: string, amounts: readonly ToolAmount[]): ToolGroup[] {
+  const charged = amounts.filter(({ isCharged }) => isCharged);
+  if (charged.length === 0 || charged.some(({ model }) => model === null)) return [{ day, model: NO_MODEL, amounts }];
+  const models = groupedBy(amounts, ({ model }) => model ?? NO_MODEL);
+  return [...models].toSorted(byName).map(([model, same]) => ({ day, model, amounts: same }));
+}
+
+function differenceOf(amounts: readonly ToolAmount[], book: PriceBook, rounding: PicoUsd): ExplainedPart[] {
+  const charged = amounts.filter(({ isCharged }) => isCharged);
+  const amount = sum(amounts.map((one) => (one.isCharged ? one.amount : -one.amount)));
+  const bound = rounding * BigInt(charged.length + 1);
+  if (isWithin(amount, bound)) return [];
+  const names = [...new Set(amounts.flatMap(({ tool }) => tool ?? []))].toSorted();
+  const priced = names.filter((name) => book.toolRates(name).length > 0);
+  const fitting = priced.flatMap((name) => usesOf(name, book.toolRates(name), amount, bound) ?? []);
   const [uses] = fitting;
-  const difference = { day, model: '-', key: '-', amount };
-  return fitting.length === 1 && uses !== undefined
-    ? [{ ...difference, cause: 'tool_use', detail: uses }]
-    : [{ ...difference, cause: 'unknown', detail: `no number of uses of ${names.join(', ')} costs this` }];
+  if (uses !== undefined && fitting.length === 1) return [{ cause: 'tool_use', amount, detail: uses }];
+  return [{ cause: 'unknown', amount, detail: reasonOf({ names, priced, fitting }) }];
+}
+
+/** Returns how many uses cost the amount, at each price that fits; null if it is no whole number of uses at any. */
+function usesOf(tool: string, rates: readonly PicoUsd[], amount: PicoUsd, bound: PicoUsd): string | null {
+  const fitting = rates.flatMap((rate) => {
+    const uses = wholeUses(amount, rate, bound);
+    return uses === null ? [] : [`${uses > 0n ? '+' : ''}${uses} ${tool} at ${formatUsd(rate)} USD`];
+  });
+  return fitting.length === 0 ? null : fitting.join(' or ');
 }
 
 function wholeUses(amount: PicoUsd, rate: PicoUsd, bound: PicoUsd): bigint | null {
@@ -60,4 +98,32 @@ function wholeUses(amount: PicoUsd, rate: PicoUsd, bound: PicoUsd): bigint | nul
   const half = amount < 0n ? -rate / 2n : rate / 2n;
   const uses = (amount + half) / rate;
   return isWithin(amount - uses * rate, bound) ? uses : null;
+}
+
+interface Unexplained {
+  readonly names: readonly string[];
+  readonly priced: readonly string[];
+  readonly fitting: readonly string[];
+}
+
+function reasonOf({ names, priced, fitting }: Unexplained): string {
+  if (names.length === 0) return 'the record does not say which tools ran';
+  if (fitting.length > 1) return `the record does not say which of ${names.join(', ')} ran`;
+  if (priced.length === 0) return `the catalogue has no price for ${names.join(', ')}`;
+  return `no number of uses of ${names.join(', ')} costs this`;
+}
+
+function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one.localeCompare(other);
 }

@@ -2,6 +2,7 @@ import {
   hourWriteRate,
   traitsOf,
   tierNamed,
+  toolRate,
   type Catalogue,
   type Endpoint,
   type PicoUsd,
@@ -71,16 +72,11 @@ export class PriceBook {
     return rounded(sum + requests * rates.request);
   }
 
-  /** Returns the rate of one use of a tool of the provider; null where no model has one, or models have several. */
-  toolRate(tool: string): PicoUsd | null {
-    const rates = new Set<Rate>();
-    for (const { pricing } of [...this.#endpoints.values()].flat()) {
-      const { tools = {} } = pricing;
-      const rate = tool === 'web_search' ? pricing.webSearch : (tools as Readonly<Record<string, Rate>>)[tool];
-      if (rate !== undefined && rate > 0n) rates.add(rate);
-    }
-    const [rate] = rates;
-    return rates.size === 1 && rate !== undefined ? rounded(rate) : null;
+  /** Returns the prices of one use of a tool of the provider, lowest first: models may have several, or none. */
+  toolRates(tool: string): readonly PicoUsd[] {
+    const lists = [...this.#endpoints.values()].flat().flatMap(({ pricing, batchPricing }) => [pricing, batchPricing]);
+    const rates = new Set(lists.map((list) => rounded(toolRate(list, tool) ?? 0n)));
+    return [...rates].filter((rate) => rate > 0n).toSorted((one, other) => (one < other ? -1 : 1));
   }
 
   #add(slug: string, endpoint: Endpoint): void {

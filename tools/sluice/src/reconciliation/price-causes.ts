@@ -23,10 +23,45 @@ interface Question {
  * Returns the classes of tokens that the provider charges at another rate than the catalogue's, with what each adds;
  * null unless all amounts are for one class of tokens and each that differs is exactly its tokens at one rate.
  */
-export function explainPrices({ book, model, usage, costs, rounding }: Question): ExplainedPart[] | null {
+export function explainPrices(question: Question): ExplainedPart[] | null {
+  const differences = classDifferences(question);
+  if (differences === null) return null;
+  const parts = differences.flatMap(({ tokenClass, amount, tokens, rate }) => {
+    if (rate === null) return [];
+    const cause = tokenClass === 'cacheWrite5m' || tokenClass === 'cacheWrite1h' ? 'cache_write' : 'price';
+    const detail = `${tokens} ${tokenClass} tokens at ${formatUsd(rate)} USD per million`;
+    return [{ cause, amount, detail } as const];
+  });
+  return parts.length === differences.length ? parts : null;
+}
+
+/**
+ * Returns the same for amounts that agree as a sum, where a class that differs is one also at no regular rate: classes
+ * that differ in opposite ways would hide each other. Empty if amounts are not for one class of tokens each.
+ */
+export function explainOpposedPrices(question: Question): ExplainedPart[] {
+  const regular = explainPrices(question);
+  if (regular !== null) return regular;
+  return (classDifferences(question) ?? []).map(({ tokenClass, amount, tokens }) => ({
+    cause: 'unknown',
+    amount,
+    detail: `${formatUsd(amount)} USD more than ${tokens} ${tokenClass} tokens cost`,
+  }));
+}
+
+interface ClassDifference {
+  readonly tokenClass: TokenClass;
+  readonly amount: PicoUsd;
+  readonly tokens: bigint;
+  /** In pico-dollars per million; null where the amount is at no regular rate, or the tokens are too few to say. */
+  readonly rate: PicoUsd | null;
+}
+
+/** Null where an amount is not for one class of tokens, or the catalogue lacks a price. */
+function classDifferences({ book, model, usage, costs, rounding }: Question): ClassDifference[] | null {
   const charged = chargedByClass(costs);
   if (charged === null) return null;
-  const parts: ExplainedPart[] = [];
+  const differences: ClassDifference[] = [];
   for (const tokenClass of TOKEN_CLASSES) {
     const lines = charged.get(tokenClass) ?? { amount: 0n, count: 0n };
     const cells = usage.filter(({ tokens }) => tokens[tokenClass] > 0n);
@@ -38,12 +73,9 @@ export function explainPrices({ book, model, usage, costs, rounding }: Question)
     const rounded = rounding * (lines.count + 1n);
     if (isWithin(amount, rounded)) continue;
     const tokens = cells.reduce((sum, cell) => sum + cell.tokens[tokenClass], 0n);
-    const rate = regularRate(lines.amount, tokens, rounded);
-    if (rate === null) return null;
-    const cause = tokenClass === 'cacheWrite5m' || tokenClass === 'cacheWrite1h' ? 'cache_write' : 'price';
-    parts.push({ cause, amount, detail: `${tokens} ${tokenClass} tokens at ${formatUsd(rate)} USD per million` });
+    differences.push({ tokenClass, amount, tokens, rate: regularRate(lines.amount, tokens, rounded) });
   }
-  return parts;
+  return differences;
 }
 
 export function isWithin(amount: PicoUsd, bound: PicoUsd): boolean {

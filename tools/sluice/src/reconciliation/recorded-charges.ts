@@ -17,7 +17,8 @@ export function recordedCharges(work: RecordedWork, book: PriceBook): RecordedCh
     orphanRequests: BigInt(count),
   }));
   return {
-    usage: work.usage.map((row) => usageOf(row, book.toolRate('web_search') ?? 0n)),
+    usage: work.usage.map(usageOf),
+    tools: work.tools.map(({ day, model, tool, costUsd }) => ({ day, model, tool, cost: parseUsd(costUsd) })),
     unpaid: [
       ...byModel(work.failed, (failedAttempts) => ({ failedAttempts })),
       ...byModel(work.abandoned, (abandonedCalls) => ({ abandonedCalls })),
@@ -26,7 +27,7 @@ export function recordedCharges(work: RecordedWork, book: PriceBook): RecordedCh
   };
 }
 
-function usageOf(row: RecordedDay, searchCost: bigint): RecordedUsage {
+function usageOf(row: RecordedDay): RecordedUsage {
   const [prompt, cached, writes, hourWrites] = [
     BigInt(row.promptTokens),
     BigInt(row.cachedTokens),
@@ -52,6 +53,6 @@ function usageOf(row: RecordedDay, searchCost: bigint): RecordedUsage {
     longestPrompt: BigInt(row.longestPrompt ?? 0),
     longestOutput: BigInt(row.longestCompletion ?? 0),
     cost: parseUsd(row.costUsd),
-    toolCost: parseUsd(row.toolsUsd) + BigInt(row.webSearches) * searchCost,
+    toolCost: parseUsd(row.toolsUsd),
   };
 }

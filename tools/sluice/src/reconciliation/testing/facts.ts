@@ -11,6 +11,11 @@ const endpoint = (pricing: object, capabilities: object = {}): object => ({
   upstream_model: MODEL,
   apis: ['chat'],
   pricing,
+  tool_pricing: {
+    file_search: '0.0025',
+    mcp: '0',
+    code_interpreter: Object.keys(capabilities).length > 0 ? '0.05' : '0.03',
+  },
   batch_pricing: { prompt: '0.000001', completion: '0.000005' },
   context_length: 1_000_000,
   max_completion_tokens: 1_000,
@@ -20,7 +25,7 @@ const endpoint = (pricing: object, capabilities: object = {}): object => ({
   capabilities,
 });
 
-/** 2 USD per million tokens in, 10 out; 4 and 20 in tier priority and, from 200,000 tokens on, for long prompts. */
+/** 2 USD per million tokens in, 10 out; 4 and 20 in tier priority, half in flex, and from 200,000 tokens on, for long prompts. */
 export function bookOfSpec(): PriceBook {
   const standard = {
     prompt: '0.000002',
@@ -32,6 +37,7 @@ export function bookOfSpec(): PriceBook {
     overrides: [{ min_prompt_tokens: 200_000, prompt: '0.000004', completion: '0.00002' }],
   };
   const priority = { prompt: '0.000004', completion: '0.00002' };
+  const flex = { prompt: '0.000001', completion: '0.000005' };
   const file = {
     providers: [
       {
@@ -61,7 +67,11 @@ export function bookOfSpec(): PriceBook {
           instruct_type: null,
         },
         supported_parameters: ['max_tokens'],
-        endpoints: [endpoint(standard), endpoint(priority, { service_tier: 'priority' })],
+        endpoints: [
+          endpoint(standard),
+          endpoint(priority, { service_tier: 'priority' }),
+          endpoint(flex, { service_tier: 'flex' }),
+        ],
       },
     ],
   };

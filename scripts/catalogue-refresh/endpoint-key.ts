@@ -1,0 +1,29 @@
+type Entry = Readonly<Record<string, unknown>>;
+
+/**
+ * Returns everything that tells an endpoint of a catalogue from others: the model's slug, provider, upstream model and
+ * APIs, and where they are not the usual ones its region, quantization, service tier and variant.
+ *
+ * An endpoint that an operator adds for a tier or a region therefore has another key than the shipped one.
+ */
+export function endpointKey(slug: unknown, endpoint: Entry): string {
+  const { provider, upstream_model: model, apis, region, quantization } = endpoint;
+  const { service_tier: tier, variant } = objectOf(endpoint['capabilities']);
+  const names = Array.isArray(apis) ? (apis as unknown[]).map(String).toSorted() : [];
+  return [
+    ...[slug, provider, model].map(String),
+    names.join(','),
+    ...named('region', region, 'global'),
+    ...named('quantization', quantization, 'unknown'),
+    ...named('service_tier', tier, 'standard'),
+    ...named('variant', variant, undefined),
+  ].join(' ');
+}
+
+function named(trait: string, value: unknown, usual: string | undefined): string[] {
+  return typeof value !== 'string' || value === usual ? [] : [`${trait}=${value}`];
+}
+
+function objectOf(value: unknown): Entry {
+  return typeof value === 'object' && value !== null ? (value as Entry) : {};
+}
