@@ -1,7 +1,10 @@
 import { keptBytes } from '../../model/kept-bytes';
-import { nullNames, type ChatObject } from './relayed-answer';
-import { applyEdits, memberEdits } from '../../json/json-members';
+import type { ChatObject } from './relayed-answer';
+import { applyEdits, findMember, memberEdits, type ScannedObject } from '../../json/json-members';
 
+/** Members of a chunk that some upstreams write as null, which is no value of theirs: a chunk without them has none. */
+const NEVER_NULL = ['usage', 'system_fingerprint'];
+const NULL_START = 0x6e;
 const NOTHING = Buffer.alloc(0);
 /** Members that mean something in every chunk, even if they say the same as in the one before. */
 const READ_EACH_TIME = new Set(['usage', 'error']);
@@ -49,4 +52,12 @@ export class ChunkHead {
     if (length === 0 || chunk.length < length) return 0;
     return chunk.compare(this.bytes, 0, length, 0, length) === 0 ? length : 0;
   }
+}
+
+/** The members that a chunk of ours must not have, because their value is null. */
+export function nullNames(chunk: ScannedObject): readonly string[] {
+  return NEVER_NULL.filter((name) => {
+    const member = findMember(chunk, name);
+    return member !== undefined && chunk.bytes[member.valueStart] === NULL_START;
+  });
 }

@@ -40,11 +40,8 @@ const MESSAGE_MEMBERS = { role: '"assistant"', content: 'null', refusal: 'null' 
 const FINISHED_CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null' };
 const CHOICE_MEMBERS = { ...FINISHED_CHOICE_MEMBERS, native_finish_reason: 'null' };
 
-/** Members of a chunk that some upstreams write as null, which is no value of theirs: a chunk without them has none. */
-const NEVER_NULL = ['usage', 'system_fingerprint'];
 const NOTHING_HIDDEN: readonly string[] = [];
 const NOTHING_REQUIRED = {};
-const NULL_START = 0x6e;
 const QUOTE = 0x22;
 
 /** Strings of a message or delta that no model wrote. */
@@ -285,14 +282,6 @@ class ChatReader implements ChatObject {
     if (key === 'data' && around === 'audio') this.audioBytes += end - start;
     else if (!NOT_CONTENT.has(key)) this.counters.text?.add(this.bytes, start, end);
   }
-}
-
-/** The members that a chunk of ours must not have, because their value is null. */
-export function nullNames(chunk: ScannedObject): readonly string[] {
-  return NEVER_NULL.filter((name) => {
-    const member = findMember(chunk, name);
-    return member !== undefined && chunk.bytes[member.valueStart] === NULL_START;
-  });
 }
 
 /** The edits of the whole object in order: members set or removed, `choices` as found, and `more` inside `usage`. */
