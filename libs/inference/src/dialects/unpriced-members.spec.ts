@@ -76,6 +76,22 @@ describe('what makes a provider charge more than the catalogue says', () => {
     expect(sent(api, asked, true)).toMatchObject(asked);
   });
 
+  it.each([...APIS, 'embeddings'] as const)(
+    'is not sent where it has a server use tools or ask other hosts: %s',
+    (api) => {
+      const asked = {
+        compound_custom: { tools: { enabled_tools: ['code_interpreter'] } },
+        web_search: { enable: true },
+        connectors: [{ id: 'web-search' }],
+        kv_transfer_params: { remote_host: '169.254.169.254', remote_port: 80 },
+        bootstrapHost: '169.254.169.254',
+      };
+      const upstream = sent(api, asked, false);
+      for (const name of Object.keys(asked)) expect(upstream).not.toHaveProperty(name);
+      expect(sent(api, asked, true)).toMatchObject(asked);
+    },
+  );
+
   it.each([
     ['chat', { max_output_tokens: 9, context_management: [] }, { max_tokens: 8, n: 2 }],
     ['responses', { max_tokens: 9, n: 9, max_completion_tokens: 9 }, { max_output_tokens: 8, context_management: [] }],

@@ -43,7 +43,7 @@ const OF_ONE_API: Readonly<Record<RelayedApi, readonly string[]>> = {
   messages: ['max_tokens', 'context_management'],
   embeddings: [],
 };
-/** Those of no API of ours. Some servers take them all the same: for longer answers or more of them, or for anything. */
+/** Those of no API of ours. Some servers take them all the same: for longer answers or more of them, for tools, or for anything. */
 const OF_NO_API: readonly string[] = [
   'best_of',
   'num_return_sequences',
@@ -69,6 +69,18 @@ const OF_NO_API: readonly string[] = [
   'parameters',
   'options',
   'extra_body',
+  // Tools that a provider then runs.
+  'compound_custom',
+  'builtin_tools',
+  'connectors',
+  'web_search',
+  'enable_web_search',
+  'tools_config',
+  // vLLM and SGLang: hosts of which a server asks parts of the prompt.
+  'kv_transfer_params',
+  'bootstrap_host',
+  'bootstrap_port',
+  'bootstrap_room',
 ];
 
 const COSTLY = new MemberNames([...OF_ANY_API, ...Object.values(OF_ONE_API).flat(), ...OF_NO_API]);
