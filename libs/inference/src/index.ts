@@ -75,7 +75,14 @@ export { pdfTokens } from './model/media-tokens';
 export { promptAt } from './model/prompt-at';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
 export { NO_LOSS } from './model/loss-report';
-export { bringsTools, providerToolsIn, toolOfType, toolSentAs, toolsBesideList, toolsSentIn } from './model/provider-tools';
+export {
+  bringsTools,
+  providerToolsIn,
+  toolOfType,
+  toolSentAs,
+  toolsBesideList,
+  toolsSentIn,
+} from './model/provider-tools';
 export { countsUses, needOfTool, sellsTool } from './routing/tool-needs';
 export { atTurnEnd } from './model/turn-end';
 export { monotonicMs } from './wire/monotonic-ms';

@@ -229,7 +229,7 @@ const CREDENTIALS: AppRights = {
 const AUDITED: Grants = {
   batches: 'SELECT',
   batch_results: `SELECT (created_on, batch_number, seq, generation_id, prompt_cost_usd, completion_cost_usd, cost_usd,
-    written_in)`,
+    usage_details, written_in)`,
   generations: 'SELECT',
   videos: `SELECT (id, ${OWNER_OF_JOB}, status, cost_usd, price_usd, list_price_usd, credential_id, created_at, finished_at)`,
   ledger_accounts: 'SELECT',
