@@ -65,13 +65,13 @@ export function looseImages(manifests: string): string[] {
 }
 
 /** Returns everything in an overlay that is not pinned. What it renders to counts: bases and patches bring images too. */
-export function looseIn(folder: string): string[] {
+export function looseIn(folder: string, render = renderWithKubectl): string[] {
   const own = unpinned(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'));
-  return [...own, ...looseImages(rendered(folder))];
+  return [...own, ...looseImages(render(folder))];
 }
 
 /** @throws Error where there is no kubectl, or it refuses the overlay */
-function rendered(folder: string): string {
+export function renderWithKubectl(folder: string): string {
   const { status, stdout, stderr, error } = spawnSync('kubectl', ['kustomize', folder], {
     encoding: 'utf8',
     maxBuffer: MOST_BYTES,
