@@ -1,8 +1,8 @@
 type Entry = Readonly<Record<string, unknown>>;
 
 /**
- * Returns everything that tells an endpoint of a catalogue from others: the model's slug, provider, upstream model and
- * APIs, and where they are not the usual ones its region, quantization, service tier and variant.
+ * Returns what identifies an endpoint of a catalogue: the model's slug, provider, upstream model and APIs, and its
+ * region, quantization, service tier and variant unless they are the usual ones.
  *
  * An endpoint that an operator adds for a tier or a region therefore has another key than the shipped one.
  */

@@ -185,7 +185,7 @@ describe(refreshCatalogue.name, () => {
       expect(files.get('acme.yaml')).toBe(written + own);
     });
 
-    it('changes none of two that it cannot tell apart, and says so', () => {
+    it('changes neither of two with the same key, and says so', () => {
       const { files, report, seed: next } = refreshed(after(OWN), dearer);
       expect(report).toEqual([`${KEY}: 2 endpoints match this entry; none is changed`]);
       expect(files.size).toBe(0);

@@ -90,7 +90,7 @@ export function textOf(document: Document): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
-/** All endpoints by `endpointKey`; several of one key cannot be told apart. */
+/** All endpoints by `endpointKey`. Several with one key are ambiguous. */
 function placesOf(texts: ReadonlyMap<string, string>): ReadonlyMap<string, readonly Place[]> {
   const places = new Map<string, Place[]>();
   for (const [file, text] of texts) {

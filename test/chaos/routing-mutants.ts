@@ -179,13 +179,13 @@ export const routingMutants: readonly Mutant[] = [
   },
   {
     name: 'tool-uncounted',
-    defect: "a provider's tool runs on the key of the operator though no answer tells how often",
+    defect: "a provider's tool runs on the key of the operator though no answer counts its uses",
     file: 'libs/inference/src/routing/tool-needs.ts',
     find: 'countsUses(api, tool) && toolRate(pricing, tool) !== undefined',
     replace: 'toolRate(pricing, tool) !== undefined',
     project: 'unit',
     spec: 'libs/inference/src/routing/tool-needs',
-    test: 'whose uses no answer tells',
+    test: 'whose uses no answer counts',
   },
   {
     name: 'tier-answer',

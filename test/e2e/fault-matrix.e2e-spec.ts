@@ -252,7 +252,7 @@ function expectedCounts(cell: Cell): Counts {
   if (charged === 'nothing') return { prompt: 0, completion: 0 };
   if (charged === 'the report') return COUNTED;
   const body = Buffer.from(JSON.stringify(bodyOf(cell)));
-  // Who leaves pays the prompt as it was reserved.
+  // A caller that disconnects pays the prompt as it was reserved.
   const estimate = end === 'cancelled' ? estimatePromptTokens(body) : likelyPromptTokens(body);
   if (charged === 'the prompt') return { prompt: estimate, completion: 0 };
   return {

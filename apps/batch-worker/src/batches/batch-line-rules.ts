@@ -194,7 +194,7 @@ function problemOfTool({ type, engine }: JsonObject, route: BatchRoute): string 
 
 function problemOfUse(tool: ProviderTool, { api, allowsTool }: BatchRoute): string | null {
   if (allowsTool(tool)) return null;
-  const why = countsUses(api, tool) ? 'has no price here' : 'cannot be charged: no answer tells how often it ran';
+  const why = countsUses(api, tool) ? 'has no price here' : 'cannot be charged: no answer counts its uses';
   return `${why}: it needs a provider key of your own`;
 }
 

@@ -66,7 +66,7 @@ const FORM_TYPE =
   /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
 
-/** Nobody names the type of nothing, and proxies may send nothing in chunks. */
+/** Clients send no type for an empty body, and proxies may send it in chunks. */
 function mayBeJson(contentType: string | undefined, kind: BodyRule['kind']): boolean {
   return isJson(contentType) || (kind === 'empty' && contentType === undefined);
 }

@@ -214,7 +214,7 @@ describe(ServerToolEngine.name, () => {
     ['builtin_function', { type: 'builtin_function', function: { name: '$web_search' } }],
     ['other:web_search', { type: 'other:web_search' }],
     ['retrieval', { type: 'retrieval' }],
-  ])('refuses the tool %s on chat completions, whose answers tell no uses of it', async (tool, entry) => {
+  ])('refuses the tool %s on chat completions, whose answers do not count its uses', async (tool, entry) => {
     const body = { model: 'test/chat', messages: [{ role: 'user', content: 'Hi' }], tools: [entry] };
     const answer = await app.post('chat/completions', body);
     expect(answer.status).toBe(400);

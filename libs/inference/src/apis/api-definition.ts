@@ -81,7 +81,7 @@ export interface ToolRules {
   readonly passesUnknownTypes: boolean;
   /** Whether a tool of ours under a plain name may be left to a provider that has it too. */
   readonly leavesPlainNames: boolean;
-  /** Returns whether answers tell how often a provider's tool ran. */
+  /** Returns whether answers count the uses of a provider's tool. */
   readonly countsUses: (tool: ProviderTool) => boolean;
   /** Whether answers have items for the uses of tools. */
   readonly showsItems: boolean;

@@ -1,8 +1,7 @@
 import type { UpstreamStream } from '../wire/upstream-stream';
-import { aModel, anEndpoint } from '../testing';
+import { aModel, anAnswerContext, anEndpoint } from '../testing';
 import { dialectOf } from '.';
 import { TRANSLATIONS, type StreamableApi } from './dialect-pairs';
-import type { AnswerContext } from './dialect';
 import { translateAnswer } from './translated-answer';
 import { TranslatedStream } from './translated-stream';
 
@@ -14,14 +13,11 @@ const endpoint = anEndpoint({
   contextLength: CONTEXT_LENGTH,
   pricing: { prompt: 2n * MICRO, completion: 8n * MICRO, webSearch: 5_000n * MICRO },
 });
-const context: AnswerContext = {
-  generationId: 'gen-1',
+const context = anAnswerContext({
   model: aModel({ contextLength: CONTEXT_LENGTH, endpoints: [endpoint] }),
   endpoint,
-  priceList: 'standard',
-  beganMs: 0,
   requestBody: Buffer.from('{"model":"m","messages":[],"input":"hi"}'),
-};
+});
 const APIS = ['chat', 'responses', 'messages'] as const;
 
 interface Report {

@@ -1,9 +1,8 @@
 import { formatUsd, parseRate, parseUsd } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import type { UpstreamStream } from '../wire/upstream-stream';
-import { aModel, anEndpoint } from '../testing';
+import { aModel, anAnswerContext, anEndpoint } from '../testing';
 import { dialectOf } from '.';
-import type { AnswerContext } from './dialect';
 import { TRANSLATIONS, type StreamableApi } from './dialect-pairs';
 import { googleGenerateContent } from './google-generate-content';
 import { translateAnswer } from './translated-answer';
@@ -22,14 +21,11 @@ const PRICES: PriceList = {
 const APIS: readonly StreamableApi[] = ['chat', 'responses', 'messages'];
 
 const endpoint = anEndpoint({ pricing: PRICES, contextLength: 1_000_000 });
-const context: AnswerContext = {
-  generationId: 'gen-1',
+const context = anAnswerContext({
   model: aModel({ contextLength: 1_000_000, endpoints: [endpoint] }),
   endpoint,
-  priceList: 'standard',
-  beganMs: 0,
   requestBody: Buffer.from('{"model":"m","messages":[{"role":"user","content":"hi"}],"input":"hi"}'),
-};
+});
 
 function sent(events: readonly object[], last = ''): UpstreamStream {
   const left = [Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('') + last)];
@@ -138,7 +134,7 @@ describe('what a chat provider counts', () => {
     expect(wholeCost({ ...plain, x_groq: { usage } }, 'chat')).toBe(CACHED);
   });
 
-  it('is told to the caller once, with its cost, in the usage of the stream', async () => {
+  it('comes to the caller once, with its cost, in the usage of the stream', async () => {
     const stream = await dialectOf('chat').openStream!(sent([word, chunk({ ...stop, usage })], DONE), context);
     let text = '';
     for await (const bytes of stream) text += bytes.toString();
@@ -148,7 +144,7 @@ describe('what a chat provider counts', () => {
     ]);
   });
 
-  it('is told to the caller in the place that the API has for it', () => {
+  it('comes to the caller in the place that the API has for it', () => {
     const { body } = dialectOf('chat').readAnswer(Buffer.from(JSON.stringify(answer(usage))), context);
     expect(JSON.parse(body.toString()).usage).toMatchObject({
       ...usage,

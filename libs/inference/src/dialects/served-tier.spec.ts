@@ -1,5 +1,5 @@
 import { emptyUsage } from '../pricing/usage';
-import { aModel, anEndpoint, aProvider } from '../testing';
+import { aModel, anAnswerContext, anEndpoint, aProvider } from '../testing';
 import type { Endpoint } from '../catalogue/catalogue';
 import { priceOf } from './billing';
 import type { AnswerContext } from './dialect';
@@ -20,15 +20,11 @@ const OTHERS = [
 ];
 
 function chargedAt(endpoint: Endpoint, word: string | null | undefined, more: Partial<AnswerContext> = {}): bigint {
-  const context: AnswerContext = {
-    generationId: 'gen-1',
+  const context = anAnswerContext({
     model: aModel({ endpoints: [...OTHERS, STANDARD, PRIORITY, FLEX] }),
     endpoint,
-    priceList: 'standard',
-    beganMs: 0,
-    requestBody: Buffer.from('{}'),
     ...more,
-  };
+  });
   return priceOf({ ...emptyUsage('upstream'), promptTokens: 1 }, servedBy(context, word)).totalCost;
 }
 

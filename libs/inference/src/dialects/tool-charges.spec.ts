@@ -1,5 +1,5 @@
 import type { UpstreamStream } from '../wire/upstream-stream';
-import { aModel, anEndpoint } from '../testing';
+import { anAnswerContext, anEndpoint } from '../testing';
 import type { AnswerStream } from '../model/answer-stream';
 import { callAbandoned } from '../model/cancellation';
 import type { AnswerContext } from './dialect';
@@ -21,14 +21,7 @@ const endpoint = anEndpoint({
   },
 });
 const PAINTED = { prompt: 0n, completion: 0n, tools: { image_generation: 40_000n * MICRO } };
-const context: AnswerContext = {
-  generationId: 'gen-1',
-  model: aModel({ endpoints: [endpoint] }),
-  endpoint,
-  priceList: 'standard',
-  beganMs: 0,
-  requestBody: Buffer.from('{}'),
-};
+const context = anAnswerContext({ endpoint });
 const DOLLARS = 1e12;
 
 function sent(events: readonly object[], isOpen = false): UpstreamStream {

@@ -76,7 +76,7 @@ const OF_NO_API: readonly string[] = [
   'web_search',
   'enable_web_search',
   'tools_config',
-  // vLLM and SGLang: hosts of which a server asks parts of the prompt.
+  // vLLM and SGLang: hosts from which a server fetches parts of the prompt.
   'kv_transfer_params',
   'bootstrap_host',
   'bootstrap_port',

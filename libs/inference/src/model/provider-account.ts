@@ -24,9 +24,9 @@ export function upstreamCacheKey(key: string, { isOwn, tenant = '' }: ProviderAc
 }
 
 /**
- * Returns what a provider is told of an end user, who is known by a hash. On the operator's account it is bound to the
- * tenant: users of two tenants who have the same name are not one user, and a provider that blocks one does not block
- * the other.
+ * Returns the identifier of an end user that a provider is sent, from a hash of the caller's own. On the operator's
+ * account it depends on the tenant, so that two tenants may use the same name, and a provider that blocks one user does
+ * not block the other.
  */
 export function upstreamUser(hashed: string, { tenant }: ProviderAccount): string {
   return tenant === undefined ? hashed : hash('sha256', `${tenant}\n${hashed}`);

@@ -11,7 +11,7 @@ describe(sellsTool.name, () => {
     expect(sellsTool(searching, api, 'web_search')).toBe(true);
   });
 
-  it('sells no tool on chat completions whose uses no answer tells', () => {
+  it('sells no tool on chat completions whose uses no answer counts', () => {
     expect(sellsTool(priced('builtin_function'), 'chat', 'builtin_function')).toBe(false);
     expect(sellsTool(priced('builtin_function'), 'messages', 'builtin_function')).toBe(true);
   });

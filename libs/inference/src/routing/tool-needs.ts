@@ -6,7 +6,7 @@ import { toolRate } from '../pricing/price';
 import type { ProviderTool } from '../pricing/tool-uses';
 import type { EndpointNeed } from './route-request';
 
-/** Returns whether answers of an API tell how often a provider's tool ran. What they do not tell cannot be charged. */
+/** Returns whether answers of an API count the uses of a provider's tool. Uses that are not counted cannot be charged. */
 export function countsUses(api: Api, tool: ProviderTool): boolean {
   return isConversationApi(api) && APIS[api].tools.countsUses(tool);
 }
@@ -20,7 +20,7 @@ export function sellsTool({ pricing }: Endpoint, api: Api, tool: ProviderTool): 
 export function needOfTool(api: StreamableApi, { tool, member }: AskedTool): EndpointNeed {
   const problem = countsUses(api, tool)
     ? 'has no price at the providers of the model'
-    : 'cannot be charged, because answers of this API do not tell how often it ran';
+    : 'cannot be charged, because answers of this API do not count its uses';
   return {
     member,
     message: `The tool ${tool} ${problem}: ${member} can only be used with a provider key of your own`,

@@ -1,3 +1,4 @@
+export * from './answer-context-fixture';
 export * from './any-answer';
 export * from './any-request';
 export * from './catalogue-fixture';

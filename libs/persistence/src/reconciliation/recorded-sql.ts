@@ -19,21 +19,21 @@ const COUNTS = `
  * no turn had a long prompt if the sum is not long, and otherwise it is not known which had.
  */
 const CALLS = `
-  SELECT g.created_on AS day, g.upstream_model AS model, coalesce(told."serviceTier", 'standard') AS tier,
+  SELECT g.created_on AS day, g.upstream_model AS model, coalesce(noted."serviceTier", 'standard') AS tier,
          false AS is_batch, g.prompt_tokens, g.cached_tokens, g.completion_tokens,
-         coalesce(told."cacheWriteTokens", 0) AS cache_write_tokens,
-         coalesce(told."cacheWrite1hTokens", 0) AS cache_write_1h_tokens,
-         g.cost_usd - coalesce(told."gatewayToolsUsd", 0) AS cost_usd,
-         coalesce(told."providerToolsUsd", 0) AS tools_usd, told."providerTools" AS tools,
+         coalesce(noted."cacheWriteTokens", 0) AS cache_write_tokens,
+         coalesce(noted."cacheWrite1hTokens", 0) AS cache_write_1h_tokens,
+         g.cost_usd - coalesce(noted."gatewayToolsUsd", 0) AS cost_usd,
+         coalesce(noted."providerToolsUsd", 0) AS tools_usd, noted."providerTools" AS tools,
          g.usage_provenance IS DISTINCT FROM 'upstream' AS is_estimated,
-         greatest(1, (SELECT count(*) FROM json_to_recordset(told.attempts) AS a(provider text, status integer)
+         greatest(1, (SELECT count(*) FROM json_to_recordset(noted.attempts) AS a(provider text, status integer)
                       WHERE a.provider = g.provider AND a.status < 400)) AS requests
   FROM generations g,
-       json_to_record(coalesce(g.details, '{}')) AS told("serviceTier" text, "isByok" boolean, attempts json,
+       json_to_record(coalesce(g.details, '{}')) AS noted("serviceTier" text, "isByok" boolean, attempts json,
          "cacheWriteTokens" bigint, "cacheWrite1hTokens" bigint, "gatewayToolsUsd" numeric, "providerToolsUsd" numeric,
          "providerTools" jsonb)
   WHERE g.provider = $1 AND g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled'
-    AND told."isByok" IS NOT TRUE`;
+    AND noted."isByok" IS NOT TRUE`;
 
 /**
  * Each line says whether an order at the provider ran it, or the gateway ran it as a single call because the order was

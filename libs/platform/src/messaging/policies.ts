@@ -18,8 +18,8 @@ const UNUSED_MS = 3_600_000;
 const MOST_BYTES = 128 * MEBIBYTE;
 
 /**
- * Bounds every queue, whoever declared it: an app that was taken over may declare queues of its own, without the bounds
- * that the apps give theirs. Of a policy and the arguments of a queue the lower bound holds.
+ * Returns policies that bound every queue. An attacker in an app may declare queues without the bounds that the app
+ * itself would give them. Where a queue has bounds of its own too, the lower one holds.
  */
 export function brokerPolicies(vhost: string): readonly BrokerPolicy[] {
   const policy = { vhost, 'apply-to': 'queues' } as const;

@@ -1,7 +1,6 @@
 import type { AnswerStream } from '../../model/answer-stream';
-import { aModel, anEndpoint } from '../../testing';
+import { anAnswerContext, anEndpoint } from '../../testing';
 import type { UpstreamStream } from '../../wire/upstream-stream';
-import type { AnswerContext } from '../dialect';
 import { TRANSLATIONS } from '../dialect-pairs';
 import { dialectOf } from '..';
 import { translateAnswer } from '../translated-answer';
@@ -18,14 +17,7 @@ const endpoint = anEndpoint({
     tools: { code_interpreter: 30_000n * MICRO, x_search: 5_000n * MICRO, browser_search: 20_000n * MICRO },
   },
 });
-const context: AnswerContext = {
-  generationId: 'gen-1',
-  model: aModel({ endpoints: [endpoint] }),
-  endpoint,
-  priceList: 'standard',
-  beganMs: 0,
-  requestBody: Buffer.from('{}'),
-};
+const context = anAnswerContext({ endpoint });
 const translation = { caller: TRANSLATIONS.get('messages')!.caller, upstream: TRANSLATIONS.get('chat')!.upstream };
 const streamed = () => ({
   reader: translation.upstream.readStream(endpoint),

@@ -6,7 +6,16 @@ import { AudioBytes, AudioCollector } from '../../audio/audio-bytes';
 import { audioInHand, type AudioInput, type Transcription } from '../../audio/transcription';
 import type { TranscriptionRequest } from '../../engine/speech-caller';
 import { parseRate } from '../../pricing/money';
-import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY, waveFile } from '../../testing';
+import {
+  aModel,
+  anEndpoint,
+  anEngine,
+  aProvider,
+  aTranscription,
+  FakeUpstream,
+  FIXTURE_KEY,
+  waveFile,
+} from '../../testing';
 
 interface Exchange {
   readonly method: string;
@@ -42,17 +51,9 @@ const PRICES = { prompt: 0n, completion: 0n, audioSecond: parseRate('0.0001') };
 const CAPABILITIES = { transcription: { diarize: true, keyterms: true, verbose_json: true } };
 
 const ASKED = { generationId: 'gen-1763715600-abcdefghijklmnopqrst', model: 'acme/large', body: Buffer.alloc(0) };
-const PLAIN: Transcription = {
+const PLAIN = aTranscription({
   audio: audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false }),
-  secondsWhenAsked: 2.5,
-  language: null,
-  temperature: null,
-  isVerbose: false,
-  granularities: ['segment'],
-  keyterms: [],
-  diarize: false,
-  options: {},
-};
+});
 
 function anArrivingWave() {
   const collector = new AudioCollector(WAVE.length);
