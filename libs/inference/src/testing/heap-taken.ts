@@ -1,10 +1,20 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
+/** Returns the bytes of V8's heap and of buffers that are in use. */
+export function bytesInUse(): number {
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+function collect(): void {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+}
+
 /** Returns how many bytes of V8's heap the value takes that `build` returns. */
 export function heapTakenBy(build: () => unknown): number {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   collect();
   const before = process.memoryUsage().heapUsed;
   const built = build();
