@@ -32,7 +32,7 @@ export function compareTools(
   recorded: RecordedCharges,
   { book, rounding }: CompareOptions,
 ): ChargeDifference[] {
-  const days = groupedBy([...chargedAmounts(costs, recorded, book), ...recordedAmounts(recorded)], ({ day }) => day);
+  const days = Map.groupBy([...chargedAmounts(costs, recorded, book), ...recordedAmounts(recorded)], ({ day }) => day);
   return [...days.values()]
     .flatMap(groupsOfDay)
     .flatMap(({ day, model, amounts }) =>
@@ -59,14 +59,14 @@ function recordedAmounts({ tools }: RecordedCharges): ToolAmount[] {
 function groupsOfDay(amounts: readonly ToolAmount[]): ToolGroup[] {
   const [{ day } = { day: '' }] = amounts;
   if (amounts.some(({ tool }) => tool === null)) return [{ day, model: NO_MODEL, amounts }];
-  const tools = groupedBy(amounts, ({ tool }) => tool ?? '');
+  const tools = Map.groupBy(amounts, ({ tool }) => tool ?? '');
   return [...tools].toSorted(byName).flatMap(([, same]) => groupsOfTool(day, same));
 }
 
 function groupsOfTool(day: string, amounts: readonly ToolAmount[]): ToolGroup[] {
   const charged = amounts.filter(({ isCharged }) => isCharged);
   if (charged.length === 0 || charged.some(({ model }) => model === null)) return [{ day, model: NO_MODEL, amounts }];
-  const models = groupedBy(amounts, ({ model }) => model ?? NO_MODEL);
+  const models = Map.groupBy(amounts, ({ model }) => model ?? NO_MODEL);
   return [...models].toSorted(byName).map(([model, same]) => ({ day, model, amounts: same }));
 }
 
@@ -111,17 +111,6 @@ function reasonOf({ names, priced, fitting }: Unexplained): string {
   if (fitting.length > 1) return `the record does not say which of ${names.join(', ')} ran`;
   if (priced.length === 0) return `the catalogue has no price for ${names.join(', ')}`;
   return `no number of uses of ${names.join(', ')} costs this`;
-}
-
-function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
 }
 
 function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
