@@ -100,6 +100,7 @@ export class LineRunnerService {
         ...bounds,
         priceList: managedLanePrices(candidate.endpoint.provider),
         scope: scopeOf(claim),
+        isForOwnKey: claim.isOwnKey,
         policies: policies && readRoutePolicies(policies),
       });
       failpoint('line-answered');

@@ -202,6 +202,50 @@ describe('a key that its provider refuses', () => {
   });
 });
 
+describe('a line of a batch that only a key of the caller’s own can pay', () => {
+  const TOOL = { tools: [{ type: 'image_generation' }] };
+  const NAMED = { prompt: { id: 'pmpt_1' } };
+
+  async function callLine(members: object, isForOwnKey = true) {
+    upstream.behaviour = (response, { headers }) => {
+      const isRefused = headers.authorization === `Bearer ${OWN_KEY}`;
+      response.writeHead(isRefused ? 401 : 200).end(isRefused ? '{}' : JSON.stringify(ANSWERS.responses));
+    };
+    const endpoint = anEndpoint({ provider: aProvider({ baseUrl: upstream.baseUrl }), apis: ['responses'] });
+    const shared = new SharedCredentials({ ACME_API_KEY: FIXTURE_KEY });
+    const { engine, http } = anEngine([], { credentials: new CallerCredentials(shared, vault) });
+    const body = Buffer.from(JSON.stringify({ model: 'acme/large', ...BODIES.responses, ...members }));
+    const { signal } = new AbortController();
+    const request = { generationId: 'gen-1-abc', body, signal, scope: OWNER, isForOwnKey };
+    try {
+      return await engine.callEndpoint('responses', { model: aModel({ endpoints: [endpoint] }), endpoint }, request);
+    } finally {
+      await http.close();
+    }
+  }
+
+  it.each([TOOL, NAMED])('does not give way to shared capacity where the key is refused: %j', async (members) => {
+    await expect(callLine(members)).rejects.toMatchObject({ code: 'authentication' });
+    expect(keysSent()).toEqual([`Bearer ${OWN_KEY}`]);
+  });
+
+  it.each([
+    [TOOL, 'tools[0]'],
+    [NAMED, 'prompt.id'],
+  ])('is refused by name where the key is known to be refused, or is gone: %j', async (members, param) => {
+    for (const change of [{ wasRefused: true, refusedForMs: 60_000 }, { isDisabled: true }]) {
+      vault.credential = { ...own, ...change };
+      await expect(callLine(members)).rejects.toMatchObject({ code: 'invalid_request', metadata: { param } });
+    }
+    expect(keysSent()).toEqual([]);
+  });
+
+  it('gives way to shared capacity where that can be paid', async () => {
+    expect((await callLine({})).credential).toBeNull();
+    expect(keysSent()).toEqual([`Bearer ${OWN_KEY}`, `Bearer ${FIXTURE_KEY}`]);
+  });
+});
+
 describe('the cost of a call on a caller’s own key', () => {
   const parts = { chat: 'prompt completions', responses: 'input output', messages: 'prompt completions' };
 

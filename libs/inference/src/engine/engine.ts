@@ -25,6 +25,7 @@ import type { Candidate, RoutePlan } from '../routing/route-plan';
 import { RoutePlanner, type PlannerParts, type RoutableApi } from './route-planner';
 import { allowedCandidates, rulesTools } from '../routing/route-policy';
 import type { CallMeasure } from '../routing/provider-statistics';
+import { payableCandidates } from '../routing/shared-needs';
 import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from '../routing/sticky-routes';
 import { DEFAULT_TIMEOUTS, spareable, timedUntil, UpstreamCalls, type TimedRequest } from './upstream-calls';
@@ -144,7 +145,7 @@ export class InferenceEngine {
    */
   async callEndpoint(api: CallableApi, candidate: Candidate, request: InferenceRequest): Promise<InferenceResult> {
     const { credentials } = this.#parts;
-    const { scope = {}, policies = [] } = request;
+    const { scope = {}, policies = [], isForOwnKey = false } = request;
     const available = credentials.availableProviders(scope);
     const hasKey = available instanceof Promise ? await available : available;
     const found = credentials.ownCredentials(scope);
@@ -153,7 +154,8 @@ export class InferenceEngine {
     if (candidates.length === 0) throw forbiddenByKeys(candidate);
     const tools = policies.some(rulesTools) ? toolsIn(parseRequest(request.body)) : [];
     const allowed = allowedCandidates(candidates, policies, candidate.model.slug, tools);
-    return whole(await this.#try(api, allowed, request, this.#answerer(api), () => true));
+    const payable = isForOwnKey ? payableCandidates(api, parseRequest(request.body), allowed) : allowed;
+    return whole(await this.#try(api, payable, request, this.#answerer(api), () => true));
   }
 
   async #route<T>(

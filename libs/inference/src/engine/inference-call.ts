@@ -35,6 +35,8 @@ export interface InferenceRequest {
   readonly prompt?: PromptEstimate;
   /** Defaults to `standard`. */
   readonly priceList?: PriceListName;
+  /** The body was accepted as one for a key of the caller's own: it may ask for what only such a key can pay. */
+  readonly isForOwnKey?: boolean;
 }
 
 export interface RoutedRequest extends InferenceRequest, Omit<RouteRequest, 'api'> {

@@ -6,6 +6,7 @@ import { UpstreamHttp } from '../wire/upstream-http';
 import type { Api } from '../catalogue/catalogue';
 import { CallerCredentials } from '../routing/caller-credentials';
 import { SharedCredentials, type OwnCredential } from '../routing/credential-source';
+import { SHARED_ACCOUNT, type ProviderAccount } from '../model/provider-account';
 import { aModel, anEndpoint, anOwnCredential, aProvider } from '../testing';
 
 const KEY = new Secret('sk-own-0123456789abcdef');
@@ -14,6 +15,11 @@ const own = anOwnCredential();
 const provider = aProvider();
 const endpoint = anEndpoint({ provider });
 const plain = { model: aModel({ endpoints: [endpoint] }), endpoint };
+
+const ASKS_FOR_OWN_KEY = [
+  [{ tools: [{ type: 'image_generation' }] }, 'tools[0]'],
+  [{ prompt: { id: 'pmpt_1' } }, 'prompt.id'],
+] as const;
 
 describe(NativeBatchCaller.name, () => {
   let credential: OwnCredential;
@@ -71,6 +77,22 @@ describe(NativeBatchCaller.name, () => {
       expect(line).toMatch(/"top_?p":0.5/i);
       expect(line).not.toMatch(/temperature|verbosity/);
     }
+  });
+
+  it('writes no line for shared capacity that only a key of the caller’s own could pay', () => {
+    const adapters = createProviderAdapters(new UpstreamHttp());
+    const credentials = new SharedCredentials({ ACME_API_KEY: 'shared' });
+    const batches = new NativeBatchCaller({ adapters, credentials, clock: Date.now });
+    const listing = anEndpoint({ provider: aProvider({ protocol: 'openai' }), apis: ['responses'] });
+    const write = (account: ProviderAccount, members: object) =>
+      batches
+        .laneOf('responses', listing, account)!
+        .write('nb-0', Buffer.from(JSON.stringify({ input: 'Hi', ...members })));
+    for (const [members, param] of ASKS_FOR_OWN_KEY) {
+      expect(() => write(SHARED_ACCOUNT, members)).toThrow(expect.objectContaining({ metadata: { param } }));
+      expect(() => write({ isOwn: true, keepsNothing: false }, members)).not.toThrow();
+    }
+    expect(() => write(SHARED_ACCOUNT, {})).not.toThrow();
   });
 
   it('begins no batch with a refused key, and stays with the key of one that runs', async () => {

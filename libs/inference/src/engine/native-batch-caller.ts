@@ -23,6 +23,7 @@ import { KeyOutcomes } from '../routing/key-outcomes';
 import { usableCandidates } from '../routing/keyed-candidates';
 import { accessWith } from '../routing/own-key-access';
 import type { Candidate } from '../routing/route-plan';
+import { checkForSharedCapacity } from '../routing/shared-needs';
 
 /** A batch file may be long. */
 const TRANSFER_MS = 30 * 60_000;
@@ -75,8 +76,10 @@ export class NativeBatchCaller {
     return {
       batches,
       upstreamApi,
-      write: (customId, body) =>
-        batches.line(customId, toUpstream(api, translation, body, endpoint, account), upstreamApi),
+      write: (customId, body) => {
+        if (!account.isOwn) checkForSharedCapacity(api, parseRequest(body), endpoint);
+        return batches.line(customId, toUpstream(api, translation, body, endpoint, account), upstreamApi);
+      },
       read: (line, of) => this.#read(api, translation, line, of),
     };
   }
