@@ -68,3 +68,31 @@ it('leaves probes and callers alone while seven addresses hold idle connections'
   report({ what: 'idle connections', MOST, addresses: ADDRESSES.length, statuses: Object.fromEntries(statuses) });
   expect(new Set(statuses.keys())).toEqual(new Set(['/health/ready 200', '/api/v1/key 200']));
 }, 120_000);
+
+it('closes no connection for others on which a request of a known caller is arriving', async () => {
+  for (const socket of idle.splice(0)) socket.destroy();
+  const [greedy] = ADDRESSES;
+  const calling = open(greedy!);
+  let answer = '';
+  calling.on('data', (data: Buffer) => (answer += data.toString('latin1')));
+  const body = JSON.stringify({ model: MODEL.slug });
+  const headers = [
+    'Host: a',
+    'Connection: close',
+    `Content-Length: ${body.length}`,
+    'Expect: 100-continue',
+    'Content-Type: application/json',
+  ];
+  headers.push(`Authorization: Bearer ${installation.seed.apiKey}`);
+  calling.write(`POST /api/v1/chat/completions HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+  // The key has been found valid, and the body is waited for.
+  await once(calling, 'data');
+  expect(answer).toMatch(/^HTTP\/1\.1 100 /);
+  calling.write(body.slice(0, 5));
+  // The oldest connection of the address with the most is the first that would be closed.
+  for (const address of ADDRESSES) await fill(address);
+  for (let round = 0; round < 30; round += 1) expect(await statusOf('/health/ready')).toBe(200);
+  calling.write(body.slice(5));
+  await once(calling, 'close');
+  expect(answer).toMatch(/\r\n\r\nHTTP\/1\.1 400 /);
+}, 120_000);

@@ -39,7 +39,8 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   const server = app.getHttpServer();
   const connections = new OpenConnections(server);
   drainSteps.add('requests', (signal) => drainRequests({ server, inFlight, connections }, signal));
-  measureConnections(limitConnections(server, env.MAX_CONNECTIONS, env.TRUSTED_PROXIES));
+  const limits = { most: env.MAX_CONNECTIONS, closable: pools.connections, trustedProxies: env.TRUSTED_PROXIES };
+  measureConnections(limitConnections(server, limits));
   const needs = { maxConnections: env.MAX_CONNECTIONS, maxRequestsInFlight: env.MAX_REQUESTS_IN_FLIGHT };
   const warning = descriptorWarning(descriptorLimit(), needs);
   if (warning !== null) logger.warn(warning);

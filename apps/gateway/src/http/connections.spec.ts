@@ -2,15 +2,28 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { limitConnections } from './connections';
+import { EdgePools } from './edge-pools';
+import { RequestClaim } from './request-claim';
 
 describe(limitConnections.name, () => {
   let server: Server;
   let sockets: Socket[];
+  let pools: EdgePools;
+  /** Ports of the clients whose requests have arrived. */
+  let asking: Set<number | undefined>;
+
+  const limited = (trustedProxies: readonly string[] = []) =>
+    limitConnections(server, { most: 20, closable: pools.connections, trustedProxies });
 
   beforeEach(async () => {
     sockets = [];
+    asking = new Set();
+    pools = new EdgePools();
     server = createServer((request, response) => {
-      if (request.url !== '/slow') response.end('served');
+      asking.add(request.socket.remotePort);
+      const isPublic = request.url !== '/called';
+      new RequestClaim(pools, request.socket).work({ isPublic, holders: ['one', 'all'] });
+      if (request.url === '/') response.end('served');
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
   });
@@ -38,17 +51,23 @@ describe(limitConnections.name, () => {
     return (await Promise.all(answers)).reduce((sum, one) => sum + one, 0);
   }
 
-  /** Opens connections on which requests run that get no answer. */
+  /** Until each connection is closed or has a request. */
+  async function settled(): Promise<void> {
+    const isSettled = ({ destroyed, localPort }: Socket): boolean => destroyed || asking.has(localPort);
+    while (!sockets.every(isSettled)) await new Promise(setImmediate);
+  }
+
+  /** Opens connections on which requests of known callers run that get no answer. */
   async function keepBusy(count: number, localAddress: string, taken: () => number): Promise<void> {
     const before = taken();
-    void answeredOf(count, localAddress, '/slow');
+    void answeredOf(count, localAddress, '/called');
     while (taken() < Math.min(20, before + count)) await new Promise(setImmediate);
     const reached = performance.now() + 100;
     while (performance.now() < reached) await new Promise(setImmediate);
   }
 
   it('leaves connections for other peers', async () => {
-    const pool = limitConnections(server, 20);
+    const pool = limited();
     let taken = 0;
     void answeredOf(30, '127.0.0.1', '/slow');
     while (taken !== pool.taken || taken === 0) {
@@ -63,12 +82,12 @@ describe(limitConnections.name, () => {
   });
 
   it('lets a trusted proxy have all of them, and no more', async () => {
-    limitConnections(server, 20, ['127.0.0.0/8']);
+    limited(['127.0.0.0/8']);
     expect(await answeredOf(30, '127.0.0.1')).toBe(20);
   });
 
   it('closes resting connections of the peers that have the most, for one that has fewer', async () => {
-    const pool = limitConnections(server, 20);
+    const pool = limited();
     for (const peer of ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']) await answeredOf(16, peer);
     expect(pool.taken).toBeGreaterThan(16);
     for (let count = 0; count < 4; count += 1) expect(await answeredOf(1, '127.0.0.1')).toBe(1);
@@ -77,8 +96,19 @@ describe(limitConnections.name, () => {
     while (pool.taken > 0) await new Promise(setImmediate);
   });
 
-  it('closes none on which a request runs, and none of a proxy', async () => {
-    const pool = limitConnections(server, 20, ['127.0.0.9/32']);
+  it('closes connections of strangers whose requests do not end', async () => {
+    const pool = limited();
+    for (const peer of ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']) {
+      void answeredOf(16, peer, '/slow');
+      await settled();
+    }
+    expect(pool.taken).toBeGreaterThan(16);
+    for (let count = 0; count < 3; count += 1) expect(await answeredOf(1, '127.0.0.1')).toBe(1);
+    expect(pool.taken).toBeLessThanOrEqual(20);
+  });
+
+  it('closes none on which a request of a known caller runs, and none of a proxy', async () => {
+    const pool = limited(['127.0.0.9/32']);
     expect(await answeredOf(10, '127.0.0.9')).toBe(10);
     await keepBusy(5, '127.0.0.2', () => pool.taken);
     await keepBusy(3, '127.0.0.3', () => pool.taken);

@@ -1,24 +1,35 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
 import { gauge, SharedPool } from '@libs/platform';
-import { IdleConnections } from './idle-connections';
+import type { ClosableConnections } from './closable-connections';
 import { sourceOf } from './source-address';
 import { countRefusal } from './request-claim';
 
 /** One peer alone gets four fifths: where a proxy stands before the gateway, it may be the only one. */
 const PEER_WEIGHTS = [4] as const;
 
+export interface ConnectionLimits {
+  readonly most: number;
+  /** Learns which connections there are; requests of known callers protect theirs there. */
+  readonly closable: ClosableConnections;
+  /**
+   * Ranges whose connections are those of many callers: only the sum of all bounds them, and they are not closed for
+   * others.
+   */
+  readonly trustedProxies?: readonly string[];
+}
+
 /**
  * Bounds the connections to the server, and the share of one peer. If there is no room for one more, the gateway closes
- * connections on which no request runs, of the peers that have the most, beginning with those that rest longest. What
- * still finds no room is closed at once, without an answer, because no request has arrived on it.
- *
- * @param trustedProxies ranges whose connections are those of many callers: only the sum of all bounds them, and they
- * are not closed for others
+ * connections on which no request of a known caller runs, of the peers that have the most, beginning with those on
+ * which nothing has happened for longest. What still finds no room is closed at once, without an answer, because no
+ * request has arrived on it.
  */
-export function limitConnections(server: Server, most: number, trustedProxies: readonly string[] = []): SharedPool {
+export function limitConnections(
+  server: Server,
+  { most, closable, trustedProxies = [] }: ConnectionLimits,
+): SharedPool {
   const pool = new SharedPool(most, PEER_WEIGHTS);
-  const idle = new IdleConnections();
   const trusted = blockListOf(trustedProxies);
   let proxied = 0;
   server.on('connection', (socket: Socket) => {
@@ -27,22 +38,23 @@ export function limitConnections(server: Server, most: number, trustedProxies: r
     const peer = isProxy ? `proxied connection ${(proxied += 1)}` : sourceOf(address);
     const holders = [peer];
     while (!pool.take(holders)) {
-      if (idle.closeOne(peer)) continue;
+      if (closable.closeOne(peer)) continue;
       countRefusal('connections');
       socket.destroy();
       return;
     }
     const leave = (): void => {
       socket.off('close', leave);
-      idle.remove(socket);
+      closable.remove(socket);
       pool.give(holders);
     };
     socket.once('close', leave);
-    if (!isProxy) idle.add(socket, peer, leave);
+    if (!isProxy) closable.add(socket, peer, leave);
   });
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    idle.busy(socket);
-    response.once('close', () => idle.rest(socket));
+  // Before the request can protect its connection.
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    closable.touch(socket);
+    response.once('close', () => closable.touch(socket));
   });
   return pool;
 }

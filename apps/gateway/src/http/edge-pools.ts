@@ -1,3 +1,4 @@
+import { ClosableConnections } from './closable-connections';
 import { MemoryBudget } from './memory-budget';
 import { SharedPool } from '@libs/platform';
 
@@ -25,6 +26,7 @@ export class EdgePools {
   readonly publicWorking: SharedPool;
   readonly publicArriving: SharedPool;
   readonly memory: MemoryBudget;
+  readonly connections = new ClosableConnections();
 
   constructor({ inFlight = 4_096, arriving = 1_024, memoryBytes = 256 * MEBIBYTE }: Partial<EdgePoolOptions> = {}) {
     this.working = new SharedPool(inFlight, TENANT_WEIGHTS);

@@ -26,7 +26,7 @@ export class RequestLife {
     response: ServerResponse | null = null,
   ) {
     this.#response = response;
-    this.claim = new RequestClaim(pools);
+    this.claim = new RequestClaim(pools, response?.req.socket);
   }
 
   /** Null once the request is over. */

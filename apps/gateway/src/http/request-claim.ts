@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { AppError } from '@libs/errors';
 import { counter, type SharedPool } from '@libs/platform';
 import type { EdgePools } from './edge-pools';
@@ -19,7 +20,7 @@ export interface Claimant {
 
 /**
  * What one request has taken of the pools of its process: a place while its body arrives, then one while it is worked
- * on, and memory. All of it is given back when the request is over; what comes later than that takes nothing.
+ * on, memory, and that its connection is not closed for others. All of it is given back when the request is over; what comes later than that takes nothing.
  */
 export class RequestClaim implements CallMemory {
   #place: SharedPool | null = null;
@@ -31,19 +32,23 @@ export class RequestClaim implements CallMemory {
   #isOver = false;
   #isBeyondRoom = false;
 
-  constructor(private readonly pools: EdgePools) {}
+  /** @param socket the connection that it came on */
+  constructor(
+    private readonly pools: EdgePools,
+    private readonly socket: Socket | null = null,
+  ) {}
 
   /** The body has yet to arrive. @throws AppError provider_overloaded */
-  arrive({ isPublic, holders }: Claimant): void {
+  arrive(claimant: Claimant): void {
     const { arriving, publicArriving } = this.pools;
-    const isIn = this.#move(isPublic ? publicArriving : arriving, holders);
+    const isIn = this.#move(claimant.isPublic ? publicArriving : arriving, claimant);
     if (!isIn) throw overloaded('arriving', 'too many request bodies are arriving');
   }
 
   /** All that is needed to work on the request is there. @throws AppError provider_overloaded */
-  work({ isPublic, holders }: Claimant): void {
+  work(claimant: Claimant): void {
     const { working, publicWorking } = this.pools;
-    const isIn = this.#move(isPublic ? publicWorking : working, holders);
+    const isIn = this.#move(claimant.isPublic ? publicWorking : working, claimant);
     if (!isIn) throw overloaded('in_flight', 'too many requests are in flight');
   }
 
@@ -169,9 +174,10 @@ export class RequestClaim implements CallMemory {
     else onGranted();
   }
 
-  #move(pool: SharedPool, holders: readonly string[]): boolean {
+  #move(pool: SharedPool, { isPublic, holders }: Claimant): boolean {
     if (this.#isOver) return true;
     if (!pool.take(holders)) return false;
+    if (!isPublic && this.socket !== null) this.pools.connections.protect(this.socket);
     this.#leavePlace();
     this.#place = pool;
     this.#holders = holders;

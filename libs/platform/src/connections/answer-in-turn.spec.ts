@@ -5,6 +5,8 @@ import { answerInTurn, MOST_UNTAKEN, MOST_WAITING } from './answer-in-turn';
 
 type Exchange = readonly [IncomingMessage, ServerResponse];
 
+const MOST_CONNECTIONS = 3;
+
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const gets = (count: number): string => Array.from({ length: count }, (_, nth) => get(`/${nth}`)).join('');
 
@@ -28,6 +30,7 @@ describe(answerInTurn.name, () => {
         answer?.(request, response);
       },
       () => (overrun += 1),
+      MOST_CONNECTIONS,
     );
     server = createServer(listener).listen(0, '127.0.0.1');
     server.on('request', () => (arrived += 1));
@@ -126,6 +129,48 @@ describe(answerInTurn.name, () => {
     expect(taken).toHaveLength(4);
   });
 
+  it('reads no more of a connection while one of its requests waits, and the rest afterwards', async () => {
+    answer = null;
+    const connected = once(server, 'request');
+    socket.write(get('/0'));
+    const [{ socket: accepted }] = (await connected) as unknown as Exchange;
+    const body = 'x'.repeat(60_000);
+    for (let nth = 1; nth < 5; nth += 1) {
+      socket.write(`POST /${nth} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    }
+    await until(() => arrived > 1);
+    for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
+    expect(accepted.bytesRead).toBeLessThan(3 * 64 * 1024);
+    answer = (request, response) => {
+      request.resume().on('end', () => response.end(`answer to ${request.url}\n`));
+    };
+    taken[0]![1].end('answer to /0\n');
+    await until(() => answers().length === 5);
+    expect(answers()).toEqual(inOrder(5));
+  });
+
+  it('closes a connection that sends ahead while too many others wait', async () => {
+    answer = null;
+    const others = Array.from({ length: MOST_CONNECTIONS }, () =>
+      connect((server.address() as AddressInfo).port, '127.0.0.1'),
+    );
+    for (const other of others) other.on('error', () => undefined).write(gets(2));
+    await until(() => arrived === 2 * MOST_CONNECTIONS);
+    socket.write(gets(2));
+    await once(socket, 'close');
+    expect(overrun).toBe(1);
+    // The places of those that have left can be had again.
+    for (const other of others) other.resetAndDestroy();
+    for (const [{ url }, response] of taken) if (url === '/0') response.destroy();
+    await until(() => taken.every(([, response]) => response.destroyed));
+    const next = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined);
+    next.write(gets(2));
+    await until(() => arrived === 2 * MOST_CONNECTIONS + 4);
+    await new Promise(setImmediate);
+    expect([overrun, next.destroyed]).toEqual([1, false]);
+    next.destroy();
+  });
+
   it('hands on nothing behind an answer that closes the connection', async () => {
     answer = (request, response) => void response.setHeader('connection', 'close').end(`answer to ${request.url}\n`);
     socket.write(gets(3));
@@ -138,8 +183,12 @@ describe(answerInTurn.name, () => {
     answer = null;
     socket.write(gets(3));
     await until(() => arrived === 3);
-    socket.destroy();
-    await until(() => taken[0]![1].destroyed);
+    socket.resetAndDestroy();
+    // Nothing is read from the connection while requests wait, so that this is seen when something is written.
+    await until(() => {
+      taken[0]![1].write('more');
+      return taken[0]![1].destroyed;
+    });
     await new Promise(setImmediate);
     expect(taken).toHaveLength(1);
   });

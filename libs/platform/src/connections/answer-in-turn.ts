@@ -6,6 +6,9 @@ export const MOST_WAITING = 4;
 /** Beyond that, requests are not taken, and the connection closes after its answers. With so many, it closes at once. */
 export const MOST_UNTAKEN = 8;
 
+/** Connections on which requests may wait at once; beyond, one that sends ahead is closed. Each holds up to 64 KiB. */
+export const MOST_CONNECTIONS_WAITING = 1_024;
+
 /** How long the client may take to read the last answers before the connection is cut. */
 const LINGER_MS = 2_000;
 
@@ -22,39 +25,57 @@ interface Exchange {
  * the process from everything else for seconds, and hold a response for each request. A client that sends ahead more
  * than is taken has to send the rest again on another connection, as RFC 9112 §9.3.2 demands of it.
  *
+ * While requests of a connection wait, nothing more is read from it. So it holds the rest of one chunk, and that its
+ * client has left is seen when the answer is written.
+ *
  * @param onOverrun called once for each connection that is closed for this reason
  */
-export function answerInTurn(answer: RequestListener, onOverrun: () => void = () => {}): RequestListener {
+export function answerInTurn(
+  answer: RequestListener,
+  onOverrun: () => void = () => {},
+  mostConnectionsWaiting = MOST_CONNECTIONS_WAITING,
+): RequestListener {
   const lines = new WeakMap<Socket, RequestLine>();
+  const server = { answer, onOverrun, waiting: 0, mostConnectionsWaiting };
   return (request, response) => {
     const { socket } = request;
     let line = lines.get(socket);
-    if (line === undefined) lines.set(socket, (line = new RequestLine(socket, answer, onOverrun)));
+    if (line === undefined) lines.set(socket, (line = new RequestLine(socket, server)));
     line.arrive({ request, response });
   };
+}
+
+/** What the connections of a server share. */
+interface Shared {
+  readonly answer: RequestListener;
+  readonly onOverrun: () => void;
+  readonly mostConnectionsWaiting: number;
+  /** Connections on which requests wait. */
+  waiting: number;
 }
 
 /** The requests of one connection that are not answered yet. */
 class RequestLine {
   readonly #waiting: Exchange[] = [];
   #isAnswering = false;
+  #isHeld = false;
   #untaken = 0;
 
   constructor(
     private readonly socket: Socket,
-    private readonly answer: RequestListener,
-    private readonly onOverrun: () => void,
+    private readonly server: Shared,
   ) {}
 
   arrive(exchange: Exchange): void {
-    if (this.#untaken > 0 || this.#waiting.length === MOST_WAITING) this.#leaveUntaken();
-    else if (this.#isAnswering) this.#waiting.push(exchange);
-    else this.#take(exchange);
+    if (!this.#isAnswering && this.#untaken === 0) this.#take(exchange);
+    else if (!this.#isHeld && !this.#hold()) this.#refuse();
+    else if (this.#untaken > 0 || this.#waiting.length === MOST_WAITING) this.#leaveUntaken();
+    else this.#waiting.push(exchange);
   }
 
   #take({ request, response }: Exchange): void {
     this.#isAnswering = true;
-    this.answer(request, response);
+    this.server.answer(request, response);
     // Responses close in a later tick. Listeners of `answer` come first: what they give back, the next request can take.
     response.once('close', () => this.#next());
   }
@@ -64,19 +85,53 @@ class RequestLine {
     // The client has left, or the last answer said that it closes the connection.
     if (!this.socket.writable) this.#waiting.length = 0;
     const next = this.#waiting.shift();
+    if (this.#isHeld && this.#waiting.length === 0 && this.#untaken === 0) this.#letGo();
     if (next !== undefined) this.#take(next);
     else if (this.#untaken > 0) this.#close();
   }
 
   #leaveUntaken(): void {
     this.#untaken += 1;
-    if (this.#untaken === 1) this.onOverrun();
+    if (this.#untaken === 1) this.server.onOverrun();
     if (this.#untaken === MOST_UNTAKEN) this.socket.destroy();
   }
 
+  #refuse(): void {
+    this.server.onOverrun();
+    this.socket.destroy();
+  }
+
+  /** Stops reading. Returns false where too many connections are held. */
+  #hold(): boolean {
+    if (this.server.waiting >= this.server.mostConnectionsWaiting) return false;
+    this.#isHeld = true;
+    this.server.waiting += 1;
+    this.socket.on('resume', pause).once('close', this.#onClose);
+    this.socket.pause();
+    return true;
+  }
+
+  /** Reads on. */
+  #letGo(): void {
+    this.#isHeld = false;
+    this.server.waiting -= 1;
+    this.socket.off('resume', pause).off('close', this.#onClose);
+    this.socket.resume();
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#isHeld) this.#letGo();
+  };
+
   /** A connection that is closed with unread bytes is reset, and the client would lose answers that it has yet to read. */
   #close(): void {
+    if (this.#isHeld) this.#letGo();
     this.socket.end();
     setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
   }
+}
+
+/** Node reads on whenever it is through with a request. */
+function pause(this: Socket): void {
+  this.pause();
 }

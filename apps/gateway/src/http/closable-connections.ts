@@ -4,25 +4,27 @@ interface Connection {
   readonly peer: string;
   /** Gives its place back. */
   readonly leave: () => void;
-  requests: number;
 }
 
 interface Peer {
   connections: number;
-  /** Without a request; those that rest longest come first. */
-  readonly idle: Set<Socket>;
+  /** Those on which nothing has happened for longest come first. */
+  readonly closable: Set<Socket>;
 }
 
-/** The connections that can be closed for others: those on which no request runs. */
-export class IdleConnections {
+/**
+ * The connections that can be closed for others: those on which no request of a caller runs who has shown a valid
+ * credential. A stranger could have requests that do not end, by not reading answers.
+ */
+export class ClosableConnections {
   readonly #connections = new Map<Socket, Connection>();
   readonly #peers = new Map<string, Peer>();
 
   add(socket: Socket, peer: string, leave: () => void): void {
-    this.#connections.set(socket, { peer, leave, requests: 0 });
-    const known = this.#peers.get(peer) ?? { connections: 0, idle: new Set() };
+    this.#connections.set(socket, { peer, leave });
+    const known = this.#peers.get(peer) ?? { connections: 0, closable: new Set() };
     known.connections += 1;
-    known.idle.add(socket);
+    known.closable.add(socket);
     this.#peers.set(peer, known);
   }
 
@@ -32,38 +34,40 @@ export class IdleConnections {
     this.#connections.delete(socket);
     const peer = this.#peers.get(connection.peer)!;
     peer.connections -= 1;
-    peer.idle.delete(socket);
+    peer.closable.delete(socket);
     if (peer.connections === 0) this.#peers.delete(connection.peer);
   }
 
-  /** A request has arrived. */
-  busy(socket: Socket): void {
-    const connection = this.#connections.get(socket);
-    if (connection === undefined) return;
-    connection.requests += 1;
-    this.#peers.get(connection.peer)!.idle.delete(socket);
+  /** A request of a caller runs on it who has shown a valid credential. */
+  protect(socket: Socket): void {
+    this.#peerOf(socket)?.closable.delete(socket);
   }
 
-  /** A request is over. */
-  rest(socket: Socket): void {
-    const connection = this.#connections.get(socket);
-    if (connection === undefined) return;
-    connection.requests -= 1;
-    if (connection.requests === 0) this.#peers.get(connection.peer)!.idle.add(socket);
+  /** A request has arrived, or is over. */
+  touch(socket: Socket): void {
+    const closable = this.#peerOf(socket)?.closable;
+    closable?.delete(socket);
+    closable?.add(socket);
   }
 
   /**
-   * Closes the connection that rests longest, of the peer that has the most. A peer loses none to one that has as many.
+   * Closes the connection on which nothing has happened for longest, of the peer that has the most. A peer loses none to
+   * one that has as many.
    *
    * @param newcomer the peer that wants one more
    * @returns false if there is none to close
    */
   closeOne(newcomer: string): boolean {
-    const [socket] = this.#toClose(newcomer)?.idle ?? [];
+    const [socket] = this.#toClose(newcomer)?.closable ?? [];
     if (socket === undefined) return false;
     this.#connections.get(socket)!.leave();
     socket.destroy();
     return true;
+  }
+
+  #peerOf(socket: Socket): Peer | undefined {
+    const connection = this.#connections.get(socket);
+    return connection && this.#peers.get(connection.peer);
   }
 
   /** The peer with the most connections among those with more than the newcomer, else the newcomer itself. */
@@ -71,7 +75,7 @@ export class IdleConnections {
     let largest = this.#peers.get(newcomer);
     let most = largest?.connections ?? 0;
     for (const peer of this.#peers.values()) {
-      if (peer.idle.size === 0 || peer.connections <= most) continue;
+      if (peer.closable.size === 0 || peer.connections <= most) continue;
       largest = peer;
       most = peer.connections;
     }
