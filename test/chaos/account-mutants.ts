@@ -286,7 +286,7 @@ export const accountMutants: readonly Mutant[] = [
     find: 'return room?.isHeldBack === true ? noteHeldBack(error) : error;',
     replace: 'return room?.isHeldBack === null ? noteHeldBack(error) : error;',
     project: 'integration',
-    spec: 'libs/persistence/src/ledger/second-try.int',
+    spec: 'libs/persistence/src/ledger/held-back.int',
     test: 'does not count the hold of an answer that is over',
   },
 ];

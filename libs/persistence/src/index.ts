@@ -79,7 +79,7 @@ export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
 export type { KeyLimit, SpendingLimit } from './ledger/key-limit';
 export { countsByok, keyLimitOf } from './ledger/key-limit-of';
 export type { Spender } from './ledger/room-to-spend';
-export { afterSettlements, noteHeldBack, tryTwice } from './ledger/second-try';
+export { HeldBack, noteHeldBack, tryWhileHeldBack } from './ledger/held-back';
 export type { HoldRefusal } from './ledger/set-aside';
 export { migrate } from './migrate';
 export { parseAppLogins } from './rights/app-logins';

@@ -23,7 +23,7 @@ import {
   LedgerRepository,
   OutboxRepository,
   SubmittedBefore,
-  tryTwice,
+  tryWhileHeldBack,
   type BatchIdempotency,
   type BatchOwner,
   type BatchView,
@@ -192,7 +192,7 @@ export class BatchIntakeService {
         failpoint('batch-stored');
         return batch;
       });
-    return tryTwice(owner.organizationId, accept);
+    return tryWhileHeldBack(owner.organizationId, accept);
   }
 
   private async route(

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { formatUsd, type PicoUsd } from '@libs/inference';
-import { tryTwice, type GenerationsRepository } from '@libs/persistence';
+import { tryWhileHeldBack, type GenerationsRepository } from '@libs/persistence';
 import type { CallerCredits } from './caller-credits';
 import type { GenerationTicket } from './generation-ticket';
 
@@ -19,7 +19,7 @@ export class HoldExtensions {
   async extend(ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> {
     await ticket.decided();
     if (ticket.refusal !== null) throw ticket.refusal;
-    await tryTwice(ticket.opening.organizationId, () => this.tryExtend(ticket, amountPicoUsd));
+    await tryWhileHeldBack(ticket.opening.organizationId, () => this.tryExtend(ticket, amountPicoUsd));
   }
 
   private async tryExtend(ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> {

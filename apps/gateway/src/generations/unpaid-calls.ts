@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { formatUsd } from '@libs/inference';
-import { afterSettlements, type GenerationsRepository } from '@libs/persistence';
+import { HeldBack, type GenerationsRepository } from '@libs/persistence';
 import type { UnpaidCall } from './generation-rows';
 import type { GenerationTicket } from './generation-ticket';
 
@@ -22,16 +22,21 @@ export class UnpaidCalls {
     for (const call of unpaid) {
       const missing = unpaid.length === 1 ? call : await this.books.openAlone(call);
       if (missing === undefined) continue;
-      const error = await this.refusalOf(missing);
-      const settled = afterSettlements(missing.ticket.opening.organizationId, error);
-      if (settled === null) this.books.onRefused(missing.ticket, error);
-      else this.books.inBackground(settled.then(() => this.openLater(missing)));
+      await this.refuse(missing, new HeldBack(missing.ticket.opening.organizationId));
     }
   }
 
-  private async openLater(call: UnpaidCall): Promise<void> {
+  /** Or opens it later, where holds of calls that are over may be in its way. */
+  private async refuse(call: UnpaidCall, request: HeldBack): Promise<void> {
+    const error = await this.refusalOf(call);
+    const settled = request.afterSettlements(error);
+    if (settled === null) this.books.onRefused(call.ticket, error);
+    else this.books.inBackground(settled.then(() => this.openLater(call, request)));
+  }
+
+  private async openLater(call: UnpaidCall, request: HeldBack): Promise<void> {
     const missing = await this.books.openAlone(call);
-    if (missing !== undefined) this.books.onRefused(missing.ticket, await this.refusalOf(missing));
+    if (missing !== undefined) await this.refuse(missing, request);
   }
 
   private refusalOf({ ticket: { opening, holdPicoUsd }, refusedBy }: UnpaidCall): Promise<AppError> {

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { Session, SqlValue } from '../session';
 import { leftOfLimit, type SpendingLimit } from './key-limit';
-import { noteHeldBack } from './second-try';
+import { noteHeldBack } from './held-back';
 import type { AmountToHold, HoldRefusal } from './set-aside';
 import { budgetRows, budgetsJson } from './workspace-budgets';
 

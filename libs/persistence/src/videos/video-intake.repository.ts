@@ -4,7 +4,7 @@ import { outcomeOfRow } from '../commit-outcome';
 import { Database, type Session } from '../database';
 import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
-import { tryTwice } from '../ledger/second-try';
+import { tryWhileHeldBack } from '../ledger/held-back';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { SubmittedRows, type SubmissionKey } from '../submitted-rows';
 import type { VideoView } from './video-views.repository';
@@ -58,7 +58,7 @@ export class VideoIntakeRepository extends SubmittedRows {
    */
   async accept(video: NewVideo): Promise<VideoView> {
     try {
-      await tryTwice(video.organizationId, () =>
+      await tryWhileHeldBack(video.organizationId, () =>
         this.database.transaction(
           async (session) => {
             await insert(session, video);

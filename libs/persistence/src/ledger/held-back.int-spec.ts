@@ -3,7 +3,7 @@ import { AppError } from '@libs/errors';
 import type { GenerationOpening } from '../generations/generation-records';
 import { anOpening, aSettlement, atOnce, booksOfSpec, storeKeyIn } from '../testing';
 import type { SpendingLimit } from './key-limit';
-import { tryTwice } from './second-try';
+import { tryWhileHeldBack } from './held-back';
 
 const LIMIT: SpendingLimit = { amountUsd: '0.07', reset: null, includesByok: false };
 const LIMITS = [
@@ -12,7 +12,7 @@ const LIMITS = [
   ['a budget', '10', { budgets: [LIMIT] }],
 ] as const;
 
-describe(tryTwice.name, () => {
+describe(tryWhileHeldBack.name, () => {
   const books = booksOfSpec();
 
   /** A call that has 0.045 USD set aside. */
@@ -27,17 +27,17 @@ describe(tryTwice.name, () => {
   }
 
   /** Asks for more money of the same payer. */
-  async function hold(of: GenerationOpening, amountUsd: string, onTry = () => {}): Promise<AppError | null> {
+  async function hold(of: GenerationOpening, amountUsd: string, onTry: () => unknown = () => {}) {
     const { organizationId, workspaceId, apiKeyHash, keyLimit, budgets } = of;
     const asked = { organizationId, workspaceId, apiKeyHash, keyLimit, budgets, amountUsd };
     const id = randomUUID();
-    const open = (): Promise<void> => {
-      onTry();
+    const open = async (): Promise<void> => {
+      await onTry();
       return books.database.transaction((session) =>
         books.ledger.openHold(session, { ...asked, id, lifetimeMs: 60_000 }),
       );
     };
-    return tryTwice(organizationId, open).then(
+    return tryWhileHeldBack(organizationId, open).then(
       () => null,
       (error: unknown) => AppError.from(error),
     );
@@ -55,6 +55,37 @@ describe(tryTwice.name, () => {
     let tries = 0;
     expect(await hold(call, '0.08', () => (tries += 1))).toMatchObject({ code: 'payment_required' });
     expect(tries).toBe(1);
+    await books.generations.settle([aSettlement(call, '0')]);
+  });
+
+  it('tries again while other holds take the place of those that were given back', async () => {
+    const first = await openCall('0.07', {});
+    const second = anOpening({ ...first, id: anOpening().id });
+    let tries = 0;
+    const onTry = async (): Promise<void> => {
+      tries += 1;
+      if (tries === 2) {
+        await books.generations.settle([aSettlement(first, '0.000001')]);
+        expect((await books.generations.open([second]))[0]!.refusedBy).toBeNull();
+      }
+      if (tries === 3) await books.generations.settle([aSettlement(second, '0.000001')]);
+    };
+    expect(await hold(first, '0.045', onTry)).toBeNull();
+    expect(tries).toBe(3);
+  });
+
+  it('gives up in the end where each try meets other holds', async () => {
+    let call = await openCall('1', { keyLimit: LIMIT });
+    let tries = 0;
+    const onTry = async (): Promise<void> => {
+      tries += 1;
+      const next = anOpening({ ...call, id: anOpening().id });
+      await books.generations.settle([aSettlement(call, '0.000001')]);
+      expect((await books.generations.open([next]))[0]!.refusedBy).toBeNull();
+      call = next;
+    };
+    expect(await hold(call, '0.045', onTry)).toMatchObject({ code: 'payment_required' });
+    expect(tries).toBe(6);
     await books.generations.settle([aSettlement(call, '0')]);
   });
 
