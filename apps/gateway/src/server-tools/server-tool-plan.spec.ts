@@ -1,6 +1,7 @@
 import type { StreamableApi } from '@libs/inference';
 import { ServerToolPlanner, type NativeShare } from './server-tool-plan';
 import { FakeTool } from './testing/fake-tool';
+import { ParserPool } from '../parsers/parser-pool';
 import { ToolSearchTool } from './tool-search.tool';
 
 const FUNCTION = { type: 'function', name: 'theirs', description: 'Theirs.', parameters: { type: 'object' } };
@@ -106,7 +107,7 @@ describe(ServerToolPlanner.name, () => {
     ['n', { tools: [{ type: 'sluice:look' }], n: 2 }, false],
     ['deferred_tools.search.type', { tools: [RARE], deferred_tools: { search: { type: 'custom' } } }, false],
   ])('refuses %s of %j', (param, body, isNative) => {
-    const asked = { isNative, tools: [new FakeTool('look'), new ToolSearchTool()] };
+    const asked = { isNative, tools: [new FakeTool('look'), new ToolSearchTool(new ParserPool())] };
     expect(() => plan(body, asked)).toThrow(expect.objectContaining({ code: 'invalid_request', metadata: { param } }));
   });
 
@@ -125,7 +126,7 @@ describe(ServerToolPlanner.name, () => {
 
   describe('with deferred functions', () => {
     const deferral = { protocol: 'v1', profile: 'portable', search: { type: 'bm25' }, validation: 'runtime' };
-    const withSearch = { tools: [new ToolSearchTool()] };
+    const withSearch = { tools: [new ToolSearchTool(new ParserPool())] };
 
     it.each([
       ['the tool', { tools: [FUNCTION, RARE, { type: 'sluice:tool_search' }] }],
