@@ -49,12 +49,23 @@ describe(ToolSearchTool.name, () => {
     expect(await find('^get_')).toMatchObject({ isError: true });
   });
 
-  it('does nothing in this process while patterns are sought, however many', async () => {
-    const slow = [{ name: 'f', description: 'a'.repeat(21), parameters: null }];
-    await bind({ type: 'regex' }, slow)('warm');
-    const find = bind({ type: 'regex' }, slow);
+  const letter = (index: number): string => String.fromCodePoint(0x4e00 + (index % 500));
+  const letters = (from: number, count: number): string =>
+    Array.from({ length: count }, (_, index) => letter(from + 31 * index)).join(' ');
+  const manyWords = Array.from({ length: 10_000 }, (_, index) => ({
+    name: letters(7 * index, 12),
+    description: '',
+    parameters: null,
+  }));
+
+  it.each([
+    ['regex', 40, '(a+)+b', [{ name: 'f', description: 'a'.repeat(21), parameters: null }]],
+    ['bm25', 5, letters(0, 500), manyWords],
+  ] as const)('searches by %s in another process, %i times', async (type, times, query, functions) => {
+    await bind({ type })('warm');
+    const find = bind({ type }, functions as never);
     const before = process.cpuUsage();
-    await Promise.all(Array.from({ length: 40 }, () => find('(a+)+b')));
+    await Promise.all(Array.from({ length: times }, () => find(query)));
     expect(process.cpuUsage(before).user / 1_000).toBeLessThan(200);
   });
 

@@ -1,10 +1,8 @@
 import type { ToolDefinition } from '@libs/inference';
-import type { PlaceWork } from '../parsers/parser-places';
 import type { ParserPool } from '../parsers/parser-pool';
-import { Bm25 } from './bm25';
 import { fieldsOf, refusal, type Fields } from './named-tools';
-import { PatternSearch } from './pattern-search';
 import { failedUse, type BoundTool, type ServerTool, type ToolOutcome, type ToolSurroundings } from './server-tool';
+import { TextSearch } from './text-search';
 
 const DEFAULT_RESULTS = 5;
 const MOST_RESULTS = 50;
@@ -15,9 +13,6 @@ const MOST_SEARCHED_CHARACTERS = 128 * 1_024;
 const LEAST_FUNCTION_CHARACTERS = 32;
 /** Of one request; no sensible model searches so often. */
 const MOST_SEARCHES = 50;
-
-/** Returns what was found, best first, or a sentence for the model that says why nothing could be sought. */
-type Search = (query: string, most: number, work: PlaceWork) => Promise<readonly ToolDefinition[] | string>;
 
 /**
  * `<service>:tool_search`: finds functions of the caller's that the model has not been shown
@@ -34,10 +29,7 @@ export class ToolSearchTool implements ServerTool {
       throw refusal(`${path}.max_results`, 'must be a whole number of at least 1');
     }
     const isRegex = type === 'regex';
-    const texts = textsOf(deferred);
-    const search = isRegex
-      ? patternSearch(deferred, new PatternSearch(this.parsers, texts))
-      : wordSearch(deferred, texts);
+    const search = new TextSearch(this.parsers, isRegex ? 'pattern-match' : 'word-match', textsOf(deferred));
     const wanted = Math.min(most as number, MOST_RESULTS);
     let searches = 0;
     return {
@@ -63,33 +55,25 @@ export class ToolSearchTool implements ServerTool {
       run: async (args, work) => {
         searches += 1;
         if (searches > MOST_SEARCHES) return failedUse('No more searches can be made in this request.');
-        return find(fieldsOf(args)['query'], (query) => search(query, wanted, work));
+        const { query } = fieldsOf(args);
+        if (typeof query !== 'string' || query.length > MOST_QUERY_CHARACTERS) {
+          return failedUse(`The query must be text of at most ${MOST_QUERY_CHARACTERS} characters.`);
+        }
+        const found = await search.search({ query, most: wanted }, work);
+        if (typeof found === 'string') return failedUse(found, { query });
+        return outcomeOf(
+          query,
+          found.flatMap((place) => deferred[place] ?? []),
+        );
       },
     };
   }
 }
 
-async function find(query: unknown, search: (query: string) => ReturnType<Search>): Promise<ToolOutcome> {
-  if (typeof query !== 'string' || query.length > MOST_QUERY_CHARACTERS) {
-    return failedUse(`The query must be text of at most ${MOST_QUERY_CHARACTERS} characters.`);
-  }
-  const found = await search(query);
-  if (typeof found === 'string') return failedUse(found, { query });
+function outcomeOf(query: string, found: readonly ToolDefinition[]): ToolOutcome {
   const listed = found.map(({ name, description, parameters }) => ({ name, description, parameters }));
   const text = found.length === 0 ? 'No function matches. Try other words.' : JSON.stringify(listed);
   return { parts: [{ type: 'text', text }], isError: false, item: { query }, tools: found, costPicoUsd: 0n };
-}
-
-function wordSearch(deferred: readonly ToolDefinition[], texts: readonly string[]): Search {
-  const index = new Bm25([...deferred.keys()], (place) => texts[place]!);
-  return async (query, most) => index.search(query, most).map((place) => deferred[place]!);
-}
-
-function patternSearch(deferred: readonly ToolDefinition[], patterns: PatternSearch): Search {
-  return async (query, most, work) => {
-    const found = await patterns.search(query, most, work);
-    return typeof found === 'string' ? found : found.flatMap((place) => deferred[place] ?? []);
-  };
 }
 
 /** What is searched: an index of all that a request may say would end the process. */
