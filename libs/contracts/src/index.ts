@@ -64,6 +64,7 @@ export { findBodyLinkProblem, isLinkMember, isTextMember } from './links/body-li
 export { findInBody, type FoundMember, type MemberJudge } from './links/body-walk';
 export { linkHeadOf, parseLink, placeOf, type LinkHead } from './links/link-head';
 export { isCloudStorage } from './links/media-links';
+export { isPublicAddress } from './links/public-address';
 export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
 export { allowedDataRegions, type RoutingPolicy, type OwnedPolicy } from './routing/routing-policy';

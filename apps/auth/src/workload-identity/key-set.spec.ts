@@ -19,7 +19,7 @@ describe(readKeySet.name, () => {
     expect(ids({ keys, more: 1 })).toEqual(['a ES256', 'b RS256']);
   });
 
-  it('passes over keys for something else, of another kind, weak or no secret any more', () => {
+  it('passes over keys for something else, of another kind, weak, large or no secret any more', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const keys = [
       { ...first, kid: 'good' },
@@ -31,6 +31,8 @@ describe(readKeySet.name, () => {
       privateKey.export({ format: 'jwk' }),
       ec('P-384'),
       rsa(1_024),
+      rsa(4_104),
+      { ...large, e: Buffer.from('010000000f', 'hex').toString('base64url') },
       { kty: 'oct', k: 'c2VjcmV0' },
       { ...first, x: second.x },
       null,

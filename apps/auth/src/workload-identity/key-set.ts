@@ -10,10 +10,13 @@ export interface VerificationKey {
 
 const MAX_KEYS = 50;
 const MIN_RSA_BITS = 2_048;
+/** What one verification takes grows with the size of both. */
+const MAX_RSA_BITS = 4_096;
+const MAX_RSA_EXPONENT = 2n ** 32n;
 
 /**
  * The keys of a JWK set (RFC 7517 §5) that can verify our algorithms, or null for what is no usable set. A key
- * for another use, of another kind or too weak is passed over; so is one that holds its private part, which
+ * for another use, of another kind, too weak or too large is passed over; so is one that holds its private part, which
  * is nobody's secret any more.
  */
 export function readKeySet(document: unknown): readonly VerificationKey[] | null {
@@ -50,7 +53,7 @@ function readKey(value: unknown): VerificationKey | null {
   const algorithm = algorithmOf(jwk);
   if (algorithm === null || !isForVerification(jwk, algorithm)) return null;
   const key = importKey(jwk);
-  if (key === null || isWeak(key)) return null;
+  if (key === null || !isUsable(key)) return null;
   return { keyId: typeof jwk.kid === 'string' ? jwk.kid : null, algorithm, key };
 }
 
@@ -74,6 +77,9 @@ function importKey({ kty, crv, x, y, n, e }: GivenJwk): KeyObject | null {
   }
 }
 
-function isWeak({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
-  return asymmetricKeyType === 'rsa' && (asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA_BITS;
+/** An RSA key of a size that is safe, and that verifies in a short time. */
+function isUsable({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
+  if (asymmetricKeyType !== 'rsa') return true;
+  const { modulusLength = 0, publicExponent = MAX_RSA_EXPONENT } = asymmetricKeyDetails ?? {};
+  return modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS && publicExponent < MAX_RSA_EXPONENT;
 }

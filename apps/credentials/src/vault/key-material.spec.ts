@@ -2,6 +2,7 @@ import { BYOK_PROVIDERS, Secret } from '@libs/contracts';
 import { regionOfCredential, regionWithNewKey } from './declared-region';
 import { labelOfKey } from './key-label';
 import { readKeyMaterial } from './key-material';
+import { crookedRsaKey, rsaKey } from './testing/rsa-keys';
 
 const SECRET = 'sk-canary-0123456789abcdef-WxYz';
 const read = (provider: string, key: unknown) =>
@@ -13,13 +14,10 @@ const account = {
   type: 'service_account',
   project_id: 'a-project',
   private_key_id: '0123456789abcdef0123456789abcdef0123456f',
-  private_key: `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(64)}\n${'B'.repeat(20)}==\n-----END PRIVATE KEY-----\n`,
+  private_key: rsaKey(2_048),
   client_email: 'sluice@a-project.iam.gserviceaccount.com',
   universe_domain: 'googleapis.com',
 };
-/** As text; an RSA key of 4096 bits has 3,272 characters, one of 5120 about 3,950. */
-const keyOfLength = (characters: number): string =>
-  `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(characters - 54)}\n-----END PRIVATE KEY-----\n`;
 const resource = { api_key: SECRET, resource_name: 'my-resource', resource_type: 'openai' };
 const deployment = {
   model_slug: 'openai/gpt-4o',
@@ -32,8 +30,13 @@ const endpoint = deployment.endpoint_url;
 
 describe(readKeyMaterial.name, () => {
   it('takes the RSA keys of 4096 bits that some organizations have', () => {
-    const long = { ...account, private_key: keyOfLength(3_272) };
+    const long = { ...account, private_key: rsaKey(4_096) };
     expect(() => read('google-vertex', long)).not.toThrow();
+  });
+
+  it('names the private key that signs too slowly', () => {
+    const slow = { ...account, private_key: rsaKey(5_120) };
+    expect(() => read('google-vertex', slow)).toThrow('private_key must be of 2048 to 4096 bits');
   });
 
   it('takes a plain key for every provider', () => {
@@ -78,7 +81,12 @@ describe(readKeyMaterial.name, () => {
     ['amazon-bedrock', 'a number', { ...access, secretAccessKey: 1 }],
     ['google-vertex', 'no private key', { ...account, private_key: undefined }],
     ['google-vertex', 'a private key of another form', { ...account, private_key: 'canary' }],
-    ['google-vertex', 'a private key of 5120 bits', { ...account, private_key: keyOfLength(3_950) }],
+    ['google-vertex', 'a private key of 5120 bits', { ...account, private_key: rsaKey(5_120) }],
+    [
+      'google-vertex',
+      'a private key of 9600 bits in few characters',
+      { ...account, private_key: crookedRsaKey(9_600) },
+    ],
     ['google-vertex', 'no account', { ...account, client_email: 'canary' }],
     ['google-vertex', 'another cloud', { ...account, universe_domain: 'canary.example' }],
     ['google-vertex', 'no project', { ...account, project_id: undefined }],

@@ -20,6 +20,7 @@ import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import { InferenceLimits } from '../limits/inference-limits';
 import { PdfMeter } from '../parsers/pdf-meter';
+import { ParserPool } from '../parsers/parser-pool';
 import { PdfReader } from '../parsers/pdf-reader';
 import { Plugins } from '../plugins/plugins';
 import { replyBudgetBytes } from '../process-memory';
@@ -120,12 +121,13 @@ const engineLogger = new Logger(InferenceEngine.name);
     },
     {
       provide: ServerToolEngine,
-      inject: [InferenceEngine, InferenceRouting, WebSearch, PageReader, GatewayEnv],
+      inject: [InferenceEngine, InferenceRouting, WebSearch, PageReader, ParserPool, GatewayEnv],
       useFactory: (
         engine: InferenceEngine,
         routing: InferenceRouting,
         web: WebSearch,
         pages: PageReader,
+        parsers: ParserPool,
         { SERVICE_NAME: serviceName }: GatewayEnv,
       ) => {
         const tools = createServerTools({
@@ -135,6 +137,7 @@ const engineLogger = new Logger(InferenceEngine.name);
           picturePicoUsd: (model, promptTokens) => picturePicoUsd(routing, model, promptTokens),
           web,
           pages,
+          parsers,
           serviceName,
         });
         return createServerToolEngine({ engine, routing, serviceName, tools });

@@ -7,7 +7,7 @@ import { AnswerReader } from './answer-reader';
 import { limitProcess } from './process-limits';
 
 /** The parsers, by the names of their files. */
-export const PARSERS = ['pdf-text', 'html-text', 'json-repair'] as const;
+export const PARSERS = ['pdf-text', 'html-text', 'json-repair', 'pattern-match', 'word-match'] as const;
 export type ParserName = (typeof PARSERS)[number];
 
 /** Work for a parser. */

@@ -58,7 +58,7 @@ import { Plugins } from './plugins';
         }),
     },
   ],
-  exports: [Egress, PdfReader, PageReader, WebSearch, Plugins],
+  exports: [Egress, ParserPool, PdfReader, PageReader, WebSearch, Plugins],
 })
 export class PluginsModule {}
 

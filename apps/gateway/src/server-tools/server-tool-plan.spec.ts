@@ -1,4 +1,6 @@
 import type { StreamableApi } from '@libs/inference';
+import { ParserPool } from '../parsers/parser-pool';
+import { outsideWork } from '../parsers/testing/outside-work';
 import { ServerToolPlanner, type NativeShare } from './server-tool-plan';
 import { FakeTool } from './testing/fake-tool';
 import { ToolSearchTool } from './tool-search.tool';
@@ -106,7 +108,7 @@ describe(ServerToolPlanner.name, () => {
     ['n', { tools: [{ type: 'sluice:look' }], n: 2 }, false],
     ['deferred_tools.search.type', { tools: [RARE], deferred_tools: { search: { type: 'custom' } } }, false],
   ])('refuses %s of %j', (param, body, isNative) => {
-    const asked = { isNative, tools: [new FakeTool('look'), new ToolSearchTool()] };
+    const asked = { isNative, tools: [new FakeTool('look'), new ToolSearchTool(new ParserPool())] };
     expect(() => plan(body, asked)).toThrow(expect.objectContaining({ code: 'invalid_request', metadata: { param } }));
   });
 
@@ -125,7 +127,9 @@ describe(ServerToolPlanner.name, () => {
 
   describe('with deferred functions', () => {
     const deferral = { protocol: 'v1', profile: 'portable', search: { type: 'bm25' }, validation: 'runtime' };
-    const withSearch = { tools: [new ToolSearchTool()] };
+    const parsers = new ParserPool();
+    const withSearch = { tools: [new ToolSearchTool(parsers)] };
+    afterAll(() => parsers.onApplicationShutdown());
 
     it.each([
       ['the tool', { tools: [FUNCTION, RARE, { type: 'sluice:tool_search' }] }],
@@ -133,7 +137,7 @@ describe(ServerToolPlanner.name, () => {
     ])('shows them to the model when %s has found them', async (_what, body) => {
       const deferred = plan(body, withSearch)!;
       expect(deferred.conversation.tools.map(({ name }) => name)).toEqual(['theirs', 'tool_search']);
-      const outcome = await deferred.tools.get('tool_search')!.bound.run({ query: 'rarely' }, {} as never);
+      const outcome = await deferred.tools.get('tool_search')!.bound.run({ query: 'rarely' }, outsideWork() as never);
       expect(outcome.tools).toMatchObject([{ name: 'rare', description: 'Rarely used.' }]);
     });
 

@@ -1,3 +1,4 @@
+import type { ParserPool } from '../parsers/parser-pool';
 import { DatetimeTool } from './datetime.tool';
 import { ImageGenerationTool, type ImageGenerationParts } from './image-generation.tool';
 import type { ServerTool } from './server-tool';
@@ -10,6 +11,7 @@ import { WebSearchTool } from './web-search.tool';
 export interface ServerToolParts extends ImageGenerationParts {
   readonly web: WebSearch;
   readonly pages: PageReader;
+  readonly parsers: ParserPool;
   /** The `<service>` of the interface. */
   readonly serviceName: string;
 }
@@ -19,7 +21,7 @@ export function createServerTools(parts: ServerToolParts): readonly ServerTool[]
   return [
     new DatetimeTool(),
     new ImageGenerationTool(parts),
-    new ToolSearchTool(),
+    new ToolSearchTool(parts.parsers),
     new WebSearchTool(parts.web),
     new WebFetchTool(parts.pages, parts.serviceName),
   ];

@@ -1,3 +1,6 @@
+import type { ToolDefinition } from '@libs/inference';
+import { ParserPool } from '../parsers/parser-pool';
+import { outsideWork } from '../parsers/testing/outside-work';
 import { ToolSearchTool } from './tool-search.tool';
 
 const deferred = [
@@ -9,14 +12,20 @@ const deferred = [
   { name: 'send_email', description: 'Sends an email', parameters: null },
   { name: 'get_user', description: `Reads a user ${'u'.repeat(40)}`, parameters: null },
 ];
-/** Long enough for a process that waits its turn. */
-const PATIENT_MS = 2_000;
-const search = (parameters: object, query: unknown) =>
-  new ToolSearchTool(PATIENT_MS)
-    .bind({ ...parameters }, 'tools[0].parameters', { deferred })
-    .run({ query }, {} as never);
+const ENDLESS = '(\\w|\\w)*!';
+
+jest.setTimeout(60_000);
 
 describe(ToolSearchTool.name, () => {
+  const parsers = new ParserPool();
+  afterAll(() => parsers.onApplicationShutdown());
+
+  const bind = (parameters: object, functions: readonly ToolDefinition[] = deferred) => {
+    const tool = new ToolSearchTool(parsers).bind({ ...parameters }, 'tools[0].parameters', { deferred: functions });
+    return (query: unknown) => tool.run({ query }, outsideWork() as never);
+  };
+  const search = (parameters: object, query: unknown) => bind(parameters)(query);
+
   it('finds functions by words, arguments included', async () => {
     const outcome = await search({}, 'some city');
     expect(outcome).toMatchObject({ isError: false, item: { query: 'some city' }, tools: [deferred[0]] });
@@ -28,27 +37,49 @@ describe(ToolSearchTool.name, () => {
     expect((await search({ type: 'regex' }, '^get_')).tools).toEqual([deferred[0], deferred[2]]);
   });
 
-  it.each(['(', '(\\w|\\w)*!', 5, 'x'.repeat(1_001)])('takes %j for a query that cannot be', async (query) => {
+  it.each(['(', ENDLESS, 5, 'x'.repeat(1_001)])('takes %j for a query that cannot be', async (query) => {
     expect(await search({ type: 'regex' }, query)).toMatchObject({ isError: true });
   });
 
   it('seeks no more patterns in a request of which two did not end', async () => {
-    const tool = new ToolSearchTool(PATIENT_MS).bind({ type: 'regex' }, 'tools[0].parameters', { deferred });
-    const find = (query: string) => tool.run({ query }, {} as never);
-    for (const query of ['(', '(\\w|\\w)*!']) expect(await find(query)).toMatchObject({ isError: true });
+    const find = bind({ type: 'regex' });
+    for (const query of ['(', ENDLESS]) expect(await find(query)).toMatchObject({ isError: true });
     expect(await find('^get_')).toMatchObject({ isError: false });
-    expect(await find('(\\w|\\w)*!')).toMatchObject({ isError: true });
+    expect(await find(ENDLESS)).toMatchObject({ isError: true });
     expect(await find('^get_')).toMatchObject({ isError: true });
+  });
+
+  const letter = (index: number): string => String.fromCodePoint(0x4e00 + (index % 500));
+  const letters = (from: number, count: number): string =>
+    Array.from({ length: count }, (_, index) => letter(from + 31 * index)).join(' ');
+  const manyWords = Array.from({ length: 10_000 }, (_, index) => ({
+    name: letters(7 * index, 12),
+    description: '',
+    parameters: null,
+  }));
+
+  it.each([
+    ['regex', 40, '(a+)+b', [{ name: 'f', description: 'a'.repeat(21), parameters: null }]],
+    ['bm25', 5, letters(0, 500), manyWords],
+  ] as const)('searches by %s in another process, %i times', async (type, times, query, functions) => {
+    await bind({ type })('warm');
+    const find = bind({ type }, functions as never);
+    const before = process.cpuUsage();
+    await Promise.all(Array.from({ length: times }, () => find(query)));
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(200);
+  });
+
+  it.each(['bm25', 'regex'])('searches fifty times in a request, by %s', async (type) => {
+    const find = bind({ type });
+    const outcomes = await Promise.all(Array.from({ length: 51 }, () => find('city')));
+    expect(outcomes.map(({ isError }) => isError)).toEqual([...Array<boolean>(50).fill(false), true]);
   });
 
   it.each(['bm25', 'regex'])(
     'searches the beginning of a text of any length, which would end the process as a whole, by %s',
     async (type) => {
       const long = { name: 'get_all', description: `everything ${'aA'.repeat(15_000_000)}`, parameters: null };
-      const tool = new ToolSearchTool(PATIENT_MS).bind({ type }, 'tools[0].parameters', {
-        deferred: [long, ...deferred],
-      });
-      const outcome = await tool.run({ query: 'everything' }, {} as never);
+      const outcome = await bind({ type }, [long, ...deferred])('everything');
       expect(outcome.tools).toEqual([long]);
     },
   );
@@ -59,8 +90,7 @@ describe(ToolSearchTool.name, () => {
       description: 'aA'.repeat(100),
       parameters: null,
     }));
-    const tool = new ToolSearchTool().bind({}, 'tools[0].parameters', { deferred: many });
-    expect((await tool.run({ query: '17234' }, {} as never)).tools).toEqual([many[17_234]]);
+    expect((await bind({}, many)('17234')).tools).toEqual([many[17_234]]);
   });
 
   it('says so when nothing matches', async () => {
@@ -68,8 +98,6 @@ describe(ToolSearchTool.name, () => {
   });
 
   it.each([0, 1.5, '3'])('refuses %j results', (most) => {
-    expect(() => new ToolSearchTool().bind({ max_results: most }, 'tools[2].parameters')).toThrow(
-      'tools[2].parameters.max_results',
-    );
+    expect(() => bind({ max_results: most })).toThrow('tools[0].parameters.max_results');
   });
 });

@@ -1,8 +1,8 @@
-import { createContext, Script } from 'node:vm';
 import type { ToolDefinition } from '@libs/inference';
-import { Bm25 } from './bm25';
+import type { ParserPool } from '../parsers/parser-pool';
 import { fieldsOf, refusal, type Fields } from './named-tools';
 import { failedUse, type BoundTool, type ServerTool, type ToolOutcome, type ToolSurroundings } from './server-tool';
+import { TextSearch } from './text-search';
 
 const DEFAULT_RESULTS = 5;
 const MOST_RESULTS = 50;
@@ -11,12 +11,8 @@ const MOST_QUERY_CHARACTERS = 1_000;
 const MOST_FUNCTION_CHARACTERS = 4_096;
 const MOST_SEARCHED_CHARACTERS = 128 * 1_024;
 const LEAST_FUNCTION_CHARACTERS = 32;
-/** A pattern can be made to take for ever; the functions of one request never need this long. */
-const REGEX_TIMEOUT_MS = 50;
-/** Nothing else of this process runs meanwhile, so a request may do it so often. */
-const MOST_ENDLESS_PATTERNS = 2;
-
-type Search = (query: string, most: number) => readonly ToolDefinition[] | null;
+/** Of one request; no sensible model searches so often. */
+const MOST_SEARCHES = 50;
 
 /**
  * `<service>:tool_search`: finds functions of the caller's that the model has not been shown
@@ -25,7 +21,7 @@ type Search = (query: string, most: number) => readonly ToolDefinition[] | null;
 export class ToolSearchTool implements ServerTool {
   readonly name = 'tool_search';
 
-  constructor(private readonly regexMs = REGEX_TIMEOUT_MS) {}
+  constructor(private readonly parsers: ParserPool) {}
 
   bind(parameters: Fields, path: string, { deferred }: ToolSurroundings = { deferred: [] }): BoundTool {
     const { max_results: most = DEFAULT_RESULTS, type = 'bm25' } = parameters;
@@ -33,9 +29,9 @@ export class ToolSearchTool implements ServerTool {
       throw refusal(`${path}.max_results`, 'must be a whole number of at least 1');
     }
     const isRegex = type === 'regex';
-    const texts = textsOf(deferred);
-    const search = isRegex ? regexSearch(deferred, texts, this.regexMs) : wordSearch(deferred, texts);
+    const search = new TextSearch(this.parsers, isRegex ? 'pattern-match' : 'word-match', textsOf(deferred));
     const wanted = Math.min(most as number, MOST_RESULTS);
+    let searches = 0;
     return {
       definition: {
         name: this.name,
@@ -56,45 +52,28 @@ export class ToolSearchTool implements ServerTool {
           additionalProperties: false,
         },
       },
-      run: async (args) => find(fieldsOf(args)['query'], (query) => search(query, wanted)),
+      run: async (args, work) => {
+        searches += 1;
+        if (searches > MOST_SEARCHES) return failedUse('No more searches can be made in this request.');
+        const { query } = fieldsOf(args);
+        if (typeof query !== 'string' || query.length > MOST_QUERY_CHARACTERS) {
+          return failedUse(`The query must be text of at most ${MOST_QUERY_CHARACTERS} characters.`);
+        }
+        const found = await search.search({ query, most: wanted }, work);
+        if (typeof found === 'string') return failedUse(found, { query });
+        return outcomeOf(
+          query,
+          found.flatMap((place) => deferred[place] ?? []),
+        );
+      },
     };
   }
 }
 
-function find(query: unknown, search: (query: string) => readonly ToolDefinition[] | null): ToolOutcome {
-  if (typeof query !== 'string' || query.length > MOST_QUERY_CHARACTERS) {
-    return failedUse(`The query must be text of at most ${MOST_QUERY_CHARACTERS} characters.`);
-  }
-  const found = search(query);
-  if (found === null) return failedUse('The query is no regular expression that can be searched for.', { query });
+function outcomeOf(query: string, found: readonly ToolDefinition[]): ToolOutcome {
   const listed = found.map(({ name, description, parameters }) => ({ name, description, parameters }));
   const text = found.length === 0 ? 'No function matches. Try other words.' : JSON.stringify(listed);
   return { parts: [{ type: 'text', text }], isError: false, item: { query }, tools: found, costPicoUsd: 0n };
-}
-
-function wordSearch(deferred: readonly ToolDefinition[], texts: readonly string[]): Search {
-  const index = new Bm25([...deferred.keys()], (place) => texts[place]!);
-  return (query, most) => index.search(query, most).map((place) => deferred[place]!);
-}
-
-/** Matches are sought in a context of their own, where they can be stopped. */
-function regexSearch(deferred: readonly ToolDefinition[], texts: readonly string[], timeout: number): Search {
-  let endless = 0;
-  return (query, most) => {
-    if (endless >= MOST_ENDLESS_PATTERNS) return null;
-    const context = createContext({ query, texts });
-    try {
-      const script = new Script(
-        'const re = new RegExp(query, "i"); JSON.stringify(texts.map((text) => re.test(text)))',
-      );
-      const hits = JSON.parse(String(script.runInContext(context, { timeout }))) as boolean[];
-      return deferred.filter((_definition, index) => hits[index]).slice(0, most);
-    } catch (thrown) {
-      // The pattern is not one, or does not end.
-      endless += Number((thrown as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT');
-      return null;
-    }
-  };
 }
 
 /** What is searched: an index of all that a request may say would end the process. */

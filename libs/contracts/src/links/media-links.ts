@@ -1,5 +1,6 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { linkHeadOf, LONGEST_LINK, placeOf, type LinkHead } from './link-head';
+import { isPublicAddress } from './public-address';
 
 /** A picture in a request body: more is refused before anybody decodes it. */
 const LONGEST_DATA_URL = 20 * 1024 * 1024;
@@ -8,42 +9,6 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const DATA_HEAD = /^data:[\w.+-]*\/?[\w.+-]*(?:;[\w.+=-]+)*;base64,/i;
 /** Long enough for every media type and its parameters. */
 const LONGEST_HEAD = 256;
-
-/** Addresses that only mean something inside a network (RFC 6890, and Azure's own); no provider shall be sent there for us. */
-const PRIVATE = new BlockList();
-for (const [network, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['168.63.129.16', 32],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, 'ipv4');
-}
-for (const [network, prefix] of [
-  ['2001::', 32],
-  ['2001:4:112::', 48],
-  ['2001:10::', 28],
-  ['2001:20::', 28],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, 'ipv6');
-}
-/** The only IPv6 addresses of public hosts; mapped, translated and local ones lie outside. */
-const GLOBAL_IPV6 = new BlockList();
-GLOBAL_IPV6.addSubnet('2000::', 3, 'ipv6');
 
 /** Schemes of cloud storage. A provider opens them with the rights of the account that calls it. */
 const CLOUD_STORAGE = new Set(['gs:', 's3:', 'az:', 'abfs:', 'abfss:', 'wasb:', 'wasbs:', 'r2:', 'oss:', 'cos:']);
@@ -99,9 +64,7 @@ function isPrivateHost(rooted: string): boolean {
   // Some resolvers pass over an empty label, others look the name up as it is.
   if (hostname.includes('..') || hostname.endsWith('.')) return true;
   const address = hostname.replace(/^\[|\]$/g, '');
-  const family = isIP(address);
-  if (family === 4) return PRIVATE.check(address, 'ipv4');
-  if (family === 6) return PRIVATE.check(address, 'ipv6') || !GLOBAL_IPV6.check(address, 'ipv6');
+  if (isIP(address) !== 0) return !isPublicAddress(address);
   const lastDot = hostname.lastIndexOf('.');
   return lastDot === -1 || PRIVATE_LABELS.has(hostname.slice(lastDot + 1));
 }

@@ -1,12 +1,10 @@
+import { isPublicAddress } from '@libs/contracts';
 import ipaddr from 'ipaddr.js';
 import { refusedUrl, type EgressTarget } from './egress-target';
 import type { ResolvedAddress } from './resolved-address';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = readonly [Address, number];
-
-/** The part of IPv6 that is handed out to networks (RFC 4291 §2.4, IANA registry). */
-const GLOBAL_IPV6: Range = [ipaddr.IPv6.parse('2000::'), 3];
 
 /**
  * Judges where a URL leads.
@@ -44,7 +42,7 @@ export class AddressGuard {
     if (target.hostname === 'localhost' && allowed.length > 0) return allowed;
     const notAllowed = addresses.filter((address) => !allowed.includes(address));
     if (target.onlyAllowedBecause !== null) throw refusedUrl(target.subject, target.onlyAllowedBecause);
-    if (!notAllowed.every(({ address }) => isPublic(address))) {
+    if (!notAllowed.every(({ address }) => isPublicAddress(address))) {
       throw refusedUrl(target.subject, 'its host is not at a public address');
     }
     return addresses;
@@ -60,14 +58,6 @@ export class AddressGuard {
 export function isSameAddress(one: string, other: string): boolean {
   const [first, second] = [parse(one), parse(other)];
   return first !== null && second !== null && first.toNormalizedString() === second.toNormalizedString();
-}
-
-function isPublic(text: string): boolean {
-  // Not `parse`: a mapped address is judged as what it is.
-  if (!ipaddr.isValid(text)) return false;
-  const address = ipaddr.parse(text);
-  if (address.range() !== 'unicast') return false;
-  return address.kind() === 'ipv4' || contains(GLOBAL_IPV6, address);
 }
 
 function parse(text: string): Address | null {

@@ -1,4 +1,4 @@
-import { parseLink } from '@libs/contracts';
+import { isPublicAddress, parseLink } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import ipaddr from 'ipaddr.js';
 import type { ResolvedAddress } from './resolved-address';
@@ -60,7 +60,7 @@ function readLiteral(hostname: string): ResolvedAddress | null {
 
 function holdsPrivateAddress(hostname: string): boolean {
   const address = ADDRESS_IN_NAME.exec(hostname)?.[0].replaceAll('-', '.');
-  return address !== undefined && ipaddr.isValid(address) && ipaddr.parse(address).range() !== 'unicast';
+  return address !== undefined && ipaddr.isValid(address) && !isPublicAddress(ipaddr.parse(address).toString());
 }
 
 function oddity(url: URL, hostname: string, literal: ResolvedAddress | null): string | null {

@@ -82,6 +82,7 @@ describe(Egress.name, () => {
       'https://router.home.arpa/',
       'https://127.0.0.1.nip.io/',
       'https://a.10-0-0-1.sslip.io./',
+      'https://168.63.129.16.nip.io/',
       // Loopback in many spellings.
       'https://127.0.0.1/',
       'https://127.1/',
@@ -141,6 +142,7 @@ describe(Egress.name, () => {
       ['shared by carriers', '100.64.0.1'],
       ['loopback', '127.0.0.1'],
       ['the metadata service', '169.254.169.254'],
+      ['services of a machine at Azure', '168.63.129.16'],
       ['protocol assignments', '192.0.0.192'],
       ['documentation', '192.0.2.1'],
       ['documentation', '198.51.100.1'],
@@ -240,6 +242,7 @@ describe(Egress.name, () => {
     it.each([
       ['a private address', ['10.0.0.1']],
       ['the metadata service', ['169.254.169.254']],
+      ['the address of services of a machine at Azure', ['168.63.129.16']],
       ['a private address among public ones', ['93.184.216.34', '127.0.0.1']],
       ['a private address of the sixth version', ['fd00::1']],
     ])('connects to no host at %s', async (_kind, answer) => {
