@@ -26,6 +26,7 @@ import {
   type KeyLimit,
   type NewVideo,
   type SpendingLimit,
+  type VideoFrame,
   type VideoView,
   type WorkspaceTenant,
 } from '@libs/persistence';
@@ -139,6 +140,7 @@ export class VideosService {
       region: endpoint.region,
       credentialId: credential?.id ?? null,
       request,
+      frame: frameOf(request),
       ...this.pricesOf(owner, candidate, request),
       callbackUrl,
       lifetimeMs: this.env.VIDEO_LIFETIME_SECONDS * 1_000,
@@ -212,6 +214,10 @@ export class VideosService {
       holdUsd: formatUsd(hold),
     };
   }
+}
+
+function frameOf({ resolution, aspectRatio, width, height }: VideoRequest): VideoFrame {
+  return { resolution, aspectRatio, width, height };
 }
 
 function ranAt({ endpoint, credential }: Candidate, previous: VideoView): boolean {
