@@ -166,6 +166,7 @@ export class VideosService {
     if (previous === null) throw refusal('previous_job_id', 'names no job', 'not_found');
     if (previous.status !== 'completed') throw refusal('previous_job_id', 'names a job that is not completed');
     if (previous.model !== dto.model) throw refusal('previous_job_id', 'names a job of another model');
+    if (previous.frame === null) throw refusal('previous_job_id', 'names a job whose size is not known');
     return previous;
   }
 
@@ -192,7 +193,7 @@ export class VideosService {
     let refused = refusal('previous_job_id', 'names a job whose provider is not available');
     for (const candidate of possible) {
       try {
-        return { candidate, specification: specifyVideo(dto, candidate) };
+        return { candidate, specification: specifyVideo(dto, candidate, previous?.frame ?? null) };
       } catch (thrown) {
         if (candidate === possible[0]) refused = AppError.from(thrown);
       }
