@@ -380,6 +380,18 @@ describe('a video', () => {
     expect(JSON.parse(sent.body)).toMatchObject({ video: { id: operation.id }, prompt: 'And flies off.' });
   });
 
+  it('has the size of what it goes on from, and its price', async () => {
+    const first = await made({ duration: 2, resolution: '480p' });
+    const next = await made({ duration: 2, previous_job_id: first.id });
+    const last = await made({ duration: 2, previous_job_id: next.id, resolution: '480p' });
+    expect([first, next, last].map(({ usage }) => usage!.cost)).toEqual(['0.002', '0.002', '0.002']);
+    for (const [param, value] of Object.entries({ resolution: '720p', aspect_ratio: '1:1', size: '1280x720' })) {
+      const refused = await submit({ previous_job_id: first.id, [param]: value });
+      expectRefusal(refused, 400);
+      expect(refused.text).toContain(`"param":"${param}"`);
+    }
+  });
+
   it('owes its callback one event, under a name that stays', async () => {
     const { id } = await made({ callback_url: CALLBACK });
     const owed = await installation.database.rows<{ id: string; url: string; type: string; payload: Json }>({

@@ -9,6 +9,7 @@ import {
   type VideoCapabilities,
   type VideoRequest,
 } from '@libs/inference';
+import type { VideoFrame } from '@libs/persistence';
 
 /** What of a video is decided before its media are read. */
 export type VideoSpecification = Omit<VideoRequest, 'firstFrame' | 'lastFrame' | 'references' | 'continues'>;
@@ -23,9 +24,14 @@ const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9', '9:21
  * The video as one endpoint would make it: every member checked against what the endpoint can do, every default
  * filled in.
  *
+ * @param continued of the video that this one goes on from
  * @throws AppError invalid_request that names the member
  */
-export function specifyVideo(dto: VideoDto, { model, endpoint }: Candidate): VideoSpecification {
+export function specifyVideo(
+  dto: VideoDto,
+  { model, endpoint }: Candidate,
+  continued: VideoFrame | null = null,
+): VideoSpecification {
   const can = readVideoCapabilities(endpoint);
   checkPrompt(dto, can, model.architecture.inputModalities.includes('text'));
   checkMedia(dto, can);
@@ -34,7 +40,7 @@ export function specifyVideo(dto: VideoDto, { model, endpoint }: Candidate): Vid
   return {
     prompt: dto.prompt ?? null,
     durationSeconds: durationOf(dto, can),
-    ...frameOf(dto, can),
+    ...(continued === null ? frameOf(dto, can) : continuedFrame(dto, continued)),
     generateAudio: dto.generate_audio ?? can.generateAudio,
     seed: dto.seed ?? null,
     creativity: dto.creativity ?? null,
@@ -82,9 +88,7 @@ function durationOf({ duration }: VideoDto, { durations }: VideoCapabilities): n
   throw refusal('duration', `must be one of ${durations.join(', ')} with this model`);
 }
 
-type Frame = Pick<VideoRequest, 'resolution' | 'aspectRatio' | 'width' | 'height'>;
-
-function frameOf(dto: VideoDto, can: VideoCapabilities): Frame {
+function frameOf(dto: VideoDto, can: VideoCapabilities): VideoFrame {
   const ratios = can.aspectRatios ?? RATIOS;
   if (dto.size) return frameOfSize(dto, can, ratios);
   const resolution = dto.resolution ?? usualOf(can.resolutions, USUAL_RESOLUTION);
@@ -94,8 +98,22 @@ function frameOf(dto: VideoDto, can: VideoCapabilities): Frame {
   return { resolution, aspectRatio, ...sizeOf(resolution, aspectRatio) };
 }
 
+/** Providers give a continuation the size of what it continues, so no other one can be asked for or paid for. */
+function continuedFrame(dto: VideoDto, frame: VideoFrame): VideoFrame {
+  const kept = {
+    resolution: frame.resolution,
+    aspect_ratio: frame.aspectRatio,
+    size: `${frame.width}x${frame.height}`,
+  };
+  for (const [param, value] of Object.entries(kept)) {
+    const wished = dto[param as keyof typeof kept] ?? value;
+    if (wished !== value) throw refusal(param, `must be ${value}, as in the job that is continued`);
+  }
+  return frame;
+}
+
 /** `size` says what resolution and aspect ratio say together, and must not say otherwise. */
-function frameOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonly string[]): Frame {
+function frameOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonly string[]): VideoFrame {
   const [width = 0, height = 0] = dto.size!.split('x').map(Number);
   checkListed('size', dto.size!, can.sizes);
   const resolution = resolutionOf({ width, height });

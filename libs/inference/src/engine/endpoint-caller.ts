@@ -19,7 +19,6 @@ import { translateAnswer } from '../dialects/translated-answer';
 import { withEcho } from '../dialects/upstream-echo';
 import type { AnswerStream } from '../model/answer-stream';
 import type { Turn } from '../model/conversation-turn';
-import type { InferenceRequest } from './inference-call';
 import type { TurnRequest } from './turn-request';
 import type { LeftCharge } from '../model/left-charge';
 import { NO_LOSS, type LossReport } from '../model/loss-report';
@@ -258,11 +257,11 @@ export class EndpointCaller {
     return call instanceof Promise ? call.then((made) => method.call(adapter!, made)) : method.call(adapter!, call);
   }
 
-  #contextOf({ model, endpoint, credential }: Candidate, request: InferenceRequest): AnswerContext {
-    const { generationId, body, expected, prompt, priceList = 'standard' } = request;
+  #contextOf({ model, endpoint, credential }: Candidate, request: TimedRequest): AnswerContext {
+    const { generationId, body, expected, prompt, beganMs, priceList = 'standard' } = request;
     const { byokFee = DEFAULT_BYOK_FEE } = this.#parts;
     const fee = credential ? byokFee : undefined;
-    const about = { generationId, model, endpoint, priceList, beganMs: Date.now(), byokFee: fee };
+    const about = { generationId, model, endpoint, priceList, beganMs, byokFee: fee };
     return { ...about, requestBody: body, expected, prompt };
   }
 }

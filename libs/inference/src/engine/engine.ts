@@ -28,7 +28,7 @@ import type { CallMeasure } from '../routing/provider-statistics';
 import { payableCandidates } from '../routing/shared-needs';
 import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from '../routing/sticky-routes';
-import { DEFAULT_TIMEOUTS, spareable, timedUntil, UpstreamCalls, type TimedRequest } from './upstream-calls';
+import { DEFAULT_TIMEOUTS, timedNow, UpstreamCalls, type TimedRequest } from './upstream-calls';
 
 /** What its parts need, each for itself. */
 export type EngineParts = PlannerParts &
@@ -192,7 +192,6 @@ export class InferenceEngine {
   ): Promise<Attempted<T>> {
     const { clock, health } = this.#parts;
     const { deadlineMs = this.deadlineMs() } = request;
-    const timed = timedUntil(deadlineMs, request);
     const attempts: Attempt[] = [];
     const errors: AppError[] = [];
     /** Those whose upstreams are in trouble; one that was never reached is not. */
@@ -202,7 +201,8 @@ export class InferenceEngine {
       if (!this.#mayGoOn(request, deadlineMs, attempts)) break;
       if (!admits(candidate, ailing)) continue;
       queue.tried(candidate);
-      const outcome = await this.#attempt(api, candidate, spareable(timed, queue.hasOtherModel(candidate)), run);
+      const timed = timedNow(request, deadlineMs, queue.hasOtherModel(candidate));
+      const outcome = await this.#attempt(api, candidate, timed, run);
       attempts.push(outcome.attempt);
       if (outcome.error === null) {
         const { model, endpoint, credential } = candidate;

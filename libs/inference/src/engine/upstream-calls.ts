@@ -13,19 +13,18 @@ import type { Candidate } from '../routing/route-plan';
 
 export const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 60_000, totalMs: 600_000 };
 
+/** A request as one attempt makes it. */
 export interface TimedRequest extends InferenceRequest {
   readonly deadlineMs: number;
+  /** When the attempt began, in milliseconds since the epoch: its hour prices the attempt, however it ends. */
+  readonly beganMs: number;
   /** Another model is to be tried where this one does not serve, so a refusal is no answer yet. */
-  readonly hasOtherModel?: boolean;
+  readonly hasOtherModel: boolean;
 }
 
-/** Most requests have no end of their own. */
-export function timedUntil(deadlineMs: number, request: InferenceRequest): TimedRequest {
-  return request.deadlineMs === deadlineMs ? (request as TimedRequest) : { ...request, deadlineMs };
-}
-
-export function spareable(request: TimedRequest, hasOtherModel: boolean): TimedRequest {
-  return hasOtherModel ? { ...request, hasOtherModel } : request;
+/** The request of an attempt that begins now. */
+export function timedNow(request: InferenceRequest, deadlineMs: number, hasOtherModel: boolean): TimedRequest {
+  return { ...request, deadlineMs, beganMs: Date.now(), hasOtherModel };
 }
 
 export interface UpstreamCallParts {

@@ -1,5 +1,6 @@
 import { RETENTION_DAYS } from './batch-views.repository';
 import type { DetailCount } from './line-usage';
+import { isByok, listUsd } from './result-price-sql';
 
 /** Lines of a batch may be half a million: so many batches are read in one statement. */
 const PAGE_BATCHES = 20;
@@ -48,12 +49,11 @@ const SUMS: Readonly<Record<string, string>> = {
   'cost_details.upstream_inference_completions_cost': 'r.completion_cost_usd',
   ...Object.fromEntries(Object.entries(DETAILS).map(([name, path]) => [path, `(r.usage_details->>'${name}')::bigint`])),
 };
-const LIST_USD = 'r.prompt_cost_usd + r.completion_cost_usd';
 const USAGE_SUMS = `json_build_object(
   ${Object.entries(SUMS)
     .map(([path, value]) => `'${path}', coalesce(sum(${value}), 0)`)
     .join(', ')},
-  'cost_details.upstream_inference_cost', sum(${LIST_USD}) FILTER (WHERE ${LIST_USD} <> r.cost_usd))`;
+  'cost_details.upstream_inference_cost', sum(${listUsd('r')}) FILTER (WHERE ${isByok('r')}))`;
 
 /**
  * Figures of the 20 batches after the number `$1` that were accepted from `$2` on.

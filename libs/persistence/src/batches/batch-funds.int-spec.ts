@@ -82,7 +82,8 @@ describe(BatchFundsRepository.name, () => {
         const seq = from + index;
         return batchNumber === batch.number && firstSeq <= seq && seq <= lastSeq;
       })!;
-      return aLineOutcome(lease, from + index, { promptCostUsd: listUsd, completionCostUsd: '0', costUsd });
+      const fee = listUsd === costUsd ? {} : { byokFeeUsd: costUsd };
+      return aLineOutcome(lease, from + index, { promptCostUsd: listUsd, completionCostUsd: '0', costUsd, ...fee });
     });
     const report = await results.store(outcomes);
     expect(report.stored).toBe(lines);

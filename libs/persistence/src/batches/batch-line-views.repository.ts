@@ -3,6 +3,7 @@ import type { NumberedPiece } from '@libs/contracts';
 import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import type { LineError } from './batch-results.repository';
+import { isByok, listUsd } from './result-price-sql';
 import { RETENTION_DAYS } from './batch-views.repository';
 
 /** A line of a batch that came to its outcome. Money as exact decimal strings in US dollars. */
@@ -84,8 +85,7 @@ export class BatchLineViewsRepository {
           r.prompt_tokens::float8 AS "promptTokens", r.completion_tokens::float8 AS "completionTokens",
           r.cached_tokens::float8 AS "cachedTokens", r.reasoning_tokens::float8 AS "reasoningTokens",
           r.cost_usd::text AS "costUsd", r.service_tier AS "serviceTier", r.error,
-          CASE WHEN r.prompt_cost_usd + r.completion_cost_usd <> r.cost_usd
-               THEN (r.prompt_cost_usd + r.completion_cost_usd)::text END AS "upstreamCostUsd",
+          CASE WHEN ${isByok('r')} THEN ${listUsd('r')}::text END AS "upstreamCostUsd",
           CASE WHEN octet_length(r.body) <= $4 THEN r.body END AS body${columns}
         FROM batches b
         JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number AND r.seq = $2 ${tables}

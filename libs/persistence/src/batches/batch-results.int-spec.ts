@@ -187,6 +187,20 @@ describe(BatchResultsRepository.name, () => {
     ]);
   });
 
+  it('counts what an own provider charged for a line, also where the fee is all of it', async () => {
+    const batch = await startedBatch(2);
+    const [segment] = await segments.claim(1, LEASE_MS);
+    await results.store([outcome(segment!, 0, { byokFeeUsd: '0.03' }), outcome(segment!, 1)]);
+    await batches.beginFinalizing(batch.number);
+    await batches.complete(batch.id, (totals) => totals);
+    expect((await views.findForWorkspace(batch.id, batch.owner))?.usage).toMatchObject({
+      costUsd: '0.060000000000',
+      upstreamCostUsd: '0.030000000000',
+    });
+    const sql = 'SELECT settled_byok_usd::text AS byok FROM ledger_holds WHERE id = $1';
+    expect(await opened.database.rows({ sql, values: [batch.id] })).toEqual([{ byok: '0.030000000000' }]);
+  });
+
   it('sums what providers reported of the lines, and tells what all of them have in common', async () => {
     const failure = { type: 'server_error', message: 'Provider unavailable', param: null };
     const compaction = { type: 'compaction', inputTokens: 7, cacheWriteTokens: 5, cacheWrite5mTokens: 5 };

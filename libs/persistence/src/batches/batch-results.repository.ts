@@ -4,6 +4,7 @@ import { Database, type SqlValue } from '../database';
 import { ByokAllowance, NO_ALLOWANCE, waiveFees } from '../ledger/byok-allowance';
 import { CHARGES } from './batch-charges';
 import type { LineUsageDetails } from './line-usage';
+import { isByok, listUsd } from './result-price-sql';
 import { ONE_AT_A_TIME_FROM, type SegmentLease } from './segment-claims';
 
 /** The error of a failed line, as the interface shows it (§2.1). */
@@ -32,7 +33,7 @@ export interface LineOutcome {
   readonly promptCostUsd: string;
   readonly completionCostUsd: string;
   readonly costUsd: string;
-  /** What of `costUsd` is the fee for a call on an own key, of which an allowance may spare all or a part. */
+  /** The fee for a call on an own key, of which an allowance may spare all or a part; absent on shared capacity. */
   readonly byokFeeUsd?: string;
   /** The provider's tier that served it; absent where it does not say. */
   readonly serviceTier?: string;
@@ -130,6 +131,7 @@ function valuesOf(outcomes: readonly LineOutcome[]): SqlValue[] {
     plainArray(outcomes.map((o) => o.costUsd)),
     textArray(outcomes.map((o) => o.serviceTier ?? null)),
     textArray(outcomes.map((o) => (o.usageDetails === undefined ? null : JSON.stringify(o.usageDetails)))),
+    plainArray(outcomes.map((o) => o.byokFeeUsd !== undefined)),
   ];
 }
 
@@ -163,26 +165,26 @@ const storeSql = (fees: string, cost: string): string => `
   WITH line AS (
     SELECT * FROM unnest($4::bigint[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::smallint[],
         $10::text[], $12::integer[], $13::integer[], $14::text[], $15::bigint[], $16::bigint[], $17::bigint[],
-        $18::bigint[], $19::bigint[], $20::numeric[], $21::numeric[], $22::numeric[], $23::text[], $24::text[])
+        $18::bigint[], $19::bigint[], $20::numeric[], $21::numeric[], $22::numeric[], $23::text[], $24::text[],
+        $25::boolean[])
       AS t(batch_number, segment, seq, custom_id, generation_id, status_code, request_id, body_start, body_length,
         error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
-        completion_cost_usd, cost_usd, service_tier, usage_details)
+        completion_cost_usd, cost_usd, service_tier, usage_details, is_byok)
   ), owned AS (
     SELECT s.batch_number, s.number, s.created_on, s.state = 'parked' AS is_native FROM ${HELD_SEGMENTS}
   ), ${fees} stored AS (
     INSERT INTO batch_results (created_on, batch_number, seq, custom_id, generation_id, status_code, request_id, body,
       error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
-      completion_cost_usd, cost_usd, service_tier, usage_details, is_native)
+      completion_cost_usd, cost_usd, service_tier, usage_details, is_native, is_byok)
     SELECT owned.created_on, line.batch_number, line.seq, line.custom_id, line.generation_id, line.status_code,
       line.request_id, substring($11::bytea FROM line.body_start FOR line.body_length), line.error::json,
       line.prompt_tokens, line.completion_tokens, line.cached_tokens, line.cache_write_tokens, line.reasoning_tokens,
       line.prompt_cost_usd, line.completion_cost_usd, ${cost},
-      line.service_tier, line.usage_details::jsonb, owned.is_native
+      line.service_tier, line.usage_details::jsonb, owned.is_native, line.is_byok
     FROM line JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
     ON CONFLICT DO NOTHING
     RETURNING batch_number, seq, generation_id, cost_usd, error IS NOT NULL AS failed,
-      CASE WHEN prompt_cost_usd + completion_cost_usd <> cost_usd THEN prompt_cost_usd + completion_cost_usd
-           ELSE 0 END AS byok_usd
+      CASE WHEN ${isByok('batch_results')} THEN ${listUsd('batch_results')} ELSE 0 END AS byok_usd
   ), ${CHARGES}, progress AS (
     SELECT line.batch_number, line.segment,
       count(*) FILTER (WHERE NOT stored.failed) AS completed, count(*) FILTER (WHERE stored.failed) AS failed
@@ -208,14 +210,14 @@ const STORE_SQL = storeSql('', 'line.cost_usd');
 const STORE_BYOK_SQL = storeSql(
   `due AS (
     SELECT DISTINCT ON (line.generation_id) line.generation_id AS id, b.organization_id, fee.usd AS fee_usd,
-      line.prompt_cost_usd + line.completion_cost_usd AS list_usd
+      ${listUsd('line')} AS list_usd
     FROM line
-    JOIN unnest($8::text[], $25::numeric[]) AS fee(id, usd) ON fee.id = line.generation_id AND fee.usd IS NOT NULL
+    JOIN unnest($8::text[], $26::numeric[]) AS fee(id, usd) ON fee.id = line.generation_id AND fee.usd IS NOT NULL
     JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
     JOIN batches b ON b.number = line.batch_number
-    WHERE line.prompt_cost_usd + line.completion_cost_usd > 0 AND NOT EXISTS (
+    WHERE ${listUsd('line')} > 0 AND NOT EXISTS (
       SELECT FROM batch_results r
       WHERE r.created_on = owned.created_on AND r.batch_number = line.batch_number AND r.seq = line.seq)
-  ), ${waiveFees('due', '$26::numeric')},`,
+  ), ${waiveFees('due', '$27::numeric')},`,
   'line.cost_usd - coalesce((SELECT waived_usd FROM waived WHERE waived.id = line.generation_id), 0)',
 );

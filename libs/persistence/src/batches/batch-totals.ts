@@ -6,6 +6,7 @@ import {
   type IterationCount,
   type LineIteration,
 } from './line-usage';
+import { isByok, listUsd } from './result-price-sql';
 
 /** Sums over all results of a batch. Money as exact decimal strings in US dollars. */
 export interface BatchTotals {
@@ -59,8 +60,7 @@ const SUM_SQL = `
       coalesce(sum(cached_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
       coalesce(sum(reasoning_tokens), 0) AS reasoning_tokens, coalesce(sum(prompt_cost_usd), 0)::text AS prompt_cost_usd,
       coalesce(sum(completion_cost_usd), 0)::text AS completion_cost_usd, coalesce(sum(cost_usd), 0)::text AS cost_usd,
-      (sum(prompt_cost_usd + completion_cost_usd) FILTER (WHERE prompt_cost_usd + completion_cost_usd <> cost_usd)
-      )::text AS upstream_cost_usd, ${detailSums}, ${common('service_tier')} AS service_tier,
+      (sum(${listUsd('batch_results')}) FILTER (WHERE ${isByok('batch_results')}))::text AS upstream_cost_usd, ${detailSums}, ${common('service_tier')} AS service_tier,
       ${common(`(usage_details->>'speed')`)} AS speed, bool_or(usage_details ? 'iterations') AS has_iterations
     FROM ${RESULTS}) sums`;
 
@@ -87,7 +87,6 @@ export async function sumResults(
     promptCostUsd: money('prompt_cost_usd'),
     completionCostUsd: money('completion_cost_usd'),
     costUsd: money('cost_usd'),
-    // The parts of a cost are the list price; what is charged differs from it on keys of callers' own only.
     upstreamCostUsd: sums['upstream_cost_usd'] ?? null,
     details: Object.fromEntries(DETAIL_COUNTS.map((name) => [name, count(name)])) as BatchTotals['details'],
     iterations: JSON.parse(sums['iterations'] ?? '[]') as SummedIteration[],

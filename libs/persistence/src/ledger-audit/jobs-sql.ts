@@ -1,3 +1,4 @@
+import { isByok, listUsd } from '../batches/result-price-sql';
 import { EMPTIED } from './charges-sql';
 
 /** Matches ids of batches, from which ids of lines are made. */
@@ -5,8 +6,9 @@ const HAS_LINE_IDS = `b.id ~ '^batch-[0-9]{1,11}-[0-9A-Za-z]{20}$'`;
 
 const RESULTS_OF_ALL = `
   SELECT batch_number AS number, created_on, sum(cost_usd) AS cost, sum(prompt_cost_usd) AS prompt,
-    sum(completion_cost_usd) AS completion, sum(CASE
-    WHEN prompt_cost_usd + completion_cost_usd <> cost_usd THEN prompt_cost_usd + completion_cost_usd ELSE 0 END) AS byok
+    sum(completion_cost_usd) AS completion,
+    sum(CASE WHEN ${isByok('batch_results')} THEN ${listUsd('batch_results')} ELSE 0 END) AS byok,
+    coalesce(sum(abs(${listUsd('batch_results')} - cost_usd)) FILTER (WHERE NOT is_byok), 0) AS unequal
   FROM batch_results GROUP BY batch_number, created_on`;
 
 const COST_DETAILS = `b.usage->'cost_details'`;
@@ -55,6 +57,7 @@ const batches = (isFull: boolean): string => `
   CROSS JOIN LATERAL (VALUES
     ('settled_usd of its hold', coalesce(h.settled_usd, 0), coalesce(r.cost, 0), NOT ${EMPTIED}),
     ('settled_byok_usd of its hold', coalesce(h.settled_byok_usd, 0), coalesce(r.byok, 0), NOT ${EMPTIED}),
+    ('costs of results on shared capacity', coalesce(r.unequal, 0), 0, NOT ${EMPTIED}),
     ${isFull ? `('charges of its lines', coalesce(c.charged, 0), coalesce(h.settled_usd, 0), ${HAS_LINE_IDS}),` : ''}
     ${USAGE_FIGURES}
   ) AS f(figure, found, expected, applies)
@@ -63,8 +66,8 @@ const batches = (isFull: boolean): string => `
     ${isFull ? '' : 'AND (b.finalized_at IS NULL OR b.finalized_at >= $1::timestamptz)'}`;
 
 /**
- * A video's charge is compared with its generation, like that of every call; its price with what was reserved for it,
- * which holds the list price too where a limit counts what own keys are charged.
+ * A video's charge is compared with its generation, like that of every call; its prices with its hold, which keeps the
+ * list price too. A hold from before it did proves the list price only where that was reserved, or was the price.
  * An incremental audit reads open videos and those that ended from `$1` on.
  */
 const videos = (isFull: boolean): string => `
@@ -75,7 +78,8 @@ const videos = (isFull: boolean): string => `
   CROSS JOIN LATERAL (VALUES
     ('price_usd', v.price_usd, coalesce(h.amount_usd, 0)
       - CASE WHEN h.counts_byok AND v.credential_id IS NOT NULL THEN v.list_price_usd ELSE 0 END),
-    ('list_price_usd', v.list_price_usd, CASE WHEN v.credential_id IS NULL THEN v.price_usd ELSE v.list_price_usd END),
+    ('list_price_usd', v.list_price_usd,
+      coalesce(h.list_usd, CASE WHEN v.credential_id IS NULL THEN v.price_usd ELSE v.list_price_usd END)),
     ('cost_usd', coalesce(v.cost_usd, 0), coalesce(g.cost_usd, 0)),
     ('settled_usd of its hold', coalesce(h.settled_usd, 0), coalesce(v.cost_usd, 0)),
     ('settled_byok_usd of its hold', coalesce(h.settled_byok_usd, 0),

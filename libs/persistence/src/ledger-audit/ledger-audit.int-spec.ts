@@ -81,9 +81,8 @@ describe(LedgerAuditRepository.name, () => {
     const { findings } = await incremental();
     expect(findings.map((finding) => [finding.kind, finding.id, finding.figure])).toEqual([
       ['charge', generationIds[1], 'amount_usd'],
-      ['batch', id, 'settled_byok_usd of its hold'],
+      ['batch', id, 'costs of results on shared capacity'],
       ['batch', id, 'settled_usd of its hold'],
-      ['batch', id, 'usage.cost_details.upstream_inference_cost'],
     ]);
   });
 

@@ -9,6 +9,7 @@ import {
   chargedCall,
   chargedVideo,
   openTestDatabase,
+  storeVideo,
   type OpenTestDatabase,
 } from '../testing';
 import type { LedgerFinding } from './ledger-finding';
@@ -44,6 +45,7 @@ const TAMPERS: readonly (readonly [table: string, column: string, rows?: string]
   ...PERIODS.map((period) => ['ledger_keys', `${period}_usd`] as const),
   ...PERIODS.map((period) => ['ledger_workspaces', `${period}_usd`] as const),
   ['ledger_holds', 'overage_usd'],
+  ['ledger_holds', 'list_usd', 'list_usd IS NOT NULL'],
   ['videos', 'price_usd'],
   ['videos', 'list_price_usd'],
   ['ledger_byok_months', 'list_usd'],
@@ -126,15 +128,27 @@ beforeAll(async () => {
   await allowed.settle([aSettlement(waived, '0.1', { byokFeeUsd: '0.1', ...byok })]);
   await new GenerationsRepository(database).abandon([await chargedCall(database, null)]);
   await chargedBatch(database, 6);
-  await chargedBatch(database, 3, { costUsd: '0.001' });
+  const ownKey = { costUsd: '0.001', byokFeeUsd: '0.001' };
+  await chargedBatch(database, 3, ownKey);
+  await chargedBatch(database, 3, { byokFeeUsd: '0.02' });
+  const { number } = await chargedBatch(database, 3, ownKey);
+  await database.execute({ sql: 'UPDATE batch_results SET is_byok = NULL WHERE batch_number = $1', values: [number] });
   const usageDetails = { providerTools: { mcp: '0.003', web_search: '0.001' }, tokensUsd: '0.016', webSearches: 1 };
   await chargedBatch(database, 3, { usageDetails });
-  await chargedBatch(database, 3, { costUsd: '0.001', usageDetails });
+  await chargedBatch(database, 3, { ...ownKey, usageDetails });
   await chargedVideo(database, '0.5');
   await chargedVideo(database, '0.025', '0.5');
   const keyLimit = { amountUsd: '10', reset: null, includesByok: true };
   const own = { credentialId: randomUUID(), priceUsd: '0.025', listPriceUsd: '0.5', holdUsd: '0.525', keyLimit };
   await chargedVideo(database, '0.025', '0.5', own);
+  const uncounted = {
+    ...own,
+    credentialId: randomUUID(),
+    holdUsd: '0.025',
+    keyLimit: { ...keyLimit, includesByok: false },
+  };
+  await chargedVideo(database, '0.025', '0.5', uncounted);
+  await storeVideo(database, uncounted);
   await chargedBatch(database, 5, { isRunning: true });
 }, 60_000);
 
@@ -252,6 +266,17 @@ describe('a full audit of the ledger', () => {
       ({ id }) => id,
     );
   }
+
+  it('finds a changed list price of each video on an own key', async () => {
+    const rows = await rowsOf('videos', 'credential_id IS NOT NULL');
+    expect(rows).toHaveLength(3);
+    for (const row of rows) {
+      const set = (by: string): string =>
+        `UPDATE videos SET list_price_usd = list_price_usd + (${by}) WHERE ${where(row)}`;
+      const findings = await tampered([set('0.01'), set('-0.01')], full);
+      expect(findings).toContainEqual(expect.objectContaining({ kind: 'video', id: row.id, figure: 'list_price_usd' }));
+    }
+  });
 
   it.each([
     ['usage.cost of a batch', 'batches', `usage = jsonb_set(usage, '{cost}', to_jsonb((usage->>'cost')::numeric + $))`],

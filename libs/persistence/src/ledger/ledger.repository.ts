@@ -20,6 +20,8 @@ export interface HoldRequest extends AmountToHold {
   readonly id: string;
   /** Counted from PostgreSQL's `now()`. */
   readonly lifetimeMs: number;
+  /** The list price, where it is known before the job is done. */
+  readonly listUsd?: string;
 }
 
 /** What a key was charged, and what its owner's own providers charged, in periods of the UTC calendar. */
@@ -137,9 +139,19 @@ export class LedgerRepository {
     await session.execute({
       name: 'ledger-open-hold',
       sql: `
-        INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id, counts_byok)
-        VALUES ($1, $2, $3::numeric, now() + $4::bigint * interval '1 millisecond', $5, $6::uuid, $7)`,
-      values: [hold.id, account, hold.amountUsd, hold.lifetimeMs, hold.apiKeyHash, hold.workspaceId, countsByok(hold)],
+        INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id, counts_byok,
+          list_usd)
+        VALUES ($1, $2, $3::numeric, now() + $4::bigint * interval '1 millisecond', $5, $6::uuid, $7, $8::numeric)`,
+      values: [
+        hold.id,
+        account,
+        hold.amountUsd,
+        hold.lifetimeMs,
+        hold.apiKeyHash,
+        hold.workspaceId,
+        countsByok(hold),
+        hold.listUsd ?? null,
+      ],
     });
   }
 

@@ -48,6 +48,7 @@ import { AppRights1763900000295 } from './1763900000295-app-rights';
 import { PurgedWebhooks1763900000300 } from './1763900000300-purged-webhooks';
 import { AuditedCodes1763900000301 } from './1763900000301-audited-codes';
 import { BoundTaskRuns1763900000310 } from './1763900000310-bound-task-runs';
+import { RecordedTerms1763900000320 } from './1763900000320-recorded-terms';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -101,4 +102,5 @@ export const migrations = [
   PurgedWebhooks1763900000300,
   AuditedCodes1763900000301,
   BoundTaskRuns1763900000310,
+  RecordedTerms1763900000320,
 ];

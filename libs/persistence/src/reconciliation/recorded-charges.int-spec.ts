@@ -144,7 +144,7 @@ describe(RecordedChargesRepository.name, () => {
     expect((await find()).usage.map(({ day, requests }) => [day, requests])).toEqual([[TODAY, '2']]);
   });
 
-  it('goes by the cost of each line for whose key it ran on, not by the key of its batch', async () => {
+  it('goes by the cost of a line of an earlier release for whose key it ran on, not by the key of its batch', async () => {
     const { id, number, generationIds } = await chargedBatch(opened.database, 3);
     const run = (sql: string, values: readonly string[]) => opened.database.execute({ sql, values });
     await run(
@@ -153,7 +153,7 @@ describe(RecordedChargesRepository.name, () => {
     );
     // The first line ran on the caller's own key for a fee of 5 per cent; the second was called off before its answer.
     await run(
-      `UPDATE batch_results SET cost_usd = (prompt_cost_usd + completion_cost_usd) / 20 WHERE generation_id = $1`,
+      `UPDATE batch_results SET is_byok = NULL, cost_usd = (prompt_cost_usd + completion_cost_usd) / 20 WHERE generation_id = $1`,
       [generationIds[0]!],
     );
     await run(`UPDATE batch_results SET body = NULL, error = '{}' WHERE batch_number = $1 AND generation_id = $2`, [
@@ -161,6 +161,14 @@ describe(RecordedChargesRepository.name, () => {
       generationIds[1]!,
     ]);
     expect((await find()).usage).toMatchObject([{ model: 'large-1', requests: '2', estimated: '1' }]);
+  });
+
+  it('leaves out lines on own keys whose fee is the whole list price', async () => {
+    const own = await chargedBatch(opened.database, 2, { byokFeeUsd: '0.02' });
+    const shared = await chargedBatch(opened.database, 1);
+    const sql = `UPDATE batches SET provider = 'maker', upstream_model = 'large-1' WHERE id = ANY($1)`;
+    await opened.database.execute({ sql, values: [[own.id, shared.id]] });
+    expect((await find()).usage).toMatchObject([{ model: 'large-1', requests: '1' }]);
   });
 
   it('sums batch items, apart where the provider ran them as a batch', async () => {

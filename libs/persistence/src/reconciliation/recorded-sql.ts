@@ -1,3 +1,5 @@
+import { isByok } from '../batches/result-price-sql';
+
 /**
  * What was recorded of calls on the operator's own key at one provider: $1 is its slug, $2 and $3 the first and last day,
  * $4 a JSON array of `{ model, from }`, the prompt tokens from which a model has prices for long prompts.
@@ -41,8 +43,8 @@ const CALLS = `
  * on the day of the order, a single call on the day on which it was charged. A line without an answer that was charged
  * was called off.
  *
- * Whose key ran a line shows in its cost: on a caller's own it is a fee and not the sum of its parts. The key that the
- * batch was accepted with may have been refused or deleted since, or another been added.
+ * Each line says whose key ran it too: the key that the batch was accepted with may have been refused or deleted since,
+ * or another been added. Rows from before that column show it in their cost, unless they cost nothing.
  */
 const LINES = `
   SELECT (coalesce(n.submitted_at, t.created_at, b.in_progress_at, b.created_at) AT TIME ZONE 'UTC')::date AS day,
@@ -58,8 +60,8 @@ const LINES = `
   LEFT JOIN native_batches n ON n.batch_number = b.number AND n.upstream_id IS NOT NULL
     AND r.seq BETWEEN n.first_seq AND n.last_seq AND r.is_native IS NOT FALSE
   LEFT JOIN ledger_transfers t ON t.reference = r.generation_id AND t.kind = 'charge' AND n.reference IS NULL
-  WHERE b.provider = $1 AND r.prompt_cost_usd + r.completion_cost_usd = r.cost_usd
-    AND (r.cost_usd > 0 OR b.credential_id IS NULL)
+  WHERE b.provider = $1 AND NOT ${isByok('r')}
+    AND (r.cost_usd > 0 OR b.credential_id IS NULL OR r.is_byok IS NOT NULL)
     AND b.created_on BETWEEN $2::date - 2 AND $3::date`;
 
 const VIDEOS = `

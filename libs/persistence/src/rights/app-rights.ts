@@ -91,7 +91,8 @@ const GATEWAY: AppRights = {
   tables: {
     ...CHARGING,
     ledger_accounts: `${CHARGING.ledger_accounts}, INSERT (id, balance_usd, overage_usd, tracks_workspaces)`,
-    ledger_holds: `SELECT, INSERT (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id, counts_byok)`,
+    ledger_holds: `SELECT, INSERT (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id, counts_byok,
+      list_usd)`,
     task_runs: TASK_RUNS,
     batches: `SELECT, INSERT, DELETE, UPDATE (status, lease_until, endpoint, model, provider, upstream_model, total,
       idempotency_key, request_hash, callback_url, quote, credential_id, own_keys_only, leaves_nothing, created_at,
@@ -229,7 +230,7 @@ const CREDENTIALS: AppRights = {
 const AUDITED: Grants = {
   batches: 'SELECT',
   batch_results: `SELECT (created_on, batch_number, seq, generation_id, prompt_cost_usd, completion_cost_usd, cost_usd,
-    usage_details, written_in)`,
+    usage_details, written_in, is_byok)`,
   generations: 'SELECT',
   videos: `SELECT (id, ${OWNER_OF_JOB}, status, cost_usd, price_usd, list_price_usd, credential_id, created_at, finished_at)`,
   ledger_accounts: 'SELECT',

@@ -7,6 +7,14 @@ export type VideoStatusName = 'pending' | 'in_progress' | 'completed' | 'failed'
  */
 export type VideoStep = 'submit' | 'submitting' | 'poll';
 
+/** The size of a video. */
+export interface VideoFrame {
+  readonly resolution: string;
+  readonly aspectRatio: string;
+  readonly width: number;
+  readonly height: number;
+}
+
 /** One kept video of a job. */
 export interface KeptVideo {
   /** Its name in the store. */

@@ -18,7 +18,7 @@ const ANSWERED = 5;
 /** What the provider reports of one line, with another number in each sum. */
 const TOKENS = { promptTokens: 7, completionTokens: 5, cachedTokens: 3, cacheWriteTokens: 2, reasoningTokens: 4 };
 /** Calls on an own key cost their owner the list price, and us the fee. */
-const OWN_KEY = { promptCostUsd: '0.1', completionCostUsd: '0.2', costUsd: '0.015' };
+const OWN_KEY = { promptCostUsd: '0.1', completionCostUsd: '0.2', costUsd: '0.015', byokFeeUsd: '0.015' };
 
 /** Makes batches of eight lines at every stage of their life, with ids and charges as the worker makes them. */
 export class BatchStages {
