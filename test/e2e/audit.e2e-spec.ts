@@ -103,6 +103,33 @@ describe('GET /audit', () => {
     });
   });
 
+  it.each([
+    ['an array', '/keys', '[]', 400],
+    ['a body that is no JSON', '/workspaces', '{', 400],
+    [
+      'a body that is nested too deeply',
+      '/workload-identity/issuers',
+      `{"a":${'['.repeat(100)}${']'.repeat(100)}}`,
+      400,
+    ],
+    ['a body that is too long', '/workload-identity/policies', `{"a":"${'x'.repeat(5_000_000)}"}`, 413],
+    ['a body where there is none', '/workspaces/:id/webhook-secret', '{"x":1}', 400],
+  ])('shows that %s was refused, and nothing of it', async (_what, route, body, status) => {
+    const path = route.replace(':id', '00000000-0000-0000-0000-000000000000');
+    const response = await fetch(`${installation.baseUrl}${path}`, {
+      method: 'POST',
+      body,
+      headers: { authorization: `Bearer ${installation.seed.managementKey}`, 'content-type': 'application/json' },
+    });
+    expect(response.status).toBe(status);
+    const action = `POST /api/v1${route}`;
+    const entry = await eventually('the refused body is in the trail', 20_000, async () => {
+      const { data } = await entries(`?action=${encodeURIComponent(action)}`);
+      return data.find((one) => one.status === status) ?? delay(50).then(() => undefined);
+    });
+    expect(entry).toMatchObject({ action, status });
+  });
+
   it.each(['from=yesterday', 'to=2026-02-30T00:00:00Z', 'key_id=x', 'cursor=-1', 'limit=101', 'action='])(
     'refuses %s and names it',
     async (query) => {

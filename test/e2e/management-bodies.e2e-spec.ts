@@ -87,6 +87,16 @@ describe.each(CREATIONS)('bodies of %s', (path, body) => {
     expect(status).toBe(200);
     expectRefusal(await manager.request('PATCH', pathOf(path, row), { ...echoOf(row), nmae: 'x' }), 400);
   });
+
+  it('are refused for another value of what the service itself sets, by its name', async () => {
+    const row = ((await manager.request<{ data: Body[] }>('GET', path)).body.data as Body[])[0]!;
+    for (const other of [{ created_at: '2020-01-01T00:00:00.000Z' }, { [row['hash'] ? 'hash' : 'id']: 'x' }]) {
+      const answer = await manager.request('PATCH', pathOf(path, row), { ...echoOf(row), ...other });
+      expectRefusal(answer, 400);
+      expect(JSON.stringify(answer.body)).toContain(`"param":"${Object.keys(other)[0]}"`);
+    }
+    expectRefusal(await manager.request('POST', path, { ...body(), created_at: row['created_at'] }), 400);
+  });
 });
 
 describe('bodies of policies', () => {
@@ -143,6 +153,20 @@ describe('bodies of budgets and members', () => {
     const budget = { limit_usd: 25, limit: 2 };
     expectRefusal(await manager.request('PUT', at('budgets/daily'), budget), 400);
     expectRefusal(await manager.request('POST', at('members/add'), { user_ids: ['a'], role: 'admin' }), 400);
+  });
+
+  it('are refused for another interval, another workspace and a budget setting of workspaces', async () => {
+    for (const more of [{ reset_interval: 'monthly' }, { workspace_id: 'x' }, { id: 'x' }]) {
+      const answer = await manager.request('PUT', at('budgets/weekly'), {
+        limit_usd: 5,
+        reset_interval: 'weekly',
+        ...more,
+      });
+      expectRefusal(answer, 400);
+      expect(JSON.stringify(answer.body)).toContain(`"param":"${Object.keys(more)[0]}"`);
+    }
+    const settings = { include_byok_in_budgets: true };
+    expectRefusal(await manager.request('PATCH', `/workspaces/${tenant.workspaceId}`, settings), 400);
   });
 
   it('may be sent back as they were answered', async () => {

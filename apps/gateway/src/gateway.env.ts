@@ -4,6 +4,7 @@ import {
   CidrList,
   Int,
   OneOf,
+  OneOfList,
   Port,
   ProviderCallerEnv,
   PublicUrl,
@@ -17,6 +18,8 @@ import { IsOptional } from 'class-validator';
 
 /** A call that is open for 15 minutes counts as one of a process that died, and its hold is given back. */
 const LONGEST_CALL_MS = 840_000;
+
+const SEARCH_ENGINES = ['exa', 'tavily', 'brave', 'searxng'];
 
 export class GatewayEnv extends ProviderCallerEnv {
   override HEALTH_PORT: number = 8_081;
@@ -182,6 +185,10 @@ export class GatewayEnv extends ProviderCallerEnv {
   @PublicUrl(['http', 'https'])
   SEARXNG_URL?: string;
 
+  /** Engines that keep nothing of queries, so that calls of which nothing may be kept can use them. */
+  @OneOfList(SEARCH_ENGINES)
+  SEARCH_KEEPS_NOTHING: string[] = [];
+
   /** What a caller pays for one search. */
   @Text({ expected: 'an amount in US dollars such as 0.004', pattern: /^(0|[1-9]\d{0,3})(\.\d{1,12})?$/ })
   WEB_SEARCH_COST_USD: string = '0';
@@ -198,6 +205,10 @@ export class GatewayEnv extends ProviderCallerEnv {
   @IsOptional()
   @Text({ expected: 'the name of a model', maxLength: 256 })
   MODERATION_MODEL?: string;
+
+  /** Whether it keeps nothing, so that calls of which nothing may be kept can use it. */
+  @Bool()
+  MODERATION_KEEPS_NOTHING: boolean = false;
 }
 
 /** How clients reach us, without a slash at the end: what access tokens are issued by and meant for. */

@@ -56,7 +56,7 @@ export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-
 export { callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
 export type { AnswerEvent, AnswerPart, CanonicalAnswer } from './model/canonical-answer';
 export type { CanonicalRequest, ToolChoice, ToolDefinition } from './model/canonical-request';
-export type { Annotation, Message, ToolResultPart } from './model/conversation';
+export type { Annotation, Message, Part, Role, ToolResultPart } from './model/conversation';
 export { turnBody, type Turn } from './model/conversation-turn';
 export { mayDropCap } from './model/dropped-cap';
 export {
@@ -118,7 +118,7 @@ export type { BatchRules, NativeBatchAccess, NativeJob, NativeLine } from './pro
 export { isOwnKeyHost, ownKeyHostsOf } from './providers/own-key-hosts';
 export type { ProviderAdapter } from './providers/provider';
 export { upstreamApiFor } from './providers/upstream-api';
-export { forbidsRetention, providerAccountOf } from './routing/account-of-request';
+export { demandsNoRetention, forbidsRetention, providerAccountOf } from './routing/account-of-request';
 export { accountReferenceIn } from './routing/account-references';
 export type { Attempt } from './routing/attempt';
 export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
@@ -132,6 +132,7 @@ export {
 export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
 export { keyedCandidates } from './routing/keyed-candidates';
 export { routingMetadata, translationStage, type PipelineStage, type RoutingMetadata } from './routing/metadata';
+export { refuseKeepers, type RetentionFacts } from './routing/outside-keepers';
 export { accessWith } from './routing/own-key-access';
 export { ProviderHealth } from './routing/provider-health';
 export { accountOf, providerOfQuota, QuotaGroups, quotaGroupsOf, type AccountModel } from './routing/quotas';

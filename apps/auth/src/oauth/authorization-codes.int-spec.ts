@@ -105,6 +105,17 @@ describe(AuthorizationCodesRepository.name, () => {
     ]);
   });
 
+  it('leaves an entry for each wrong proof of a code that there is, which names the code by its hash', async () => {
+    const { codeHash } = await newCode();
+    await redeem(proof(codeHash, { challenge: CHALLENGE.replace('E9', 'F9') }));
+    await redeem(proof(codeHash, { challengeMethod: 'plain' }));
+    const known = { action: 'POST /api/v1/auth/keys', target: codeHash, requestId: 'req-ours' };
+    expect(await audit.findEntries(organizationId, { target: codeHash }, 10)).toEqual([
+      expect.objectContaining({ ...known, status: 400 }),
+      expect.objectContaining({ ...known, status: 403 }),
+    ]);
+  });
+
   it('has the tables that its entities say', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
     expect(upQueries.map(({ query }) => query).filter((query) => /oauth_apps|authorization_codes/.test(query))).toEqual(

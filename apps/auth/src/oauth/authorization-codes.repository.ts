@@ -96,6 +96,9 @@ export class AuthorizationCodesRepository {
           const revoked = await revokeKeyOf(manager, code);
           if (revoked !== null) await this.note(manager, code, { request, key: revoked, status: 403 });
         } else if (verdict !== 'refused') {
+          // A stolen code is tried like this. The entry names the code by its hash: it became no key.
+          const status = verdict === 'wrong-proof' ? 403 : 400;
+          await this.note(manager, code, { request, key: { id: key.id, hash: code.codeHash }, status });
           await manager.increment(AuthorizationCodeEntity, { codeHash: code.codeHash }, 'failedAttempts', 1);
         }
         return verdict;
@@ -104,7 +107,7 @@ export class AuthorizationCodesRepository {
     );
   }
 
-  /** In the audit trail the key that the code became is the actor, because the code is the consent. */
+  /** In the audit trail the key that the code became, or would have become, is the actor: the code is the consent. */
   private note(
     manager: EntityManager,
     { organizationId }: LockedCode,

@@ -80,6 +80,10 @@ export class BearerGuard implements CanActivate {
       throw new AppError('permission_denied', refusal);
     }
     request.principal = principal;
+    const { refused } = this;
+    if (access === 'management' && refused !== undefined) {
+      request.noteRefusal = (status) => refused.note(auditEntryOf(request, principal), status);
+    }
     return true;
   }
 

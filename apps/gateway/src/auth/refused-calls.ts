@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger, type BeforeApplicationShutdown } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { AuditRepository, type NewAuditEntry } from '@libs/persistence';
 
@@ -6,47 +6,91 @@ const MINUTE_MS = 60_000;
 /** Entries that one process writes in a minute for the refused calls of one organization, and of all. */
 const MOST_OF_ORGANIZATION = 30;
 const MOST = 300;
-const STATUS = 403;
+/** Organizations whose calls are counted in a minute; those of further ones are logged as one number. */
+const MOST_ORGANIZATIONS = 1_000;
+const FORBIDDEN = 403;
+
+/** Refused calls of one organization in one minute. */
+interface Refused {
+  written: number;
+  leftOut: number;
+  last: NewAuditEntry;
+}
 
 /**
- * Notes calls with a key that may not make them: an API key for management, a management key for inference. Nothing is done for such a call, so its entry is
- * written in the background, and a caller that goes on trying fills neither the trail nor the memory.
+ * Notes calls that are refused before the audit interceptor sees them: with a key that may not make them (an API key
+ * for management, a management key for inference), or with a body that management takes nowhere. Nothing is done for
+ * such a call, so its entry is written in the background, and a caller that goes on trying fills neither the trail nor
+ * the memory. How many were left out is written at the end of their minute, so that noise hides no call.
  */
 @Injectable()
-export class RefusedCalls {
+export class RefusedCalls implements BeforeApplicationShutdown {
   private readonly logger = new Logger(RefusedCalls.name);
-  private readonly counts = new Map<string, number>();
+  private readonly organizations = new Map<string, Refused>();
   private minute = -1;
   private total = 0;
+  private uncounted = 0;
+  private end: NodeJS.Timeout | undefined;
 
   constructor(private readonly audit: AuditRepository) {}
 
-  /** Writes the entry unless there were too many this minute; the first that is left out is logged. */
-  note(entry: NewAuditEntry, nowMs = performance.now()): void {
-    this.beginMinute(Math.floor(nowMs / MINUTE_MS));
-    const count = (this.counts.get(entry.organizationId) ?? 0) + 1;
-    if (this.total > MOST || count > MOST_OF_ORGANIZATION + 1) return;
-    this.counts.set(entry.organizationId, count);
-    if (count > MOST_OF_ORGANIZATION) return this.leaveOut(entry.organizationId);
+  /** Writes the entry, or counts it if there were too many this minute. */
+  note(entry: NewAuditEntry, status = FORBIDDEN, nowMs = performance.now()): void {
+    this.beginMinute(nowMs);
+    const refused = this.refusedOf(entry);
+    if (refused === null) {
+      this.uncounted += 1;
+      return;
+    }
+    refused.last = entry;
+    if (this.total >= MOST || refused.written >= MOST_OF_ORGANIZATION) {
+      refused.leftOut += 1;
+      return;
+    }
+    refused.written += 1;
     this.total += 1;
-    if (this.total > MOST) return this.leaveOut('all');
-    void this.write(entry);
+    void this.write(entry, status);
   }
 
-  private leaveOut(organizationId: string): void {
-    this.logger.warn('Refused calls are left out of the audit trail for a minute', { organizationId });
+  /** Writes the counts of the minute under way. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.endMinute();
   }
 
-  private beginMinute(minute: number): void {
+  private beginMinute(nowMs: number): void {
+    const minute = Math.floor(nowMs / MINUTE_MS);
     if (minute === this.minute) return;
+    void this.endMinute();
     this.minute = minute;
-    this.total = 0;
-    this.counts.clear();
+    this.end = setTimeout(() => void this.endMinute(), MINUTE_MS - (nowMs % MINUTE_MS)).unref();
   }
 
-  private async write(entry: NewAuditEntry): Promise<void> {
+  private async endMinute(): Promise<void> {
+    clearTimeout(this.end);
+    const ended = [...this.organizations.values()].filter(({ leftOut }) => leftOut > 0);
+    const uncounted = this.uncounted;
+    this.minute = -1;
+    this.total = 0;
+    this.uncounted = 0;
+    this.organizations.clear();
+    if (uncounted > 0) this.logger.warn('Refused calls were left out of the audit trail', { calls: uncounted });
+    for (const { leftOut, last } of ended) {
+      await this.write({ ...last, action: `refused calls left out: ${leftOut}`, target: null }, FORBIDDEN);
+    }
+  }
+
+  private refusedOf(entry: NewAuditEntry): Refused | null {
+    const known = this.organizations.get(entry.organizationId);
+    if (known !== undefined) return known;
+    if (this.organizations.size >= MOST_ORGANIZATIONS) return null;
+    const refused = { written: 0, leftOut: 0, last: entry };
+    this.organizations.set(entry.organizationId, refused);
+    return refused;
+  }
+
+  private async write(entry: NewAuditEntry, status: number): Promise<void> {
     try {
-      await this.audit.endEntry(await this.audit.beginEntry(entry), STATUS);
+      await this.audit.endEntry(await this.audit.beginEntry(entry), status);
     } catch (error) {
       this.logger.warn('A refused call is not in the audit trail', { err: AppError.from(error) });
     }

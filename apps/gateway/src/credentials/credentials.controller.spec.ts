@@ -255,16 +255,30 @@ describe(CredentialsController.name, () => {
   });
 
   it('takes nothing of a body that only the service sets', async () => {
-    const foreign = { id: ID, label: 'x', sort_order: 0, created_at: 'x' };
-    expect((await ask('POST', '/byok', { key: KEY, provider: 'openai', ...foreign })).status).toBe(200);
+    expect((await ask('POST', '/byok', { key: KEY, provider: 'openai' })).status).toBe(200);
     expect(Object.keys(bus.asked[0]!.request).toSorted()).toEqual([
       'organizationId',
       'provider',
       'sealedKey',
       'workspaceId',
     ]);
-    await ask('PATCH', `/byok/${ID}`, { ...foreign, disabled: true });
-    expect(bus.asked[1]!.request).toEqual({ organizationId: ORGANIZATION, id: ID, disabled: true });
+    const { data } = (await ask('GET', `/byok/${ID}`)).body as { data: Record<string, unknown> };
+    const { id, label, sort_order, created_at } = data;
+    const own = { id, label, sort_order, created_at };
+    expect((await ask('PATCH', `/byok/${ID}`, { ...own, disabled: true })).status).toBe(200);
+    expect(bus.asked.at(-1)!.request).toEqual({ organizationId: ORGANIZATION, id: ID, disabled: true });
+    const asked = bus.asked.filter(({ request }) => 'disabled' in request).length;
+    for (const [name, value] of Object.entries({ id: 'x', label: 'x', sort_order: 77, created_at: 'x' })) {
+      for (const [method, path, rest] of [
+        ['PATCH', `/byok/${ID}`, own],
+        ['POST', '/byok', { key: KEY, provider: 'openai' }],
+      ] as const) {
+        const { status, body } = await ask(method, path, { ...rest, disabled: true, [name]: value });
+        expect(status).toBe(400);
+        expect(body).toMatchObject({ error: { metadata: { param: name } } });
+      }
+    }
+    expect(bus.asked.filter(({ request }) => 'disabled' in request)).toHaveLength(asked);
   });
 
   it.each(['organizationId', 'sealedKey', 'provider', 'workspace_id'])('refuses %s in a change', async (name) => {

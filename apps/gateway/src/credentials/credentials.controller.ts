@@ -10,6 +10,7 @@ import {
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { validateChange } from '../http/echoed-members';
 import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
 import { CreatedStatusInterceptor } from './created-status.interceptor';
 import { CredentialsService } from './credentials.service';
@@ -38,11 +39,7 @@ export class CredentialsController {
     @EffectId() effectId: string | undefined,
   ): Promise<{ data: CredentialDto }> {
     return {
-      data: await this.credentials.create(
-        caller,
-        validateClosed(CreateCredentialDto, body, READ_ONLY_OF_CREDENTIALS),
-        effectId,
-      ),
+      data: await this.credentials.create(caller, validateClosed(CreateCredentialDto, body), effectId),
     };
   }
 
@@ -57,12 +54,11 @@ export class CredentialsController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: CredentialDto }> {
+    const change = await validateChange(UpdateCredentialDto, body, READ_ONLY_OF_CREDENTIALS, () =>
+      this.credentials.get(caller, id),
+    );
     return {
-      data: await this.credentials.update(
-        caller,
-        id,
-        validateClosed(UpdateCredentialDto, body, READ_ONLY_OF_CREDENTIALS),
-      ),
+      data: await this.credentials.update(caller, id, change),
     };
   }
 

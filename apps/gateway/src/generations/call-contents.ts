@@ -1,7 +1,9 @@
 import { dayOfId } from '@libs/contracts';
 import { toEnvelope, type AppError } from '@libs/errors';
 import {
+  demandsNoRetention,
   failedRouteOf,
+  readRoutePolicies,
   wordsOfAnswer,
   wordsOfStream,
   type AnswerStream,
@@ -11,6 +13,7 @@ import {
   type InferenceResult,
   type StreamResult,
 } from '@libs/inference';
+import { fieldsOf } from '../server-tools/named-tools';
 import type { IncomingCall } from './incoming-call';
 import { beginningOf, contentInput } from './content-input';
 import type { ContentLog } from './content-log';
@@ -27,10 +30,13 @@ export class CallContents {
   ) {}
 
   /**
-   * Whether this call is one of those that its workspace wants kept, which is asked once per call. A list of keys by
-   * their numbers lets no call in: keys of this service have none.
+   * Whether this call is one of those that its workspace wants kept, which is asked once per call. A policy or a
+   * preference by which nothing may be kept goes before that. A list of keys by their numbers lets no call in: keys of
+   * this service have none.
    */
-  isWanted({ caller: { settings } }: IncomingCall): boolean {
+  isWanted(call: IncomingCall): boolean {
+    const { settings } = call.caller;
+    if (forbidsKeeping(call)) return false;
     if (settings === undefined) return true;
     const { is_observability_io_logging_enabled: isOn = true, io_logging_sampling_rate: share = 1 } = settings;
     return isOn && settings.io_logging_api_key_ids === undefined && (share === 1 || this.dice() < share);
@@ -81,6 +87,15 @@ export class CallContents {
       }),
     });
   }
+}
+
+/** The body is not checked yet. One with other values is refused before a provider is asked. */
+function forbidsKeeping({ caller, parsed }: IncomingCall): boolean {
+  const { zdr, data_collection: collection } = fieldsOf(fieldsOf(parsed)['provider']);
+  return demandsNoRetention({
+    policies: readRoutePolicies(caller.policies ?? []),
+    preferences: { zdr: zdr === true, dataCollection: collection === 'deny' ? collection : null },
+  });
 }
 
 /** `output` of the interface; `tool_calls` is ours. */

@@ -5,6 +5,8 @@ import type { FastifyRequest } from 'fastify';
 /** A request that passed the guard of a route that is not public. */
 export interface AuthenticatedRequest extends FastifyRequest {
   principal?: Principal;
+  /** Notes in the audit trail that a later guard refuses the call; absent where calls leave no entries. */
+  noteRefusal?: (status: number) => void;
 }
 
 /** Who is calling; a route that asks for it and is public at the same time is a mistake of ours. */

@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { validateClosed } from '@libs/platform';
+import { fromHttpFramework, validateClosed } from '@libs/platform';
 import type { PromptEstimate } from '@libs/inference';
 import type { AuthenticatedRequest } from './authenticated-request';
 import { claimantOf } from './claimant';
@@ -54,6 +54,25 @@ export class BodyGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): true | Promise<true> {
     const request = requestOf<BodyRequest>(context);
+    const { noteRefusal } = request;
+    return noteRefusal === undefined ? this.admit(context, request) : this.admitNoted(context, request, noteRefusal);
+  }
+
+  /** The entries of other calls are written after this guard. */
+  private async admitNoted(
+    context: ExecutionContext,
+    request: BodyRequest,
+    noteRefusal: (status: number) => void,
+  ): Promise<true> {
+    try {
+      return await this.admit(context, request);
+    } catch (error) {
+      noteRefusal(fromHttpFramework(error).status);
+      throw error;
+    }
+  }
+
+  private admit(context: ExecutionContext, request: BodyRequest): true | Promise<true> {
     const { raw, life } = request;
     const claimant = claimantOf(request);
     const rule = METHODS_WITH_BODY.has(raw.method ?? '') ? this.ruleFor(context, claimant) : null;

@@ -27,7 +27,7 @@ import type { CallOutcome } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
 import type { Plugins } from '../plugins/plugins';
 import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
-import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '../server-tools/server-tool-engine';
+import type { LoopResult, LoopServed, ServerToolEngine } from '../server-tools/server-tool-engine';
 import { CallFund } from '../generations/call-fund';
 import { withoutPrompt } from './call-details';
 import { causeOf, openingOf, promptOf, workspaceOf } from './call-facts';
@@ -189,13 +189,9 @@ export class InferenceService {
     const { maxTokens, answers, thinking, predictedTokens } = checked;
     const request = { ...routed, expected: () => ({ maxTokens, answers, thinking, predictedTokens }) };
     const models = [route.model, ...route.models];
-    const turns = this.turnsFor(api, call, models);
+    const turns = this.serverTools?.callFor(api, call.parsed, models, { ...call, retention: routed }) ?? null;
     const needs = turns === null ? (this.serverTools?.needsOf(api, call.parsed, models) ?? []) : [];
     return { request: needs.length === 0 ? request : { ...request, needs }, turns };
-  }
-
-  private turnsFor(api: StreamableApi, call: IncomingCall, models: readonly string[]): ServerToolCall | null {
-    return this.serverTools?.callFor(api, call.parsed, models, call) ?? null;
   }
 
   /** Makes the call once its money is there, and ends it when the money turns out not to be. */

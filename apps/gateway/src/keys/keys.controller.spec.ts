@@ -191,12 +191,27 @@ describe(KeysController.name, () => {
     expect(JSON.stringify(bus.asked)).not.toContain(key);
   });
 
-  it('takes nothing of a body that only the service sets', async () => {
-    const foreign = { hash: 'x', label: 'x', usage: 5 };
-    expect((await ask('POST', '/keys', { name: 'a key', ...foreign })).status).toBe(201);
-    expect(bus.asked[0]?.request).toMatchObject({ organizationId: ORGANIZATION, kind: 'api' });
-    await ask('PATCH', `/keys/${HASH}`, { ...foreign, disabled: true });
-    expect(bus.asked[1]?.request).toEqual({ organizationId: ORGANIZATION, hash: HASH, kind: 'api', disabled: true });
+  it.each([
+    ['hash', 'x'],
+    ['label', 'x'],
+    ['usage', 5],
+  ])('refuses %s, which only the service sets, in a creation', async (name, value) => {
+    const { status, body } = await ask('POST', '/keys', { name: 'a key', [name]: value });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ error: { metadata: { param: name } } });
+    expect(bus.asked).toEqual([]);
+  });
+
+  it('takes what only the service sets in a change with its present value only, and does nothing with it', async () => {
+    const { data } = (await ask('GET', `/keys/${HASH}`)).body as { data: Record<string, unknown> };
+    const { expires_at: _end, workspace_id: _workspace, creator_user_id: _user, ...row } = data;
+    bus.asked.length = 0;
+    expect((await ask('PATCH', `/keys/${HASH}`, { ...row, usage: 5, disabled: true })).status).toBe(200);
+    expect(bus.asked.at(-1)?.request).toMatchObject({ organizationId: ORGANIZATION, hash: HASH, disabled: true });
+    expect(Object.keys(bus.asked.at(-1)!.request)).not.toContain('label');
+    const { status, body } = await ask('PATCH', `/keys/${HASH}`, { ...row, label: 'x' });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ error: { metadata: { param: 'label' } } });
   });
 
   it.each([

@@ -11,6 +11,7 @@ import {
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { validateChange } from '../http/echoed-members';
 import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
 import { KeysService, type CreatedKey } from './keys.service';
 
@@ -28,7 +29,7 @@ export class KeysController {
   @Post()
   @Header('Cache-Control', 'no-store')
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<CreatedKey> {
-    return this.keys.create(caller, validateClosed(CreateKeyDto, body, READ_ONLY_OF_KEYS));
+    return this.keys.create(caller, validateClosed(CreateKeyDto, body));
   }
 
   @Get(':hash')
@@ -42,7 +43,8 @@ export class KeysController {
     @Param('hash') hash: string,
     @Body() body: unknown,
   ): Promise<{ data: KeyDto }> {
-    return { data: await this.keys.update(caller, hash, validateClosed(UpdateKeyDto, body, READ_ONLY_OF_KEYS)) };
+    const change = await validateChange(UpdateKeyDto, body, READ_ONLY_OF_KEYS, () => this.keys.get(caller, hash));
+    return { data: await this.keys.update(caller, hash, change) };
   }
 
   @Delete(':hash')

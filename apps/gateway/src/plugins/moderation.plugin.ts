@@ -11,6 +11,8 @@ export interface ModerationService {
   readonly key: Secret | null;
   /** Named to the service; it takes its own when null. */
   readonly model: string | null;
+  /** As the operator declares. */
+  readonly keepsNothing: boolean;
 }
 
 const NAME = 'moderation service';
@@ -28,7 +30,8 @@ export class ModerationPlugin implements Plugin {
   bind(_settings: Fields, path: string): BoundPlugin {
     const { service } = this;
     if (service === null) throw refusal(`${path}.id`, 'asks for moderation, for which no service is configured here');
-    return { stage: STAGE, prepare: (body, context) => moderate(service, body, context) };
+    const keeper = service.keepsNothing ? undefined : `The ${NAME}`;
+    return { stage: STAGE, keeper, prepare: (body, context) => moderate(service, body, context) };
   }
 }
 

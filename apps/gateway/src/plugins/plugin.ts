@@ -39,6 +39,8 @@ export interface BoundPlugin {
   readonly stage: StageName;
   /** What `prepare` may cost the caller at most, in pico-dollars; nothing when absent. */
   readonly mostPicoUsd?: bigint;
+  /** The service that `prepare` sends words of the request to, where it may keep them; it begins a sentence. */
+  readonly keeper?: string | undefined;
   /** Whether `prepare` puts text in the place of files, which no provider is sent then. */
   replacesFiles?(context: PluginContext): boolean;
   /**

@@ -33,7 +33,8 @@ import { Plugins } from './plugins';
     {
       provide: WebSearch,
       inject: [GatewayEnv],
-      useFactory: (env: GatewayEnv) => new WebSearch(createSearchEngines(env), parseUsd(env.WEB_SEARCH_COST_USD)),
+      useFactory: (env: GatewayEnv) =>
+        new WebSearch(createSearchEngines(env), parseUsd(env.WEB_SEARCH_COST_USD), env.SEARCH_KEEPS_NOTHING),
     },
     {
       provide: Plugins,
@@ -64,5 +65,6 @@ export class PluginsModule {}
 
 function moderationOf(env: GatewayEnv): PluginParts['moderation'] {
   const { MODERATION_URL: url, MODERATION_API_KEY: key, MODERATION_MODEL: model } = env;
-  return url === undefined ? null : { url, key: key ?? null, model: model ?? null };
+  const keepsNothing = env.MODERATION_KEEPS_NOTHING;
+  return url === undefined ? null : { url, key: key ?? null, model: model ?? null, keepsNothing };
 }

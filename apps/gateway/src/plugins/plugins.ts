@@ -1,4 +1,11 @@
-import type { Model, ResolvedModel, StreamableApi, UnresolvedModel } from '@libs/inference';
+import {
+  readRoutePolicies,
+  refuseKeepers,
+  type Model,
+  type ResolvedModel,
+  type StreamableApi,
+  type UnresolvedModel,
+} from '@libs/inference';
 import { holdersOf } from '../http/claimant';
 import type { RouteWish } from '../routing/route-request';
 import type { IncomingCall } from '../generations/incoming-call';
@@ -27,7 +34,7 @@ export class Plugins {
    * What a call's `plugins[]` ask for, and the suffix `:online` of a model that it names; null for a call without any
    * that are enabled. The call is checked.
    *
-   * @throws AppError invalid_request naming the member
+   * @throws AppError invalid_request naming the member; what `refuseKeepers` throws for a plugin with a keeper
    */
   runFor(api: StreamableApi, call: IncomingCall, { route, maxTokens }: PluginWish): PluginRun | null {
     const entries: unknown = fieldsOf(call.parsed)['plugins'] ?? [];
@@ -38,6 +45,9 @@ export class Plugins {
     if (isOnline && !entries.some((entry) => fieldsOf(entry)['id'] === WEB)) this.#bindWeb(wanted);
     const bound = this.plugins.flatMap(({ id }) => wanted.get(id) ?? []);
     if (bound.length === 0) return null;
+    const policies = readRoutePolicies(call.caller.policies ?? []);
+    const keepers = bound.flatMap(({ keeper }) => keeper ?? []);
+    refuseKeepers({ policies, preferences: route.preferences }, [route.model, ...route.models], keepers);
     const model: Model | null = this.resolve(route.model).model;
     const work = { holders: holdersOf(call.caller), memory: call.memory, signal: call.abort.toAbortSignal() };
     return new PluginRun(bound, call, { api, model, modelSlug: route.model, maxTokens, ...work });

@@ -27,6 +27,7 @@ export class WebPlugin implements Plugin {
     return {
       stage: STAGE,
       mostPicoUsd: this.web.costPicoUsd,
+      keeper: setup.keeper,
       prepare: (body, context) => this.#prepare(body, context, setup, prompt ?? this.#defaultPrompt()),
     };
   }

@@ -59,6 +59,12 @@ describe(ImageGenerationTool.name, () => {
     });
   });
 
+  it('asks only providers that the data rules of the request allow', async () => {
+    const { tool, asked } = painter({ images: [{ image_url: { url: PICTURE } }] });
+    await tool.bind({}, 'p').run({ prompt: 'A cat' }, { ...context(), preferences: { zdr: true } });
+    expect(asked[0]).toMatchObject({ preferences: { zdr: true } });
+  });
+
   it('reserves the prompt that the model wrote, and caps the answer at what is reserved for it', async () => {
     const { tool, asked } = painter({ images: [{ image_url: { url: PICTURE } }] });
     const bound = tool.bind({}, 'p');

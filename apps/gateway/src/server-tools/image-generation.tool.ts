@@ -113,6 +113,7 @@ export class ImageGenerationTool implements ServerTool {
       estimatedPromptTokens: likelyPromptTokens(body),
       scope: credentialScopeOf(context.caller),
       defaultSort: context.caller.settings?.default_provider_sort,
+      ...(context.preferences && { preferences: context.preferences }),
       policies: context.caller.policies && readRoutePolicies(context.caller.policies),
     });
   }

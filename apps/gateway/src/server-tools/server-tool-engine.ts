@@ -3,6 +3,7 @@ import {
   AnswerFold,
   callCancelled,
   APIS,
+  refuseKeepers,
   usdNumber,
   type AnswerContext,
   type Bill,
@@ -10,6 +11,7 @@ import {
   type EndpointNeed,
   type InferenceResult,
   type PipelineStage,
+  type RetentionFacts,
   type RoutedRequest,
   type Served,
   type StreamableApi,
@@ -101,11 +103,18 @@ export class ServerToolEngine {
   /**
    * Null for a request that the engine answers by itself. `body` is checked.
    *
-   * @throws AppError invalid_request naming the member
+   * @throws AppError invalid_request naming the member; what `refuseKeepers` throws for a tool with a keeper
    */
-  callFor(api: StreamableApi, body: unknown, models: readonly string[], call: CallOwner): ServerToolCall | null {
+  callFor(
+    api: StreamableApi,
+    body: unknown,
+    models: readonly string[],
+    call: CallOwner & { readonly retention: RetentionFacts },
+  ): ServerToolCall | null {
     const plan = this.planner.plan(api, body as Fields, models, call.caller.settings);
     if (plan === null) return null;
+    const keepers = [...plan.tools.values()].flatMap(({ bound: { keeper } }) => keeper ?? []);
+    refuseKeepers(call.retention, models, keepers);
     return new ServerToolCall(this.engine, api, plan, toOwner(call));
   }
 

@@ -1,5 +1,12 @@
 import type { Principal } from '@libs/contracts';
-import type { AnswerSource, CancelSignal, Cost, ToolDefinition, ToolResultPart } from '@libs/inference';
+import type {
+  AnswerSource,
+  CancelSignal,
+  Cost,
+  RoutingPreferences,
+  ToolDefinition,
+  ToolResultPart,
+} from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
 import type { OutsideWork } from '../parsers/outside-work';
 
@@ -7,6 +14,10 @@ import type { OutsideWork } from '../parsers/outside-work';
 export interface ToolContext extends OutsideWork {
   readonly caller: Principal;
   readonly generationId: string;
+  /** What the request's `provider` member says of its data. */
+  readonly preferences?: RoutingPreferences;
+  /** The only links that may be followed, where nothing of the request may be kept; absent elsewhere. */
+  readonly callerLinks?: ReadonlySet<string>;
   /**
    * Aborted when the result is no longer needed. An aborted tool throws or returns at once. A tool that calls a provider
    * may read on within the terms of `cancellation`; it then returns the cost.
@@ -49,6 +60,8 @@ export interface BoundTool {
   readonly pendingItem?: ToolOutcome['item'];
   /** What one use with such arguments may cost the caller at most, in pico-dollars; nothing when absent. */
   readonly mostPicoUsd?: bigint | ((args: unknown) => bigint);
+  /** The service that a use sends words of the conversation to, where it may keep them; it begins a sentence. */
+  readonly keeper?: string | undefined;
   /** How long one use may take; a minute when absent. */
   readonly timeoutMs?: number;
   /**

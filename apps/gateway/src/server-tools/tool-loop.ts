@@ -28,6 +28,7 @@ import type { ServerToolPlan } from './server-tool-plan';
 import type { ToolContext, ToolOutcome } from './server-tool';
 import { SourcePlacer } from './source-placer';
 import { metCondition } from './stop-conditions';
+import { privacyOf } from './request-privacy';
 import { refusalToPay, type ToolFund } from './tool-fund';
 import { runCalls, type FinishedCall, type ToolCall } from './tool-runner';
 import { callIdsOf, outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
@@ -191,7 +192,8 @@ export class ToolLoop {
     const { caller, memory, routed, fund } = this.request;
     const { generationId } = routed;
     const work = { holders: holdersOf(caller), memory, signal: this.#abort.toAbortSignal() };
-    const context = { caller, generationId, cancellation: this.#abort, ...work };
+    const privacy = privacyOf(routed, this.request.plan.conversation);
+    const context = { caller, generationId, cancellation: this.#abort, ...work, ...privacy };
     const leftMs = this.#deadlineMs - this.clock();
     const results = new Map<string, ToolOutcome>();
     const onEnd = ({ call, outcome }: FinishedCall): void => this.bill.addUse(call.tool.name, outcome);

@@ -85,6 +85,15 @@ describe(WebFetchTool.name, () => {
     expect(host.requests.at(-1)!.headers['user-agent']).toBe('test-agent');
   });
 
+  it('follows only links of the caller where there are only these', async () => {
+    serves('text/plain', 'A text.');
+    const work = { ...outsideWork(), callerLinks: new Set([host.url('/a')]) } as unknown as ToolContext;
+    const asked = host.requests.length;
+    expect(await tool().run({ url: host.url('/a?words=secret') }, work)).toMatchObject({ isError: true });
+    expect(host.requests).toHaveLength(asked);
+    expect(await tool().run({ url: host.url('/a') }, work)).toMatchObject({ isError: false });
+  });
+
   it('reads the text of a PDF file', async () => {
     serves('application/pdf', tinyPdf(['First page', 'Second page']));
     expect((await run(host.url())).item).toMatchObject({ title: 'A title', content: 'First page\n\nSecond page' });

@@ -50,6 +50,11 @@ class BoundWebFetch implements BoundTool {
     if (this.#uses >= (this.settings.maxUses ?? Number.POSITIVE_INFINITY)) {
       return failedUse('No more pages may be read in this request. Answer with what is there.', { url });
     }
+    if (work.callerLinks?.has(url) === false) {
+      return failedUse('Only addresses that the user gave, spelled in the same way, may be read in this request.', {
+        url,
+      });
+    }
     this.#uses += 1;
     try {
       return outcomeOf(url, await this.pages.read(url, { ...this.settings, work }));

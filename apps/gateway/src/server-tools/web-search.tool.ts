@@ -43,6 +43,7 @@ class BoundWebSearch implements BoundTool {
   readonly definition = DEFINITION;
   readonly pendingItem = {};
   readonly mostPicoUsd: bigint;
+  readonly keeper: string | undefined;
   #uses = 0;
   /** Also those that searches under way may still find. */
   #results = 0;
@@ -52,6 +53,7 @@ class BoundWebSearch implements BoundTool {
     private readonly setup: SearchSetup,
   ) {
     this.mostPicoUsd = web.costPicoUsd;
+    this.keeper = setup.keeper;
   }
 
   async run(args: unknown, work: ToolContext): Promise<ToolOutcome> {

@@ -10,6 +10,8 @@ const LONGEST_QUERY = 2_000;
 export interface SearchSetup {
   readonly engine: SearchEngine;
   readonly settings: SearchSettings;
+  /** The engine as one that may keep queries; absent where the operator declares that it keeps none. */
+  readonly keeper?: string;
 }
 
 /** The engines of this installation, and what a search costs a caller. */
@@ -18,6 +20,8 @@ export class WebSearch {
     private readonly engines: readonly SearchEngine[],
     /** Of one search, in pico-dollars. */
     readonly costPicoUsd: bigint,
+    /** Names of the engines that keep nothing of queries, as the operator declares. */
+    private readonly keepingNothing: readonly string[] = [],
   ) {}
 
   get hasEngine(): boolean {
@@ -28,7 +32,10 @@ export class WebSearch {
   setUp(settings: SearchSettings, path: string): SearchSetup {
     const wanted = settings.engine === null || settings.engine === 'auto' ? null : settings.engine;
     const engine = wanted === null ? this.engines[0] : this.engines.find(({ name }) => name === wanted);
-    if (engine !== undefined) return { engine, settings };
+    if (engine !== undefined) {
+      const keepsNothing = this.keepingNothing.includes(engine.name);
+      return { engine, settings, ...(!keepsNothing && { keeper: `The search engine ${engine.name}` }) };
+    }
     if (this.engines.length === 0) throw refusal(path, 'asks for web_search, for which no engine is configured here');
     throw refusal(
       `${path}.engine`,

@@ -10,6 +10,7 @@ import {
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { validateChange } from '../http/echoed-members';
 import { IssuersService } from './issuers.service';
 
 /** Whose tokens the caller's organization trusts; for management keys. */
@@ -28,7 +29,7 @@ export class IssuersController {
 
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: IssuerDto }> {
-    return { data: await this.issuers.create(caller, validateClosed(CreateIssuerDto, body, READ_ONLY_OF_ISSUERS)) };
+    return { data: await this.issuers.create(caller, validateClosed(CreateIssuerDto, body)) };
   }
 
   @Get(':id')
@@ -42,7 +43,10 @@ export class IssuersController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: IssuerDto }> {
-    return { data: await this.issuers.update(caller, id, validateClosed(UpdateIssuerDto, body, READ_ONLY_OF_ISSUERS)) };
+    const change = await validateChange(UpdateIssuerDto, body, READ_ONLY_OF_ISSUERS, () =>
+      this.issuers.get(caller, id),
+    );
+    return { data: await this.issuers.update(caller, id, change) };
   }
 
   @Delete(':id')

@@ -10,6 +10,7 @@ import {
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { validateChange } from '../http/echoed-members';
 import { PoliciesService } from './policies.service';
 
 /** Which tokens may act as which key of the caller’s organization; for management keys. */
@@ -28,7 +29,7 @@ export class PoliciesController {
 
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: PolicyDto }> {
-    return { data: await this.policies.create(caller, validateClosed(CreatePolicyDto, body, READ_ONLY_OF_POLICIES)) };
+    return { data: await this.policies.create(caller, validateClosed(CreatePolicyDto, body)) };
   }
 
   @Get(':id')
@@ -42,8 +43,11 @@ export class PoliciesController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: PolicyDto }> {
+    const change = await validateChange(UpdatePolicyDto, body, READ_ONLY_OF_POLICIES, () =>
+      this.policies.get(caller, id),
+    );
     return {
-      data: await this.policies.update(caller, id, validateClosed(UpdatePolicyDto, body, READ_ONLY_OF_POLICIES)),
+      data: await this.policies.update(caller, id, change),
     };
   }
 

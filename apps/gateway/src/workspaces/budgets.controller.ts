@@ -1,8 +1,8 @@
 import { Body, Controller, Delete, Get, Param, Put } from '@nestjs/common';
 import { PutBudgetDto, type Principal, type WorkspaceBudgetDto, READ_ONLY_OF_BUDGETS } from '@libs/contracts';
-import { validateClosed } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { validateChange } from '../http/echoed-members';
 import { BudgetsService, type BudgetAnswer } from './budgets.service';
 
 /** What a workspace may spend in each interval; for management keys. */
@@ -32,7 +32,9 @@ export class BudgetsController {
     @Param('interval') interval: string,
     @Body() body: unknown,
   ): Promise<BudgetAnswer<WorkspaceBudgetDto>> {
-    return this.budgets.put(caller, id, interval, validateClosed(PutBudgetDto, body, READ_ONLY_OF_BUDGETS));
+    const present = (): Promise<Partial<WorkspaceBudgetDto>> => this.budgets.present(caller, id, interval);
+    const budget = await validateChange(PutBudgetDto, body, READ_ONLY_OF_BUDGETS, present);
+    return this.budgets.put(caller, id, interval, budget);
   }
 
   @Delete(':interval')

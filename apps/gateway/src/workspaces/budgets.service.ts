@@ -37,6 +37,15 @@ export class BudgetsService {
     return { data: budgetView(budget), include_byok_in_budgets: includeByok };
   }
 
+  /** A budget as it is; where there is none yet, what the path says of it. */
+  async present(caller: Principal, id: string, interval: string): Promise<Partial<WorkspaceBudgetDto>> {
+    const wanted = intervalOf(interval);
+    const workspace = ownWorkspace(caller, id);
+    const { budgets } = await this.bus.call(ListBudgets, workspace);
+    const budget = budgets.find((one) => one.interval === wanted);
+    return budget ? budgetView(budget) : { workspace_id: workspace.id.toLowerCase(), reset_interval: resetOf(wanted) };
+  }
+
   /** `body` is checked. */
   async put(
     caller: Principal,
@@ -63,12 +72,16 @@ function intervalOf(text: string): BudgetInterval {
   });
 }
 
+function resetOf(interval: BudgetInterval): WorkspaceBudgetDto['reset_interval'] {
+  return interval === 'lifetime' ? null : interval;
+}
+
 function budgetView({ id, workspaceId, interval, limitUsd, createdAt, updatedAt }: BudgetRecord): WorkspaceBudgetDto {
   return {
     id,
     workspace_id: workspaceId,
     limit_usd: Number(limitUsd),
-    reset_interval: interval === 'lifetime' ? null : interval,
+    reset_interval: resetOf(interval),
     created_at: createdAt,
     updated_at: updatedAt,
   };

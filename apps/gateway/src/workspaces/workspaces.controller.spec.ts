@@ -145,12 +145,14 @@ describe(WorkspacesController.name, () => {
   });
 
   it("creates a workspace in the caller's organization", async () => {
-    const body = { name: 'Research', slug: 'research', is_default: true, id: 'x' };
+    const body = { name: 'Research', slug: 'research' };
     expect(await ask('POST', '/workspaces', body)).toMatchObject({ status: 201, body: { data: { slug: 'research' } } });
     expect(bus.asked[0]?.request).toEqual({ organizationId: ORGANIZATION, name: 'Research', slug: 'research' });
   });
 
   it.each([
+    ['that it is the default', { name: 'n', slug: 's', is_default: true }, 'is_default'],
+    ['an id', { name: 'n', slug: 's', id: 'x' }, 'id'],
     ['no name', { slug: 's' }, 'name'],
     ['a long name', { name: 'n'.repeat(101), slug: 's' }, 'name'],
     ['no slug', { name: 'n' }, 'slug'],
@@ -203,7 +205,7 @@ describe(WorkspacesController.name, () => {
   });
 
   it('changes only what is given', async () => {
-    await ask('PATCH', `/workspaces/${WORKSPACE}`, { description: null, is_default: true });
+    await ask('PATCH', `/workspaces/${WORKSPACE}`, { description: null });
     await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: 'New' });
     await ask('PATCH', `/workspaces/${WORKSPACE}`, { policy: { zdr: true } });
     expect(bus.asked.map(({ request }) => request)).toEqual([
@@ -211,6 +213,11 @@ describe(WorkspacesController.name, () => {
       { organizationId: ORGANIZATION, id: WORKSPACE, name: 'New' },
       { organizationId: ORGANIZATION, id: WORKSPACE, policy: { zdr: true } },
     ]);
+    for (const other of [{ is_default: 'x' }, { include_byok_in_budgets: 'x' }, { created_by: 'x' }]) {
+      const { status, body } = await ask('PATCH', `/workspaces/${WORKSPACE}`, other);
+      expect(status).toBe(400);
+      expect(body).toMatchObject({ error: { metadata: { param: Object.keys(other)[0] } } });
+    }
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: null })).status).toBe(400);
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { slug: 'A' })).status).toBe(400);
   });

@@ -10,6 +10,7 @@ import {
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { validateChange } from '../http/echoed-members';
 import { NoBody } from '../http/streamed-body.decorator';
 import { WorkspacesService } from './workspaces.service';
 
@@ -30,7 +31,7 @@ export class WorkspacesController {
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: WorkspaceDto }> {
     return {
-      data: await this.workspaces.create(caller, validateClosed(CreateWorkspaceDto, body, READ_ONLY_OF_WORKSPACES)),
+      data: await this.workspaces.create(caller, validateClosed(CreateWorkspaceDto, body)),
     };
   }
 
@@ -45,8 +46,11 @@ export class WorkspacesController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: WorkspaceDto }> {
+    const change = await validateChange(UpdateWorkspaceDto, body, READ_ONLY_OF_WORKSPACES, () =>
+      this.workspaces.get(caller, id),
+    );
     return {
-      data: await this.workspaces.update(caller, id, validateClosed(UpdateWorkspaceDto, body, READ_ONLY_OF_WORKSPACES)),
+      data: await this.workspaces.update(caller, id, change),
     };
   }
 

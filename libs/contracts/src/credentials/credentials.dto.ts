@@ -11,6 +11,7 @@ import {
   PROVIDER_SLUG,
   type CredentialRegion,
 } from './credential-rules';
+import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
 /** What creating and changing a credential have in common. A list that is null restricts nothing. */
 export class CredentialSettingsDto {
@@ -123,13 +124,8 @@ export interface CredentialDto {
   warnings: readonly string[];
 }
 
-/** Members that only the service sets; clients may send them back. */
-export const READ_ONLY_OF_CREDENTIALS = [
-  'id',
-  'label',
-  'created_at',
-  'sort_order',
-  'last_used_at',
-  'last_error',
-  'warnings',
-] as const satisfies readonly (keyof CredentialDto)[];
+/** Calls change when a credential was used and what its provider said; warnings follow the catalogue. */
+export const READ_ONLY_OF_CREDENTIALS: ReadOnlyMembers<CredentialDto> = {
+  fixed: ['id', 'label', 'created_at', 'sort_order'],
+  moving: ['last_used_at', 'last_error', 'warnings'],
+};

@@ -16,6 +16,7 @@ import { IsRoutingPolicy, type DataRegion, type RoutingPolicy } from '../routing
 import { MAX_KEY_OVERLAP } from './key-rotation.messages';
 import { LIMIT_RESETS, type LimitReset } from './keys.messages';
 import { MAX_USD, usdFromNumber } from './usd-amount';
+import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
 /** A JSON number of US dollars, 0 to MAX_USD, no finer than a pico-dollar. */
 export function IsUsdNumber(options?: ValidationOptions): PropertyDecorator {
@@ -163,25 +164,24 @@ export interface KeyDto extends KeyLimitsDto {
   last_used_at: string | null;
 }
 
-/** Members that only the service sets; clients may send them back. */
-export const READ_ONLY_OF_KEYS = [
-  'hash',
-  'label',
-  'limit_remaining',
-  'usage',
-  'usage_daily',
-  'usage_weekly',
-  'usage_monthly',
-  'byok_usage',
-  'byok_usage_daily',
-  'byok_usage_weekly',
-  'byok_usage_monthly',
-  'external_user',
-  'created_at',
-  'updated_at',
-  'previous_key_expires_at',
-  'last_used_at',
-] as const satisfies readonly (keyof KeyDto)[];
+/** What a key spends and when it is used changes with every call, and the end of an overlap comes by itself. */
+export const READ_ONLY_OF_KEYS: ReadOnlyMembers<KeyDto> = {
+  fixed: ['hash', 'label', 'external_user', 'created_at'],
+  moving: [
+    'limit_remaining',
+    'usage',
+    'usage_daily',
+    'usage_weekly',
+    'usage_monthly',
+    'byok_usage',
+    'byok_usage_daily',
+    'byok_usage_weekly',
+    'byok_usage_monthly',
+    'updated_at',
+    'previous_key_expires_at',
+    'last_used_at',
+  ],
+};
 
 /** `CurrentKey` of the interface, what `GET /key` answers in `data`. */
 export interface CurrentKeyDto extends KeyLimitsDto {

@@ -1,6 +1,7 @@
 import { IsOptional } from 'class-validator';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
 import { IsIssuerUrl } from './issuer-url';
+import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
 const MAX_URL_LENGTH = 2_048;
 
@@ -44,5 +45,7 @@ export interface IssuerDto {
   updated_at: string | null;
 }
 
-/** Members that only the service sets; clients may send them back. */
-export const READ_ONLY_OF_ISSUERS = ['id', 'created_at', 'updated_at'] as const satisfies readonly (keyof IssuerDto)[];
+export const READ_ONLY_OF_ISSUERS: ReadOnlyMembers<IssuerDto> = {
+  fixed: ['id', 'created_at'],
+  moving: ['updated_at'],
+};

@@ -2,6 +2,7 @@ import { IsBoolean, IsOptional, IsUUID, Matches, MinLength } from 'class-validat
 import { API_KEY_HASH } from '../keys/keys.messages';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
 import { ArePolicyChecks, MAX_CLAIM_LENGTH, type PolicyCheck } from './policy-checks';
+import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
 /** Of a condition, in characters. */
 const MAX_CONDITION_LENGTH = 2_000;
@@ -108,5 +109,7 @@ export interface PolicyDto {
   updated_at: string | null;
 }
 
-/** Members that only the service sets; clients may send them back. */
-export const READ_ONLY_OF_POLICIES = ['id', 'created_at', 'updated_at'] as const satisfies readonly (keyof PolicyDto)[];
+export const READ_ONLY_OF_POLICIES: ReadOnlyMembers<PolicyDto> = {
+  fixed: ['id', 'created_at'],
+  moving: ['updated_at'],
+};

@@ -1,6 +1,7 @@
 import { IsBoolean, ValidateBy } from 'class-validator';
 import { MAX_USD, usdFromNumber } from '../keys/usd-amount';
 import { MayBeAbsent } from '../organizations/member-rules';
+import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
 function isSpendable(value: unknown): boolean {
   return typeof value === 'number' && value > 0 && usdFromNumber(value) !== null;
@@ -35,11 +36,7 @@ export interface WorkspaceBudgetDto {
   updated_at: string;
 }
 
-/** Members that only the service sets, or the path; clients may send them back. */
-export const READ_ONLY_OF_BUDGETS = [
-  'id',
-  'workspace_id',
-  'reset_interval',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly (keyof WorkspaceBudgetDto)[];
+export const READ_ONLY_OF_BUDGETS: ReadOnlyMembers<WorkspaceBudgetDto> = {
+  fixed: ['id', 'workspace_id', 'reset_interval', 'created_at'],
+  moving: ['updated_at'],
+};

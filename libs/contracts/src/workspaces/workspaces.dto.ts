@@ -3,6 +3,7 @@ import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-r
 import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
 import { WorkspaceSettingsDto } from './workspace-settings';
 import { MAX_CALLBACK_URL_LENGTH, WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
+import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
 /** Body of `POST /workspaces`. */
 export class CreateWorkspaceDto extends WorkspaceSettingsDto {
@@ -85,14 +86,16 @@ export interface WorkspaceDto {
   is_observability_io_logging_enabled: boolean;
 }
 
-/** Members that only the service sets; clients may send them back. Budgets have a route of their own. */
-export const READ_ONLY_OF_WORKSPACES = [
-  'id',
-  'is_default',
-  'webhook_signing',
-  'created_at',
-  'updated_at',
-  'created_by',
-  'default_guardrail_id',
-  'include_byok_in_budgets',
-] as const satisfies readonly (keyof WorkspaceDto)[];
+/** Budgets have a route of their own, and so have secrets of webhooks. */
+export const READ_ONLY_OF_WORKSPACES: ReadOnlyMembers<WorkspaceDto> = {
+  fixed: [
+    'id',
+    'is_default',
+    'webhook_signing',
+    'created_at',
+    'created_by',
+    'default_guardrail_id',
+    'include_byok_in_budgets',
+  ],
+  moving: ['updated_at'],
+};

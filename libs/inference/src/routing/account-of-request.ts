@@ -23,7 +23,11 @@ export function providerAccountOf(
   };
 }
 
-function demandsNoRetention({ policies = [], preferences = {} }: AccountFacts): boolean {
+/** Whether the preferences of a request or a policy demand that nothing of it is kept. */
+export function demandsNoRetention({
+  policies = [],
+  preferences = {},
+}: Pick<AccountFacts, 'policies' | 'preferences'>): boolean {
   return preferences.zdr === true || preferences.dataCollection === 'deny' || policies.some(forbidsRetention);
 }
 

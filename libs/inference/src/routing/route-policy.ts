@@ -162,7 +162,7 @@ const REGION = {
   detail: 'no provider of the model serves in a region that may be used',
 } as const;
 
-function forbiddenBy({ owner }: RoutePolicy, { member, code, excludedBy, detail }: Rule): Reason {
+export function forbiddenBy({ owner }: RoutePolicy, { member, code, excludedBy, detail }: Rule): Reason {
   const whose = owner === undefined ? 'policy' : `policy of the ${owner}`;
   const message = `Blocked by the ${whose} (${member}): ${detail}`;
   const field = `${owner === undefined ? '' : `${owner}.`}policy.${member}`;

@@ -35,6 +35,15 @@ export function OneOf(values: readonly string[]): PropertyDecorator {
   return member({ expected: `one of ${values.join(', ')}`, accept: (value) => values.includes(value as string) });
 }
 
+/** Some of the values, between commas. */
+export function OneOfList(values: readonly string[]): PropertyDecorator {
+  return member({
+    expected: `some of ${values.join(', ')} between commas`,
+    read: (text) => text.split(',').map((item) => item.trim()),
+    accept: (value) => Array.isArray(value) && value.every((item) => values.includes(String(item))),
+  });
+}
+
 /** A text; `expected` completes the sentence "NAME must be …". */
 export function Text(rule: { expected: string; pattern?: RegExp; maxLength?: number }): PropertyDecorator {
   return member({ expected: rule.expected, accept: (value) => typeof value === 'string' && fits(value, rule) });

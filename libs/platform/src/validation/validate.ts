@@ -38,7 +38,7 @@ export function validateInstance<T extends object>(
  * The same for a body that must not have other members than its class, so that a misspelled one cannot pass for one
  * that was left out.
  *
- * @param readOnly members of the answer that only the service sets; a client may send them back, they are not looked at
+ * @param readOnly members of the answer that only the service sets; they are left out, for the caller to compare
  */
 export function validateClosed<T extends object>(
   Class: Constructor<T>,

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { Global, Module } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { hashApiKey, mintApiKey, VerifyKey, type Principal } from '@libs/contracts';
+import { hashApiKey, mintApiKey, VerifyKey, type OwnedPolicy, type Principal } from '@libs/contracts';
 import {
   CallerCredentials,
   createProviderAdapters,
@@ -100,6 +100,8 @@ export class InferenceApp {
   readonly leftovers = new LeftoverReads(this.leftoverBounds);
   /** Where callers keep keys of their own. */
   vault: CredentialVault = { credentialsOf: () => [], open: async () => null, noteVerdict: () => undefined };
+  /** Of the workspace and of the key. */
+  policies: readonly OwnedPolicy[] = [];
   /** What the limits say to a recording; null where there are none. */
   admission: Promise<void> | null = null;
   private app: NestFastifyApplication;
@@ -255,6 +257,7 @@ export class InferenceApp {
       kind: isManagement ? 'management' : 'api',
       organizationId: 'acme',
       workspaceId: isManagement ? null : isForeign ? 'elsewhere' : 'workspace',
+      policies: this.policies,
     });
   }
 }

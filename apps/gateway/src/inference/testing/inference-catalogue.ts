@@ -42,6 +42,7 @@ providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'ant
 models:${[
     model('test/chat', 'chat', answered),
     files,
+    model('test/zdr', 'chat', answered).replace('zdr: false', 'zdr: true'),
     model('test/pair', 'chat', answered, ['test', 'second']),
     model('test/long', 'chat', pricesWith(long)),
     model('test/longer', 'chat', pricesWith(longer)),

@@ -1,4 +1,4 @@
-import { Secret, type Principal } from '@libs/contracts';
+import { Secret, type OwnedPolicy, type Principal } from '@libs/contracts';
 import {
   Cancellation,
   parseCatalogue,
@@ -40,6 +40,9 @@ export const PUBLIC_NAME = 'pages.example';
 export class PluginBench {
   isModerated = true;
   canSearch = true;
+  /** What the operator declares of the search engine and of the moderation. */
+  servicesKeepNothing = false;
+  policies: readonly OwnedPolicy[] = [];
   /** Of the gateway that works on the next request. */
   memoryBytes = 256 * 1024 * 1024;
   abort = new Cancellation();
@@ -73,7 +76,12 @@ export class PluginBench {
   /** Null where the body asks for no plugin. */
   runFor(api: StreamableApi, body: object): PluginRun | null {
     const bytes = Buffer.from(JSON.stringify(body));
-    const caller = { organizationId: 'org', workspaceId: 'ws', keyHash: 'hash' } as unknown as Principal;
+    const caller = {
+      organizationId: 'org',
+      workspaceId: 'ws',
+      keyHash: 'hash',
+      policies: this.policies,
+    } as unknown as Principal;
     this.#pools = new EdgePools({ memoryBytes: this.memoryBytes });
     const memory = new RequestClaim(this.#pools);
     memory.work({ isPublic: false, holders: ['ws', 'org'] });
@@ -106,8 +114,14 @@ export class PluginBench {
       pdf,
       parsers: this.#parsers,
       pages: new PageReader(egress, pdf, new HtmlReader(this.#parsers), 'test'),
-      web: new WebSearch(this.canSearch ? createSearchEngines({ SEARXNG_URL: this.service.url }) : [], SEARCH_COST),
-      moderation: this.isModerated ? { url: `${this.service.url}/moderations`, key, model: 'judge' } : null,
+      web: new WebSearch(
+        this.canSearch ? createSearchEngines({ SEARXNG_URL: this.service.url }) : [],
+        SEARCH_COST,
+        this.servicesKeepNothing ? ['searxng'] : [],
+      ),
+      moderation: this.isModerated
+        ? { url: `${this.service.url}/moderations`, key, model: 'judge', keepsNothing: this.servicesKeepNothing }
+        : null,
       resolve: (name) => resolveModel(name, CATALOGUE),
     });
   }

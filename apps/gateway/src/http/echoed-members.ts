@@ -1,0 +1,36 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ReadOnlyMembers } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { validateClosed } from '@libs/platform';
+
+/**
+ * Validates the body of a change. It may also hold what the service itself sets, as its answers do, but no other value
+ * of it: the caller would take that for a change that was made.
+ *
+ * @param present asked only where there is something to compare; a member that it lacks has no value yet
+ * @throws AppError invalid_request that names the member; what `present` throws
+ */
+export async function validateChange<T extends object, View extends object>(
+  Class: new () => T,
+  body: unknown,
+  { fixed, moving }: ReadOnlyMembers<View>,
+  present: () => Promise<Partial<View>>,
+): Promise<T> {
+  const change = validateClosed(Class, body, [...fixed, ...moving]);
+  const sent = body as Partial<View>;
+  const echoed = fixed.filter((name) => Object.hasOwn(sent, name));
+  if (echoed.length === 0) return change;
+  const view = await present();
+  const other = echoed.find((name) => !isSame(name, sent[name], view[name]));
+  if (other === undefined) return change;
+  throw new AppError('invalid_request', `${other} is set by the service and cannot be changed here`, {
+    metadata: { param: other },
+  });
+}
+
+/** Clients may write a time that they read in another way. */
+function isSame(name: string, sent: unknown, present: unknown): boolean {
+  if (isDeepStrictEqual(sent, present)) return true;
+  const isTime = name.endsWith('_at') && typeof sent === 'string' && typeof present === 'string';
+  return isTime && Date.parse(sent) === Date.parse(present);
+}

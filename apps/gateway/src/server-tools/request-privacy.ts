@@ -1,0 +1,25 @@
+import { demandsNoRetention, type CanonicalRequest, type Part, type RetentionFacts, type Role } from '@libs/inference';
+import { addressesIn } from './addresses';
+import type { ToolContext } from './server-tool';
+
+/** Roles in whose name the caller speaks. The model wrote the words of the others, or a tool that it called. */
+const OF_CALLER: ReadonlySet<Role> = new Set<Role>(['system', 'developer', 'user']);
+
+/**
+ * What tools have to know of the data rules of a request. A link that the model wrote may hold words of the prompt, so
+ * where nothing may be kept, only links that the caller gave are followed.
+ */
+export function privacyOf(
+  facts: RetentionFacts,
+  { messages }: Pick<CanonicalRequest, 'messages'>,
+): Pick<ToolContext, 'preferences' | 'callerLinks'> {
+  const { zdr, dataCollection } = facts.preferences ?? {};
+  const preferences = { zdr, dataCollection };
+  if (!demandsNoRetention(facts)) return { preferences };
+  const given = messages.filter(({ role }) => OF_CALLER.has(role)).flatMap(({ parts }) => parts);
+  return { preferences, callerLinks: new Set(given.flatMap(linksOf)) };
+}
+
+function linksOf(part: Part): readonly string[] {
+  return part.type === 'text' ? addressesIn(part.text) : [];
+}

@@ -1,0 +1,30 @@
+import { demandsNoRetention, forbidsRetention, type AccountFacts } from './account-of-request';
+import { forbiddenBy } from './route-policy';
+import { refusal, type Reason } from './route-refusal';
+
+/** What of a request says whether anything of it may be kept. */
+export type RetentionFacts = Pick<AccountFacts, 'policies' | 'preferences'>;
+
+/**
+ * Refuses a request that would have words of it sent to a service that is no provider and may keep them, if its
+ * preferences or a policy forbid that.
+ *
+ * @param keepers names of such services, in words that begin a sentence
+ * @throws AppError permission_denied for a policy, not_found for a preference; both name the member
+ */
+export function refuseKeepers(facts: RetentionFacts, models: readonly string[], keepers: readonly string[]): void {
+  const [keeper] = keepers;
+  if (keeper === undefined || !demandsNoRetention(facts)) return;
+  throw refusal(reasonOf(facts, `${keeper} may keep what it is sent`), models);
+}
+
+function reasonOf({ policies = [], preferences = {} }: RetentionFacts, message: string): Reason {
+  const rule = { code: 'privacy_restricted', excludedBy: 'data_policy:zdr' } as const;
+  const policy = policies.find(forbidsRetention);
+  if (policy !== undefined) {
+    const member = policy.isZdrRequired === true ? 'zdr' : 'data_collection';
+    return forbiddenBy(policy, { ...rule, member, detail: message });
+  }
+  const field = preferences.zdr === true ? 'provider.zdr' : 'provider.data_collection';
+  return { ...rule, error: 'not_found', message, constraint: { field, detail: message } };
+}
