@@ -204,19 +204,13 @@ describe('a key that is asked for', () => {
     expect(await countRows(installation.database)).toEqual(before);
   });
 
-  it.each([
-    ['hash', UNKNOWN_HASH],
-    ['label', CANARY],
-    ['usage', 7],
-    ['created_at', inYear('2020')],
-  ])('with %s, which is ours to write, is not made', async (name, value) => {
-    const before = await countRows(installation.database);
-    const answer = await manager.request('POST', '/keys', { name: 'fine', [name]: value });
-    expectRefusal({ ...answer, body: answer.text }, 400);
-    expect(answer.text).toContain(`"param":"${name}"`);
-    expect(answer.text).not.toContain(CANARY);
-    expect(await countRows(installation.database)).toEqual(before);
-  });
+  it('with members that are ours to write is made as if they were not there', async () => {
+    const { key, data } = await createKey({
+      hash: UNKNOWN_HASH,
+      label: CANARY,
+      usage: 7,
+      created_at: inYear('2020'),
+    });
     expect(data).toMatchObject({ hash: hashApiKey(key), usage: 0 });
     expect(JSON.stringify(data)).not.toContain(CANARY);
     expect((await stranger.manager.request('GET', `/keys/${data.hash}`)).status).toBe(404);

@@ -95,7 +95,6 @@ describe.each(CREATIONS)('bodies of %s', (path, body) => {
       expectRefusal(answer, 400);
       expect(JSON.stringify(answer.body)).toContain(`"param":"${Object.keys(other)[0]}"`);
     }
-    expectRefusal(await manager.request('POST', path, { ...body(), created_at: row['created_at'] }), 400);
   });
 });
 

@@ -37,7 +37,7 @@ export { CHALLENGE_METHODS, challengeOf, storedChallenge, type ChallengeMethod }
 export { ListModelsQueryDto, MODEL_WISHES, type ModelOrder } from './models/list-models.dto';
 export * from './organizations/organizations.messages';
 export { PageQueryDto, readPage } from './organizations/page.dto';
-export type { ReadOnlyMembers } from './organizations/read-only-members';
+export { readOnlyNames, type ReadOnlyMembers } from './organizations/read-only-members';
 export * from './tokens/tokens.messages';
 export * from './workload-identity/issuers.dto';
 export * from './workload-identity/issuers.messages';

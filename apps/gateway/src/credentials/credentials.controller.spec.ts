@@ -255,7 +255,8 @@ describe(CredentialsController.name, () => {
   });
 
   it('takes nothing of a body that only the service sets', async () => {
-    expect((await ask('POST', '/byok', { key: KEY, provider: 'openai' })).status).toBe(200);
+    const foreign = { id: ID, label: 'x', sort_order: 0, created_at: 'x' };
+    expect((await ask('POST', '/byok', { key: KEY, provider: 'openai', ...foreign })).status).toBe(200);
     expect(Object.keys(bus.asked[0]!.request).toSorted()).toEqual([
       'organizationId',
       'provider',
@@ -269,14 +270,9 @@ describe(CredentialsController.name, () => {
     expect(bus.asked.at(-1)!.request).toEqual({ organizationId: ORGANIZATION, id: ID, disabled: true });
     const asked = bus.asked.filter(({ request }) => 'disabled' in request).length;
     for (const [name, value] of Object.entries({ id: 'x', label: 'x', sort_order: 77, created_at: 'x' })) {
-      for (const [method, path, rest] of [
-        ['PATCH', `/byok/${ID}`, own],
-        ['POST', '/byok', { key: KEY, provider: 'openai' }],
-      ] as const) {
-        const { status, body } = await ask(method, path, { ...rest, disabled: true, [name]: value });
-        expect(status).toBe(400);
-        expect(body).toMatchObject({ error: { metadata: { param: name } } });
-      }
+      const { status, body } = await ask('PATCH', `/byok/${ID}`, { ...own, disabled: true, [name]: value });
+      expect(status).toBe(400);
+      expect(body).toMatchObject({ error: { metadata: { param: name } } });
     }
     expect(bus.asked.filter(({ request }) => 'disabled' in request)).toHaveLength(asked);
   });

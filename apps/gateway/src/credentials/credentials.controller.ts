@@ -6,6 +6,7 @@ import {
   type CredentialDto,
   type Principal,
   READ_ONLY_OF_CREDENTIALS,
+  readOnlyNames,
 } from '@libs/contracts';
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
@@ -39,7 +40,11 @@ export class CredentialsController {
     @EffectId() effectId: string | undefined,
   ): Promise<{ data: CredentialDto }> {
     return {
-      data: await this.credentials.create(caller, validateClosed(CreateCredentialDto, body), effectId),
+      data: await this.credentials.create(
+        caller,
+        validateClosed(CreateCredentialDto, body, readOnlyNames(READ_ONLY_OF_CREDENTIALS)),
+        effectId,
+      ),
     };
   }
 

@@ -7,6 +7,7 @@ import {
   type KeyDto,
   type Principal,
   READ_ONLY_OF_KEYS,
+  readOnlyNames,
 } from '@libs/contracts';
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
@@ -29,7 +30,7 @@ export class KeysController {
   @Post()
   @Header('Cache-Control', 'no-store')
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<CreatedKey> {
-    return this.keys.create(caller, validateClosed(CreateKeyDto, body));
+    return this.keys.create(caller, validateClosed(CreateKeyDto, body, readOnlyNames(READ_ONLY_OF_KEYS)));
   }
 
   @Get(':hash')

@@ -6,6 +6,7 @@ import {
   type IssuerDto,
   type Principal,
   READ_ONLY_OF_ISSUERS,
+  readOnlyNames,
 } from '@libs/contracts';
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
@@ -29,7 +30,12 @@ export class IssuersController {
 
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: IssuerDto }> {
-    return { data: await this.issuers.create(caller, validateClosed(CreateIssuerDto, body)) };
+    return {
+      data: await this.issuers.create(
+        caller,
+        validateClosed(CreateIssuerDto, body, readOnlyNames(READ_ONLY_OF_ISSUERS)),
+      ),
+    };
   }
 
   @Get(':id')

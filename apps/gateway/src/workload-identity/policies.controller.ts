@@ -6,6 +6,7 @@ import {
   type PolicyDto,
   type Principal,
   READ_ONLY_OF_POLICIES,
+  readOnlyNames,
 } from '@libs/contracts';
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
@@ -29,7 +30,12 @@ export class PoliciesController {
 
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: PolicyDto }> {
-    return { data: await this.policies.create(caller, validateClosed(CreatePolicyDto, body)) };
+    return {
+      data: await this.policies.create(
+        caller,
+        validateClosed(CreatePolicyDto, body, readOnlyNames(READ_ONLY_OF_POLICIES)),
+      ),
+    };
   }
 
   @Get(':id')

@@ -6,6 +6,7 @@ import {
   type Principal,
   type WorkspaceDto,
   READ_ONLY_OF_WORKSPACES,
+  readOnlyNames,
 } from '@libs/contracts';
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
@@ -31,7 +32,10 @@ export class WorkspacesController {
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: WorkspaceDto }> {
     return {
-      data: await this.workspaces.create(caller, validateClosed(CreateWorkspaceDto, body)),
+      data: await this.workspaces.create(
+        caller,
+        validateClosed(CreateWorkspaceDto, body, readOnlyNames(READ_ONLY_OF_WORKSPACES)),
+      ),
     };
   }
 
