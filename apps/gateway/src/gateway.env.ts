@@ -185,7 +185,7 @@ export class GatewayEnv extends ProviderCallerEnv {
   @PublicUrl(['http', 'https'])
   SEARXNG_URL?: string;
 
-  /** Engines that keep nothing of queries, so that calls of which nothing may be kept can use them. */
+  /** Engines that keep nothing of queries, so that calls under zero retention can use them. */
   @OneOfList(SEARCH_ENGINES)
   SEARCH_KEEPS_NOTHING: string[] = [];
 
@@ -206,7 +206,7 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Text({ expected: 'the name of a model', maxLength: 256 })
   MODERATION_MODEL?: string;
 
-  /** Whether it keeps nothing, so that calls of which nothing may be kept can use it. */
+  /** Whether it keeps nothing, so that calls under zero retention can use it. */
   @Bool()
   MODERATION_KEEPS_NOTHING: boolean = false;
 }
