@@ -154,7 +154,7 @@ export const accountMutants: readonly Mutant[] = [
     name: 'M-o',
     defect: 'a URL is judged by its name alone',
     file: 'libs/platform/src/egress/address-guard.ts',
-    find: 'if (!notAllowed.every(({ address }) => isPublic(address))) {',
+    find: 'if (!notAllowed.every(({ address }) => isPublicAddress(address))) {',
     replace: 'if (notAllowed.length < 0) {',
     project: 'unit',
     spec: 'libs/platform/src/egress/egress',

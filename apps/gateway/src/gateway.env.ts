@@ -186,8 +186,9 @@ export class GatewayEnv extends ProviderCallerEnv {
   SEARXNG_URL?: string;
 
   /** Engines that keep nothing of queries, so that calls under zero retention can use them. */
+  @IsOptional()
   @OneOfList(SEARCH_ENGINES)
-  SEARCH_KEEPS_NOTHING: string[] = [];
+  SEARCH_KEEPS_NOTHING?: string[];
 
   /** What a caller pays for one search. */
   @Text({ expected: 'an amount in US dollars such as 0.004', pattern: /^(0|[1-9]\d{0,3})(\.\d{1,12})?$/ })
