@@ -132,7 +132,7 @@ export {
 export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
 export { keyedCandidates } from './routing/keyed-candidates';
 export { routingMetadata, translationStage, type PipelineStage, type RoutingMetadata } from './routing/metadata';
-export { refuseKeepers, type RetentionFacts } from './routing/outside-keepers';
+export { forbidsKeeping, refuseKeepers, type RetentionFacts } from './routing/outside-keepers';
 export { accessWith } from './routing/own-key-access';
 export { ProviderHealth } from './routing/provider-health';
 export { accountOf, providerOfQuota, QuotaGroups, quotaGroupsOf, type AccountModel } from './routing/quotas';

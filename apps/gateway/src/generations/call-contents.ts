@@ -1,8 +1,8 @@
 import { dayOfId } from '@libs/contracts';
 import { toEnvelope, type AppError } from '@libs/errors';
 import {
-  demandsNoRetention,
   failedRouteOf,
+  forbidsKeeping,
   readRoutePolicies,
   wordsOfAnswer,
   wordsOfStream,
@@ -13,7 +13,6 @@ import {
   type InferenceResult,
   type StreamResult,
 } from '@libs/inference';
-import { fieldsOf } from '../server-tools/named-tools';
 import type { IncomingCall } from './incoming-call';
 import { beginningOf, contentInput } from './content-input';
 import type { ContentLog } from './content-log';
@@ -36,7 +35,7 @@ export class CallContents {
    */
   isWanted(call: IncomingCall): boolean {
     const { settings } = call.caller;
-    if (forbidsKeeping(call)) return false;
+    if (forbidsKeeping(call.parsed, readRoutePolicies(call.caller.policies ?? []))) return false;
     if (settings === undefined) return true;
     const { is_observability_io_logging_enabled: isOn = true, io_logging_sampling_rate: share = 1 } = settings;
     return isOn && settings.io_logging_api_key_ids === undefined && (share === 1 || this.dice() < share);
@@ -87,15 +86,6 @@ export class CallContents {
       }),
     });
   }
-}
-
-/** The body is not checked yet. One with other values is refused before a provider is asked. */
-function forbidsKeeping({ caller, parsed }: IncomingCall): boolean {
-  const { zdr, data_collection: collection } = fieldsOf(fieldsOf(parsed)['provider']);
-  return demandsNoRetention({
-    policies: readRoutePolicies(caller.policies ?? []),
-    preferences: { zdr: zdr === true, dataCollection: collection === 'deny' ? collection : null },
-  });
 }
 
 /** `output` of the interface; `tool_calls` is ours. */

@@ -1,6 +1,8 @@
+import { objectOf } from '../json/loose-values';
 import { demandsNoRetention, forbidsRetention, type AccountFacts } from './account-of-request';
 import { forbiddenBy } from './route-policy';
 import { refusal, type Reason } from './route-refusal';
+import type { RoutePolicy } from './route-request';
 
 /** What of a request says whether anything of it may be kept. */
 export type RetentionFacts = Pick<AccountFacts, 'policies' | 'preferences'>;
@@ -16,6 +18,16 @@ export function refuseKeepers(facts: RetentionFacts, models: readonly string[], 
   const [keeper] = keepers;
   if (keeper === undefined || !demandsNoRetention(facts)) return;
   throw refusal(reasonOf(facts, `${keeper} may keep what it is sent`), models);
+}
+
+/**
+ * Whether a policy or the preferences of a body demand that nothing of it is kept. The body need not be checked: one
+ * with other values is refused before a provider is asked.
+ */
+export function forbidsKeeping(body: unknown, policies: readonly RoutePolicy[]): boolean {
+  const { zdr, data_collection: collection } = objectOf(objectOf(body)['provider']);
+  const preferences = { zdr: zdr === true, dataCollection: collection === 'deny' ? collection : null } as const;
+  return demandsNoRetention({ policies, preferences });
 }
 
 function reasonOf({ policies = [], preferences = {} }: RetentionFacts, message: string): Reason {
