@@ -4,7 +4,7 @@ import {
   CidrList,
   Int,
   OneOf,
-  OneOfList,
+  SomeOf,
   Port,
   ProviderCallerEnv,
   PublicUrl,
@@ -187,7 +187,7 @@ export class GatewayEnv extends ProviderCallerEnv {
 
   /** Engines that keep nothing of queries, so that calls under zero retention can use them. */
   @IsOptional()
-  @OneOfList(SEARCH_ENGINES)
+  @SomeOf(SEARCH_ENGINES)
   SEARCH_KEEPS_NOTHING?: string[];
 
   /** What a caller pays for one search. */

@@ -106,7 +106,7 @@ export { VideoIntakeRepository, type NewVideo } from './videos/video-intake.repo
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';
 export { VideoReviewsRepository, type Reviewer, type ReviewVerdict } from './videos/video-reviews.repository';
 export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';
-export type { KeptVideo, VideoFrame } from './videos/video-state';
+export type { KeptVideo, VideoDimensions } from './videos/video-state';
 export { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
 export type { AttemptResult, ClaimedWebhook, WebhookReport } from './webhooks/webhook-delivery';
 export { NativeBatchesRepository, type NativeBatch } from './native-batches/native-batches.repository';

@@ -13,8 +13,8 @@ interface Peer {
 }
 
 /**
- * The connections that can be closed for others: those on which no request of a caller runs who has shown a valid
- * credential. A stranger could have requests that do not end, by not reading answers.
+ * The connections that can be closed for others: those on which no request with a valid credential runs. A stranger can
+ * keep a request from ending by not reading its answer.
  */
 export class ClosableConnections {
   readonly #connections = new Map<Socket, Connection>();
@@ -38,7 +38,7 @@ export class ClosableConnections {
     if (peer.connections === 0) this.#peers.delete(connection.peer);
   }
 
-  /** A request of a caller runs on it who has shown a valid credential. */
+  /** A request with a valid credential runs on it. */
   protect(socket: Socket): void {
     this.#peerOf(socket)?.closable.delete(socket);
   }

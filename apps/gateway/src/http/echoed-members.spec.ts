@@ -1,28 +1,21 @@
-import {
-  READ_ONLY_OF_BUDGETS,
-  READ_ONLY_OF_CREDENTIALS,
-  READ_ONLY_OF_ISSUERS,
-  READ_ONLY_OF_KEYS,
-  READ_ONLY_OF_POLICIES,
-  READ_ONLY_OF_WORKSPACES,
-  type ReadOnlyMembers,
-} from '@libs/contracts';
+import * as contracts from '@libs/contracts';
+import type { ReadOnlyMembers } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { validateChange } from './echoed-members';
 
 class Change {}
 
-const LISTS: readonly ReadOnlyMembers<object>[] = [
-  READ_ONLY_OF_BUDGETS,
-  READ_ONLY_OF_CREDENTIALS,
-  READ_ONLY_OF_ISSUERS,
-  READ_ONLY_OF_KEYS,
-  READ_ONLY_OF_POLICIES,
-  READ_ONLY_OF_WORKSPACES,
-] as readonly ReadOnlyMembers<object>[];
+/** Every list that the contracts have. */
+const LISTS = Object.entries(contracts)
+  .filter(([name]) => name.startsWith('READ_ONLY_OF_'))
+  .map(([, list]) => list as ReadOnlyMembers<object>);
 const MEMBERS = LISTS.flatMap((list) => list.fixed.map((name) => [name, list] as const));
 
 describe(validateChange.name, () => {
+  it('knows the lists of keys, workspaces, budgets, issuers, policies and credentials', () => {
+    expect(LISTS).toHaveLength(6);
+  });
+
   it.each(MEMBERS)('takes %s with its present value only', async (name, list) => {
     const change = (value: unknown): Promise<Change> =>
       validateChange(Change, { [name]: value }, list, async () => ({ [name]: 'present' }));

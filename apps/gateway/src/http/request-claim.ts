@@ -20,7 +20,7 @@ export interface Claimant {
 
 /**
  * What one request has taken of the pools of its process: a place while its body arrives, then one while it is worked
- * on, memory, and that its connection is not closed for others. All of it is given back when the request is over; what comes later than that takes nothing.
+ * on, memory, and protection of its connection from being closed for others. All of it is given back when the request is over; what comes later than that takes nothing.
  */
 export class RequestClaim implements CallMemory {
   #place: SharedPool | null = null;

@@ -11,12 +11,12 @@ describe(specifyVideo, () => {
     expect(specifyVideo(asked(), able({ seed: true }))).toMatchObject({ seed: null });
   });
 
-  const FRAME = { resolution: '1080p', aspectRatio: '9:16', width: 1080, height: 1920 };
+  const DIMENSIONS = { resolution: '1080p', aspectRatio: '9:16', width: 1080, height: 1920 };
 
   it('makes a continuation in the size of what it continues', () => {
     const can = able({ continuation: true, resolutions: ['720p', '1080p'] });
     const same = { resolution: '1080p', aspect_ratio: '9:16', size: '1080x1920' } as const;
-    for (const members of [{}, same]) expect(specifyVideo(asked(members), can, FRAME)).toMatchObject(FRAME);
+    for (const members of [{}, same]) expect(specifyVideo(asked(members), can, DIMENSIONS)).toMatchObject(DIMENSIONS);
   });
 
   it.each([
@@ -24,7 +24,7 @@ describe(specifyVideo, () => {
     ['aspect_ratio', '16:9'],
     ['size', '1280x720'],
   ])('refuses another %s for a continuation by name', (param, value) => {
-    expect(() => specifyVideo(asked({ [param]: value }), able({ continuation: true }), FRAME)).toThrow(
+    expect(() => specifyVideo(asked({ [param]: value }), able({ continuation: true }), DIMENSIONS)).toThrow(
       expect.objectContaining({ code: 'invalid_request', metadata: { param } }),
     );
   });

@@ -9,7 +9,7 @@ import {
   type VideoCapabilities,
   type VideoRequest,
 } from '@libs/inference';
-import type { VideoFrame } from '@libs/persistence';
+import type { VideoDimensions } from '@libs/persistence';
 
 /** What of a video is decided before its media are read. */
 export type VideoSpecification = Omit<VideoRequest, 'firstFrame' | 'lastFrame' | 'references' | 'continues'>;
@@ -30,7 +30,7 @@ const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9', '9:21
 export function specifyVideo(
   dto: VideoDto,
   { model, endpoint }: Candidate,
-  continued: VideoFrame | null = null,
+  continued: VideoDimensions | null = null,
 ): VideoSpecification {
   const can = readVideoCapabilities(endpoint);
   checkPrompt(dto, can, model.architecture.inputModalities.includes('text'));
@@ -40,7 +40,7 @@ export function specifyVideo(
   return {
     prompt: dto.prompt ?? null,
     durationSeconds: durationOf(dto, can),
-    ...(continued === null ? frameOf(dto, can) : continuedFrame(dto, continued)),
+    ...(continued === null ? dimensionsOf(dto, can) : continuedDimensions(dto, continued)),
     generateAudio: dto.generate_audio ?? can.generateAudio,
     seed: dto.seed ?? null,
     creativity: dto.creativity ?? null,
@@ -88,9 +88,9 @@ function durationOf({ duration }: VideoDto, { durations }: VideoCapabilities): n
   throw refusal('duration', `must be one of ${durations.join(', ')} with this model`);
 }
 
-function frameOf(dto: VideoDto, can: VideoCapabilities): VideoFrame {
+function dimensionsOf(dto: VideoDto, can: VideoCapabilities): VideoDimensions {
   const ratios = can.aspectRatios ?? RATIOS;
-  if (dto.size) return frameOfSize(dto, can, ratios);
+  if (dto.size) return dimensionsOfSize(dto, can, ratios);
   const resolution = dto.resolution ?? usualOf(can.resolutions, USUAL_RESOLUTION);
   const aspectRatio = dto.aspect_ratio ?? usualOf(ratios, USUAL_RATIO);
   checkListed('resolution', resolution, can.resolutions);
@@ -99,21 +99,21 @@ function frameOf(dto: VideoDto, can: VideoCapabilities): VideoFrame {
 }
 
 /** Providers give a continuation the size of what it continues, so no other one can be asked for or paid for. */
-function continuedFrame(dto: VideoDto, frame: VideoFrame): VideoFrame {
+function continuedDimensions(dto: VideoDto, continued: VideoDimensions): VideoDimensions {
   const kept = {
-    resolution: frame.resolution,
-    aspect_ratio: frame.aspectRatio,
-    size: `${frame.width}x${frame.height}`,
+    resolution: continued.resolution,
+    aspect_ratio: continued.aspectRatio,
+    size: `${continued.width}x${continued.height}`,
   };
   for (const [param, value] of Object.entries(kept)) {
     const wished = dto[param as keyof typeof kept] ?? value;
     if (wished !== value) throw refusal(param, `must be ${value}, as in the job that is continued`);
   }
-  return frame;
+  return continued;
 }
 
 /** `size` says what resolution and aspect ratio say together, and must not say otherwise. */
-function frameOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonly string[]): VideoFrame {
+function dimensionsOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonly string[]): VideoDimensions {
   const [width = 0, height = 0] = dto.size!.split('x').map(Number);
   checkListed('size', dto.size!, can.sizes);
   const resolution = resolutionOf({ width, height });

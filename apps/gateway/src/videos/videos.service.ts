@@ -26,7 +26,7 @@ import {
   type KeyLimit,
   type NewVideo,
   type SpendingLimit,
-  type VideoFrame,
+  type VideoDimensions,
   type VideoView,
   type WorkspaceTenant,
 } from '@libs/persistence';
@@ -140,7 +140,7 @@ export class VideosService {
       region: endpoint.region,
       credentialId: credential?.id ?? null,
       request,
-      frame: frameOf(request),
+      dimensions: dimensionsOf(request),
       ...this.pricesOf(owner, candidate, request),
       callbackUrl,
       lifetimeMs: this.env.VIDEO_LIFETIME_SECONDS * 1_000,
@@ -166,7 +166,7 @@ export class VideosService {
     if (previous === null) throw refusal('previous_job_id', 'names no job', 'not_found');
     if (previous.status !== 'completed') throw refusal('previous_job_id', 'names a job that is not completed');
     if (previous.model !== dto.model) throw refusal('previous_job_id', 'names a job of another model');
-    if (previous.frame === null) throw refusal('previous_job_id', 'names a job whose size is not known');
+    if (previous.dimensions === null) throw refusal('previous_job_id', 'names a job whose size is not known');
     return previous;
   }
 
@@ -193,7 +193,7 @@ export class VideosService {
     let refused = refusal('previous_job_id', 'names a job whose provider is not available');
     for (const candidate of possible) {
       try {
-        return { candidate, specification: specifyVideo(dto, candidate, previous?.frame ?? null) };
+        return { candidate, specification: specifyVideo(dto, candidate, previous?.dimensions ?? null) };
       } catch (thrown) {
         if (candidate === possible[0]) refused = AppError.from(thrown);
       }
@@ -217,7 +217,7 @@ export class VideosService {
   }
 }
 
-function frameOf({ resolution, aspectRatio, width, height }: VideoRequest): VideoFrame {
+function dimensionsOf({ resolution, aspectRatio, width, height }: VideoRequest): VideoDimensions {
   return { resolution, aspectRatio, width, height };
 }
 

@@ -17,27 +17,31 @@ import { needOfTool } from './tool-needs';
  * @throws AppError invalid_request naming the member
  */
 export function checkForSharedCapacity(api: CallableApi, body: JsonObject, endpoint: Endpoint): void {
-  const unmet = needsOf(api, body).find(({ isMetBy }) => !isMetBy(endpoint, null));
-  if (unmet !== undefined) {
-    throw new AppError('invalid_request', unmet.message, { metadata: { param: unmet.member } });
-  }
+  const unmet = unmetNeed(api, body, endpoint);
+  if (unmet !== undefined) throw refusalOf(unmet);
 }
 
-/** Returns those candidates that may be sent a body. @throws AppError as `checkForSharedCapacity`, if there is none */
+/** Returns those candidates of one endpoint that may be sent a body. @throws AppError as `checkForSharedCapacity`, if there is none */
 export function payableCandidates(
   api: CallableApi,
   body: JsonObject,
   candidates: readonly Candidate[],
 ): readonly Candidate[] {
+  const shared = candidates.find(({ credential }) => !credential);
+  const unmet = shared && unmetNeed(api, body, shared.endpoint);
+  if (unmet === undefined) return candidates;
   const own = candidates.filter(({ credential }) => credential);
-  if (own.length === candidates.length) return candidates;
-  try {
-    for (const { endpoint, credential } of candidates) if (!credential) checkForSharedCapacity(api, body, endpoint);
-    return candidates;
-  } catch (refusal) {
-    if (own.length === 0) throw refusal;
-    return own;
-  }
+  if (own.length === 0) throw refusalOf(unmet);
+  return own;
+}
+
+/** What a body needs that shared capacity of an endpoint does not have. */
+function unmetNeed(api: CallableApi, body: JsonObject, endpoint: Endpoint): EndpointNeed | undefined {
+  return needsOf(api, body).find(({ isMetBy }) => !isMetBy(endpoint, null));
+}
+
+function refusalOf({ member, message }: EndpointNeed): AppError {
+  return new AppError('invalid_request', message, { metadata: { param: member } });
 }
 
 function needsOf(api: CallableApi, body: JsonObject): readonly EndpointNeed[] {

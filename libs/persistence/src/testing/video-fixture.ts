@@ -19,7 +19,7 @@ export function aVideo(values: Partial<NewVideo> = {}): NewVideo {
     region: 'global',
     credentialId: null,
     request: { prompt: 'A heron lands.' },
-    frame: { resolution: '720p', aspectRatio: '16:9', width: 1280, height: 720 },
+    dimensions: { resolution: '720p', aspectRatio: '16:9', width: 1280, height: 720 },
     priceUsd: '0.5',
     listPriceUsd: '0.5',
     holdUsd: values.priceUsd ?? '0.5',

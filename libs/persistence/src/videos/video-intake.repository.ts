@@ -7,7 +7,7 @@ import { LedgerRepository } from '../ledger/ledger.repository';
 import { tryWhileHeldBack } from '../ledger/held-back';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { SubmittedRows, type SubmissionKey } from '../submitted-rows';
-import type { VideoFrame } from './video-state';
+import type { VideoDimensions } from './video-state';
 import type { VideoView } from './video-views.repository';
 
 /** A job that is to be accepted. Amounts are exact decimal strings in US dollars. */
@@ -24,7 +24,7 @@ export interface NewVideo {
   readonly region: string;
   readonly credentialId: string | null;
   readonly request: object;
-  readonly frame: VideoFrame;
+  readonly dimensions: VideoDimensions;
   readonly priceUsd: string;
   readonly listPriceUsd: string;
   /** What is reserved: the price, and the list price beside it where a limit counts what the own key is charged. */
@@ -88,7 +88,7 @@ export class VideoIntakeRepository extends SubmittedRows {
 }
 
 /** Without a look at the row: nothing after the commit may fail. */
-function acceptedView({ id, model, provider, upstreamModel, region, credentialId, frame }: NewVideo): VideoView {
+function acceptedView({ id, model, provider, upstreamModel, region, credentialId, dimensions }: NewVideo): VideoView {
   return {
     id,
     model,
@@ -97,7 +97,7 @@ function acceptedView({ id, model, provider, upstreamModel, region, credentialId
     upstreamModel,
     region,
     credentialId,
-    frame,
+    dimensions,
     operation: null,
     errorMessage: null,
     costUsd: null,
@@ -112,7 +112,7 @@ async function insert(session: Session, video: NewVideo): Promise<void> {
     sql: `
       INSERT INTO videos (id, organization_id, workspace_id, api_key_hash, model, provider, upstream_model, region,
         credential_id, request, price_usd, list_price_usd, status, step, callback_url, idempotency_key, request_hash,
-        expires_at, frame)
+        expires_at, dimensions)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', 'submit', $13, $14, $15,
         now() + $16 * interval '1 millisecond', $17)`,
     values: [
@@ -132,7 +132,7 @@ async function insert(session: Session, video: NewVideo): Promise<void> {
       video.idempotency?.key ?? null,
       video.idempotency?.requestHash ?? null,
       video.lifetimeMs,
-      JSON.stringify(video.frame),
+      JSON.stringify(video.dimensions),
     ],
   });
 }

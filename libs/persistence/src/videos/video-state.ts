@@ -7,8 +7,8 @@ export type VideoStatusName = 'pending' | 'in_progress' | 'completed' | 'failed'
  */
 export type VideoStep = 'submit' | 'submitting' | 'poll';
 
-/** The size of a video. */
-export interface VideoFrame {
+/** How large a video is. */
+export interface VideoDimensions {
   readonly resolution: string;
   readonly aspectRatio: string;
   readonly width: number;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
-import type { KeptVideo, VideoFrame, VideoStatusName } from './video-state';
+import type { KeptVideo, VideoDimensions, VideoStatusName } from './video-state';
 
 /** A job as its workspace sees it. Money as exact decimal strings in US dollars. */
 export interface VideoView {
@@ -13,7 +13,7 @@ export interface VideoView {
   readonly region: string;
   readonly credentialId: string | null;
   /** Null for a job of a release that did not record it. */
-  readonly frame: VideoFrame | null;
+  readonly dimensions: VideoDimensions | null;
   readonly operation: Readonly<Record<string, unknown>> | null;
   readonly errorMessage: string | null;
   readonly costUsd: string | null;
@@ -34,7 +34,8 @@ export class VideoViewsRepository {
       name: 'video-view',
       sql: `
         SELECT id, model, status, provider, upstream_model AS "upstreamModel", region,
-          credential_id AS "credentialId", frame, operation, error_message AS "errorMessage", cost_usd::text AS "costUsd",
+          credential_id AS "credentialId", dimensions, operation,
+          error_message AS "errorMessage", cost_usd::text AS "costUsd",
           CASE WHEN outputs_expire_at > now() THEN outputs END AS outputs,
           floor(extract(epoch FROM outputs_expire_at))::float8 AS "outputsExpireAt"
         FROM videos WHERE id = $1 AND workspace_id = $2`,

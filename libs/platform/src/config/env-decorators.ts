@@ -36,7 +36,7 @@ export function OneOf(values: readonly string[]): PropertyDecorator {
 }
 
 /** Some of the values, between commas. */
-export function OneOfList(values: readonly string[]): PropertyDecorator {
+export function SomeOf(values: readonly string[]): PropertyDecorator {
   return member({
     expected: `some of ${values.join(', ')} between commas`,
     read: (text) => text.split(',').map((item) => item.trim()),

@@ -36,11 +36,11 @@ export function answerInTurn(
   mostConnectionsWaiting = MOST_CONNECTIONS_WAITING,
 ): RequestListener {
   const lines = new WeakMap<Socket, RequestLine>();
-  const server = { answer, onOverrun, waiting: 0, mostConnectionsWaiting };
+  const shared = { answer, onOverrun, waiting: 0, mostConnectionsWaiting };
   return (request, response) => {
     const { socket } = request;
     let line = lines.get(socket);
-    if (line === undefined) lines.set(socket, (line = new RequestLine(socket, server)));
+    if (line === undefined) lines.set(socket, (line = new RequestLine(socket, shared)));
     line.arrive({ request, response });
   };
 }
@@ -63,7 +63,7 @@ class RequestLine {
 
   constructor(
     private readonly socket: Socket,
-    private readonly server: Shared,
+    private readonly shared: Shared,
   ) {}
 
   arrive(exchange: Exchange): void {
@@ -75,7 +75,7 @@ class RequestLine {
 
   #take({ request, response }: Exchange): void {
     this.#isAnswering = true;
-    this.server.answer(request, response);
+    this.shared.answer(request, response);
     // Responses close in a later tick. Listeners of `answer` come first: what they give back, the next request can take.
     response.once('close', () => this.#next());
   }
@@ -92,20 +92,20 @@ class RequestLine {
 
   #leaveUntaken(): void {
     this.#untaken += 1;
-    if (this.#untaken === 1) this.server.onOverrun();
+    if (this.#untaken === 1) this.shared.onOverrun();
     if (this.#untaken === MOST_UNTAKEN) this.socket.destroy();
   }
 
   #refuse(): void {
-    this.server.onOverrun();
+    this.shared.onOverrun();
     this.socket.destroy();
   }
 
   /** Stops reading. Returns false where too many connections are held. */
   #hold(): boolean {
-    if (this.server.waiting >= this.server.mostConnectionsWaiting) return false;
+    if (this.shared.waiting >= this.shared.mostConnectionsWaiting) return false;
     this.#isHeld = true;
-    this.server.waiting += 1;
+    this.shared.waiting += 1;
     this.socket.on('resume', pause).once('close', this.#onClose);
     this.socket.pause();
     return true;
@@ -114,7 +114,7 @@ class RequestLine {
   /** Reads on. */
   #letGo(): void {
     this.#isHeld = false;
-    this.server.waiting -= 1;
+    this.shared.waiting -= 1;
     this.socket.off('resume', pause).off('close', this.#onClose);
     this.socket.resume();
   }
