@@ -24,7 +24,7 @@ const HOLD_PICO_USD = 100_000_000n;
 const COST_PICO_USD = 20_000_000n;
 const PROMPT_TOKENS = 200;
 const ANSWER_TOKENS = 50;
-const MOST_UNSETTLED = 2_000;
+const MOST_WAITING = 2_000;
 const NO_LIMIT_IN_SIGHT = 100_000_000;
 const silent = { log: () => {}, warn: () => {}, error: () => {} };
 
@@ -95,7 +95,7 @@ async function measureSteps(parts: Parts, steps: Steps): Promise<number> {
   const caller = async (): Promise<void> => {
     while (performance.now() < endMs) {
       // Nothing here is as slow as a provider, so callers wait for PostgreSQL before the recorder would refuse them.
-      while (parts.recorder.unsettled > MOST_UNSETTLED) await delay(1);
+      while (parts.recorder.waiting > MOST_WAITING) await delay(1);
       await call(parts, steps);
       calls += 1;
     }

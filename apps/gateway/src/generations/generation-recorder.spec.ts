@@ -370,7 +370,7 @@ describe(GenerationRecorder.name, () => {
       expect(ticket.refusal).toBeNull();
       ticket.settle(costing(USD));
       while (books.settleCalls.length < 2) await nextRound();
-      expect(recorder.unsettled).toBe(1);
+      expect(recorder.waiting).toBe(1);
       books.settleFailure = null;
       await recorder.flush();
       expect(books.balanceOf('acme')).toBe(99n * USD);
@@ -395,7 +395,7 @@ describe(GenerationRecorder.name, () => {
     for (const id of ['a', 'poison', 'b']) recorder.open(opening(id), 0n).settle(costing(USD));
     await recorder.flush();
     expect(books.balanceOf('acme')).toBe(98n * USD);
-    expect(recorder.unsettled).toBe(0);
+    expect(recorder.waiting).toBe(0);
   });
 
   it('charges a call once, however often it is ended', async () => {

@@ -125,9 +125,9 @@ export class GenerationRecorder {
     await this.settlements.flushed();
   }
 
-  /** Charges that wait to be committed. */
-  get unsettled(): number {
-    return this.settlements.size;
+  /** Rows that wait to be written: of calls that begin, and charges. */
+  get waiting(): number {
+    return this.openings.waiting + this.settlements.size;
   }
 
   private readonly onEnd = (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean): void => {
