@@ -83,6 +83,9 @@ export const CHARGES_SQL = differences(
    UNION ALL ${results(`${OWNER_OF_RESULT} = ANY($1::text[])`)}`,
 );
 
+/** Rows that are read by themselves. A merge join would read all charges in the order of their key to find the new ones. */
+const readAlone = (rows: string): string => `WITH alone AS MATERIALIZED (${rows}) SELECT * FROM alone`;
+
 /**
  * References of charges and sources written from transaction `$1` on that have no equal. One transaction writes both, so
  * an equal that is not found here either does not exist or was written by an older release; a lookup by id decides.
@@ -90,8 +93,8 @@ export const CHARGES_SQL = differences(
  */
 export const CANDIDATES_SQL = `
   SELECT id, count(*) OVER ()::integer AS count FROM (${differences(
-    charges(`t.written_in >= $1::bigint AND NOT ${IS_EMPTIED}`),
-    `${calls('g.written_in >= $1::bigint')} UNION ALL ${results('r.written_in >= $1::bigint')}`,
+    readAlone(charges(`t.written_in >= $1::bigint AND NOT ${IS_EMPTIED}`)),
+    readAlone(`${calls('g.written_in >= $1::bigint')} UNION ALL ${results('r.written_in >= $1::bigint')}`),
   )}) d ORDER BY id LIMIT ${MOST_CANDIDATES}`;
 
 /** Differences of the references `$1`, whenever they were written. */
