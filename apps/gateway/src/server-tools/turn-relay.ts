@@ -91,7 +91,7 @@ export class TurnRelay {
     if (event.type !== 'part-start' || event.kind !== 'tool-call') return event;
     const { callIds } = this.scope;
     let { id } = event;
-    while (callIds.has(id)) id = `${event.id}_${callIds.size}`;
+    for (let number = callIds.size; callIds.has(id); number += 1) id = `${event.id}_${number}`;
     callIds.add(id);
     return { ...event, id };
   }
