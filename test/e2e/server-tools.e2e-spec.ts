@@ -334,6 +334,12 @@ describe('server tools', () => {
     ];
     await client.request('POST', '/responses', asked({ model: 'tools/responses', tools }));
     expect(sent(0)['tools']).toEqual(tools);
+    const sized = [tools[0], { type: 'code_interpreter', container: { type: 'auto', memory_limit: '64g' } }];
+    const dear = await client.request<Json>('POST', '/responses', asked({ model: 'tools/responses', tools: sized }));
+    expect({ status: dear.status, text: dear.text }).toEqual({
+      status: 400,
+      text: expect.stringContaining('tools[1].container.memory_limit'),
+    });
     const unpriced = [...tools, { type: 'image_generation' }];
     const refused = await client.request('POST', '/responses', asked({ model: 'tools/responses', tools: unpriced }));
     expect({ status: refused.status, text: refused.text }).toEqual({

@@ -84,6 +84,7 @@ export {
   toolsSentIn,
 } from './model/provider-tools';
 export { countsUses, needOfTool, sellsTool } from './routing/tool-needs';
+export { dearerSetting } from './model/tool-settings';
 export { atTurnEnd } from './model/turn-end';
 export { monotonicMs } from './wire/monotonic-ms';
 export type { UpstreamTimeouts } from './wire/upstream-call';

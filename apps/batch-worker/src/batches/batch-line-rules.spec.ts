@@ -23,6 +23,13 @@ describe(BatchLineRules.name, () => {
     expect(problemOf(body, { allowsTool: () => true })).toBeNull();
   });
 
+  it('takes a setting of a tool that costs more than its price only with an own key', () => {
+    const body = later({ type: 'code_interpreter', container: { type: 'auto', memory_limit: '64g' } });
+    const allowsTool = (): boolean => true;
+    expect(problemOf(body, { allowsTool })).toMatch(/^input\[1\]\.tools\[0\]\.container\.memory_limit costs more/);
+    expect(problemOf(body, { allowsTool, isOwnKey: true })).toBeNull();
+  });
+
   it('runs no tools of the gateway that come later', () => {
     expect(problemOf(later({ type: 'sluice:datetime' }))).toMatch(/^input\[1\]\.tools\[0\] is run by the gateway/);
   });

@@ -6,6 +6,7 @@ import {
   type BatchRules,
   bringsTools,
   countsUses,
+  dearerSetting,
   isConversationApi,
   type ProviderTool,
   toolSentAs,
@@ -176,20 +177,27 @@ function findProblemIn(tools: unknown, path: string, route: BatchRoute): string 
   if (!Array.isArray(tools)) return null;
   for (const [index, tool] of tools.entries()) {
     const problem = isObject(tool) ? problemOfTool(tool, route) : null;
-    if (problem !== null) return `${path}[${index}] ${problem}`;
+    if (problem !== null) return `${path}[${index}]${problem}`;
   }
   return null;
 }
 
-function problemOfTool({ type, engine }: JsonObject, route: BatchRoute): string | null {
-  const { serviceName, isNative, api } = route;
+/** With what stands between it and the path of the tool. */
+function problemOfTool(entry: JsonObject, route: BatchRoute): string | null {
+  const { type } = entry;
+  const tool = typeof type === 'string' ? toolSentAs(type) : null;
+  const problem = problemOfType(entry, route) ?? (tool === null ? null : problemOfUse(tool, route));
+  if (problem !== null) return ` ${problem}`;
+  const dearer = tool === null || route.isOwnKey ? null : dearerSetting(tool, entry);
+  return dearer && `.${dearer} costs more than the price of the tool: it needs a provider key of your own`;
+}
+
+function problemOfType({ type, engine }: JsonObject, { serviceName, isNative, api }: BatchRoute): string | null {
   if (typeof type !== 'string' || type === 'function' || type === 'custom') return null;
   const isOurs = type.startsWith(`${serviceName}:`) || !OWN_ENGINES.has(engine);
   if (isOurs) return 'is run by the gateway, which does not handle the lines of a batch';
   if (BETA_TOOLS[api]?.test(type)) return 'cannot be used in a batch';
-  if (!isNative) return 'is no function, and the provider of this batch runs no other tools';
-  const tool = toolSentAs(type);
-  return tool === null ? null : problemOfUse(tool, route);
+  return isNative ? null : 'is no function, and the provider of this batch runs no other tools';
 }
 
 function problemOfUse(tool: ProviderTool, { api, allowsTool }: BatchRoute): string | null {

@@ -144,7 +144,9 @@ export function isKept(result: LineResult): boolean {
 
 /** What the body of a line says of its answer. */
 function expectedOf({ body, segment: { claim } }: HeldLine): ExpectedOutput {
-  return APIS[apiOf(claim.endpoint)].outputOf(JSON.parse(body.toString()) as Readonly<Record<string, unknown>>);
+  const { outputOf, toolUsesOf } = APIS[apiOf(claim.endpoint)];
+  const asked = JSON.parse(body.toString()) as Readonly<Record<string, unknown>>;
+  return { ...outputOf(asked), toolUses: toolUsesOf(asked) };
 }
 
 /** A line whose key cannot be asked about waits, however long that takes: no call was tried for it. */

@@ -186,10 +186,9 @@ export class InferenceService {
     const { route } = checked;
     const routed = { ...routedRequest(api, call, route, prompt.likelyTokens), prompt };
     if (!isConversationApi(api)) return { request: routed, turns: null };
-    const { maxTokens, answers, thinking, predictedTokens } = checked;
-    const request = { ...routed, expected: () => ({ maxTokens, answers, thinking, predictedTokens }) };
     const models = [route.model, ...route.models];
     const turns = this.serverTools?.callFor(api, call.parsed, models, { ...call, retention: routed }) ?? null;
+    const request = { ...routed, expected: () => expectedOf(checked, { turns }) };
     const needs = turns === null ? (this.serverTools?.needsOf(api, call.parsed, models) ?? []) : [];
     return { request: needs.length === 0 ? request : { ...request, needs }, turns };
   }
@@ -279,7 +278,10 @@ export class InferenceService {
 }
 
 /** Turns name no tools of a provider: the gateway runs all that they use. */
-function expectedOf({ answers, maxTokens, thinking, predictedTokens, toolUses }: CheckedCall, { turns }: Aim) {
+function expectedOf(
+  { answers, maxTokens, thinking, predictedTokens, toolUses }: CheckedCall,
+  { turns }: Pick<Aim, 'turns'>,
+) {
   return { answers, maxTokens, thinking, predictedTokens, ...(turns === null && { toolUses }) };
 }
 

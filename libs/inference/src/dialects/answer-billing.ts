@@ -1,11 +1,13 @@
-import { TextCounter } from '../model/text-tokens';
+import { TextCounter, tokensOfUnits } from '../model/text-tokens';
 import { likelyPromptTokens } from '../model/estimate';
 import { emptyUsage, type Usage } from '../pricing/usage';
 import type { BilledUnits } from '../pricing/price';
+import type { AllowedUses } from '../pricing/tool-uses';
 import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';
 import { hiddenPictures, hiddenTokens, reservedTokens } from './hidden-output';
 import { turnsOf } from './inner-turns';
+import { reservedUses, seenUses, unitsOfUses, workOf, type InnerWork } from './left-work';
 import { settleUsage } from './openai-usage';
 import { NO_COUNTS, NO_UNITS, countedUnits, type ReportedCounts } from './reported-counts';
 import { servedBy } from './served-tier';
@@ -97,6 +99,9 @@ export class StreamMeter {
   #audioBytes = 0;
   #reported: Report | null = null;
   #units: BilledUnits | undefined;
+  #compactions = 0;
+  /** Text before the last use of a tool of the provider. Its model has read that again. */
+  #unitsBeforeUse = 0;
 
   constructor(private context: AnswerContext) {}
 
@@ -108,7 +113,14 @@ export class StreamMeter {
 
   /** What has been used beside tokens up to now; a report that names units of its own takes its place. */
   used(units: BilledUnits): void {
+    if (turnsOf(units) > turnsOf(this.#units)) this.#unitsBeforeUse = this.text.units;
     this.#units = units;
+  }
+
+  /** The provider has put a summary in the place of the context. */
+  compacted(): void {
+    this.#compactions += 1;
+    this.#unitsBeforeUse = this.text.units;
   }
 
   /** Prices the whole answer at the tier that it names. */
@@ -149,17 +161,33 @@ export class StreamMeter {
 
   /**
    * For a stream that its caller has left: the last report and what came since; else the prompt as it was reserved, what
-   * came, and what the model may have thought or painted unseen, or where the answer `isWhole` all that the call has reserved.
+   * came, and what the model may have thought, painted or read again unseen, or where the answer `isWhole` all that the
+   * call has reserved.
    */
   left(isWhole = false): Bill {
     const { counts: said } = this.#reported ?? { counts: NO_COUNTS };
     if (said.completion !== null) return this.partial();
-    const counts = said.prompt === null ? { ...said, ...reservedCounts(this.context) } : said;
+    const counts =
+      said.prompt === null ? { ...said, ...reservedCounts(this.context) } : { ...said, prompt: said.prompt };
     const seen = { ...this.#seen, pictures: this.#pictures + hiddenPictures(this.context, this.#pictures) };
     const shown = countSeen(seen);
-    const unseen = isWhole ? reservedTokens : hiddenTokens;
-    const completion = shown.completion + unseen(this.context, shown.completion);
-    return this.#partial(withSeen(counts, { ...shown, completion }), seen);
+    const unseen = (isWhole ? reservedTokens : hiddenTokens)(this.context, shown.completion);
+    const uses = isWhole ? reservedUses(this.context) : this.#usesSeen;
+    const completionTokens = unseen + (isWhole ? shown.completion : tokensOfUnits(this.#unitsBeforeUse));
+    const work = workOf(this.context, uses, { promptTokens: counts.prompt, completionTokens });
+    const completion = shown.completion + unseen + work.summaryTokens;
+    const units = isWhole ? unitsOfUses(this.context, uses) : this.#unitsWithCompactions;
+    return this.#partial(withSeen(withReads(counts, work), { ...shown, completion }), seen, units);
+  }
+
+  get #usesSeen(): readonly AllowedUses[] {
+    return seenUses(this.context, { units: this.#usedUnits, compactions: this.#compactions });
+  }
+
+  get #unitsWithCompactions(): BilledUnits | undefined {
+    const units = this.#usedUnits;
+    if (this.#compactions === 0) return units;
+    return { ...units, otherTurns: (units?.otherTurns ?? 0) + this.#compactions };
   }
 
   get #seen(): SeenOutput {
@@ -170,8 +198,8 @@ export class StreamMeter {
     return this.#reported?.units ?? this.#units;
   }
 
-  #partial(counts: ReportedCounts | null, seen: SeenOutput): Bill {
-    const { usage, cost } = billAnswer(counts, seen, this.context, 'partial', this.#usedUnits);
+  #partial(counts: ReportedCounts | null, seen: SeenOutput, units = this.#usedUnits): Bill {
+    const { usage, cost } = billAnswer(counts, seen, this.context, 'partial', units);
     return { usage: { ...usage, provenance: 'partial' }, cost };
   }
 
@@ -179,6 +207,13 @@ export class StreamMeter {
     const usage = emptyUsage('partial');
     return { usage, cost: priceOf(usage, this.context) };
   }
+}
+
+/** Sound and pictures of a prompt are read again with it. */
+function withReads(counts: ReportedCounts, { promptTokens, reads }: InnerWork): ReportedCounts {
+  const { audioPrompt, imagePrompt = null } = counts;
+  const again = (tokens: number | null): number | null => tokens && tokens * reads;
+  return { ...counts, prompt: promptTokens, audioPrompt: again(audioPrompt), imagePrompt: again(imagePrompt) };
 }
 
 interface Report {

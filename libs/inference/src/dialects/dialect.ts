@@ -6,6 +6,7 @@ import type { FinishReason } from '../model/finish-reason';
 import type { Usage, UsageDetails } from '../pricing/usage';
 import type { Share } from '../pricing/byok-fee';
 import type { Cost, PriceListName } from '../pricing/price';
+import type { AllowedUses } from '../pricing/tool-uses';
 import type { Api, Endpoint, Model } from '../catalogue/catalogue';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
@@ -25,6 +26,8 @@ export interface AnswerContext {
   readonly requestBody: Buffer;
   /** Absent for calls without a client that can disconnect: hidden tokens are not charged. */
   readonly expected?: (() => ExpectedOutput) | undefined;
+  /** The uses of the provider's tools that the call has reserved at the endpoint; none where it is absent. */
+  readonly toolUses?: (() => readonly AllowedUses[]) | undefined;
   /** The estimate by which the prompt was reserved; made again from the body where it is absent. */
   readonly prompt?: PromptEstimate | undefined;
   /** What the upstream was sent, as JSON in one line; present where a stream is to begin with it. */

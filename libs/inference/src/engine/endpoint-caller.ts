@@ -20,10 +20,12 @@ import { withEcho } from '../dialects/upstream-echo';
 import type { AnswerStream } from '../model/answer-stream';
 import type { Turn } from '../model/conversation-turn';
 import type { TurnRequest } from './turn-request';
+import type { ExpectedOutput } from '../model/expected-output';
 import type { LeftCharge } from '../model/left-charge';
 import { NO_LOSS, type LossReport } from '../model/loss-report';
 import { turnEnd } from '../model/turn-end';
 import { DEFAULT_BYOK_FEE, type Share } from '../pricing/byok-fee';
+import type { AllowedUses } from '../pricing/tool-uses';
 import type { ProviderAdapter } from '../providers/provider';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
@@ -31,6 +33,8 @@ import { APIS, isConversationApi } from '../apis/apis';
 import type { Api, Endpoint } from '../catalogue/catalogue';
 import { providerAccountOf } from '../routing/account-of-request';
 import type { Candidate } from '../routing/route-plan';
+import { usesAt } from '../routing/unasked-uses';
+import { chargedAsReserved } from './reserved-charge';
 import { RequestWriter, type Addressed, type Addressee, type WrittenPair } from './request-writer';
 import { UpstreamCalls, unusable, type TimedRequest, type UpstreamCallParts } from './upstream-calls';
 
@@ -123,7 +127,7 @@ export class EndpointCaller {
 
   answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
     const cut = (error: AppError): Answered => ({
-      ...cutAnswer(error, this.#contextOf(candidate, request)),
+      ...cutAnswer(error, this.#contextOf(api, candidate, request)),
       losses: NO_LOSS,
     });
     return this.#cutShort(api, request, this.#answer(api, candidate, request), cut);
@@ -131,15 +135,15 @@ export class EndpointCaller {
 
   async #answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
     const pair = this.#pairOf(api, candidate.endpoint);
-    const context = this.#contextOf(candidate, request);
+    const context = this.#contextOf(api, candidate, request);
     if (pair === null) {
       const { dialect, sent, losses } = this.#writer.pass(api, candidate, request, false);
-      const { body } = await this.#ask(api, 'whole', candidate, request, sent);
+      const { body } = await this.#askWhole(api, candidate, request, sent, context);
       if (this.#parts.gathersAnswers) await turnEnd();
       return { ...dialect.readAnswer(body, context), losses };
     }
     const { sent, losses } = this.#writer.translate(pair, candidate, request, false);
-    const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
+    const { body } = await this.#askWhole(pair.upstreamApi, candidate, request, sent, context);
     if (this.#parts.gathersAnswers) await turnEnd();
     return { ...translateAnswer(body, context, pair, request.parsed), losses };
   }
@@ -147,7 +151,7 @@ export class EndpointCaller {
   /** Resolves when the stream is committed to this endpoint. */
   openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
     const cut = (error: AppError): Opened => ({
-      stream: cutStream(error, this.#contextOf(candidate, request)),
+      stream: cutStream(error, this.#contextOf(api, candidate, request)),
       losses: NO_LOSS,
     });
     return this.#cutShort(api, request, this.#openStream(api, candidate, request), cut);
@@ -155,7 +159,7 @@ export class EndpointCaller {
 
   async #openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
     const pair = this.#pairOf(api, candidate.endpoint);
-    const context = this.#contextOf(candidate, request);
+    const context = this.#contextOf(api, candidate, request);
     if (pair === null) {
       const { dialect, sent, losses } = this.#writer.pass(api, candidate, request, true);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
@@ -178,7 +182,7 @@ export class EndpointCaller {
    * @param isWhole whether the provider has written all that it was asked for
    */
   leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest, isWhole: boolean): LeftCharge {
-    const context = this.#contextOf(candidate, request);
+    const context = this.#contextOf(api, candidate, request);
     return {
       ...(isConversationApi(api) ? new StreamMeter(context).left(isWhole) : leftEmbeddings(context)),
       upstreamId: null,
@@ -204,10 +208,10 @@ export class EndpointCaller {
   ): Promise<OpenedTurn> {
     const { endpoint } = candidate;
     const pair = this.#translationOf(api, this.#upstreamApiOf(api, endpoint), endpoint);
-    const context = this.#contextOf(candidate, request);
+    const context = this.#contextOf(api, candidate, request);
     const { sent, losses } = this.#writer.translate(pair, candidate, request, isStream);
     if (!isStream) {
-      const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
+      const { body } = await this.#askWhole(pair.upstreamApi, candidate, request, sent, context);
       return { turn: wholeTurn(body, context, pair.upstream), losses };
     }
     const reader = pair.upstream.readStream(endpoint);
@@ -241,6 +245,20 @@ export class EndpointCaller {
     return { upstreamApi: upstreamApi as AskableApi, caller, upstream };
   }
 
+  async #askWhole(
+    api: AskableApi,
+    candidate: Candidate,
+    request: TimedRequest,
+    body: Buffer,
+    context: AnswerContext,
+  ): Promise<UpstreamResult> {
+    try {
+      return await this.#ask(api, 'whole', candidate, request, body);
+    } catch (thrown) {
+      throw chargedAsReserved(thrown, context);
+    }
+  }
+
   #ask<K extends 'whole' | 'stream'>(
     api: AskableApi,
     kind: K,
@@ -257,12 +275,18 @@ export class EndpointCaller {
     return call instanceof Promise ? call.then((made) => method.call(adapter!, made)) : method.call(adapter!, call);
   }
 
-  #contextOf({ model, endpoint, credential }: Candidate, request: TimedRequest): AnswerContext {
+  #contextOf(api: CallableApi, { model, endpoint, credential }: Candidate, request: TimedRequest): AnswerContext {
     const { generationId, body, expected, prompt, beganMs, priceList = 'standard' } = request;
     const { byokFee = DEFAULT_BYOK_FEE } = this.#parts;
     const fee = credential ? byokFee : undefined;
     const about = { generationId, model, endpoint, priceList, beganMs, byokFee: fee };
-    return { ...about, requestBody: body, expected, prompt };
+    const toolUses = expected && (() => this.#toolUsesAt(endpoint, api, expected()));
+    return { ...about, requestBody: body, expected, prompt, toolUses };
+  }
+
+  /** A translation leaves out what a request asks for, and not what a model does by itself. */
+  #toolUsesAt(endpoint: Endpoint, api: CallableApi, { toolUses = [] }: ExpectedOutput): readonly AllowedUses[] {
+    return usesAt(endpoint, api, this.#pairOf(api, endpoint) === null ? toolUses : []);
   }
 }
 

@@ -18,6 +18,7 @@ const plain = { model: aModel({ endpoints: [endpoint] }), endpoint };
 
 const ASKS_FOR_OWN_KEY = [
   [{ tools: [{ type: 'image_generation' }] }, 'tools[0]'],
+  [{ tools: [{ type: 'image_generation', quality: 'high' }] }, 'tools[0].quality'],
   [{ prompt: { id: 'pmpt_1' } }, 'prompt.id'],
 ] as const;
 

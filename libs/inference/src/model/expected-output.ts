@@ -1,5 +1,6 @@
 import type { Endpoint } from '../catalogue/catalogue-entries';
 import { objectOf, objectsOf, type JsonObject } from '../json/loose-values';
+import type { AllowedUses } from '../pricing/tool-uses';
 import { mayDropCap } from './dropped-cap';
 import { estimateTextTokens } from './estimate';
 
@@ -11,6 +12,8 @@ export interface ExpectedOutput {
   readonly thinking: ThinkingWish;
   /** Tokens of the caller's `prediction`. Those that the model rejects are charged like tokens of the answer. */
   readonly predictedTokens?: number | undefined;
+  /** Uses of tools that a provider may make, if it serves; none where it is absent. */
+  readonly toolUses?: readonly AllowedUses[];
 }
 
 export interface ThinkingWish {

@@ -83,6 +83,10 @@ describe(toolsSentIn.name, () => {
       { tool: 'mcp', member: 'mcp_servers' },
       { tool: 'web_search', member: 'web_search_options' },
     ]);
+    const sized = { type: 'code_interpreter', container: { type: 'auto', memory_limit: '64g' } };
+    expect(toolsSentIn({ tools: [sized] }, isOurs)).toEqual([
+      { tool: 'code_interpreter', member: 'tools[0]', dearerMember: 'tools[0].container.memory_limit' },
+    ]);
     expect(toolsSentIn({ tools: null, mcp_servers: [], web_search_options: null }, isOurs)).toEqual([]);
   });
 });

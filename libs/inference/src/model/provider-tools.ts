@@ -1,5 +1,6 @@
 import { elementsOf, isObject, objectOf, objectsOf, type JsonObject } from '../json/loose-values';
 import type { ProviderTool } from '../pricing/tool-uses';
+import { dearerSetting } from './tool-settings';
 
 /** Types of `tools` that are run by the caller, or by the model alone. */
 const RUN_BY_CALLER: ReadonlySet<string> = new Set([
@@ -70,6 +71,8 @@ export interface AskedTool {
   readonly tool: ProviderTool;
   /** The field of the request that asks for it. */
   readonly member: string;
+  /** A setting of it that costs more than the price of a use; absent without one. */
+  readonly dearerMember?: string;
 }
 
 /** Returns the tools that a request asks for beside its lists of tools. */
@@ -99,12 +102,18 @@ export function toolsSentIn(body: JsonObject, isOurs: (type: string) => boolean)
     for (const [at, item] of input.entries()) if (bringsTools(item)) lists.push([`input[${at}].tools`, item['tools']]);
   }
   const listed = lists.flatMap(([path, list]) =>
-    elementsOf(list).flatMap(({ type }, at) => {
+    elementsOf(list).flatMap((entry, at) => {
+      const { type } = entry;
       const tool = typeof type === 'string' && !isOurs(type) ? toolSentAs(type) : null;
-      return tool === null ? [] : [{ tool, member: `${path}[${at}]` }];
+      return tool === null ? [] : [askedTool(tool, entry, `${path}[${at}]`)];
     }),
   );
   return [...listed, ...toolsBesideList(body)];
+}
+
+function askedTool(tool: ProviderTool, entry: JsonObject, member: string): AskedTool {
+  const dearer = dearerSetting(tool, entry);
+  return dearer === null ? { tool, member } : { tool, member, dearerMember: `${member}.${dearer}` };
 }
 
 const NONE: readonly ProviderTool[] = [];

@@ -34,9 +34,9 @@ export class ToolCounter {
     return this.#uses;
   }
 
-  add(tool: ProviderTool): void {
+  add(tool: ProviderTool, uses = 1): void {
     this.#uses ??= new Map();
-    this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + 1);
+    this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + uses);
   }
 }
 

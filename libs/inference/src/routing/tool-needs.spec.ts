@@ -20,6 +20,14 @@ describe(sellsTool.name, () => {
 describe(needOfTool.name, () => {
   const own = { id: 'key' } as never;
 
+  it('is met by a key of the caller alone where a setting costs more than the price says', () => {
+    const dearerMember = 'tools[2].container.memory_limit';
+    const need = needOfTool('responses', { tool: 'code_interpreter', member: 'tools[2]', dearerMember });
+    expect(need).toMatchObject({ member: dearerMember, message: expect.stringContaining(dearerMember) as string });
+    expect(need.isMetBy(priced('code_interpreter'), null)).toBe(false);
+    expect(need.isMetBy(priced('code_interpreter'), own)).toBe(true);
+  });
+
   it('is met by any key of the caller, and else by what the endpoint sells', () => {
     const need = needOfTool('chat', { tool: 'x_search', member: 'tools[2]' });
     expect(need.member).toBe('tools[2]');

@@ -16,8 +16,18 @@ export function sellsTool({ pricing }: Endpoint, api: Api, tool: ProviderTool): 
   return countsUses(api, tool) && toolRate(pricing, tool) !== undefined;
 }
 
+/** The catalogue has one price for a use of a tool, so settings that cost more are for callers who pay the provider. */
+function needOfSetting(tool: ProviderTool, member: string): EndpointNeed {
+  return {
+    member,
+    message: `This ${member} costs more than the price of the tool ${tool}: it needs a provider key of your own`,
+    isMetBy: (_endpoint, credential) => credential !== null,
+  };
+}
+
 /** Returns what an endpoint must have to run a tool: a price and a count of its uses, or the caller's own key. */
-export function needOfTool(api: StreamableApi, { tool, member }: AskedTool): EndpointNeed {
+export function needOfTool(api: StreamableApi, { tool, member, dearerMember }: AskedTool): EndpointNeed {
+  if (dearerMember !== undefined) return needOfSetting(tool, dearerMember);
   const problem = countsUses(api, tool)
     ? 'has no price at the providers of the model'
     : 'cannot be charged, because answers of this API do not count its uses';

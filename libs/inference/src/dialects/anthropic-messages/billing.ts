@@ -5,10 +5,12 @@ import { contextLengthOf, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../../json/json-cursor';
 import { findMember, scanMembersAt, type ScannedObject } from '../../json/json-members';
+import { seenUses, workOf } from '../left-work';
+import { reservedCounts } from '../reserved-prompt';
 import { servedBy } from '../served-tier';
 import type { Bill } from '../translation';
 import { usageDetails } from '../usage-details';
-import { NO_COUNTS, countsOf, settleMessage, tierOf, type MessageCounts } from './usage';
+import { NO_COMPACTION, NO_COUNTS, countsOf, settleMessage, tierOf, type MessageCounts } from './usage';
 import { valueOf } from './relayed-answer';
 
 /** A usage object of an upstream: its counts, and its place so that it can be completed in place. */
@@ -44,4 +46,33 @@ export function billMessage(
     fallback,
   });
   return { usage, cost: priceOf(usage, servedBy(context, tierOf(counts)), units) };
+}
+
+/** What came of a stream before it was left; in tokens. */
+interface LeftOutput {
+  readonly output: number;
+  /** What the model may have thought unseen. */
+  readonly hidden: number;
+  /** What came before the last use of a tool. */
+  readonly outputBeforeUse: number;
+  readonly compactions: number;
+}
+
+/** Returns the counts of a stream that was left before its provider counted it, with all that its model read again. */
+export function leftCounts(
+  context: AnswerContext,
+  counts: MessageCounts,
+  { output, hidden, outputBeforeUse, compactions }: LeftOutput,
+): MessageCounts {
+  const { cacheRead, cacheWrite, tools } = counts;
+  const input = counts.input ?? reservedCounts(context).prompt;
+  const promptTokens = input + (cacheRead ?? 0) + (cacheWrite ?? 0);
+  const uses = seenUses(context, { units: { ...(tools && { tools }) }, compactions });
+  const work = workOf(context, uses, { promptTokens, completionTokens: outputBeforeUse + hidden });
+  return {
+    ...counts,
+    input: input + work.promptTokens - promptTokens,
+    output: output + hidden + work.summaryTokens,
+    compaction: compactions === 0 ? null : { ...NO_COMPACTION, rounds: compactions },
+  };
 }

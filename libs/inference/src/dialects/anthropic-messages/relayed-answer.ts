@@ -59,10 +59,12 @@ export interface BlockReading {
   readonly text: TextCounter;
   /** Called for a block that is a call of a provider tool. */
   readonly onTool: (tool: ProviderTool) => void;
+  /** Called for a block with the summary that takes the place of the context. */
+  readonly onCompaction?: () => void;
 }
 
 /** Reads the block at the cursor. */
-export function readBlock(cursor: JsonCursor, { edits, text, onTool }: BlockReading): void {
+export function readBlock(cursor: JsonCursor, { edits, text, onTool, onCompaction }: BlockReading): void {
   if (!cursor.isObject()) return cursor.skipValue();
   const members: JsonMember[] = [];
   let type: string | null = null;
@@ -76,6 +78,7 @@ export function readBlock(cursor: JsonCursor, { edits, text, onTool }: BlockRead
   });
   const tool = toolOfBlock(type, name);
   if (tool !== null) onTool(tool);
+  if (type === 'compaction') onCompaction?.();
   edits.push(...blockEdits({ bytes: cursor.bytes, members, closeBrace: cursor.position - 1 }, type));
 }
 

@@ -10,6 +10,8 @@ export interface MessageEvent extends ScannedObject {
   readonly type: string;
   /** The provider tool that the block is a call of; null for other events. */
   readonly tool: ProviderTool | null;
+  /** It begins the summary that takes the place of the context. */
+  readonly isCompaction: boolean;
   /** What the block that it opens lacks. */
   readonly blockEdits: readonly ByteEdit[];
 }
@@ -24,8 +26,13 @@ export function readMessageEvent(data: Buffer, name: string | null, text: TextCo
   const cursor = new JsonCursor(data);
   const members: JsonMember[] = [];
   const blockEdits: ByteEdit[] = [];
-  const block = { edits: blockEdits, text, onTool: (tool: ProviderTool) => void (found.tool = tool) };
-  const found = { type: name ?? '', tool: null as ProviderTool | null };
+  const block = {
+    edits: blockEdits,
+    text,
+    onTool: (tool: ProviderTool) => void (found.tool = tool),
+    onCompaction: () => void (found.isCompaction = true),
+  };
+  const found = { type: name ?? '', tool: null as ProviderTool | null, isCompaction: false };
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
     if (key === 'type') found.type = cursor.readStringOrNull() ?? found.type;

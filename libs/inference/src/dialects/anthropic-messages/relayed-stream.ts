@@ -19,10 +19,9 @@ import {
 } from '../../json/json-members';
 import { RelayedStream } from '../relayed-stream';
 import { hiddenTokens } from '../hidden-output';
-import { reservedCounts } from '../reserved-prompt';
 import type { Bill } from '../translation';
 import { objectOf } from '../../json/loose-values';
-import { billMessage, usageIn } from './billing';
+import { billMessage, leftCounts, usageIn } from './billing';
 import { messageError } from './error';
 import {
   NO_COUNTS,
@@ -64,6 +63,9 @@ export class MessagesStream extends RelayedStream {
   #counts: MessageCounts = NO_COUNTS;
   readonly #text = new TextCounter();
   readonly #tools = new ToolCounter();
+  #compactions = 0;
+  /** Text before the last use of a tool. The model has read that again. */
+  #unitsBeforeUse = 0;
   #bill: Bill | null = null;
   #hasDelta = false;
   #stopEvent = STOP_EVENT;
@@ -115,6 +117,8 @@ export class MessagesStream extends RelayedStream {
     if (event.type !== 'ping') this.isCommitted = true;
     else if (!this.isCommitted) return;
     if (event.tool !== null) this.#countTool(event.tool);
+    if (event.isCompaction) this.#compactions += 1;
+    if (event.tool !== null || event.isCompaction) this.#unitsBeforeUse = this.#text.units;
     this.#push(event, event.blockEdits);
   }
 
@@ -179,9 +183,13 @@ export class MessagesStream extends RelayedStream {
 
   protected override leftBill(): Bill {
     if (this.#bill !== null) return this.partialBill();
-    const seen = tokensOfUnits(this.#text.units);
-    const input = this.#counts.input ?? reservedCounts(this.context).prompt;
-    const counts = { ...this.#counts, input, output: seen + hiddenTokens(this.context, seen) };
+    const output = tokensOfUnits(this.#text.units);
+    const counts = leftCounts(this.context, this.#counts, {
+      output,
+      hidden: hiddenTokens(this.context, output),
+      outputBeforeUse: tokensOfUnits(this.#unitsBeforeUse),
+      compactions: this.#compactions,
+    });
     const { usage, cost } = billMessage(counts, this.#text.units, this.context, 'partial');
     return { usage: { ...usage, provenance: 'partial' }, cost };
   }

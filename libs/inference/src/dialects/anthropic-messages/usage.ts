@@ -45,7 +45,7 @@ interface CompactionCounts {
   readonly rounds: number;
 }
 
-const NO_COMPACTION: CompactionCounts = {
+export const NO_COMPACTION: CompactionCounts = {
   input: 0,
   output: 0,
   cacheRead: 0,

@@ -9,7 +9,7 @@ import type { Bill } from '../translation';
 import { failureOf, isLengthError } from './error';
 import { ResponseEventRewriter } from './event-rewriter';
 import { readStreamEvent, type StreamEvent } from './relayed-event';
-import { ToolItems } from './tool-items';
+import { ToolItems, endsCompaction } from './tool-items';
 import { chargedUnits, unitsOfResponse } from './tool-units';
 import { failureMembers, finishOfResponse, type UpstreamResponse } from './relayed-answer';
 
@@ -62,7 +62,7 @@ export class OpenAiResponsesStream extends RelayedStream {
     this.#count(event);
     if (event.type === 'response.output_item.added') this.#openItems += 1;
     else if (event.type === 'response.output_item.done') this.#openItems -= 1;
-    if (this.#uses.note(event)) this.#noteUses();
+    this.#noteWork(event);
     this.#commit(event);
     if (!this.isLeft) this.output.push(this.#rewriter.rewrite(event, null));
   }
@@ -111,6 +111,11 @@ export class OpenAiResponsesStream extends RelayedStream {
     this.#meter.report(response.usage.counts, unitsOfResponse(response, this.#uses.units, this.context));
   }
 
+  #noteWork(event: StreamEvent): void {
+    if (this.#uses.note(event)) this.#noteUses();
+    if (endsCompaction(event)) this.#meter.compacted();
+  }
+
   #noteUses(): void {
     this.#meter.used(chargedUnits(this.#uses.units, this.context));
   }
@@ -124,7 +129,8 @@ export class OpenAiResponsesStream extends RelayedStream {
   }
 
   protected override leftBill(): Bill {
-    if (this.#uses.endAll()) this.#noteUses();
+    this.#uses.endAll();
+    this.#noteUses();
     return this.#meter.left();
   }
 

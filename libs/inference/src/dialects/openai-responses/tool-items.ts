@@ -6,6 +6,8 @@ import type { StreamEvent } from './relayed-event';
 
 /** End of the `type` of output items that are tool calls. */
 const CALL = Buffer.from('_call"');
+const COMPACTION = Buffer.from('compaction"');
+const COMPACTIONS: ReadonlySet<unknown> = new Set(['compaction', 'context_compaction']);
 const WEB_SEARCH = 'web_search';
 
 /**
@@ -70,6 +72,13 @@ export class ToolItems {
     else this.#tools.add(tool);
     return true;
   }
+}
+
+/** Whether an event ends an item in which the provider has put a summary in the place of the context. */
+export function endsCompaction({ type, bytes, item }: StreamEvent): boolean {
+  if (item === null || type !== 'response.output_item.done') return false;
+  const text = bytes.subarray(item.valueStart, item.valueEnd);
+  return text.includes(COMPACTION) && COMPACTIONS.has(readItemWords(text).type);
 }
 
 /** Null for an item that is no call. */

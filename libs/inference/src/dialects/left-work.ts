@@ -1,0 +1,80 @@
+import { mostReads, possibleUses, tokensRead } from '../pricing/inner-reads';
+import { toolRate, type BilledUnits } from '../pricing/price';
+import { ToolCounter, type AllowedUses, type ProviderTool, type ToolUses } from '../pricing/tool-uses';
+import type { AnswerContext } from './dialect';
+
+/** What a stream has shown of the tools that its provider ran. */
+export interface SeenWork {
+  readonly units?: BilledUnits | undefined;
+  readonly compactions: number;
+}
+
+/** What a model read again in one call, and what it wrote beside the answer. */
+export interface InnerWork {
+  /** With the prompt itself. */
+  readonly promptTokens: number;
+  readonly reads: number;
+  /** Summaries of compactions. */
+  readonly summaryTokens: number;
+}
+
+interface LeftTokens {
+  readonly promptTokens: number;
+  /** What may have been written before the last use of a tool. */
+  readonly completionTokens: number;
+}
+
+const NO_USES: readonly AllowedUses[] = [];
+
+/** Returns the uses of tools that a call has reserved, for the bill of a call of which nothing was seen. */
+export function reservedUses({ toolUses }: AnswerContext): readonly AllowedUses[] {
+  return toolUses?.() ?? NO_USES;
+}
+
+/**
+ * Returns those of the reserved uses that a stream has shown, for the bill of a stream that was left. Calls that are not
+ * charged, such as pages that a search opened, are read like others.
+ */
+export function seenUses(context: AnswerContext, { units = {}, compactions }: SeenWork): readonly AllowedUses[] {
+  const seen = usesIn(units);
+  let others = units.otherTurns ?? 0;
+  return reservedUses(context).flatMap(({ leastContext: _met, ...reserved }) => {
+    const names = reserved.tools ?? [];
+    const shown = names.length === 0 ? compactions : names.reduce((sum, name) => sum + (seen.get(name) ?? 0), 0);
+    const uses = Math.min(reserved.uses, names.length === 0 ? shown : shown + others);
+    if (names.length > 0) others = Math.max(0, shown + others - uses);
+    return uses === 0 ? [] : [{ ...reserved, uses, turns: Math.min(reserved.turns, uses) }];
+  });
+}
+
+function usesIn({ webSearches = 0, tools }: BilledUnits): ToolUses {
+  return new Map([...(tools ?? []), ['web_search', Math.max(webSearches, tools?.get('web_search') ?? 0)]]);
+}
+
+/** Returns what a model read and wrote because of these uses, counted as it is reserved. */
+export function workOf(
+  { endpoint: { contextLength } }: AnswerContext,
+  uses: readonly AllowedUses[],
+  left: LeftTokens,
+): InnerWork {
+  const call = { ...left, tools: uses, contextLength };
+  const tools = possibleUses(call);
+  const summaryTokens = tools.reduce((sum, one) => sum + one.uses * (one.tokensWritten ?? 0), 0);
+  return { promptTokens: tokensRead({ ...call, tools }), reads: mostReads(tools), summaryTokens };
+}
+
+/** Returns these uses as they are charged: where several tools share a number of uses, each as one of the dearest. */
+export function unitsOfUses({ endpoint: { pricing } }: AnswerContext, uses: readonly AllowedUses[]): BilledUnits {
+  const counter = new ToolCounter();
+  let webSearches = 0;
+  let otherTurns = 0;
+  const rateOf = (tool: ProviderTool): bigint => toolRate(pricing, tool) ?? 0n;
+  for (const { tools, uses: count, turns } of uses) {
+    const [first, ...others] = tools ?? [];
+    const dearest = others.reduce((most, tool) => (rateOf(tool) > rateOf(most ?? tool) ? tool : most), first);
+    if (dearest === 'web_search') webSearches += count;
+    else if (dearest !== undefined) counter.add(dearest, count);
+    otherTurns += Math.max(0, turns - (dearest === undefined ? 0 : count));
+  }
+  return { webSearches, tools: counter.uses, otherTurns };
+}
