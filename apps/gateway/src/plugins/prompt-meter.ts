@@ -41,7 +41,9 @@ export class PromptMeter {
     return this.#bytes > MOST_BYTES;
   }
 
+  /** Others have their turn before, since the body may just have been written. */
   async measured(body: RequestBody): Promise<Measured> {
+    await this.#turn();
     return { body, tokens: await this.tokensOf(body.bytes) };
   }
 
@@ -76,7 +78,10 @@ export class PromptMeter {
   async #count(bytes: number): Promise<void> {
     this.#bytes += bytes;
     this.#sinceTurn += bytes;
-    if (this.#sinceTurn < BYTES_OF_A_TURN) return;
+    if (this.#sinceTurn >= BYTES_OF_A_TURN) await this.#turn();
+  }
+
+  async #turn(): Promise<void> {
     this.#sinceTurn = 0;
     await nextTurn();
     this.work.signal.throwIfAborted();
