@@ -1,8 +1,8 @@
-import { likelyPromptTokens } from '@libs/inference';
 import type { Fields } from '../server-tools/named-tools';
 import { SettingsReader } from '../server-tools/web-settings';
 import { middleOut } from './middle-out';
 import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
+import { PromptMeter } from './prompt-meter';
 import type { RequestBody } from './request-body';
 
 /** Kept free for an answer of which the request does not say how long it may be. */
@@ -16,14 +16,18 @@ export class ContextCompressionPlugin implements Plugin {
 
   bind(settings: Fields, path: string): BoundPlugin {
     new SettingsReader(settings, path).oneOf('engine', ['middle-out']);
-    return { stage: STAGE, prepare: async (body, context) => compress(body, context) };
+    return { stage: STAGE, prepare: compress };
   }
 }
 
-function compress(body: RequestBody, context: PluginContext): Preparation | null {
+async function compress(body: RequestBody, context: PluginContext): Promise<Preparation | null> {
   const budget = budgetOf(context);
-  if (budget <= 0 || likelyPromptTokens(body.bytes) <= budget) return null;
-  const compressed = middleOut(body, budget);
+  if (budget <= 0) return null;
+  const meter = new PromptMeter(context);
+  const start = await meter.measured(body);
+  if (start.tokens <= budget) return null;
+  const compressed = await middleOut(start, budget, meter);
+  meter.keep(compressed.bytes.length);
   const [before, after] = [body.turns.length, compressed.turns.length];
   return {
     body: compressed,

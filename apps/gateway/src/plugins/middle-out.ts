@@ -1,13 +1,11 @@
-import { usualTextTokens, likelyPromptTokens } from '@libs/inference';
 import { listOf, type Fields } from '../server-tools/named-tools';
-import { isSystemTurn, isTextPart, RequestBody, textsOf } from './request-body';
+import type { Measured, PromptMeter } from './prompt-meter';
+import { isSystemTurn, isTextPart, type RequestBody, textsOf } from './request-body';
 
 /** Tokens are not spread evenly over a text, so a cut may have to be followed by another. */
 const MOST_CUTS = 4;
 /** The first and the last. */
 const KEPT_EXCHANGES = 2;
-/** Of a longer text the tokens are guessed from so many characters at its beginning. */
-const SAMPLE_CHARACTERS = 16 * 1_024;
 /** No text is cut below this. */
 const SHORTEST_TEXT = 200;
 const GAP = '\n[…]\n';
@@ -19,48 +17,57 @@ const GAP = '\n[…]\n';
  * First whole exchanges go, from the middle outwards; an exchange is what a user said with everything up to the
  * next time, so calls of tools are never parted from their results. What says how to behave, the first exchange
  * and the last one stay. If that is not enough, the longest texts are cut in their middle, all to one length, and
- * those of the user's last words only when there is nothing else. It may not fit even then.
+ * those of the user's last words only when there is nothing else. It may not fit even then, nor when so much was measured that no cut is left.
+ *
+ * @throws AppError provider_overloaded where there is no memory
  */
-export function middleOut(body: RequestBody, budget: number): RequestBody {
-  const dropped = dropExchanges(measured(body), budget);
+export async function middleOut(start: Measured, budget: number, meter: PromptMeter): Promise<RequestBody> {
+  const dropped = await dropExchanges(start, budget, meter);
   const last = lastExchange(dropped.body.turns);
-  const gentle = shorten(dropped, budget, (turn, index) => index < last && !isSystemTurn(turn));
-  return shorten(gentle, budget, () => true).body;
+  const gentle = await shorten(dropped, { budget, meter }, (turn, index) => index < last && !isSystemTurn(turn));
+  return (await shorten(gentle, { budget, meter }, () => true)).body;
 }
 
-/** A body of many megabytes is measured once after each change, because nothing else runs meanwhile. */
-interface Measured {
-  readonly body: RequestBody;
-  readonly tokens: number;
-}
-
-function measured(body: RequestBody): Measured {
-  return { body, tokens: likelyPromptTokens(body.bytes) };
-}
-
-function dropExchanges(current: Measured, budget: number): Measured {
+async function dropExchanges(current: Measured, budget: number, meter: PromptMeter): Promise<Measured> {
   const { turns } = current.body;
   const numbers = exchangeNumbers(turns);
   const count = (numbers.findLast((number) => number !== null) ?? -1) + 1;
   if (count <= KEPT_EXCHANGES) return current;
-  const sizes = new Map<number, number>();
-  turns.forEach((turn, at) => {
-    const number = numbers[at]!;
-    if (number !== null) sizes.set(number, (sizes.get(number) ?? 0) + tokensOf(turn));
-  });
   let excess = current.tokens - budget;
+  if (excess <= 0) return current;
+  const sizes = await exchangeSizes(turns, numbers, meter);
+  let bytes = current.body.bytes.length;
   const gone = new Set<number | null>();
   for (const number of droppable(count)) {
     if (excess <= 0) break;
     gone.add(number);
-    excess -= sizes.get(number)!;
+    const size = sizes.get(number)!;
+    excess -= size.tokens;
+    bytes -= size.bytes;
   }
-  if (gone.size === 0) return current;
-  return measured(current.body.withTurns(turns.filter((_turn, at) => !gone.has(numbers[at]!))));
+  await meter.reserve(Math.max(0, bytes));
+  return meter.measured(current.body.withTurns(turns.filter((_turn, at) => !gone.has(numbers[at]!))));
 }
 
-function tokensOf(turn: Fields): number {
-  return likelyPromptTokens(Buffer.from(JSON.stringify(turn)));
+interface Size {
+  readonly tokens: number;
+  readonly bytes: number;
+}
+
+async function exchangeSizes(
+  turns: readonly Fields[],
+  numbers: readonly (number | null)[],
+  meter: PromptMeter,
+): Promise<ReadonlyMap<number, Size>> {
+  const sizes = new Map<number, Size>();
+  for (const [at, turn] of turns.entries()) {
+    const number = numbers[at]!;
+    if (number === null) continue;
+    const json = Buffer.from(JSON.stringify(turn));
+    const { tokens, bytes } = sizes.get(number) ?? { tokens: 0, bytes: 0 };
+    sizes.set(number, { tokens: tokens + (await meter.tokensOf(json)), bytes: bytes + json.length });
+  }
+  return sizes;
 }
 
 /** Which exchange each turn belongs to, from 0; null for what says how to behave. */
@@ -91,36 +98,43 @@ function lastExchange(turns: readonly Fields[]): number {
   return Math.max(0, turns.findLastIndex(beginsExchange));
 }
 
+interface Goal {
+  readonly budget: number;
+  readonly meter: PromptMeter;
+}
+
 type MayCut = (turn: Fields, index: number) => boolean;
 
 /** Cuts the longest texts of the turns that may be cut, all to the same length, until the prompt fits. */
-function shorten(start: Measured, budget: number, mayCut: MayCut): Measured {
+async function shorten(start: Measured, { budget, meter }: Goal, mayCut: MayCut): Promise<Measured> {
   let current = start;
-  for (let cut = 0; cut < MOST_CUTS && current.tokens > budget; cut += 1) {
-    const next = shortenOnce(current.body, current.tokens - budget, mayCut);
+  for (let cut = 0; cut < MOST_CUTS && current.tokens > budget && !meter.isSpent; cut += 1) {
+    const next = await shortenOnce(current.body, { excess: current.tokens - budget, meter }, mayCut);
     if (next === null) break;
-    current = measured(next);
+    current = await meter.measured(next);
   }
   return current;
 }
 
 /** Null where no text is long enough to be cut. */
-function shortenOnce(body: RequestBody, excess: number, mayCut: MayCut): RequestBody | null {
+async function shortenOnce(
+  body: RequestBody,
+  { excess, meter }: { readonly excess: number; readonly meter: PromptMeter },
+  mayCut: MayCut,
+): Promise<RequestBody | null> {
   const texts = body.turns.filter(mayCut).flatMap(cuttableTexts);
   const characters = texts.reduce((sum, { length }) => sum + length, 0);
-  const tokens = texts.reduce((sum, text) => sum + likelyTextTokens(text), 0);
+  let tokens = 0;
+  for (const text of texts) tokens += await meter.tokensOfText(text);
   if (tokens === 0) return null;
   const longest = longestFor(
     texts.map(({ length }) => length),
     Math.ceil((excess * characters) / tokens),
   );
   if (texts.every((text) => !isCut(text, longest))) return null;
+  const gone = texts.reduce((sum, { length }) => sum + Math.max(0, length - longest - GAP.length), 0);
+  await meter.reserve(body.bytes.length - gone);
   return body.withTurns(body.turns.map((turn, index) => (mayCut(turn, index) ? cutTurn(turn, longest) : turn)));
-}
-
-function likelyTextTokens(text: string): number {
-  if (text.length <= SAMPLE_CHARACTERS) return usualTextTokens(text);
-  return usualTextTokens(text.slice(0, SAMPLE_CHARACTERS)) * (text.length / SAMPLE_CHARACTERS);
 }
 
 /** The greatest length to which all texts must be cut for so many characters to go. */

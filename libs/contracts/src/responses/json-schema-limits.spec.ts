@@ -40,7 +40,45 @@ describe(findParametersProblem.name, () => {
     expect(findParametersProblem(schema)).toBe(' must not refer to itself');
   });
 
-  it('refuses one that is too large when a part is unfolded', () => {
+  it('refuses one with a longer reference than any part needs', () => {
+    const problem = ' must not have a $ref of more than 1024 characters';
+    const refersTo = ($ref: string): object => ({ properties: { x: { $ref } } });
+    expect(findParametersProblem(refersTo(`#/${'/'.repeat(1_023)}`))).toBe(problem);
+    expect(findParametersProblem(refersTo(`https://acme.example/${'a'.repeat(1_024)}`))).toBe(problem);
+    expect(findParametersProblem(refersTo(`#/${'/'.repeat(1_022)}`))).toBeNull();
+  });
+
+  it('counts the characters of references', () => {
+    const anyOf = Array.from({ length: 600 }, () => ({ $ref: `#/${'a'.repeat(1_000)}` }));
+    expect(findParametersProblem({ anyOf })).toContain('must not be larger');
+  });
+
+  it('follows references into the schema itself only', () => {
+    const $defs = { a: { $ref: '#Ā$defs/a' }, b: { $ref: '#b' } };
+    expect(findParametersProblem({ $defs })).toBeNull();
+  });
+
+  it('looks into a part once, by however many references it is reached', () => {
+    let looks = 0;
+    const ownKeys = (part: object): (string | symbol)[] => {
+      looks += 1;
+      return Reflect.ownKeys(part);
+    };
+    const parts = Array.from({ length: 50 }, () => new Proxy({ type: 'string' }, { ownKeys }));
+    const $defs = { b: { properties: { ...parts } }, 'a/b': { $ref: '#/$defs/b' } };
+    const ways = [
+      '#/$defs/b',
+      '#/$defs/b/properties',
+      '#/$defs/b/properties/0',
+      '#/$defs/a~1b',
+      '#Ā$defs/b',
+      '#é$defs/b',
+    ];
+    expect(findParametersProblem({ $defs, anyOf: ways.map(($ref) => ({ $ref })) })).toBeNull();
+    expect(looks).toBe(parts.length);
+  });
+
+  it('refuses one that is too large', () => {
     expect(findParametersProblem({ description: 'a'.repeat(600_000) })).toContain('must not be larger');
   });
 });

@@ -1,9 +1,22 @@
 import { isPlainObject } from '../validation/well-formed';
 
 const LARGEST_SCHEMA_CHARACTERS = 512 * 1024;
+const LARGEST_SCHEMAS_CHARACTERS = 4 * LARGEST_SCHEMA_CHARACTERS;
+const LONGEST_REFERENCE = 1_024;
 type Fields = Record<string, unknown>;
 
 const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
+
+/** The characters that the schemas of many functions may have together. */
+export class SchemaBudget {
+  #left = LARGEST_SCHEMAS_CHARACTERS;
+
+  /** Takes those of a schema; false where the schemas before it left too few. */
+  takes(characters: number): boolean {
+    this.#left -= characters;
+    return this.#left >= 0;
+  }
+}
 
 /** Checks a JSON Schema that an upstream will be asked to follow: its kind and its size. */
 export function findSchemaProblem(schema: unknown): string | null {
@@ -11,8 +24,8 @@ export function findSchemaProblem(schema: unknown): string | null {
 }
 
 /** Checks the parameters of a function: a schema, and one that ends, since every provider must be able to unfold it. */
-export function findParametersProblem(parameters: unknown): string | null {
-  return findKindProblem(parameters) ?? new SchemaWalk(parameters as Fields).problem(false);
+export function findParametersProblem(parameters: unknown, budget = new SchemaBudget()): string | null {
+  return findKindProblem(parameters) ?? new SchemaWalk(parameters as Fields, budget).problem(false);
 }
 
 function findKindProblem(schema: unknown): string | null {
@@ -23,61 +36,86 @@ function findKindProblem(schema: unknown): string | null {
   return isKnown ? null : `.type must be one of ${TYPES.join(', ')}`;
 }
 
-/** What is left to do of a schema: look at a value, follow a reference, or end one. */
-type Step = { readonly value: unknown } | { readonly follow: string } | { readonly end: string };
+/** What is left to do of a schema: look at a value, or close an object or list. */
+type Step = { readonly value: unknown } | { readonly end: object };
 
-/** One pass over a schema that follows every reference once. References may follow one another: nothing here recurs. */
+/**
+ * One pass over a schema and what its references lead to. It looks into every object and list once, so its work grows
+ * with the schema alone, whatever the references are. They may follow one another: nothing here recurs.
+ */
 class SchemaWalk {
   #isRecursive = false;
+  #hasLongReference = false;
   #characters = 0;
-  /** References that are being followed (true) or have been (false). */
-  readonly #references = new Map<string, boolean>([['#', true]]);
-  /** The last is the next. What stands above the end of a reference belongs to it. */
+  /** Objects and lists that are being looked into (true) or have been (false). */
+  readonly #seen = new Map<object, boolean>();
+  /** The last is the next. What stands above the end of an object or list belongs to it. */
   readonly #steps: Step[] = [];
 
-  constructor(private readonly root: Fields) {}
+  constructor(
+    private readonly root: Fields,
+    private readonly budget = new SchemaBudget(),
+  ) {}
 
   problem(mayBeRecursive: boolean): string | null {
     this.#steps.push({ value: this.root });
-    for (let step = this.#steps.pop(); step !== undefined && !this.#isTooLarge; step = this.#steps.pop()) {
+    for (let step = this.#steps.pop(); step !== undefined && this.#sizeProblem === null; step = this.#steps.pop()) {
       if ('value' in step) this.#visit(step.value);
-      else if ('follow' in step) this.#follow(step.follow);
-      else this.#references.set(step.end, false);
+      else this.#seen.set(step.end, false);
     }
-    if (this.#isTooLarge) return ` must not be larger than ${LARGEST_SCHEMA_CHARACTERS} characters`;
+    if (this.#sizeProblem !== null) return this.#sizeProblem;
+    if (!this.budget.takes(this.#characters)) {
+      return ` is beyond the ${LARGEST_SCHEMAS_CHARACTERS} characters that all parameters may have together`;
+    }
     return this.#isRecursive && !mayBeRecursive ? ' must not refer to itself' : null;
   }
 
-  get #isTooLarge(): boolean {
-    return this.#characters > LARGEST_SCHEMA_CHARACTERS;
+  get #sizeProblem(): string | null {
+    if (this.#hasLongReference) return ` must not have a $ref of more than ${LONGEST_REFERENCE} characters`;
+    if (this.#characters <= LARGEST_SCHEMA_CHARACTERS) return null;
+    return ` must not be larger than ${LARGEST_SCHEMA_CHARACTERS} characters`;
   }
 
   #visit(value: unknown): void {
-    this.#characters += typeof value === 'string' ? value.length + 2 : 1;
-    if (Array.isArray(value)) {
-      for (const entry of value) this.#steps.push({ value: entry });
-    } else if (isPlainObject(value)) {
-      for (const [name, member] of Object.entries(value)) {
-        this.#characters += name.length + 3;
-        this.#steps.push(name === '$ref' && typeof member === 'string' ? { follow: member } : { value: member });
-      }
-    }
+    if (typeof value === 'object' && value !== null) this.#enter(value);
+    else this.#characters += typeof value === 'string' ? value.length + 2 : 1;
   }
 
-  #follow(reference: string): void {
-    if (!reference.startsWith('#')) return;
-    const isOpen = this.#references.get(reference);
+  #enter(value: object): void {
+    const isOpen = this.#seen.get(value);
     if (isOpen === true) this.#isRecursive = true;
     if (isOpen !== undefined) return;
-    this.#references.set(reference, true);
-    this.#steps.push({ end: reference }, { value: this.#resolve(reference) });
+    this.#seen.set(value, true);
+    this.#characters += 1;
+    this.#steps.push({ end: value });
+    if (Array.isArray(value)) for (const entry of value) this.#steps.push({ value: entry });
+    else for (const [name, member] of Object.entries(value)) this.#member(name, member);
   }
 
+  #member(name: string, value: unknown): void {
+    this.#characters += name.length + 3;
+    this.#steps.push({ value });
+    if (name === '$ref' && typeof value === 'string') this.#follow(value);
+  }
+
+  /** Only a reference into the schema itself leads to something here. */
+  #follow(reference: string): void {
+    if (reference.length > LONGEST_REFERENCE) this.#hasLongReference = true;
+    else if (reference === '#' || reference.startsWith('#/')) this.#steps.push({ value: this.#resolve(reference) });
+  }
+
+  /** Ends at the first name that is not there. */
   #resolve(reference: string): unknown {
     let value: unknown = this.root;
-    for (const step of reference.slice(2).split('/')) {
-      const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    for (let slash = 1; slash < reference.length && value !== undefined;) {
+      const next = reference.indexOf('/', slash + 1);
+      const end = next === -1 ? reference.length : next;
+      const name = reference
+        .slice(slash + 1, end)
+        .replaceAll('~1', '/')
+        .replaceAll('~0', '~');
       value = isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+      slash = end;
     }
     return value;
   }

@@ -2,7 +2,8 @@ import { findCacheMarkProblem } from '../inference/cache-control';
 import { findElementsProblem, oneOf, text, type MemberCheck } from '../validation/member-checks';
 import { findMediaLinkProblem, isBase64 } from '../links/media-links';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
-import { findResponsesToolsProblem } from './responses-tools';
+import { SchemaBudget } from './json-schema-limits';
+import { findListedToolsProblem } from './responses-tools';
 
 const ROLES = ['user', 'system', 'assistant', 'developer'];
 const MAX_ITEMS = 100_000;
@@ -38,14 +39,14 @@ const OPAQUE_ITEMS = new Set([
 /** What a server tool of ours left in an earlier answer. */
 const SERVER_TOOL_ITEM = /^[a-z][a-z0-9_-]{0,31}:[a-z_]{1,64}$/;
 
-const ITEM_CHECKS: Readonly<Record<string, (item: Fields) => string | null>> = {
+const ITEM_CHECKS: Readonly<Record<string, (item: Fields, schemas: SchemaBudget) => string | null>> = {
   message: findMessageProblem,
   function_call: (item) => required(item, ['call_id', 'name']) ?? stringMember(item, 'arguments'),
   custom_tool_call: (item) => required(item, ['call_id', 'name']) ?? stringMember(item, 'input'),
   function_call_output: findOutputProblem,
   custom_tool_call_output: findOutputProblem,
   reasoning: findReasoningProblem,
-  additional_tools: (item) => at('.tools', findResponsesToolsProblem(item['tools'])),
+  additional_tools: (item, schemas) => at('.tools', findListedToolsProblem(item['tools'], schemas)),
   item_reference: () => '.type must not be item_reference: nothing is stored, send the item itself',
 };
 
@@ -63,14 +64,15 @@ const PART_CHECKS: Readonly<Record<string, (part: Fields) => string | null>> = {
 export function findResponsesInputProblem(input: unknown): string | null {
   if (typeof input === 'string') return input === '' ? ' must not be empty' : null;
   if (!Array.isArray(input)) return ' must be text or an array of items';
-  return findElementsProblem(input, 1, MAX_ITEMS, findItemProblem);
+  const schemas = new SchemaBudget();
+  return findElementsProblem(input, 1, MAX_ITEMS, (item) => findItemProblem(item, schemas));
 }
 
-function findItemProblem(item: unknown): string | null {
+function findItemProblem(item: unknown, schemas: SchemaBudget): string | null {
   if (!isPlainObject(item)) return ' must be an object';
   const type = item['type'] ?? 'message';
   if (typeof type !== 'string') return '.type must be text';
-  if (Object.hasOwn(ITEM_CHECKS, type)) return ITEM_CHECKS[type]!(item);
+  if (Object.hasOwn(ITEM_CHECKS, type)) return ITEM_CHECKS[type]!(item, schemas);
   return OPAQUE_ITEMS.has(type) || SERVER_TOOL_ITEM.test(type) ? null : '.type is no known kind of item';
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../validation/member-checks';
 import { findServerUrlProblem } from '../links/media-links';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
-import { findParametersProblem } from './json-schema-limits';
+import { findParametersProblem, SchemaBudget } from './json-schema-limits';
 
 const MAX_TOOLS = 512;
 const MAX_CONDITIONS = 64;
@@ -58,15 +58,20 @@ type Fields = Record<string, unknown>;
 
 /** Checks `tools`: functions, tools with free text, and known tools of providers and of ours. */
 export function findResponsesToolsProblem(tools: unknown): string | null {
-  return findElementsProblem(tools, 0, MAX_TOOLS, findToolProblem);
+  return findListedToolsProblem(tools, new SchemaBudget());
 }
 
-function findToolProblem(tool: unknown): string | null {
+/** Checks one of the lists of tools of a request, whose schemas share a budget. */
+export function findListedToolsProblem(tools: unknown, schemas: SchemaBudget): string | null {
+  return findElementsProblem(tools, 0, MAX_TOOLS, (tool) => findToolProblem(tool, schemas));
+}
+
+function findToolProblem(tool: unknown, schemas: SchemaBudget): string | null {
   if (!isPlainObject(tool)) return ' must be an object';
   const { type } = tool;
-  if (type === 'function') return findNameProblem(tool) ?? findFunctionProblem(tool);
+  if (type === 'function') return findNameProblem(tool) ?? findFunctionProblem(tool, schemas);
   if (type === 'custom') return findNameProblem(tool);
-  if (type === 'namespace') return findNamespaceProblem(tool);
+  if (type === 'namespace') return findNamespaceProblem(tool, schemas);
   if (typeof type !== 'string' || !isKnownTool(type)) return '.type is no known kind of tool';
   return findMembersProblem(tool, {
     parameters: (value) => (isPlainObject(value) ? null : ' must be an object'),
@@ -75,7 +80,7 @@ function findToolProblem(tool: unknown): string | null {
 }
 
 function isKnownTool(type: string): boolean {
-  const [service, name, ...more] = type.split(':');
+  const [service, name, ...more] = type.split(':', 3);
   if (name === undefined) return PROVIDER_TOOLS.has(type) || SEARCH_TOOLS.has(type);
   return service !== '' && more.length === 0 && SERVER_TOOLS.has(name);
 }
@@ -85,15 +90,17 @@ function findNameProblem({ name }: Fields): string | null {
   return fits ? null : '.name must be 1 to 64 letters, digits, underscores or dashes';
 }
 
-function findFunctionProblem(tool: Fields): string | null {
+function findFunctionProblem(tool: Fields, schemas: SchemaBudget): string | null {
   const isText: MemberCheck = (value) => (typeof value === 'string' ? null : ' must be text');
-  return findMembersProblem(tool, { parameters: findParametersProblem, strict: isBoolean, description: isText });
+  const parameters: MemberCheck = (value) => findParametersProblem(value, schemas);
+  return findMembersProblem(tool, { parameters, strict: isBoolean, description: isText });
 }
 
-function findNamespaceProblem(tool: Fields): string | null {
+function findNamespaceProblem(tool: Fields, schemas: SchemaBudget): string | null {
   const isInner: MemberCheck = (inner) => {
     const type = isPlainObject(inner) ? inner['type'] : null;
-    return type === 'function' || type === 'custom' ? findToolProblem(inner) : '.type must be function or custom';
+    const isInside = type === 'function' || type === 'custom';
+    return isInside ? findToolProblem(inner, schemas) : '.type must be function or custom';
   };
   const problem = findElementsProblem(tool['tools'], 1, MAX_TOOLS, isInner);
   return findNameProblem(tool) ?? (problem === null ? null : `.tools${problem}`);
@@ -110,20 +117,26 @@ export function findToolChoiceProblem(choice: unknown, { tools }: Readonly<Recor
     return choice === 'required' && given.length === 0 ? ' must not be required without tools' : null;
   }
   if (!isPlainObject(choice)) return ' must be text or an object';
-  if (choice['type'] !== 'allowed_tools') return findChosenProblem(choice, given);
+  const offered = { names: namesOf(given), families: new Set(given.map(({ type }) => familyOf(String(type)))) };
+  if (choice['type'] !== 'allowed_tools') return findChosenProblem(choice, offered);
   const mode = oneOf('auto', 'required')(choice['mode']);
   if (mode !== null) return `.mode${mode}`;
   const problem = findElementsProblem(choice['tools'], 1, MAX_TOOLS, (tool) =>
-    isPlainObject(tool) ? findChosenProblem(tool, given) : ' must be an object',
+    isPlainObject(tool) ? findChosenProblem(tool, offered) : ' must be an object',
   );
   return problem === null ? null : `.tools${problem}`;
 }
 
-function findChosenProblem({ type, name }: Fields, given: readonly Fields[]): string | null {
+/** What may be chosen, gathered once for all that is. */
+interface Offered {
+  readonly names: ReadonlySet<unknown>;
+  readonly families: ReadonlySet<string>;
+}
+
+function findChosenProblem({ type, name }: Fields, { names, families }: Offered): string | null {
   if (!isNonEmptyString(type)) return '.type must be a non-empty string';
-  if (NAMED.includes(type)) return namesOf(given).has(name) ? null : '.name must name one of the tools';
-  const family = familyOf(type);
-  return given.some((tool) => familyOf(String(tool['type'])) === family) ? null : '.type must be one of the tools';
+  if (NAMED.includes(type)) return names.has(name) ? null : '.name must name one of the tools';
+  return families.has(familyOf(type)) ? null : '.type must be one of the tools';
 }
 
 /** The kind of a tool, whoever runs it and whatever its version. */

@@ -181,6 +181,44 @@ describe(ResponsesDto.name, () => {
     refuses({ tools: [fn({ parameters: { description: 'x'.repeat(1024 * 1024) } })] }, 'tools[0].parameters');
   });
 
+  it('bounds the parameters of all functions together, in each of the lists of tools', () => {
+    const parameters = { description: 'x'.repeat(500_000) };
+    const tools = (count: number) => Array.from({ length: count }, () => fn({ parameters }));
+    const added = (count: number) => ({ type: 'additional_tools', tools: tools(count) });
+    accepts({ tools: tools(4), input: [added(2), added(2)] });
+    refuses({ tools: tools(5) }, 'tools[4].parameters');
+    refuses({ tools: [{ type: 'namespace', name: 'n', tools: tools(3) }, ...tools(2)] }, 'tools[2].parameters');
+    refuses({ input: [added(2), added(3)] }, 'input[1].tools[2].parameters');
+  });
+
+  it('looks at a tool as often for many choices as for one', () => {
+    let looks = 0;
+    const get = (tool: object, name: string | symbol): unknown => {
+      looks += 1;
+      return Reflect.get(tool, name);
+    };
+    const tools = ['a', 'b', 'c'].map((name) => new Proxy(fn({ name }), { get }));
+    const looksFor = (count: number): number => {
+      looks = 0;
+      const chosen = [
+        { type: 'function', name: 'c' },
+        { type: 'function', name: 'a' },
+      ];
+      const choice = { type: 'allowed_tools', mode: 'auto', tools: Array.from({ length: count }, () => chosen).flat() };
+      accepts({ tools, tool_choice: choice });
+      return looks;
+    };
+    expect(looksFor(100)).toBe(looksFor(1));
+  });
+
+  it('takes no type of a tool apart further than it needs', () => {
+    const split = jest.spyOn(String.prototype, 'split');
+    refuses({ tools: [{ type: ':'.repeat(10_000) }] }, 'tools[0].type');
+    const pieces = split.mock.results.map(({ value }) => (value as string[]).length);
+    split.mockRestore();
+    expect(Math.max(0, ...pieces)).toBeLessThan(10);
+  });
+
   it('knows the tools of providers and of the service', () => {
     for (const type of ['hologram', 'sluice:hologram', ':web_search', 'a:b:c', 1, undefined]) {
       refuses({ tools: [{ type }] }, 'tools[0].type');
