@@ -1,4 +1,5 @@
 import type { MediaBytes } from '../media-bytes';
+import { tagBytes } from './id3';
 
 /** Beyond this many frames, more than an hour, the rest is taken to be like them. */
 const MOST_FRAMES = 200_000;
@@ -93,13 +94,6 @@ function firstFrame(audio: MediaBytes, read: ReadFrame): number | null {
     if (next.length === 0 || read(next, 0) !== null) return start + at;
   }
   return null;
-}
-
-/** The size of an ID3v2 tag: four times seven bits, and its own head. */
-function tagBytes(head: Buffer): number {
-  if (head.length < 10 || head.toString('latin1', 0, 3) !== 'ID3') return 0;
-  const size = (head[6]! << 21) | (head[7]! << 14) | (head[8]! << 7) | head[9]!;
-  return size + 10;
 }
 
 function readMpegFrame(file: Buffer, at: number): Frame | null {
