@@ -114,6 +114,17 @@ function flacInOgg(frames: number, position: number): Buffer {
   return Buffer.concat([oggPage([head], 0n, { isFirst: true }), ...pages]);
 }
 
+/** A frame of AAC at 8 kHz without a subframe of its own: 128 ms in ten bytes. */
+const ADTS_FRAME = Buffer.from('fff16c4001401c000000', 'hex');
+const adts = (frames: number): Buffer => Buffer.concat(Array<Buffer>(frames).fill(ADTS_FRAME));
+/** The shortest frame at 96 kHz. */
+const FAST_ADTS = Buffer.from('fff1404000e01c', 'hex');
+
+/** MPEG-2.5, layer 3, 8 kbit/s at 8 kHz: 72 ms in 72 bytes. */
+const MP3_FRAME = Buffer.concat([Buffer.from('ffe318c4', 'hex'), Buffer.alloc(68)]);
+const mp3 = (frames: number): Buffer => Buffer.concat(Array<Buffer>(frames).fill(MP3_FRAME));
+const BETWEEN = Buffer.from('x');
+
 const lying = ogg({ ...OPUS, packets: OPUS_HOUR, toldSamples: 48_000 });
 const other = ogg({ ...OPUS, packets: OPUS_HOUR, serial: 8 });
 
@@ -144,6 +155,32 @@ const FILES: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ['Vorbis with unusual modes', 'ogg', vorbis(vorbisSetup([1, 1]), 0, 4_000, 44_100), 4_096_000 / 44_100],
 ];
 
+/** Where something is no frame. Reservations count it at the least bitrate, so that they are longer. */
+const GAPS: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
+  ['AAC without gaps', 'aac', adts(1_000), 128],
+  ['AAC with a gap behind its first frame', 'aac', Buffer.concat([adts(1), BETWEEN, adts(999)]), 128],
+  [
+    'AAC with a gap behind each frame',
+    'aac',
+    Buffer.concat(Array(1_000).fill([ADTS_FRAME, BETWEEN]).flat() as Buffer[]),
+    128,
+  ],
+  [
+    'AAC behind many short frames',
+    'aac',
+    Buffer.concat([...Array<Buffer>(200_000).fill(FAST_ADTS), adts(100_000)]),
+    (200_000 * 1_024) / 96_000 + 12_800,
+  ],
+  ['MP3 without gaps', 'mp3', mp3(1_000), 72],
+  ['MP3 with a gap behind its second frame', 'mp3', Buffer.concat([mp3(2), BETWEEN, mp3(998)]), 72],
+  [
+    'MP3 with a gap behind each frame',
+    'mp3',
+    Buffer.concat([mp3(2), ...(Array(998).fill([BETWEEN, MP3_FRAME]).flat() as Buffer[])]),
+    72,
+  ],
+];
+
 /** A page of the stream before, whose packets are said to be what stands in `pages`. */
 function pageAround(pages: Buffer): Buffer {
   const page = oggPage([], -1n);
@@ -158,5 +195,14 @@ describe('files whose heads lie', () => {
     const length = audioLength(audio, format);
     expect(length).toMatchObject({ isEstimated: false });
     expect((length as { seconds: number }).seconds).toBeCloseTo(seconds, 6);
+  });
+
+  it.each(GAPS)('play as long as all of their frames: %s', (_name, format, file, seconds) => {
+    const audio = new AudioBytes([file]);
+    const length = audioLength(audio, format) as { seconds: number };
+    expect(length).toMatchObject({ isEstimated: false });
+    expect(length.seconds).toBeCloseTo(seconds, 4);
+    expect(playingTime(audio)!.seconds).toBeGreaterThanOrEqual(length.seconds);
+    expect(playingTime(audio)!.seconds).toBeLessThan(length.seconds * 1.1);
   });
 });
