@@ -1,7 +1,7 @@
 import type { MediaBytes } from './media-bytes';
 import { PCM_SAMPLE_BYTES, PCM_SAMPLE_RATE, type AudioFormat } from './audio-format';
 import { flacSeconds } from './durations/flac';
-import { mp4Seconds } from './durations/mp4';
+import { mp4Longest } from './durations/mp4';
 import { adtsSeconds, mp3Seconds } from './durations/mpeg';
 import { oggSeconds } from './durations/ogg';
 import { waveSeconds } from './durations/wave';
@@ -58,7 +58,7 @@ function measure(audio: MediaBytes, format: AudioFormat): number | 'broken' | nu
     case 'ogg':
       return oggSeconds(audio);
     case 'm4a':
-      return believed(mp4Seconds(audio));
+      return believed(mp4Longest(audio));
     case 'webm':
       return believed(webmSeconds(audio));
   }

@@ -1,4 +1,4 @@
-import { oggPage, opusHead } from '../testing';
+import { mp4File, oggPage, opusHead } from '../testing';
 import { AudioBytes } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
@@ -128,6 +128,18 @@ const BETWEEN = Buffer.from('x');
 const lying = ogg({ ...OPUS, packets: OPUS_HOUR, toldSamples: 48_000 });
 const other = ogg({ ...OPUS, packets: OPUS_HOUR, serial: 8 });
 
+/** 12,000 frames. */
+const M4A_SECONDS = 512;
+const m4a = (told: { toldSeconds?: number; toldTicks?: number } = {}): Buffer =>
+  mp4File({ seconds: M4A_SECONDS, bytes: 9_000, isFilm: false, ...told });
+
+/** The entry of its track says another rate than the configuration of the decoder. */
+function fastM4a(): Buffer {
+  const file = m4a({ toldSeconds: 1, toldTicks: 1 });
+  file.writeUInt16BE(65_535, file.indexOf('mp4a') + 28);
+  return file;
+}
+
 /** Files by what they say, and how long decoders play them. */
 const FILES: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ['FLAC that says how long it is', 'flac', flac(HOUR, 879 * FLAC_BLOCK_SECONDS), 879 * FLAC_BLOCK_SECONDS],
@@ -140,6 +152,10 @@ const FILES: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
     Buffer.concat([Buffer.from('ID3\u0004\0\0\0\0\0\u0010'), Buffer.alloc(16), flac(HOUR, 1)]),
     879 * FLAC_BLOCK_SECONDS,
   ],
+  ['M4A that says how long it is', 'm4a', m4a(), M4A_SECONDS],
+  ['M4A that says a second', 'm4a', m4a({ toldSeconds: 1 }), M4A_SECONDS],
+  ['M4A that says a second in its table too', 'm4a', m4a({ toldSeconds: 1, toldTicks: 1 }), M4A_SECONDS],
+  ['M4A that says a second and another rate', 'm4a', fastM4a(), M4A_SECONDS],
   ['Opus that says how long it is', 'ogg', ogg({ ...OPUS, packets: OPUS_HOUR }), HOUR],
   ['Opus that ends within a packet', 'ogg', ogg({ ...OPUS, packets: 10, toldSamples: 55_000 }), 55_000 / 48_000],
   ['Opus that says a second', 'ogg', lying, HOUR],

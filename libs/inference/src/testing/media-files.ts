@@ -109,11 +109,18 @@ export interface Mp4Told {
   readonly isFragmented?: boolean;
 }
 
+/** Descriptors of a stream, of its decoder, and of AAC at 24 kHz. */
+const ESDS_24_KHZ = Buffer.from(
+  '00000000 0316000000 041140150000000000000000000000 05021308'.replaceAll(' ', ''),
+  'hex',
+);
+
 function track(handler: 'soun' | 'vide', rate: number, [count, ticks]: readonly [number, number]): Buffer {
   const entry = Buffer.alloc(36);
   entry.write(handler === 'soun' ? 'mp4a' : 'avc1', 4, 'latin1');
   if (handler === 'soun') entry.writeUInt16BE(rate, 32);
-  const samples = box('stbl', box('stsd', words(0, 1), entry), box('stts', words(0, 1, count, ticks)));
+  const entries = handler === 'soun' ? [entry, box('esds', ESDS_24_KHZ)] : [entry];
+  const samples = box('stbl', box('stsd', words(0, 1), ...entries), box('stts', words(0, 1, count, ticks)));
   const head = box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
   const kind = box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
   return box('trak', box('mdia', head, kind, box('minf', samples)));

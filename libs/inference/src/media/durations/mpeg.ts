@@ -1,4 +1,5 @@
 import type { MediaBytes } from '../media-bytes';
+import { AAC_RATES } from './aac-configuration';
 import { tagBytes } from './id3';
 
 /** So much is looked at at once: a read of its own for each frame costs more than the frame. */
@@ -21,10 +22,6 @@ const BITRATES_2: Readonly<Record<number, readonly number[]>> = {
   2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
   3: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 };
-const ADTS_RATES = [
-  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
-];
-
 /** How frames of one kind are read at a place of a buffer. */
 interface FrameKind {
   /** Returns the size of the frame that begins there; 0 where none does. */
@@ -176,5 +173,5 @@ function adtsBytes(bytes: Buffer, at: number): number {
 }
 
 function adtsRate(bytes: Buffer, at: number): number | undefined {
-  return ADTS_RATES[(bytes[at + 2]! >> 2) & 15];
+  return AAC_RATES[(bytes[at + 2]! >> 2) & 15];
 }
