@@ -8,6 +8,8 @@ const WINDOW_BYTES = 256 * 1024;
 const LONGEST_HEAD = 16;
 /** Sound looks like the head of a frame by chance, about once in 40 MB. So much more than the file says is chance. */
 const CHANCE = 1.01;
+/** All bits but the last, which says how frames are numbered. */
+const SECOND_BYTE = 0xf8 >> 1;
 const LONGEST_STATED = 24 * 3_600;
 
 /**
@@ -43,7 +45,10 @@ function secondsOfFrames(audio: MediaBytes, sampleRate: number): number {
     const window = audio.slice(from, from + WINDOW_BYTES);
     const isLast = from + WINDOW_BYTES >= audio.length;
     const end = isLast ? window.length : WINDOW_BYTES - LONGEST_HEAD;
-    for (let at = 0; at < end; at += 1) if (window[at] === 0xff) seconds += flacFrameSeconds(window, at, sampleRate);
+    for (let at = 0; at < end; at += 1) {
+      const isHead = window[at] === 0xff && window[at + 1]! >> 1 === SECOND_BYTE;
+      if (isHead) seconds += flacFrameSeconds(window, at, sampleRate);
+    }
     if (isLast) break;
   }
   return seconds;

@@ -6,7 +6,10 @@ const HEAD_BYTES = 27;
 const PAGE_BYTES = 65_307;
 /** So much is looked at at once. */
 const WINDOW_BYTES = 1024 * 1024;
-const CAPTURE = Buffer.from('OggS');
+/** `OggS` */
+const CAPTURE = 0x4f676753;
+const FIRST_BYTE = 0x4f;
+const VERSION = 0;
 const IS_FIRST = 2;
 /** Of one file, one behind the other or side by side: the songs of a day of radio. */
 const MOST_STREAMS = 256;
@@ -18,15 +21,15 @@ const MOST_STREAMS = 256;
  */
 export function oggSeconds(audio: MediaBytes): number | null {
   const streams = new OggStreams();
-  // No two pages share their bytes, so there are not more pieces than bytes.
-  let piecesLeft = audio.length;
+  // No two pages share their bytes, so their heads are not longer than the file.
+  let bytesLeft = audio.length;
   for (let from = 0; from < audio.length; from += WINDOW_BYTES - PAGE_BYTES) {
     const window = audio.slice(from, from + WINDOW_BYTES);
     const isLast = from + WINDOW_BYTES >= audio.length;
     const end = isLast ? window.length : WINDOW_BYTES - PAGE_BYTES;
     for (let at = nextPage(window, 0); at < end; at = nextPage(window, at + 1)) {
-      piecesLeft -= streams.add(window, at);
-      if (piecesLeft < 0 || streams.count > MOST_STREAMS) return Number.POSITIVE_INFINITY;
+      bytesLeft -= HEAD_BYTES + streams.add(window, at);
+      if (bytesLeft < 0 || streams.count > MOST_STREAMS) return Number.POSITIVE_INFINITY;
     }
     if (isLast) break;
   }
@@ -38,8 +41,14 @@ export function oggSeconds(audio: MediaBytes): number | null {
  * inside of it where the sum is wrong.
  */
 function nextPage(window: Buffer, from: number): number {
-  const at = window.indexOf(CAPTURE, from);
-  return at === -1 || at + HEAD_BYTES > window.length ? window.length : at;
+  for (let at = from; at + HEAD_BYTES <= window.length; at += 1) {
+    if (window[at] === FIRST_BYTE && isPage(window, at)) return at;
+  }
+  return window.length;
+}
+
+function isPage(bytes: Buffer, at: number): boolean {
+  return bytes[at + 4] === VERSION && bytes.readUInt32BE(at) === CAPTURE;
 }
 
 /** The logical streams of a file by their serial numbers. */
@@ -49,8 +58,8 @@ class OggStreams {
   count = 0;
 
   add(bytes: Buffer, at: number): number {
-    const [version, flags, serial] = [bytes[at + 4]!, bytes[at + 5]!, bytes.readUInt32LE(at + 14)];
-    if (version !== 0) return 0;
+    const flags = bytes[at + 5]!;
+    const serial = bytes.readUInt32LE(at + 14);
     let stream = this.bySerial.get(serial);
     if (stream === undefined || (flags & IS_FIRST) !== 0) {
       this.endedSeconds += stream?.seconds ?? 0;
