@@ -1,4 +1,4 @@
-import { waveFile } from '../testing';
+import { oggPage, opusHead, waveFile } from '../testing';
 import { AudioBytes, AudioCollector } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import { AUDIO_FORMATS, looksLike, type AudioFormat } from './audio-format';
@@ -27,21 +27,11 @@ function flac(samples: number): Buffer {
   return file;
 }
 
-function oggPage(position: bigint, content: Buffer): Buffer {
-  const page = Buffer.alloc(27);
-  page.write('OggS', 0, 'latin1');
-  page.writeBigUInt64LE(position, 6);
-  return Buffer.concat([page, content]);
-}
-
 function opus(samples: bigint): Buffer {
-  const head = Buffer.alloc(19);
-  head.write('OpusHead', 0, 'latin1');
-  head.writeUInt16LE(312, 10);
   return Buffer.concat([
-    oggPage(0n, head),
-    oggPage(samples + 312n, Buffer.alloc(400)),
-    oggPage(0xffff_ffff_ffff_ffffn, Buffer.alloc(9)),
+    oggPage([opusHead(312)], 0n, { isFirst: true }),
+    oggPage([Buffer.alloc(200)], samples + 312n),
+    oggPage([Buffer.alloc(9)], -1n),
   ]);
 }
 
@@ -49,7 +39,7 @@ function vorbis(samples: bigint): Buffer {
   const head = Buffer.alloc(30);
   head.write('\u0001vorbis', 0, 'latin1');
   head.writeUInt32LE(44_100, 12);
-  return Buffer.concat([oggPage(0n, head), oggPage(samples, Buffer.alloc(400))]);
+  return Buffer.concat([oggPage([head], 0n, { isFirst: true }), oggPage([Buffer.alloc(200)], samples)]);
 }
 
 function box(kind: string, content: Buffer): Buffer {

@@ -1,13 +1,13 @@
 import type { MediaBytes } from './media-bytes';
 import { PCM_SAMPLE_BYTES, PCM_SAMPLE_RATE, type AudioFormat } from './audio-format';
 import { flacSeconds } from './durations/flac';
-import { mp4Seconds } from './durations/mp4';
+import { mp4Longest } from './durations/mp4';
 import { adtsSeconds, mp3Seconds } from './durations/mpeg';
 import { oggSeconds } from './durations/ogg';
 import { waveSeconds } from './durations/wave';
 import { webmSeconds } from './durations/webm';
 
-/** A day of sound does not fit into an upload: what claims to be longer is not believed. */
+/** A head that says more is not believed; frames that hold more count as much. */
 const LONGEST_SECONDS = 24 * 3_600;
 /**
  * Bits per second that no recording in the format goes beyond. A head that says less time than the bytes need
@@ -37,8 +37,8 @@ export interface AudioLength {
 export function audioLength(audio: MediaBytes, format: AudioFormat): AudioLength | 'broken' {
   const found = measure(audio, format);
   if (found === 'broken') return found;
-  const isSound = found !== null && found > 0 && found <= LONGEST_SECONDS;
-  const seconds = isSound ? found : (audio.length * 8) / USUAL_BITRATE;
+  const isSound = found !== null && found > 0;
+  const seconds = isSound ? Math.min(found, LONGEST_SECONDS) : (audio.length * 8) / USUAL_BITRATE;
   const least = (audio.length * 8) / HIGHEST_BITRATES[format];
   return { seconds: Math.max(seconds, least), isEstimated: !isSound || seconds < least };
 }
@@ -58,8 +58,12 @@ function measure(audio: MediaBytes, format: AudioFormat): number | 'broken' | nu
     case 'ogg':
       return oggSeconds(audio);
     case 'm4a':
-      return mp4Seconds(audio);
+      return believed(mp4Longest(audio));
     case 'webm':
-      return webmSeconds(audio);
+      return believed(webmSeconds(audio));
   }
+}
+
+function believed(stated: number | null): number | null {
+  return stated !== null && stated > LONGEST_SECONDS ? null : stated;
 }

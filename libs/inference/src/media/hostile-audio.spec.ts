@@ -59,6 +59,9 @@ const HOSTILE: readonly [string, AudioFormat, CountedBytes][] = [
   ],
   ['a duration of 25 MiB', 'webm', recording(webmHead('01ffffffffffffff 4489 01000000018fffff'), Buffer.from([0]))],
   ['a head of nothing', 'flac', recording(Buffer.from('fLaC'), Buffer.from([0]))],
+  ['nothing but beginnings of frames', 'flac', recording(Buffer.from('fLaC'), Buffer.from('fff8c9080001', 'hex'))],
+  ['pages within pages', 'ogg', recording(Buffer.alloc(0), Buffer.from(`OggS${'\0'.repeat(22)}\u00ff`, 'latin1'))],
+  ['first pages only', 'ogg', recording(Buffer.alloc(0), Buffer.from(`OggS\0\u0002${'\0'.repeat(21)}`, 'latin1'))],
 ];
 
 describe('the parsers of audio heads', () => {

@@ -16,7 +16,7 @@ export const LEAST_BITRATES = { sound: 6_000, film: 4_000 } as const;
 /** Bits per second that no sound and no film goes beyond. A head that says less time than that is not believed. */
 const HIGHEST_SOUND_BITRATE = 10_000_000;
 const HIGHEST_FILM_BITRATE = 100_000_000;
-/** A day does not fit into a body. */
+/** What plays longer counts as long as this: no context has room for the tokens of a day. */
 const LONGEST_SECONDS = 24 * 3_600;
 
 export interface PlayingTime {
@@ -35,7 +35,7 @@ export function playingTime(media: MediaBytes): PlayingTime | null {
   if (times.length === 0) return null;
   const seconds = Math.max(...times.map((time) => time.seconds));
   const hasPictures = times.some((time) => time.hasPictures);
-  return seconds > 0 && seconds <= LONGEST_SECONDS ? { seconds, hasPictures } : null;
+  return seconds > 0 ? { seconds: Math.min(seconds, LONGEST_SECONDS), hasPictures } : null;
 }
 
 function timeAs(format: AudioFormat, media: MediaBytes): PlayingTime | null {

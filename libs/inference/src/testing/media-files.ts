@@ -109,11 +109,18 @@ export interface Mp4Told {
   readonly isFragmented?: boolean;
 }
 
+/** Descriptors of a stream, of its decoder, and of AAC at 24 kHz. */
+const ESDS_24_KHZ = Buffer.from(
+  '00000000 0316000000 041140150000000000000000000000 05021308'.replaceAll(' ', ''),
+  'hex',
+);
+
 function track(handler: 'soun' | 'vide', rate: number, [count, ticks]: readonly [number, number]): Buffer {
   const entry = Buffer.alloc(36);
   entry.write(handler === 'soun' ? 'mp4a' : 'avc1', 4, 'latin1');
   if (handler === 'soun') entry.writeUInt16BE(rate, 32);
-  const samples = box('stbl', box('stsd', words(0, 1), entry), box('stts', words(0, 1, count, ticks)));
+  const entries = handler === 'soun' ? [entry, box('esds', ESDS_24_KHZ)] : [entry];
+  const samples = box('stbl', box('stsd', words(0, 1), ...entries), box('stts', words(0, 1, count, ticks)));
   const head = box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
   const kind = box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
   return box('trak', box('mdia', head, kind, box('minf', samples)));
@@ -155,15 +162,25 @@ export function webmFile(seconds: number, bytes: number, isShuffled = false): Bu
   return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat([info, ...clusters]))]);
 }
 
+/** An Ogg page with packets of less than 255 bytes. */
+export function oggPage(packets: readonly Buffer[], position: bigint, { isFirst = false, serial = 7 } = {}): Buffer {
+  const head = Buffer.alloc(27);
+  head.write('OggS');
+  head[5] = isFirst ? 2 : 0;
+  head.writeBigInt64LE(position, 6);
+  head.writeUInt32LE(serial, 14);
+  head[26] = packets.length;
+  return Buffer.concat([head, Buffer.from(packets.map((packet) => packet.length)), ...packets]);
+}
+
+export function opusHead(skipped = 0): Buffer {
+  const head = Buffer.alloc(19);
+  head.write('OpusHead\u0001\u0001');
+  head.writeUInt16LE(skipped, 10);
+  return head;
+}
+
 export function opusFile(seconds: number, bytes: number): Buffer {
-  const head = Buffer.concat([
-    Buffer.from('OggS'),
-    Buffer.alloc(24),
-    Buffer.from('OpusHead\u0001\u0001\0\0'),
-    Buffer.alloc(7),
-  ]);
-  const last = Buffer.alloc(300);
-  last.write('OggS');
-  last.writeBigUInt64LE(BigInt(Math.round(seconds * 48_000)), 6);
-  return Buffer.concat([head, Buffer.alloc(bytes), last]);
+  const last = oggPage([Buffer.from([0])], BigInt(Math.round(seconds * 48_000)));
+  return Buffer.concat([oggPage([opusHead()], 0n, { isFirst: true }), Buffer.alloc(bytes), last]);
 }

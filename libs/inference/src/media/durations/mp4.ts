@@ -1,4 +1,5 @@
 import type { MediaBytes } from '../media-bytes';
+import { configuredRate } from './aac-configuration';
 
 /** Boxes of one level that are looked at. */
 const MOST_BOXES = 1_000;
@@ -55,6 +56,16 @@ export function mp4Length(audio: MediaBytes): Mp4Length | null {
   return null;
 }
 
+/** What a head leaves out at the start and the end of sound, of frames that are counted whole. */
+const MOST_CUT_SECONDS = 0.25;
+
+/** The length in seconds: what the movie header says, unless its tracks say more. */
+export function mp4Longest(audio: MediaBytes): number | null {
+  const stated = mp4Seconds(audio);
+  const longest = mp4Length(audio)?.seconds ?? stated;
+  return stated === null || longest === null || longest > stated + MOST_CUT_SECONDS ? longest : stated;
+}
+
 function trackLength(audio: MediaBytes, track: Box): Mp4Length | null {
   const header = findPath(audio, ['mdia', 'mdhd'], track);
   const handler = findPath(audio, ['mdia', 'hdlr'], track);
@@ -72,13 +83,18 @@ function trackLength(audio: MediaBytes, track: Box): Mp4Length | null {
 /** Of AAC, whatever the table says how long its frames are shown. */
 const SAMPLES_OF_FRAME = 1_024;
 const AAC = 'mp4a';
+/** So much of an entry is looked at. */
+const ENTRY_BYTES = 256;
 
-/** The sample rate that the entry of AAC states. Infinity for other sound, which has a table of times only. */
+/**
+ * The slower of the sample rates that the entry of AAC and its configuration state: decoders go by the configuration.
+ * Infinity for other sound, which has a table of times only.
+ */
 function rateOf(audio: MediaBytes, samples: Box): number {
   const entries = findBox(audio, 'stsd', samples);
-  const entry = entries && audio.slice(entries.start + 8, entries.start + 44);
+  const entry = entries && audio.slice(entries.start + 8, Math.min(entries.end, entries.start + 8 + ENTRY_BYTES));
   if (!entry || entry.length < 36 || entry.toString('latin1', 4, 8) !== AAC) return Number.POSITIVE_INFINITY;
-  return entry.readUInt16BE(32) || Number.POSITIVE_INFINITY;
+  return Math.min(entry.readUInt16BE(32) || Number.POSITIVE_INFINITY, configuredRate(entry));
 }
 
 function timescaleOf(header: Buffer): number {

@@ -1,10 +1,12 @@
 import type { MediaBytes } from '../media-bytes';
+import { AAC_RATES } from './aac-configuration';
+import { tagBytes } from './id3';
 
-/** Beyond this many frames, more than an hour, the rest is taken to be like them. */
-const MOST_FRAMES = 200_000;
-const HEAD_BYTES = 8;
 /** So much is looked at at once: a read of its own for each frame costs more than the frame. */
-const WINDOW_BYTES = 64 * 1024;
+const WINDOW_BYTES = 256 * 1024;
+/** A frame of ADTS has thirteen bits for its size. */
+const LONGEST_FRAME = 8_191;
+const HEAD_BYTES = 8;
 const EMPTY = Buffer.alloc(0);
 /** How far the first frame may be from the start, behind tags of the file. */
 const LONGEST_SEARCH = 64 * 1024;
@@ -20,22 +22,19 @@ const BITRATES_2: Readonly<Record<number, readonly number[]>> = {
   2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
   3: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 };
-const ADTS_RATES = [
-  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
-];
-
-interface Frame {
-  readonly bytes: number;
-  readonly seconds: number;
+/** How frames of one kind are read at a place of a buffer. */
+interface FrameKind {
+  /** Returns the size of the frame that begins there; 0 where none does. */
+  bytesOf(bytes: Buffer, at: number): number;
+  secondsOf(bytes: Buffer, at: number): number;
+  /** Whether a head needs no frame before or behind it, because of its likeness to the first head if there is one. */
+  isLike(bytes: Buffer, at: number, first: Buffer | null): boolean;
 }
 
-/** Reads the frame that begins at a place of a buffer; null where none does. */
-type ReadFrame = (bytes: Buffer, at: number) => Frame | null;
-
-/** A run of frames. */
+/** The frames of a file. */
 export interface FrameRun {
   readonly seconds: number;
-  /** Bytes in front of the run that belong to no tag, and bytes behind it. */
+  /** Bytes that belong neither to a tag at the start nor to a frame. */
   readonly otherBytes: number;
 }
 
@@ -49,87 +48,130 @@ export function adtsSeconds(audio: MediaBytes): number | null {
   return adtsRun(audio)?.seconds ?? null;
 }
 
-/** The first run of MP3 frames. */
+/** All MP3 frames. */
 export function mp3Run(audio: MediaBytes): FrameRun | null {
-  return firstRun(audio, readMpegFrame);
+  return allFrames(audio, MPEG);
 }
 
-/** The first run of ADTS frames. */
+/** All ADTS frames. */
 export function adtsRun(audio: MediaBytes): FrameRun | null {
-  return firstRun(audio, readAdtsFrame);
+  return allFrames(audio, ADTS);
 }
 
-function firstRun(audio: MediaBytes, read: ReadFrame): FrameRun | null {
-  const start = firstFrame(audio, read);
+/** Decoders find the next frame behind what is none, so frames are counted up to the end. */
+function allFrames(audio: MediaBytes, kind: FrameKind): FrameRun | null {
+  const start = firstFrame(audio, kind);
   if (start === null) return null;
-  let position = start;
+  const first = Buffer.from(audio.slice(start, start + HEAD_BYTES));
+  const window = new Window(audio);
+  let otherBytes = start - tagBytes(audio.slice(0, 10));
   let seconds = 0;
-  let window: Buffer = EMPTY;
-  let windowStart = 0;
-  for (let count = 0; count < MOST_FRAMES; count += 1) {
-    if (position + HEAD_BYTES > windowStart + window.length) {
-      window = audio.slice(position, position + WINDOW_BYTES);
-      windowStart = position;
-    }
-    const frame = read(window, position - windowStart);
-    if (frame === null) {
-      const otherBytes = start - tagBytes(audio.slice(0, 10)) + Math.max(0, audio.length - position);
-      return seconds === 0 ? null : { seconds, otherBytes };
-    }
-    position += frame.bytes;
-    seconds += frame.seconds;
+  let isFrame = true;
+  let position = start;
+  while (position < audio.length) {
+    const at = window.offsetOf(position);
+    const bytes = kind.bytesOf(window.bytes, at);
+    isFrame = bytes > 0 && (isFrame || standsAlone(window.bytes, at, first, kind));
+    if (isFrame) seconds += kind.secondsOf(window.bytes, at);
+    else otherBytes += 1;
+    position += isFrame ? bytes : 1;
   }
-  return { seconds: (seconds * (audio.length - start)) / (position - start), otherBytes: 0 };
+  return seconds === 0 ? null : { seconds, otherBytes };
 }
 
-function firstFrame(audio: MediaBytes, read: ReadFrame): number | null {
+/** Whether a head behind what is no frame is one of a frame. */
+function standsAlone(bytes: Buffer, at: number, first: Buffer, kind: FrameKind): boolean {
+  return kind.isLike(bytes, at, first) || kind.bytesOf(bytes, at + kind.bytesOf(bytes, at)) > 0;
+}
+
+/** The bytes of a file around a place: the frame there and the head of the next. */
+class Window {
+  bytes: Buffer = EMPTY;
+  private start = 0;
+
+  constructor(private readonly audio: MediaBytes) {}
+
+  /** Returns where in `bytes` a place of the file is. Places are asked for in their order. */
+  offsetOf(position: number): number {
+    const end = this.start + this.bytes.length;
+    if (position + LONGEST_FRAME + HEAD_BYTES > end && end < this.audio.length) {
+      this.bytes = this.audio.slice(position, position + WINDOW_BYTES);
+      this.start = position;
+    }
+    return position - this.start;
+  }
+}
+
+function firstFrame(audio: MediaBytes, kind: FrameKind): number | null {
   const start = tagBytes(audio.slice(0, 10));
   const area = audio.slice(start, start + LONGEST_SEARCH);
+  if (kind.bytesOf(area, 0) > 0 && kind.isLike(area, 0, null)) return start;
   for (let at = area.indexOf(0xff); at !== -1; at = area.indexOf(0xff, at + 1)) {
-    const frame = read(area, at);
-    if (frame === null) continue;
-    const next = audio.slice(start + at + frame.bytes, start + at + frame.bytes + HEAD_BYTES);
+    const bytes = kind.bytesOf(area, at);
+    if (bytes === 0) continue;
+    const next = audio.slice(start + at + bytes, start + at + bytes + HEAD_BYTES);
     // A frame is followed by another, or by nothing at all.
-    if (next.length === 0 || read(next, 0) !== null) return start + at;
+    if (next.length === 0 || kind.bytesOf(next, 0) > 0) return start + at;
   }
   return null;
 }
 
-/** The size of an ID3v2 tag: four times seven bits, and its own head. */
-function tagBytes(head: Buffer): number {
-  if (head.length < 10 || head.toString('latin1', 0, 3) !== 'ID3') return 0;
-  const size = (head[6]! << 21) | (head[7]! << 14) | (head[8]! << 7) | head[9]!;
-  return size + 10;
+const MPEG: FrameKind = {
+  bytesOf: mpegBytes,
+  secondsOf: (bytes, at) => mpegSamples(bytes[at + 1]!) / mpegRate(bytes[at + 1]!, bytes[at + 2]!),
+  // Its heads are short: what is none, such as a picture in a tag at the end, looks like one every few kilobytes.
+  isLike: (bytes, at, first) =>
+    first !== null && (bytes[at + 1]! ^ first[1]!) < 2 && ((bytes[at + 2]! ^ first[2]!) & 0x0c) === 0,
+};
+
+function mpegBytes(bytes: Buffer, at: number): number {
+  if (bytes.length < at + 4 || bytes[at] !== 0xff || (bytes[at + 1]! & 0xe0) !== 0xe0) return 0;
+  const [kind, rates] = [bytes[at + 1]!, bytes[at + 2]!];
+  const sampleRate = mpegRate(kind, rates);
+  const layer = layerOf(kind);
+  const bitrate = (versionOf(kind) === MPEG_1 ? BITRATES_1 : BITRATES_2)[layer]?.[rates >> 4];
+  if (sampleRate === 0 || !bitrate) return 0;
+  const slot = layer === 1 ? 4 : 1;
+  const padding = (rates >> 1) & 1;
+  return Math.floor((mpegSamples(kind) / 8 / slot) * ((bitrate * 1_000) / sampleRate) + padding) * slot;
 }
 
-function readMpegFrame(file: Buffer, at: number): Frame | null {
-  if (file.length < at + 4 || file[at] !== 0xff || (file[at + 1]! & 0xe0) !== 0xe0) return null;
-  const [kind, rates] = [file[at + 1]!, file[at + 2]!];
-  const version = (kind >> 3) & 3;
-  const layer = 4 - ((kind >> 1) & 3);
-  const sampleRate = (SAMPLE_RATES[(rates >> 2) & 3] ?? 0) / RATE_DIVISORS[version]!;
-  const bitrate = (version === MPEG_1 ? BITRATES_1 : BITRATES_2)[layer]?.[rates >> 4];
-  if (sampleRate === 0 || !bitrate) return null;
-  const samples = samplesOf(version, layer);
-  const padding = (rates >> 1) & 1;
-  const slot = layer === 1 ? 4 : 1;
-  const bytes = Math.floor((samples / 8 / slot) * ((bitrate * 1_000) / sampleRate) + padding) * slot;
-  return { bytes, seconds: samples / sampleRate };
+/** By the second byte of a head. */
+function versionOf(kind: number): number {
+  return (kind >> 3) & 3;
+}
+
+function layerOf(kind: number): number {
+  return 4 - ((kind >> 1) & 3);
 }
 
 const MPEG_1 = 3;
 /** By version: 2.5, none, 2, 1. */
 const RATE_DIVISORS = [4, Number.POSITIVE_INFINITY, 2, 1];
 
-function samplesOf(version: number, layer: number): number {
-  if (layer === 1) return 384;
-  return layer === 3 && version !== MPEG_1 ? 576 : 1_152;
+/** Zero for a rate that is none. */
+function mpegRate(kind: number, rates: number): number {
+  return (SAMPLE_RATES[(rates >> 2) & 3] ?? 0) / RATE_DIVISORS[versionOf(kind)]!;
 }
 
-function readAdtsFrame(file: Buffer, at: number): Frame | null {
-  if (file.length < at + 7 || file[at] !== 0xff || (file[at + 1]! & 0xf6) !== 0xf0) return null;
-  const sampleRate = ADTS_RATES[(file[at + 2]! >> 2) & 15];
-  const bytes = ((file[at + 3]! & 3) << 11) | (file[at + 4]! << 3) | (file[at + 5]! >> 5);
-  if (sampleRate === undefined || bytes < 7) return null;
-  return { bytes, seconds: (1_024 * ((file[at + 6]! & 3) + 1)) / sampleRate };
+function mpegSamples(kind: number): number {
+  const layer = layerOf(kind);
+  if (layer === 1) return 384;
+  return layer === 3 && versionOf(kind) !== MPEG_1 ? 576 : 1_152;
+}
+
+const ADTS: FrameKind = {
+  bytesOf: adtsBytes,
+  secondsOf: (bytes, at) => (1_024 * ((bytes[at + 6]! & 3) + 1)) / adtsRate(bytes, at)!,
+  isLike: () => true,
+};
+
+function adtsBytes(bytes: Buffer, at: number): number {
+  if (bytes.length < at + 7 || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return 0;
+  const size = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
+  return adtsRate(bytes, at) === undefined || size < 7 ? 0 : size;
+}
+
+function adtsRate(bytes: Buffer, at: number): number | undefined {
+  return AAC_RATES[(bytes[at + 2]! >> 2) & 15];
 }

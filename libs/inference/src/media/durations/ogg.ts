@@ -1,36 +1,78 @@
 import type { MediaBytes } from '../media-bytes';
+import { OggStream } from './ogg-stream';
 
-/** A page is at most this long, so the last one begins within it. */
-const LONGEST_PAGE = 65_307;
-const OPUS_RATE = 48_000;
-const NO_POSITION = 0xffff_ffff_ffff_ffffn;
+const HEAD_BYTES = 27;
+/** The longest page. */
+const PAGE_BYTES = 65_307;
+/** So much is looked at at once. */
+const WINDOW_BYTES = 1024 * 1024;
+/** `OggS` */
+const CAPTURE = 0x4f676753;
+const FIRST_BYTE = 0x4f;
+const VERSION = 0;
+const IS_FIRST = 2;
+/** Of one file, one behind the other or side by side: the songs of a day of radio. */
+const MOST_STREAMS = 256;
 
-/** The length of an Ogg file with Opus or Vorbis in seconds, by the position that its last page names (RFC 3533). */
+/**
+ * The length of an Ogg file (RFC 3533) with Opus, Vorbis, FLAC or Speex in seconds: of all its streams, by the
+ * positions of their pages and by their packets; null where it has no such sound. Infinity for a file of pages within
+ * pages or of more streams than any recorder writes.
+ */
 export function oggSeconds(audio: MediaBytes): number | null {
-  const codec = codecOf(audio.slice(0, 512));
-  if (codec === null) return null;
-  const tail = audio.slice(audio.length - LONGEST_PAGE, audio.length);
-  for (let at = tail.lastIndexOf('OggS'); at !== -1; at = at === 0 ? -1 : tail.lastIndexOf('OggS', at - 1)) {
-    if (at + 14 > tail.length) continue;
-    const position = tail.readBigUInt64LE(at + 6);
-    if (position !== NO_POSITION) return Math.max(0, Number(position) - codec.skipped) / codec.sampleRate;
+  const streams = new OggStreams();
+  // No two pages share their bytes, so their heads are not longer than the file.
+  let bytesLeft = audio.length;
+  for (let from = 0; from < audio.length; from += WINDOW_BYTES - PAGE_BYTES) {
+    const window = audio.slice(from, from + WINDOW_BYTES);
+    const isLast = from + WINDOW_BYTES >= audio.length;
+    const end = isLast ? window.length : WINDOW_BYTES - PAGE_BYTES;
+    for (let at = nextPage(window, 0); at < end; at = nextPage(window, at + 1)) {
+      bytesLeft -= HEAD_BYTES + streams.add(window, at);
+      if (bytesLeft < 0 || streams.count > MOST_STREAMS) return Number.POSITIVE_INFINITY;
+    }
+    if (isLast) break;
   }
-  return null;
+  return streams.seconds === 0 ? null : streams.seconds;
 }
 
-interface Codec {
-  readonly sampleRate: number;
-  /** Samples before the first that is heard. */
-  readonly skipped: number;
+/**
+ * Finds pages wherever they stand, also within others: decoders that check the sum of a page look for the next one
+ * inside of it where the sum is wrong.
+ */
+function nextPage(window: Buffer, from: number): number {
+  for (let at = from; at + HEAD_BYTES <= window.length; at += 1) {
+    if (window[at] === FIRST_BYTE && isPage(window, at)) return at;
+  }
+  return window.length;
 }
 
-function codecOf(firstPage: Buffer): Codec | null {
-  const opus = firstPage.indexOf('OpusHead');
-  if (opus !== -1 && opus + 12 <= firstPage.length) {
-    return { sampleRate: OPUS_RATE, skipped: firstPage.readUInt16LE(opus + 10) };
+function isPage(bytes: Buffer, at: number): boolean {
+  return bytes[at + 4] === VERSION && bytes.readUInt32BE(at) === CAPTURE;
+}
+
+/** The logical streams of a file by their serial numbers. */
+class OggStreams {
+  private readonly bySerial = new Map<number, OggStream>();
+  private endedSeconds = 0;
+  count = 0;
+
+  add(bytes: Buffer, at: number): number {
+    const flags = bytes[at + 5]!;
+    const serial = bytes.readUInt32LE(at + 14);
+    let stream = this.bySerial.get(serial);
+    if (stream === undefined || (flags & IS_FIRST) !== 0) {
+      this.endedSeconds += stream?.seconds ?? 0;
+      stream = new OggStream();
+      this.count += 1;
+      this.bySerial.set(serial, stream);
+    }
+    return stream.add(bytes, at);
   }
-  const vorbis = firstPage.indexOf('\u0001vorbis', 0, 'latin1');
-  if (vorbis === -1 || vorbis + 16 > firstPage.length) return null;
-  const sampleRate = firstPage.readUInt32LE(vorbis + 12);
-  return sampleRate === 0 ? null : { sampleRate, skipped: 0 };
+
+  get seconds(): number {
+    let seconds = this.endedSeconds;
+    for (const stream of this.bySerial.values()) seconds += stream.seconds;
+    return seconds;
+  }
 }

@@ -1,0 +1,78 @@
+import { flacFrameSeconds } from './flac-frames';
+import { OPUS_RATE, opusSamples } from './opus';
+import { hasUsualModes, vorbisBlocks, vorbisSamples } from './vorbis';
+
+/** How the sound of a stream is encoded, as its first packet says. */
+export interface OggCodec {
+  readonly sampleRate: number;
+  /** Samples before the first that is heard. */
+  readonly skipped: number;
+  /** Returns the samples of the packet that begins at a place. */
+  samplesOf(bytes: Buffer, at: number): number;
+  /** Takes what a page has of a packet that ends in it. */
+  endPacket?(page: Buffer, start: number, end: number): void;
+}
+
+/** Null for what has no sound, or sound of another kind. */
+export function codecAt(bytes: Buffer, at: number): OggCodec | null {
+  const codec = CODECS.find(({ name }) => bytes.toString('latin1', at, at + name.length) === name);
+  if (codec === undefined || at + codec.headBytes > bytes.length) return null;
+  const found = codec.read(bytes, at);
+  return found.sampleRate === 0 ? null : found;
+}
+
+interface KnownCodec {
+  readonly name: string;
+  readonly headBytes: number;
+  read(bytes: Buffer, at: number): OggCodec;
+}
+
+const CODECS: readonly KnownCodec[] = [
+  { name: 'OpusHead', headBytes: 12, read: opus },
+  { name: '\u0001vorbis', headBytes: 16, read: vorbis },
+  { name: '\u007fFLAC', headBytes: 30, read: flac },
+  { name: 'Speex   ', headBytes: 68, read: speex },
+];
+
+function opus(bytes: Buffer, at: number): OggCodec {
+  return { sampleRate: OPUS_RATE, skipped: bytes.readUInt16LE(at + 10), samplesOf: opusSamples };
+}
+
+const SETUP_KIND = 5;
+
+function vorbis(bytes: Buffer, at: number): OggCodec {
+  const blocks = vorbisBlocks(bytes, at);
+  let isSetup = false;
+  let setups = 0;
+  let isUsual = false;
+  return {
+    sampleRate: bytes.readUInt32LE(at + 12),
+    skipped: 0,
+    samplesOf(page, start) {
+      isSetup = page[start] === SETUP_KIND && page.toString('latin1', start + 1, start + 7) === 'vorbis';
+      return vorbisSamples(page, start, blocks, isUsual);
+    },
+    endPacket(page, start, end) {
+      if (!isSetup) return;
+      setups += 1;
+      // Decoders differ in which of several they read.
+      isUsual = setups === 1 && hasUsualModes(page.subarray(start, end));
+    },
+  };
+}
+
+/** https://xiph.org/flac/ogg_mapping.html: a first packet with the block STREAMINFO, then a frame in each. */
+function flac(bytes: Buffer, at: number): OggCodec {
+  const sampleRate = bytes.readUIntBE(at + 27, 3) >> 4;
+  return { sampleRate, skipped: 0, samplesOf: (page, start) => flacFrameSeconds(page, start, sampleRate) * sampleRate };
+}
+
+/** Samples of a frame at 8 kHz; twice as many in each of the faster modes. */
+const SPEEX_FRAME = 160;
+
+/** https://speex.org/docs/manual/speex-manual/node8.html */
+function speex(bytes: Buffer, at: number): OggCodec {
+  const samples =
+    SPEEX_FRAME * 2 ** Math.min(2, bytes.readUInt32LE(at + 40)) * Math.max(1, bytes.readUInt32LE(at + 64));
+  return { sampleRate: bytes.readUInt32LE(at + 36), skipped: 0, samplesOf: () => samples };
+}
