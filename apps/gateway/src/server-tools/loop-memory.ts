@@ -42,7 +42,7 @@ export class LoopMemory {
     this.#ofTools = new HeldMemory(memory);
   }
 
-  /** Returns the memory for the tools of one turn, which `settle` takes over. What they hold later is theirs. */
+  /** Returns the memory for the tools of one turn. `settle` takes over what they hold by then. */
   beginTools(): CallMemory {
     this.#ofTools = new HeldMemory(this.memory);
     return this.#ofTools;

@@ -84,8 +84,8 @@ export class ServerToolCall {
     const loop = await this.#open(routed, fund, true);
     const writer = APIS[this.api].caller.writeStream(contextOf(loop.served, routed), routed.parsed);
     const stream = new LoopStream(loop, writer);
-    const told = { stages: () => [stageOf(loop)], search: () => loop.bill.search };
-    return { ...loop.served, stream, ...told, keepsRequest: true };
+    const facts = { stages: () => [stageOf(loop)], search: () => loop.bill.search };
+    return { ...loop.served, stream, ...facts, keepsRequest: true };
   }
 
   async #open(routed: RoutedRequest, fund: ToolFund, isStream: boolean): Promise<ToolLoop> {
