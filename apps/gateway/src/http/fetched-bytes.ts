@@ -60,7 +60,12 @@ export async function countFetched<T>(
 
 /** Returns the bytes to reserve for a text that becomes part of a prompt. */
 export function bytesForText(text: string): number {
-  return Buffer.byteLength(text) * COPIES_OF_TEXT;
+  return bytesForTexts(Buffer.byteLength(text));
+}
+
+/** Returns the bytes to reserve for texts of so many bytes that become part of a prompt. */
+export function bytesForTexts(length: number): number {
+  return length * COPIES_OF_TEXT;
 }
 
 /** Returns the bytes to reserve for a picture or film that is stored with its job. */

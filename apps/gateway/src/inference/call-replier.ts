@@ -169,7 +169,7 @@ export class CallReplier {
     const opened = contents === null ? begun : { ...begun, stream: contents.listenTo(api, call, begun) };
     const value = (): string => this.metadataOf(api, opened, startedMs);
     const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
-    letGo(request);
+    letGo(request, opened);
     return { written: events.write(stream, () => stream.lastWords(opened.refusal() ?? life.reason)) };
   }
 
@@ -193,13 +193,13 @@ function unansweredCall(api: StreamableApi, { call, request }: Conversation, thr
 }
 
 /**
- * Lets go of the request body, which may be large, before a long answer. What plugins and tools fetched stays reserved:
- * later turns contain it.
+ * Lets go of the request body, which may be large, before a long answer. What plugins and tools fetched stays reserved,
+ * and so does a request that is answered in turns: later turns contain it.
  */
-function letGo(request: ExplainedRequest): void {
+function letGo(request: ExplainedRequest, { keepsRequest = false }: OpenedStream): void {
   request.body = undefined;
   request.rawBody = undefined;
-  request.life.claim.freeMemory();
+  if (!keepsRequest) request.life.claim.freeMemory();
 }
 
 /** Written to the socket's response as it is: the body is ready, so the framework has nothing left to do. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { FakeTool } from '../server-tools/testing/fake-tool';
 import { InferenceService } from './inference.service';
 import { CHAT_END, chatChunk, DONE } from './testing/answers';
 import { InferenceApp } from './testing/inference-app';
@@ -62,4 +63,32 @@ describe('a stream that has begun', () => {
     },
     2 * LONGEST_MS,
   );
+});
+
+describe('a stream in turns that has begun', () => {
+  it('keeps the memory of its request reserved to its end, for later turns contain it', async () => {
+    const app = await InferenceApp.start([new FakeTool('datetime')]);
+    const { memory } = app.inFlight.pools;
+    let finish = (): void => undefined;
+    app.answer = (_request, upstream) => {
+      upstream.writeHead(200, { 'content-type': 'text/event-stream' }).write(chatChunk('Hi.'));
+      finish = () => void upstream.end(CHAT_END + DONE);
+    };
+    const input = 'word '.repeat(200);
+    const body = { model: 'test/chat', stream: true, input };
+    const reservedIn = async (tools: readonly object[]): Promise<number> => {
+      const response = await app.post('responses', { ...body, tools });
+      expect(response.status).toBe(200);
+      const reader = response.body!.getReader();
+      await reader.read();
+      const { reserved } = memory;
+      finish();
+      while (!(await reader.read()).done);
+      return reserved;
+    };
+    expect(await reservedIn([])).toBeLessThan(input.length);
+    expect(await reservedIn([{ type: 'sluice:datetime' }])).toBeGreaterThanOrEqual(5 * input.length);
+    expect(memory.reserved).toBeLessThan(input.length);
+    await app.close();
+  });
 });

@@ -24,4 +24,15 @@ describe(DatetimeTool.name, () => {
       'tools[0].parameters.timezone',
     );
   });
+
+  it('has the platform look up no long texts', async () => {
+    const format = jest.spyOn(Intl, 'DateTimeFormat');
+    const timezone = 'E'.repeat(65);
+    expect(() => tool.bind({ timezone }, 'p')).toThrow('p.timezone');
+    const bound = tool.bind({}, 'p');
+    format.mockClear();
+    expect(await bound.run({ timezone }, {} as never)).toMatchObject({ isError: true });
+    expect(format).not.toHaveBeenCalled();
+    format.mockRestore();
+  });
 });

@@ -2,6 +2,8 @@ import { fieldsOf, refusal, type Fields } from './named-tools';
 import { failedUse, type BoundTool, type ServerTool, type ToolOutcome } from './server-tool';
 
 const DEFAULT_TIMEZONE = 'UTC';
+/** Longer than any name. To look up a text of many megabytes takes the platform a second. */
+const MOST_TIMEZONE_CHARACTERS = 64;
 
 /** `<service>:datetime`: what time it is, in a time zone that the request or the model names. */
 export class DatetimeTool implements ServerTool {
@@ -37,6 +39,7 @@ export class DatetimeTool implements ServerTool {
 }
 
 function isTimezone(name: string): boolean {
+  if (name.length > MOST_TIMEZONE_CHARACTERS) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;

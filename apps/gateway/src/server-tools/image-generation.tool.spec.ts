@@ -76,6 +76,43 @@ describe(ImageGenerationTool.name, () => {
     expect(asked[0]!.expected!().maxTokens).toBe(2_000);
   });
 
+  it('reserves its settings, and refuses more than 16 KiB of them before anything is written or asked', () => {
+    const { tool } = painter({});
+    const reservedFor = (settings: object): bigint =>
+      (tool.bind({ ...settings }, 'p').mostPicoUsd as (args: unknown) => bigint)({ prompt: 'A cat' });
+    const large = reservedFor({ style: 'word '.repeat(3_000) });
+    expect(large - reservedFor({})).toBeGreaterThan(2_000n);
+    expect(() => tool.bind({ style: 'é'.repeat(8_300) }, 'tools[0].parameters')).toThrow(
+      'tools[0].parameters must have at most 16384 bytes of settings as JSON, beside model',
+    );
+  });
+
+  it('writes its settings once, however often it is used', async () => {
+    const { tool, asked } = painter({ images: [{ image_url: { url: PICTURE } }] });
+    let written = 0;
+    const style = { toJSON: () => (written += 1) };
+    const bound = tool.bind({ style }, 'p');
+    for (let use = 0; use < 3; use += 1) {
+      (bound.mostPicoUsd as (args: unknown) => bigint)({ prompt: 'A cat' });
+      await bound.run({ prompt: 'A "cat"' }, context());
+    }
+    expect(written).toBe(1);
+    expect(asked.map(({ parsed }) => parsed['image_config'])).toEqual([{ style: 1 }, { style: 1 }, { style: 1 }]);
+    expect(asked[0]!.parsed['messages']).toEqual([{ role: 'user', content: 'A "cat"' }]);
+  });
+
+  it('holds memory for the pictures that it brings, and brings none where there is no room', async () => {
+    const { tool } = painter({ images: [{ image_url: { url: PICTURE } }] });
+    const within = context();
+    const add = jest.spyOn(within.memory, 'add');
+    await tool.bind({}, 'p').run({ prompt: 'A cat' }, within);
+    expect(add).toHaveBeenCalledWith(PICTURE.length * 5);
+    add.mockRejectedValue(new AppError('provider_overloaded', 'The service is overloaded'));
+    const outcome = await tool.bind({}, 'p').run({ prompt: 'A cat' }, within);
+    expect(outcome).toMatchObject({ isError: true, item: { prompt: 'A cat' }, costPicoUsd: 40n });
+    expect(outcome.images).toBeUndefined();
+  });
+
   it('takes the first model of the catalogue, and a link for a picture', async () => {
     const { tool, asked } = painter({ images: [{ image_url: { url: 'https://a.example/cat.png' } }] });
     const outcome = await tool.bind({}, 'p').run({ prompt: 'A cat' }, context());

@@ -11,6 +11,7 @@ import {
   type InferenceEngine,
   type InferenceResult,
 } from '@libs/inference';
+import { bytesForMedium } from '../http/fetched-bytes';
 import { credentialScopeOf } from '../routing/credential-scope';
 import { fieldsOf, listOf, refusal, type Fields } from './named-tools';
 import {
@@ -25,6 +26,8 @@ import {
 /** Pictures take their time. */
 const TIMEOUT_MS = 300_000;
 const MOST_PROMPT_CHARACTERS = 32_000;
+/** As JSON. They are sent with each picture. */
+const MOST_SETTINGS_BYTES = 16 * 1_024;
 const DATA_URL = /^data:[^,]{0,200};base64,/;
 
 export interface ImageGenerationParts {
@@ -35,6 +38,13 @@ export interface ImageGenerationParts {
   readonly mostTokens: (model: string) => number;
   /** What a picture by a model may cost with such a prompt and `mostTokens`, in pico-dollars. */
   readonly picturePicoUsd: (model: string, promptTokens: number) => bigint;
+}
+
+/** What all pictures of one request share. */
+interface PictureSetup {
+  readonly model: string;
+  /** The `image_config` as JSON; null where there are no settings. */
+  readonly settings: string | null;
 }
 
 /**
@@ -53,6 +63,8 @@ export class ImageGenerationTool implements ServerTool {
     if (typeof slug !== 'string' || !models.includes(slug)) {
       throw refusal(`${path}.model`, 'must name a model of this service that makes pictures');
     }
+    const setup: PictureSetup = { model: slug, settings: writeSettings(settings, path) };
+    const settingsTokens = setup.settings === null ? 0 : estimatePromptTokens(Buffer.from(setup.settings));
     return {
       definition: {
         name: this.name,
@@ -67,20 +79,20 @@ export class ImageGenerationTool implements ServerTool {
       mostPicoUsd: (args) => {
         const prompt = readPrompt(args);
         if (prompt === null) return 0n;
-        return this.parts.picturePicoUsd(slug, estimatePromptTokens(bytesOf(this.#request(slug, settings, prompt))));
+        const tokens = estimatePromptTokens(bytesOf(this.#request(slug, prompt), null));
+        return this.parts.picturePicoUsd(slug, tokens + settingsTokens);
       },
       timeoutMs: TIMEOUT_MS,
-      run: (args, context) => this.#paint(slug, settings, readPrompt(args), context),
+      run: (args, context) => this.#paint(setup, readPrompt(args), context),
     };
   }
 
-  async #paint(model: string, settings: Fields, prompt: string | null, context: ToolContext): Promise<ToolOutcome> {
+  async #paint(setup: PictureSetup, prompt: string | null, context: ToolContext): Promise<ToolOutcome> {
     if (prompt === null) {
       return failedUse(`The prompt must be text of 1 to ${MOST_PROMPT_CHARACTERS} characters.`);
     }
     try {
-      const result = await this.#ask(model, settings, prompt, context);
-      return outcomeOf(prompt, result);
+      return await kept(prompt, outcomeOf(prompt, await this.#ask(setup, prompt, context)), context);
     } catch (thrown) {
       const left = leftCallOf(thrown);
       if (left !== null) return { ...failedUse('The picture was not waited for.', { prompt }), ...chargeOf(left.cost) };
@@ -89,19 +101,18 @@ export class ImageGenerationTool implements ServerTool {
     }
   }
 
-  #request(model: string, settings: Fields, prompt: string) {
+  #request(model: string, prompt: string) {
     return {
       model,
       messages: [{ role: 'user', content: prompt }],
       modalities: ['image', 'text'],
       max_tokens: this.parts.mostTokens(model),
-      ...(Object.keys(settings).length > 0 && { image_config: settings }),
     };
   }
 
-  #ask(model: string, settings: Fields, prompt: string, context: ToolContext): Promise<InferenceResult> {
-    const request = this.#request(model, settings, prompt);
-    const body = bytesOf(request);
+  #ask({ model, settings }: PictureSetup, prompt: string, context: ToolContext): Promise<InferenceResult> {
+    const request = this.#request(model, prompt);
+    const body = bytesOf(request, settings);
     return this.parts.engine.answer('chat', {
       ...readRouteFacts(request),
       model,
@@ -119,8 +130,30 @@ export class ImageGenerationTool implements ServerTool {
   }
 }
 
-function bytesOf(request: object): Buffer {
-  return Buffer.from(JSON.stringify(request));
+/** @throws AppError invalid_request for more than fits */
+function writeSettings(settings: Fields, path: string): string | null {
+  if (Object.keys(settings).length === 0) return null;
+  const written = JSON.stringify(settings);
+  if (Buffer.byteLength(written) <= MOST_SETTINGS_BYTES) return written;
+  throw refusal(path, `must have at most ${MOST_SETTINGS_BYTES} bytes of settings as JSON, beside model`);
+}
+
+/** The request with its settings, which are JSON already. */
+function bytesOf(request: object, settings: string | null): Buffer {
+  const written = JSON.stringify(request);
+  return Buffer.from(settings === null ? written : `${written.slice(0, -1)},"image_config":${settings}}`);
+}
+
+/** Pictures are part of the answer, so memory is held for them. */
+async function kept(prompt: string, outcome: ToolOutcome, { memory }: ToolContext): Promise<ToolOutcome> {
+  const { images = [], costPicoUsd, ownKey } = outcome;
+  try {
+    await memory.add(bytesForMedium(images.reduce((sum, { length }) => sum + length, 0)));
+    return outcome;
+  } catch (error) {
+    const reason = `The picture cannot be shown: ${AppError.from(error).message}.`;
+    return { ...failedUse(reason, { prompt }, costPicoUsd), ...(ownKey && { ownKey }) };
+  }
 }
 
 /** Null for a prompt that is not painted. */

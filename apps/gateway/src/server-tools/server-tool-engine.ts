@@ -32,6 +32,8 @@ export interface LoopServed {
   readonly stages: () => readonly PipelineStage[];
   /** Searches of the web that tools made, at the time of asking. */
   readonly search?: () => GenerationSearch | undefined;
+  /** Whether later turns contain the request, so that its memory stays reserved while the answer is streamed. */
+  readonly keepsRequest?: boolean;
 }
 
 export interface LoopResult extends InferenceResult, LoopServed {
@@ -82,7 +84,8 @@ export class ServerToolCall {
     const loop = await this.#open(routed, fund, true);
     const writer = APIS[this.api].caller.writeStream(contextOf(loop.served, routed), routed.parsed);
     const stream = new LoopStream(loop, writer);
-    return { ...loop.served, stream, stages: () => [stageOf(loop)], search: () => loop.bill.search };
+    const facts = { stages: () => [stageOf(loop)], search: () => loop.bill.search };
+    return { ...loop.served, stream, ...facts, keepsRequest: true };
   }
 
   async #open(routed: RoutedRequest, fund: ToolFund, isStream: boolean): Promise<ToolLoop> {

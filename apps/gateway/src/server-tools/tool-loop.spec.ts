@@ -2,6 +2,7 @@ import { AppError } from '@libs/errors';
 import type { Principal } from '@libs/contracts';
 import { AnswerFold, type RoutedRequest, type StreamableApi } from '@libs/inference';
 import { outsideWork } from '../parsers/testing/outside-work';
+import type { OutsideWork } from '../parsers/outside-work';
 import type { ServerTool } from './server-tool';
 import { ServerToolPlanner } from './server-tool-plan';
 import { ToolLoop } from './tool-loop';
@@ -18,12 +19,15 @@ interface Play {
   readonly signal?: AbortSignal;
   readonly fund?: FakeFund;
   readonly estimatedPromptTokens?: number;
+  readonly isStream?: boolean;
+  readonly memory?: OutsideWork['memory'];
 }
 
 function begin(
   script: readonly (ScriptedTurn | AppError)[],
-  { tools = [], body = {}, api = 'responses', signal, fund = new FakeFund(), estimatedPromptTokens = 0 }: Play,
+  { tools = [], body = {}, api = 'responses', signal, fund = new FakeFund(), ...how }: Play,
 ) {
+  const { estimatedPromptTokens = 0, isStream = true, memory = outsideWork().memory } = how;
   const engine = new ScriptedEngine(script);
   const planner = new ServerToolPlanner({
     serviceName: 'sluice',
@@ -41,8 +45,7 @@ function begin(
     signal: signal ?? new AbortController().signal,
     estimatedPromptTokens,
   };
-  const { memory } = outsideWork();
-  return { engine, loop: new ToolLoop(engine, { api, routed, plan, caller: CALLER, memory, fund, isStream: true }) };
+  return { engine, loop: new ToolLoop(engine, { api, routed, plan, caller: CALLER, memory, fund, isStream }) };
 }
 
 async function play(script: readonly (ScriptedTurn | AppError)[], how: Play = {}) {
@@ -310,6 +313,77 @@ describe(ToolLoop.name, () => {
     const tool = new FakeTool('seek', () => found('Found.', { tools: [{ name: 'rare', parameters: null }] }));
     const { engine } = await play([{ calls: [call('seek')] }, { text: '.' }], { tools: [tool] });
     expect(engine.requests[1]!.conversation.tools.map(({ name }) => name)).toEqual(['seek', 'rare']);
+  });
+
+  describe('its memory', () => {
+    const MEBIBYTE = 1024 * 1024;
+
+    /** What is reserved, and what was reserved when each turn was asked for. */
+    function counted(bytes = Number.POSITIVE_INFINITY) {
+      let held = 0;
+      const add = (more: number): undefined => {
+        if (held + more > bytes) throw new AppError('provider_overloaded', 'The service is overloaded');
+        held += more;
+      };
+      const memory = { holder: 'w', add, give: (less: number) => void (held -= less) };
+      const atTurn: number[] = [];
+      class Fund extends FakeFund {
+        override async reserveTurn(): Promise<bigint> {
+          atTurn.push(held);
+          return super.reserveTurn();
+        }
+      }
+      return { memory, atTurn, fund: new Fund() };
+    }
+
+    it('reserves what a turn adds before the next is written, in place of what its tools held', async () => {
+      const { memory, atTurn, fund } = counted();
+      const rare = { name: 'rare', description: 'r'.repeat(MEBIBYTE), parameters: null };
+      const tool = new FakeTool('look', async ({ context }) => {
+        await context.memory.add(9 * MEBIBYTE);
+        return found('x'.repeat(MEBIBYTE), { tools: [rare] });
+      });
+      const turn = { calls: [call('look')] };
+      await play([turn, turn, { text: 'Done.' }], { tools: [tool], memory, fund });
+      expect(atTurn.map((bytes) => Math.round(bytes / MEBIBYTE))).toEqual([0, 8, 12]);
+    });
+
+    it('fails with the bill so far where there is none for the next turn', async () => {
+      const { memory, fund } = counted(MEBIBYTE);
+      const tool = new FakeTool('look', () => found('x'.repeat(MEBIBYTE)));
+      const { loop, engine } = await play([{ calls: [call('look')] }], { tools: [tool], memory, fund });
+      expect(engine.requests).toHaveLength(1);
+      expect(loop.end).toMatchObject({ state: 'failed', error: { code: 'provider_overloaded' } });
+      expect(loop.bill.charge.cost.totalCost).toBe(TURN_COST.totalCost);
+    });
+
+    it.each([
+      [true, 0],
+      [false, 10],
+    ])('holds the pictures of a whole answer to its end, streamed: %s', async (isStream, mebibytes) => {
+      const { memory, atTurn, fund } = counted();
+      const tool = new FakeTool('draw', async ({ context }) => {
+        await context.memory.add(10 * MEBIBYTE);
+        return found('Drawn.', { images: ['x'.repeat(2 * MEBIBYTE)] });
+      });
+      await play([{ calls: [call('draw')] }, { text: '.' }], { tools: [tool], memory, fund, isStream });
+      expect(Math.round(atTurn[1]! / MEBIBYTE)).toBe(mebibytes);
+    });
+  });
+
+  it('leaves out results that are too long together, and ends the use of tools when those of a request are', async () => {
+    const tool = new FakeTool('look', () => found('x'.repeat(1_200_000), { costPicoUsd: 1n }));
+    const twelve = { calls: Array.from({ length: 12 }, (_, index) => call('look', `call_${index}`)) };
+    const { engine, loop } = await play([twelve, twelve, { text: 'Enough.' }], { tools: [tool] });
+    expect(engine.requests).toHaveLength(3);
+    const sent = engine.requests.map(({ body }) => body.length);
+    expect(Math.max(...sent)).toBeLessThan(8.5 * 1024 * 1024);
+    expect(JSON.stringify(engine.requests[1]!.conversation.messages)).toContain('Ask for less at once');
+    expect(engine.requests.at(-1)!.conversation.toolChoice).toEqual({ type: 'none' });
+    expect(JSON.stringify(engine.requests.at(-1)!.conversation.messages)).toContain('Answer with what is there');
+    expect(loop.stoppedBy).toBe('tool_results_too_long');
+    expect(loop.bill.bill.tools).toMatchObject({ executed: tool.uses.length, cost: BigInt(tool.uses.length) });
+    expect(tool.uses.length).toBeLessThan(24);
   });
 
   it('throws when the first turn gets no answer, for there is nothing to pay', async () => {

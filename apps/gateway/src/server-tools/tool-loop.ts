@@ -8,9 +8,7 @@ import {
   turnBody,
   type AnswerEvent,
   type Attempt,
-  type CanonicalRequest,
   type InferenceEngine,
-  type Message,
   type PicoUsd,
   type RoutedRequest,
   type Served,
@@ -21,9 +19,13 @@ import {
   monotonicMs,
 } from '@libs/inference';
 import { holdersOf } from '../http/claimant';
+import { bytesForMedium, bytesForTexts } from '../http/fetched-bytes';
 import { measuredPrompt, type MeasuredPdfs } from '../parsers/pdf-meter';
 import { LoopBill } from './loop-bill';
+import { LoopConversation } from './loop-conversation';
 import { brokenBy, endOf, finishOf, OUT_OF_CREDIT, UNPAID, type LoopEnd } from './loop-end';
+import { LoopMemory } from './loop-memory';
+import { ResultBounds, RESULTS_TOO_LONG } from './result-bounds';
 import type { ServerToolPlan } from './server-tool-plan';
 import type { ToolContext, ToolOutcome } from './server-tool';
 import { SourcePlacer } from './source-placer';
@@ -78,7 +80,9 @@ export class ToolLoop {
   readonly #scope: RelayScope;
   readonly #sources = new SourcePlacer();
   readonly #underWay: Promise<void>[] = [];
-  #conversation: CanonicalRequest;
+  readonly #conversation: LoopConversation;
+  readonly #bounds = new ResultBounds();
+  readonly #memory: LoopMemory;
   #turn: Turn | null = null;
   #served: Served | null = null;
   #isLastTurn = false;
@@ -92,7 +96,8 @@ export class ToolLoop {
     const { routed, plan, api } = request;
     this.#abort = Cancellation.following(routed.signal);
     this.#deadlineMs = routed.deadlineMs ?? engine.deadlineMs();
-    this.#conversation = { ...plan.conversation, isContinued: true };
+    this.#conversation = new LoopConversation(plan.conversation);
+    this.#memory = new LoopMemory(request.memory);
     let parts = 0;
     this.#scope = {
       tools: plan.tools,
@@ -177,7 +182,7 @@ export class ToolLoop {
       this.steps += 1;
       const results = yield* this.#runTools(relay);
       if (!relay.hasOtherCalls) {
-        this.#grow(relay, results);
+        this.#conversation.grow(relay, results);
         this.#checkStop(relay, outcome);
         return true;
       }
@@ -189,37 +194,26 @@ export class ToolLoop {
 
   async *#runTools({ calls }: TurnRelay): AsyncGenerator<AnswerEvent, ReadonlyMap<string, ToolOutcome>> {
     if (this.#abort.aborted) throw callCancelled();
-    const { caller, memory, routed, fund } = this.request;
-    const { generationId } = routed;
+    const { caller, routed, fund } = this.request;
+    this.#bounds.beginTurn();
+    const memory = this.#memory.beginTools();
     const work = { holders: holdersOf(caller), memory, signal: this.#abort.toAbortSignal() };
     const privacy = privacyOf(routed, this.request.plan.conversation);
-    const context = { caller, generationId, cancellation: this.#abort, ...work, ...privacy };
-    const leftMs = this.#deadlineMs - this.clock();
+    const context = { caller, generationId: routed.generationId, cancellation: this.#abort, ...work, ...privacy };
     const results = new Map<string, ToolOutcome>();
     const onEnd = ({ call, outcome }: FinishedCall): void => this.bill.addUse(call.tool.name, outcome);
     const onBegin = (over: Promise<void>): void => void this.#underWay.push(over);
     const onLate = ({ tool }: ToolCall, outcome: ToolOutcome, wasCounted: boolean): void =>
       wasCounted ? this.bill.addLateCost(outcome) : this.bill.addUse(tool.name, outcome);
-    const settings = { leftMs, fund, onBegin, onEnd, onLate };
-    for await (const { call, outcome } of runCalls(calls, context, settings)) {
+    const hooks = { refusal: () => this.#bounds.refusal, onBegin, onEnd, onLate };
+    const settings = { leftMs: this.#deadlineMs - this.clock(), fund, ...hooks };
+    for await (const { call, outcome: whole } of runCalls(calls, context, settings)) {
+      const outcome = this.#bounds.admit(whole);
       results.set(call.id, outcome);
       this.#sources.add(outcome.sources ?? []);
       yield* outcomeEvents(call, outcome, this.#scope);
     }
     return results;
-  }
-
-  /** What was said and found becomes part of the conversation. A choice that was forced has been made. */
-  #grow(relay: TurnRelay, results: ReadonlyMap<string, ToolOutcome>): void {
-    const { messages, tools, toolChoice } = this.#conversation;
-    const found = [...results.values()].flatMap((outcome) => outcome.tools ?? []);
-    const known = new Set(tools.map(({ name }) => name));
-    this.#conversation = {
-      ...this.#conversation,
-      messages: [...messages, relay.toMessage(), ...relay.calls.map(({ id }) => resultMessage(id, results.get(id)!))],
-      tools: [...tools, ...found.filter(({ name }) => !known.has(name) && known.add(name))],
-      ...(toolChoice !== undefined && { toolChoice: { type: 'auto' as const } }),
-    };
   }
 
   #checkStop(relay: TurnRelay, { finishReason, nativeFinishReason }: StreamOutcome): void {
@@ -232,15 +226,22 @@ export class ToolLoop {
       finishReason,
       nativeFinishReason,
     });
-    if (met === null) return;
-    this.stoppedBy = met.name;
+    if (met === null && !this.#bounds.isFull) return;
+    this.stoppedBy = met?.name ?? RESULTS_TOO_LONG;
     this.#isLastTurn = true;
-    this.#conversation = { ...this.#conversation, toolChoice: { type: 'none' } };
+    this.#conversation.endTools();
   }
 
-  /** @throws AppError payment_required when the next turn cannot be reserved */
+  /**
+   * The memory of the request is reserved already; what was added to it is reserved before it is written.
+   *
+   * @throws AppError payment_required when the next turn cannot be paid; provider_overloaded
+   */
   async #nextTurn(): Promise<FundedTurn> {
-    const body = turnBody(this.#conversation);
+    const pictures = this.request.isStream ? 0 : this.#bounds.pictureBytes;
+    const bytes = bytesForTexts(this.#conversation.grownBytes) + bytesForMedium(pictures);
+    await this.#memory.settle(bytes);
+    const body = turnBody(this.#conversation.current);
     const prompt = measuredPrompt(body, this.request.pdfs);
     return { body, prompt, reserved: await this.request.fund.reserveTurn(prompt.tokens) };
   }
@@ -267,7 +268,7 @@ export class ToolLoop {
       ...routed,
       ...next,
       parsed: undefined,
-      conversation: this.#conversation,
+      conversation: this.#conversation.current,
       signal: this.#abort,
       deadlineMs: this.#deadlineMs,
       // Functions that the model is not shown count as well: they may be found at any time, and are held until then.
@@ -293,8 +294,4 @@ export class ToolLoop {
     this.attempts.push(...(failedRouteOf(error)?.attempts ?? []));
     this.#end = brokenBy(error, this.#abort.aborted);
   }
-}
-
-function resultMessage(callId: string, { parts, isError }: ToolOutcome): Message {
-  return { role: 'tool', parts: [{ type: 'tool-result', callId, parts, ...(isError && { isError }) }] };
 }

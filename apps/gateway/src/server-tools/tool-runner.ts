@@ -31,6 +31,8 @@ export interface RunSettings<Call extends ToolCall> {
   readonly leftMs: number;
   /** Paid uses of tools reserve their cost from it. */
   readonly fund: ToolFund;
+  /** Why no further tool may begin, as a sentence for the model; null where one may. */
+  readonly refusal?: () => string | null;
   /** Called for each tool call as soon as it has ended, however late the results are read. */
   readonly onEnd?: (finished: FinishedCall<Call>) => void;
   /** Called for each tool call as it begins; the promise resolves when its cost is known, however it ends. */
@@ -99,6 +101,8 @@ async function useTool<Call extends ToolCall>(
   context: ToolContext,
   settings: UseSettings<Call>,
 ): Promise<FinishedCall<Call>> {
+  const refusal = settings.refusal?.() ?? null;
+  if (refusal !== null) return { call, outcome: failedUse(refusal), wasRun: false };
   const args = parsedArguments(call.arguments);
   if (args === INVALID) {
     return { call, outcome: failedUse('The arguments are not valid JSON.'), wasRun: false };

@@ -1,6 +1,8 @@
+import { AppError } from '@libs/errors';
 import type { ToolDefinition } from '@libs/inference';
 import { ParserPool } from '../parsers/parser-pool';
 import { outsideWork } from '../parsers/testing/outside-work';
+import type { ToolOutcome } from './server-tool';
 import { ToolSearchTool } from './tool-search.tool';
 
 const deferred = [
@@ -91,6 +93,54 @@ describe(ToolSearchTool.name, () => {
       parameters: null,
     }));
     expect((await bind({}, many)('17234')).tools).toEqual([many[17_234]]);
+  });
+
+  const textOf = ({ parts }: ToolOutcome): string =>
+    parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+
+  it('shows a function once in a request, and then its name', async () => {
+    const find = bind({});
+    const [first, second] = [await find('city'), await find('city')];
+    expect(textOf(first)).toContain('The weather of a city');
+    expect(second.tools).toEqual([]);
+    expect(textOf(second)).toContain('get_weather');
+    expect(textOf(second)).not.toContain('The weather of a city');
+  });
+
+  it('shortens a function that is too long to be shown, which can be called all the same', async () => {
+    const long = { name: 'get_all', description: `everything ${'x'.repeat(8_000_000)}`, parameters: null };
+    const wide = { name: 'get_wide', description: 'everything', parameters: { enum: ['x'.repeat(70_000)] } };
+    const outcome = await bind({}, [long, wide])('everything');
+    expect(new Set(outcome.tools)).toEqual(new Set([long, wide]));
+    expect(textOf(outcome).length).toBeLessThan(4_096);
+  });
+
+  it('shows what fits, says how many functions are left, and shows them to the next search', async () => {
+    const many = Array.from({ length: 10 }, (_, index) => ({
+      name: `get_${index}`,
+      description: `everything ${'x'.repeat(14_000)}`,
+      parameters: null,
+    }));
+    const find = bind({ max_results: 10 }, many);
+    const first = await find('everything');
+    expect(Buffer.byteLength(textOf(first))).toBeLessThan(66_000);
+    expect(first.tools).toHaveLength(4);
+    expect(textOf(first)).toContain('6 more functions match');
+    const second = await find('everything');
+    expect(second.tools).toHaveLength(4);
+    expect(new Set([...first.tools!, ...second.tools!]).size).toBe(8);
+  });
+
+  it('holds memory for what it says, and finds nothing where there is no room', async () => {
+    const tool = new ToolSearchTool(parsers).bind({}, 'p', { deferred });
+    const work = outsideWork();
+    const add = jest.spyOn(work.memory, 'add').mockRejectedValueOnce(new AppError('provider_overloaded', 'Full'));
+    const refused = await tool.run({ query: 'city' }, work as never);
+    expect(refused).toMatchObject({ isError: true });
+    expect(refused.tools).toBeUndefined();
+    const found = await tool.run({ query: 'city' }, work as never);
+    expect(found.tools).toEqual([deferred[0]]);
+    expect(add).toHaveBeenLastCalledWith(textOf(found).length * 4);
   });
 
   it('says so when nothing matches', async () => {

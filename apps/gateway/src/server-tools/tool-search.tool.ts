@@ -1,7 +1,17 @@
+import { AppError } from '@libs/errors';
 import type { ToolDefinition } from '@libs/inference';
+import { bytesForText } from '../http/fetched-bytes';
 import type { ParserPool } from '../parsers/parser-pool';
 import { fieldsOf, refusal, type Fields } from './named-tools';
-import { failedUse, type BoundTool, type ServerTool, type ToolOutcome, type ToolSurroundings } from './server-tool';
+import {
+  failedUse,
+  type BoundTool,
+  type ServerTool,
+  type ToolContext,
+  type ToolOutcome,
+  type ToolSurroundings,
+} from './server-tool';
+import { FoundFunctions } from './found-functions';
 import { TextSearch } from './text-search';
 
 const DEFAULT_RESULTS = 5;
@@ -31,6 +41,7 @@ export class ToolSearchTool implements ServerTool {
     const isRegex = type === 'regex';
     const search = new TextSearch(this.parsers, isRegex ? 'pattern-match' : 'word-match', textsOf(deferred));
     const wanted = Math.min(most as number, MOST_RESULTS);
+    const shown = new FoundFunctions(deferred);
     let searches = 0;
     return {
       definition: {
@@ -61,19 +72,29 @@ export class ToolSearchTool implements ServerTool {
         }
         const found = await search.search({ query, most: wanted }, work);
         if (typeof found === 'string') return failedUse(found, { query });
-        return outcomeOf(
-          query,
-          found.flatMap((place) => deferred[place] ?? []),
-        );
+        // The result of a search that took too long is not shown.
+        work.signal.throwIfAborted();
+        return await outcomeOf(query, shown, found, work);
       },
     };
   }
 }
 
-function outcomeOf(query: string, found: readonly ToolDefinition[]): ToolOutcome {
-  const listed = found.map(({ name, description, parameters }) => ({ name, description, parameters }));
-  const text = found.length === 0 ? 'No function matches. Try other words.' : JSON.stringify(listed);
-  return { parts: [{ type: 'text', text }], isError: false, item: { query }, tools: found, costPicoUsd: 0n };
+/** Functions count as shown once there is memory to show them. */
+async function outcomeOf(
+  query: string,
+  shown: FoundFunctions,
+  found: readonly number[],
+  { memory }: ToolContext,
+): Promise<ToolOutcome> {
+  const { text, tools } = shown.show(found);
+  try {
+    await memory.add(bytesForText(text));
+  } catch (error) {
+    shown.forget(tools);
+    return failedUse(`${AppError.from(error).message}.`, { query });
+  }
+  return { parts: [{ type: 'text', text }], isError: false, item: { query }, tools, costPicoUsd: 0n };
 }
 
 /** What is searched: an index of all that a request may say would end the process. */

@@ -53,6 +53,15 @@ export class Base64Bytes implements MediaBytes {
     return !this.hasGarbage && !this.budget.isSpent;
   }
 
+  /** What decoders see that pass over all that is no digit; null where padding inside says that they may see less. */
+  onlyDigits(): Base64Bytes | null {
+    if (this.text.includes(PADDING)) return null;
+    return new Base64Bytes(
+      Buffer.from(this.text.filter((byte) => IS_DIGIT[byte] === 1)),
+      this.budget,
+    );
+  }
+
   slice(start: number, end: number): Buffer {
     const from = Math.min(Math.max(0, start), this.length);
     const to = Math.min(Math.max(from, end), this.length);

@@ -97,9 +97,17 @@ function unmeasured(kind: MediaKind, bytes: Base64Bytes): CountedMedia {
   const bySize = Math.max(leastTokens, Math.ceil(bytes.length / bytesPerToken));
   const usual = Math.min(kind === 'image' ? MOST_USUAL_PICTURE : MOST_USUAL, bySize);
   if (kind === 'image' || kind === 'file') return { ...unknownMedia(kind), usual, isGarbage };
+  return { kind, tokens: Math.min(MEDIA_LIMITS.unknown, Math.max(usual, longestTokens(kind, bytes))), usual, isGarbage };
+}
+
+/** By size, and by what some decoders see in base64 that is not plain. */
+function longestTokens(kind: 'audio' | 'video', bytes: Base64Bytes): number {
   const { perSecond, leastBitrate } = RATES[kind];
-  const longest = Math.ceil(((bytes.length * 8) / leastBitrate) * perSecond);
-  return { kind, tokens: Math.min(MEDIA_LIMITS.unknown, Math.max(usual, longest)), usual, isGarbage };
+  const digits = bytes.isPlain() ? null : bytes.onlyDigits();
+  const seconds = digits === null ? 0 : (playingTime(digits)?.seconds ?? 0);
+  const isRead = bytes.isPlain() ? bytes.isSound : digits?.isSound === true;
+  if (!isRead) return MEDIA_LIMITS.unknown;
+  return Math.ceil(Math.max((bytes.length * 8) / leastBitrate, seconds) * perSecond);
 }
 
 const TEXT_PIECE = 48 * 1024;
