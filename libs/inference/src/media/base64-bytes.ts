@@ -9,6 +9,7 @@ const IS_DIGIT = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[A-Za-z0-9+/_-]/.test(String.fromCharCode(byte)) && byte < 0x80 ? 1 : 0,
 );
 const PADDING = 0x3d;
+const LINE_ENDS: ReadonlySet<number> = new Set([0x0a, 0x0d]);
 
 /** What reading the media of one body may take. A body can hold thousands of files that each ask for some work. */
 export class ReadBudget {
@@ -56,10 +57,7 @@ export class Base64Bytes implements MediaBytes {
   /** What decoders see that pass over all that is no digit; null where padding inside says that they may see less. */
   onlyDigits(): Base64Bytes | null {
     if (this.text.includes(PADDING)) return null;
-    return new Base64Bytes(
-      Buffer.from(this.text.filter((byte) => IS_DIGIT[byte] === 1)),
-      this.budget,
-    );
+    return new Base64Bytes(Buffer.from(this.text.filter((byte) => IS_DIGIT[byte] === 1)), this.budget);
   }
 
   slice(start: number, end: number): Buffer {
@@ -110,8 +108,10 @@ function unescaped(text: Buffer): Buffer {
   }
 }
 
+/** Writers that break lines end with one. */
 function withoutPadding(text: Buffer): Buffer {
   let end = text.length;
-  while (end > 0 && end > text.length - 2 && text[end - 1] === PADDING) end -= 1;
+  while (end > 0 && LINE_ENDS.has(text[end - 1]!)) end -= 1;
+  for (let signs = 0; signs < 2 && end > 0 && text[end - 1] === PADDING; signs += 1) end -= 1;
   return text.subarray(0, end);
 }

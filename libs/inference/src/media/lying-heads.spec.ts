@@ -2,6 +2,9 @@ import { mp4File, oggPage, opusHead } from '../testing';
 import { AudioBytes } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
+import { inlineMedia } from '../model/media-tokens';
+import { MEDIA_LIMITS } from '../model/media-limits';
+import { Base64Bytes, ReadBudget } from './base64-bytes';
 import { playingTime } from './playing-time';
 
 const HOUR = 3_600;
@@ -220,5 +223,33 @@ describe('files whose heads lie', () => {
     expect(length.seconds).toBeCloseTo(seconds, 4);
     expect(playingTime(audio)!.seconds).toBeGreaterThanOrEqual(length.seconds);
     expect(playingTime(audio)!.seconds).toBeLessThan(length.seconds * 1.1);
+  });
+});
+
+describe('sound in base64 that is not plain', () => {
+  const text = flac(8 * HOUR, 1)
+    .toString('base64')
+    .replaceAll('=', '');
+  const tokensOf = (base64: string, budget = new ReadBudget()): number => {
+    const bytes = Buffer.from(base64);
+    return inlineMedia('audio', null, Base64Bytes.ofJson(bytes, 0, bytes.length, budget)).tokens;
+  };
+
+  it.each(['\\n', ' ', '!', '.'])('plays as long as a decoder finds that passes over %j', (stray) => {
+    const tokens = tokensOf(`${text.slice(0, 5_000)}${stray}${text.slice(5_000)}`);
+    expect(tokens).toBeGreaterThanOrEqual(tokensOf(text));
+    expect(tokens).toBeLessThan(MEDIA_LIMITS.unknown);
+  });
+
+  it('is known in lines as some encoders write them', () => {
+    const lines = flac(60, 1)
+      .toString('base64')
+      .match(/.{1,76}/g)!;
+    expect(tokensOf(lines.map((line) => `${line}\\n`).join(''))).toBeLessThan(3 * tokensOf(lines.join('')));
+  });
+
+  it('is not known where padding stands inside, or where not all of it was read', () => {
+    expect(tokensOf(`${text.slice(0, 5_000)}=${text.slice(5_000)}`)).toBe(MEDIA_LIMITS.unknown);
+    expect(tokensOf(text, new ReadBudget(1))).toBe(MEDIA_LIMITS.unknown);
   });
 });

@@ -97,7 +97,12 @@ function unmeasured(kind: MediaKind, bytes: Base64Bytes): CountedMedia {
   const bySize = Math.max(leastTokens, Math.ceil(bytes.length / bytesPerToken));
   const usual = Math.min(kind === 'image' ? MOST_USUAL_PICTURE : MOST_USUAL, bySize);
   if (kind === 'image' || kind === 'file') return { ...unknownMedia(kind), usual, isGarbage };
-  return { kind, tokens: Math.min(MEDIA_LIMITS.unknown, Math.max(usual, longestTokens(kind, bytes))), usual, isGarbage };
+  return {
+    kind,
+    tokens: Math.min(MEDIA_LIMITS.unknown, Math.max(usual, longestTokens(kind, bytes))),
+    usual,
+    isGarbage,
+  };
 }
 
 /** By size, and by what some decoders see in base64 that is not plain. */
