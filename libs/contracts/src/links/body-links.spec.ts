@@ -235,6 +235,16 @@ describe(findBodyLinkProblem.name, () => {
     expect(problemOf(body)).toBeNull();
   });
 
+  const image = { type: 'input_image', image_url: LINK };
+  it.each<[object, string]>([
+    [{ type: 'tool_use', input: [user(image)] }, 'input[0].content[0].image_url'],
+    [{ type: 'function', parameters: { image_url: LINK } }, 'parameters.image_url'],
+    [item({ type: 'mcp_tool_use', input: image }), 'input[0].input.image_url'],
+    [said({ type: 'acme:x', parameters: image }), 'messages[1].parameters.image_url'],
+  ])('is not led past a member by a type that means nothing in its place: %j', (body, path) => {
+    expect(findBodyLinkProblem(body as Body)?.path).toBe(path);
+  });
+
   it('never repeats a long name or the link', () => {
     const found = findBodyLinkProblem({ ['n'.repeat(10_000)]: 'http://localhost/secret' });
     expect(found?.path.length).toBeLessThan(100);

@@ -35,9 +35,9 @@ const CALLERS_OWN: ReadonlySet<string> = new Set([
   'attributes',
   'filters',
 ]);
-/** Blocks whose `input` is what a tool was called with. */
+/** Blocks in a list `content` whose `input` is what a tool was called with. */
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
-/** Tools whose `parameters` are a schema. */
+/** Tools in a list `tools` whose `parameters` are a schema. */
 const FUNCTIONS: ReadonlySet<unknown> = new Set(['function', 'custom']);
 /** Of a name in a path: callers choose names, and an error must stay short. */
 const LONGEST_NAME = 64;
@@ -48,7 +48,7 @@ const LONGEST_NAME = 64;
  */
 export function findInBody(body: Fields, judge: MemberJudge): FoundMember | null {
   for (const name in body) {
-    if (CALLERS_NOTES.has(name) || isCallersOwn(name, body)) continue;
+    if (CALLERS_NOTES.has(name) || CALLERS_OWN.has(name)) continue;
     const found = findIn(name, body[name], body, judge);
     if (found !== null) return below(shown(name), found);
   }
@@ -59,7 +59,7 @@ function findIn(name: string, value: unknown, holder: Fields, judge: MemberJudge
   const what = judge(name, value, holder);
   if (what !== null) return { path: '', what };
   if (typeof value !== 'object' || value === null) return null;
-  return Array.isArray(value) ? findInList(name, value, holder, judge) : findInObject(value as Fields, judge);
+  return Array.isArray(value) ? findInList(name, value, holder, judge) : findInObject(name, value as Fields, judge);
 }
 
 function findInList(name: string, list: readonly unknown[], holder: Fields, judge: MemberJudge): FoundMember | null {
@@ -70,19 +70,24 @@ function findInList(name: string, list: readonly unknown[], holder: Fields, judg
   return null;
 }
 
-function findInObject(object: Fields, judge: MemberJudge): FoundMember | null {
+function findInObject(place: string, object: Fields, judge: MemberJudge): FoundMember | null {
   for (const name in object) {
-    if (isCallersOwn(name, object)) continue;
+    if (isCallersOwn(name, object, place)) continue;
     const found = findIn(name, object[name], object, judge);
     if (found !== null) return below(`.${shown(name)}`, found);
   }
   return null;
 }
 
-function isCallersOwn(name: string, holder: Fields): boolean {
+/**
+ * A type says what a member means only where types are read: elsewhere callers may write any, and translations drop it.
+ *
+ * @param place the name of the member that the holder is, or is in the list of
+ */
+function isCallersOwn(name: string, holder: Fields, place: string): boolean {
   if (CALLERS_OWN.has(name)) return true;
-  if (name === 'input') return CALLS.has(holder['type']);
-  return name === 'parameters' && isDescribed(holder['type']);
+  if (name === 'input') return place === 'content' && CALLS.has(holder['type']);
+  return name === 'parameters' && place === 'tools' && isDescribed(holder['type']);
 }
 
 /** Tools under the name of a service and a colon are run by the gateway. */

@@ -90,6 +90,7 @@ describe(accountReferenceIn.name, () => {
       said({ type: 'image_url', image_url: { url } }),
       'messages[0].content[1].image_url.url',
     ]),
+    [{ type: 'tool_use', input: [{ content: [{ type: 'input_file', file_id: 'f' }] }] }, 'input[0].content[0].file_id'],
     [{ provider: { options: { veo: { storageUri: 'gs://b/a' } } } }, 'provider.options.veo.storageUri'],
   ])('finds what lies in the account of the provider: %j', (body, path) => {
     expect(accountReferenceIn(body as Record<string, unknown>)).toBe(path);
