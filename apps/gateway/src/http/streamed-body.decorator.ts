@@ -53,7 +53,7 @@ export function UploadBody(maxBytes: number): CustomDecorator<symbol> {
  *
  * @param isCharged false where the answer costs its caller nothing
  */
-export function InferenceBody(isCharged = true): CustomDecorator<symbol> {
+export function InferenceBody({ isCharged = true } = {}): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, {
     kind: 'parsed',
     rules: 'lenient',

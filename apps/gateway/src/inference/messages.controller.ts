@@ -16,14 +16,14 @@ export class MessagesController {
 
   @Post()
   @HttpCode(200)
-  @InferenceBody(false)
+  @InferenceBody()
   create(@Caller() caller: Principal, @Req() request: ExplainedRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.replier.reply('messages', caller, request, reply);
   }
 
   @Post('count_tokens')
   @HttpCode(200)
-  @InferenceBody()
+  @InferenceBody({ isCharged: false })
   count(@Caller() caller: Principal, @Req() request: ExplainedRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.replier.replyTokenCount(caller, request, reply);
   }
