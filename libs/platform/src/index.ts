@@ -30,6 +30,6 @@ export { tracing, type SpanAttributes, type SpanRecord } from './telemetry/traci
 export type { DurationSeries } from './telemetry/duration-histogram';
 export { keyIdOf, seal, SealingKeyPair } from './sealing/sealing';
 export { ProviderPlaces } from './shares/provider-places';
-export { SharedPool } from './shares/shared-pool';
+
 export { plainValidator, validateClosed, validateInstance } from './validation/validate';
 export * from './messaging';

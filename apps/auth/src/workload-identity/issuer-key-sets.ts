@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { SharedPool } from '@libs/platform';
+import { SharedPool } from '@libs/contracts';
 import type { KeySource } from './issuer-documents';
 import { chooseKey, type VerificationKey } from './key-set';
 import type { SignatureAlgorithm } from './subject-token';

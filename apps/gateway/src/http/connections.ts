@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
-import { gauge, SharedPool } from '@libs/platform';
+import { SharedPool } from '@libs/contracts';
+import { gauge } from '@libs/platform';
 import type { ClosableConnections } from './closable-connections';
 import { sourceOf } from './source-address';
 import { countRefusal } from './request-claim';

@@ -1,11 +1,11 @@
 import { ClosableConnections } from './closable-connections';
 import { MemoryBudget } from './memory-budget';
-import { SharedPool } from '@libs/platform';
+import { SharedPool } from '@libs/contracts';
 
 const MEBIBYTE = 1024 * 1024;
 
 /** One workspace alone gets four fifths of the places, and one organization eight ninths. */
-const TENANT_WEIGHTS = [4, 8] as const;
+export const TENANT_WEIGHTS = [4, 8] as const;
 /** One source address alone gets half: it may be that of a proxy, or of a large network. */
 const SOURCE_WEIGHTS = [1] as const;
 /** Public requests are few and short. */

@@ -1,4 +1,4 @@
-import { SharedPool } from '@libs/platform';
+import { SharedPool } from '@libs/contracts';
 
 export interface MemoryBudgetOptions {
   /** How long a request waits for memory. */

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { AppError } from '@libs/errors';
-import { counter, type SharedPool } from '@libs/platform';
+import type { SharedPool } from '@libs/contracts';
+import { counter } from '@libs/platform';
 import type { EdgePools } from './edge-pools';
 import type { CallMemory } from './fetched-bytes';
 

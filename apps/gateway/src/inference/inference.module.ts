@@ -17,6 +17,7 @@ import { LastUses } from '@libs/persistence';
 import { CredentialsClient, Egress, Feeds, gauge, MessageBus, noteOwnFault } from '@libs/platform';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
+import { TENANT_WEIGHTS } from '../http/edge-pools';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import { InferenceLimits } from '../limits/inference-limits';
 import { PdfMeter } from '../parsers/pdf-meter';
@@ -82,6 +83,7 @@ const engineLogger = new Logger(InferenceEngine.name);
         new UpstreamHttp({
           mostReplyBytes: replyBudgetBytes(MEMORY_BUDGET_MIB),
           connectOwnPlace: egress.connector(),
+          shares: TENANT_WEIGHTS,
         }),
     },
     { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },

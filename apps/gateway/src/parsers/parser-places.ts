@@ -1,4 +1,4 @@
-import { SharedPool } from '@libs/platform';
+import { SharedPool } from '@libs/contracts';
 import type { OutsideWork } from './outside-work';
 import type { ParserName } from './parser-process';
 

@@ -5,7 +5,7 @@ import type { InferenceRequest } from './inference-call';
 import { betaHeaderOf } from '../providers/anthropic-betas';
 import type { UpstreamCall, UpstreamTimeouts } from '../wire/upstream-call';
 import type { Endpoint } from '../catalogue/catalogue';
-import type { CredentialSource } from '../routing/credential-source';
+import type { CredentialScope, CredentialSource } from '../routing/credential-source';
 import { KeyOutcomes } from '../routing/key-outcomes';
 import { accessWith } from '../routing/own-key-access';
 import { isPlaceAllowed } from '../routing/route-policy';
@@ -80,9 +80,14 @@ export class UpstreamCalls {
       body: sent,
       signal: request.signal,
       timeouts: { headersMs, idleMs, totalMs: leftMs },
+      holders: holdersOf(request.scope),
     };
     return request.betas === undefined ? call : { ...call, headers: betaHeaderOf(request.betas, endpoint) };
   }
+}
+
+function holdersOf({ workspaceId = '', organizationId = '' }: CredentialScope = {}): readonly string[] {
+  return [workspaceId, organizationId];
 }
 
 /** A body that names the model names the deployment of the caller's own instead. */

@@ -20,6 +20,8 @@ export interface UpstreamCall {
   readonly body: Buffer;
   readonly signal: CancelSignal;
   readonly timeouts: UpstreamTimeouts;
+  /** Whose call it is, from the narrowest to the widest: what `UpstreamHttp` shares a provider's connections by. */
+  readonly holders?: readonly string[];
   /** Beside those that the protocol and the catalogue ask for. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -7,6 +7,7 @@ import type { UpstreamStream } from './upstream-stream';
 import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
 import { ReplyBudget } from './reply-budget';
 import { tooManyCalls } from './upstream-error';
+import type { CallPlace } from './call-places';
 import { UpstreamPools, type ConnectOwnPlace, type Load, type LoadedPool } from './upstream-pools';
 import { StreamExchange } from './stream-exchange';
 import { ReplyExchange, type UpstreamReply } from './upstream-exchange';
@@ -22,6 +23,8 @@ export interface UpstreamHttpOptions {
   readonly largestBodyBytes?: number;
   /** Of all answers that are being read whole, beyond which only the oldest goes on being read; no bound when absent. */
   readonly mostReplyBytes?: number;
+  /** Weights of what the holders of calls may have of a provider's connections; absent where one may have all. */
+  readonly shares?: readonly number[];
 }
 
 /** A call that is not the POST of one request. */
@@ -59,13 +62,17 @@ interface Target extends LoadedPool {
   readonly headers: readonly string[];
 }
 
+/** Of calls that nobody in particular makes. */
+const NOBODY: readonly string[] = ['', ''];
+
 /** Of a provider's connections, as many at most are lent to bodies that still arrive: their senders may be slow. */
 const ARRIVING_SHARE = 0.25;
 
 /**
  * The HTTP connections to all upstreams: one pool per origin, with as many connections as the provider may
  * have calls in flight, one call per connection (so that ending a call can end its connection). As many
- * calls again may wait for a connection; beyond that a call is refused as `provider_overloaded`.
+ * calls again may wait for a connection; beyond that, or beyond the caller's share, a call is refused as
+ * `provider_overloaded`.
  *
  * Base URLs come from the operator's catalogue and are trusted, but for those that a caller's own key named: their
  * connections are made by `connectOwnPlace`.
@@ -78,7 +85,7 @@ export class UpstreamHttp {
 
   constructor(options: UpstreamHttpOptions = {}) {
     const { largestBodyBytes = LARGEST_BODY_BYTES, mostReplyBytes, connectOwnPlace = null } = options;
-    this.#pools = new UpstreamPools(connectOwnPlace);
+    this.#pools = new UpstreamPools(connectOwnPlace, options.shares);
     this.#largestBodyBytes = largestBodyBytes;
     this.#budget = mostReplyBytes === undefined ? null : new ReplyBudget(mostReplyBytes);
   }
@@ -88,9 +95,9 @@ export class UpstreamHttp {
    * name, value, …. Throws at once where the call is not let in.
    */
   request(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply> {
-    const target = this.#admit(call);
-    const exchange = new ReplyExchange(this.#options(target, call, call.body.length));
-    this.#dispatch(target, path, headers, call, exchange);
+    const [target, place] = this.#admit(call);
+    const exchange = new ReplyExchange(this.#options(place, call, call.body.length));
+    this.#dispatch(target, place, path, headers, call, exchange);
     return exchange.reply;
   }
 
@@ -104,13 +111,13 @@ export class UpstreamHttp {
   ): Promise<UpstreamReply> {
     // Nothing is awaited between this question and the loan.
     if (arrival !== null && this.#hasToWait(arrival, call)) await arrival.whole;
-    const target = this.#admit(call);
+    const [target, place] = this.#admit(call);
     const isArriving = arrival !== null && !arrival.isWhole;
     if (isArriving) lend(target.load, arrival);
     const timesFrom = isArriving ? arrival.whole : null;
-    const exchange = new ReplyExchange({ ...this.#options(target, call, body?.length), timesFrom });
+    const exchange = new ReplyExchange({ ...this.#options(place, call, body?.length), timesFrom });
     const length = body === null ? [] : ['content-length', String(body.length)];
-    exchange.start(target.pool, {
+    const request: Dispatcher.DispatchOptions = {
       method,
       path: target.pathPrefix + path,
       headers: [...target.headers, ...headers, ...length],
@@ -119,7 +126,8 @@ export class UpstreamHttp {
       // It would run while the sender of the body is waited for; the total time does not.
       headersTimeout: isArriving ? 0 : call.timeouts.headersMs,
       bodyTimeout: call.timeouts.idleMs,
-    });
+    };
+    place.start(() => exchange.start(target.pool, request));
     return exchange.reply;
   }
 
@@ -128,10 +136,10 @@ export class UpstreamHttp {
    * where the call is not let in.
    */
   stream(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply | UpstreamStream> {
-    const target = this.#admit(call);
-    const exchange = new StreamExchange(this.#options(target, call, call.body.length));
+    const [target, place] = this.#admit(call);
+    const exchange = new StreamExchange(this.#options(place, call, call.body.length));
     // The client holds on to what it sent until the answer has ended.
-    this.#dispatch(target, path, headers, { ...call, body: keptBytes(call.body) }, exchange);
+    this.#dispatch(target, place, path, headers, { ...call, body: keptBytes(call.body) }, exchange);
     return exchange.opened;
   }
 
@@ -142,6 +150,7 @@ export class UpstreamHttp {
 
   #dispatch(
     { pool, pathPrefix, headers: ownHeaders }: Target,
+    place: CallPlace,
     path: string,
     headers: readonly string[],
     { body, timeouts, method = 'POST', isFromRoot = false }: UpstreamRequest,
@@ -155,7 +164,8 @@ export class UpstreamHttp {
       headersTimeout: timeouts.headersMs,
       bodyTimeout: timeouts.idleMs,
     };
-    atTurnEnd(() => exchange.start(pool, request));
+    const begin = (): void => exchange.start(pool, request);
+    atTurnEnd(() => place.start(begin));
   }
 
   /** Whether too many others whose bodies still arrive have a connection. */
@@ -168,18 +178,16 @@ export class UpstreamHttp {
     return this.#targets.get(provider) ?? this.#connect(provider);
   }
 
-  #admit({ endpoint: { provider }, signal }: UpstreamCallHead): Target {
+  #admit({ endpoint: { provider }, signal, holders = NOBODY }: UpstreamCallHead): [Target, CallPlace] {
     if (signal.aborted) throw callCancelled();
     const target = this.#targetOf(provider);
-    if (target.load.calls >= provider.maxConcurrency * 2) throw tooManyCalls(provider);
-    target.load.calls += 1;
-    return target;
+    const place = target.load.places.enter(holders);
+    if (place === null) throw tooManyCalls(provider);
+    return [target, place];
   }
 
-  #options({ load }: Target, { endpoint, apiKey, signal, timeouts }: UpstreamCallHead, requestBytes = 0) {
-    const onRelease = (): void => {
-      load.calls -= 1;
-    };
+  #options(place: CallPlace, { endpoint, apiKey, signal, timeouts }: UpstreamCallHead, requestBytes = 0) {
+    const onRelease = (): void => place.leave();
     const { totalMs } = timeouts;
     const { provider } = endpoint;
     const [largestBodyBytes, budget] = [this.#largestBodyBytes, this.#budget];

@@ -9,7 +9,7 @@ describe(UpstreamPools.name, () => {
     const [first, second] = [of(0)!, of(1)!];
     expect(of(0)).toBe(first);
     for (let index = 2; index < 512; index += 1) of(index);
-    first.load.calls = 1;
+    first.load.places.enter([]);
     expect(of(512)).not.toBeNull();
     expect(of(0)).toBe(first);
     expect(of(1)).not.toBe(second);
@@ -19,7 +19,8 @@ describe(UpstreamPools.name, () => {
 
   it('refuses a further place while all carry calls', async () => {
     const pools = new UpstreamPools(connect);
-    for (let index = 0; index < 512; index += 1) pools.ofOwnPlace(`https://tenant-${index}.example`, 4)!.load.calls = 1;
+    for (let index = 0; index < 512; index += 1)
+      pools.ofOwnPlace(`https://tenant-${index}.example`, 4)!.load.places.enter([]);
     expect(pools.ofOwnPlace('https://tenant-512.example', 4)).toBeNull();
     await pools.close();
   });

@@ -1,4 +1,5 @@
 import { Pool, type buildConnector } from 'undici';
+import { CallPlaces } from './call-places';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /**
@@ -6,6 +7,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * request must not be written into a connection that is being closed. Hints of an upstream override it.
  */
 const KEEP_ALIVE_MS = 4_000;
+/** Of fewer connections nobody's share is kept free: it would be too large a part of them. */
+const LEAST_SHARED = 5;
+const NO_SHARES: readonly number[] = [];
 /** Callers choose these hosts, so there may be many. */
 const MOST_OWN_PLACES = 512;
 
@@ -13,9 +17,9 @@ const MOST_OWN_PLACES = 512;
 export type ConnectOwnPlace = buildConnector.connector;
 
 export interface Load {
-  /** Calls that run or wait for a connection. */
-  calls: number;
-  /** Those among them whose bodies still arrive. */
+  /** Of calls that run or wait for a connection. */
+  readonly places: CallPlaces;
+  /** Calls among them whose bodies still arrive. */
   arriving: number;
 }
 
@@ -30,17 +34,18 @@ export class UpstreamPools {
   readonly #pools = new Map<string, LoadedPool>();
   /** The least recently used first. */
   readonly #ownPlaces = new Map<string, LoadedPool>();
-  readonly #connectOwnPlace: ConnectOwnPlace | null;
 
-  constructor(connectOwnPlace: ConnectOwnPlace | null) {
-    this.#connectOwnPlace = connectOwnPlace;
-  }
+  /** @param shares weights of what the holders of calls may have of a pool, as `CallPlaces` has them */
+  constructor(
+    private readonly connectOwnPlace: ConnectOwnPlace | null,
+    private readonly shares = NO_SHARES,
+  ) {}
 
   of(origin: string, connections: number): LoadedPool {
     const key = `${origin} ${connections}`;
     let found = this.#pools.get(key);
     if (found === undefined) {
-      found = open(origin, connections);
+      found = this.#open(origin, connections);
       this.#pools.set(key, found);
     }
     return found;
@@ -48,12 +53,12 @@ export class UpstreamPools {
 
   /** Null where there may be no more of them, or nothing guards them. The caller counts its call at once. */
   ofOwnPlace(origin: string, connections: number): LoadedPool | null {
-    if (this.#connectOwnPlace === null) return null;
+    if (this.connectOwnPlace === null) return null;
     const key = `${origin} ${connections}`;
     let found = this.#ownPlaces.get(key);
     if (found === undefined) {
       if (!this.#makeRoom()) return null;
-      found = open(origin, connections, this.#connectOwnPlace);
+      found = this.#open(origin, connections, this.connectOwnPlace);
     }
     this.#ownPlaces.delete(key);
     this.#ownPlaces.set(key, found);
@@ -72,7 +77,7 @@ export class UpstreamPools {
   #makeRoom(): boolean {
     if (this.#ownPlaces.size < MOST_OWN_PLACES) return true;
     for (const [key, { pool, load }] of this.#ownPlaces) {
-      if (load.calls > 0) continue;
+      if (load.places.taken > 0) continue;
       this.#ownPlaces.delete(key);
       // Its connections are idle; what goes wrong as they close concerns no call.
       pool.destroy().catch(() => undefined);
@@ -80,16 +85,17 @@ export class UpstreamPools {
     }
     return false;
   }
-}
 
-function open(origin: string, connections: number, connect?: ConnectOwnPlace): LoadedPool {
-  const pool = new Pool(origin, {
-    connections,
-    pipelining: 1,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    allowH2: false,
-    ...(connect && { connect }),
-  });
-  return { pool, load: { calls: 0, arriving: 0 } };
+  #open(origin: string, connections: number, connect?: ConnectOwnPlace): LoadedPool {
+    const pool = new Pool(origin, {
+      connections,
+      pipelining: 1,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      allowH2: false,
+      ...(connect && { connect }),
+    });
+    const places = new CallPlaces(connections, connections < LEAST_SHARED ? NO_SHARES : this.shares);
+    return { pool, load: { places, arriving: 0 } };
+  }
 }

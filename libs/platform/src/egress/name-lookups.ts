@@ -1,6 +1,6 @@
 import { promises } from 'node:dns';
 import { systemCodeOf } from '@libs/errors';
-import { SharedPool } from '../shares/shared-pool';
+import { SharedPool } from '@libs/contracts';
 import { addressesInHostsFile } from './hosts-file';
 import type { ResolvedAddress } from './resolved-address';
 

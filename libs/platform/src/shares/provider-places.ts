@@ -1,4 +1,4 @@
-import { SharedPool, type Rooms } from './shared-pool';
+import { SharedPool, type Rooms } from '@libs/contracts';
 
 /** For whom a step is taken, and at whom: an account of the caller's own at a provider belongs to an organization. */
 export interface PlaceOwner {
