@@ -171,7 +171,7 @@ describe(embedBatched.name, () => {
         model: 'acme/large',
         body: Buffer.from(JSON.stringify({ model: 'acme/large', input: ['a', 'b', 'c', 'd', 'e'] })),
         signal: new AbortController().signal,
-        deadlineMs: fixture.engine.deadlineMs() - DEFAULT_TIMEOUTS.totalMs + 200,
+        deadlineMs: Date.now() + 200,
       };
       const thrown = await fixture.engine.answer('embeddings', request).catch((error: unknown) => error);
       expect(thrown).toMatchObject({ code: 'timeout' });

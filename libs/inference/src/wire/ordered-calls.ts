@@ -97,9 +97,13 @@ class OrderedCalls<Item, Result> {
   /** Returns how long to wait before a failed call is repeated; null where it is not. */
   #waitAfter(thrown: unknown, repeats: number): number | null {
     if (!(thrown instanceof AppError) || !isUpstreamFault(thrown) || !thrown.retryable) return null;
-    if (repeats >= MOST_REPEATS || !this.#hasResults || this.#failure !== null || this.#signal.aborted) return null;
+    if (repeats >= MOST_REPEATS || !this.#hasResults || this.#isEnding) return null;
     const waitMs = thrown.retryAfterSeconds === undefined ? USUAL_WAIT_MS : thrown.retryAfterSeconds * 1_000;
     return waitMs <= LONGEST_WAIT_MS && performance.now() + waitMs < this.#endMs ? waitMs : null;
+  }
+
+  get #isEnding(): boolean {
+    return this.#failure !== null || this.#signal.aborted;
   }
 
   get #hasLeft(): boolean {
