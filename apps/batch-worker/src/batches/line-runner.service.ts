@@ -111,8 +111,7 @@ export class LineRunnerService {
       if (left !== null) return unanswered(place, bounds, error, left);
       // A key of the caller's own that is refused may be mended while the batch is open.
       if (error.retryable || error.code === 'authentication') return failed(failureOf(line, error));
-      const news = upstreamStatusOf(error) === null ? SAYS_NOTHING : REFUSED_BY_PROVIDER;
-      return { kind: 'outcome', outcome: refused(place, error), news };
+      return { kind: 'outcome', outcome: refused(place, error), news: newsOf(error) };
     }
   }
 
@@ -131,10 +130,14 @@ export function isAnswer(result: LineResult): boolean {
   return result.kind === 'outcome' && result.outcome.error === null;
 }
 
-/** The outcome of a call that its provider worked on and that has no answer. */
+/** The outcome of a call that has no answer and is paid. */
 function unanswered(place: LinePlace, bounds: CallBounds, error: AppError, left: LeftCall): LineResult {
   const outcome = bounds.signal.aborted ? calledOff(place, error, left) : charged(refused(place, error), left);
-  return { kind: 'outcome', outcome, news: SAYS_NOTHING };
+  return { kind: 'outcome', outcome, news: newsOf(error) };
+}
+
+function newsOf(error: AppError): CallNews {
+  return upstreamStatusOf(error) === null ? SAYS_NOTHING : REFUSED_BY_PROVIDER;
 }
 
 /** Whether a result is stored although its batch was called off: it is an answer, or costs something. */

@@ -49,24 +49,26 @@ export interface Failure {
   readonly error: AppError;
   readonly isCancelled: boolean;
   readonly attempts: readonly Attempt[];
-  /** What a provider was asked for when the caller disconnected; null where none was at work. */
+  /** What a provider did that is paid; null where that is nothing. */
   readonly left: LeftCall | null;
 }
 
-/** No provider gave an answer, so the call is free, unless the caller left while a provider was at work. */
+/** No provider gave an answer, so the call is free, unless what a provider did is paid all the same. */
 export function failed(
   call: RecordedCall,
   { error, isCancelled, attempts, left }: Failure,
   times: Omit<CallTimes, 'firstByteMs'>,
 ): CallOutcome {
   const { startedMs, endedMs } = times;
-  if (left !== null) return leftOutcome(call, left, attempts, times);
+  const statusCode = isCancelled ? 499 : callStatus(call.api, error);
+  const outcome = isCancelled ? 'cancelled' : 'failed';
+  if (left !== null) return { ...paidOutcome(call, left, attempts, times), statusCode, outcome };
   return {
     provider: null,
     upstreamModel: null,
     upstreamId: null,
-    statusCode: isCancelled ? 499 : callStatus(call.api, error),
-    outcome: isCancelled ? 'cancelled' : 'failed',
+    statusCode,
+    outcome,
     finishReason: null,
     usageProvenance: null,
     promptTokens: 0,
@@ -81,7 +83,7 @@ export function failed(
   };
 }
 
-function leftOutcome(
+function paidOutcome(
   call: RecordedCall,
   left: LeftCall,
   attempts: readonly Attempt[],
@@ -89,7 +91,7 @@ function leftOutcome(
 ): CallOutcome {
   const server = { ...left, status: 499, attempts, losses: NO_LOSS };
   const ended = { ...left, finishReason: null, nativeFinishReason: null };
-  const outcome = outcomeOf(call, server, ended, { startedMs, firstByteMs: endedMs, endedMs }, 'cancelled');
+  const outcome = outcomeOf(call, server, ended, { startedMs, firstByteMs: endedMs, endedMs }, 'failed');
   return { ...outcome, latencyMs: null };
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../dialects/dialect-pairs';
 import { ADAPTER_METHODS, upstreamApiFor } from '../providers/upstream-api';
 import type { Answer, AnswerContext } from '../dialects/dialect';
-import { leftEmbeddings } from '../dialects/openai-embeddings/dialect';
+import { answeredEmbeddings, leftEmbeddings } from '../dialects/openai-embeddings/dialect';
 import { openTurn, wholeTurn } from '../dialects/conversation-turn';
 import { cutAnswer, cutStream, cutTurn, orCutShort } from '../dialects/cut-short';
 import { TranslatedStream } from '../dialects/translated-stream';
@@ -27,6 +27,8 @@ import { turnEnd } from '../model/turn-end';
 import { DEFAULT_BYOK_FEE, type Share } from '../pricing/byok-fee';
 import type { AllowedUses } from '../pricing/tool-uses';
 import type { ProviderAdapter } from '../providers/provider';
+import { answeredPartOf } from '../wire/answered-part';
+import { isOversized } from '../wire/oversized-answer';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { APIS, isConversationApi } from '../apis/apis';
@@ -176,17 +178,12 @@ export class EndpointCaller {
     return { stream, losses };
   }
 
-  /**
-   * Returns the charge of a call whose caller left before anything came.
-   *
-   * @param isWhole whether the provider has written all that it was asked for
-   */
-  leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest, isWhole: boolean): LeftCharge {
+  /** Returns the charge of a call that ended with `error` and that is paid all the same, where the error has none itself. */
+  leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest, error: AppError): LeftCharge {
     const context = this.#contextOf(api, candidate, request);
-    return {
-      ...(isConversationApi(api) ? new StreamMeter(context).left(isWhole) : leftEmbeddings(context)),
-      upstreamId: null,
-    };
+    if (isConversationApi(api)) return { ...new StreamMeter(context).left(isOversized(error)), upstreamId: null };
+    const part = isOversized(error) ? null : answeredPartOf(error);
+    return part === null ? { ...leftEmbeddings(context), upstreamId: null } : answeredEmbeddings(part, context);
   }
 
   /** Says what the body of a turn stands for, so that nobody reads it in the caller's dialect. */

@@ -12,11 +12,10 @@ import { NO_LOSS } from '../model/loss-report';
 import { toolsIn } from '../model/provider-tools';
 import type { PicoUsd } from '../pricing/money';
 import type { Usage } from '../pricing/usage';
-import { callCancelled, isAbandoned } from '../model/cancellation';
-import { leftCallOf, noteLeftCall } from './left-call';
+import { callCancelled } from '../model/cancellation';
+import { isPaid, leftCallOf, noteLeftCall } from './left-call';
 import type { LeftCharge } from '../model/left-charge';
 import { CandidateQueue } from '../routing/candidate-queue';
-import { isOversized } from '../wire/oversized-answer';
 import { isUpstreamFault } from '../wire/upstream-fault';
 import { forbiddenByKeys, usableCandidates } from '../routing/keyed-candidates';
 import { failedOnRoute, noteAttempts } from '../routing/failed-route';
@@ -239,17 +238,16 @@ export class InferenceEngine {
     } catch (thrown) {
       const error = AppError.from(thrown);
       if (error.retryable) this.#failed(candidate, error);
-      if (isAbandoned(error) || isOversized(error)) {
-        noteLeftCall(error, candidate, () => this.#leftCharge(api, candidate, request, isOversized(error)));
+      if (isPaid(error, request.deadlineMs - clock())) {
+        noteLeftCall(error, candidate, () => this.#leftCharge(api, candidate, request, error));
       }
       this.#calls.keys.note(candidate, request.scope ?? {}, error);
       return { attempt: attemptOf(api, candidate, error, clock() - startMs), error, value: null };
     }
   }
 
-  /** The charge of a call whose caller left before anything came, or of whose answer nothing can be read. */
-  #leftCharge(api: RoutableApi, candidate: Candidate, request: TimedRequest, isWhole: boolean): LeftCharge {
-    if (isCallable(api)) return this.#caller.leftCharge(api, candidate, request, isWhole);
+  #leftCharge(api: RoutableApi, candidate: Candidate, request: TimedRequest, error: AppError): LeftCharge {
+    if (isCallable(api)) return this.#caller.leftCharge(api, candidate, request, error);
     return this.#speech.leftCharge(candidate, request as TimedRequest & TranscriptionRequest);
   }
 
@@ -284,7 +282,7 @@ export class InferenceEngine {
   }
 }
 
-/** Nothing is tried after a call that its caller has left. */
+/** Nothing is tried after a call that is paid: the request is charged once. */
 function throwLeft(error: AppError, attempts: readonly Attempt[]): void {
   if (leftCallOf(error) !== null) throw noteAttempts(error, attempts);
 }

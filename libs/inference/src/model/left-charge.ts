@@ -2,7 +2,7 @@ import type { AppError } from '@libs/errors';
 import type { Cost } from '../pricing/price';
 import type { Usage } from '../pricing/usage';
 
-/** What an upstream call used whose caller left before there was an answer. */
+/** What an upstream call used that has no answer and is paid all the same. */
 export interface LeftCharge {
   readonly usage: Usage;
   readonly cost: Cost;

@@ -1,3 +1,4 @@
+import { leftCallOf, type LeftCall } from '../engine/left-call';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
 import { embedBatched } from './batched-embeddings';
 
@@ -109,5 +110,72 @@ describe(embedBatched.name, () => {
     };
     const { usage } = await embed(['a', 'b', 'c', 'd', 'e']);
     expect(usage.prompt_tokens).toBeLessThan(20);
+  });
+
+  describe('charges a request of which a part was answered', () => {
+    /** Answers, after the others, the calls that hold the word `bad` with this status. */
+    const failOn = (status: number): void => {
+      upstream.behaviour = (response, { body }) => {
+        const asked = JSON.parse(body) as Asked;
+        sent.push(asked);
+        if (!asked.input.includes('bad')) {
+          const usage = { total_tokens: 1_000 };
+          return void response.writeHead(200).end(JSON.stringify({ data: vectorsOf(asked), usage }));
+        }
+        const refusal = JSON.stringify({ error: { message: 'No' } });
+        setTimeout(() => response.writeHead(status, { 'retry-after': '60' }).end(refusal), 30);
+      };
+    };
+
+    const chargeOf = async (input: unknown): Promise<LeftCall | null> => {
+      const thrown = await embed(input).then(
+        () => Promise.reject(new Error('It was answered')),
+        (error: unknown) => error,
+      );
+      return leftCallOf(thrown);
+    };
+
+    it.each([
+      ['openai', ['a', 'b', 'c', 'd', 'bad']],
+      ['openai', ['bad', 'b', 'c', 'd', 'e', 'f', 'g']],
+    ])('that %s then refused for %j', async (protocol, input) => {
+      begin(protocol, { max_inputs: 2 });
+      failOn(400);
+      const charge = await chargeOf(input);
+      const answered = sent.filter((one) => !one.input.includes('bad')).length;
+      expect(charge?.usage).toMatchObject({ promptTokens: answered * 1_000, provenance: 'upstream' });
+    });
+
+    it('and not one that the provider failed', async () => {
+      begin('openai', { max_inputs: 2 });
+      failOn(503);
+      expect(await chargeOf(['a', 'b', 'c', 'd', 'bad'])).toBeNull();
+    });
+
+    it('and not one of which nothing was answered', async () => {
+      begin('openai', { max_inputs: 2 });
+      upstream.answers(400, JSON.stringify({ error: { message: 'No' } }));
+      expect(await chargeOf(['a', 'b', 'c'])).toBeNull();
+    });
+
+    it('that took all of its time', async () => {
+      begin('openai', { max_inputs: 2 });
+      upstream.behaviour = (response, { body }) => {
+        const asked = JSON.parse(body) as Asked;
+        sent.push(asked);
+        const usage = { total_tokens: 1_000 };
+        if (sent.length < 3) response.writeHead(200).end(JSON.stringify({ data: vectorsOf(asked), usage }));
+      };
+      const request = {
+        generationId: 'gen-1763715600-abcdefghijklmnopqrst',
+        model: 'acme/large',
+        body: Buffer.from(JSON.stringify({ model: 'acme/large', input: ['a', 'b', 'c', 'd', 'e'] })),
+        signal: new AbortController().signal,
+        deadlineMs: Date.now() + 200,
+      };
+      const thrown = await fixture.engine.answer('embeddings', request).catch((error: unknown) => error);
+      expect(thrown).toMatchObject({ code: 'timeout' });
+      expect(leftCallOf(thrown)?.usage).toMatchObject({ promptTokens: 2_000 });
+    });
   });
 });

@@ -1,4 +1,9 @@
-import { joinEmbeddings, splitEmbeddings, type EmbeddingsLimits } from '../dialects/openai-embeddings/batches';
+import {
+  joinEmbeddings,
+  readBatchAnswer,
+  splitEmbeddings,
+  type EmbeddingsLimits,
+} from '../dialects/openai-embeddings/batches';
 import { callInOrder } from '../wire/ordered-calls';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 
@@ -13,8 +18,14 @@ export async function embedBatched(
 ): Promise<UpstreamResult> {
   const batches = limits === null ? null : splitEmbeddings(call.body, limits);
   if (batches === null) return embed(call);
-  const answers = await callInOrder(batches, call, CALLS_AT_ONCE, async ({ body }, one) => {
-    return (await embed({ ...one, body })).body;
-  });
-  return { status: 200, body: joinEmbeddings(answers, batches) };
+  const { provider } = call.endpoint;
+  return await callInOrder(
+    {
+      items: batches,
+      mostAtOnce: CALLS_AT_ONCE,
+      ask: async ({ body, inputs }, one) => readBatchAnswer((await embed({ ...one, body })).body, inputs, provider),
+      join: (answers) => ({ status: 200, body: joinEmbeddings(answers) }),
+    },
+    call,
+  );
 }

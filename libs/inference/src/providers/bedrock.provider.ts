@@ -60,14 +60,19 @@ export class BedrockProvider implements ProviderAdapter {
     return this.#stream('invoke-with-response-stream', { ...call, ...asInvocation(call) }, toMessageEvent);
   }
 
-  /** As many calls as the model needs. The first one that fails ends the others. */
+  /** As many calls as the model needs. */
   async embed(call: UpstreamCall): Promise<UpstreamResult> {
     const { endpoint } = call;
     const invocations = toInvocations(call.body, endpoint);
-    const embedded = await callInOrder(invocations.bodies, call, CALLS_AT_ONCE, async (body, one) =>
-      readInvocation(await this.#post('invoke', { ...one, body }), endpoint),
+    return await callInOrder(
+      {
+        items: invocations.bodies,
+        mostAtOnce: CALLS_AT_ONCE,
+        ask: async (body, one) => readInvocation(await this.#post('invoke', { ...one, body }), endpoint),
+        join: (embedded) => writeEmbeddingsAnswer(embedded, invocations, endpoint),
+      },
+      call,
     );
-    return writeEmbeddingsAnswer(embedded, invocations, endpoint);
   }
 
   async #post(action: string, call: UpstreamCall): Promise<UpstreamReply> {

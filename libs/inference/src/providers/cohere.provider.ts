@@ -1,5 +1,5 @@
 import { cohereChatTranslation } from '../dialects/cohere-chat';
-import { joinEmbedAnswers } from '../dialects/cohere-embeddings/answer-reader';
+import { joinEmbedAnswers, readEmbedAnswer } from '../dialects/cohere-embeddings/answer-reader';
 import { toEmbedBatches } from '../dialects/cohere-embeddings/request-writer';
 import { JsonExchange } from '../wire/json-exchange';
 import { callInOrder } from '../wire/ordered-calls';
@@ -38,10 +38,16 @@ export class CohereProvider implements ProviderAdapter {
 
   /** A list of any length: what the upstream does not take in one call goes in several, whose usage adds up. */
   async embed(call: UpstreamCall): Promise<UpstreamResult> {
-    const batches = toEmbedBatches(call.body);
-    const answers = await callInOrder(batches, call, CALLS_AT_ONCE, async ({ body }, one) => {
-      return (await this.#embeddings.post('/embed', { ...one, body })).body;
-    });
-    return { status: 200, body: joinEmbedAnswers(answers, batches, call.endpoint.provider) };
+    const { provider } = call.endpoint;
+    return await callInOrder(
+      {
+        items: toEmbedBatches(call.body),
+        mostAtOnce: CALLS_AT_ONCE,
+        ask: async ({ body, inputs }, one) =>
+          readEmbedAnswer((await this.#embeddings.post('/embed', { ...one, body })).body, inputs, provider),
+        join: (answers) => ({ status: 200, body: joinEmbedAnswers(answers) }),
+      },
+      call,
+    );
   }
 }

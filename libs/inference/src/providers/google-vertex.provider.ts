@@ -75,15 +75,17 @@ export class GoogleVertexProvider implements ProviderAdapter {
   async embed(call: UpstreamCall): Promise<UpstreamResult> {
     const { endpoint } = call;
     const request = readEmbeddingsRequest(call.body, endpoint);
+    const split = {
+      mostAtOnce: MOST_CALLS_AT_ONCE,
+      join: (embedded: readonly EmbeddedBatch[]) => writeEmbeddingsAnswer(embedded, request, endpoint),
+    };
     // The first embedding model of the family, and all models before it, are asked for predictions.
-    const embedded = readsPurposes(endpoint)
-      ? await callInOrder(request.inputs, call, MOST_CALLS_AT_ONCE, (parts, one) =>
-          this.#embedContent(parts, request, one),
-        )
-      : await callInOrder(textBatches(request, endpoint), call, MOST_CALLS_AT_ONCE, (texts, one) =>
-          this.#predict(texts, request, one),
-        );
-    return writeEmbeddingsAnswer(embedded, request, endpoint);
+    if (!readsPurposes(endpoint)) {
+      const ask = (texts: readonly string[], one: UpstreamCall) => this.#predict(texts, request, one);
+      return await callInOrder({ ...split, items: textBatches(request, endpoint), ask }, call);
+    }
+    const ask = (parts: readonly WirePart[], one: UpstreamCall) => this.#embedContent(parts, request, one);
+    return await callInOrder({ ...split, items: request.inputs, ask }, call);
   }
 
   async #embedContent(

@@ -53,11 +53,15 @@ export class GoogleProvider implements ProviderAdapter {
   async embed(call: UpstreamCall): Promise<UpstreamResult> {
     const { endpoint } = call;
     const request = readEmbeddingsRequest(call.body, endpoint);
-    const batches = batchesOf(request.inputs, MOST_INPUTS);
-    const embedded = await callInOrder(batches, call, MOST_CALLS_AT_ONCE, (batch, one) =>
-      this.#embedBatch(batch, request, one),
+    return await callInOrder(
+      {
+        items: batchesOf(request.inputs, MOST_INPUTS),
+        mostAtOnce: MOST_CALLS_AT_ONCE,
+        ask: (batch, one) => this.#embedBatch(batch, request, one),
+        join: (embedded) => writeEmbeddingsAnswer(embedded, request, endpoint),
+      },
+      call,
     );
-    return writeEmbeddingsAnswer(embedded, request, endpoint);
   }
 
   async #embedBatch(

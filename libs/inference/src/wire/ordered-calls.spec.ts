@@ -1,44 +1,124 @@
+import { AppError, type ErrorCode } from '@libs/errors';
+import { callCancelled } from '../model/cancellation';
 import { anEndpoint } from '../testing';
+import { answeredPartOf, hasAnsweredPart } from './answered-part';
 import { batchesOf, callInOrder } from './ordered-calls';
 import type { UpstreamCall } from './upstream-call';
+import { upstreamFault } from './upstream-fault';
+
+const LIMIT_MS = 5_000;
 
 const call = (signal: AbortSignal = new AbortController().signal) => ({
   endpoint: anEndpoint(),
   apiKey: null,
   body: Buffer.alloc(0),
   signal,
-  timeouts: { headersMs: 1_000, idleMs: 1_000, totalMs: 1_000 },
+  timeouts: { headersMs: 1_000, idleMs: 1_000, totalMs: LIMIT_MS },
 });
+
+/** Asks for some items, and joins the results as one text. */
+const ask = <Item>(
+  items: readonly Item[],
+  mostAtOnce: number,
+  one: (item: Item, call: UpstreamCall) => Promise<unknown>,
+  signal?: AbortSignal,
+) => {
+  const join = (results: readonly unknown[]) => ({ status: 200, body: Buffer.from(results.join()) });
+  return callInOrder({ items, mostAtOnce, ask: one, join }, call(signal)).then(({ body }) => body.toString());
+};
+
+const failureOf = async (asked: Promise<unknown>): Promise<AppError> =>
+  asked.then(
+    () => Promise.reject(new Error('It did not fail')),
+    (thrown: unknown) => thrown as AppError,
+  );
+
+const fault = (code: ErrorCode, retryAfterSeconds?: number): AppError =>
+  upstreamFault(anEndpoint().provider, code, 'No', { retryAfterSeconds });
+
+const after = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 describe(callInOrder.name, () => {
   it('asks so many at once, and keeps the order of the items', async () => {
     let [running, most] = [0, 0];
-    const results = await callInOrder([3, 1, 2, 0], call(), 2, async (item) => {
+    const results = await ask([3, 1, 2, 0], 2, async (item) => {
       most = Math.max(most, (running += 1));
       for (let i = 0; i < item; i += 1) await Promise.resolve();
       running -= 1;
       return item;
     });
-    expect({ results, most }).toEqual({ results: [3, 1, 2, 0], most: 2 });
+    expect({ results, most }).toEqual({ results: '3,1,2,0', most: 2 });
   });
 
-  it('ends the others with the first failure', async () => {
+  it('ends the others with a failure', async () => {
     const signals: UpstreamCall['signal'][] = [];
-    const run = callInOrder(['fails', 'hangs'], call(), 2, (item, { signal }) => {
+    const run = ask(['fails', 'hangs', 'waits'], 2, async (item, { signal }) => {
       signals.push(signal);
-      return item === 'fails' ? Promise.reject(new Error('no')) : new Promise(() => undefined);
+      if (item === 'fails') throw fault('provider_unavailable');
+      await new Promise<void>((resolve) => signal.addEventListener('abort', resolve));
+      throw callCancelled();
     });
-    await expect(run).rejects.toThrow('no');
+    expect(await failureOf(run)).toMatchObject({ code: 'provider_unavailable' });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  });
+
+  it('waits for calls under way when another is refused, begins no more, and notes all that came', async () => {
+    const asked: string[] = [];
+    const run = ask(['first', 'refused', 'slow', 'never'], 2, async (item) => {
+      asked.push(item);
+      if (item === 'refused') throw fault('invalid_request');
+      await after(item === 'slow' ? 20 : 0);
+      return item;
+    });
+    const error = await failureOf(run);
+    expect([error.code, asked.includes('never')]).toEqual(['invalid_request', false]);
+    expect(answeredPartOf(error)?.toString()).toBe('first');
+    const late = ask(['slow', 'refused', 'never'], 2, async (item) => {
+      if (item === 'refused') throw fault('invalid_request');
+      await after(20);
+      return item;
+    });
+    expect(answeredPartOf(await failureOf(late))?.toString()).toBe('slow');
+  });
+
+  it('notes nothing where nothing was answered', async () => {
+    const error = await failureOf(ask(['refused'], 2, () => Promise.reject(fault('invalid_request'))));
+    expect(hasAnsweredPart(error)).toBe(false);
+  });
+
+  it('repeats a call that the provider failed, and none that was answered', async () => {
+    const asked: number[] = [];
+    const results = await ask([1, 2, 3], 1, async (item) => {
+      asked.push(item);
+      if (item === 2 && asked.length < 4) throw fault('rate_limit_exceeded');
+      return item;
+    });
+    expect([results, asked]).toEqual(['1,2,3', [1, 2, 2, 2, 3]]);
+  });
+
+  it.each([
+    ['is told to wait for longer than it can', 2, fault('rate_limit_exceeded', 60), 2],
+    ['has nothing to lose', 1, fault('provider_unavailable'), 1],
+    ['fails by itself', 2, new AppError('provider_unavailable', 'No'), 2],
+    ['has failed three times', 2, fault('provider_unavailable'), 4],
+  ])('fails where the call %s', async (_what, failing, error, calls) => {
+    let asked = 0;
+    const run = ask([1, 2], 1, (item) => {
+      asked += 1;
+      return item === failing ? Promise.reject(error) : Promise.resolve(item);
+    });
+    expect(await failureOf(run)).toBe(error);
+    expect(asked).toBe(calls);
   });
 
   it('hands on that the caller has left, and no more time than is left', async () => {
     const leaving = new AbortController();
-    await callInOrder(['only'], call(leaving.signal), 2, async (_item, { signal, timeouts }) => {
+    const one = async (_item: string, { signal, timeouts }: UpstreamCall) => {
       leaving.abort();
       expect(signal.aborted).toBe(true);
-      expect(timeouts.totalMs).toBeLessThanOrEqual(1_000);
-    });
+      expect(timeouts.totalMs).toBeLessThanOrEqual(LIMIT_MS);
+    };
+    await ask(['only'], 2, one, leaving.signal);
   });
 });
 

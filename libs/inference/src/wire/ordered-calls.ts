@@ -1,36 +1,130 @@
-import { callAbandoned, Cancellation } from '../model/cancellation';
-import type { UpstreamCall } from './upstream-call';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from '@libs/errors';
+import { callAbandoned, Cancellation, isAbandoned, toAbortSignal } from '../model/cancellation';
+import { noteAnsweredPart } from './answered-part';
+import type { UpstreamCall, UpstreamResult } from './upstream-call';
+import { isUpstreamFault } from './upstream-fault';
 
-/**
- * Several upstream calls for one request, a few at a time, their results in the order of the items. All of them
- * share the request's time, and the first failure ends the rest.
- */
-export async function callInOrder<Item, Result>(
-  items: readonly Item[],
+/** How one request is made in several upstream calls. */
+export interface SplitRequest<Item, Result> {
+  readonly items: readonly Item[];
+  readonly mostAtOnce: number;
+  ask(item: Item, call: UpstreamCall): Promise<Result>;
+  /** Makes one answer of results: of all, in the order of the items, or of those that came before a failure. */
+  join(results: readonly Result[]): UpstreamResult;
+}
+
+/** How often a call is repeated that its provider failed, while the results of others would be lost. */
+const MOST_REPEATS = 2;
+const LONGEST_WAIT_MS = 10_000;
+const USUAL_WAIT_MS = 500;
+
+/** Several upstream calls for one request, a few at a time. All of them share the request's time. */
+export function callInOrder<Item, Result>(
+  request: SplitRequest<Item, Result>,
   call: UpstreamCall,
-  mostAtOnce: number,
-  ask: (item: Item, call: UpstreamCall) => Promise<Result>,
-): Promise<Result[]> {
-  const endMs = performance.now() + call.timeouts.totalMs;
-  const signal = Cancellation.following(call.signal);
-  const results: Result[] = [];
-  let next = 0;
-  const work = async (): Promise<void> => {
-    while (next < items.length) {
-      // The provider has worked on a part of it.
-      if (signal.leaveTerms !== null && signal.aborted && results.length > 0) throw callAbandoned();
-      const index = next;
-      next += 1;
-      const totalMs = Math.max(1, endMs - performance.now());
-      results[index] = await ask(items[index]!, { ...call, signal, timeouts: { ...call.timeouts, totalMs } });
-    }
-  };
-  try {
-    await Promise.all(Array.from({ length: Math.min(mostAtOnce, items.length) }, work));
-    return results;
-  } finally {
-    signal.abort();
+): Promise<UpstreamResult> {
+  return new OrderedCalls(request, call).answer();
+}
+
+class OrderedCalls<Item, Result> {
+  readonly #endMs: number;
+  readonly #signal: Cancellation;
+  readonly #results: Result[] = [];
+  #next = 0;
+  #failure: { readonly thrown: unknown } | null = null;
+
+  constructor(
+    private readonly request: SplitRequest<Item, Result>,
+    private readonly call: UpstreamCall,
+  ) {
+    this.#endMs = performance.now() + call.timeouts.totalMs;
+    this.#signal = Cancellation.following(call.signal);
   }
+
+  async answer(): Promise<UpstreamResult> {
+    const { items, mostAtOnce } = this.request;
+    await Promise.all(Array.from({ length: Math.min(mostAtOnce, items.length) }, () => this.#work()));
+    this.#signal.abort();
+    if (this.#failure === null) return this.request.join(this.#results);
+    throw this.#withPart(this.#failure.thrown);
+  }
+
+  async #work(): Promise<void> {
+    const { items } = this.request;
+    try {
+      while (this.#next < items.length && this.#failure === null) {
+        // The provider has worked on a part of it.
+        if (this.#hasLeft && this.#hasResults) throw callAbandoned();
+        const index = this.#next;
+        this.#next += 1;
+        this.#results[index] = await this.#resultOf(items[index]!);
+      }
+    } catch (thrown) {
+      this.#failure ??= { thrown };
+      // The provider charges calls under way. Where the request is refused their results are waited for and charged too.
+      if (!isRefusal(thrown)) this.#signal.abort();
+    }
+  }
+
+  async #resultOf(item: Item): Promise<Result> {
+    for (let repeats = 0; ; repeats += 1) {
+      const totalMs = Math.max(1, this.#endMs - performance.now());
+      const { timeouts } = this.call;
+      try {
+        return await this.request.ask(item, {
+          ...this.call,
+          signal: this.#signal,
+          timeouts: { ...timeouts, totalMs },
+        });
+      } catch (thrown) {
+        const waitMs = this.#waitAfter(thrown, repeats);
+        if (waitMs === null) throw thrown;
+        await this.#wait(waitMs, thrown);
+      }
+    }
+  }
+
+  /** @throws `failure` where the others have failed meanwhile */
+  async #wait(waitMs: number, failure: unknown): Promise<void> {
+    try {
+      await sleep(waitMs, undefined, { signal: toAbortSignal(this.#signal) });
+    } catch {
+      throw this.#hasLeft ? callAbandoned() : failure;
+    }
+  }
+
+  /** Returns how long to wait before a failed call is repeated; null where it is not. */
+  #waitAfter(thrown: unknown, repeats: number): number | null {
+    if (!(thrown instanceof AppError) || !isUpstreamFault(thrown) || !thrown.retryable) return null;
+    if (repeats >= MOST_REPEATS || !this.#hasResults || this.#isEnding) return null;
+    const waitMs = thrown.retryAfterSeconds === undefined ? USUAL_WAIT_MS : thrown.retryAfterSeconds * 1_000;
+    return waitMs <= LONGEST_WAIT_MS && performance.now() + waitMs < this.#endMs ? waitMs : null;
+  }
+
+  get #isEnding(): boolean {
+    return this.#failure !== null || this.#signal.aborted;
+  }
+
+  get #hasLeft(): boolean {
+    return this.#signal.leaveTerms !== null && this.#signal.aborted;
+  }
+
+  get #hasResults(): boolean {
+    return this.#results.length > 0;
+  }
+
+  /** A call that its caller left is charged as it was reserved, because calls under way have given no results. */
+  #withPart(thrown: unknown): unknown {
+    const came = this.#results.filter((result) => result !== undefined);
+    if (came.length === 0 || !(thrown instanceof AppError) || isAbandoned(thrown)) return thrown;
+    return noteAnsweredPart(thrown, () => this.request.join(came).body);
+  }
+}
+
+/** Whether the provider refuses what the caller sent. */
+function isRefusal(thrown: unknown): boolean {
+  return thrown instanceof AppError && isUpstreamFault(thrown) && !thrown.retryable;
 }
 
 /** The items in lists of at most so many items and, where one item alone is not larger, so many bytes. */

@@ -176,6 +176,12 @@ export function brokenAnswer(provider: Provider, reason: string, cause?: unknown
   });
 }
 
+/** The error of a 200 that is not what was asked for: what the upstream says in it, or `reason`. */
+export function notAnswered(provider: Provider, body: Buffer, reason: string): AppError {
+  const complaint = readComplaint(body);
+  return complaint.message === null ? brokenAnswer(provider, reason) : errorInside(provider, complaint);
+}
+
 /** Reads `{"error": {message, code, type}}`, `{"error": "…"}`, `{"message": "…"}` and lists of them. */
 export function readComplaint(body: Buffer): UpstreamComplaint {
   try {

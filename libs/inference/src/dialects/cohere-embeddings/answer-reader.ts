@@ -1,32 +1,19 @@
-import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
+import { brokenAnswer, notAnswered } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
 import { JsonCursor } from '../../json/json-cursor';
 import { MalformedJson } from '../../json/json-grammar';
 import { defined } from '../../json/loose-values';
-import type { EmbedBatch } from './request-writer';
 
 /** What one answer holds. Vectors are JSON text as the upstream wrote it. */
-interface EmbedAnswer {
+export interface EmbedAnswer {
   id: string | null;
   readonly vectors: Buffer[];
   textTokens: number | null;
   imageTokens: number | null;
 }
 
-/**
- * The answers of all calls, in their order, as one OpenAI-shaped answer with the sum of what was billed.
- *
- * @throws AppError provider_unavailable when one of them is no answer or not of the length that was asked for
- */
-export function joinEmbedAnswers(
-  answers: readonly Buffer[],
-  batches: readonly EmbedBatch[],
-  provider: Provider,
-): Buffer {
-  const read = answers.map((answer) => readOrRefuse(answer, provider));
-  if (read.some(({ vectors }, i) => vectors.length !== batches[i]!.inputs)) {
-    throw brokenAnswer(provider, 'an answer does not hold one vector for each input');
-  }
+/** The answers of calls, in their order, as one OpenAI-shaped answer with the sum of what was billed. */
+export function joinEmbedAnswers(read: readonly EmbedAnswer[]): Buffer {
   const head = defined({ object: 'list', id: read[0]?.id ?? undefined, usage: usageOf(read) });
   const pieces: Buffer[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":[`)];
   read
@@ -51,17 +38,16 @@ function usageOf(answers: readonly EmbedAnswer[]): object | undefined {
   return { prompt_tokens: text + image, total_tokens: text + image, prompt_tokens_details: details };
 }
 
-function readOrRefuse(body: Buffer, provider: Provider): EmbedAnswer {
+/** @throws AppError where the answer does not hold a vector for each input: provider_unavailable, or what it says itself */
+export function readEmbedAnswer(body: Buffer, inputs: number, provider: Provider): EmbedAnswer {
   try {
     const answer = readAnswer(body);
-    if (answer !== null) return answer;
+    if (answer?.vectors.length === inputs) return answer;
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw brokenAnswer(provider, 'the answer is not JSON', thrown);
     throw thrown;
   }
-  const complaint = readComplaint(body);
-  if (complaint.message !== null) throw errorInside(provider, complaint);
-  throw brokenAnswer(provider, 'the answer has no embeddings');
+  throw notAnswered(provider, body, 'an answer does not hold one vector for each input');
 }
 
 /** Null when there are no vectors. Throws MalformedJson. */

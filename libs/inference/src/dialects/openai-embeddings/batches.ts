@@ -1,4 +1,6 @@
+import type { Provider } from '../../catalogue/catalogue';
 import { batchesOf } from '../../wire/ordered-calls';
+import { brokenAnswer, notAnswered } from '../../wire/upstream-error';
 import { JsonCursor } from '../../json/json-cursor';
 import { MalformedJson } from '../../json/json-grammar';
 import { spliceMembers, type ScannedObject } from '../../json/json-members';
@@ -59,26 +61,18 @@ function joined(values: readonly Buffer[]): Buffer {
   return Buffer.concat(values.flatMap((value, index) => (index === 0 ? [value] : [COMMA, value])));
 }
 
-interface BatchAnswer {
+/** What one of the calls brought. */
+export interface BatchAnswer {
   /** As JSON text. */
   readonly vectors: readonly Buffer[];
   readonly rest: JsonObject;
 }
 
-/**
- * The answers of all calls, in their order, as one with the sum of their usage. One that does not hold a vector for
- * each of its inputs takes the place of all, to be refused where answers are read.
- */
-export function joinEmbeddings(answers: readonly Buffer[], batches: readonly EmbeddingsBatch[]): Buffer {
-  const read: BatchAnswer[] = [];
-  for (const [index, answer] of answers.entries()) {
-    const whole = readOrNull(answer, batches[index]!.inputs);
-    if (whole === null) return answer;
-    read.push(whole);
-  }
-  const { id, model } = read[0]!.rest;
-  const head = defined({ object: 'list', id: stringOf(id), model: stringOf(model), usage: sumOfUsage(read) });
-  const items = read
+/** The answers of calls, in their order, as one with the sum of their usage. */
+export function joinEmbeddings(answers: readonly BatchAnswer[]): Buffer {
+  const { id, model } = answers[0]!.rest;
+  const head = defined({ object: 'list', id: stringOf(id), model: stringOf(model), usage: sumOfUsage(answers) });
+  const items = answers
     .flatMap(({ vectors }) => vectors)
     .map((vector, index) =>
       Buffer.concat([Buffer.from(`{"object":"embedding","index":${index},"embedding":`), vector, END]),
@@ -88,14 +82,16 @@ export function joinEmbeddings(answers: readonly Buffer[], batches: readonly Emb
 
 const END = Buffer.from('}');
 
-function readOrNull(answer: Buffer, inputs: number): BatchAnswer | null {
+/** @throws AppError where the answer does not hold a vector for each input: provider_unavailable, or what it says itself */
+export function readBatchAnswer(answer: Buffer, inputs: number, provider: Provider): BatchAnswer {
   try {
     const { vectors, rest, isOrdered } = readAnswer(answer);
-    return isOrdered && vectors.length === inputs ? { vectors, rest } : null;
+    if (isOrdered && vectors.length === inputs) return { vectors, rest };
   } catch (thrown) {
-    if (thrown instanceof MalformedJson) return null;
+    if (thrown instanceof MalformedJson) throw brokenAnswer(provider, 'the answer is not JSON', thrown);
     throw thrown;
   }
+  throw notAnswered(provider, answer, 'an answer does not hold one vector for each input');
 }
 
 function readAnswer(answer: Buffer): BatchAnswer & { readonly isOrdered: boolean } {

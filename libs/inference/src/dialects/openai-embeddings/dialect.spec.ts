@@ -1,4 +1,6 @@
+import type { AppError } from '@libs/errors';
 import fc from 'fast-check';
+import { leftChargeOf, type LeftCharge } from '../../model/left-charge';
 import { parseRate } from '../../pricing/money';
 import { aModel, anEndpoint } from '../../testing';
 import type { AnswerContext } from '../dialect';
@@ -20,6 +22,16 @@ const read = (answer: object | string, request: object = { input: ['a', 'b'] }) 
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
   const result = openAiEmbeddings.readAnswer(Buffer.from(text), context(request));
   return { ...result, json: JSON.parse(result.body.toString()) as Record<string, never> };
+};
+
+/** What is charged for an answer that is refused. */
+const charged = (reading: () => unknown): LeftCharge | undefined => {
+  try {
+    reading();
+  } catch (thrown) {
+    return leftChargeOf(thrown as AppError);
+  }
+  throw new Error('It was not refused');
 };
 
 const item = (index: number | undefined, embedding: unknown = [0.5, -0.5]): object => ({
@@ -198,8 +210,21 @@ describe('an embeddings answer of an OpenAI-speaking upstream', () => {
     expect(() => read(`{"data":[{"index":0,"embedding":${vector}}]}`, { input: 'a' })).toThrow(unavailable);
   });
 
-  it('is refused with vectors shorter than asked for', () => {
-    expect(() => read(anAnswer([item(0), item(1)]), { input: ['a', 'b'], dimensions: 3 })).toThrow(unavailable);
+  it('is refused with vectors of several lengths', () => {
+    expect(() => read(anAnswer([item(0), item(1, [0.5])]), { input: ['a', 'b'], dimensions: 2 })).toThrow(unavailable);
+  });
+
+  it('is refused and charged where all vectors have another length than the caller asked for', () => {
+    const asked = () => read(anAnswer([item(0), item(1)]), { input: ['a', 'b'], dimensions: 3 });
+    expect(asked).toThrow(
+      expect.objectContaining({
+        code: 'invalid_request',
+        message: 'dimensions: this model makes vectors of 2 numbers only',
+        metadata: { param: 'dimensions' },
+      }) as Error,
+    );
+    const charge = charged(asked);
+    expect(charge?.usage).toMatchObject({ promptTokens: 8, provenance: 'upstream' });
   });
 
   it('is billed by the total where there is no other count', () => {

@@ -1,4 +1,6 @@
+import { AppError } from '@libs/errors';
 import { likelyPromptTokens } from '../../model/estimate';
+import { chargeLeft, type LeftCharge } from '../../model/left-charge';
 import type { Usage } from '../../pricing/usage';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { contextLengthOf, ownMembers, priceOf } from '../billing';
@@ -27,6 +29,9 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const counts = reader.usage?.counts ?? null;
   const usage = usageOf(counts, reader.expected.inputs, context);
   const cost = priceOf(usage, context, { imageTokens: reader.imageTokens });
+  if (reader.otherDimensions !== null) {
+    throw chargeLeft(refusedDimensions(reader.otherDimensions), { usage, cost, upstreamId: reader.id });
+  }
   const set = ownMembers(context);
   if (reader.usage === null) set['usage'] = usageText(usage, cost, false);
   const inner = reader.usage === null ? [] : usageEdits(reader.usage, usage, cost, false);
@@ -42,6 +47,21 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
     nativeFinishReason: null,
     upstreamId: reader.id,
   };
+}
+
+/** The provider has made what it can make, so this is charged, and its endpoint is as healthy as before. */
+function refusedDimensions(made: number): AppError {
+  return new AppError('invalid_request', `dimensions: this model makes vectors of ${made} numbers only`, {
+    metadata: { param: 'dimensions' },
+  });
+}
+
+/** Returns the charge of the calls that were answered before another one of the same request failed. */
+export function answeredEmbeddings(part: Buffer, context: AnswerContext): LeftCharge {
+  const reader = new EmbeddingsReader(part, readExpectation(context.requestBody));
+  readOrRefuse(reader, context);
+  const usage = usageOf(reader.usage?.counts ?? null, reader.expected.inputs, context);
+  return { usage, cost: priceOf(usage, context, { imageTokens: reader.imageTokens }), upstreamId: reader.id };
 }
 
 /** Returns the bill of a call that was left before its answer came: the inputs, as they were reserved. */

@@ -38,14 +38,19 @@ export class EmbeddingsReader {
   readonly #cursor: JsonCursor;
   #closeBrace = 0;
   #flaw: string | null = null;
-  #length: number | null;
+  #length: number | null = null;
 
   constructor(
     readonly body: Buffer,
     readonly expected: Expectation,
   ) {
     this.#cursor = new JsonCursor(body);
-    this.#length = expected.dimensions;
+  }
+
+  /** How many numbers each vector has, where that is not what was asked for; else null. */
+  get otherDimensions(): number | null {
+    const { dimensions } = this.expected;
+    return dimensions === null || this.#length === dimensions ? null : this.#length;
   }
 
   /** What is wrong with the answer, for our logs, or null. Throws MalformedJson. */
