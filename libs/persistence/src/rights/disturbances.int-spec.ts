@@ -125,7 +125,7 @@ describe('an app that disturbs others', () => {
     });
     await owner.execute({ sql: `DROP TABLE ${last!.name}` });
     const make = `SELECT make_partition('generations', ${mondayIn(4)})`;
-    expect(await lockedBy('batch-worker', make)).toEqual(['generations_default', last!.name]);
+    expect(await lockedBy('batch-worker', make)).toEqual([last!.name, 'generations_default']);
     const outcomes = await logins['batch-worker'].transaction(async (session) => {
       await session.client.query(make);
       const short = `SET LOCAL lock_timeout = '100ms'`;
