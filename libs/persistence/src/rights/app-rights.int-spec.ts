@@ -402,7 +402,9 @@ describe('the upkeep of partitions', () => {
     const adopt = (from: string, to: string, ...steps: string[]): Promise<string | null> =>
       refusalOf(
         logins['batch-worker'],
-        ...steps.map((step) => `SELECT adopt_default_partition('generations', '${step}', (${from})::date, (${to})::date)`),
+        ...steps.map(
+          (step) => `SELECT adopt_default_partition('generations', '${step}', (${from})::date, (${to})::date)`,
+        ),
       );
     const each = async (from: string, to: string): Promise<unknown[]> => [
       await adopt(from, to, 'check'),

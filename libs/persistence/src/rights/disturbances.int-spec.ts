@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { AdvanceBatch, AdvanceVideo, APP_NAMES, DeliverWebhook, type AppName } from '@libs/contracts';
 import { createDataSource } from '../data-source';
 import { Database, sqlStateOf } from '../database';
+import { GenerationsRepository } from '../generations/generations.repository';
+import { LedgerRepository } from '../ledger/ledger.repository';
 import { migrate } from '../migrate';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { PARTITIONED_TABLES } from '../partitions.repository';
 import { SingleRunner } from '../single-runner';
-import { AppDatabases, storeBatch, storeVideo, TEST_LOGINS } from '../testing';
+import { anOpening, AppDatabases, aSettlement, storeBatch, storeVideo, TEST_LOGINS } from '../testing';
 import { tenantRoleOf } from './app-roles';
 import { POOL_SIZES } from './connections';
 
@@ -126,18 +128,32 @@ describe('an app that disturbs others', () => {
     await owner.execute({ sql: `DROP TABLE ${last!.name}` });
     const make = `SELECT make_partition('generations', ${mondayIn(4)})`;
     expect(await lockedBy('batch-worker', make)).toEqual([last!.name, 'generations_default']);
-    const outcomes = await logins['batch-worker'].transaction(async (session) => {
+    const opening = anOpening();
+    await new LedgerRepository(owner).topUp(opening.organizationId, '10', randomUUID());
+    const calls = new GenerationsRepository(logins.gateway);
+    await logins['batch-worker'].transaction(async (session) => {
       await session.client.query(make);
-      const short = `SET LOCAL lock_timeout = '100ms'`;
-      const write = `INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, state, hold_usd)
-        VALUES ('gen-x', (now() AT TIME ZONE 'UTC')::date, gen_random_uuid(), gen_random_uuid(), repeat('a', 64), 'chat', 'm', false, 'open', 0)`;
-      const settle = `UPDATE generations SET state = 'settled', settled_at = now() WHERE id = 'gen-x' AND created_on = (now() AT TIME ZONE 'UTC')::date`;
-      return [
-        await tried('gateway', short, write, settle),
-        await tried('gateway', short, `SELECT 1 FROM generations WHERE id = 'gen-x'`),
-      ];
+      expect(await calls.open([opening])).toEqual([expect.not.objectContaining({ refusedBy: expect.anything() })]);
+      expect(await calls.settle([aSettlement(opening, '0.5')])).toBe(1);
+      const read = `SELECT 1 FROM generations WHERE id = '${opening.id}'`;
+      expect(await tried('gateway', `SET LOCAL lock_timeout = '100ms'`, read)).toContain('unavailable');
     });
-    expect(outcomes).toEqual([1, expect.stringContaining('unavailable')]);
+    // It holds too much, as after a month without upkeep.
+    await owner.execute({
+      sql: `INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, state, hold_usd)
+            SELECT gen_random_uuid(), ${mondayIn(-1)}, organization_id, workspace_id, api_key_hash, api, model, false, 'open', 0
+            FROM generations, generate_series(1, 20001) WHERE id = '${opening.id}'`,
+    });
+    const week = `${mondayIn(-1)}, ${mondayIn(0)}`;
+    for (const step of ['check', 'validate']) {
+      await logins['batch-worker'].execute({
+        sql: `SELECT adopt_default_partition('generations', '${step}', ${week})`,
+      });
+    }
+    const exchange = `SELECT adopt_default_partition('generations', 'exchange', ${week})`;
+    expect(await lockedBy('batch-worker', exchange)).toContain('generations');
+    await owner.execute({ sql: `SELECT adopt_default_partition('generations', 'forget', NULL, NULL)` });
+    await owner.execute({ sql: 'DELETE FROM generations_default' });
   });
 
   it('sees, delays, deletes and adds only messages in the outbox that it sends itself', async () => {
