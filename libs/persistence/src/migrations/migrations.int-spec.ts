@@ -135,8 +135,9 @@ describe('migrations', () => {
     };
     try {
       await migrateBy('down');
-      for (const key of keys)
+      for (const key of keys) {
         await storeKeyIn(database, { organizationId: randomUUID(), workspaceId: randomUUID() }, key);
+      }
       await change(keys[0]!, database);
       const { migrated, late } = await database.transaction(async (session) => {
         await change(keys[1]!, session);
