@@ -33,6 +33,10 @@ describe(planPartitions.name, () => {
     expect(weeks).toEqual(['2026-09-07', '2026-12-07', '2026-12-14', '2026-12-21']);
   });
 
+  it('leaves what is far ahead where it is, however much that is', () => {
+    expect(planPartitions(TODAY, [], [heavy('2027-02-01')])).toEqual({ weeks: COMING, adoption: null });
+  });
+
   it('adopts it up to the next partition', () => {
     const partitions = COMING.map((monday, index) => week(monday, COMING[index + 1] ?? '2026-12-28'));
     const { weeks, adoption } = planPartitions(TODAY, partitions, [heavy('2026-10-05'), light('2026-10-12')]);

@@ -39,7 +39,9 @@ export function planPartitions(
   const thisWeek = mondayOf(today);
   const lastWeek = plusDays(thisWeek, WEEKS_AHEAD * 7);
   const coming = Array.from({ length: WEEKS_AHEAD + 1 }, (_, index) => plusDays(thisWeek, index * 7));
-  const tooMuch = strays.filter(isTooMuch).map(({ monday }) => monday);
+  const tooMuch = strays
+    .filter((stray) => isTooMuch(stray) && isNear(stray.monday, thisWeek))
+    .map(({ monday }) => monday);
   const near = strays.map(({ monday }) => monday).filter((monday) => monday <= lastWeek || tooMuch.length > 0);
   const adoption = adoptionOf(tooMuch, thisWeek, partitions, near);
   const weeks = [...new Set([...coming, ...near])]

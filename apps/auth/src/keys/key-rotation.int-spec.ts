@@ -147,7 +147,7 @@ describe('the rotation of a key', () => {
   it('is a change in the feed of the key, by the name that batches and gateways know', async () => {
     const revision = async (): Promise<unknown> =>
       database.firstRow({
-        sql: `SELECT count(*)::int AS n FROM change_feed_entries WHERE feed = 'access' AND subject = $1`,
+        sql: `SELECT count(*)::int AS n FROM access_feed_entries WHERE subject = $1`,
         values: [first],
       });
     expect(await revision()).toEqual({ n: 0 });

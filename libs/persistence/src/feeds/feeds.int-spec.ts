@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { MOST_CHANGES, type FeedName, type FeedPosition } from '@libs/contracts';
 import type { Database, Session } from '../database';
 import { openTestDatabase, storeKeyIn, storePropertiedTenant, type OpenTestDatabase } from '../testing';
+import { FEED_TABLES } from './feed-tables';
 import { FeedsRepository } from './feeds.repository';
 
 const WRITERS = 24;
@@ -162,31 +163,67 @@ describe(FeedsRepository.name, () => {
     expect(await feeds.changesSince('access', since)).toMatchObject({ since: null, subjects: [] });
   });
 
+  it('can not say what changed since a position if the entries of a later revision are gone', async () => {
+    const { hash } = await newKey();
+    const [known, lost, last] = [await now('access'), await newKey(), await newKey()];
+    const change = `UPDATE api_keys SET disabled = true WHERE hash = $1`;
+    for (const key of [hash, lost.hash, last.hash]) await run(change, [key]);
+    const position = await now('access');
+    expect((await feeds.changesSince('access', known)).subjects.toSorted()).toEqual(
+      [hash, lost.hash, last.hash].toSorted(),
+    );
+    await run(`DELETE FROM ${FEED_TABLES.access} WHERE subject = $1`, [lost.hash]);
+    expect(await feeds.changesSince('access', known)).toEqual({ since: null, position, subjects: [] });
+    await run(`DELETE FROM ${FEED_TABLES.access} WHERE revision > $1`, [String(known.revision)]);
+    expect(await feeds.changesSince('access', known)).toEqual({ since: null, position, subjects: [] });
+    expect(await feeds.changesSince('access', position)).toEqual({ since: position, position, subjects: [] });
+  });
+
+  it('gives only its position if the changes of one key hide another behind the most that it reads', async () => {
+    const [often, once] = [await newKey(), await newKey()];
+    const since = await now('access');
+    await database.transaction(async (session) => {
+      const values = [MOST_CHANGES + 1, often.hash];
+      // As so many transactions would write it.
+      await session.execute({
+        sql: `INSERT INTO ${FEED_TABLES.access} (revision, subject, mark)
+              SELECT revision + i, $2, mark FROM change_feeds, generate_series(1, $1) i WHERE feed = 'access'`,
+        values,
+      });
+      await session.execute({
+        sql: `UPDATE change_feeds SET revision = revision + $1 WHERE feed = 'access'`,
+        values: values.slice(0, 1),
+      });
+    });
+    await run(`UPDATE api_keys SET disabled = true WHERE hash = $1`, [once.hash]);
+    expect(await feeds.changesSince('access', since)).toMatchObject({ since: null, subjects: [] });
+  });
+
   it('deletes old entries a few at a time, and never the newest', async () => {
     const { hash } = await newKey();
     const before = await now('access');
     for (const name of ['a', 'b']) await run('UPDATE api_keys SET name = $2 WHERE hash = $1', [hash, name]);
     const position = await now('access');
     expect(await feeds.prune('access', 10)).toBe(0);
-    await run(`UPDATE change_feed_entries SET changed_at = now() - interval '11 minutes'`);
+    await run(`UPDATE ${FEED_TABLES.access} SET changed_at = now() - interval '11 minutes'`);
     expect(await feeds.prune('access', 1)).toBe(1);
     while ((await feeds.prune('access', 1_000)) > 0);
     expect(await feeds.changesSince('access', before)).toMatchObject({ since: null });
     expect(await feeds.changesSince('access', position)).toEqual({ since: position, position, subjects: [] });
-    expect(
-      await database.rows({ sql: `SELECT revision::integer FROM change_feed_entries WHERE feed = 'access'` }),
-    ).toEqual([{ revision: position.revision }]);
+    expect(await database.rows({ sql: `SELECT revision::integer FROM ${FEED_TABLES.access}` })).toEqual([
+      { revision: position.revision },
+    ]);
   });
 
   it('knows the last position of a quiet time for ten minutes after the change that ends it', async () => {
     const { hash } = await newKey();
     await run(`UPDATE api_keys SET name = 'before' WHERE hash = $1`, [hash]);
     const quiet = await now('access');
-    await run(`UPDATE change_feed_entries SET changed_at = now() - interval '1 day'`);
+    await run(`UPDATE ${FEED_TABLES.access} SET changed_at = now() - interval '1 day'`);
     await run(`UPDATE api_keys SET name = 'after' WHERE hash = $1`, [hash]);
     while ((await feeds.prune('access', 1_000)) > 0);
     expect(await feeds.changesSince('access', quiet)).toMatchObject({ since: quiet, subjects: [hash] });
-    await run(`UPDATE change_feed_entries SET changed_at = now() - interval '11 minutes' WHERE revision > $1`, [
+    await run(`UPDATE ${FEED_TABLES.access} SET changed_at = now() - interval '11 minutes' WHERE revision > $1`, [
       String(quiet.revision),
     ]);
     expect(await feeds.prune('access', 1_000)).toBe(1);
@@ -247,15 +284,10 @@ describe('the triggers of the feeds', () => {
           values: [row],
         });
         await session.execute({ sql: `SET CONSTRAINTS ALL IMMEDIATE` });
-        await session.execute({
-          sql: `DELETE FROM change_feed_entries WHERE feed = $1 AND revision > $2`,
-          values: [feed, since.revision],
-        });
+        const ofLater = `FROM ${FEED_TABLES[feed]} WHERE revision > $1`;
+        await session.execute({ sql: `DELETE ${ofLater}`, values: [since.revision] });
         await session.execute({ sql: `UPDATE bare SET ${name} = ${value}` });
-        const entry = await session.firstRow({
-          sql: 'SELECT FROM change_feed_entries WHERE feed = $1 AND revision > $2',
-          values: [feed, since.revision],
-        });
+        const entry = await session.firstRow({ sql: `SELECT ${ofLater}`, values: [since.revision] });
         if (entry !== null) watched.push(name);
       });
     }

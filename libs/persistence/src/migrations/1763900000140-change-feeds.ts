@@ -71,7 +71,8 @@ export class ChangeFeeds1763900000140 implements MigrationInterface {
     // So that the first position of a feed is one that it has.
     await runner.query(`
       INSERT INTO change_feed_entries (feed, revision, subject, mark) SELECT feed, revision, '', mark FROM change_feeds`);
-    await this.createFunction(runner);
+    await runner.query(noteChange('SET search_path FROM CURRENT'));
+    await runner.query('REVOKE ALL ON FUNCTION note_change() FROM PUBLIC');
     for (const watched of WATCHED) await createTriggers(runner, watched);
   }
 
@@ -85,14 +86,21 @@ export class ChangeFeeds1763900000140 implements MigrationInterface {
     await runner.query('DROP TABLE change_feed_entries');
     await runner.query('DROP TABLE change_feeds');
   }
+}
 
-  /**
-   * Runs as the owner of the tables, since a tenant may change a row and not the feed. One transaction has one
-   * revision, however many rows it changes: the first of its triggers notes it in a setting that ends with it.
-   */
-  private async createFunction(runner: QueryRunner): Promise<void> {
-    await runner.query(`
-      CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+const INSERT_ENTRIES = `
+        INSERT INTO change_feed_entries (feed, revision, subject, mark, changed_at)
+        SELECT of_feed, number, s.subject, f.mark, clock_timestamp()
+        FROM change_feeds f, (SELECT to_jsonb(OLD) ->> of_subject UNION SELECT to_jsonb(NEW) ->> of_subject) s(subject)
+        WHERE f.feed = of_feed AND s.subject IS NOT NULL
+        ON CONFLICT DO NOTHING;`;
+
+/**
+ * Runs as the owner of the tables, since a tenant may change a row and not the feed. One transaction has one
+ * revision, however many rows it changes: the first of its triggers notes it in a setting that ends with it.
+ */
+export const noteChange = (searchPath: string, insertEntries = INSERT_ENTRIES): string => `
+      CREATE OR REPLACE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER ${searchPath} AS $$
       DECLARE
         of_feed CONSTANT text := TG_ARGV[0];
         of_subject CONSTANT text := TG_ARGV[1];
@@ -103,17 +111,9 @@ export class ChangeFeeds1763900000140 implements MigrationInterface {
           UPDATE change_feeds SET revision = revision + 1, mark = gen_random_uuid() WHERE feed = of_feed
           RETURNING revision INTO STRICT number;
           PERFORM set_config(setting, number::text, true);
-        END IF;
-        INSERT INTO change_feed_entries (feed, revision, subject, mark, changed_at)
-        SELECT of_feed, number, s.subject, f.mark, clock_timestamp()
-        FROM change_feeds f, (SELECT to_jsonb(OLD) ->> of_subject UNION SELECT to_jsonb(NEW) ->> of_subject) s(subject)
-        WHERE f.feed = of_feed AND s.subject IS NOT NULL
-        ON CONFLICT DO NOTHING;
+        END IF;${insertEntries}
         RETURN NULL;
-      END $$`);
-    await runner.query('REVOKE ALL ON FUNCTION note_change() FROM PUBLIC');
-  }
-}
+      END $$`;
 
 async function createTriggers(runner: QueryRunner, watched: WatchedTable): Promise<void> {
   const { table, feed, subject, unwatched, insertCounts } = watched;

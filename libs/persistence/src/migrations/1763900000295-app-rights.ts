@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const TABLES = ['batch_lines', 'batch_results', 'generations'];
 /** The retention in `batch-views.repository.ts` and the days of an upload. Functions drop nothing younger. */
-const KEPT_DAYS = 32;
+export const KEPT_DAYS = 32;
 
 /** Columns that end a job. Credentials are opened only for jobs that have not ended. */
 const ENDS = {
@@ -118,13 +118,14 @@ const COPY_RIGHTS = `
       END LOOP;
     END $$`;
 
-const makePartition = (definer: string): string => `
-    CREATE FUNCTION make_partition(target text, monday date) RETURNS bigint ${definer} AS $$
+/** A later migration puts a check of the arguments before the locks. */
+export const makePartition = (definer: string, check = ''): string => `
+    CREATE OR REPLACE FUNCTION make_partition(target text, monday date) RETURNS bigint ${definer} AS $$
     DECLARE
       made text := target || '_' || to_char(monday, 'IYYY"w"IW');
       names text;
       moved bigint;
-    BEGIN${isPartitioned}
+    BEGIN${isPartitioned}${check}
       IF monday IS DISTINCT FROM date_trunc('week', monday)::date THEN
         RAISE invalid_parameter_value USING MESSAGE = 'a partition begins on a Monday';
       END IF;
@@ -149,13 +150,13 @@ const makePartition = (definer: string): string => `
     END $$`;
 
 /** Each step is a transaction of its own: validating the check takes a lock that blocks no statements on rows. */
-const adoptDefaultPartition = (definer: string): string => `
-    CREATE FUNCTION adopt_default_partition(target text, step text, from_day date, to_day date) RETURNS void ${definer} AS $$
+export const adoptDefaultPartition = (definer: string, check = ''): string => `
+    CREATE OR REPLACE FUNCTION adopt_default_partition(target text, step text, from_day date, to_day date) RETURNS void ${definer} AS $$
     DECLARE
       adopted text := target || '_default';
       check_name text := target || '_adopted';
       named text := target || '_' || to_char(from_day, 'IYYY"w"IW') || '_' || to_char(to_day - 7, 'IYYY"w"IW');
-    BEGIN${isPartitioned}
+    BEGIN${isPartitioned}${check}
       CASE step
         WHEN 'check' THEN
           EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I CHECK (created_on >= %L AND created_on < %L) NOT VALID',

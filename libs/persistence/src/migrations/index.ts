@@ -49,6 +49,7 @@ import { PurgedWebhooks1763900000300 } from './1763900000300-purged-webhooks';
 import { AuditedCodes1763900000301 } from './1763900000301-audited-codes';
 import { BoundTaskRuns1763900000310 } from './1763900000310-bound-task-runs';
 import { RecordedTerms1763900000320 } from './1763900000320-recorded-terms';
+import { ApartFeeds1763900000330 } from './1763900000330-apart-feeds';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -103,4 +104,5 @@ export const migrations = [
   AuditedCodes1763900000301,
   BoundTaskRuns1763900000310,
   RecordedTerms1763900000320,
+  ApartFeeds1763900000330,
 ];

@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createDataSource } from '../data-source';
 import { Database } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
-import { createTestDatabase, type TestDatabase } from '../testing';
+import { createTestDatabase, storeKeyIn, type TestDatabase } from '../testing';
 import { listSchema } from '../testing/schema-listing';
 import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
 import { CreditedAccounts1763900000162 } from './1763900000162-credited-accounts';
+import { ApartFeeds1763900000330 } from './1763900000330-apart-feeds';
 
 /** The lines of schema.txt without its comments. */
 function writtenSchema(): readonly string[] {
@@ -108,6 +111,55 @@ describe('migrations', () => {
       expect(rows).toEqual([{ credited: 9 }]);
     } finally {
       await runner.release();
+      await dataSource.destroy();
+    }
+  });
+
+  it('carry over the entries of each feed, of transactions too that change something meanwhile', async () => {
+    const url = created.url;
+    const dataSource = await createDataSource({ url, poolSize: 6 }).initialize();
+    const database = new Database(dataSource);
+    const keys = ['d', 'e', 'f'].map((letter) => letter.repeat(64));
+    const migrateBy = async (direction: 'up' | 'down'): Promise<void> => {
+      const runner = dataSource.createQueryRunner();
+      await runner.startTransaction();
+      await new ApartFeeds1763900000330()[direction](runner);
+      await runner.commitTransaction();
+      await runner.release();
+    };
+    const change = (key: string, session: Pick<Database, 'execute'>): Promise<number> =>
+      session.execute({ sql: 'UPDATE api_keys SET disabled = NOT disabled WHERE hash = $1', values: [key] });
+    const untilWaits = async (waiting: number): Promise<void> => {
+      const sql = `SELECT FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+      while ((await database.rows({ sql })).length !== waiting) await delay(20);
+    };
+    try {
+      await migrateBy('down');
+      for (const key of keys) {
+        await storeKeyIn(database, { organizationId: randomUUID(), workspaceId: randomUUID() }, key);
+      }
+      await change(keys[0]!, database);
+      const { migrated, late } = await database.transaction(async (session) => {
+        await change(keys[1]!, session);
+        const up = migrateBy('up');
+        await untilWaits(1);
+        const waiting = change(keys[2]!, database);
+        await untilWaits(2);
+        return { migrated: up, late: waiting };
+      });
+      expect(await Promise.all([migrated, late])).toEqual([undefined, 1]);
+      const subjects = `SELECT subject FROM access_feed_entries WHERE revision > 0 ORDER BY revision`;
+      expect(await database.rows({ sql: subjects })).toEqual(keys.map((subject) => ({ subject })));
+      // What a process of the version before reads.
+      const before = `SELECT subject FROM change_feed_entries WHERE feed = 'access' AND revision > 0 ORDER BY revision`;
+      expect(await database.rows({ sql: before })).toEqual(keys.map((subject) => ({ subject })));
+      expect(await database.rows({ sql: 'SELECT revision::integer, subject FROM credentials_feed_entries' })).toEqual([
+        { revision: 0, subject: '' },
+      ]);
+      await migrateBy('down');
+      expect(await database.rows({ sql: before })).toEqual(keys.map((subject) => ({ subject })));
+      await migrateBy('up');
+    } finally {
       await dataSource.destroy();
     }
   });

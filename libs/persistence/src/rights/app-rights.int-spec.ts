@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { APP_NAMES, type AppName } from '@libs/contracts';
+import { APP_NAMES, type AppName, type FeedName } from '@libs/contracts';
 import { createDataSource } from '../data-source';
 import { Database, sqlStateOf } from '../database';
+import { FEED_TABLES } from '../feeds/feed-tables';
 import { LedgerAuditRepository } from '../ledger-audit/ledger-audit.repository';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { migrate } from '../migrate';
-import { PartitionsRepository } from '../partitions.repository';
+import { PARTITIONED_TABLES, PartitionsRepository } from '../partitions.repository';
 import { AppDatabases, createTestDatabase, storeBatch, storeVideo, TEST_LOGINS } from '../testing';
 import { RETENTION_DAYS } from '../batches/batch-views.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
@@ -14,6 +15,7 @@ import { WebhookDeliveriesRepository } from '../webhooks/webhook-deliveries.repo
 import { APP_ROLES, appRole, TENANT_ROLES, tenantRoleOf } from './app-roles';
 
 const NOT_ALLOWED = '42501';
+const NOT_PLANNED = '22023';
 const WORKERS = ['batch-worker', 'video-worker'] as const;
 const HASH = 'c'.repeat(64);
 
@@ -79,6 +81,19 @@ const CREDITS = [
   'DELETE FROM ledger_transfers',
   'DELETE FROM ledger_holds',
   'UPDATE ledger_audits SET drift_picousd = 0',
+];
+
+/** What hides a change of a feed, or keeps its owner from answering. */
+const entriesOf = (feed: FeedName): string[] => [
+  `DELETE FROM ${FEED_TABLES[feed]}`,
+  `UPDATE ${FEED_TABLES[feed]} SET revision = 0`,
+  `INSERT INTO ${FEED_TABLES[feed]} (revision, subject, mark) VALUES (1, 's', gen_random_uuid())`,
+  `LOCK TABLE ${FEED_TABLES[feed]} IN ACCESS EXCLUSIVE MODE`,
+  `SELECT 1 FROM ${FEED_TABLES[feed]} FOR KEY SHARE`,
+  'DELETE FROM change_feed_entries',
+  'LOCK TABLE change_feed_entries IN ACCESS EXCLUSIVE MODE',
+  'SELECT 1 FROM change_feeds FOR KEY SHARE',
+  'UPDATE change_feeds SET revision = 0',
 ];
 
 /** Statements that only the owner of the database may run. */
@@ -152,9 +167,11 @@ const FORBIDDEN: Readonly<Record<AppName, readonly string[]>> = {
     'SELECT input FROM generation_contents',
     'UPDATE ledger_accounts SET balance_usd = 5',
     `INSERT INTO outbox (contract, payload) VALUES ('c', '{}')`,
+    ...entriesOf('access'),
   ],
   auth: [
     ...CREDENTIALS,
+    ...entriesOf('credentials'),
     ...CREDITS.filter((sql) => !sql.includes('ledger_audits')),
     'UPDATE ledger_accounts SET balance_usd = 5',
     'UPDATE audit_entries SET status = 200',
@@ -290,6 +307,16 @@ describe('the login of auth', () => {
 });
 
 describe('the upkeep of partitions', () => {
+  /** SQL of the Monday so many weeks after that of this week. */
+  const mondayIn = (weeks: number): string => `date_trunc('week', now() AT TIME ZONE 'UTC')::date + ${weeks * 7}`;
+
+  const addGenerations = (count: number, day: string): Promise<number> =>
+    owner.execute({
+      sql: `INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, state, hold_usd)
+            SELECT gen_random_uuid(), ${day}, gen_random_uuid(), gen_random_uuid(), '${HASH}', 'chat', 'm', false, 'open', 0
+            FROM generate_series(1, ${count})`,
+    });
+
   it('is done by the login of the batch worker, and gives new partitions the rights of the others', async () => {
     const partitions = new PartitionsRepository(logins['batch-worker']);
     await owner.execute({
@@ -299,7 +326,7 @@ describe('the upkeep of partitions', () => {
       sql: `INSERT INTO batch_lines (created_on, batch_number, seq, custom_id, body)
             SELECT (now() AT TIME ZONE 'UTC')::date - 7, 0, i, i::text, '' FROM generate_series(1, 20001) i`,
     });
-    for (const table of ['batch_lines', 'batch_results', 'generations'] as const) {
+    for (const table of PARTITIONED_TABLES) {
       const { weeks, adoption } = await partitions.plan(table);
       for (const week of weeks) await partitions.makeWeek(table, week);
       if (table === 'batch_lines') await partitions.adoptDefault(table, adoption!);
@@ -326,21 +353,89 @@ describe('the upkeep of partitions', () => {
   });
 
   it('gives an upload the partition that was made while it waited', async () => {
+    const last = await owner.firstRow<{ day: string; name: string }>({
+      sql: `SELECT (${mondayIn(4)} + 2)::text AS day, 'batch_lines_' || to_char(${mondayIn(4)}, 'IYYY"w"IW') AS name`,
+    });
+    await owner.execute({ sql: `DROP TABLE ${last!.name}` });
     const given = await owner.transaction(async (upkeep) => {
       await upkeep.mayTake(60);
       await upkeep.client.query('LOCK TABLE batch_lines_default IN ACCESS EXCLUSIVE MODE');
       const asked = logins.gateway.transaction(async (session) => {
         await session.mayTake(60);
         await session.client.query(`SET LOCAL lock_timeout = '60s'`);
-        return session.firstRow({ sql: `SELECT lines_partition('2041-01-09') AS partition` });
+        return session.firstRow({ sql: `SELECT lines_partition('${last!.day}') AS partition` });
       });
       const sql = `SELECT FROM pg_locks WHERE relation = 'batch_lines_default'::regclass AND NOT granted`;
       while ((await upkeep.rows({ sql })).length === 0) await delay(20);
-      await upkeep.client.query(`SELECT make_partition('batch_lines', '2041-01-07')`);
+      await upkeep.client.query(`SELECT make_partition('batch_lines', ${mondayIn(4)})`);
       return { asked };
     });
-    expect(await given.asked).toEqual({ partition: 'batch_lines_2041w02' });
+    expect(await given.asked).toEqual({ partition: last!.name });
   }, 60_000);
+
+  it('makes no week but those that are planned', async () => {
+    const make = (table: string, monday: string): Promise<string | null> =>
+      refusalOf(logins['batch-worker'], `SELECT make_partition('${table}', ${monday})`);
+    for (const table of PARTITIONED_TABLES) {
+      for (const weeks of [-1_000, -8, 5, 60, 10_000]) {
+        expect([table, weeks, await make(table, mondayIn(weeks))]).toEqual([table, weeks, NOT_PLANNED]);
+      }
+      for (const day of ['NULL', `'infinity'`, `'-infinity'`]) {
+        expect([table, day, await make(table, day)]).toEqual([table, day, NOT_PLANNED]);
+      }
+    }
+    // Rows of a gateway whose clock was wrong. A week with rows is made, if it is not further away than a year.
+    for (const weeks of [-60, 10, 60]) await addGenerations(1, mondayIn(weeks));
+    expect(await make('generations', mondayIn(-60))).toBeNull();
+    expect(await make('generations', `${mondayIn(-60)} - 1`)).toBe(NOT_PLANNED);
+    expect(await make('generations', mondayIn(10))).toBeNull();
+    expect(await make('generations', mondayIn(60))).toBe(NOT_PLANNED);
+    // Rows that the retention ends need no partition.
+    await owner.execute({
+      sql: `INSERT INTO batch_lines (created_on, batch_number, seq, custom_id, body)
+            SELECT ${mondayIn(-8)}, 0, 0, 'old', '' WHERE NOT EXISTS (SELECT FROM batches WHERE finalized_at IS NULL AND created_on < now() - interval '7 days')`,
+    });
+    expect(await make('batch_lines', mondayIn(-8))).toBe(NOT_PLANNED);
+    await owner.execute({ sql: 'DELETE FROM generations' });
+    await owner.execute({ sql: `DELETE FROM batch_lines WHERE custom_id = 'old'` });
+  });
+
+  it('adopts the default partition for the planned weeks alone, and not while it holds few rows', async () => {
+    const adopt = (from: string, to: string, ...steps: string[]): Promise<string | null> =>
+      refusalOf(
+        logins['batch-worker'],
+        ...steps.map(
+          (step) => `SELECT adopt_default_partition('generations', '${step}', (${from})::date, (${to})::date)`,
+        ),
+      );
+    const each = async (from: string, to: string): Promise<unknown[]> => [
+      await adopt(from, to, 'check'),
+      await adopt(from, to, 'exchange'),
+    ];
+    const refused = [NOT_PLANNED, NOT_PLANNED];
+    await addGenerations(20_000, mondayIn(-3));
+    expect(await each(mondayIn(-3), mondayIn(0))).toEqual(refused);
+    await addGenerations(1, mondayIn(-3));
+    for (const [from, to] of [
+      [mondayIn(-4), mondayIn(0)],
+      [mondayIn(-2), mondayIn(0)],
+      [`${mondayIn(-3)} + 1`, mondayIn(0)],
+      [mondayIn(-3), `${mondayIn(0)} - 1`],
+      [mondayIn(-3), mondayIn(-3)],
+      [mondayIn(-3), mondayIn(-4)],
+      [mondayIn(-3), mondayIn(6)],
+      [mondayIn(-3), `'2199-12-30'`],
+      [mondayIn(-3), `'infinity'`],
+      [mondayIn(-3), 'NULL'],
+      ['NULL', mondayIn(0)],
+      [`'1900-01-01'`, `'1900-01-08'`],
+      [`'2200-01-06'`, `'2200-01-13'`],
+    ] as const) {
+      expect([from, to, await each(from, to)]).toEqual([from, to, refused]);
+    }
+    expect(await adopt(mondayIn(-3), mondayIn(0), 'check', 'validate', 'exchange')).toBeNull();
+    await owner.execute({ sql: 'DELETE FROM generations' });
+  });
 
   it('drops what is expired and nothing else', async () => {
     const partitions = new PartitionsRepository(logins['batch-worker']);

@@ -1,4 +1,5 @@
 import { AdvanceBatch, AdvanceVideo, DeliverWebhook, type AppName, type JobContract } from '@libs/contracts';
+import { FEED_TABLES } from '../feeds/feed-tables';
 
 /** Privileges by table, as in `GRANT … ON table`. */
 type Grants = Readonly<Record<string, string>>;
@@ -76,7 +77,12 @@ const holdsOf = (kind: 'batch' | 'gen-vid'): RowRule => ({
   holds: `state = 'open' AND id LIKE '${kind}-%'`,
 });
 
-const FEEDS: Grants = { change_feeds: 'SELECT', change_feed_entries: 'SELECT, UPDATE (changed_at), DELETE' };
+const ownFeed = (feed: keyof typeof FEED_TABLES): Grants => ({
+  change_feeds: 'SELECT',
+  [FEED_TABLES[feed]]: 'SELECT, DELETE',
+  // A view, for processes of the version before.
+  change_feed_entries: 'SELECT',
+});
 
 const webhooksOf = (jobs: string, ended: string, when = `${ended} IS NOT NULL`): RowRule => ({
   table: 'webhook_deliveries',
@@ -210,7 +216,7 @@ const VIDEO_WORKER: AppRights = {
 
 const CREDENTIALS: AppRights = {
   tables: {
-    ...FEEDS,
+    ...ownFeed('credentials'),
     credentials: 'SELECT, UPDATE (key_encryption_key_id, wrapped_data_key)',
     webhook_secrets: 'SELECT, UPDATE (key_encryption_key_id, wrapped_data_key)',
     intake_seeds: 'SELECT, INSERT',
@@ -246,7 +252,7 @@ const AUDITED: Grants = {
 
 const AUTH: AppRights = {
   tables: {
-    ...FEEDS,
+    ...ownFeed('access'),
     ...AUDITED,
     organizations: 'SELECT, INSERT',
     workspaces: 'SELECT, INSERT',

@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { AdvanceBatch, AdvanceVideo, APP_NAMES, DeliverWebhook, type AppName } from '@libs/contracts';
 import { createDataSource } from '../data-source';
 import { Database, sqlStateOf } from '../database';
+import { GenerationsRepository } from '../generations/generations.repository';
+import { LedgerRepository } from '../ledger/ledger.repository';
 import { migrate } from '../migrate';
 import { OutboxRepository } from '../outbox/outbox.repository';
+import { PARTITIONED_TABLES } from '../partitions.repository';
 import { SingleRunner } from '../single-runner';
-import { AppDatabases, storeBatch, storeVideo, TEST_LOGINS } from '../testing';
+import { anOpening, AppDatabases, aSettlement, storeBatch, storeVideo, TEST_LOGINS } from '../testing';
 import { tenantRoleOf } from './app-roles';
 import { POOL_SIZES } from './connections';
 
@@ -37,6 +40,30 @@ async function tried(app: AppName, ...statements: string[]): Promise<number | st
     .catch((error: unknown) => (error === undone ? touched : (sqlStateOf(error) ?? String(error))));
 }
 
+/** SQL of the Monday so many weeks after that of this week. */
+const mondayIn = (weeks: number): string => `date_trunc('week', now() AT TIME ZONE 'UTC')::date + ${weeks * 7}`;
+
+/** Runs a statement and returns the tables that nobody can read until its transaction ends, also if it was refused. */
+async function lockedBy(app: AppName, sql: string): Promise<string[]> {
+  const undone = new Error('undone');
+  let locked: string[] = [];
+  await logins[app]
+    .transaction(async (session) => {
+      await session.client.query('SAVEPOINT before');
+      await session.client.query(sql).catch(() => session.client.query('ROLLBACK TO before'));
+      const tables = await session.rows<{ name: string }>({
+        sql: `SELECT DISTINCT relname::text AS name FROM pg_locks JOIN pg_class c ON c.oid = relation
+              WHERE pid = pg_backend_pid() AND mode = 'AccessExclusiveLock' AND relkind IN ('r', 'p') ORDER BY 1`,
+      });
+      locked = tables.map(({ name }) => name);
+      throw undone;
+    })
+    .catch((error: unknown) => {
+      if (error !== undone) throw error;
+    });
+  return locked;
+}
+
 const count = async (sql: string): Promise<number> =>
   (await owner.firstRow<{ n: number }>({ sql: `SELECT count(*)::integer AS n FROM ${sql}` }))!.n;
 
@@ -46,10 +73,10 @@ describe('an app that disturbs others', () => {
     ['gateway', 'batch_lines batch_results batch_segments batches generation_contents idempotency_keys outbox'],
     ['batch-worker', 'batch_lines batch_segments batch_workers batches native_batches outbox'],
     ['video-worker', 'outbox'],
-    ['credentials', 'change_feed_entries credentials webhook_secrets'],
+    ['credentials', 'credentials credentials_feed_entries webhook_secrets'],
     [
       'auth',
-      'api_keys audit_entries authorization_codes change_feed_entries consent_sessions federation_policies identity_issuers ledger_audit_totals ledger_audits oauth_apps used_token_ids workspace_budgets workspace_members workspaces',
+      'access_feed_entries api_keys audit_entries authorization_codes consent_sessions federation_policies identity_issuers ledger_audit_totals ledger_audits oauth_apps used_token_ids workspace_budgets workspace_members workspaces',
     ],
   ] as const)('locks, in the place of %s, these tables against readers', async (app, names) => {
     const tables = await owner.rows<{ name: string }>({
@@ -64,6 +91,69 @@ describe('an app that disturbs others', () => {
       if (answers.some((answer) => answer !== NOT_ALLOWED)) locked.push(name);
     }
     expect(locked.join(' ')).toBe(names);
+  });
+
+  it('locks, by the functions of the owner, only what needs upkeep, and calls go on', async () => {
+    const functions = await owner.rows<{ app: string; name: string }>({
+      sql: `SELECT app, p.oid::regprocedure::text AS name FROM pg_proc p, unnest($1::text[]) app
+            WHERE p.prosecdef AND p.pronamespace = 'public'::regnamespace
+              AND has_function_privilege('sluice_' || replace(app, '-', '_'), p.oid, 'EXECUTE') ORDER BY 1, 2`,
+      values: [APP_NAMES],
+    });
+    expect(functions.map(({ app, name }) => `${app} ${name}`)).toEqual([
+      'batch-worker adopt_default_partition(text,text,date,date)',
+      'batch-worker drop_expired_partition(text,text)',
+      'batch-worker make_partition(text,date)',
+      'video-worker purge_webhook_deliveries(integer)',
+    ]);
+    expect(await lockedBy('video-worker', 'SELECT purge_webhook_deliveries(1)')).toEqual([]);
+    // All that is planned is there: nothing can be locked.
+    for (const table of PARTITIONED_TABLES) {
+      for (const weeks of [0, 4, 5]) {
+        expect(await lockedBy('batch-worker', `SELECT make_partition('${table}', ${mondayIn(weeks)})`)).toEqual([]);
+      }
+      for (const step of ['check', 'validate', 'exchange', 'forget']) {
+        const adopt = `SELECT adopt_default_partition('${table}', '${step}', ${mondayIn(0)}, ${mondayIn(1)})`;
+        expect([step, await lockedBy('batch-worker', adopt)]).toEqual([step, []]);
+      }
+      for (const name of ['default', 'none']) {
+        const drop = `SELECT drop_expired_partition('${table}', '${table}_${name}')`;
+        expect(await lockedBy('batch-worker', drop)).toEqual([]);
+      }
+    }
+    // A week is missing, as each Monday until the upkeep has run.
+    const last = await owner.firstRow<{ name: string }>({
+      sql: `SELECT 'generations_' || to_char(${mondayIn(4)}, 'IYYY"w"IW') AS name`,
+    });
+    await owner.execute({ sql: `DROP TABLE ${last!.name}` });
+    const make = `SELECT make_partition('generations', ${mondayIn(4)})`;
+    expect(await lockedBy('batch-worker', make)).toEqual([last!.name, 'generations_default']);
+    const opening = anOpening();
+    await new LedgerRepository(owner).topUp(opening.organizationId, '10', randomUUID());
+    const calls = new GenerationsRepository(logins.gateway);
+    await logins['batch-worker'].transaction(async (session) => {
+      await session.client.query(make);
+      expect(await calls.open([opening])).toEqual([expect.not.objectContaining({ refusedBy: expect.anything() })]);
+      expect(await calls.settle([aSettlement(opening, '0.5')])).toBe(1);
+      const read = `SELECT 1 FROM generations WHERE id = '${opening.id}'`;
+      expect(await tried('gateway', `SET LOCAL lock_timeout = '100ms'`, read)).toContain('unavailable');
+    });
+    // It holds too much, as after a month without upkeep.
+    await owner.execute({
+      sql: `INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, state, hold_usd)
+            SELECT gen_random_uuid(), ${mondayIn(-1)}, organization_id, workspace_id, api_key_hash, api, model, false, 'open', 0
+            FROM generations, generate_series(1, 20001) WHERE id = '${opening.id}'`,
+    });
+    const week = `${mondayIn(-1)}, ${mondayIn(0)}`;
+    for (const step of ['check', 'validate']) {
+      await logins['batch-worker'].execute({
+        sql: `SELECT adopt_default_partition('generations', '${step}', ${week})`,
+      });
+    }
+    const exchange = `SELECT adopt_default_partition('generations', 'exchange', ${week})`;
+    expect(await lockedBy('batch-worker', exchange)).toContain('generations');
+    await owner.execute({ sql: `SELECT adopt_default_partition('generations', 'forget', NULL, NULL)` });
+    await owner.execute({ sql: 'DELETE FROM generations_default' });
   });
 
   it('sees, delays, deletes and adds only messages in the outbox that it sends itself', async () => {
