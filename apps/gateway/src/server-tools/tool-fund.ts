@@ -1,10 +1,10 @@
 import { AppError } from '@libs/errors';
-import type { Cost, PicoUsd } from '@libs/inference';
+import type { Cost, CountedPrompt, PicoUsd } from '@libs/inference';
 
 /** What an answer in turns may spend: every turn and every use of a tool asks for its money before it begins. */
 export interface ToolFund {
   /** Resolves with what was reserved for a turn with such a prompt. @throws AppError payment_required */
-  reserveTurn(promptTokens: number): Promise<PicoUsd>;
+  reserveTurn(prompt: CountedPrompt): Promise<PicoUsd>;
   /** Resolves with what was reserved. @throws AppError payment_required */
   reserve(picoUsd: PicoUsd): Promise<PicoUsd>;
   /** What an amount was reserved for has ended, and cost this. */

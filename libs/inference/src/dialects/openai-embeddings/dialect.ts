@@ -1,4 +1,3 @@
-import { likelyPromptTokens } from '../../model/estimate';
 import type { Usage } from '../../pricing/usage';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { contextLengthOf, ownMembers, priceOf } from '../billing';
@@ -9,7 +8,7 @@ import { applyEdits, memberEdits } from '../../json/json-members';
 import { EmbeddingsReader, readExpectation } from './relayed-answer';
 import { settleUsage, usageEdits, usageText } from '../openai-usage';
 import type { ReportedCounts } from '../reported-counts';
-import { reservedPrompt } from '../reserved-prompt';
+import { likelyPrompt, reservedPrompt } from '../reserved-prompt';
 import type { Bill } from '../translation';
 import { toUpstream } from './relayed-request';
 
@@ -62,7 +61,7 @@ function usageOf(
   return settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
     maxPromptTokens: contextLengthOf(context) * inputs,
     maxCompletionTokens: 0,
-    estimate: () => ({ promptTokens: reservedTokens ?? likelyPromptTokens(context.requestBody), completionTokens: 0 }),
+    estimate: () => ({ promptTokens: reservedTokens ?? likelyPrompt(context), completionTokens: 0 }),
     fallback: 'estimated',
   });
 }
