@@ -73,6 +73,7 @@ export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
 export { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from './model/json-shape';
 export { pdfTokens } from './model/media-tokens';
+export { findMedia } from './model/text-only';
 export { promptAt, type CountedPrompt } from './model/prompt-at';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
 export { NO_LOSS } from './model/loss-report';

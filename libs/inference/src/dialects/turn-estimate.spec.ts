@@ -23,7 +23,7 @@ const MEDIA: Readonly<Record<string, Medium>> = {
   'a picture that cannot be measured': { kind: 'image', type: 'image/webp', data: base64(randomBytes(30_000)) },
   'a minute of sound': { kind: 'audio', type: 'audio/wav', data: base64(waveFile(60)) },
   'a minute of music': { kind: 'audio', type: 'audio/mpeg', data: base64(mp3File(60, 128)) },
-  'a film': { kind: 'video', type: 'video/mp4', data: base64(mp4File({ seconds: 20, bytes: 400_000 })) },
+  'a film': { kind: 'video', type: 'video/mp4', data: base64(mp4File({ isFilm: true, seconds: 20, bytes: 400_000 })) },
   'a PDF file': { kind: 'file', type: 'application/pdf', data: base64(pdf) },
   'a text file': { kind: 'file', type: 'text/plain', data: base64(Buffer.from('Costs have risen again. '.repeat(900))) },
 };
