@@ -140,7 +140,7 @@ describe(GenerationRecorder.name, () => {
   beforeEach(() => {
     books = new Books();
     nowMs = 0;
-    recorder = new GenerationRecorder(books, silent, () => nowMs);
+    recorder = new GenerationRecorder(books, async (opening) => opening, silent, () => nowMs);
   });
 
   /** Lets the recorder learn that the organization has plenty. */
@@ -187,7 +187,7 @@ describe(GenerationRecorder.name, () => {
 
   it('does not count the hold of an answer of another gateway that is over', async () => {
     books.balances.set('acme', USD);
-    const other = new GenerationRecorder(books, silent, () => nowMs);
+    const other = new GenerationRecorder(books, async (opening) => opening, silent, () => nowMs);
     for (let i = 0; i < 4; i += 1) {
       const ticket = [recorder, other][i % 2]!.open(opening(`a${i}`), (9n * USD) / 10n);
       await ticket.covered;

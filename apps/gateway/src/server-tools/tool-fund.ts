@@ -11,8 +11,11 @@ export interface ToolFund {
   spent(reservedPicoUsd: PicoUsd, cost: Pick<Cost, 'totalCost' | 'upstreamCost'>): void;
 }
 
+/** The money is not there, or the key may no longer spend any. */
+const REFUSALS: ReadonlySet<string> = new Set(['payment_required', 'authentication']);
+
 /** Null for the refusal to pay for a turn. */
 export function refusalToPay(error: unknown): null {
-  if (error instanceof AppError && error.code === 'payment_required') return null;
+  if (error instanceof AppError && REFUSALS.has(error.code)) return null;
   throw error;
 }
