@@ -56,17 +56,25 @@ describe(BatchEstimate.name, () => {
     expect(costOf([lineOf(200_000, 0)], { overrides: [LONG] })).toBe(2_000_000_000_000n);
   });
 
-  it.each([88_000, 100_001, 150_000, 199_999])('takes the rates of long prompts as a single call does (%s)', (tokens) => {
-    const pricing = { ...BASE, overrides: [LONG] };
-    const catalogue = aCatalogue(aModel({ slug: 'acme/m', endpoints: [anEndpoint({ pricing, contextLength: null })] }));
-    const asked = { api: 'chat' as const, models: ['acme/m'], promptTokens: tokens, maxTokens: 1_000, answers: 1 };
-    expect(costOf([lineOf(tokens)], { overrides: [LONG] })).toBe(estimateHold(catalogue, asked));
-  });
+  it.each([88_000, 100_001, 150_000, 199_999])(
+    'takes the rates of long prompts as a single call does (%s)',
+    (tokens) => {
+      const pricing = { ...BASE, overrides: [LONG] };
+      const catalogue = aCatalogue(
+        aModel({ slug: 'acme/m', endpoints: [anEndpoint({ pricing, contextLength: null })] }),
+      );
+      const asked = { api: 'chat' as const, models: ['acme/m'], promptTokens: tokens, maxTokens: 1_000, answers: 1 };
+      expect(costOf([lineOf(tokens)], { overrides: [LONG] })).toBe(estimateHold(catalogue, asked));
+    },
+  );
 
   it('counts pictures as the models of an endpoint do', () => {
     const provider = aProvider({ batch: 'native' });
     const endpoint = anEndpoint({ provider, upstreamModel: 'gpt-4o-mini', pricing: BASE, contextLength: null });
-    const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${pngFile(64, 64).toString('base64')}` } };
+    const picture = {
+      type: 'image_url',
+      image_url: { url: `data:image/png;base64,${pngFile(64, 64).toString('base64')}` },
+    };
     const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: [picture, picture] }] }));
     const { tokens: promptTokens, kinds: promptKinds } = estimatePrompt(body);
     const catalogue = aCatalogue(aModel({ slug: 'acme/m', endpoints: [endpoint] }));

@@ -76,7 +76,10 @@ export class PdfMeter {
         work.memory,
         async (reserve) => {
           await reserve(end - start);
-          const { text, pages, isCut } = await this.pdf.read(Buffer.from(textOf(body.subarray(start, end)), 'base64'), work);
+          const { text, pages, isCut } = await this.pdf.read(
+            Buffer.from(textOf(body.subarray(start, end)), 'base64'),
+            work,
+          );
           return isCut ? null : pdfTokens(estimateTextTokens(text), pages);
         },
         () => 0,

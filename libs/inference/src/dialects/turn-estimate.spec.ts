@@ -25,7 +25,11 @@ const MEDIA: Readonly<Record<string, Medium>> = {
   'a minute of music': { kind: 'audio', type: 'audio/mpeg', data: base64(mp3File(60, 128)) },
   'a film': { kind: 'video', type: 'video/mp4', data: base64(mp4File({ isFilm: true, seconds: 20, bytes: 400_000 })) },
   'a PDF file': { kind: 'file', type: 'application/pdf', data: base64(pdf) },
-  'a text file': { kind: 'file', type: 'text/plain', data: base64(Buffer.from('Costs have risen again. '.repeat(900))) },
+  'a text file': {
+    kind: 'file',
+    type: 'text/plain',
+    data: base64(Buffer.from('Costs have risen again. '.repeat(900))),
+  },
 };
 
 const urlOf = ({ type, data }: Medium): string => `data:${type};base64,${data}`;

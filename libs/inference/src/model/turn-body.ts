@@ -1,7 +1,8 @@
 import type { CanonicalRequest } from './canonical-request';
 import type { CacheMark, MediaSource, Message, Part } from './conversation';
 
-type Counted = Pick<CanonicalRequest, 'messages' | 'tools'> & Partial<Pick<CanonicalRequest, 'responseFormat' | 'cache'>>;
+type Counted = Pick<CanonicalRequest, 'messages' | 'tools'> &
+  Partial<Pick<CanonicalRequest, 'responseFormat' | 'cache'>>;
 type PartWithSource = Extract<Part, { readonly source: MediaSource }>;
 
 /** The members in which `media-places.ts` finds media of each kind of part. */
