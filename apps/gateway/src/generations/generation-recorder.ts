@@ -84,8 +84,7 @@ export class GenerationRecorder {
     this.credits = new CallerCredits(nowMs);
     this.locked = new RecentlyLocked(nowMs);
     this.settlements = new SettlementQueue(repository, logger);
-    const extensions = new HoldExtensions(repository, this.credits, presentTerms);
-    this.books = { end: this.onEnd, extend: (ticket, amountPicoUsd) => extensions.extend(ticket, amountPicoUsd) };
+    this.books = { end: this.onEnd, extend: new HoldExtensions(repository, this.credits, presentTerms).extend };
     this.unpaid = new UnpaidCalls(repository, {
       openAlone: (call) => this.openAlone(call),
       onRefused: (ticket, error) => this.refused(ticket, error),

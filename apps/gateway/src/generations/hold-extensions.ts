@@ -19,12 +19,12 @@ export class HoldExtensions {
    * @throws AppError payment_required when it is not there, authentication when the key can no longer be used, or why
    *   the call is not on the books
    */
-  async extend(ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> {
+  readonly extend = async (ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> => {
     await ticket.decided();
     if (ticket.refusal !== null) throw ticket.refusal;
     const payer = await this.presentTerms(ticket.opening);
     await tryWhileHeldBack(payer.organizationId, () => this.tryExtend(ticket, payer, amountPicoUsd));
-  }
+  };
 
   private async tryExtend(ticket: GenerationTicket, payer: Opening, amountPicoUsd: PicoUsd): Promise<void> {
     const refusedBy = await this.repository.extend(payer, formatUsd(amountPicoUsd));
