@@ -46,33 +46,37 @@ describe('a tool loop whose terms change while it runs', () => {
     ['a budget is lowered', () => manager.request('PUT', budget(), { limit_usd: LOWERED_USD })],
     ['its key is disabled', () => manager.request('PATCH', key(), { disabled: true })],
     ['its key is deleted', () => manager.request('DELETE', key())],
-  ])('ends after the turns that were held when %s', async (name, change) => {
-    turns = 0;
-    tenant = await new Operator(installation).createTenant(name, String(CREDIT_USD));
-    manager = new ApiClient(installation.baseUrl, tenant.managementKey);
-    await manager.request('PATCH', key(), { limit: 10 });
-    await manager.request('PUT', budget(), { limit_usd: 10 });
-    const body = {
-      model: 'greedy/chat',
-      max_tokens: 8,
-      messages: [{ role: 'user', content: 'apple '.repeat(5_000) }],
-      tools: [{ type: 'sluice:datetime' }],
-      max_tool_calls: 30,
-    };
-    const running = fetch(`${installation.baseUrl}/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tenant.apiKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    await new Promise((resolve) => setTimeout(resolve, 1.5 * TURN_MS));
-    expect((await change()).status).toBeLessThan(300);
-    const answer = await running;
-    const { choices } = (await answer.json()) as { choices: readonly { native_finish_reason: string }[] };
-    expect(answer.status).toBe(200);
-    expect(choices[0]!.native_finish_reason).toBe('insufficient_credits');
-    expect(turns).toBeLessThanOrEqual(MOST_TURNS_HELD + 1);
-    const spentUsd = CREDIT_USD - (await settledBalanceUsd(ledger, tenant.organizationId, 30_000));
-    process.stdout.write(`${name}: ${turns} turns, ${spentUsd.toFixed(4)} USD\n`);
-    await manager.close();
-  }, 120_000);
+  ])(
+    'ends after the turns that were held when %s',
+    async (name, change) => {
+      turns = 0;
+      tenant = await new Operator(installation).createTenant(name, String(CREDIT_USD));
+      manager = new ApiClient(installation.baseUrl, tenant.managementKey);
+      await manager.request('PATCH', key(), { limit: 10 });
+      await manager.request('PUT', budget(), { limit_usd: 10 });
+      const body = {
+        model: 'greedy/chat',
+        max_tokens: 8,
+        messages: [{ role: 'user', content: 'apple '.repeat(5_000) }],
+        tools: [{ type: 'sluice:datetime' }],
+        max_tool_calls: 30,
+      };
+      const running = fetch(`${installation.baseUrl}/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${tenant.apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      await new Promise((resolve) => setTimeout(resolve, 1.5 * TURN_MS));
+      expect((await change()).status).toBeLessThan(300);
+      const answer = await running;
+      const { choices } = (await answer.json()) as { choices: readonly { native_finish_reason: string }[] };
+      expect(answer.status).toBe(200);
+      expect(choices[0]!.native_finish_reason).toBe('insufficient_credits');
+      expect(turns).toBeLessThanOrEqual(MOST_TURNS_HELD + 1);
+      const spentUsd = CREDIT_USD - (await settledBalanceUsd(ledger, tenant.organizationId, 30_000));
+      process.stdout.write(`${name}: ${turns} turns, ${spentUsd.toFixed(4)} USD\n`);
+      await manager.close();
+    },
+    120_000,
+  );
 });
