@@ -157,7 +157,7 @@ runBenchmark(async () => {
     return await measure({
       checkKey: () => directory.find(known.hashOf(key)!),
       limits: new InferenceLimits(limiter, env),
-      recorder: new GenerationRecorder(new GenerationsRepository(database), silent),
+      recorder: new GenerationRecorder(new GenerationsRepository(database), async (opening) => opening, silent),
       owner,
     });
   } finally {

@@ -52,7 +52,6 @@ export * from './workspaces/members.messages';
 export { givenSettings, type WorkspaceSettings, type WorkspaceSettingsChanges } from './workspaces/workspace-settings';
 export * from './workspaces/workspaces.dto';
 export * from './workspaces/workspaces.messages';
-export { hasMediaBesideContent, PARTS_BEYOND_TEXT } from './batches/batch-content';
 export * from './batches/batch-object';
 export * from './batches/batches.messages';
 export * from './webhooks/webhook-secrets.messages';

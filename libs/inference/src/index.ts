@@ -57,7 +57,8 @@ export { callCancelled, Cancellation, toAbortSignal, type CancelSignal } from '.
 export type { AnswerEvent, AnswerPart, CanonicalAnswer } from './model/canonical-answer';
 export type { CanonicalRequest, ToolChoice, ToolDefinition } from './model/canonical-request';
 export type { Annotation, Message, Part, Role, ToolResultPart } from './model/conversation';
-export { turnBody, type Turn } from './model/conversation-turn';
+export type { Turn } from './model/conversation-turn';
+export { turnBody } from './model/turn-body';
 export { mayDropCap } from './model/dropped-cap';
 export {
   estimatePrompt,
@@ -72,7 +73,8 @@ export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
 export { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from './model/json-shape';
 export { pdfTokens } from './model/media-tokens';
-export { promptAt } from './model/prompt-at';
+export { findMedia } from './model/text-only';
+export { promptAt, type CountedPrompt } from './model/prompt-at';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
 export { NO_LOSS } from './model/loss-report';
 export {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { countEmbeddingsInputs, findBodyLinkProblem, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
+import { countEmbeddingsInputs, findBodyLinkProblem } from '@libs/contracts';
 import {
   accountReferenceIn,
   type Api,
@@ -7,6 +7,7 @@ import {
   bringsTools,
   countsUses,
   dearerSetting,
+  findMedia,
   isConversationApi,
   type ProviderTool,
   toolSentAs,
@@ -37,7 +38,6 @@ const BETA_TOOLS: Readonly<Partial<Record<Api, RegExp>>> = {
   messages: /^(advisor|computer|code_execution|mcp_toolset)/,
 };
 const BATCH_TIERS = new Set<unknown>(['auto', 'default', 'standard_only']);
-const DEPTH = 8;
 
 const CONVERSATION: readonly Rule[] = [
   absent('plugins', isInForce, 'run in the gateway, which does not handle the lines of a batch'),
@@ -49,6 +49,7 @@ const CONVERSATION: readonly Rule[] = [
   absent('audio', isGiven, 'cannot be used: a batch carries text only'),
   absent('modalities', asksForMore, 'may only hold "text" in a batch'),
   findToolProblem,
+  findMediaProblem,
 ];
 
 const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
@@ -58,9 +59,8 @@ const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
     absent('prediction', isGiven, 'cannot be used in a batch'),
     absent('mcp_servers', isGiven, 'cannot be used in a batch'),
     findSearchOptionsProblem,
-    (body) => findOtherPart('messages', body.messages),
   ],
-  responses: [...CONVERSATION, (body) => findOtherPart('input', body.input)],
+  responses: CONVERSATION,
   messages: [
     ...CONVERSATION,
     absent('fallbacks', isNamed, 'cannot be used: a batch runs on one endpoint'),
@@ -69,7 +69,6 @@ const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
     ),
     ({ output_config: config }) =>
       isObject(config) && isGiven(config.task_budget) ? 'output_config.task_budget cannot be used in a batch' : null,
-    (body) => findOtherPart('messages', body.messages) ?? findOtherPart('system', body.system),
   ],
   embeddings: [
     absent('input_type', isGiven, 'cannot be used in a batch'),
@@ -206,22 +205,9 @@ function problemOfUse(tool: ProviderTool, { api, allowsTool }: BatchRoute): stri
   return `${why}: it needs a provider key of your own`;
 }
 
-function findOtherPart(member: string, entries: unknown): string | null {
-  if (!Array.isArray(entries)) return null;
-  const index = entries.findIndex((entry) => holdsOtherPart(entry, DEPTH) || hasMedia(member, entry));
-  return index === -1 ? null : `${member}[${index}] holds more than text, which a batch cannot carry`;
-}
-
-function hasMedia(member: string, entry: unknown): boolean {
-  return member === 'messages' && isObject(entry) && hasMediaBesideContent(entry);
-}
-
-/** Parts stand in messages, and results of tools have parts of their own. */
-function holdsOtherPart(entry: unknown, depth: number): boolean {
-  if (Array.isArray(entry)) return entry.some((part) => holdsOtherPart(part, depth - 1));
-  if (!isObject(entry) || depth === 0) return false;
-  if (typeof entry.type === 'string' && PARTS_BEYOND_TEXT.has(entry.type)) return true;
-  return [entry.content, entry.output].some((inner) => typeof inner === 'object' && holdsOtherPart(inner, depth - 1));
+function findMediaProblem(body: JsonObject): string | null {
+  const media = findMedia(body);
+  return media === null ? null : `${media} holds more than text, which a batch cannot carry`;
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -1,5 +1,5 @@
 import { APIS, estimatePrompt, estimatePromptTokens, parseRate, type CallableApi } from '@libs/inference';
-import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
+import { aCatalogue, aModel, anEndpoint, aProvider, pngFile } from '@libs/inference/testing';
 import { estimateHold } from '../routing/hold-estimate';
 import { BatchEstimate } from './batch-estimate';
 import { readBatchLine, type BatchLineDraft } from './batch-line';
@@ -54,6 +54,36 @@ describe(BatchEstimate.name, () => {
   it('is never below what a line near the bound is charged', () => {
     // Its size class reaches beyond the bound.
     expect(costOf([lineOf(200_000, 0)], { overrides: [LONG] })).toBe(2_000_000_000_000n);
+  });
+
+  it.each([88_000, 100_001, 150_000, 199_999])(
+    'takes the rates of long prompts as a single call does (%s)',
+    (tokens) => {
+      const pricing = { ...BASE, overrides: [LONG] };
+      const catalogue = aCatalogue(
+        aModel({ slug: 'acme/m', endpoints: [anEndpoint({ pricing, contextLength: null })] }),
+      );
+      const asked = { api: 'chat' as const, models: ['acme/m'], promptTokens: tokens, maxTokens: 1_000, answers: 1 };
+      expect(costOf([lineOf(tokens)], { overrides: [LONG] })).toBe(estimateHold(catalogue, asked));
+    },
+  );
+
+  it('counts pictures as the models of an endpoint do', () => {
+    const provider = aProvider({ batch: 'native' });
+    const endpoint = anEndpoint({ provider, upstreamModel: 'gpt-4o-mini', pricing: BASE, contextLength: null });
+    const picture = {
+      type: 'image_url',
+      image_url: { url: `data:image/png;base64,${pngFile(64, 64).toString('base64')}` },
+    };
+    const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: [picture, picture] }] }));
+    const { tokens: promptTokens, kinds: promptKinds } = estimatePrompt(body);
+    const catalogue = aCatalogue(aModel({ slug: 'acme/m', endpoints: [endpoint] }));
+    const asked = { api: 'chat' as const, models: ['acme/m'], promptTokens, promptKinds, maxTokens: 1, answers: 1 };
+    const estimate = new BatchEstimate();
+    estimate.add(lineWith(body, 1));
+    expect(estimate.costAt(endpoint, 'chat')).toBe(estimateHold(catalogue, asked));
+    // 8,500 tokens a picture, of which a prompt elsewhere has a few hundred.
+    expect(estimate.costAt(endpoint, 'chat')).toBeGreaterThan(17_000n * 1_000_000n);
   });
 
   it('counts symbols and rare scripts by their tokens, which are more than a third of their bytes', () => {

@@ -6,7 +6,9 @@ import {
   isConversationApi,
   managedLanePrices,
   mayDropCap,
+  mostPromptTokens,
   priceExpected,
+  promptAt,
   promptTokensRead,
   uncappedTokens,
   usesAt,
@@ -23,7 +25,7 @@ import { ToolProfiles } from './tool-profiles';
 /** Text is nearer four bytes a token. Three keep the hold above the bill, so that most batches need not extend it. */
 const BYTES_PER_TOKEN = 3;
 
-const PLAIN_TEXT: PromptKinds = { audioTokens: 0, imageTokens: 0, images: 0, cacheWrite: null };
+const PLAIN_TEXT: PromptKinds = { audioTokens: 0, imageTokens: 0, images: 0, imageTokensBy: {}, cacheWrite: null };
 
 /** Output that lines ask for when one API reads them. */
 interface AskedOutput {
@@ -35,12 +37,9 @@ interface AskedOutput {
   thinkingAnswers: number;
 }
 
-/**
- * Lines whose prompts have fewer tokens than a power of two, and at least half as many, and ask for one cache write and
- * the same uses of tools.
- */
+/** Lines whose prompts have nearly as many tokens, and that ask for one cache write and the same uses of tools. */
 interface SizeClass {
-  readonly bits: number;
+  readonly mostTokens: number;
   /** Number of their profile of tools. */
   readonly tools: number;
   readonly cacheWrite: PromptKinds['cacheWrite'];
@@ -50,6 +49,8 @@ interface SizeClass {
   audioTokens: number;
   imageTokens: number;
   images: number;
+  /** `imageTokens` as models of each family count them. */
+  readonly imageTokensBy: Record<string, number>;
   readonly output: Readonly<Record<StreamableApi, AskedOutput>>;
 }
 
@@ -66,14 +67,17 @@ export class BatchEstimate {
     const { tokens, kinds } = line.prompt;
     // Symbols, numbers and rare scripts have more tokens than a third of their bytes.
     const promptTokens = Math.max(Math.ceil(line.body.length / BYTES_PER_TOKEN), tokens);
-    const { cacheWrite, audioTokens, imageTokens, images } = kinds ?? PLAIN_TEXT;
-    const size = this.classOf(bitsOf(promptTokens), cacheWrite, this.tools.numberOf(line.toolUses));
+    const { cacheWrite, audioTokens, imageTokens, images, imageTokensBy = {} } = kinds ?? PLAIN_TEXT;
+    const size = this.classOf(boundOf(promptTokens), cacheWrite, this.tools.numberOf(line.toolUses));
     size.lines += 1;
     size.answers += line.choices;
     size.promptTokens += promptTokens;
     size.audioTokens += audioTokens;
     size.imageTokens += imageTokens;
     size.images += images;
+    for (const [family, counted] of Object.entries(imageTokensBy)) {
+      size.imageTokensBy[family] = (size.imageTokensBy[family] ?? 0) + counted;
+    }
     forEachConversationApi(({ name }) => addOutput(size.output[name], line, line.maxOutputTokens[name]));
   }
 
@@ -92,9 +96,10 @@ export class BatchEstimate {
   private useOf(size: SizeClass, endpoint: Endpoint, api: CallableApi): ExpectedUse {
     const generates = isConversationApi(api);
     const asked = generates ? this.tools.usesOf(size.tools)?.[api] : undefined;
+    const { tokens: promptTokens, kinds } = promptAt(endpoint, { tokens: size.promptTokens, kinds: size });
     return {
-      promptTokens: size.promptTokens,
-      kinds: size,
+      promptTokens,
+      kinds,
       cachesUnasked: cachesUnasked(endpoint),
       completionTokens: generates ? outputTokens(size, endpoint, api) : 0,
       answers: generates ? size.answers : 0,
@@ -104,13 +109,13 @@ export class BatchEstimate {
     };
   }
 
-  private classOf(bits: number, cacheWrite: PromptKinds['cacheWrite'], tools: number): SizeClass {
-    const key = `${bits} ${cacheWrite} ${tools}`;
+  private classOf(mostTokens: number, cacheWrite: PromptKinds['cacheWrite'], tools: number): SizeClass {
+    const key = `${mostTokens} ${cacheWrite} ${tools}`;
     const known = this.classes.get(key);
     if (known !== undefined) return known;
     const output = forEachConversationApi(noOutput);
     const counts = { lines: 0, answers: 0, promptTokens: 0, audioTokens: 0, imageTokens: 0, images: 0 };
-    const size = { bits, cacheWrite, tools, ...counts, output };
+    const size = { mostTokens, cacheWrite, tools, ...counts, imageTokensBy: {}, output };
     this.classes.set(key, size);
     return size;
   }
@@ -133,18 +138,22 @@ function outputTokens({ output }: SizeClass, endpoint: Endpoint, api: Streamable
 
 /** The most that one of these lines may have: it decides which rates for long prompts may count. */
 function longestOf(
-  { bits, output }: SizeClass,
+  { mostTokens, output }: SizeClass,
   endpoint: Endpoint,
   api: CallableApi,
 ): Pick<ExpectedUse, 'promptTokens' | 'completionTokens'> {
-  const promptTokens = 2 ** bits - 1;
+  const promptTokens = mostPromptTokens(mostTokens);
   if (!isConversationApi(api)) return { promptTokens, completionTokens: 0 };
   const { largestCap, uncappedAnswers } = output[api];
   const uncapped = uncappedAnswers === 0 ? 0 : APIS[api].uncappedTokensAt(endpoint);
   return { promptTokens, completionTokens: Math.max(largestCap, uncapped) };
 }
 
-/** The least exponent of a power of two above a whole number. */
-function bitsOf(count: number): number {
-  return 32 - Math.clz32(count);
+/** Numbers with the same bound differ by less than an eighth. */
+const LEADING_BITS = 4;
+
+/** Returns the greatest number with the same length and the same leading bits as a whole number. */
+function boundOf(count: number): number {
+  const step = 2 ** Math.max(0, 32 - Math.clz32(count) - LEADING_BITS);
+  return (Math.floor(count / step) + 1) * step - 1;
 }

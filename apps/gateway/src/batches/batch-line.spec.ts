@@ -117,6 +117,14 @@ describe(readBatchLine, () => {
       '400 requests[3].body.input[0] holds more than text, which a batch cannot carry',
     ],
     [
+      { custom_id: 'a', body: { input: [{ type: 'image_generation_call', result: 'AAAA' }] } },
+      '400 requests[3].body.input[0] holds more than text, which a batch cannot carry',
+    ],
+    [
+      { custom_id: 'a', body: { input: [{ type: 'computer_call_output', output: { type: 'computer_screenshot' } }] } },
+      '400 requests[3].body.input[0] holds more than text, which a batch cannot carry',
+    ],
+    [
       {
         custom_id: 'a',
         body: { ...body, metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [i, ''])) },

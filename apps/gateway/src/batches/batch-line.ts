@@ -1,7 +1,7 @@
-import { hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   APIS,
+  findMedia,
   findValue,
   forEachConversationApi,
   MalformedJson,
@@ -148,24 +148,8 @@ function checkBody(where: string, body: JsonObject): void {
   if (isObject(body.metadata) && Object.keys(body.metadata).length > MAX_METADATA_PAIRS) {
     throw refused(where, 'metadata', `has more than ${MAX_METADATA_PAIRS} pairs`);
   }
-  checkTextOnly(where, 'messages', body.messages);
-  checkTextOnly(where, 'input', body.input);
-}
-
-function checkTextOnly(where: string, member: string, entries: unknown): void {
-  if (!Array.isArray(entries)) return;
-  for (const [index, entry] of entries.entries()) {
-    if (!isObject(entry)) continue;
-    const parts: unknown[] = Array.isArray(entry.content) ? entry.content : [entry];
-    const hasMedia = member === 'messages' && hasMediaBesideContent(entry);
-    if (hasMedia || parts.some(isBeyondText)) {
-      throw refused(where, `${member}[${index}]`, 'holds more than text, which a batch cannot carry');
-    }
-  }
-}
-
-function isBeyondText(part: unknown): boolean {
-  return isObject(part) && typeof part.type === 'string' && PARTS_BEYOND_TEXT.has(part.type);
+  const media = findMedia(body);
+  if (media !== null) throw refused(where, media, 'holds more than text, which a batch cannot carry');
 }
 
 /** Providers follow no cap of another API, and may follow either of two. */

@@ -24,10 +24,10 @@ const refusal = expect.objectContaining({ code: 'payment_required' });
 describe(CallFund.name, () => {
   it('asks for what was spent and what is reserved, all together', async () => {
     const hold = new FakeHold(100n, 1_000n);
-    const fund = new CallFund(hold, (tokens) => BigInt(tokens));
-    const turn = await fund.reserveTurn(100);
+    const fund = new CallFund(hold, ({ tokens }) => BigInt(tokens));
+    const turn = await fund.reserveTurn({ tokens: 100, kinds: null });
     fund.spent(turn, { totalCost: 180n });
-    await fund.reserveTurn(100);
+    await fund.reserveTurn({ tokens: 100, kinds: null });
     expect(hold.covered).toEqual([100n, 280n]);
   });
 
@@ -36,9 +36,9 @@ describe(CallFund.name, () => {
     [false, 205n],
   ])('counts what an own provider charged only where a limit does (%s)', async (countsByok, total) => {
     const hold = new FakeHold(100n, 1_000n);
-    const fund = new CallFund(hold, (tokens) => BigInt(tokens), countsByok);
-    fund.spent(await fund.reserveTurn(100), { totalCost: 5n, upstreamCost: 100n });
-    await fund.reserveTurn(200);
+    const fund = new CallFund(hold, ({ tokens }) => BigInt(tokens), countsByok);
+    fund.spent(await fund.reserveTurn({ tokens: 100, kinds: null }), { totalCost: 5n, upstreamCost: 100n });
+    await fund.reserveTurn({ tokens: 200, kinds: null });
     expect(hold.covered).toEqual([100n, total]);
   });
 

@@ -1,4 +1,4 @@
-import { countedCost, type Cost, type PicoUsd, type PromptKinds } from '@libs/inference';
+import { countedCost, type Cost, type CountedPrompt, type PicoUsd } from '@libs/inference';
 import type { GenerationTicket } from './generation-ticket';
 
 /**
@@ -14,15 +14,15 @@ export class CallFund {
 
   constructor(
     private readonly ticket: Pick<GenerationTicket, 'cover'>,
-    /** Estimates a turn with a prompt of so many tokens, of the kinds of the call's own where none are given. */
-    private readonly turnPicoUsd: (promptTokens: number, kinds?: PromptKinds | null) => PicoUsd,
+    /** Estimates a turn with such a prompt. */
+    private readonly turnPicoUsd: (prompt: CountedPrompt) => PicoUsd,
     /** Whether a limit counts what own providers charge: then estimates are list prices, and so must be what was spent. */
     private readonly countsByok = false,
   ) {}
 
   /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
-  reserveTurn(promptTokens: number, kinds?: PromptKinds | null): Promise<PicoUsd> {
-    return this.reserve(this.turnPicoUsd(promptTokens, kinds));
+  reserveTurn(prompt: CountedPrompt): Promise<PicoUsd> {
+    return this.reserve(this.turnPicoUsd(prompt));
   }
 
   /** Resolves with what was reserved. @throws AppError payment_required when it is not there */

@@ -20,7 +20,7 @@ describe(GenerationRecorder.name, () => {
     database = new Database(dataSource);
     errors = [];
     const logger = { log() {}, warn() {}, error: (...line: unknown[]) => errors.push(line) };
-    recorder = new GenerationRecorder(new GenerationsRepository(database), logger);
+    recorder = new GenerationRecorder(new GenerationsRepository(database), async (opening) => opening, logger);
   });
 
   afterEach(async () => {

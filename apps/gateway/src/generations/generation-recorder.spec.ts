@@ -38,7 +38,11 @@ class Books {
     return openings.map(({ organizationId }) => verdicts.get(organizationId)!);
   }
 
-  async extend({ id, organizationId }: Opening, amountUsd: string): Promise<HoldRefusal | 'closed' | null> {
+  readonly extended: Opening[] = [];
+
+  async extend(call: Opening, amountUsd: string): Promise<HoldRefusal | 'closed' | null> {
+    this.extended.push(call);
+    const { id, organizationId } = call;
     await this.gate;
     const amount = parseUsd(amountUsd);
     const row = this.rows.get(id);
@@ -140,7 +144,12 @@ describe(GenerationRecorder.name, () => {
   beforeEach(() => {
     books = new Books();
     nowMs = 0;
-    recorder = new GenerationRecorder(books, silent, () => nowMs);
+    recorder = new GenerationRecorder(
+      books,
+      async (opening) => opening,
+      silent,
+      () => nowMs,
+    );
   });
 
   /** Lets the recorder learn that the organization has plenty. */
@@ -187,7 +196,12 @@ describe(GenerationRecorder.name, () => {
 
   it('does not count the hold of an answer of another gateway that is over', async () => {
     books.balances.set('acme', USD);
-    const other = new GenerationRecorder(books, silent, () => nowMs);
+    const other = new GenerationRecorder(
+      books,
+      async (opening) => opening,
+      silent,
+      () => nowMs,
+    );
     for (let i = 0; i < 4; i += 1) {
       const ticket = [recorder, other][i % 2]!.open(opening(`a${i}`), (9n * USD) / 10n);
       await ticket.covered;
@@ -204,6 +218,24 @@ describe(GenerationRecorder.name, () => {
     first.settle(costing(USD / 1_000n));
     await second.cover((9n * USD) / 10n);
     expect(second.holdPicoUsd).toBe((9n * USD) / 10n);
+  });
+
+  it('extends a hold by the terms of now, and not for a key that can no longer be used', async () => {
+    books.balances.set('acme', 10n * USD);
+    const keyLimit = { amountUsd: '0.05', reset: null, includesByok: false };
+    let isUsable = true;
+    const terms = async (call: Opening): Promise<Opening> => {
+      if (!isUsable) throw new AppError('authentication', 'The API key of this request can no longer be used');
+      return { ...call, keyLimit };
+    };
+    const other = new GenerationRecorder(books, terms, silent, () => nowMs);
+    const ticket = other.open(opening('a'), USD);
+    await ticket.covered;
+    await ticket.cover(2n * USD);
+    expect(books.extended).toEqual([expect.objectContaining({ id: 'a', keyLimit })]);
+    isUsable = false;
+    await expect(ticket.cover(3n * USD)).rejects.toMatchObject({ code: 'authentication' });
+    expect(ticket.holdPicoUsd).toBe(2n * USD);
   });
 
   it('refuses a call soon when the charges before it cannot be committed', async () => {

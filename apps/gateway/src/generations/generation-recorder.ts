@@ -15,6 +15,7 @@ import { CallerCredits } from './caller-credits';
 import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
 import { byokOf, openingRowOf, settlementOf, type UnpaidCall } from './generation-rows';
 import { HoldExtensions } from './hold-extensions';
+import type { PresentTerms } from './present-terms';
 import { OpenCalls } from './open-calls';
 import { RecentlyLocked } from './recently-locked';
 import { SettlementQueue } from './settlement-queue';
@@ -76,14 +77,14 @@ export class GenerationRecorder {
 
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'open' | 'settle' | 'extend' | 'refusal'>,
+    presentTerms: PresentTerms,
     private readonly logger: LoggerService,
     nowMs: () => number = () => performance.now(),
   ) {
     this.credits = new CallerCredits(nowMs);
     this.locked = new RecentlyLocked(nowMs);
     this.settlements = new SettlementQueue(repository, logger);
-    const extensions = new HoldExtensions(repository, this.credits);
-    this.books = { end: this.onEnd, extend: (ticket, amountPicoUsd) => extensions.extend(ticket, amountPicoUsd) };
+    this.books = { end: this.onEnd, extend: new HoldExtensions(repository, this.credits, presentTerms).extend };
     this.unpaid = new UnpaidCalls(repository, {
       openAlone: (call) => this.openAlone(call),
       onRefused: (ticket, error) => this.refused(ticket, error),

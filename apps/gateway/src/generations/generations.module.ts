@@ -5,7 +5,8 @@ import {
   GenerationsRepository,
   SingleRunner,
 } from '@libs/persistence';
-import { AppLogger } from '@libs/platform';
+import { AppLogger, KeyDirectory } from '@libs/platform';
+import { AuthModule } from '../auth/auth.module';
 import { GatewayEnv } from '../gateway.env';
 import { AbandonedSweep } from './abandoned-sweep';
 import { InferenceRouting } from '../routing/inference-routing';
@@ -16,17 +17,19 @@ import { ContentRetention } from './content-retention';
 import { GenerationRecorder } from './generation-recorder';
 import { GenerationsController } from './generations.controller';
 import { GenerationsService } from './generations.service';
+import { presentTermsOf } from './present-terms';
 
 /** Needs the (global) platform, persistence and inference modules. */
 @Global()
 @Module({
+  imports: [AuthModule],
   controllers: [GenerationsController],
   providers: [
     {
       provide: GenerationRecorder,
-      inject: [GenerationsRepository, AppLogger],
-      useFactory: (repository: GenerationsRepository, logger: AppLogger) =>
-        new GenerationRecorder(repository, logger.child(GenerationRecorder.name)),
+      inject: [GenerationsRepository, KeyDirectory, AppLogger],
+      useFactory: (repository: GenerationsRepository, keys: KeyDirectory, logger: AppLogger) =>
+        new GenerationRecorder(repository, presentTermsOf(keys), logger.child(GenerationRecorder.name)),
     },
     {
       provide: AbandonedSweep,

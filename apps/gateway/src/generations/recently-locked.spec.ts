@@ -50,7 +50,12 @@ describe(RecentlyLocked.name, () => {
   beforeEach(async () => {
     books = new LockedBooks();
     nowMs = 0;
-    recorder = new GenerationRecorder(books, { log() {}, error() {}, warn() {} }, () => nowMs);
+    recorder = new GenerationRecorder(
+      books,
+      async (opening) => opening,
+      { log() {}, error() {}, warn() {} },
+      () => nowMs,
+    );
     const first = call('acme');
     while (books.tries.length === 0) await new Promise(setImmediate);
     books.timeOut();

@@ -11,6 +11,7 @@ import {
   translationStage,
   type CallableApi,
   type FailedRoute,
+  type CountedPrompt,
   type InferenceEngine,
   type InferenceResult,
   type PicoUsd,
@@ -166,11 +167,11 @@ export class InferenceService {
     const plugins = this.pluginsFor(api, call, checked);
     const models = [route.model, ...route.models];
     const usage = { ...expectedOf(checked, aim), api, models };
-    const turnPicoUsd = (tokens: number, promptKinds = kinds): PicoUsd =>
-      this.routing.holdFor(call.caller, { ...usage, promptTokens: tokens, promptKinds }, call.ownKeys);
+    const turnPicoUsd = ({ tokens: promptTokens, kinds: promptKinds }: CountedPrompt): PicoUsd =>
+      this.routing.holdFor(call.caller, { ...usage, promptTokens, promptKinds }, call.ownKeys);
     // The text that takes the place of files is reserved when it is there.
-    const promptTokens = plugins?.replacesFiles === true ? likelyTokens : mostTokens;
-    const answerPicoUsd = turnPicoUsd(promptTokens) * (aim.turns === null ? 1n : HELD_TURNS);
+    const heldTokens = plugins?.replacesFiles === true ? likelyTokens : mostTokens;
+    const answerPicoUsd = turnPicoUsd({ tokens: heldTokens, kinds }) * (aim.turns === null ? 1n : HELD_TURNS);
     const opening = openingOf(call, { api, model: route.model, streamed: isStream });
     const answers = APIS[api].generates ? choices : 0;
     const tokens = { promptTokens: likelyTokens, maxTokens, answers };
@@ -272,7 +273,7 @@ export class InferenceService {
     const prompt = promptOf(call);
     const aim = this.aimOf(api, call, checked, prompt);
     await fund.reserve(plugins.spentPicoUsd);
-    if (aim.turns === null) await fund.reserveTurn(prompt.tokens, prompt.kinds);
+    if (aim.turns === null) await fund.reserveTurn(prompt);
     return aim;
   }
 }

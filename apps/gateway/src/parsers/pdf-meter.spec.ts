@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { estimatePrompt } from '@libs/inference';
+import { estimatePrompt, turnBody } from '@libs/inference';
 import { measuredPrompt, MeasuredPdfs, PdfMeter } from './pdf-meter';
 import type { PdfText } from './pdf-text';
 import { outsideWork } from './testing/outside-work';
@@ -52,6 +52,20 @@ describe(PdfMeter.name, () => {
     const settled = measured.settle(estimatePrompt(body), body);
     expect(settled).toMatchObject({ tokens, pdfs: [] });
     expect(settled.likelyTokens).toBeGreaterThan(tokens - 10);
+  });
+
+  it('knows a file again in the turns of a tool loop, also where the caller has escaped its slashes', async () => {
+    const data = Buffer.from('%PDF-1.7 \u00ff\u00ff\u00ff\u00ff', 'latin1').toString('base64');
+    expect(data).toContain('/');
+    const part = { type: 'file', file: { file_data: `data:application/pdf;base64,${data}` } };
+    const written = JSON.stringify({ messages: [{ role: 'user', content: [part] }] });
+    const body = Buffer.from(written.replaceAll('/', '\\/'));
+    await measure(body);
+    const source = { kind: 'base64', mediaType: 'application/pdf', data } as const;
+    const turn = turnBody({ messages: [{ role: 'user', parts: [{ type: 'file', source }] }], tools: [] });
+    const tokens = measuredPrompt(turn, measured).tokens;
+    expect(measuredPrompt(turn).tokens).toBeGreaterThan(200_000);
+    expect(Math.abs(tokens - measuredPrompt(body, measured).tokens)).toBeLessThan(20);
   });
 
   it.each(['broken', 'late', 'cut'])('leaves a file that is %s as it was counted', async (name) => {

@@ -6,6 +6,7 @@ import type { PdfReader } from './pdf-reader';
 
 /** After this long no further file of a request is begun. */
 const MOST_MS = 4_000;
+const BACKSLASH = 0x5c;
 
 /** The tokens of the PDF files of one call, by their bytes, so that each file is read once for all turns. */
 export class MeasuredPdfs {
@@ -36,8 +37,10 @@ export class MeasuredPdfs {
   }
 }
 
+/** The same in every body that has the file: escapes, which other writers leave out, are not part of it. */
 function keyOf(body: Buffer, { start, end }: PdfPlace): string {
-  return hash('sha256', body.subarray(start, end));
+  const written = body.subarray(start, end);
+  return hash('sha256', written.includes(BACKSLASH) ? textOf(written) : written);
 }
 
 /** Estimates the prompt of a body with what is known of its files. */
@@ -73,7 +76,10 @@ export class PdfMeter {
         work.memory,
         async (reserve) => {
           await reserve(end - start);
-          const { text, pages, isCut } = await this.pdf.read(bytesOf(body.toString('latin1', start, end)), work);
+          const { text, pages, isCut } = await this.pdf.read(
+            Buffer.from(textOf(body.subarray(start, end)), 'base64'),
+            work,
+          );
           return isCut ? null : pdfTokens(estimateTextTokens(text), pages);
         },
         () => 0,
@@ -85,7 +91,8 @@ export class PdfMeter {
   }
 }
 
-/** The text is part of a JSON string. */
-function bytesOf(text: string): Buffer {
-  return Buffer.from(text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text, 'base64');
+/** Base64 as a part of a JSON string. */
+function textOf(written: Buffer): string {
+  const text = written.toString('latin1');
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
 }

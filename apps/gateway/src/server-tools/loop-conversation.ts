@@ -29,7 +29,7 @@ export class LoopConversation {
       messages: [relay.toMessage(), ...relay.calls.map(({ id }) => resultMessage(id, results.get(id)!))],
       tools: found.filter(({ name }) => !known.has(name) && known.add(name)),
     };
-    this.#grownBytes += turnBody({ ...this.#current, ...added }).length;
+    this.#grownBytes += turnBody(added).length;
     this.#current = {
       ...this.#current,
       messages: [...messages, ...added.messages],

@@ -243,7 +243,7 @@ export class ToolLoop {
     await this.#memory.settle(bytes);
     const body = turnBody(this.#conversation.current);
     const prompt = measuredPrompt(body, this.request.pdfs);
-    return { body, prompt, reserved: await this.request.fund.reserveTurn(prompt.tokens) };
+    return { body, prompt, reserved: await this.request.fund.reserveTurn(prompt) };
   }
 
   /** A turn that its caller leaves before its first event is charged. */

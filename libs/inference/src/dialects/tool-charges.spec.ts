@@ -96,6 +96,32 @@ describe('the charge for tools that a provider ran', () => {
       expect(await ended(await dialect.openStream!(sent([created, ...done, end]), context))).toBe(0.0425);
     });
 
+    describe('of a request for the preview of web search', () => {
+      const tools = { ...endpoint.pricing.tools, web_search_preview: 25_000n * MICRO };
+      const asking = (...types: readonly string[]): AnswerContext => ({
+        ...context,
+        endpoint: anEndpoint({ ...endpoint, pricing: { ...endpoint.pricing, tools } }),
+        requestBody: Buffer.from(JSON.stringify({ tools: types.map((type) => ({ type })) })),
+      });
+      const searched = { ...response, output: output.slice(2, 4) };
+      const end = { type: 'response.completed', response: searched };
+
+      it.each([
+        [['web_search'], 0.01],
+        [['web_search_preview'], 0.025],
+        [['web_search_preview_2025_03_11'], 0.025],
+        [['web_search', 'web_search_preview'], 0.025],
+      ])('counts a search as one of %j', async (types, usd) => {
+        const whole = dialect.readAnswer(Buffer.from(JSON.stringify(searched)), asking(...types));
+        expect(Number(whole.cost.totalCost) / DOLLARS).toBe(usd);
+        expect(await ended(await dialect.openStream!(sent([created, end]), asking(...types)))).toBe(usd);
+        const stream = await dialect.openStream!(sent([created, done[2]!], true), asking(...types));
+        const cost = ended(stream);
+        setImmediate(() => stream.cancel());
+        expect(await cost).toBe(usd);
+      });
+    });
+
     it('counts what ran before the caller left', async () => {
       const stream = await dialect.openStream!(sent([created, ...done.slice(0, 2)], true), context);
       const cost = ended(stream);

@@ -1,7 +1,7 @@
 import { InferenceEngine } from './engine';
 import { AnswerFold } from '../model/answer-fold';
 import type { CanonicalRequest } from '../model/canonical-request';
-import { turnBody } from '../model/conversation-turn';
+import { turnBody } from '../model/turn-body';
 import type { TurnRequest, TurnResult } from './turn-request';
 import type { Api } from '../catalogue/catalogue';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json/loose-values';
 import { MOST_USES, type AllowedUses, type ProviderTool } from '../pricing/tool-uses';
-import { providerToolsIn, toolEntriesIn, toolOfType } from './provider-tools';
+import { providerToolsIn, SEARCH_PREVIEW, toolEntriesIn, toolOfType } from './provider-tools';
 
 /**
  * Uses of a provider's tools where the request sets no cap. Most answers need one to three searches, and Anthropic's
@@ -24,6 +24,7 @@ const TOKENS_OF_A_PIECE = 800;
 const RESULT_TOKENS: Readonly<Record<ProviderTool, number>> = {
   // Anthropic's manual shows 7,345 for a search, and OpenAI bills some models a block of 8,000 for one.
   web_search: 8_000,
+  [SEARCH_PREVIEW]: 8_000,
   x_search: 8_000,
   // Four times an average page; sent as the cap where the request has none.
   web_fetch: 10_000,
@@ -147,7 +148,7 @@ function toolIn({ type }: JsonObject): ProviderTool | null {
 function tokensOfEntry(entry: JsonObject): number {
   const tool = toolIn(entry)!;
   const { search_context_size: size, max_content_tokens: content, max_num_results: pieces } = entry;
-  if (tool === 'web_search' && size === 'high') return 2 * resultTokens(tool);
+  if ((tool === 'web_search' || tool === SEARCH_PREVIEW) && size === 'high') return 2 * resultTokens(tool);
   if (tool === 'web_fetch' && isCount(content)) return content;
   if (tool === 'file_search' && isCount(pieces)) return pieces * TOKENS_OF_A_PIECE;
   return resultTokens(tool);

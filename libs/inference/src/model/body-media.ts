@@ -1,7 +1,7 @@
 import { Base64Bytes, ReadBudget } from '../media/base64-bytes';
 import { unescapedName } from './byte-names';
 import { MEDIA_LIMITS } from './media-limits';
-import { KINDS_OF_PARTS, LINKS, UNCLEAR, type Place } from './media-places';
+import { KINDS_OF_PARTS, LINKS, PICTURE_ITEM, UNCLEAR, type Place } from './media-places';
 import { dearer, readMediaString } from './media-string';
 import { inlineMedia, soundTokens, unknownMedia, type CountedMedia, type MediaKind } from './media-tokens';
 import { PICTURE_FAMILIES, type PictureTokens } from './picture-tokens';
@@ -114,7 +114,7 @@ export class StringCounter {
   private pendingUnits({ pending, type, mediaType }: ObjectFacts): number {
     if (pending === null) return 0;
     const { start, end, place } = pending;
-    const isMedia = type === (place === 'source data' ? 'base64' : 'image_generation_call');
+    const isMedia = type === (place === 'source data' ? 'base64' : PICTURE_ITEM);
     if (!isMedia && type !== SEVERAL) return this.text(start, end);
     const units = this.dataUnits(place === 'source data' ? 'file' : 'image', mediaType, [start, end]);
     return isMedia ? units : this.atLeastText(units, [start, end]);

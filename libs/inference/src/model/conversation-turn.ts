@@ -1,5 +1,4 @@
 import type { AnswerEvent } from './canonical-answer';
-import type { CanonicalRequest } from './canonical-request';
 import type { StreamOutcome } from './answer-stream';
 
 /**
@@ -11,9 +10,4 @@ export interface Turn extends AsyncIterable<AnswerEvent> {
   readonly outcome: Promise<StreamOutcome>;
   /** Idempotent. */
   cancel(): void;
-}
-
-/** What a conversation counts by, for routes and for estimates: a body of its own, which no upstream sees. */
-export function turnBody({ messages, tools }: CanonicalRequest): Buffer {
-  return Buffer.from(JSON.stringify({ messages, tools }));
 }

@@ -111,5 +111,11 @@ export const KINDS_OF_PARTS: ReadonlyMap<string | null, MediaKind> = new Map([
   ['document_url', 'file'],
   ['container_upload', 'file'],
 ]);
+/** An item that is a picture which a model has made. */
+export const PICTURE_ITEM = 'image_generation_call';
+
+/** All types of parts and items that hold media. */
+export const MEDIA_TYPES: ReadonlySet<string | null> = new Set([...KINDS_OF_PARTS.keys(), PICTURE_ITEM]);
+
 /** The dearest that may stand in a part that does not say what it is. */
 export const UNCLEAR: MediaKind = 'audio';

@@ -3,7 +3,7 @@ import { keepsFiles, providerToolsIn, toolOfItem, toolOfType, toolsIn, toolsSent
 describe(toolOfType.name, () => {
   it.each([
     ['web_search', 'web_search'],
-    ['web_search_preview_2025_03_11', 'web_search'],
+    ['web_search_preview_2025_03_11', 'web_search_preview'],
     ['web_search_20250305', 'web_search'],
     ['code_interpreter', 'code_interpreter'],
     ['code_execution_20250825', 'code_interpreter'],

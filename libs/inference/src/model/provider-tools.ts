@@ -25,8 +25,10 @@ const NAMES: Readonly<Record<string, ProviderTool>> = {
   computer: 'computer_use',
   computer_use_preview: 'computer_use',
   mcp_toolset: 'mcp',
-  web_search_preview: 'web_search',
 };
+
+/** An earlier web search of OpenAI, with a price of its own. Its answers say no more than that the web was searched. */
+export const SEARCH_PREVIEW: ProviderTool = 'web_search_preview';
 
 /** The date of a version, such as `_20250305` or `_2025_08_26`. */
 const VERSION = /_20\d{2}_?\d{2}_?\d{2}$/;
@@ -154,10 +156,11 @@ const TOOLS_OF_PLUGINS: ReadonlyMap<unknown, ProviderTool> = new Map([
 ]);
 const ONLINE = ':online';
 
-/** Returns the tools that a provider or the gateway would run for a request of any API, each once. */
+/** Returns the tools that a provider or the gateway would run for a request of any API, each once, as policies name them. */
 export function toolsIn(body: unknown): readonly ProviderTool[] {
   const request = objectOf(body);
-  const found = [...providerToolsIn(request), ...gatewayTools(request), ...pluginTools(request)];
+  const asked = providerToolsIn(request).map((tool) => (tool === SEARCH_PREVIEW ? 'web_search' : tool));
+  const found = [...asked, ...gatewayTools(request), ...pluginTools(request)];
   if (isOnline(request)) found.push('web_search');
   return found.length === 0 ? NONE : [...new Set(found)];
 }

@@ -78,6 +78,7 @@ const CLASSES: Readonly<Record<string, TokenClass>> = {
 };
 
 const TOOLS: readonly (readonly [RegExp, string])[] = [
+  [/^web search preview/i, 'web_search_preview'],
   [/^web search/i, 'web_search'],
   [/^file search/i, 'file_search'],
   [/^code interpreter/i, 'code_interpreter'],

@@ -82,7 +82,7 @@ export class InferenceApp {
   /** A key of another workspace. */
   readonly foreignKey = mintApiKey('sluice', 'api');
   readonly books = new FakeBooks();
-  readonly recorder = new GenerationRecorder(this.books, silent);
+  readonly recorder = new GenerationRecorder(this.books, async (opening) => opening, silent);
   readonly inFlight = new InFlight();
   /** Bodies the upstream got. */
   readonly upstreamCalls: Buffer[] = [];

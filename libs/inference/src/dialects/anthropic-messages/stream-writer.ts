@@ -1,7 +1,7 @@
 import type { AppError } from '@libs/errors';
 import type { AnswerEvent, ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
-import { likelyPromptTokens } from '../../model/estimate';
+import { likelyPrompt } from '../reserved-prompt';
 import { emptyUsage, type Usage } from '../../pricing/usage';
 import type { AnswerContext } from '../dialect';
 import type { Bill, StreamWriter } from '../translation';
@@ -63,7 +63,7 @@ export class MessagesStreamWriter implements StreamWriter {
   #start(): Buffer[] {
     if (this.#hasStart) return [];
     this.#hasStart = true;
-    const promptTokens = this.#usage?.promptTokens ?? likelyPromptTokens(this.#context.requestBody);
+    const promptTokens = this.#usage?.promptTokens ?? likelyPrompt(this.#context);
     const usage = { ...(this.#usage ?? emptyUsage('estimated')), promptTokens, completionTokens: 0 };
     const message = { ...emptyMessage(this.#context), ...endOf(null), usage: countObject(usage, 'standard') };
     return [send('message_start', { message })];

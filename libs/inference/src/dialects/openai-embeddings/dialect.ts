@@ -1,5 +1,4 @@
 import { AppError } from '@libs/errors';
-import { likelyPromptTokens } from '../../model/estimate';
 import { chargeLeft, type LeftCharge } from '../../model/left-charge';
 import type { Usage } from '../../pricing/usage';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
@@ -11,7 +10,7 @@ import { applyEdits, memberEdits } from '../../json/json-members';
 import { EmbeddingsReader, readExpectation } from './relayed-answer';
 import { settleUsage, usageEdits, usageText } from '../openai-usage';
 import type { ReportedCounts } from '../reported-counts';
-import { reservedPrompt } from '../reserved-prompt';
+import { likelyPrompt, reservedPrompt } from '../reserved-prompt';
 import type { Bill } from '../translation';
 import { toUpstream } from './relayed-request';
 
@@ -82,7 +81,7 @@ function usageOf(
   return settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
     maxPromptTokens: contextLengthOf(context) * inputs,
     maxCompletionTokens: 0,
-    estimate: () => ({ promptTokens: reservedTokens ?? likelyPromptTokens(context.requestBody), completionTokens: 0 }),
+    estimate: () => ({ promptTokens: reservedTokens ?? likelyPrompt(context), completionTokens: 0 }),
     fallback: 'estimated',
   });
 }

@@ -1,5 +1,6 @@
 import { parseJson } from '../../json/json-value';
-import { providerToolsIn } from '../../model/provider-tools';
+import { providerToolsIn, SEARCH_PREVIEW } from '../../model/provider-tools';
+import { toolRate } from '../../pricing/price';
 import type { AnswerContext } from '../dialect';
 import { mostToolUnits, scannedToolUnits, type ToolUnits } from '../reported-tools';
 import { X_SEARCH } from './item-words';
@@ -13,14 +14,30 @@ export function unitsOfResponse(
 ): ToolUnits {
   const items = mostToolUnits({ webSearches, tools, otherTurns }, before);
   const counted = usage === null ? {} : scannedToolUnits(usage.object);
-  return mostToolUnits(chargedUnits(items, context), counted);
+  return searchesAsAsked(mostToolUnits(asked(items, context), counted), context);
+}
+
+/** Returns the tools to charge for items alone. */
+export function chargedUnits(units: ToolUnits, context: AnswerContext): ToolUnits {
+  return searchesAsAsked(asked(units, context), context);
 }
 
 /** Returns units of items without the searches of X, unless the request asked for them: else custom tools have their names. */
-export function chargedUnits(units: ToolUnits, { requestBody }: AnswerContext): ToolUnits {
+function asked(units: ToolUnits, { requestBody }: AnswerContext): ToolUnits {
   const { tools } = units;
   if (tools?.has(X_SEARCH) !== true || providerToolsIn(parseJson(requestBody)).includes(X_SEARCH)) return units;
   const others = new Map(tools);
   others.delete(X_SEARCH);
   return { ...units, tools: others.size > 0 ? others : undefined };
+}
+
+/** Returns searches as those of the tool that the request named; of two that it named, the dearer. */
+function searchesAsAsked(units: ToolUnits, { requestBody, endpoint: { pricing } }: AnswerContext): ToolUnits {
+  const { webSearches = 0, tools } = units;
+  if (webSearches === 0) return units;
+  const named = providerToolsIn(parseJson(requestBody));
+  if (!named.includes(SEARCH_PREVIEW)) return units;
+  const isDearer = (toolRate(pricing, SEARCH_PREVIEW) ?? 0n) > (pricing.webSearch ?? 0n);
+  if (named.includes('web_search') && !isDearer) return units;
+  return { ...units, webSearches: 0, tools: new Map([...(tools ?? []), [SEARCH_PREVIEW, webSearches]]) };
 }

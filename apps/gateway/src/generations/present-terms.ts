@@ -1,0 +1,21 @@
+import { AppError } from '@libs/errors';
+import { keyLimitOf } from '@libs/persistence';
+import type { KeyDirectory } from '@libs/platform';
+import type { Opening } from './generation-ticket';
+
+/** Returns a call with the limit of its key and the budgets of its workspace as they are now. */
+export type PresentTerms = (opening: Opening) => Promise<Opening>;
+
+/**
+ * A call of many turns may last for minutes. What it still is to spend is judged by what holds when it asks: the directory
+ * has changes within a second, and asks nobody about a key that it knows.
+ *
+ * @throws AppError authentication when the key is disabled, deleted or expired; unavailable while that cannot be known
+ */
+export function presentTermsOf(directory: Pick<KeyDirectory, 'findRecord'>): PresentTerms {
+  return async (opening) => {
+    const principal = await directory.findRecord(opening.apiKeyHash);
+    if (principal === null) throw new AppError('authentication', 'The API key of this request can no longer be used');
+    return { ...opening, keyLimit: keyLimitOf(principal), budgets: principal.budgets };
+  };
+}
