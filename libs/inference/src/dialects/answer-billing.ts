@@ -1,5 +1,4 @@
 import { TextCounter, tokensOfUnits } from '../model/text-tokens';
-import { likelyPromptTokens } from '../model/estimate';
 import { emptyUsage, type Usage } from '../pricing/usage';
 import type { BilledUnits } from '../pricing/price';
 import type { AllowedUses } from '../pricing/tool-uses';
@@ -11,7 +10,7 @@ import { reservedUses, seenUses, unitsOfUses, workOf, type InnerWork } from './l
 import { settleUsage } from './openai-usage';
 import { NO_COUNTS, NO_UNITS, countedUnits, type ReportedCounts } from './reported-counts';
 import { servedBy } from './served-tier';
-import { reservedCounts } from './reserved-prompt';
+import { likelyPrompt, reservedCounts } from './reserved-prompt';
 import { memberText, scanRequest } from './request-members';
 import { countSeen, seenSince, withSeen, type SeenCounts, type SeenOutput } from './seen-output';
 import type { Bill } from './translation';
@@ -36,7 +35,7 @@ export function billAnswer(
     maxPromptTokens: contextLength,
     maxCompletionTokens: isLong ? contextLength * choicesAsked(context.requestBody) : contextLength,
     estimate: () => ({
-      promptTokens: likelyPromptTokens(context.requestBody),
+      promptTokens: likelyPrompt(context),
       completionTokens: countSeen(seen).completion,
     }),
     fallback,

@@ -1,4 +1,4 @@
-import { estimatePrompt } from '../model/estimate';
+import { estimatePrompt, likelyPromptTokens } from '../model/estimate';
 import { promptAt, type CountedPrompt } from '../model/prompt-at';
 import { contextLengthOf } from './billing';
 import type { AnswerContext } from './dialect';
@@ -26,6 +26,11 @@ export function reservedCounts(
     audioPrompt: audioTokens,
     imagePrompt: imageTokens,
   };
+}
+
+/** Returns what the prompt of an answer usually has, for a bill whose provider did not count it. */
+export function likelyPrompt({ prompt, requestBody }: AnswerContext): number {
+  return prompt?.likelyTokens ?? likelyPromptTokens(requestBody);
 }
 
 /** Returns how many tokens too high such a bill usually is, because of media that could not be measured. */

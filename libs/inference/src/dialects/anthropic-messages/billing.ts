@@ -1,4 +1,3 @@
-import { likelyPromptTokens } from '../../model/estimate';
 import { tokensOfUnits } from '../../model/text-tokens';
 import type { UsageDetails } from '../../pricing/usage';
 import { contextLengthOf, priceOf } from '../billing';
@@ -6,7 +5,7 @@ import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../../json/json-cursor';
 import { findMember, scanMembersAt, type ScannedObject } from '../../json/json-members';
 import { seenUses, workOf } from '../left-work';
-import { reservedCounts } from '../reserved-prompt';
+import { likelyPrompt, reservedCounts } from '../reserved-prompt';
 import { servedBy } from '../served-tier';
 import type { Bill } from '../translation';
 import { usageDetails } from '../usage-details';
@@ -40,7 +39,7 @@ export function billMessage(
   const { usage, units } = settleMessage(counts, {
     contextLength: contextLengthOf(context),
     estimate: () => ({
-      promptTokens: likelyPromptTokens(context.requestBody),
+      promptTokens: likelyPrompt(context),
       completionTokens: tokensOfUnits(contentUnits),
     }),
     fallback,

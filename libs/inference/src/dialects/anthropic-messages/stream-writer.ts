@@ -1,9 +1,9 @@
 import type { AppError } from '@libs/errors';
 import type { AnswerEvent, ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
-import { likelyPromptTokens } from '../../model/estimate';
 import { emptyUsage, type Usage } from '../../pricing/usage';
 import type { AnswerContext } from '../dialect';
+import { likelyPrompt } from '../reserved-prompt';
 import type { Bill, StreamWriter } from '../translation';
 import { emptyMessage, endOf, toolUse, wireTier, writeCitation } from './answer-writer';
 import { messageError } from './error';
@@ -63,7 +63,7 @@ export class MessagesStreamWriter implements StreamWriter {
   #start(): Buffer[] {
     if (this.#hasStart) return [];
     this.#hasStart = true;
-    const promptTokens = this.#usage?.promptTokens ?? likelyPromptTokens(this.#context.requestBody);
+    const promptTokens = this.#usage?.promptTokens ?? likelyPrompt(this.#context);
     const usage = { ...(this.#usage ?? emptyUsage('estimated')), promptTokens, completionTokens: 0 };
     const message = { ...emptyMessage(this.#context), ...endOf(null), usage: countObject(usage, 'standard') };
     return [send('message_start', { message })];

@@ -17,9 +17,10 @@ export function unitsOfResponse(
 }
 
 /** Returns units of items without the searches of X, unless the request asked for them: else custom tools have their names. */
-export function chargedUnits(units: ToolUnits, { requestBody }: AnswerContext): ToolUnits {
+export function chargedUnits(units: ToolUnits, { requestBody, providerTools }: AnswerContext): ToolUnits {
   const { tools } = units;
-  if (tools?.has(X_SEARCH) !== true || providerToolsIn(parseJson(requestBody)).includes(X_SEARCH)) return units;
+  if (tools?.has(X_SEARCH) !== true) return units;
+  if ((providerTools ?? providerToolsIn(parseJson(requestBody))).includes(X_SEARCH)) return units;
   const others = new Map(tools);
   others.delete(X_SEARCH);
   return { ...units, tools: others.size > 0 ? others : undefined };
