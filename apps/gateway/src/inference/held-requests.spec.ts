@@ -9,13 +9,13 @@ import { CHAT_END, chatChunk, DONE } from './testing/answers';
 import { InferenceApp } from './testing/inference-app';
 
 const MIB = 1024 * 1024;
-const STREAMS = 4;
+const STREAMS = 3;
 /** Timers of the HTTP client let go of what they held when they are next looked at, which is a matter of seconds. */
 const LONGEST_MS = 10_000;
 
 /** The head of a picture of 64 by 64 points, and then zeros: it has few tokens for its size. */
 const picture = ((): string => {
-  const bytes = Buffer.alloc(6 * MIB);
+  const bytes = Buffer.alloc(3 * MIB);
   Buffer.from('89504e470d0a1a0a0000000d4948445200000040000000400802000000', 'hex').copy(bytes);
   return `data:image/png;base64,${bytes.toString('base64')}`;
 })();
@@ -89,7 +89,7 @@ describe('streams that go on', () => {
     const before = await settledBytes();
     for (let call = 0; call < STREAMS; call += 1) await begin(path, body());
     app.upstreamCalls.length = 0;
-    return (await heldBytes(before + 4 * MIB)) - before;
+    return (await heldBytes(before + 3 * MIB)) - before;
   };
 
   beforeEach(() => {
@@ -113,7 +113,7 @@ describe('streams that go on', () => {
       app = await InferenceApp.start();
       answers(chatChunk('Hi.'));
       const body = (): string => JSON.stringify({ model: 'test/pictures', stream: true, ...PICTURES[path] });
-      expect(await heldBy(path, body)).toBeLessThan(6 * MIB);
+      expect(await heldBy(path, body)).toBeLessThan(4 * MIB);
       expect(app.inFlight.pools.memory.reserved).toBeLessThan(MIB);
     },
     3 * LONGEST_MS,
@@ -123,7 +123,7 @@ describe('streams that go on', () => {
     app = await InferenceApp.start([], null, [idle]);
     answers(chatChunk('Hi.'));
     const asked = { model: 'test/pictures', stream: true, plugins: [{ id: 'idle' }], ...PICTURES['chat/completions'] };
-    expect(await heldBy('chat/completions', () => JSON.stringify(asked))).toBeLessThan(6 * MIB);
+    expect(await heldBy('chat/completions', () => JSON.stringify(asked))).toBeLessThan(4 * MIB);
   }, 30_000);
 
   it('hold nothing of what their upstreams were sent, though their callers asked to see it', async () => {
@@ -131,15 +131,15 @@ describe('streams that go on', () => {
     answers(chatChunk('Hi.'));
     const debug = { echo_upstream_body: true };
     const asked = { model: 'test/pictures', stream: true, debug, ...PICTURES['chat/completions'] };
-    expect(await heldBy('chat/completions', () => JSON.stringify(asked))).toBeLessThan(6 * MIB);
+    expect(await heldBy('chat/completions', () => JSON.stringify(asked))).toBeLessThan(4 * MIB);
   }, 30_000);
 
   it('hold no more of a relayed response than its settings', async () => {
     app = await InferenceApp.start();
     answers(event('response.created', RESPONSE));
     const asked = JSON.stringify({ model: 'test/responses', stream: true, input: 'Hi.', instructions: 'Be brief.' });
-    const body = (): string => asked.replace('{', `{${' '.repeat(8 * MIB)}`);
-    expect(await heldBy('responses', body)).toBeLessThan(6 * MIB);
+    const body = (): string => asked.replace('{', `{${' '.repeat(4 * MIB)}`);
+    expect(await heldBy('responses', body)).toBeLessThan(4 * MIB);
     expect(app.inFlight.pools.memory.reserved).toBeLessThan(MIB);
   }, 30_000);
 
