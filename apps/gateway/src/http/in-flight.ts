@@ -12,6 +12,8 @@ export class RequestLife {
   readonly startedMs = performance.now();
   /** What the request has taken of what all requests share. */
   readonly claim: RequestClaim;
+  /** What the client must take of the answer within the longest time in which it may take nothing. */
+  leastBytes = 1;
   #early: EarlyEnd | null = null;
   #listener: ((why: EarlyEnd) => void) | null = null;
   #response: ServerResponse | null;

@@ -30,6 +30,8 @@ export class RequestClaim implements CallMemory {
   #bytes = 0;
   /** Reserved for fetched content. */
   #added = 0;
+  /** Reserved for what was written and not yet read. */
+  #unread = 0;
   #isOver = false;
   #isBeyondRoom = false;
 
@@ -106,12 +108,24 @@ export class RequestClaim implements CallMemory {
   keep(bytes: number): void {
     const missing = bytes - this.#bytes;
     if (missing <= 0 || this.#isOver) return;
-    const { memory } = this.pools;
-    if (!memory.take(this.#holders, missing)) {
-      memory.force(this.#holders, missing);
-      this.#isBeyondRoom = true;
-    }
+    this.#takeAnyhow(missing);
     this.#bytes += missing;
+  }
+
+  /** Counts what was written of an answer and is still in memory, because its caller has yet to read it. */
+  unread(bytes: number): void {
+    const more = (this.#isOver ? 0 : bytes) - this.#unread;
+    if (more > 0) this.#takeAnyhow(more);
+    else if (more < 0) this.pools.memory.give(this.#holders, -more);
+    this.#unread += more;
+    if (this.#unread === 0) this.#isBeyondRoom = false;
+  }
+
+  #takeAnyhow(bytes: number): void {
+    const { memory } = this.pools;
+    if (memory.take(this.#holders, bytes)) return;
+    memory.force(this.#holders, bytes);
+    this.#isBeyondRoom = true;
   }
 
   /**
@@ -152,17 +166,18 @@ export class RequestClaim implements CallMemory {
     return this.pools.memory.heldBy(this.#holders);
   }
 
-  /** Gives back the memory of the bodies while the request goes on. Fetched content stays reserved. */
-  freeMemory(): void {
-    if (this.#bytes === 0) return;
-    const bytes = this.#bytes;
-    this.#bytes = 0;
+  /** Gives back the memory of the bodies but so many bytes while the request goes on. Fetched content stays reserved. */
+  freeMemory(keptBytes = 0): void {
+    const bytes = this.#bytes - keptBytes;
+    if (bytes <= 0) return;
+    this.#bytes = keptBytes;
     this.pools.memory.give(this.#holders, bytes);
   }
 
   release(): void {
     this.#isOver = true;
     this.freeMemory();
+    this.unread(0);
     this.give(this.#added);
     this.#leavePlace();
   }

@@ -15,12 +15,13 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-async function serve(times: Partial<UnreadTimes>, memoryBytes = 1024 * MEBIBYTE) {
+async function serve(times: Partial<UnreadTimes>, memoryBytes = 1024 * MEBIBYTE, leastBytes = 1) {
   const inFlight = new InFlight(new EdgePools({ memoryBytes }));
   const unread = new UnreadAnswers(inFlight, { idleMs: NEVER_MS, overdrawnIdleMs: NEVER_MS, lookMs: 10, ...times });
   const server = createServer((request, response) => {
     const life = new RequestLife([], inFlight.pools, response);
     response.on('close', () => inFlight.leave(life));
+    life.leastBytes = leastBytes;
     inFlight.enter(life);
     const holder = String(request.headers['x-holder']);
     life.claim.work({ isPublic: false, holders: [holder, holder] });
@@ -71,6 +72,13 @@ describe(UnreadAnswers.name, () => {
     await eventually(() => inFlight.size === 0);
     expect([inFlight.pools.working.taken, inFlight.pools.memory.reserved]).toEqual([0, 0]);
     expect(await countBytes(socket, 0)).toBeLessThan(ANSWER.length);
+  });
+
+  it('closes the connection of a caller that takes less than it must', async () => {
+    const { inFlight, ask } = await serve({ idleMs: 400 }, undefined, 16 * MEBIBYTE);
+    const read = await countBytes(await ask('slow'), 20);
+    expect(read).toBeLessThan(ANSWER.length);
+    expect(inFlight.size).toBe(0);
   });
 
   it('leaves a caller alone that reads slowly, however long its answer takes', async () => {

@@ -1,6 +1,6 @@
 import type { InFlight, RequestLife } from './in-flight';
 
-/** How long callers may take nothing of their answers, in milliseconds. */
+/** How long callers may take nothing, or less than they must, of their answers, in milliseconds. */
 export interface UnreadTimes {
   readonly idleMs: number;
   /** Of answers that found no room in the memory budget, while it is overdrawn. */
@@ -12,7 +12,7 @@ export interface UnreadTimes {
 /** While the budget is overdrawn other requests wait for memory, up to 2 s: room has to be made within that time. */
 export const UNREAD_TIMES: UnreadTimes = { idleMs: 60_000, overdrawnIdleMs: 1_000, lookMs: 250 };
 
-/** What a connection had sent when it was last seen to send anything. */
+/** What a connection had sent when it was last seen to send enough. */
 interface Progress {
   readonly sentBytes: number;
   readonly seenMs: number;
@@ -44,9 +44,10 @@ export class UnreadAnswers {
       const sentBytes = sentBytesOf(life);
       if (sentBytes === null) continue;
       const known = this.#progress.get(life);
-      const { seenMs } = known?.sentBytes === sentBytes ? known : { seenMs: nowMs };
-      if (nowMs - seenMs >= this.times.idleMs) cut(life);
-      else progress.set(life, { sentBytes, seenMs });
+      const isIdle = known !== undefined && sentBytes - known.sentBytes < life.leastBytes;
+      const seen = isIdle ? known : { sentBytes, seenMs: nowMs };
+      if (nowMs - seen.seenMs >= this.times.idleMs) cut(life);
+      else progress.set(life, seen);
     }
     this.#progress = progress;
     if (this.inFlight.pools.memory.isOverdrawn) this.#makeRoom(nowMs - this.times.overdrawnIdleMs);

@@ -45,6 +45,9 @@ interface Writing {
   readonly written: Promise<void>;
 }
 
+/** Of members that a stream repeats: their bytes, their values, and an event with them. */
+const COPIES_OF_KEPT = 3;
+
 const STREAM_HEADERS = [
   'content-type',
   'text/event-stream; charset=utf-8',
@@ -161,7 +164,12 @@ export class CallReplier {
       reply.hijack();
       reply.raw.writeHead(200, [...headers, 'x-generation-id', generationId, ...STREAM_HEADERS]);
     };
-    return new EventStreamReply(reply.raw, { serviceName: this.serviceName, writeHead, pace: this.pace });
+    return new EventStreamReply(reply.raw, {
+      serviceName: this.serviceName,
+      writeHead,
+      pace: this.pace,
+      memory: request.life.claim,
+    });
   }
 
   private write(api: StreamableApi, talk: Conversation, events: EventStreamReply, begun: OpenedStream): Writing {
@@ -169,7 +177,8 @@ export class CallReplier {
     const opened = contents === null ? begun : { ...begun, stream: contents.listenTo(api, call, begun) };
     const value = (): string => this.metadataOf(api, opened, startedMs);
     const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
-    letGo(request, opened);
+    // What is said is kept together with what was asked, when it is over.
+    letGo(request, contents === null ? opened : { ...opened, keepsRequest: true });
     return { written: events.write(stream, () => stream.lastWords(opened.refusal() ?? life.reason)) };
   }
 
@@ -193,13 +202,13 @@ function unansweredCall(api: StreamableApi, { call, request }: Conversation, thr
 }
 
 /**
- * Lets go of the request body, which may be large, before a long answer. What plugins and tools fetched stays reserved,
- * and so does a request that is answered in turns: later turns contain it.
+ * Lets go of the request body, which may be large, before a long answer. What the answer holds stays reserved: members
+ * that it repeats, what plugins and tools fetched, and the whole request where it is needed later.
  */
-function letGo(request: ExplainedRequest, { keepsRequest = false }: OpenedStream): void {
+function letGo(request: ExplainedRequest, { keepsRequest = false, keptBytes = 0 }: OpenedStream): void {
   request.body = undefined;
   request.rawBody = undefined;
-  if (!keepsRequest) request.life.claim.freeMemory();
+  if (!keepsRequest) request.life.claim.freeMemory(keptBytes * COPIES_OF_KEPT);
 }
 
 /** Written to the socket's response as it is: the body is ready, so the framework has nothing left to do. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { AnswerStream } from '@libs/inference';
-import { PacedWriter } from './paced-writer';
+import { PacedWriter, type UnreadMemory } from './paced-writer';
 
 /** The times of a streamed reply, in milliseconds. */
 export interface StreamPace {
@@ -20,6 +20,8 @@ export interface EventStreamReplyOptions {
   /** Sets status and headers. Called once, right before the first byte. */
   readonly writeHead: () => void;
   readonly pace?: Partial<StreamPace>;
+  /** Counts what the caller has yet to read; absent where nothing is counted. */
+  readonly memory?: UnreadMemory;
 }
 
 /**
@@ -46,7 +48,7 @@ export class EventStreamReply {
   ) {
     this.pace = { ...STREAM_PACE, ...options.pace };
     this.comment = `: ${options.serviceName.toUpperCase()} PROCESSING\n\n`;
-    this.writer = new PacedWriter(response, this.pace.writeIdleMs);
+    this.writer = new PacedWriter(response, this.pace.writeIdleMs, options.memory);
   }
 
   /** Whether the status has been sent. */

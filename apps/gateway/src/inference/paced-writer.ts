@@ -2,8 +2,16 @@ import type { ServerResponse } from 'node:http';
 
 /** Longer pieces are not copied to stand in one buffer with their frame. */
 const LARGEST_COPIED = 16 * 1024;
+/** Shorter pieces that wait for their reader are part of what a stream takes anyway. */
+const LARGEST_UNCOUNTED = 64 * 1024;
 const CARRIAGE_RETURN = 0x0d;
 const LINE_FEED = 0x0a;
+
+/** Where bytes count that were written and not yet read. */
+export interface UnreadMemory {
+  /** So many are unread now. */
+  unread(bytes: number): void;
+}
 
 /** Writes a response no faster than its reader reads. */
 export class PacedWriter {
@@ -14,6 +22,7 @@ export class PacedWriter {
   constructor(
     private readonly response: ServerResponse,
     private readonly idleMs: number,
+    private readonly memory: UnreadMemory | null = null,
   ) {}
 
   get isOpen(): boolean {
@@ -27,7 +36,7 @@ export class PacedWriter {
   /** False when nobody reads any more. */
   write(bytes: Buffer | string): boolean | Promise<boolean> {
     if (!this.isOpen) return false;
-    return this.send(bytes) || this.drained();
+    return this.send(bytes) || this.drained(bytes.length);
   }
 
   /**
@@ -43,8 +52,9 @@ export class PacedWriter {
     return this.response.write(bytes);
   }
 
-  private drained(): Promise<boolean> {
+  private drained(bytes: number): Promise<boolean> {
     this.isWaiting = true;
+    if (bytes > LARGEST_UNCOUNTED) this.memory?.unread(bytes);
     const { response } = this;
     const source = response.socket ?? response;
     return new Promise((resolve) => {
@@ -53,6 +63,7 @@ export class PacedWriter {
         source.off('drain', done);
         response.off('close', done);
         this.isWaiting = false;
+        this.memory?.unread(0);
         resolve(this.isOpen);
       };
       const timer = setTimeout(() => response.destroy(), this.idleMs);

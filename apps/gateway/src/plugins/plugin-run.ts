@@ -23,20 +23,35 @@ import { CostedStream } from './costed-stream';
 import type { BoundPlugin, PluginContext, Preparation } from './plugin';
 import { RequestBody } from './request-body';
 
+/** What plugins work on. */
+interface PluginRequest {
+  readonly call: IncomingCall;
+  /** As the plugins have it so far. */
+  readonly body: RequestBody;
+}
+
 /** The plugins of one request, from its body to its answer. Each step is taken once, in this order. */
 export class PluginRun {
   readonly #stages: PipelineStage[] = [];
   readonly #sources: AnswerSource[] = [];
-  #body: RequestBody;
+  /** Null once the answer is a stream: what is left to do needs no request, and that may be long. */
+  #request: PluginRequest | null;
+  readonly #generationId: string;
   #spent = 0n;
   #search: GenerationSearch | undefined;
 
   constructor(
     private readonly plugins: readonly BoundPlugin[],
-    private readonly call: IncomingCall,
+    call: IncomingCall,
     private readonly context: PluginContext,
   ) {
-    this.#body = new RequestBody(context.api, call.body, call.parsed as Fields);
+    this.#generationId = call.generationId;
+    this.#request = { call, body: new RequestBody(context.api, call.body, call.parsed as Fields) };
+  }
+
+  get #asked(): PluginRequest {
+    if (this.#request === null) throw new Error('A stream has begun: its request is gone');
+    return this.#request;
   }
 
   /** What the plugins may cost the caller at most. */
@@ -73,7 +88,7 @@ export class PluginRun {
     await this.#eachPlugin(async (plugin) => {
       const preparation = await this.#preparationBy(plugin);
       if (preparation === null) return true;
-      this.#body = preparation.body;
+      this.#request = { ...this.#asked, body: preparation.body };
       this.#sources.push(...(preparation.sources ?? []));
       this.#spent += plugin.mostPicoUsd ?? 0n;
       this.#search = joinSearches(this.#search, preparation.search);
@@ -90,7 +105,7 @@ export class PluginRun {
     const { signal } = this.context;
     if (signal.aborted) throw callCancelled();
     try {
-      return (await plugin.prepare?.(this.#body, this.context)) ?? null;
+      return (await plugin.prepare?.(this.#asked.body, this.context)) ?? null;
     } catch (thrown) {
       if (signal.aborted) this.#spent += plugin.mostPicoUsd ?? 0n;
       throw thrown;
@@ -98,19 +113,15 @@ export class PluginRun {
   }
 
   #current(): IncomingCall {
-    return {
-      ...this.call,
-      body: this.#body.bytes,
-      parsed: this.#body.parsed,
-      prompt: undefined,
-    };
+    const { call, body } = this.#asked;
+    return { ...call, body: body.bytes, parsed: body.parsed, prompt: undefined };
   }
 
   /** A whole answer, with what the plugins make of it. */
   async finish<T extends InferenceResult>(result: T): Promise<T> {
     const answer = new AnswerBody(this.context.api, result.body);
     await this.#eachPlugin(async (plugin) => {
-      const stage = (await plugin.finish?.(answer, this.#body, this.context)) ?? null;
+      const stage = (await plugin.finish?.(answer, this.#asked.body, this.context)) ?? null;
       if (stage !== null) this.#stages.push(stage);
       return true;
     });
@@ -119,12 +130,13 @@ export class PluginRun {
     return { ...result, body: answer.toBytes() };
   }
 
-  /** A stream that cites the sources. Its usage says what the plugins cost. */
+  /** A stream that cites the sources. Its usage says what the plugins cost. Nothing of the request is held from now on. */
   open({ stream, model, endpoint }: StreamResult): AnswerStream {
+    this.#request = null;
     const { api } = this.context;
     const costed = this.#spent > 0n ? new CostedStream(api, stream, this.#spent) : stream;
     if (this.#sources.length === 0) return costed;
-    const head = { generationId: this.call.generationId, model: model.slug, provider: endpoint.provider.name };
+    const head = { generationId: this.#generationId, model: model.slug, provider: endpoint.provider.name };
     return new CitedStream(costed, APIS[api].stream.citer(this.#sources, head));
   }
 

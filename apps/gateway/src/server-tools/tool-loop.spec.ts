@@ -21,13 +21,14 @@ interface Play {
   readonly estimatedPromptTokens?: number;
   readonly isStream?: boolean;
   readonly memory?: OutsideWork['memory'];
+  readonly rules?: Pick<RoutedRequest, 'preferences'>;
 }
 
 function begin(
   script: readonly (ScriptedTurn | AppError)[],
   { tools = [], body = {}, api = 'responses', signal, fund = new FakeFund(), ...how }: Play,
 ) {
-  const { estimatedPromptTokens = 0, isStream = true, memory = outsideWork().memory } = how;
+  const { estimatedPromptTokens = 0, isStream = true, memory = outsideWork().memory, rules } = how;
   const engine = new ScriptedEngine(script);
   const planner = new ServerToolPlanner({
     serviceName: 'sluice',
@@ -44,6 +45,7 @@ function begin(
     model: 'test/scripted',
     signal: signal ?? new AbortController().signal,
     estimatedPromptTokens,
+    ...rules,
   };
   return { engine, loop: new ToolLoop(engine, { api, routed, plan, caller: CALLER, memory, fund, isStream }) };
 }
@@ -65,6 +67,16 @@ const call = (name: string, id = `call_${name}`, args = '{}') => ({ id, name, ar
 const FUNCTION = { type: 'function', name: 'theirs', parameters: {} };
 
 describe(ToolLoop.name, () => {
+  it('reads the links of the caller once, however many turns there are', async () => {
+    const tool = new FakeTool('look');
+    const turns = ['a', 'b'].map((id) => ({ calls: [call('look', id)] }));
+    const body = { input: 'Read https://docs.example/a.' };
+    await play([...turns, { text: 'Done.' }], { tools: [tool], body, rules: { preferences: { zdr: true } } });
+    const [first, second] = tool.uses.map(({ context }) => context.callerLinks);
+    expect([...first!]).toEqual(['https://docs.example/a']);
+    expect(second).toBe(first);
+  });
+
   it('shows the model what its tools found until it calls none', async () => {
     const tool = new FakeTool('look', ({ args }) => found(`Saw ${JSON.stringify(args)}.`));
     const { engine, parts, loop } = await play(

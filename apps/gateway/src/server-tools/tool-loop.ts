@@ -83,6 +83,8 @@ export class ToolLoop {
   readonly #conversation: LoopConversation;
   readonly #bounds = new ResultBounds();
   readonly #memory: LoopMemory;
+  /** Read of the request once: what turns add is not of the caller. */
+  #privacy: ReturnType<typeof privacyOf> | null = null;
   #turn: Turn | null = null;
   #served: Served | null = null;
   #isLastTurn = false;
@@ -198,7 +200,7 @@ export class ToolLoop {
     this.#bounds.beginTurn();
     const memory = this.#memory.beginTools();
     const work = { holders: holdersOf(caller), memory, signal: this.#abort.toAbortSignal() };
-    const privacy = privacyOf(routed, this.request.plan.conversation);
+    const privacy = (this.#privacy ??= privacyOf(routed, this.request.plan.conversation));
     const context = { caller, generationId: routed.generationId, cancellation: this.#abort, ...work, ...privacy };
     const results = new Map<string, ToolOutcome>();
     const onEnd = ({ call, outcome }: FinishedCall): void => this.bill.addUse(call.tool.name, outcome);

@@ -3,10 +3,13 @@ import { Injectable } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import type { KeptVideo, VideoView } from '@libs/persistence';
 import { BlobStore, type ByteRange } from '@libs/platform';
+import { VideoDownloads } from './video-downloads';
 
 /** The kept copies of finished videos. */
 @Injectable()
 export class VideoContentsService {
+  private readonly downloads = new VideoDownloads();
+
   constructor(private readonly blobs: BlobStore) {}
 
   /**
@@ -23,10 +26,13 @@ export class VideoContentsService {
     throw new AppError('invalid_request', 'index names no output of this job', { metadata: { param: 'index' } });
   }
 
-  /** @throws AppError gone */
-  async open({ key }: KeptVideo, range: ByteRange | null): Promise<Readable> {
+  /**
+   * @param holders the workspace that asks, and its organization
+   * @throws AppError gone; provider_overloaded when too many videos are being downloaded
+   */
+  async open({ key }: KeptVideo, range: ByteRange | null, holders: readonly string[]): Promise<Readable> {
     try {
-      return await this.blobs.read(key, range ?? undefined);
+      return await this.downloads.open(holders, () => this.blobs.read(key, range ?? undefined));
     } catch (thrown) {
       const error = AppError.from(thrown);
       if (error.code !== 'not_found') throw error;

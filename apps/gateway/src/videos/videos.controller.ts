@@ -9,6 +9,7 @@ import { AcceptsAnyKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
 import type { BodyRequest } from '../http/body.guard';
+import { holdersOf } from '../http/claimant';
 import { UploadBody } from '../http/streamed-body.decorator';
 import { readIdempotencyKey } from '../idempotency/idempotency-key';
 import { credentialScopeOf } from '../routing/credential-scope';
@@ -21,6 +22,9 @@ import { videoModelsOf } from './video-models';
 import { MAX_VIDEO_BYTES, readVideoRequest } from './video-request';
 import { toVideoObject } from './video-view';
 import { VideosService, type VideoOwner } from './videos.service';
+
+/** What a client takes at least of a video within the time in which it must take something: 17 KiB/s in a minute. */
+const LEAST_READ_BYTES = 1024 * 1024;
 
 /** Interface §4.8 and the reads beside it. */
 @Controller('videos')
@@ -88,7 +92,8 @@ export class VideosController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { kept, range } = await this.find(caller, id, query, request);
-    const bytes = await this.contents.open(kept, range);
+    const bytes = await this.contents.open(kept, range, holdersOf(caller));
+    request.life.leastBytes = LEAST_READ_BYTES;
     await describe(reply, kept, range).send(bytes);
   }
 

@@ -6,7 +6,7 @@ import type { FinishReason } from '../model/finish-reason';
 import type { Usage, UsageDetails } from '../pricing/usage';
 import type { Share } from '../pricing/byok-fee';
 import type { Cost, PriceListName } from '../pricing/price';
-import type { AllowedUses } from '../pricing/tool-uses';
+import type { AllowedUses, ProviderTool } from '../pricing/tool-uses';
 import type { Api, Endpoint, Model } from '../catalogue/catalogue';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
@@ -22,7 +22,7 @@ export interface AnswerContext {
   readonly beganMs: number;
   /** What is charged of the list price; present where a key of the caller's own is used. */
   readonly byokFee?: Share;
-  /** The caller's body; read again only to estimate what an upstream does not report. */
+  /** The caller's body; of a long one that is answered by a stream, only the members that are read later. */
   readonly requestBody: Buffer;
   /** Absent for calls without a client that can disconnect: hidden tokens are not charged. */
   readonly expected?: (() => ExpectedOutput) | undefined;
@@ -30,6 +30,8 @@ export interface AnswerContext {
   readonly toolUses?: (() => readonly AllowedUses[]) | undefined;
   /** The estimate by which the prompt was reserved; made again from the body where it is absent. */
   readonly prompt?: PromptEstimate | undefined;
+  /** Tools that the request asks providers for; where it is absent, `requestBody` is whole and says it. */
+  readonly providerTools?: readonly ProviderTool[] | undefined;
   /** What the upstream was sent, as JSON in one line; present where a stream is to begin with it. */
   readonly echoedBody?: string;
 }

@@ -15,6 +15,7 @@ import { answeredEmbeddings, leftEmbeddings } from '../dialects/openai-embedding
 import { openTurn, wholeTurn } from '../dialects/conversation-turn';
 import { cutAnswer, cutStream, cutTurn, orCutShort } from '../dialects/cut-short';
 import { TranslatedStream } from '../dialects/translated-stream';
+import { lastingContext } from '../dialects/lasting-context';
 import { translateAnswer } from '../dialects/translated-answer';
 import { withEcho } from '../dialects/upstream-echo';
 import type { AnswerStream } from '../model/answer-stream';
@@ -60,6 +61,8 @@ export interface Answered extends Answer {
 
 export interface Opened {
   readonly stream: AnswerStream;
+  /** Of the request, which the stream holds to its end. */
+  readonly keptBytes: number;
   readonly losses: LossReport;
 }
 
@@ -151,31 +154,33 @@ export class EndpointCaller {
   }
 
   /** Resolves when the stream is committed to this endpoint. */
-  openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
+  openStream(api: StreamableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
     const cut = (error: AppError): Opened => ({
       stream: cutStream(error, this.#contextOf(api, candidate, request)),
+      keptBytes: 0,
       losses: NO_LOSS,
     });
     return this.#cutShort(api, request, this.#openStream(api, candidate, request), cut);
   }
 
-  async #openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
+  async #openStream(api: StreamableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
     const pair = this.#pairOf(api, candidate.endpoint);
-    const context = this.#contextOf(api, candidate, request);
+    const { body, parsed } = request;
+    const { context, keptBytes } = lastingContext(api, this.#contextOf(api, candidate, request), parsed);
     if (pair === null) {
       const { dialect, sent, losses } = this.#writer.pass(api, candidate, request, true);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
-      return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses };
+      return { stream: await dialect.openStream(upstream, withEcho(context, body, sent)), keptBytes, losses };
     }
     const { sent, losses } = this.#writer.translate(pair, candidate, request, true);
-    const writer = pair.caller.writeStream(withEcho(context, sent), request.parsed);
+    const writer = pair.caller.writeStream(withEcho(context, body, sent), parsed);
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
     const stream = await TranslatedStream.open(upstream, context, { reader, writer });
-    // Nothing is tried again, and the stream keeps the bytes of the request, so this would stay with them.
-    this.#writer.forget(request.body);
-    return { stream, losses };
+    // Nothing is tried again, and the stream keeps the bytes of a short request, so this would stay with them.
+    this.#writer.forget(body);
+    return { stream, keptBytes, losses };
   }
 
   /** Returns the charge of a call that ended with `error` and that is paid all the same, where the error has none itself. */

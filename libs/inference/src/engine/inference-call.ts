@@ -61,5 +61,7 @@ export interface Served extends Candidate {
 export interface InferenceResult extends Answer, Served {}
 
 export interface StreamResult extends Served {
+  /** Of a long request, which the stream holds to its end; absent where it holds nothing of one. */
+  readonly keptBytes?: number;
   readonly stream: AnswerStream;
 }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { callCancelled } from '../model/cancellation';
 import { keptBytes } from '../model/kept-bytes';
+import { givenOnce } from './given-once';
 import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../catalogue/catalogue';
 import type { UpstreamStream } from './upstream-stream';
@@ -97,7 +98,7 @@ export class UpstreamHttp {
   request(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply> {
     const [target, place] = this.#admit(call);
     const exchange = new ReplyExchange(this.#options(place, call, call.body.length));
-    this.#dispatch(target, place, path, headers, call, exchange);
+    this.#dispatch(target, place, path, headers, call, call.body, exchange);
     return exchange.reply;
   }
 
@@ -116,7 +117,7 @@ export class UpstreamHttp {
     if (isArriving) lend(target.load, arrival);
     const timesFrom = isArriving ? arrival.whole : null;
     const exchange = new ReplyExchange({ ...this.#options(place, call, body?.length), timesFrom });
-    const length = body === null ? [] : ['content-length', String(body.length)];
+    const length = body === null ? [] : lengthOf(body);
     const request: Dispatcher.DispatchOptions = {
       method,
       path: target.pathPrefix + path,
@@ -138,8 +139,8 @@ export class UpstreamHttp {
   stream(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply | UpstreamStream> {
     const [target, place] = this.#admit(call);
     const exchange = new StreamExchange(this.#options(place, call, call.body.length));
-    // The client holds on to what it sent until the answer has ended.
-    this.#dispatch(target, place, path, headers, { ...call, body: keptBytes(call.body) }, exchange);
+    // The client holds on to what it was given until the answer has ended.
+    this.#dispatch(target, place, path, headers, call, givenOnce(keptBytes(call.body)), exchange);
     return exchange.opened;
   }
 
@@ -153,14 +154,15 @@ export class UpstreamHttp {
     place: CallPlace,
     path: string,
     headers: readonly string[],
-    { body, timeouts, method = 'POST', isFromRoot = false }: UpstreamRequest,
+    { timeouts, method = 'POST', isFromRoot = false }: UpstreamRequest,
+    body: Buffer | SizedBody,
     exchange: ReplyExchange | StreamExchange,
   ): void {
     const request: Dispatcher.DispatchOptions = {
       method,
       path: isFromRoot ? path : pathPrefix + path,
-      headers: [...ownHeaders, ...headers],
-      body: method === 'POST' ? body : null,
+      headers: [...ownHeaders, ...headers, ...(Buffer.isBuffer(body) ? [] : lengthOf(body))],
+      body: method === 'POST' ? (body as Buffer) : null,
       headersTimeout: timeouts.headersMs,
       bodyTimeout: timeouts.idleMs,
     };
@@ -217,4 +219,8 @@ function lend(load: Load, { whole }: Arrival): void {
   };
   load.arriving += 1;
   whole.then(giveBack, giveBack);
+}
+
+function lengthOf({ length }: SizedBody): string[] {
+  return ['content-length', String(length)];
 }

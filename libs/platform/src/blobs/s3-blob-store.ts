@@ -10,7 +10,8 @@ import { Pool, type Dispatcher } from 'undici';
 import { BlobStore, checkBlobKey, type ByteRange } from './blob-store';
 import { FolderBlobStore } from './folder-blob-store';
 
-const CONNECTIONS = 32;
+/** More than the gateway serves downloads at once. */
+const CONNECTIONS = 80;
 const IDLE_MS = 60_000;
 const DEFAULT_REGION = 'us-east-1';
 /** The body of an upload is not part of its signature: it is read once, from a file, while it is sent. */

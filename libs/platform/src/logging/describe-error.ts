@@ -20,12 +20,24 @@ export function describeError(thrown: unknown, depth = 0): LoggedError {
   if (!(thrown instanceof Error)) return { type: typeof thrown, message: clip(printThrown(thrown)) };
   return {
     type: thrown.name,
-    message: clip(thrown.message),
+    message: clip(messageOf(thrown)),
     ...describeCode(thrown),
     ...(thrown instanceof AppError && thrown.internal !== undefined && { internal: clip(thrown.internal) }),
-    ...(thrown.stack !== undefined && { stack: clip(thrown.stack) }),
+    ...(thrown.stack !== undefined && { stack: clip(stackOf(thrown, thrown.stack)) }),
     ...(depth < MAX_DEPTH && describeCauses(thrown, depth + 1)),
   };
+}
+
+/** The engine's own words about JSON quote the text that is none, which may be an answer or a request. */
+const OF_SYNTAX = 'The text has no valid syntax';
+
+function messageOf({ name, message }: Error): string {
+  return name === 'SyntaxError' ? OF_SYNTAX : message;
+}
+
+function stackOf(error: Error, stack: string): string {
+  const quoted = error.name === 'SyntaxError' ? error.message : '';
+  return quoted === '' ? stack : stack.replaceAll(quoted, OF_SYNTAX);
 }
 
 function describeCode(error: Error): { code?: string } {

@@ -95,6 +95,19 @@ describe(AppLogger.name, () => {
     expect(JSON.stringify(last())).not.toContain('a@b.c');
   });
 
+  it('shows nothing of a text that is no JSON', () => {
+    const { logger, last } = record();
+    let cause: unknown;
+    try {
+      JSON.parse('Mr. Smith has HIV');
+    } catch (thrown) {
+      cause = thrown;
+    }
+    logger.error('Failed', { err: new AppError('server', 'Internal error', { cause }) });
+    expect(last().err).toMatchObject({ cause: { type: 'SyntaxError', stack: expect.stringContaining('    at ') } });
+    expect(JSON.stringify(last())).not.toContain('Smith');
+  });
+
   it('survives causes in a circle, thrown non-errors and texts without end', () => {
     const { logger, last } = record();
     const first = new Error('a');

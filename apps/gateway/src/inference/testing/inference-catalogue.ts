@@ -37,11 +37,15 @@ export function catalogueText(port: number): string {
   const files = model('test/files', 'chat', answered)
     .replaceAll('context_length: 1000', 'context_length: 100000')
     .replace('input_modalities: [text]', 'input_modalities: [text, file]');
+  const pictures = model('test/pictures', 'chat', answered)
+    .replaceAll('context_length: 1000', 'context_length: 100000')
+    .replace('input_modalities: [text]', 'input_modalities: [text, image]');
   return `
 providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}${provider('second', 'Second', 'openai', '/second/v1')}
 models:${[
     model('test/chat', 'chat', answered),
     files,
+    pictures,
     model('test/zdr', 'chat', answered).replace('zdr: false', 'zdr: true'),
     model('test/pair', 'chat', answered, ['test', 'second']),
     model('test/long', 'chat', pricesWith(long)),

@@ -1,9 +1,9 @@
 import type { AppError } from '@libs/errors';
 import type { AnswerEvent, ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
-import { likelyPrompt } from '../reserved-prompt';
 import { emptyUsage, type Usage } from '../../pricing/usage';
 import type { AnswerContext } from '../dialect';
+import { likelyPrompt } from '../reserved-prompt';
 import type { Bill, StreamWriter } from '../translation';
 import { emptyMessage, endOf, toolUse, wireTier, writeCitation } from './answer-writer';
 import { messageError } from './error';

@@ -3,6 +3,7 @@ import type { Annotation } from '../../model/conversation';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { CharacterPlaces } from './character-places';
 import { placeCitation, readCitation, type PlacedCitation } from './citations';
 import { toFinish } from './stop-reason';
 import { readUsage } from './usage';
@@ -32,30 +33,33 @@ export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnsw
   };
 }
 
+/** In the place of the number of a content. */
+const PLAN = 'plan';
+
 /** In the order in which the model produces them: thoughts and text, the plan of the tool calls, the calls. */
 function readParts(message: JsonObject): AnswerPart[] {
   const citations = objectsOf(message['citations']).flatMap((citation) => placeCitation(citation) ?? []);
   const contents = objectsOf(message['content']);
   const firstText = contents.findIndex(({ type }) => type === 'text');
+  const cited = Map.groupBy(citations, ({ place, contentIndex }) =>
+    place === 'plan' ? PLAN : (contentIndex ?? firstText),
+  );
   const content = contents.flatMap((block, index): AnswerPart[] => {
     if (block['type'] === 'thinking') return [{ type: 'reasoning', text: stringOf(block['thinking']) ?? '' }];
     if (block['type'] !== 'text') return [];
-    const about = citations.filter(
-      ({ place, contentIndex }) => place === 'content' && (contentIndex ?? firstText) === index,
-    );
-    return [readText(stringOf(block['text']) ?? '', about)];
+    return [readText(stringOf(block['text']) ?? '', cited.get(index) ?? [])];
   });
   const plan = stringOf(message['tool_plan']);
-  const planned = citations.filter(({ place }) => place === 'plan');
   return [
     ...content.filter((part) => part.type !== 'reasoning' || part.text !== ''),
-    ...(plan ? [readText(plan, planned)] : []),
+    ...(plan ? [readText(plan, cited.get(PLAN) ?? [])] : []),
     ...objectsOf(message['tool_calls']).map(readCall),
   ];
 }
 
 function readText(text: string, about: readonly PlacedCitation[]): AnswerPart {
-  const annotations: Annotation[] = about.flatMap(({ citation }) => readCitation(citation, text));
+  const places = new CharacterPlaces();
+  const annotations: Annotation[] = about.flatMap(({ citation }) => readCitation(citation, text, places));
   return { type: 'text', text, ...(annotations.length > 0 && { annotations }) };
 }
 

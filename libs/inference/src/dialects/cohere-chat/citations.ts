@@ -1,3 +1,4 @@
+import { CharacterPlaces } from './character-places';
 import type { Annotation } from '../../model/conversation';
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
@@ -17,9 +18,13 @@ export function placeCitation(citation: JsonObject): PlacedCitation | null {
   return { citation, place: type === 'PLAN' ? 'plan' : 'content', contentIndex };
 }
 
-/** The links among the sources of a citation of `text`; sources without an address cannot be told. */
-export function readCitation(citation: JsonObject, text: string): Annotation[] {
-  const [startIndex, endIndex] = spanOf(citation, text);
+/**
+ * The links among the sources of a citation of `text`; sources without an address cannot be told.
+ *
+ * @param places of this text or of its beginning
+ */
+export function readCitation(citation: JsonObject, text: string, places: CharacterPlaces): Annotation[] {
+  const [startIndex, endIndex] = spanOf(citation, text, places);
   return objectsOf(citation['sources']).flatMap((source) => {
     const shown = objectOf(source['type'] === 'tool' ? source['tool_output'] : source['document']);
     const url = stringOf(shown['url']);
@@ -31,12 +36,10 @@ export function readCitation(citation: JsonObject, text: string): Annotation[] {
 }
 
 /** The upstream counts characters, we count UTF-16 units: not the same behind an emoji. */
-function spanOf(citation: JsonObject, text: string): [number, number] {
+function spanOf(citation: JsonObject, text: string, places: CharacterPlaces): [number, number] {
   const start = numberOf(citation['start']) ?? 0;
   const end = numberOf(citation['end']) ?? start;
   const cited = stringOf(citation['text']);
   if (cited === undefined || text.slice(start, end) === cited) return [start, end];
-  const characters = [...text];
-  const from = characters.slice(0, start).join('').length;
-  return [from, from + characters.slice(start, end).join('').length];
+  return [places.unitAt(text, start), places.unitAt(text, end)];
 }

@@ -5,6 +5,7 @@ import { numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-
 import { PartSequence } from '../openai-chat/part-sequence';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
+import { CharacterPlaces } from './character-places';
 import { placeCitation, readCitation } from './citations';
 import { readLogprob, toArguments } from './answer-reader';
 import { toFinish } from './stop-reason';
@@ -16,6 +17,7 @@ const DONE_WORD = '[DONE]';
 interface WrittenText {
   /** Where it begins in all the text of the answer. */
   readonly start: number;
+  readonly places: CharacterPlaces;
   text: string;
 }
 
@@ -95,7 +97,7 @@ export class CohereStreamReader implements StreamReader {
   #write(index: number | null, text: string, item: JsonObject): void {
     const logprobs = readLogprob(item);
     if (text === '' && logprobs.length === 0) return;
-    const written = this.#texts.get(index) ?? { start: this.#textLength, text: '' };
+    const written = this.#texts.get(index) ?? { start: this.#textLength, places: new CharacterPlaces(), text: '' };
     this.#texts.set(index, written);
     written.text += text;
     this.#textLength += text.length;
@@ -133,7 +135,7 @@ export class CohereStreamReader implements StreamReader {
     if (placed === null || !this.#isWriting) return;
     const written = this.#texts.get(placed.place === 'plan' ? null : (placed.contentIndex ?? this.#lastContent));
     if (written === undefined) return;
-    for (const annotation of readCitation(citation, written.text)) {
+    for (const annotation of readCitation(citation, written.text, written.places)) {
       const startIndex = annotation.startIndex + written.start;
       this.#parts.annotation({ ...annotation, startIndex, endIndex: annotation.endIndex + written.start });
     }

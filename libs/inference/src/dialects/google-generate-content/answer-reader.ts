@@ -6,7 +6,7 @@ import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } fro
 import { readPieces, type Piece } from './content-reader';
 import { finishReasonOf } from './stop-reason';
 import { readLogprobs } from './logprobs';
-import { readSources } from './citations';
+import { annotationsOf, sourcesOf, type Source } from './citations';
 import { OWN_FORMAT, signatureThought } from './reasoning';
 import { readServiceTier, readUsage } from './usage';
 
@@ -53,7 +53,8 @@ export function readBlock(response: JsonObject): Choice | null {
 
 function readChoice(candidate: JsonObject): Choice {
   const pieces = readPieces(candidate);
-  const parts = pieces.flatMap((piece) => partsOf(piece, pieces, candidate));
+  const sources = sourcesByText(candidate, pieces);
+  const parts = pieces.flatMap((piece) => partsOf(piece, sources));
   const native = stringOf(candidate['finishReason']) ?? null;
   const finishReason = finishReasonOf(
     native,
@@ -73,7 +74,7 @@ function explanationOf(candidate: JsonObject, isSilenced: boolean): AnswerPart[]
   return isSilenced && words ? [{ type: 'refusal', text: words }] : [];
 }
 
-function partsOf(piece: Piece, pieces: readonly Piece[], candidate: JsonObject): AnswerPart[] {
+function partsOf(piece: Piece, sources: ReadonlyMap<Piece | undefined, readonly Source[]>): AnswerPart[] {
   const { kind, signature } = piece;
   if (kind === 'thought') {
     const thought: AnswerPart = { type: 'reasoning', text: piece.text, format: OWN_FORMAT };
@@ -87,12 +88,14 @@ function partsOf(piece: Piece, pieces: readonly Piece[], candidate: JsonObject):
   const proof = signature === undefined ? [] : [signatureThought(signature)];
   if (kind === 'image') return [{ type: 'generated-image', url: piece.url }, ...proof];
   if (piece.text === '') return proof;
-  const annotations = readSources(candidate, piece.text, (segment) => ownerOf(segment, pieces) === piece);
+  const annotations = annotationsOf(sources.get(piece) ?? [], piece.text);
   return [{ type: 'text', text: piece.text, ...(annotations.length > 0 && { annotations }) }, ...proof];
 }
 
-/** The text that a segment lies in: the part it names, else the first text. */
-function ownerOf({ partIndex = 0 }: JsonObject, pieces: readonly Piece[]): Piece | undefined {
+/** The sources by the text that they lie in: the part that a segment names, else the first text. */
+function sourcesByText(candidate: JsonObject, pieces: readonly Piece[]): Map<Piece | undefined, Source[]> {
   const texts = pieces.filter(({ kind }) => kind === 'text');
-  return texts.find(({ index }) => index === partIndex) ?? texts[0];
+  const byIndex = new Map<unknown, Piece>();
+  for (const text of texts) if (!byIndex.has(text.index)) byIndex.set(text.index, text);
+  return Map.groupBy(sourcesOf(candidate), ({ segment: { partIndex = 0 } }) => byIndex.get(partIndex) ?? texts[0]);
 }

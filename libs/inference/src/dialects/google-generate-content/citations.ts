@@ -1,23 +1,24 @@
 import type { Annotation } from '../../model/conversation';
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
-/**
- * The sources of a text: those that grounded it, and those it recites. The upstream counts its offsets in bytes of
- * UTF-8, an annotation counts UTF-16 units.
- */
-export function readSources(
-  candidate: JsonObject,
-  text: string,
-  isOfText: (segment: JsonObject) => boolean,
-): Annotation[] {
+/** The sources of a candidate: those that grounded its texts, and those they recite. */
+export function sourcesOf(candidate: JsonObject): Source[] {
+  return [...readGrounding(candidate), ...readCitations(candidate)];
+}
+
+/** Sources of a text. The upstream counts its offsets in bytes of UTF-8, an annotation counts UTF-16 units. */
+export function annotationsOf(sources: readonly Source[], text: string): Annotation[] {
+  if (sources.length === 0) return [];
   const bytes = Buffer.from(text);
-  return [...readGrounding(candidate, isOfText), ...readCitations(candidate)].map(({ segment, url, title }) => ({
-    type: 'url-citation',
-    url,
-    title,
-    startIndex: unitsAt(bytes, numberOf(segment['startIndex']) ?? 0),
-    endIndex: unitsAt(bytes, numberOf(segment['endIndex']) ?? bytes.length),
-  }));
+  const spans = sources.map(({ segment }) => [
+    numberOf(segment['startIndex']) ?? 0,
+    numberOf(segment['endIndex']) ?? bytes.length,
+  ]);
+  const unitsAt = unitsAtBytes(bytes, spans.flat());
+  return sources.map(({ url, title }, index) => {
+    const [startIndex, endIndex] = spans[index]!.map((offset) => unitsAt.get(offset)!);
+    return { type: 'url-citation', url, title, startIndex: startIndex!, endIndex: endIndex! };
+  });
 }
 
 /** Whether a candidate or chunk says anything about sources. */
@@ -25,19 +26,20 @@ export function hasSources({ groundingMetadata, citationMetadata }: JsonObject):
   return groundingMetadata !== undefined || citationMetadata !== undefined;
 }
 
-interface Source {
+/** A place in a text, and what it is from. */
+export interface Source {
   readonly segment: JsonObject;
   readonly url: string;
   readonly title: string;
 }
 
-function readGrounding(candidate: JsonObject, isOfText: (segment: JsonObject) => boolean): Source[] {
+function readGrounding(candidate: JsonObject): Source[] {
   const metadata = objectOf(candidate['groundingMetadata']);
   const chunks = Array.isArray(metadata['groundingChunks']) ? metadata['groundingChunks'] : [];
   return objectsOf(metadata['groundingSupports']).flatMap((support) => {
     const segment = objectOf(support['segment']);
     const indices = support['groundingChunkIndices'];
-    if (!Array.isArray(indices) || !isOfText(segment)) return [];
+    if (!Array.isArray(indices)) return [];
     return indices.flatMap((index) => readChunk(chunks[Number(index)], segment));
   });
 }
@@ -60,6 +62,20 @@ function readCitations(candidate: JsonObject): Source[] {
   });
 }
 
-function unitsAt(bytes: Buffer, offset: number): number {
-  return bytes.toString('utf8', 0, Math.min(Math.max(offset, 0), bytes.length)).length;
+/** Returns the UTF-16 units before each of the offsets, in one pass over the text. */
+function unitsAtBytes(bytes: Buffer, offsets: readonly number[]): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  let at = 0;
+  let units = 0;
+  for (const offset of [...new Set(offsets)].sort((a, b) => a - b)) {
+    for (; at < Math.min(offset, bytes.length); at += 1) units += unitsOf(bytes[at]!);
+    found.set(offset, units);
+  }
+  return found;
+}
+
+/** Units of the character that begins with a byte; 0 for a byte that begins none. */
+function unitsOf(byte: number): number {
+  if ((byte & 0xc0) === 0x80) return 0;
+  return byte >= 0xf0 ? 2 : 1;
 }

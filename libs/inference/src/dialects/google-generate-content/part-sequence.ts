@@ -2,7 +2,7 @@ import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
 import type { JsonObject } from '../../json/loose-values';
 import type { Piece } from './content-reader';
-import { readSources } from './citations';
+import { annotationsOf, sourcesOf } from './citations';
 import { OWN_FORMAT, signatureThought } from './reasoning';
 
 type OpenPart =
@@ -132,7 +132,7 @@ export class PartSequence {
 
   #cite(part: number, text: string): void {
     if (this.#sources === null) return;
-    const annotations = readSources(this.#sources, text, () => true);
+    const annotations = annotationsOf(sourcesOf(this.#sources), text);
     this.#sources = null;
     this.#events.push(...annotations.map((annotation) => ({ type: 'annotation' as const, part, annotation })));
   }

@@ -30,6 +30,8 @@ interface Call {
   name: string;
   /** What came before its turn. */
   held: string;
+  /** Of all that came of it. */
+  readonly balance: JsonBalance;
   state: 'waiting' | 'open' | 'over';
 }
 
@@ -45,7 +47,6 @@ export class CallPieces {
   /** Where the newest call of an index is, for upstreams that give several calls the same one. */
   readonly #newest = new Map<number, number>();
   #turn = 0;
-  #balance = new JsonBalance();
   #heldCharacters = 0;
 
   constructor(private readonly listener: CallListener) {}
@@ -72,7 +73,7 @@ export class CallPieces {
     const known = calls.get(this.#newest.get(place) ?? place);
     if (known !== undefined && !this.#isAnother(piece, known)) return known;
     if (calls.size === MOST_CALLS) this.listener.onBroken('too many tool calls');
-    const call: Call = { id: null, name: '', held: '', state: 'waiting' };
+    const call: Call = { id: null, name: '', held: '', balance: new JsonBalance(), state: 'waiting' };
     const key = known === undefined ? place : -1 - calls.size;
     calls.set(key, call);
     this.#newest.set(place, key);
@@ -85,14 +86,12 @@ export class CallPieces {
     return name !== known.name || this.#isWhole(known);
   }
 
-  #isWhole({ state, held }: Call): boolean {
-    if (state !== 'waiting') return state === 'over' || this.#balance.isClosed;
-    const balance = new JsonBalance();
-    balance.push(held);
-    return balance.isClosed;
+  #isWhole({ state, balance }: Call): boolean {
+    return state === 'over' || balance.isClosed;
   }
 
   #add(call: Call, text: string): void {
+    call.balance.push(text);
     if (call.state === 'open') {
       this.#tell(text);
     } else if (call.state === 'waiting') {
@@ -107,7 +106,7 @@ export class CallPieces {
   #isNextDue(): boolean {
     const next = this.#waiting();
     if (next === undefined || next.name === '') return false;
-    return this.#open() === undefined || this.#balance.isClosed;
+    return this.#open()?.balance.isClosed ?? true;
   }
 
   #begin(): void {
@@ -116,7 +115,6 @@ export class CallPieces {
     call.state = 'open';
     this.listener.onTurn({ id: call.id ?? missingCallId(this.#turn), name: call.name });
     this.#turn += 1;
-    this.#balance = new JsonBalance();
     this.#heldCharacters -= call.held.length;
     this.#tell(call.held);
     call.held = '';
@@ -124,7 +122,6 @@ export class CallPieces {
 
   #tell(text: string): void {
     if (text === '') return;
-    this.#balance.push(text);
     this.listener.onText(text);
   }
 

@@ -8,7 +8,8 @@ export const THOUGHT_MEMBERS: readonly string[] = ['reasoning', 'reasoning_conte
 
 const EXCLUDE = Buffer.from('"exclude"');
 const INCLUDE_REASONING = Buffer.from('"include_reasoning"');
-const MEMBERS = ['reasoning', 'include_reasoning'];
+/** Members of a request that say whether its caller is shown thoughts. */
+export const THOUGHT_WISHES = ['reasoning', 'include_reasoning'] as const;
 
 /**
  * Whether a chat request, as the caller's bytes, asks not to be shown the model's thoughts. Looks for the words
@@ -17,7 +18,7 @@ const MEMBERS = ['reasoning', 'include_reasoning'];
 export function hidesThoughts(requestBody: Buffer): boolean {
   if (!requestBody.includes(EXCLUDE) && !requestBody.includes(INCLUDE_REASONING)) return false;
   const request = scanRequest(requestBody);
-  const members = MEMBERS.flatMap((name) => {
+  const members = THOUGHT_WISHES.flatMap((name) => {
     const text = memberText(request, name);
     return text === undefined ? [] : [[name, parseJson(text)] as const];
   });

@@ -398,7 +398,7 @@ describe(OpenAiResponsesStream.name, () => {
   it('shows the body that the upstream got, if asked to, and no more', async () => {
     const requestBody = Buffer.from('{"input":"x","stream":true,"user":"anna","debug":{"echo_upstream_body":true}}');
     const sent = openAiResponses.toUpstream(requestBody, endpoint, true);
-    const { data, events } = await drain(bodyOf([sse(WHOLE)]), withEcho(context({ requestBody }), sent));
+    const { data, events } = await drain(bodyOf([sse(WHOLE)]), withEcho(context({ requestBody }), requestBody, sent));
     expect(findResponsesGrammarProblems(data)).toEqual([]);
     expect(events[0]).toMatchObject({
       type: 'response.debug',

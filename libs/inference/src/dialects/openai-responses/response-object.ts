@@ -49,6 +49,9 @@ const DEFAULTS: JsonObject = {
 /** Repeated where the caller set them, else left out. */
 const OPTIONAL = ['prompt', 'prompt_cache_key', 'prompt_cache_options', 'reasoning', 'safety_identifier', 'user'];
 
+/** Members of a request that its response repeats. */
+export const REPEATED_SETTINGS: readonly string[] = [...Object.keys(DEFAULTS), ...OPTIONAL];
+
 /** What is read of a request's context for its response. */
 export interface EchoSource extends Pick<AnswerContext, 'generationId' | 'requestBody'> {
   readonly model: { readonly slug: string };

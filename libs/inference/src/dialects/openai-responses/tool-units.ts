@@ -23,9 +23,10 @@ export function chargedUnits(units: ToolUnits, context: AnswerContext): ToolUnit
 }
 
 /** Returns units of items without the searches of X, unless the request asked for them: else custom tools have their names. */
-function asked(units: ToolUnits, { requestBody }: AnswerContext): ToolUnits {
+function asked(units: ToolUnits, { requestBody, providerTools }: AnswerContext): ToolUnits {
   const { tools } = units;
-  if (tools?.has(X_SEARCH) !== true || providerToolsIn(parseJson(requestBody)).includes(X_SEARCH)) return units;
+  if (tools?.has(X_SEARCH) !== true) return units;
+  if ((providerTools ?? providerToolsIn(parseJson(requestBody))).includes(X_SEARCH)) return units;
   const others = new Map(tools);
   others.delete(X_SEARCH);
   return { ...units, tools: others.size > 0 ? others : undefined };

@@ -1,0 +1,33 @@
+/** One place in so many characters is remembered. */
+const STEP = 1_024;
+
+/**
+ * Finds characters of a text by their number, in time that does not grow with the text: however many are asked for, the
+ * text is read through once. The text may become longer meanwhile.
+ */
+export class CharacterPlaces {
+  /** Where every character begins whose number is a multiple of the step, in UTF-16 units. */
+  readonly #marks = [0];
+
+  /** Where a character begins; the length of a text that has not so many. */
+  unitAt(text: string, character: number): number {
+    const wanted = Math.max(0, Math.trunc(character));
+    const mark = Math.floor(wanted / STEP);
+    while (this.#marks.length <= mark) {
+      const next = stepped(text, this.#marks.at(-1)!, STEP);
+      if (next === null) return text.length;
+      this.#marks.push(next);
+    }
+    return stepped(text, this.#marks[mark]!, wanted % STEP) ?? text.length;
+  }
+}
+
+/** Returns the place so many characters further, or null behind the end of the text. */
+function stepped(text: string, from: number, characters: number): number | null {
+  let at = from;
+  for (let left = characters; left > 0; left -= 1) {
+    if (at >= text.length) return null;
+    at += text.codePointAt(at)! > 0xffff ? 2 : 1;
+  }
+  return at;
+}
