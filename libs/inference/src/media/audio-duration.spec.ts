@@ -142,7 +142,10 @@ describe(audioLength.name, () => {
   });
 
   it('guesses by the size where nothing is said', () => {
-    expect(audioLength(new AudioBytes([Buffer.alloc(80_000)]), 'webm')).toMatchObject({ seconds: 10, isEstimated: true });
+    expect(audioLength(new AudioBytes([Buffer.alloc(80_000)]), 'webm')).toMatchObject({
+      seconds: 10,
+      isEstimated: true,
+    });
   });
 
   it.each([

@@ -120,7 +120,12 @@ function track(handler: 'soun' | 'vide', rate: number, [count, ticks]: readonly 
   entry.write(handler === 'soun' ? 'mp4a' : 'avc1', 4, 'latin1');
   if (handler === 'soun') entry.writeUInt16BE(rate, 32);
   const entries = handler === 'soun' ? [entry, box('esds', ESDS_24_KHZ)] : [entry];
-  const samples = box('stbl', box('stsd', words(0, 1), ...entries), box('stts', words(0, 1, count, ticks)), box('stsz', words(0, 1, count)));
+  const samples = box(
+    'stbl',
+    box('stsd', words(0, 1), ...entries),
+    box('stts', words(0, 1, count, ticks)),
+    box('stsz', words(0, 1, count)),
+  );
   const head = box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
   const kind = box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
   return box('trak', box('mdia', head, kind, box('minf', samples)));
@@ -184,7 +189,11 @@ export function webmFile(seconds: number, bytes: number, told: WebmTold = {}): B
   duration.writeDoubleBE((told.toldSeconds ?? 0) * 1_000);
   const info = [element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40])), element('4489', duration)];
   const codec = Buffer.from(told.codec ?? 'A_OPUS');
-  const track = [element('d7', Buffer.from([1])), element('83', Buffer.from([codec[0] === 0x56 ? 1 : 2])), element('86', codec)];
+  const track = [
+    element('d7', Buffer.from([1])),
+    element('83', Buffer.from([codec[0] === 0x56 ? 1 : 2])),
+    element('86', codec),
+  ];
   const parts = [
     element('1549a966', Buffer.concat(info)),
     element('1654ae6b', element('ae', Buffer.concat(track))),

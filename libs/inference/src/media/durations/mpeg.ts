@@ -9,8 +9,8 @@ const LONGEST_FRAME = 8_191;
 const HEAD_BYTES = 8;
 /** How far the first frame may be from the start, behind tags of the file. */
 const LONGEST_SEARCH = 64 * 1024;
-/** Places that look like a frame and are none. Behind so many no frame is looked for: a megabyte of anything has 20,000. */
-const MOST_MISSES = 500_000;
+/** Frames, and places that begin like one and are none. More are not looked at: three hours of AAC have 600,000. */
+const MOST_PLACES = 600_000;
 
 const SAMPLE_RATES = [44_100, 48_000, 32_000];
 const BITRATES_1: Readonly<Record<number, readonly number[]>> = {
@@ -53,11 +53,10 @@ function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
   const first = Buffer.from(audio.slice(start, start + HEAD_BYTES));
   const window = new Window(audio, LONGEST_FRAME + HEAD_BYTES);
   let otherBytes = start - tagBytes(audio.slice(0, 10));
-  let misses = 0;
   let seconds = 0;
   let isFrame = true;
   let position = start;
-  while (position < audio.length && misses < MOST_MISSES) {
+  for (let places = 0; position < audio.length && places < MOST_PLACES; places += 1) {
     const at = window.offsetOf(position);
     const bytes = kind.bytesOf(window.bytes, at);
     isFrame = bytes > 0 && (isFrame || standsAlone(window.bytes, at, first, kind));
@@ -65,7 +64,6 @@ function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
       seconds += kind.secondsOf(window.bytes, at);
       position += bytes;
     } else {
-      misses += 1;
       const skipped = nextSync(window.bytes, at + 1) - at;
       otherBytes += skipped;
       position += skipped;

@@ -3,6 +3,7 @@ import { longestOfBytes, type MediaLength } from '../media-length';
 
 /** No recorder writes a file of so many chunks. */
 const MOST_CHUNKS = 1_000;
+const HEAD = 'fmt ';
 /** What writers put for the size of `data` before they know it. Decoders play to the end of the file then. */
 const UNKNOWN_SIZES: readonly number[] = [0, 0xffff_ffff];
 
@@ -23,15 +24,27 @@ export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
     position += 8;
     if (name === 'data') {
       const left = audio.length - position;
-      const played = UNKNOWN_SIZES.includes(size) ? left : size;
-      if (played > left || format.bytesPerSecond === Number.POSITIVE_INFINITY) return 'broken';
-      dataBytes += played;
+      const isOpen = UNKNOWN_SIZES.includes(size);
+      if ((size > left && !isOpen) || format.bytesPerSecond === Number.POSITIVE_INFINITY) return 'broken';
+      dataBytes += isOpen ? left : size;
+      if (isOpen)
+        return lengthOf(audio, dataBytes, { ...format, isPlain: format.isPlain && !hasHead(audio, position) });
     }
-    if (name === 'fmt ') format = slower(format, formatOf(audio.slice(position, position + Math.min(size, HEAD_BYTES))));
+    if (name === HEAD) format = slower(format, formatOf(audio.slice(position, position + Math.min(size, HEAD_BYTES))));
     // Chunks begin at even positions.
     position += size + (size % 2);
   }
   return 'broken';
+}
+
+const SEARCHED_BYTES = 1024 * 1024;
+
+/** Whether another head may stand behind a place, for decoders that take a chunk of size 0 for an empty one. */
+function hasHead(audio: MediaBytes, start: number): boolean {
+  for (let from = start; from < audio.length; from += SEARCHED_BYTES) {
+    if (audio.slice(from, from + SEARCHED_BYTES + HEAD.length - 1).includes(HEAD)) return true;
+  }
+  return false;
 }
 
 interface WaveFormat {

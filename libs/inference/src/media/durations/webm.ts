@@ -22,8 +22,8 @@ const BLOCK = 0xa1;
 const PARENTS: readonly number[] = [SEGMENT, INFO, TRACKS, TRACK, CLUSTER, GROUP];
 /** Only these may be written before their size is known, and then end where the next of their kind begins. */
 const OPEN: readonly number[] = [SEGMENT, CLUSTER];
-/** An hour of Opus has 180,000 packets at most writers. A file of more elements is not read to its end. */
-const MOST_ELEMENTS = 1_000_000;
+/** 100 minutes of Opus in packets of 20 ms, five hours in those of browsers. More elements are not looked at. */
+const MOST_ELEMENTS = 300_000;
 /** What is read of an element: its head, a number, and the first bytes of a packet. */
 const MOST_READ = 64;
 const DEFAULT_SCALE_NS = 1_000_000;
