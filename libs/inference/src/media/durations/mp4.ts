@@ -76,17 +76,17 @@ function countOf(bytes: Buffer, text: string): number {
 }
 
 function trackOf(track: Buffer, fileBytes: number): Track | null {
-  const media = contentAt(track, 'mdia');
-  const header = media && contentAt(media, 'mdhd');
-  const handler = media && contentAt(media, 'hdlr');
-  const tables = media && contentAt(media, 'minf', 'stbl');
+  const header = contentAt(track, 'mdia', 'mdhd');
+  const handler = contentAt(track, 'mdia', 'hdlr');
+  const tables = contentAt(track, 'mdia', 'minf', 'stbl');
   const samples = tables && mp4Samples(tables, fileBytes);
   const edits = editsOf(track);
   if (!header || !handler || !samples || edits === null) return null;
-  const hasPictures = handler.toString('latin1', 8, 12) === 'vide';
   const timed = samples.ticks / timescaleOf(header);
+  if (!Number.isFinite(timed)) return null;
+  const hasPictures = handler.toString('latin1', 8, 12) === 'vide';
   const { seconds, longest } = hasPictures ? { seconds: timed, longest: timed } : soundOf(samples, timed);
-  return Number.isFinite(timed) ? { seconds, longest: longest * edits, hasPictures } : null;
+  return { seconds, longest: longest * edits, hasPictures };
 }
 
 /** How often a track may be played: each entry of the list of edits (§8.6.6) can name all of it. */

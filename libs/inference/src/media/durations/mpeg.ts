@@ -79,7 +79,7 @@ function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
 function nextSync(bytes: Buffer, from: number): number {
   if (bytes[from] === SYNC) return from;
   const found = bytes.indexOf(SYNC, from);
-  return found === -1 ? bytes.length : found;
+  return found === -1 ? Math.max(from, bytes.length) : found;
 }
 
 /** Whether a head behind what is no frame is one of a frame. */

@@ -23,12 +23,11 @@ export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
     const size = head.readUInt32LE(4);
     position += 8;
     if (name === 'data') {
+      if (format.bytesPerSecond === Number.POSITIVE_INFINITY) return 'broken';
       const left = audio.length - position;
-      const isOpen = UNKNOWN_SIZES.includes(size);
-      if ((size > left && !isOpen) || format.bytesPerSecond === Number.POSITIVE_INFINITY) return 'broken';
-      dataBytes += isOpen ? left : size;
-      if (isOpen)
-        return lengthOf(audio, dataBytes, { ...format, isPlain: format.isPlain && !hasHead(audio, position) });
+      if (UNKNOWN_SIZES.includes(size)) return lengthOf(audio, dataBytes + left, openFormat(format, audio, position));
+      if (size > left) return 'broken';
+      dataBytes += size;
     }
     if (name === HEAD) format = slower(format, formatOf(audio.slice(position, position + Math.min(size, HEAD_BYTES))));
     // Chunks begin at even positions.
@@ -39,12 +38,13 @@ export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
 
 const SEARCHED_BYTES = 1024 * 1024;
 
-/** Whether another head may stand behind a place, for decoders that take a chunk of size 0 for an empty one. */
-function hasHead(audio: MediaBytes, start: number): boolean {
+/** Decoders that take a chunk of size 0 for an empty one may find another head behind it. */
+function openFormat(format: WaveFormat, audio: MediaBytes, start: number): WaveFormat {
   for (let from = start; from < audio.length; from += SEARCHED_BYTES) {
-    if (audio.slice(from, from + SEARCHED_BYTES + HEAD.length - 1).includes(HEAD)) return true;
+    const hasHead = audio.slice(from, from + SEARCHED_BYTES + HEAD.length - 1).includes(HEAD);
+    if (hasHead) return { ...format, isPlain: false };
   }
-  return false;
+  return format;
 }
 
 interface WaveFormat {

@@ -86,17 +86,20 @@ class WebmReader {
     const ends = [this.audio.length];
     let position = 0;
     for (let count = 0; position < this.audio.length; count += 1) {
-      while (ends.length > 1 && position >= ends.at(-1)!) ends.pop();
+      while (position >= ends.at(-1)!) ends.pop();
       const element = this.elementAt(position, ends.at(-1)!);
       if (element === null || count > MOST_ELEMENTS) {
         this.isExact = false;
         return;
       }
-      const isParent = PARENTS.includes(element.id);
-      if (isParent && !element.isOpen) ends.push(element.end);
-      if (element.id === TRACK) this.track = { type: 0, codec: '' };
-      if (!isParent) this.take(element);
-      position = isParent ? element.start : element.end;
+      if (PARENTS.includes(element.id)) {
+        if (!element.isOpen) ends.push(element.end);
+        if (element.id === TRACK) this.track = { type: 0, codec: '' };
+        position = element.start;
+      } else {
+        this.take(element);
+        position = element.end;
+      }
     }
   }
 
@@ -161,13 +164,20 @@ class WebmReader {
     const track = this.tracks.get(numberAt(bytes, at, numberBytes));
     this.latest = Math.max(this.latest, this.clusterTime + bytes.readInt16BE(flagsAt - 2));
     const isLaced = (bytes[flagsAt]! & LACING) !== 0;
+    const packets = isLaced ? (bytes[flagsAt + 1] ?? 0) + 1 : 1;
     if (track?.codec === OPUS) {
-      this.opus += isLaced ? (bytes[flagsAt + 1]! + 1) * MOST_OPUS_SAMPLES : opusSamples(bytes, flagsAt + 1);
-    } else if (track?.type === VIDEO && track.codec.startsWith('V_')) {
+      this.opus += isLaced ? packets * MOST_OPUS_SAMPLES : opusSamples(bytes, flagsAt + 1);
+    } else {
+      this.takeOther(track, packets);
+    }
+  }
+
+  private takeOther(track: Track | undefined, packets: number): void {
+    if (track?.type === VIDEO && track.codec.startsWith('V_')) {
       this.hasPictures = true;
     } else {
       this.isExact = false;
-      this.packets += (isLaced ? bytes[flagsAt + 1]! + 1 : 1) * longestPacket(track?.codec ?? '');
+      this.packets += packets * longestPacket(track?.codec ?? '');
     }
   }
 
