@@ -199,7 +199,7 @@ function recordings(): Medium[] {
     [
       'm4a whose table of times lies',
       'audio/m4a',
-      mp4File({ seconds: HOUR, bytes: 900_000, isFilm: false, toldSeconds: 1, toldTicks: 1 }),
+      mp4File({ seconds: HOUR, bytes: 900_000, isFilm: false, toldSeconds: 1, toldTicks: 2 }),
       HOUR,
     ],
     [
@@ -209,7 +209,7 @@ function recordings(): Medium[] {
       HOUR,
     ],
     ['webm', 'audio/webm', webmFile(300, 600_000), 300],
-    ['webm out of order', 'audio/webm', webmFile(300, 600_000, true), 300],
+    ['webm out of order', 'audio/webm', webmFile(300, 600_000, { isShuffled: true }), 300],
     ['sound without a head at 8 kbit/s', 'audio/amr', Buffer.alloc(HOUR * 1_000, 7), HOUR],
     ['sound behind a link', 'audio/mp3', null, 9 * HOUR],
   ];
@@ -232,7 +232,7 @@ function films(): Medium[] {
       mp4File({ seconds: HOUR, bytes: 9_000_000, isFilm: true, toldSeconds: 1 }),
       HOUR,
     ],
-    ['webm at 20 kbit/s', 'video/webm', webmFile(HOUR, 20_000 * (HOUR / 8)), HOUR],
+    ['webm at 20 kbit/s', 'video/webm', webmFile(HOUR, 20_000 * (HOUR / 8), { codec: 'V_VP9' }), HOUR],
     ['film without a head at 20 kbit/s', 'video/x-flv', Buffer.alloc(20_000 * (HOUR / 8), 7), HOUR],
     ['film behind a link', 'video/mp4', null, HOUR],
   ];

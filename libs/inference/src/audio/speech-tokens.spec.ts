@@ -10,7 +10,7 @@ function anArriving(format: 'wav' | 'mp3') {
   return { audio, measured: (found: number) => (seconds = found) };
 }
 
-const lengthOf = (seconds: number | null) => (seconds === null ? null : { seconds, isEstimated: false });
+const lengthOf = (seconds: number | null) => (seconds === null ? null : { seconds, longest: seconds });
 
 describe(secondsWhenAsked.name, () => {
   it('is the measured length of a recording that is here', () => {

@@ -57,7 +57,9 @@ export function billTranscription(
  */
 export function mostExpensiveTranscription(served: ServedTranscription, outputCap: number | null): TranscriptionBill {
   const { transcription, endpoint } = served;
-  const seconds = transcription.audio.length()?.seconds ?? transcriptionTraitsOf(endpoint).maxSeconds;
+  const length = transcription.audio.length();
+  const { maxSeconds } = transcriptionTraitsOf(endpoint);
+  const seconds = length === null ? maxSeconds : Math.min(length.longest, Math.max(length.seconds, maxSeconds));
   const usage = emptyUsage('estimated');
   if (hasTokenPrices(endpoint.pricing)) {
     const most = mostTokens(transcription, endpoint, { seconds, outputCap });

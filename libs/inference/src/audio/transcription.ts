@@ -15,8 +15,10 @@ export interface AudioInput {
   /** Its bytes, where they are sent while they still arrive; null where they are sent when all of them are here. */
   readonly arriving: ArrivingAudio | null;
   /** Null until the bytes are here. */
-  readonly length: () => AudioLength | null;
+  readonly length: () => MeasuredAudio | null;
 }
+
+export type MeasuredAudio = Pick<AudioLength, 'seconds' | 'longest'>;
 
 /** What is to be done with a recording (interface §4.5), in nobody's dialect. */
 export interface Transcription {
@@ -35,7 +37,7 @@ export interface Transcription {
 }
 
 /** A recording whose bytes are here. */
-export function audioInHand(format: AudioFormat, audio: AudioBytes, length: AudioLength): AudioInput {
+export function audioInHand(format: AudioFormat, audio: AudioBytes, length: MeasuredAudio): AudioInput {
   return { format, url: null, bytes: () => Promise.resolve(audio), arriving: null, length: () => length };
 }
 

@@ -1,4 +1,4 @@
-import { oggPage, opusHead, waveFile } from '../testing';
+import { mp4File, oggPage, opusHead, waveFile, webmFile } from '../testing';
 import { AudioBytes, AudioCollector } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import { AUDIO_FORMATS, looksLike, type AudioFormat } from './audio-format';
@@ -42,44 +42,6 @@ function vorbis(samples: bigint): Buffer {
   return Buffer.concat([oggPage([head], 0n, { isFirst: true }), oggPage([Buffer.alloc(200)], samples)]);
 }
 
-function box(kind: string, content: Buffer): Buffer {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(8 + content.length);
-  head.write(kind, 4, 'latin1');
-  return Buffer.concat([head, content]);
-}
-
-function mp4(seconds: number): Buffer {
-  const header = Buffer.alloc(100);
-  header.writeUInt32BE(1_000, 12);
-  header.writeUInt32BE(seconds * 1_000, 16);
-  return Buffer.concat([
-    box('ftyp', Buffer.from('M4A ')),
-    box('mdat', Buffer.alloc(500)),
-    box('moov', box('mvhd', header)),
-  ]);
-}
-
-function element(id: string, content: Buffer): Buffer {
-  const size = Buffer.alloc(8);
-  size.writeUIntBE(content.length, 2, 6);
-  size[0] = 0x01;
-  return Buffer.concat([Buffer.from(id, 'hex'), size, content]);
-}
-
-function webm(seconds: number, isDurationTold: boolean, toldSeconds = seconds): Buffer {
-  const duration = Buffer.alloc(8);
-  duration.writeDoubleBE(toldSeconds * 1_000);
-  const scale = element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40]));
-  const info = element('1549a966', Buffer.concat([scale, ...(isDurationTold ? [element('4489', duration)] : [])]));
-  const at = Buffer.alloc(2);
-  at.writeUInt16BE(seconds * 1_000);
-  const clusters = [Buffer.from([0]), at].map((time) =>
-    element('1f43b675', Buffer.concat([element('e7', time), element('a3', Buffer.alloc(600))])),
-  );
-  return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat([info, ...clusters]))]);
-}
-
 function chunk(name: string, content: Buffer): Buffer {
   const size = Buffer.alloc(4);
   size.writeUInt32LE(content.length);
@@ -120,9 +82,8 @@ const RECORDINGS: readonly (readonly [string, AudioFormat, Buffer, number])[] = 
   ['flac', 'flac', flac(40_000), 2.5],
   ['opus', 'ogg', opus(120_000n), 2.5],
   ['vorbis', 'ogg', vorbis(110_250n), 2.5],
-  ['m4a', 'm4a', mp4(3), 3],
-  ['webm', 'webm', webm(3, true), 3],
-  ['webm of a browser', 'webm', webm(3, false), 3],
+  ['m4a', 'm4a', mp4File({ seconds: 512, bytes: 900, isFilm: false }), 512],
+  ['webm of a browser', 'webm', webmFile(3, 3_000), 3],
   ['pcm', 'pcm', Buffer.alloc(80_000), 2.5],
 ];
 
@@ -150,14 +111,10 @@ describe(audioLength.name, () => {
 
   it('charges by the bytes what says to be shorter than its bytes can be', () => {
     const lying = Buffer.concat([flac(16), Buffer.alloc(10_000_000)]);
-    expect(audioLength(new AudioBytes([lying]), 'flac')).toEqual({
+    expect(audioLength(new AudioBytes([lying]), 'flac')).toMatchObject({
       seconds: (lying.length * 8) / 10_000_000,
       isEstimated: true,
     });
-  });
-
-  it('charges a WebM up to its last cluster, though its head says less', () => {
-    expect(audioLength(new AudioBytes([webm(60, true, 1)]), 'webm')).toEqual({ seconds: 60, isEstimated: false });
   });
 
   it.each<[string, (file: Buffer) => Buffer]>([
@@ -173,7 +130,7 @@ describe(audioLength.name, () => {
     const file = waveFile(10);
     file.writeUInt32LE(4_000_000_000, 24);
     const seconds = (file.length * 8) / 49_152_000;
-    expect(audioLength(new AudioBytes([file]), 'wav')).toEqual({ seconds, isEstimated: true });
+    expect(audioLength(new AudioBytes([file]), 'wav')).toMatchObject({ seconds, isEstimated: true });
   });
 
   it('charges a compressed wave by its bytes where it names more bytes a second than its codec has', () => {
@@ -185,12 +142,15 @@ describe(audioLength.name, () => {
   });
 
   it('guesses by the size where nothing is said', () => {
-    expect(audioLength(new AudioBytes([Buffer.alloc(80_000)]), 'webm')).toEqual({ seconds: 10, isEstimated: true });
+    expect(audioLength(new AudioBytes([Buffer.alloc(80_000)]), 'webm')).toMatchObject({
+      seconds: 10,
+      isEstimated: true,
+    });
   });
 
   it.each([
     ['has no samples', waveFile(0)],
-    ['claims more than there is', ((file) => (file.writeUInt32LE(0xffff_ffff, 40), file))(waveFile(1))],
+    ['claims more than there is', ((file) => (file.writeUInt32LE(0x7fff_ffff, 40), file))(waveFile(1))],
     ['has no data', waveFile(1).subarray(0, 36)],
   ])('calls a wave broken that %s', (_what, file) => {
     expect(audioLength(new AudioBytes([file]), 'wav')).toBe('broken');

@@ -1,17 +1,18 @@
 import type { MediaBytes } from './media-bytes';
 import { PCM_SAMPLE_BYTES, PCM_SAMPLE_RATE, type AudioFormat } from './audio-format';
 import { flacSeconds } from './durations/flac';
-import { mp4Longest } from './durations/mp4';
-import { adtsSeconds, mp3Seconds } from './durations/mpeg';
+import { mp4Length } from './durations/mp4';
+import { adtsLength, mp3Length } from './durations/mpeg';
 import { oggSeconds } from './durations/ogg';
-import { waveSeconds } from './durations/wave';
-import { webmSeconds } from './durations/webm';
+import { waveLength } from './durations/wave';
+import { webmLength } from './durations/webm';
+import { longestOfBytes, type MediaLength } from './media-length';
 
-/** A head that says more is not believed; frames that hold more count as much. */
+/** What plays longer counts as long as this: no context has room for the tokens of a day. */
 const LONGEST_SECONDS = 24 * 3_600;
 /**
  * Bits per second that no recording in the format goes beyond. A head that says less time than the bytes need
- * at that rate is not believed either.
+ * at that rate is not believed.
  */
 const HIGHEST_BITRATES: Readonly<Record<AudioFormat, number>> = {
   // Eight channels of 32 bits at 192 kHz.
@@ -24,46 +25,69 @@ const HIGHEST_BITRATES: Readonly<Record<AudioFormat, number>> = {
   m4a: 10_000_000,
   flac: 10_000_000,
 };
+const HIGHEST_FILM_BITRATE = 100_000_000;
 /** Of speech in a lossy format, where nothing says how long it is. */
 const USUAL_BITRATE = 64_000;
 
-/** How long a recording is, and whether that was found in it or is only a guess by its size. */
+/** How long a recording is. */
 export interface AudioLength {
+  /** The longer of what it states and what is counted in it: for bills. */
   readonly seconds: number;
+  /** The longest that a decoder may play it: for holds. */
+  readonly longest: number;
+  readonly hasPictures: boolean;
+  /** Whether nothing in it says how long it is, so that its bytes do. */
   readonly isEstimated: boolean;
 }
 
+const UNKNOWN: MediaLength = { seconds: 0, longest: null, hasPictures: false };
+
 /** Measured without decoding; `broken` for a file whose own words contradict its size. */
 export function audioLength(audio: MediaBytes, format: AudioFormat): AudioLength | 'broken' {
-  const found = measure(audio, format);
+  const found = measure(audio, format) ?? UNKNOWN;
   if (found === 'broken') return found;
-  const isSound = found !== null && found > 0;
-  const seconds = isSound ? Math.min(found, LONGEST_SECONDS) : (audio.length * 8) / USUAL_BITRATE;
-  const least = (audio.length * 8) / HIGHEST_BITRATES[format];
-  return { seconds: Math.max(seconds, least), isEstimated: !isSound || seconds < least };
+  const { hasPictures } = found;
+  const bits = audio.length * 8;
+  const least = bits / (hasPictures ? HIGHEST_FILM_BITRATE : HIGHEST_BITRATES[format]);
+  const isKnown = found.longest !== null && found.seconds > 0;
+  const isEstimated = !isKnown || found.seconds < least;
+  const seconds = Math.max(found.seconds, isKnown ? least : bits / USUAL_BITRATE);
+  const longest = Math.max(seconds, isEstimated ? longestOfBytes(audio.length, hasPictures) : found.longest);
+  return {
+    seconds: Math.min(seconds, LONGEST_SECONDS),
+    longest: Math.min(longest, LONGEST_SECONDS),
+    hasPictures,
+    isEstimated,
+  };
 }
 
-function measure(audio: MediaBytes, format: AudioFormat): number | 'broken' | null {
+function measure(audio: MediaBytes, format: AudioFormat): MediaLength | 'broken' | null {
   switch (format) {
     case 'wav':
-      return waveSeconds(audio);
+      return waveLength(audio);
     case 'pcm':
-      return audio.length / (PCM_SAMPLE_BYTES * PCM_SAMPLE_RATE);
+      return counted(audio.length / (PCM_SAMPLE_BYTES * PCM_SAMPLE_RATE));
     case 'mp3':
-      return mp3Seconds(audio);
+      return mp3Length(audio);
     case 'aac':
-      return adtsSeconds(audio);
+      return adtsLength(audio);
     case 'flac':
-      return flacSeconds(audio);
+      return counted(flacSeconds(audio));
     case 'ogg':
-      return oggSeconds(audio);
+      return counted(oggSeconds(audio));
     case 'm4a':
-      return believed(mp4Longest(audio));
+      return believed(mp4Length(audio));
     case 'webm':
-      return believed(webmSeconds(audio));
+      return believed(webmLength(audio));
   }
 }
 
-function believed(stated: number | null): number | null {
-  return stated !== null && stated > LONGEST_SECONDS ? null : stated;
+/** What decoders play is what was counted. */
+function counted(seconds: number | null): MediaLength | null {
+  return seconds === null ? null : { seconds, longest: seconds, hasPictures: false };
+}
+
+/** A head that says more than a day is not believed. */
+function believed(length: MediaLength | null): MediaLength | null {
+  return length !== null && length.seconds > LONGEST_SECONDS ? null : length;
 }

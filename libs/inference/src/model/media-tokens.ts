@@ -1,6 +1,7 @@
 import type { Base64Bytes } from '../media/base64-bytes';
 import { pictureSize } from '../media/picture-size';
-import { LEAST_BITRATES, playingTime } from '../media/playing-time';
+import { LEAST_BITRATES } from '../media/media-length';
+import { playingTime } from '../media/playing-time';
 import { MEDIA_LIMITS } from './media-limits';
 import { pictureTokens, type PictureTokens } from './picture-tokens';
 import { TextCounter, tokensOfUnits } from './text-tokens';
@@ -82,8 +83,8 @@ function played(bytes: Base64Bytes, said: 'audio' | 'video' | null): CountedMedi
   const time = bytes.isPlain() ? playingTime(bytes) : null;
   if (time === null || !bytes.isSound) return null;
   const kind = said ?? (time.hasPictures ? 'video' : 'audio');
-  const tokens = Math.max(1, Math.ceil(time.seconds * RATES[kind].perSecond));
-  return { kind, tokens, usual: tokens };
+  const tokensOf = (seconds: number): number => Math.max(1, Math.ceil(seconds * RATES[kind].perSecond));
+  return { kind, tokens: Math.min(MEDIA_LIMITS.unknown, tokensOf(time.longest)), usual: tokensOf(time.usual) };
 }
 
 const RATES = {
@@ -109,7 +110,7 @@ function unmeasured(kind: MediaKind, bytes: Base64Bytes): CountedMedia {
 function longestTokens(kind: 'audio' | 'video', bytes: Base64Bytes): number {
   const { perSecond, leastBitrate } = RATES[kind];
   const digits = bytes.isPlain() ? null : bytes.onlyDigits();
-  const seconds = digits === null ? 0 : (playingTime(digits)?.seconds ?? 0);
+  const seconds = digits === null ? 0 : (playingTime(digits)?.longest ?? 0);
   const isRead = bytes.isPlain() ? bytes.isSound : digits?.isSound === true;
   if (!isRead) return MEDIA_LIMITS.unknown;
   return Math.ceil(Math.max((bytes.length * 8) / leastBitrate, seconds) * perSecond);

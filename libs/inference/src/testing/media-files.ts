@@ -120,7 +120,12 @@ function track(handler: 'soun' | 'vide', rate: number, [count, ticks]: readonly 
   entry.write(handler === 'soun' ? 'mp4a' : 'avc1', 4, 'latin1');
   if (handler === 'soun') entry.writeUInt16BE(rate, 32);
   const entries = handler === 'soun' ? [entry, box('esds', ESDS_24_KHZ)] : [entry];
-  const samples = box('stbl', box('stsd', words(0, 1), ...entries), box('stts', words(0, 1, count, ticks)));
+  const samples = box(
+    'stbl',
+    box('stsd', words(0, 1), ...entries),
+    box('stts', words(0, 1, count, ticks)),
+    box('stsz', words(0, 1, count)),
+  );
   const head = box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
   const kind = box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
   return box('trak', box('mdia', head, kind, box('minf', samples)));
@@ -150,17 +155,54 @@ function element(id: string, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from(id, 'hex'), size, content]);
 }
 
-/** A recording of a browser, which has no length in its head; its clusters may be out of order. */
-export function webmFile(seconds: number, bytes: number, isShuffled = false): Buffer {
-  const times = [0, seconds / 2, seconds].map((time) => Math.round(time * 1_000));
-  const clusters = (isShuffled ? times.toReversed() : times).map((time) => {
-    const at = Buffer.alloc(4);
-    at.writeUInt32BE(time);
-    return element('1f43b675', Buffer.concat([element('e7', at), element('a3', Buffer.alloc(Math.ceil(bytes / 3)))]));
-  });
-  const info = element('1549a966', element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40])));
-  return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat([info, ...clusters]))]);
+export interface WebmTold {
+  /** The times of its clusters are not in their order. */
+  readonly isShuffled?: boolean;
+  readonly codec?: string;
+  readonly packet?: Buffer;
+  /** What each block says; the truth when absent. */
+  readonly toldSeconds?: number;
+  readonly isLaced?: boolean;
 }
+
+const OPUS_60_MS = 0x18;
+const SECONDS_OF_PACKET = 0.06;
+
+/** A recording of a browser, which has no length in its head: packets of 60 ms, in clusters of some seconds. */
+export function webmFile(seconds: number, bytes: number, told: WebmTold = {}): Buffer {
+  const count = Math.round(seconds / SECONDS_OF_PACKET);
+  const packet = told.packet ?? Buffer.alloc(Math.max(1, Math.floor(bytes / count) - 14), OPUS_60_MS);
+  const clusters: Buffer[] = [];
+  for (let from = 0; from < count; from += PACKETS_OF_CLUSTER) {
+    const packets = Math.min(PACKETS_OF_CLUSTER, count - from);
+    const block = (_: unknown, at: number): Buffer => {
+      const time = told.toldSeconds === undefined ? at * SECONDS_OF_PACKET * 1_000 : 0;
+      const head = Buffer.from([0x81, 0, 0, told.isLaced === true ? 0x02 : 0]);
+      head.writeInt16BE(Math.round(time), 1);
+      return element('a3', Buffer.concat([head, packet]));
+    };
+    const at = Buffer.alloc(4);
+    at.writeUInt32BE(told.toldSeconds === undefined ? Math.round(from * SECONDS_OF_PACKET * 1_000) : 0);
+    clusters.push(element('1f43b675', Buffer.concat([element('e7', at), ...Array.from({ length: packets }, block)])));
+  }
+  const duration = Buffer.alloc(8);
+  duration.writeDoubleBE((told.toldSeconds ?? 0) * 1_000);
+  const info = [element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40])), element('4489', duration)];
+  const codec = Buffer.from(told.codec ?? 'A_OPUS');
+  const track = [
+    element('d7', Buffer.from([1])),
+    element('83', Buffer.from([codec[0] === 0x56 ? 1 : 2])),
+    element('86', codec),
+  ];
+  const parts = [
+    element('1549a966', Buffer.concat(info)),
+    element('1654ae6b', element('ae', Buffer.concat(track))),
+    ...(told.isShuffled === true ? clusters.toReversed() : clusters),
+  ];
+  return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat(parts))]);
+}
+
+const PACKETS_OF_CLUSTER = 80;
 
 /** An Ogg page with packets of less than 255 bytes. */
 export function oggPage(packets: readonly Buffer[], position: bigint, { isFirst = false, serial = 7 } = {}): Buffer {

@@ -10,13 +10,21 @@ const SPECIFIC_TAG = 5;
 const DECODER_BYTES = 13;
 const GOES_ON = 0x80;
 
-/** Returns the sample rate that the configuration in the entry of a track states; Infinity where there is none. */
+/** Kinds of MPEG-4 and MPEG-2 AAC among the streams of a decoder. */
+const AAC_STREAMS: readonly number[] = [0x40, 0x66, 0x67, 0x68];
+/** Kinds of audio with frames of 1,024 samples (ISO 14496-3, 1.5.1.1); of SBR and PS the rate of their AAC comes first. */
+const AAC_KINDS: readonly number[] = [1, 2, 3, 4, 5, 29];
+
+/** Returns the sample rate that the configuration of AAC in the entry of a track states; 0 where there is none. */
 export function configuredRate(entry: Buffer): number {
   const box = entry.indexOf('esds');
-  const stream = box === -1 ? null : contentOf(entry, box + 8, STREAM_TAG);
+  // Decoders may differ in which of several they read.
+  if (box === -1 || entry.includes('esds', box + 1)) return 0;
+  const stream = contentOf(entry, box + 8, STREAM_TAG);
   const decoder = stream && contentOf(entry, stream + 3 + optionBytes(entry, stream + 2), DECODER_TAG);
-  const specific = decoder && contentOf(entry, decoder + DECODER_BYTES, SPECIFIC_TAG);
-  return specific === null ? Number.POSITIVE_INFINITY : rateAt(entry, specific);
+  if (!decoder || !AAC_STREAMS.includes(entry[decoder]!)) return 0;
+  const specific = contentOf(entry, decoder + DECODER_BYTES, SPECIFIC_TAG);
+  return specific === null ? 0 : rateAt(entry, specific);
 }
 
 /** Returns where the content of a descriptor begins, behind its tag and a size of up to four bytes. */
@@ -36,8 +44,8 @@ function optionBytes(bytes: Buffer, at: number): number {
 
 /** Five bits name the kind of AAC, four the rate or that it follows in 24 bits. */
 function rateAt(bytes: Buffer, at: number): number {
-  const code = at + 2 > bytes.length ? -1 : (bytes.readUInt16BE(at) >> 7) & 15;
-  if (code !== OWN_RATE) return AAC_RATES[code] ?? Number.POSITIVE_INFINITY;
-  const rate = at + 5 > bytes.length ? 0 : (bytes.readUInt32BE(at + 1) >>> 7) & 0xff_ffff;
-  return rate === 0 ? Number.POSITIVE_INFINITY : rate;
+  if (at + 2 > bytes.length || !AAC_KINDS.includes(bytes[at]! >> 3)) return 0;
+  const code = (bytes.readUInt16BE(at) >> 7) & 15;
+  if (code !== OWN_RATE) return AAC_RATES[code] ?? 0;
+  return at + 5 > bytes.length ? 0 : (bytes.readUInt32BE(at + 1) >>> 7) & 0xff_ffff;
 }

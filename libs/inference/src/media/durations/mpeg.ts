@@ -1,15 +1,16 @@
 import type { MediaBytes } from '../media-bytes';
 import { AAC_RATES } from './aac-configuration';
+import { longestOfBytes, type MediaLength } from '../media-length';
 import { tagBytes } from './id3';
+import { Window } from './window';
 
-/** So much is looked at at once: a read of its own for each frame costs more than the frame. */
-const WINDOW_BYTES = 256 * 1024;
 /** A frame of ADTS has thirteen bits for its size. */
 const LONGEST_FRAME = 8_191;
 const HEAD_BYTES = 8;
-const EMPTY = Buffer.alloc(0);
 /** How far the first frame may be from the start, behind tags of the file. */
 const LONGEST_SEARCH = 64 * 1024;
+/** Frames, and places that begin like one and are none. More are not looked at: three hours of AAC have 600,000. */
+const MOST_PLACES = 600_000;
 
 const SAMPLE_RATES = [44_100, 48_000, 32_000];
 const BITRATES_1: Readonly<Record<number, readonly number[]>> = {
@@ -22,6 +23,10 @@ const BITRATES_2: Readonly<Record<number, readonly number[]>> = {
   2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
   3: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 };
+const MPEG_1 = 3;
+/** By version: 2.5, none, 2, 1. */
+const RATE_DIVISORS = [4, Number.POSITIVE_INFINITY, 2, 1];
+
 /** How frames of one kind are read at a place of a buffer. */
 interface FrameKind {
   /** Returns the size of the frame that begins there; 0 where none does. */
@@ -31,52 +36,50 @@ interface FrameKind {
   isLike(bytes: Buffer, at: number, first: Buffer | null): boolean;
 }
 
-/** The frames of a file. */
-export interface FrameRun {
-  readonly seconds: number;
-  /** Bytes that belong neither to a tag at the start nor to a frame. */
-  readonly otherBytes: number;
-}
-
-/** The length of an MP3 in seconds, by all of its frames: what a header says of them may be wrong. */
-export function mp3Seconds(audio: MediaBytes): number | null {
-  return mp3Run(audio)?.seconds ?? null;
-}
-
-/** The length of AAC in ADTS frames (ISO 14496-3, 1.A.2.2) in seconds. */
-export function adtsSeconds(audio: MediaBytes): number | null {
-  return adtsRun(audio)?.seconds ?? null;
-}
-
-/** All MP3 frames. */
-export function mp3Run(audio: MediaBytes): FrameRun | null {
+/** The length of an MP3, by all of its frames: what a header says of them may be wrong. */
+export function mp3Length(audio: MediaBytes): MediaLength | null {
   return allFrames(audio, MPEG);
 }
 
-/** All ADTS frames. */
-export function adtsRun(audio: MediaBytes): FrameRun | null {
+/** The length of AAC in ADTS frames (ISO 14496-3, 1.A.2.2). */
+export function adtsLength(audio: MediaBytes): MediaLength | null {
   return allFrames(audio, ADTS);
 }
 
 /** Decoders find the next frame behind what is none, so frames are counted up to the end. */
-function allFrames(audio: MediaBytes, kind: FrameKind): FrameRun | null {
+function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
   const start = firstFrame(audio, kind);
   if (start === null) return null;
   const first = Buffer.from(audio.slice(start, start + HEAD_BYTES));
-  const window = new Window(audio);
+  const window = new Window(audio, LONGEST_FRAME + HEAD_BYTES);
   let otherBytes = start - tagBytes(audio.slice(0, 10));
   let seconds = 0;
   let isFrame = true;
   let position = start;
-  while (position < audio.length) {
+  for (let places = 0; position < audio.length && places < MOST_PLACES; places += 1) {
     const at = window.offsetOf(position);
     const bytes = kind.bytesOf(window.bytes, at);
     isFrame = bytes > 0 && (isFrame || standsAlone(window.bytes, at, first, kind));
-    if (isFrame) seconds += kind.secondsOf(window.bytes, at);
-    else otherBytes += 1;
-    position += isFrame ? bytes : 1;
+    if (isFrame) {
+      seconds += kind.secondsOf(window.bytes, at);
+      position += bytes;
+    } else {
+      const skipped = nextSync(window.bytes, at + 1) - at;
+      otherBytes += skipped;
+      position += skipped;
+    }
   }
-  return seconds === 0 ? null : { seconds, otherBytes };
+  if (seconds === 0) return null;
+  // What was not looked at.
+  seconds += longestOfBytes(Math.max(0, audio.length - position));
+  return { seconds, longest: seconds + longestOfBytes(otherBytes), hasPictures: false };
+}
+
+/** Returns where the next head may begin, or where the bytes end. */
+function nextSync(bytes: Buffer, from: number): number {
+  if (bytes[from] === SYNC) return from;
+  const found = bytes.indexOf(SYNC, from);
+  return found === -1 ? Math.max(from, bytes.length) : found;
 }
 
 /** Whether a head behind what is no frame is one of a frame. */
@@ -84,29 +87,11 @@ function standsAlone(bytes: Buffer, at: number, first: Buffer, kind: FrameKind):
   return kind.isLike(bytes, at, first) || kind.bytesOf(bytes, at + kind.bytesOf(bytes, at)) > 0;
 }
 
-/** The bytes of a file around a place: the frame there and the head of the next. */
-class Window {
-  bytes: Buffer = EMPTY;
-  private start = 0;
-
-  constructor(private readonly audio: MediaBytes) {}
-
-  /** Returns where in `bytes` a place of the file is. Places are asked for in their order. */
-  offsetOf(position: number): number {
-    const end = this.start + this.bytes.length;
-    if (position + LONGEST_FRAME + HEAD_BYTES > end && end < this.audio.length) {
-      this.bytes = this.audio.slice(position, position + WINDOW_BYTES);
-      this.start = position;
-    }
-    return position - this.start;
-  }
-}
-
 function firstFrame(audio: MediaBytes, kind: FrameKind): number | null {
   const start = tagBytes(audio.slice(0, 10));
   const area = audio.slice(start, start + LONGEST_SEARCH);
   if (kind.bytesOf(area, 0) > 0 && kind.isLike(area, 0, null)) return start;
-  for (let at = area.indexOf(0xff); at !== -1; at = area.indexOf(0xff, at + 1)) {
+  for (let at = area.indexOf(SYNC); at !== -1; at = area.indexOf(SYNC, at + 1)) {
     const bytes = kind.bytesOf(area, at);
     if (bytes === 0) continue;
     const next = audio.slice(start + at + bytes, start + at + bytes + HEAD_BYTES);
@@ -116,17 +101,35 @@ function firstFrame(audio: MediaBytes, kind: FrameKind): number | null {
   return null;
 }
 
+const SYNC = 0xff;
+
 const MPEG: FrameKind = {
-  bytesOf: mpegBytes,
-  secondsOf: (bytes, at) => mpegSamples(bytes[at + 1]!) / mpegRate(bytes[at + 1]!, bytes[at + 2]!),
+  bytesOf: (bytes, at) =>
+    bytes.length < at + 4 || bytes[at] !== SYNC || bytes[at + 1]! < FIRST_KIND ? 0 : MPEG_BYTES[codesAt(bytes, at)]!,
+  secondsOf: (bytes, at) => MPEG_SECONDS[codesAt(bytes, at)]!,
   // Its heads are short: what is none, such as a picture in a tag at the end, looks like one every few kilobytes.
   isLike: (bytes, at, first) =>
     first !== null && (bytes[at + 1]! ^ first[1]!) < 2 && ((bytes[at + 2]! ^ first[2]!) & 0x0c) === 0,
 };
 
-function mpegBytes(bytes: Buffer, at: number): number {
-  if (bytes.length < at + 4 || bytes[at] !== 0xff || (bytes[at + 1]! & 0xe0) !== 0xe0) return 0;
-  const [kind, rates] = [bytes[at + 1]!, bytes[at + 2]!];
+/** The second byte of a head begins with three set bits. */
+const FIRST_KIND = 0xe0;
+/** All that its second and third byte can be. */
+const CODES = 32 * 256;
+
+function codesAt(bytes: Buffer, at: number): number {
+  return ((bytes[at + 1]! & 31) << 8) | bytes[at + 2]!;
+}
+
+/** By the codes of a head: hostile files have a head at every third byte. */
+const MPEG_BYTES = Uint16Array.from({ length: CODES }, (_, codes) => mpegBytes(codes >> 8, codes & 0xff));
+const MPEG_SECONDS = Float64Array.from({ length: CODES }, (_, codes) => {
+  const rate = mpegRate(codes >> 8, codes & 0xff);
+  return rate === 0 ? 0 : mpegSamples(codes >> 8) / rate;
+});
+
+/** Returns the size of a frame by the second and third byte of its head; 0 for what is none. */
+function mpegBytes(kind: number, rates: number): number {
   const sampleRate = mpegRate(kind, rates);
   const layer = layerOf(kind);
   const bitrate = (versionOf(kind) === MPEG_1 ? BITRATES_1 : BITRATES_2)[layer]?.[rates >> 4];
@@ -144,10 +147,6 @@ function versionOf(kind: number): number {
 function layerOf(kind: number): number {
   return 4 - ((kind >> 1) & 3);
 }
-
-const MPEG_1 = 3;
-/** By version: 2.5, none, 2, 1. */
-const RATE_DIVISORS = [4, Number.POSITIVE_INFINITY, 2, 1];
 
 /** Zero for a rate that is none. */
 function mpegRate(kind: number, rates: number): number {
@@ -167,7 +166,7 @@ const ADTS: FrameKind = {
 };
 
 function adtsBytes(bytes: Buffer, at: number): number {
-  if (bytes.length < at + 7 || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return 0;
+  if (bytes.length < at + 7 || bytes[at] !== SYNC || (bytes[at + 1]! & 0xf6) !== 0xf0) return 0;
   const size = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
   return adtsRate(bytes, at) === undefined || size < 7 ? 0 : size;
 }

@@ -38,7 +38,7 @@ function opus(bytes: Buffer, at: number): OggCodec {
   return { sampleRate: OPUS_RATE, skipped: bytes.readUInt16LE(at + 10), samplesOf: opusSamples };
 }
 
-const SETUP_KIND = 5;
+const SETUP = Buffer.from('\u0005vorbis', 'latin1');
 
 function vorbis(bytes: Buffer, at: number): OggCodec {
   const blocks = vorbisBlocks(bytes, at);
@@ -49,7 +49,7 @@ function vorbis(bytes: Buffer, at: number): OggCodec {
     sampleRate: bytes.readUInt32LE(at + 12),
     skipped: 0,
     samplesOf(page, start) {
-      isSetup = page[start] === SETUP_KIND && page.toString('latin1', start + 1, start + 7) === 'vorbis';
+      isSetup = setups < 2 && beginsSetup(page, start);
       return vorbisSamples(page, start, blocks, isUsual);
     },
     endPacket(page, start, end) {
@@ -59,6 +59,12 @@ function vorbis(bytes: Buffer, at: number): OggCodec {
       isUsual = setups === 1 && hasUsualModes(page.subarray(start, end));
     },
   };
+}
+
+/** Compares bytes, as a file can have millions of packets. */
+function beginsSetup(page: Buffer, start: number): boolean {
+  for (let at = 0; at < SETUP.length; at += 1) if (page[start + at] !== SETUP[at]) return false;
+  return true;
 }
 
 /** https://xiph.org/flac/ogg_mapping.html: a first packet with the block STREAMINFO, then a frame in each. */

@@ -13,23 +13,29 @@ const VERSION = 0;
 const IS_FIRST = 2;
 /** Of one file, one behind the other or side by side: the songs of a day of radio. */
 const MOST_STREAMS = 256;
+/** Of packets: 16 hours of Opus at most writers. A page takes as long as ten of them. */
+const MOST_PIECES = 3_000_000;
+const PIECES_OF_PAGE = 10;
 
 /**
  * The length of an Ogg file (RFC 3533) with Opus, Vorbis, FLAC or Speex in seconds: of all its streams, by the
  * positions of their pages and by their packets; null where it has no such sound. Infinity for a file of pages within
- * pages or of more streams than any recorder writes.
+ * pages, or of more streams or packets than recorders write.
  */
 export function oggSeconds(audio: MediaBytes): number | null {
   const streams = new OggStreams();
   // No two pages share their bytes, so their heads are not longer than the file.
   let bytesLeft = audio.length;
+  let piecesLeft = MOST_PIECES;
   for (let from = 0; from < audio.length; from += WINDOW_BYTES - PAGE_BYTES) {
     const window = audio.slice(from, from + WINDOW_BYTES);
     const isLast = from + WINDOW_BYTES >= audio.length;
     const end = isLast ? window.length : WINDOW_BYTES - PAGE_BYTES;
     for (let at = nextPage(window, 0); at < end; at = nextPage(window, at + 1)) {
-      bytesLeft -= HEAD_BYTES + streams.add(window, at);
-      if (bytesLeft < 0 || streams.count > MOST_STREAMS) return Number.POSITIVE_INFINITY;
+      const pieces = streams.add(window, at);
+      bytesLeft -= HEAD_BYTES + pieces;
+      piecesLeft -= PIECES_OF_PAGE + pieces;
+      if (bytesLeft < 0 || piecesLeft < 0 || streams.count > MOST_STREAMS) return Number.POSITIVE_INFINITY;
     }
     if (isLast) break;
   }

@@ -1,59 +1,115 @@
 import type { MediaBytes } from '../media-bytes';
+import { longestOfBytes, type MediaLength } from '../media-length';
 
 /** No recorder writes a file of so many chunks. */
 const MOST_CHUNKS = 1_000;
-
-/** Codecs whose sample size is the one that the head names: PCM, float, A-law, mu-law and the extensible format. */
-const PLAIN_CODECS: readonly number[] = [1, 3, 6, 7, 0xfffe];
-/** No compressed codec of WAVE files needs more bytes for a second of sound. */
-const MOST_COMPRESSED_BYTES = 125_000;
+const HEAD = 'fmt ';
+/** What writers put for the size of `data` before they know it. Decoders play to the end of the file then. */
+const UNKNOWN_SIZES: readonly number[] = [0, 0xffff_ffff];
 
 /**
- * Returns the length of a WAVE file in seconds: of all its `data` chunks, because decoders play each of them.
+ * Returns the length of a WAVE file: of all its `data` chunks, because decoders play each of them.
  *
  * Returns `broken` if the file has no samples, or claims more than there are.
  */
-export function waveSeconds(audio: MediaBytes): number | 'broken' {
+export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
   let position = 12;
   let dataBytes = 0;
-  let bytesPerSecond = Number.POSITIVE_INFINITY;
+  let format: WaveFormat = { bytesPerSecond: Number.POSITIVE_INFINITY, isPlain: true };
   for (let count = 0; count < MOST_CHUNKS; count += 1) {
     const head = audio.slice(position, position + 8);
-    if (head.length < 8) return dataBytes === 0 || bytesPerSecond === 0 ? 'broken' : dataBytes / bytesPerSecond;
+    if (head.length < 8) return lengthOf(audio, dataBytes, format);
     const name = head.toString('latin1', 0, 4);
     const size = head.readUInt32LE(4);
+    position += 8;
     if (name === 'data') {
-      if (size > audio.length - position - 8 || bytesPerSecond === Number.POSITIVE_INFINITY) return 'broken';
+      if (format.bytesPerSecond === Number.POSITIVE_INFINITY) return 'broken';
+      const left = audio.length - position;
+      if (UNKNOWN_SIZES.includes(size)) return lengthOf(audio, dataBytes + left, openFormat(format, audio, position));
+      if (size > left) return 'broken';
       dataBytes += size;
     }
-    // Decoders differ in which of several heads they believe; the slowest makes the longest sound.
-    if (name === 'fmt ') bytesPerSecond = Math.min(bytesPerSecond, rateOf(audio.slice(position + 8, position + 24)));
+    if (name === HEAD) format = slower(format, formatOf(audio.slice(position, position + Math.min(size, HEAD_BYTES))));
     // Chunks begin at even positions.
-    position += 8 + size + (size % 2);
+    position += size + (size % 2);
   }
   return 'broken';
 }
 
-/** Whether every head of a WAVE file names a codec whose bytes are samples, so that their number is its length. */
-export function hasPlainSamples(audio: MediaBytes): boolean {
-  let position = 12;
-  for (let count = 0; count < MOST_CHUNKS; count += 1) {
-    const head = audio.slice(position, position + 10);
-    if (head.length < 8) return true;
-    const isFormat = head.toString('latin1', 0, 4) === 'fmt ';
-    if (isFormat && (head.length < 10 || !PLAIN_CODECS.includes(head.readUInt16LE(8)))) return false;
-    const size = head.readUInt32LE(4);
-    position += 8 + size + (size % 2);
+const SEARCHED_BYTES = 1024 * 1024;
+
+/** Decoders that take a chunk of size 0 for an empty one may find another head behind it. */
+function openFormat(format: WaveFormat, audio: MediaBytes, start: number): WaveFormat {
+  for (let from = start; from < audio.length; from += SEARCHED_BYTES) {
+    const hasHead = audio.slice(from, from + SEARCHED_BYTES + HEAD.length - 1).includes(HEAD);
+    if (hasHead) return { ...format, isPlain: false };
   }
-  return false;
+  return format;
 }
 
-/** Returns bytes per second, counted from channels and bits: decoders ignore the block size that a head names. */
-function rateOf(format: Buffer): number {
-  if (format.length < 16) return 0;
-  const sampleBytes = Math.ceil(format.readUInt16LE(14) / 8);
-  if (PLAIN_CODECS.includes(format.readUInt16LE(0))) {
-    return format.readUInt32LE(4) * format.readUInt16LE(2) * sampleBytes;
+interface WaveFormat {
+  readonly bytesPerSecond: number;
+  /** Whether its bytes are samples of a known size, so that their number is its length. */
+  readonly isPlain: boolean;
+}
+
+function lengthOf(audio: MediaBytes, dataBytes: number, format: WaveFormat): MediaLength | 'broken' {
+  if (dataBytes === 0 || format.bytesPerSecond === 0) return 'broken';
+  const seconds = dataBytes / format.bytesPerSecond;
+  const longest = format.isPlain ? seconds : Math.max(seconds, longestOfBytes(audio.length));
+  return { seconds, longest, hasPictures: false };
+}
+
+/** Decoders differ in which of several heads they believe; the slowest makes the longest sound. */
+function slower(one: WaveFormat, other: WaveFormat): WaveFormat {
+  return {
+    bytesPerSecond: Math.min(one.bytesPerSecond, other.bytesPerSecond),
+    isPlain: one.isPlain && other.isPlain,
+  };
+}
+
+/** Of the extensible format, which is the longest. */
+const HEAD_BYTES = 40;
+const EXTENSIBLE = 0xfffe;
+const EXTENSION_BYTES = 22;
+/** How the identifier of a codec ends that also has a number. */
+const NUMBERED = Buffer.from('000000001000800000aa00389b71', 'hex');
+/** The bytes that a sample can have, by codec: PCM, float, A-law and mu-law. */
+const SAMPLE_BYTES: ReadonlyMap<number, readonly number[]> = new Map([
+  [1, [1, 2, 3, 4, 8]],
+  [3, [4, 8]],
+  [6, [1]],
+  [7, [1]],
+]);
+const EIGHT_BITS: readonly number[] = [6, 7];
+/** No compressed codec of WAVE files needs more bytes for a second of sound. */
+const MOST_COMPRESSED_BYTES = 125_000;
+
+/** Bytes per second are counted from channels and bits: decoders ignore the block size that a head names. */
+function formatOf(head: Buffer): WaveFormat {
+  if (head.length < 16) return { bytesPerSecond: 0, isPlain: false };
+  const codec = codecOf(head);
+  const sampleBytes = EIGHT_BITS.includes(codec) ? 1 : Math.ceil(bitsOf(head) / 8);
+  if (SAMPLE_BYTES.get(codec)?.includes(sampleBytes) === true) {
+    return { bytesPerSecond: head.readUInt32LE(4) * head.readUInt16LE(2) * sampleBytes, isPlain: true };
   }
-  return Math.min(format.readUInt32LE(8), MOST_COMPRESSED_BYTES);
+  return { bytesPerSecond: Math.min(head.readUInt32LE(8), MOST_COMPRESSED_BYTES), isPlain: false };
+}
+
+/** The extensible format names its codec at its end; one that has no end there is none that is known. */
+function codecOf(head: Buffer): number {
+  const codec = head.readUInt16LE(0);
+  if (codec !== EXTENSIBLE || !isExtended(head)) return codec;
+  return head.subarray(26).equals(NUMBERED) ? head.readUInt16LE(24) : EXTENSIBLE;
+}
+
+/** Some decoders go by the bits of a sample, some by how many of them are used. */
+function bitsOf(head: Buffer): number {
+  const bits = head.readUInt16LE(14);
+  const used = isExtended(head) && head.readUInt16LE(0) === EXTENSIBLE ? head.readUInt16LE(18) : 0;
+  return used === 0 ? bits : Math.min(bits, used);
+}
+
+function isExtended(head: Buffer): boolean {
+  return head.length === HEAD_BYTES && head.readUInt16LE(16) >= EXTENSION_BYTES;
 }

@@ -1,127 +1,210 @@
 import type { MediaBytes } from '../media-bytes';
+import { longestOfBytes, longestPacket, type MediaLength } from '../media-length';
+import { OPUS_RATE, opusSamples } from './opus';
+import { Window } from './window';
 
 const SEGMENT = 0x18538067;
 const INFO = 0x1549a966;
 const TIMESTAMP_SCALE = 0x2ad7b1;
 const DURATION = 0x4489;
+const TRACKS = 0x1654ae6b;
+const TRACK = 0xae;
+const TRACK_NUMBER = 0xd7;
+const TRACK_TYPE = 0x83;
+const CODEC = 0x86;
+const CONTENT_ENCODINGS = 0x6d80;
 const CLUSTER = 0x1f43b675;
-const CLUSTER_ID = Buffer.from('1f43b675', 'hex');
 const TIMESTAMP = 0xe7;
+const GROUP = 0xa0;
+const SIMPLE_BLOCK = 0xa3;
+const BLOCK = 0xa1;
 
-const MOST_ELEMENTS = 10_000;
-/** A cluster begins with its timestamp, or with little before it. */
-const MOST_BEFORE_TIMESTAMP = 100;
-/** Writers begin one every second or few: a file of more says nothing that can be relied on. */
-const MOST_CLUSTERS = 50_000;
+const PARENTS: readonly number[] = [SEGMENT, INFO, TRACKS, TRACK, CLUSTER, GROUP];
+/** Only these may be written before their size is known, and then end where the next of their kind begins. */
+const OPEN: readonly number[] = [SEGMENT, CLUSTER];
+/** 100 minutes of Opus in packets of 20 ms, five hours in those of browsers. More elements are not looked at. */
+const MOST_ELEMENTS = 300_000;
+/** What is read of an element: its head, a number, and the first bytes of a packet. */
+const MOST_READ = 64;
 const DEFAULT_SCALE_NS = 1_000_000;
-/** Of one read while the last cluster is looked for. */
-const SEARCHED_BYTES = 1024 * 1024;
+const VIDEO = 1;
+const OPUS = 'A_OPUS';
+
+/**
+ * The length of a WebM file (RFC 9559): the latest of what its head states, its last block and its packets of Opus.
+ * Recordings of browsers have no duration in the head. What other sound holds is known only to who decodes it.
+ */
+export function webmLength(audio: MediaBytes): MediaLength | null {
+  const reader = new WebmReader(audio);
+  reader.read();
+  return reader.length;
+}
 
 interface Element {
   readonly id: number;
   readonly start: number;
   readonly end: number;
+  readonly isOpen: boolean;
 }
 
-/**
- * The length of a WebM file in seconds (RFC 9559): the later of the duration in its header and the start of its last
- * cluster. Recordings of browsers have no duration in the header.
- */
-export function webmSeconds(audio: MediaBytes): number | null {
-  return secondsWith(audio, (segment, stated) => Math.max(stated, lastCluster(audio, segment) ?? 0));
+interface Track {
+  type: number;
+  codec: string;
 }
 
-/** The same by the latest of all clusters: players do not rely on their order. */
-export function webmLongest(audio: MediaBytes): number | null {
-  return secondsWith(audio, (segment, stated) => {
-    const latest = latestCluster(audio, segment);
-    return latest === null ? 0 : Math.max(stated, latest);
-  });
-}
+class WebmReader {
+  private readonly window: Window;
+  private readonly tracks = new Map<number, Track>();
+  private track: Track = { type: 0, codec: '' };
+  private scaleNs = 0;
+  private duration = 0;
+  private clusterTime = 0;
+  private latest = 0;
+  private opus = 0;
+  /** At most so many seconds are in the packets of other sound. */
+  private packets = 0;
+  private hasPictures = false;
+  /** Whether every decoder finds what was found here. */
+  private isExact = true;
 
-/** Returns the ticks of a file whose head states so many. */
-type Ticks = (segment: Element, stated: number) => number;
-
-function secondsWith(audio: MediaBytes, ticksOf: Ticks): number | null {
-  const segment = find(audio, SEGMENT, 0, audio.length);
-  const info = segment && find(audio, INFO, segment.start, segment.end);
-  if (!segment || !info) return null;
-  const scale = find(audio, TIMESTAMP_SCALE, info.start, info.end);
-  const scaleNs = (scale && unsigned(audio, scale)) || DEFAULT_SCALE_NS;
-  const duration = find(audio, DURATION, info.start, info.end);
-  const stated = (duration && float(audio, duration)) ?? 0;
-  const ticks = ticksOf(segment, stated);
-  return ticks > 0 ? (ticks * scaleNs) / 1e9 : null;
-}
-
-function find(audio: MediaBytes, id: number, start: number, end: number, most: number = MOST_ELEMENTS): Element | null {
-  let position = start;
-  for (let count = 0; count < most && position < end; count += 1) {
-    const element = elementAt(audio, position, end);
-    if (element === null || element.id === id) return element;
-    if (element.id === CLUSTER) return null;
-    position = element.end;
+  constructor(private readonly audio: MediaBytes) {
+    this.window = new Window(audio, MOST_READ);
   }
-  return null;
-}
 
-function elementAt(audio: MediaBytes, position: number, limit: number): Element | null {
-  const head = audio.slice(position, position + 12);
-  const idBytes = head.length === 0 ? 0 : Math.clz32(head[0]!) - 23;
-  if (idBytes < 1 || idBytes > 4 || head.length <= idBytes) return null;
-  const sizeBytes = Math.clz32(head[idBytes]!) - 23;
-  if (sizeBytes > 8 || head.length < idBytes + sizeBytes) return null;
-  let size = head[idBytes]! & (0xff >> sizeBytes);
-  let isUnknown = size === 0xff >> sizeBytes;
-  for (let at = 1; at < sizeBytes; at += 1) {
-    const byte = head[idBytes + at]!;
-    isUnknown &&= byte === 0xff;
-    size = size * 256 + byte;
+  get length(): MediaLength | null {
+    const { hasPictures, packets } = this;
+    const played = Math.max(this.latest * ((this.scaleNs || DEFAULT_SCALE_NS) / 1e9), this.opus / OPUS_RATE);
+    const seconds = Math.max(played, (this.duration * (this.scaleNs || DEFAULT_SCALE_NS)) / 1e9);
+    const longest = this.isExact
+      ? seconds
+      : Math.max(seconds, packets, longestOfBytes(this.audio.length, hasPictures && packets === 0));
+    return seconds > 0 ? { seconds, longest, hasPictures } : null;
   }
-  const start = position + idBytes + sizeBytes;
-  return { id: head.readUIntBE(0, idBytes), start, end: isUnknown ? limit : Math.min(limit, start + size) };
-}
 
-function lastCluster(audio: MediaBytes, { start, end }: Element): number | null {
-  for (let until = end; until > start; until -= SEARCHED_BYTES) {
-    const from = Math.max(start, until - SEARCHED_BYTES);
-    // A few bytes more, for an id that stands across the border.
-    const area = audio.slice(from, until + CLUSTER_ID.length);
-    const at = area.lastIndexOf(CLUSTER_ID);
-    const time = at === -1 ? null : timeOfCluster(audio, from + at, end);
-    if (time !== null) return time;
-  }
-  return null;
-}
-
-function latestCluster(audio: MediaBytes, { start, end }: Element): number | null {
-  let latest: number | null = null;
-  let count = 0;
-  for (let from = start; from < end; from += SEARCHED_BYTES) {
-    const area = audio.slice(from, Math.min(end, from + SEARCHED_BYTES + CLUSTER_ID.length - 1));
-    for (let at = area.indexOf(CLUSTER_ID); at !== -1; at = area.indexOf(CLUSTER_ID, at + 1)) {
-      count += 1;
-      if (count > MOST_CLUSTERS) return null;
-      const time = timeOfCluster(audio, from + at, end);
-      if (time !== null && time > (latest ?? -1)) latest = time;
+  /** Walks through all elements, into those that have others. */
+  read(): void {
+    const ends = [this.audio.length];
+    let position = 0;
+    for (let count = 0; position < this.audio.length; count += 1) {
+      while (position >= ends.at(-1)!) ends.pop();
+      const element = this.elementAt(position, ends.at(-1)!);
+      if (element === null || count > MOST_ELEMENTS) {
+        this.isExact = false;
+        return;
+      }
+      if (PARENTS.includes(element.id)) {
+        if (!element.isOpen) ends.push(element.end);
+        if (element.id === TRACK) this.track = { type: 0, codec: '' };
+        position = element.start;
+      } else {
+        this.take(element);
+        position = element.end;
+      }
     }
   }
-  return latest;
+
+  /** Null for what is no element, or goes on behind the end of the one that it is in. */
+  private elementAt(position: number, limit: number): Element | null {
+    const at = this.window.offsetOf(position);
+    const { bytes } = this.window;
+    const idBytes = Math.clz32(bytes[at]!) - 23;
+    const sizeAt = at + idBytes;
+    if (idBytes > 4 || sizeAt >= bytes.length) return null;
+    const sizeBytes = Math.clz32(bytes[sizeAt]!) - 23;
+    if (sizeBytes > 8 || sizeAt + sizeBytes > bytes.length) return null;
+    const id = bytes.readUIntBE(at, idBytes);
+    const size = numberAt(bytes, sizeAt, sizeBytes);
+    const isOpen = size === 2 ** (7 * sizeBytes) - 1;
+    const start = position + idBytes + sizeBytes;
+    if (isOpen ? !OPEN.includes(id) : start + size > limit) return null;
+    return { id, start, end: isOpen ? limit : start + size, isOpen };
+  }
+
+  private take(element: Element): void {
+    switch (element.id) {
+      case SIMPLE_BLOCK:
+      case BLOCK:
+        return this.takeBlock(element);
+      case TIMESTAMP:
+        this.clusterTime = this.unsigned(element);
+        return;
+      case TIMESTAMP_SCALE:
+        this.scaleNs = Math.max(this.scaleNs, this.unsigned(element));
+        return;
+      case DURATION:
+        this.duration = Math.max(this.duration, this.float(element));
+        return;
+      case CONTENT_ENCODINGS:
+        this.isExact = false;
+        return;
+      default:
+        this.takeOfTrack(element);
+    }
+  }
+
+  private takeOfTrack(element: Element): void {
+    if (element.id === TRACK_TYPE) this.track.type = this.unsigned(element);
+    if (element.id === CODEC) this.track.codec = this.content(element).toString('latin1').replaceAll('\0', '');
+    if (element.id !== TRACK_NUMBER) return;
+    const number = this.unsigned(element);
+    this.isExact &&= !this.tracks.has(number);
+    this.tracks.set(number, this.track);
+  }
+
+  /** A block has the number of its track, its time after that of the cluster, flags, and one packet or several. */
+  private takeBlock({ start, end }: Element): void {
+    const at = this.window.offsetOf(start);
+    const { bytes } = this.window;
+    const numberBytes = Math.clz32(bytes[at]!) - 23;
+    const flagsAt = at + numberBytes + 2;
+    if (numberBytes > 4 || flagsAt - at >= end - start) {
+      this.isExact = false;
+      return;
+    }
+    const track = this.tracks.get(numberAt(bytes, at, numberBytes));
+    this.latest = Math.max(this.latest, this.clusterTime + bytes.readInt16BE(flagsAt - 2));
+    const isLaced = (bytes[flagsAt]! & LACING) !== 0;
+    const packets = isLaced ? (bytes[flagsAt + 1] ?? 0) + 1 : 1;
+    if (track?.codec === OPUS) {
+      this.opus += isLaced ? packets * MOST_OPUS_SAMPLES : opusSamples(bytes, flagsAt + 1);
+    } else {
+      this.takeOther(track, packets);
+    }
+  }
+
+  private takeOther(track: Track | undefined, packets: number): void {
+    if (track?.type === VIDEO && track.codec.startsWith('V_')) {
+      this.hasPictures = true;
+    } else {
+      this.isExact = false;
+      this.packets += packets * longestPacket(track?.codec ?? '');
+    }
+  }
+
+  private content({ start, end }: Element): Buffer {
+    const at = this.window.offsetOf(start);
+    return this.window.bytes.subarray(at, at + Math.min(end - start, MOST_READ));
+  }
+
+  private unsigned(element: Element): number {
+    const bytes = this.content(element);
+    return bytes.length >= 1 && bytes.length <= 6 ? bytes.readUIntBE(0, bytes.length) : 0;
+  }
+
+  private float(element: Element): number {
+    const bytes = this.content(element);
+    const value = bytes.length === 4 ? bytes.readFloatBE() : bytes.length === 8 ? bytes.readDoubleBE() : 0;
+    return Number.isFinite(value) ? value : 0;
+  }
 }
 
-function timeOfCluster(audio: MediaBytes, at: number, end: number): number | null {
-  const cluster = elementAt(audio, at, end);
-  const timestamp = cluster && find(audio, TIMESTAMP, cluster.start, cluster.end, MOST_BEFORE_TIMESTAMP);
-  return timestamp ? unsigned(audio, timestamp) : null;
-}
+const LACING = 0x06;
+/** 120 ms. */
+const MOST_OPUS_SAMPLES = 5_760;
 
-function unsigned(audio: MediaBytes, { start, end }: Element): number | null {
-  const bytes = end - start;
-  return bytes >= 1 && bytes <= 6 ? audio.slice(start, end).readUIntBE(0, bytes) : null;
-}
-
-function float(audio: MediaBytes, { start, end }: Element): number | null {
-  const bytes = audio.slice(start, Math.min(end, start + 9));
-  const value = bytes.length === 4 ? bytes.readFloatBE() : bytes.length === 8 ? bytes.readDoubleBE() : 0;
-  return Number.isFinite(value) && value > 0 ? value : null;
+/** Returns a number whose first set bit says how many bytes it has. */
+function numberAt(bytes: Buffer, at: number, length: number): number {
+  let value = bytes[at]! & (0xff >> length);
+  for (let next = at + 1; next < at + length; next += 1) value = value * 256 + bytes[next]!;
+  return value;
 }

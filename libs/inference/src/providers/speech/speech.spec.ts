@@ -52,7 +52,7 @@ const CAPABILITIES = { transcription: { diarize: true, keyterms: true, verbose_j
 
 const ASKED = { generationId: 'gen-1763715600-abcdefghijklmnopqrst', model: 'acme/large', body: Buffer.alloc(0) };
 const PLAIN = aTranscription({
-  audio: audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false }),
+  audio: audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, longest: 2.5 }),
 });
 
 function anArrivingWave() {
@@ -61,7 +61,7 @@ function anArrivingWave() {
 }
 
 function arrivingInput(arriving: ArrivingAudio): AudioInput {
-  const { bytes, length } = audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false });
+  const { bytes, length } = audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, longest: 2.5 });
   return { format: 'wav', url: null, arriving, bytes, length };
 }
 

@@ -1,0 +1,129 @@
+import { mp4File, webmFile } from '../testing';
+import { AudioBytes } from '../audio/audio-bytes';
+import { audioLength } from './audio-duration';
+import type { AudioFormat } from './audio-format';
+
+const MINUTE = 60;
+/** 12,000 frames. */
+const M4A_SECONDS = 512;
+const m4a = (told: { toldSeconds?: number; toldTicks?: number } = {}): Buffer =>
+  mp4File({ seconds: M4A_SECONDS, bytes: 9_000, isFilm: false, ...told });
+
+/** Files by what they say, and how long decoders play them. */
+const MINUTES: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
+  ['A-law whose head says 6,000 bits', 'wav', wave({ codec: 6, bits: 6_000 }), MINUTE],
+  ['mu-law whose head says 6,000 bits', 'wav', wave({ codec: 7, bits: 6_000 }), MINUTE],
+  ['extensible mu-law whose head says 6,000 bits', 'wav', wave({ codec: 0xfffe, sub: 7, bits: 6_000 }), MINUTE],
+  ['PCM of 64 bits, of which 8 are used', 'wav', wave({ codec: 0xfffe, sub: 1, bits: 64, used: 8 }), MINUTE],
+  ['PCM in a chunk of size 0', 'wav', wave({ codec: 1, bits: 8, size: 0 }), MINUTE],
+  ['PCM in a chunk of unknown size', 'wav', wave({ codec: 1, bits: 8, size: 0xffff_ffff }), MINUTE],
+  ['Opus in WebM that says no time', 'webm', webmFile(MINUTE, 60_000, { toldSeconds: 0 }), MINUTE],
+  ['Opus in WebM that says its time', 'webm', webmFile(MINUTE, 60_000), MINUTE],
+];
+
+/** Of these the bytes or packets give no more than a bound. */
+const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
+  ['extensible MP3 of 8 kbit/s', 'wav', wave({ codec: 0xfffe, sub: 0x55, bits: 6_000, byteRate: 8_000 }), 480],
+  ['PCM of 6,000 bits', 'wav', wave({ codec: 1, bits: 6_000 }), 480],
+  [
+    'laced Opus in WebM',
+    'webm',
+    webmFile(MINUTE, 0, { isLaced: true, packet: Buffer.from([9, 0x18]), toldSeconds: 0 }),
+    1_200,
+  ],
+  ['silent Vorbis in WebM', 'webm', webmFile(MINUTE, 0, { codec: 'A_VORBIS', packet: Buffer.from([0]) }), 1_000],
+  ['Opus in MP4', 'm4a', encoded('Opus'), 12_000 * 0.12],
+  ['ALAC in MP4', 'm4a', encoded('alac'), 12_000 * 0.512],
+  ['AAC in MP4 whose configuration is of something else', 'm4a', changed('041140', '041169'), 12_000 * 0.128],
+  ['MP4 whose table of times has one sample', 'm4a', shortTimes(), M4A_SECONDS],
+  ['MP4 in fragments', 'm4a', mp4File({ seconds: 1, bytes: 60_000, isFilm: false, isFragmented: true }), 80],
+  ['MP4 with two tables of sizes', 'm4a', strayTable(), 12],
+  ['MP4 that plays all of it three times', 'm4a', edited(3), 3 * M4A_SECONDS],
+];
+
+interface WaveTold {
+  readonly codec: number;
+  readonly sub?: number;
+  readonly bits: number;
+  readonly used?: number;
+  readonly byteRate?: number;
+  readonly size?: number;
+}
+
+/** A minute of bytes at 8 kHz. */
+function wave({ codec, sub = 0, bits, used = 0, byteRate = 8_000, size = MINUTE * 8_000 }: WaveTold): Buffer {
+  const head = Buffer.alloc(40);
+  for (const [value, at] of [
+    [codec, 0],
+    [1, 2],
+    [1, 12],
+    [bits, 14],
+    [22, 16],
+    [used, 18],
+    [sub, 24],
+  ] as const) {
+    head.writeUInt16LE(value, at);
+  }
+  head.writeUInt32LE(8_000, 4);
+  head.writeUInt32LE(byteRate, 8);
+  Buffer.from('000000001000800000aa00389b71', 'hex').copy(head, 26);
+  const sizes = Buffer.alloc(4);
+  sizes.writeUInt32LE(size);
+  const begin = Buffer.from('RIFF\0\0\0\0WAVEfmt \u0028\0\0\0', 'latin1');
+  return Buffer.concat([begin, head, Buffer.from('data'), sizes, Buffer.alloc(MINUTE * 8_000)]);
+}
+
+function encoded(codec: string): Buffer {
+  const file = m4a({ toldSeconds: 1, toldTicks: 2 });
+  file.write(codec, file.indexOf('mp4a'), 'latin1');
+  return file;
+}
+
+function changed(before: string, after: string): Buffer {
+  const file = m4a({ toldSeconds: 1, toldTicks: 2 });
+  Buffer.from(after, 'hex').copy(file, file.indexOf(before, 'hex'));
+  return file;
+}
+
+function shortTimes(): Buffer {
+  const file = m4a({ toldSeconds: 1 });
+  file.writeUInt32BE(1, file.indexOf('stts') + 12);
+  return file;
+}
+
+/** Some decoders read the last. */
+function strayTable(): Buffer {
+  const file = m4a({ toldSeconds: 1, toldTicks: 2 });
+  const at = file.indexOf('mvhd') + 40;
+  file.write('stsz', at, 'latin1');
+  return file;
+}
+
+function edited(times: number): Buffer {
+  const file = m4a();
+  const list = Buffer.alloc(24);
+  list.writeUInt32BE(24, 0);
+  list.write('edts\0\0\0\u0010elst', 4, 'latin1');
+  list.writeUInt32BE(times, 20);
+  const at = file.indexOf('mdia') - 4;
+  const whole = Buffer.concat([file.subarray(0, at), list, file.subarray(at)]);
+  for (const kind of ['moov', 'trak']) {
+    const box = whole.indexOf(kind) - 4;
+    whole.writeUInt32BE(whole.readUInt32BE(box) + list.length, box);
+  }
+  return whole;
+}
+
+describe('containers whose heads and tables lie', () => {
+  it.each(MINUTES)('play as long as their frames, to a tenth of a second: %s', (_name, format, file, seconds) => {
+    const length = audioLength(new AudioBytes([file]), format) as { seconds: number; longest: number };
+    expect(length.seconds).toBeCloseTo(seconds, 1);
+    expect(length.longest).toBeCloseTo(seconds, 1);
+  });
+
+  it.each(LONG_HELD)('are held for the longest that they can play: %s', (_name, format, file, seconds) => {
+    const { longest } = audioLength(new AudioBytes([file]), format) as { longest: number };
+    expect(longest).toBeGreaterThanOrEqual(seconds);
+    expect(longest).toBeLessThan(seconds * 2.2);
+  });
+});
