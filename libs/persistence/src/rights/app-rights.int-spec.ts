@@ -90,7 +90,6 @@ const entriesOf = (feed: FeedName): string[] => [
   `INSERT INTO ${FEED_TABLES[feed]} (revision, subject, mark) VALUES (1, 's', gen_random_uuid())`,
   `LOCK TABLE ${FEED_TABLES[feed]} IN ACCESS EXCLUSIVE MODE`,
   `SELECT 1 FROM ${FEED_TABLES[feed]} FOR KEY SHARE`,
-  'DELETE FROM change_feed_entries',
   'LOCK TABLE change_feed_entries IN ACCESS EXCLUSIVE MODE',
   'SELECT 1 FROM change_feeds FOR KEY SHARE',
   'UPDATE change_feeds SET revision = 0',
