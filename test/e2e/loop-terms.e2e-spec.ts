@@ -2,6 +2,7 @@ import { hashApiKey } from '@libs/contracts';
 import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { ApiClient } from '../support/client';
+import { eventually } from '../support/eventually';
 import { greedyCatalogue, GreedyModel } from '../support/greedy-model';
 import { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
@@ -54,6 +55,7 @@ describe('a tool loop whose terms change while it runs', () => {
       manager = new ApiClient(installation.baseUrl, tenant.managementKey);
       await manager.request('PATCH', key(), { limit: 10 });
       await manager.request('PUT', budget(), { limit_usd: 10 });
+
       const body = {
         model: 'greedy/chat',
         max_tokens: 8,
@@ -66,15 +68,18 @@ describe('a tool loop whose terms change while it runs', () => {
         headers: { authorization: `Bearer ${tenant.apiKey}`, 'content-type': 'application/json' },
         body: JSON.stringify(body),
       });
-      await new Promise((resolve) => setTimeout(resolve, 1.5 * TURN_MS));
+      await eventually('the second turn', 30_000, () => (turns >= 2 ? true : undefined));
+
       expect((await change()).status).toBeLessThan(300);
       const answer = await running;
       const { choices } = (await answer.json()) as { choices: readonly { native_finish_reason: string }[] };
+
       expect(answer.status).toBe(200);
       expect(choices[0]!.native_finish_reason).toBe('insufficient_credits');
       expect(turns).toBeLessThanOrEqual(MOST_TURNS_HELD + 1);
       const spentUsd = CREDIT_USD - (await settledBalanceUsd(ledger, tenant.organizationId, 30_000));
       process.stdout.write(`${name}: ${turns} turns, ${spentUsd.toFixed(4)} USD\n`);
+
       await manager.close();
     },
     120_000,
