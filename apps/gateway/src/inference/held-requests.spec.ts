@@ -153,6 +153,18 @@ describe('streams that go on', () => {
     expect(app.inFlight.pools.memory.reserved).toBeLessThan(4 * MIB);
   });
 
+  it('reserve what their callers have yet to read', async () => {
+    app = await InferenceApp.start();
+    const long = 'x'.repeat(7 * MIB);
+    answers(chatChunk(long));
+    const { memory } = app.inFlight.pools;
+    const body = JSON.stringify({ model: 'test/chat', stream: true, messages: [{ role: 'user', content: 'Hi' }] });
+    const response = await begin('chat/completions', body);
+    expect(memory.reserved).toBeGreaterThan(long.length);
+    response.resume();
+    while (memory.reserved > 0) await delay(5);
+  }, 30_000);
+
   it('keep their requests reserved where what is said is kept at their end', async () => {
     app = await InferenceApp.start([], new FakeGenerationContents());
     const ends: (() => void)[] = [];
