@@ -8,14 +8,14 @@ import { TranscriptionsController } from './transcriptions.controller';
 
 describe('a large body of a caller who can pay for nothing', () => {
   it.each([
-    ['chat completions', ChatCompletionsController.prototype.create, true],
-    ['responses', ResponsesController.prototype.create, true],
-    ['messages', MessagesController.prototype.create, true],
-    ['embeddings', EmbeddingsController.prototype.create, true],
-    ['transcriptions', TranscriptionsController.prototype.create, true],
-    ['counting tokens', MessagesController.prototype.count, false],
-  ])('is refused unread where it would be charged: %s', (_route, handler, isCharged) => {
-    const rule = Reflect.getMetadata(BODY_RULE, handler) as BodyRule;
+    ['chat completions', ChatCompletionsController, 'create', true],
+    ['responses', ResponsesController, 'create', true],
+    ['messages', MessagesController, 'create', true],
+    ['embeddings', EmbeddingsController, 'create', true],
+    ['transcriptions', TranscriptionsController, 'create', true],
+    ['counting tokens', MessagesController, 'count', false],
+  ] as const)('is refused unread where it would be charged: %s', (_route, { prototype }, handler, isCharged) => {
+    const rule = Reflect.getMetadata(BODY_RULE, (prototype as unknown as Record<string, object>)[handler]!) as BodyRule;
     expect(rule.isCharged).toBe(isCharged);
   });
 });

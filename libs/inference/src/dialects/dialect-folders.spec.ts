@@ -47,6 +47,7 @@ const SHARED: Readonly<Record<string, string>> = {
 const OWN: Readonly<Record<string, readonly string[]>> = {
   'anthropic-messages': ['billing', 'count-tokens', 'required-members'],
   'bedrock-converse': ['document-names'],
+  'cohere-chat': ['character-places'],
   'openai-chat': ['call-pieces', 'chunk-head', 'executed-tools', 'hidden-thoughts'],
   'openai-embeddings': ['batches', 'inputs', 'vectors'],
   'openai-responses': [

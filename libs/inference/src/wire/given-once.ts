@@ -1,4 +1,4 @@
-import type { SizedBody } from './upstream-http';
+import type { SizedBody } from './upstream-call';
 
 /** A shorter body costs less as one buffer than it takes in memory. */
 const SHORT_BYTES = 16 * 1024;

@@ -29,6 +29,9 @@ export interface UpstreamCall {
 /** A call whose body is given beside it. */
 export type UpstreamCallHead = Omit<UpstreamCall, 'body'>;
 
+/** A body that can be read again and again, piece by piece. */
+export type SizedBody = (Iterable<Buffer> | AsyncIterable<Buffer>) & { readonly length: number };
+
 /** A whole answer with a 2xx status. */
 export interface UpstreamResult {
   readonly status: number;

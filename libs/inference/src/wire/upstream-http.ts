@@ -5,7 +5,7 @@ import { givenOnce } from './given-once';
 import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../catalogue/catalogue';
 import type { UpstreamStream } from './upstream-stream';
-import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
+import type { SizedBody, UpstreamCall, UpstreamCallHead } from './upstream-call';
 import { ReplyBudget } from './reply-budget';
 import { tooManyCalls } from './upstream-error';
 import type { CallPlace } from './call-places';
@@ -35,9 +35,6 @@ export interface UpstreamRequest extends UpstreamCall {
   /** The path is the whole one of the host: the base URL's own is not put before it. */
   readonly isFromRoot?: boolean;
 }
-
-/** A body that can be read again and again, piece by piece. */
-export type SizedBody = (Iterable<Buffer> | AsyncIterable<Buffer>) & { readonly length: number };
 
 /** Of a body whose sender is somebody else: until it is whole, the upstream cannot answer. */
 export interface Arrival {

@@ -19,8 +19,9 @@ describe(UpstreamPools.name, () => {
 
   it('refuses a further place while all carry calls', async () => {
     const pools = new UpstreamPools(connect);
-    for (let index = 0; index < 512; index += 1)
+    for (let index = 0; index < 512; index += 1) {
       pools.ofOwnPlace(`https://tenant-${index}.example`, 4)!.load.places.enter([]);
+    }
     expect(pools.ofOwnPlace('https://tenant-512.example', 4)).toBeNull();
     await pools.close();
   });

@@ -4,7 +4,8 @@ import type { TranscriptionResult, TranscriptTokens } from '../../audio/transcri
 import type { Endpoint } from '../../catalogue/catalogue';
 import { googleError } from '../../dialects/google-generate-content/error';
 import { generationSettings } from './google-speech-settings';
-import type { SizedBody, UpstreamHttp } from '../../wire/upstream-http';
+import type { SizedBody } from '../../wire/upstream-call';
+import type { UpstreamHttp } from '../../wire/upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SizedBody } from '../../wire/upstream-http';
+import type { SizedBody } from '../../wire/upstream-call';
 
 /** A form with one file (RFC 7578), whose bytes are passed on in the pieces they are in, as they come. */
 export class MultipartBody implements AsyncIterable<Buffer> {

@@ -1,5 +1,5 @@
 import { PCM_SAMPLE_BYTES, PCM_SAMPLE_RATE } from '../../media/audio-format';
-import type { SizedBody } from '../../wire/upstream-http';
+import type { SizedBody } from '../../wire/upstream-call';
 
 const HEAD_BYTES = 44;
 const PLAIN_SAMPLES = 1;
