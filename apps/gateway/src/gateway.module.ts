@@ -30,7 +30,6 @@ import { LedgerKeyUsage } from './keys/ledger-key-usage';
 import { LimitsModule } from './limits/limits.module';
 import { ModelsModule } from './models/models.module';
 import { OauthModule } from './oauth/oauth.module';
-import { PluginsModule } from './plugins/plugins.module';
 import { VideosModule } from './videos/videos.module';
 import { WebhooksModule } from './webhooks/webhooks.module';
 import { WorkloadIdentityModule } from './workload-identity/workload-identity.module';
@@ -84,7 +83,6 @@ export class GatewayModule implements OnModuleInit {
         HttpModule,
         IdempotencyModule,
         GenerationsModule,
-        PluginsModule,
         InferenceModule,
         ModelsModule,
         WebhooksModule,

@@ -6,9 +6,11 @@ import { BatchRemovalService } from './batch-removal.service';
 import { BatchRetryService } from './batch-retry.service';
 import { BatchesController } from './batches.controller';
 import { BatchesService } from './batches.service';
+import { RoutingModule } from '../routing/routing.module';
 
 /** What it needs is global: persistence, the outbox relay, rate limits, and what this installation can route to. */
 @Module({
+  imports: [RoutingModule],
   controllers: [BatchesController],
   providers: [
     BatchesService,

@@ -4,9 +4,11 @@ import { MessageBus } from '@libs/platform';
 import { InferenceRouting } from '../routing/inference-routing';
 import { CredentialsController } from './credentials.controller';
 import { CredentialsService } from './credentials.service';
+import { RoutingModule } from '../routing/routing.module';
 
 /** Needs the (global) persistence, messaging and inference modules. */
 @Module({
+  imports: [RoutingModule],
   controllers: [CredentialsController],
   providers: [
     {

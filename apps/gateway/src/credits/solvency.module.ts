@@ -5,9 +5,11 @@ import { BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '
 import { InferenceRouting } from '../routing/inference-routing';
 import { Solvency } from './solvency';
 import { SolvencyGuard } from './solvency.guard';
+import { RoutingModule } from '../routing/routing.module';
 
 /** To be imported before the HttpModule: guards run in the order of their modules. Needs the (global) inference module. */
 @Module({
+  imports: [RoutingModule],
   providers: [
     {
       provide: Solvency,

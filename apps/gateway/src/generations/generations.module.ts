@@ -18,11 +18,12 @@ import { GenerationRecorder } from './generation-recorder';
 import { GenerationsController } from './generations.controller';
 import { GenerationsService } from './generations.service';
 import { presentTermsOf } from './present-terms';
+import { RoutingModule } from '../routing/routing.module';
 
 /** Needs the (global) platform, persistence and inference modules. */
 @Global()
 @Module({
-  imports: [AuthModule],
+  imports: [AuthModule, RoutingModule],
   controllers: [GenerationsController],
   providers: [
     {

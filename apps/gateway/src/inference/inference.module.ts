@@ -1,30 +1,25 @@
-import { Global, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Logger, Module } from '@nestjs/common';
 import {
   CallerCredentials,
   CatalogueSource,
-  createProviderAdapters,
-  PROTOCOLS,
   InferenceEngine,
   LeftoverReads,
   parsePercent,
   ProviderHealth,
-  SharedCredentials,
-  UpstreamHttp,
-  type ProviderAdapter,
   monotonicMs,
 } from '@libs/inference';
-import { LastUses } from '@libs/persistence';
-import { CredentialsClient, Egress, Feeds, gauge, MessageBus, noteOwnFault } from '@libs/platform';
-import { GatewayEnv, providerKeyVariables } from '../gateway.env';
+import { Egress, gauge, noteOwnFault } from '@libs/platform';
+import { EgressModule } from '../egress.module';
+import { GatewayEnv } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
-import { TENANT_WEIGHTS } from '../http/edge-pools';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import { InferenceLimits } from '../limits/inference-limits';
 import { PdfMeter } from '../parsers/pdf-meter';
 import { ParserPool } from '../parsers/parser-pool';
+import { ParsersModule } from '../parsers/parsers.module';
 import { PdfReader } from '../parsers/pdf-reader';
 import { Plugins } from '../plugins/plugins';
-import { replyBudgetBytes } from '../process-memory';
+import { PluginsModule } from '../plugins/plugins.module';
 import {
   createServerToolEngine,
   imageModelsOf,
@@ -34,11 +29,13 @@ import {
 import { ServerToolEngine } from '../server-tools/server-tool-engine';
 import { createServerTools } from '../server-tools/server-tool-registry';
 import { PageReader } from '../server-tools/web-fetch-pages/page-reader';
+import { WebModule } from '../server-tools/web.module';
 import { WebSearch } from '../server-tools/web-search';
 import { CallReplier } from './call-replier';
 import { ChatCompletionsController } from './chat-completions.controller';
 import { EmbeddingsController } from './embeddings.controller';
 import { InferenceRouting } from '../routing/inference-routing';
+import { ADAPTERS, RoutingModule, type Adapters } from '../routing/routing.module';
 import { InferenceService } from './inference.service';
 import { MessagesController } from './messages.controller';
 import { ResponsesController } from './responses.controller';
@@ -47,13 +44,11 @@ import { TranscriptionReplier } from './transcription-replier';
 import { TranscriptionService } from './transcription.service';
 import { TranscriptionsController } from './transcriptions.controller';
 
-type Adapters = ReadonlyMap<string, ProviderAdapter>;
-const ADAPTERS = Symbol('provider adapters');
 const engineLogger = new Logger(InferenceEngine.name);
 
 /** The engine over the operator's catalogue and keys, and the routes that call it. */
-@Global()
 @Module({
+  imports: [EgressModule, ParsersModule, PluginsModule, RoutingModule, WebModule],
   controllers: [
     ChatCompletionsController,
     ResponsesController,
@@ -62,45 +57,6 @@ const engineLogger = new Logger(InferenceEngine.name);
     TranscriptionsController,
   ],
   providers: [
-    { provide: CatalogueSource, inject: [GatewayEnv], useFactory: followCatalogue },
-    { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
-    {
-      provide: CallerCredentials,
-      inject: [SharedCredentials, MessageBus, Feeds, GatewayEnv, LastUses],
-      useFactory: (shared: SharedCredentials, bus: MessageBus, feeds: Feeds, env: GatewayEnv, uses: LastUses) => {
-        const options = {
-          feed: feeds.of('credentials'),
-          graceMs: env.KEY_GRACE_SECONDS * 1_000,
-          onUse: uses.note.bind(uses),
-        };
-        return new CallerCredentials(shared, new CredentialsClient(bus, options));
-      },
-    },
-    {
-      provide: UpstreamHttp,
-      inject: [GatewayEnv, Egress],
-      useFactory: ({ MEMORY_BUDGET_MIB }: GatewayEnv, egress: Egress) =>
-        new UpstreamHttp({
-          mostReplyBytes: replyBudgetBytes(MEMORY_BUDGET_MIB),
-          connectOwnPlace: egress.connector(),
-          shares: TENANT_WEIGHTS,
-        }),
-    },
-    { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },
-    {
-      provide: InferenceRouting,
-      inject: [CatalogueSource, ADAPTERS, SharedCredentials, CallerCredentials, GatewayEnv],
-      useFactory: (
-        source: CatalogueSource,
-        adapters: Adapters,
-        credentials: SharedCredentials,
-        callers: CallerCredentials,
-        env: GatewayEnv,
-      ) => {
-        const fee = parsePercent(env.BYOK_FEE_PERCENT);
-        return new InferenceRouting(source, adapters, credentials, { credentials: callers, fee });
-      },
-    },
     {
       provide: InferenceEngine,
       inject: [CatalogueSource, ADAPTERS, CallerCredentials, GatewayEnv],
@@ -215,24 +171,9 @@ const engineLogger = new Logger(InferenceEngine.name);
       },
     },
   ],
-  exports: [InferenceRouting, CallerCredentials, LeftoverReads],
+  exports: [LeftoverReads],
 })
-export class InferenceModule implements OnApplicationShutdown {
-  private readonly reload = (): void => void this.source.reload();
-
-  constructor(
-    @Inject(CatalogueSource) private readonly source: CatalogueSource,
-    @Inject(UpstreamHttp) private readonly http: UpstreamHttp,
-  ) {
-    process.on('SIGHUP', this.reload);
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    process.off('SIGHUP', this.reload);
-    await this.source.close();
-    await this.http.close();
-  }
-}
+export class InferenceModule {}
 
 function boundLeftovers(env: GatewayEnv): LeftoverReads {
   const reads = new LeftoverReads({
@@ -247,14 +188,4 @@ function boundLeftovers(env: GatewayEnv): LeftoverReads {
     collect: (metric) => metric.set(reads.size),
   });
   return reads;
-}
-
-async function followCatalogue(env: GatewayEnv): Promise<CatalogueSource> {
-  const logger = new Logger('Catalogue');
-  const source = new CatalogueSource(env.CATALOG_PATH, {
-    protocols: PROTOCOLS,
-    onProblem: (problem) => logger.error('A changed catalogue was not taken; the earlier one stays', problem),
-  });
-  await source.start();
-  return source;
 }

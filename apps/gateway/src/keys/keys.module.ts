@@ -6,6 +6,7 @@ import { CurrentKeyController } from './current-key.controller';
 import { KeyUsage } from './key-usage';
 import { KeysController } from './keys.controller';
 import { KeysService } from './keys.service';
+import { RoutingModule } from '../routing/routing.module';
 
 export interface KeysModuleOptions {
   /** One of them exports a provider of `KeyUsage`. */
@@ -18,7 +19,7 @@ export class KeysModule {
   static forRoot({ imports }: KeysModuleOptions): DynamicModule {
     return {
       module: KeysModule,
-      imports,
+      imports: [...imports, RoutingModule],
       controllers: [KeysController, CurrentKeyController],
       providers: [
         {

@@ -1,41 +1,22 @@
-import { Global, Module } from '@nestjs/common';
-import { parseUsd, resolveModel } from '@libs/inference';
+import { Module } from '@nestjs/common';
+import { resolveModel } from '@libs/inference';
 import { Egress } from '@libs/platform';
+import { EgressModule } from '../egress.module';
 import { GatewayEnv } from '../gateway.env';
 import { InferenceRouting } from '../routing/inference-routing';
-import { HtmlReader } from '../parsers/html-reader';
+import { RoutingModule } from '../routing/routing.module';
 import { ParserPool } from '../parsers/parser-pool';
+import { ParsersModule } from '../parsers/parsers.module';
 import { PdfReader } from '../parsers/pdf-reader';
 import { PageReader } from '../server-tools/web-fetch-pages/page-reader';
+import { WebModule } from '../server-tools/web.module';
 import { WebSearch } from '../server-tools/web-search';
-import { createSearchEngines } from '../server-tools/web-search-engines';
 import { createPlugins, type PluginParts } from './create-plugins';
 import { Plugins } from './plugins';
 
-/** The plugins, and the ways to the web that they share with the server tools. */
-@Global()
 @Module({
+  imports: [EgressModule, ParsersModule, RoutingModule, WebModule],
   providers: [
-    {
-      provide: Egress,
-      inject: [GatewayEnv],
-      useFactory: (env: GatewayEnv) => new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] }),
-    },
-    { provide: ParserPool, useFactory: () => new ParserPool() },
-    { provide: PdfReader, inject: [ParserPool], useFactory: (parsers: ParserPool) => new PdfReader(parsers) },
-    { provide: HtmlReader, inject: [ParserPool], useFactory: (parsers: ParserPool) => new HtmlReader(parsers) },
-    {
-      provide: PageReader,
-      inject: [Egress, PdfReader, HtmlReader, GatewayEnv],
-      useFactory: (egress: Egress, pdf: PdfReader, html: HtmlReader, env: GatewayEnv) =>
-        new PageReader(egress, pdf, html, `Mozilla/5.0 (compatible; ${env.SERVICE_NAME})`),
-    },
-    {
-      provide: WebSearch,
-      inject: [GatewayEnv],
-      useFactory: (env: GatewayEnv) =>
-        new WebSearch(createSearchEngines(env), parseUsd(env.WEB_SEARCH_COST_USD), env.SEARCH_KEEPS_NOTHING),
-    },
     {
       provide: Plugins,
       inject: [WebSearch, PageReader, Egress, PdfReader, ParserPool, InferenceRouting, GatewayEnv],
@@ -59,7 +40,7 @@ import { Plugins } from './plugins';
         }),
     },
   ],
-  exports: [Egress, ParserPool, PdfReader, PageReader, WebSearch, Plugins],
+  exports: [Plugins],
 })
 export class PluginsModule {}
 

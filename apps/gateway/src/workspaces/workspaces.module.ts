@@ -10,9 +10,11 @@ import { MembersController } from './members.controller';
 import { MembersService } from './members.service';
 import { WorkspacesController } from './workspaces.controller';
 import { WorkspacesService } from './workspaces.service';
+import { RoutingModule } from '../routing/routing.module';
 
 /** Needs the (global) modules of messaging, inference and webhooks. */
 @Module({
+  imports: [RoutingModule],
   controllers: [WorkspacesController, BudgetsController, MembersController],
   providers: [
     {

@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+import { HtmlReader } from './html-reader';
+import { ParserPool } from './parser-pool';
+import { PdfReader } from './pdf-reader';
+
+/** The readers of files that callers bring or name, in processes of their own. */
+@Module({
+  providers: [
+    { provide: ParserPool, useFactory: () => new ParserPool() },
+    { provide: PdfReader, inject: [ParserPool], useFactory: (parsers: ParserPool) => new PdfReader(parsers) },
+    { provide: HtmlReader, inject: [ParserPool], useFactory: (parsers: ParserPool) => new HtmlReader(parsers) },
+  ],
+  exports: [ParserPool, PdfReader, HtmlReader],
+})
+export class ParsersModule {}
