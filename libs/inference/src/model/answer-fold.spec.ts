@@ -32,6 +32,15 @@ describe(AnswerFold.name, () => {
     );
   });
 
+  it('takes more in one piece than a call takes arguments', () => {
+    const logprobs = Array.from({ length: 500_000 }, () => ({ token: 'a', logprob: 0, bytes: null, top: [] }));
+    const fold = foldOf([
+      { type: 'part-start', part: 0, kind: 'text' },
+      { type: 'text-delta', part: 0, text: 'a', logprobs },
+    ]);
+    expect(fold.logprobs).toHaveLength(500_000);
+  });
+
   it('keeps apart parts that overlap', () => {
     const fold = foldOf([
       { type: 'part-start', part: 4, kind: 'text' },

@@ -1,6 +1,6 @@
 import { readMediaUrl } from './media-url';
 import type { AnswerEvent, AnswerPart, ReasoningDelta, TokenLogprob } from './canonical-answer';
-import type { Message, Part, ReasoningPart, RefusalPart, TextPart } from './conversation';
+import type { Annotation, Message, Part, ReasoningPart, RefusalPart, TextPart } from './conversation';
 
 type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
 type PartEvent = Exclude<Extract<AnswerEvent, { part: number }>, PartStart>;
@@ -65,7 +65,7 @@ export class AnswerFold {
   #grow(event: PartEvent): void {
     const part = this.#byNumber.get(event.part);
     if (part === undefined) return;
-    if (event.type === 'text-delta') this.#logprobs.push(...(event.logprobs ?? []));
+    if (event.type === 'text-delta') for (const logprob of event.logprobs ?? []) this.#logprobs.push(logprob);
     grow(part, event);
   }
 }
@@ -92,7 +92,9 @@ function grow(part: Mutable<AnswerPart>, event: PartEvent): void {
 function growSpoken(part: Mutable<TextPart> | Mutable<RefusalPart>, event: PartEvent): void {
   if (event.type === 'text-delta') part.text += event.text;
   else if (event.type === 'annotation' && part.type === 'text') {
-    part.annotations = [...(part.annotations ?? []), event.annotation];
+    // A copy for each of many would take their number squared.
+    const annotations = (part.annotations ??= []) as Annotation[];
+    annotations.push(event.annotation);
   }
 }
 

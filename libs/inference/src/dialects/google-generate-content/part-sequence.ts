@@ -134,7 +134,7 @@ export class PartSequence {
     if (this.#sources === null) return;
     const annotations = annotationsOf(sourcesOf(this.#sources), text);
     this.#sources = null;
-    this.#events.push(...annotations.map((annotation) => ({ type: 'annotation' as const, part, annotation })));
+    for (const annotation of annotations) this.#events.push({ type: 'annotation', part, annotation });
   }
 }
 

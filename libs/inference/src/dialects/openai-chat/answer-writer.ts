@@ -78,7 +78,7 @@ function joinTexts(parts: readonly AnswerPart[]): { text: string | null; annotat
   let text = '';
   const annotations: Annotation[] = [];
   for (const part of texts) {
-    annotations.push(...(part.annotations ?? []).map((annotation) => shifted(annotation, text.length)));
+    for (const annotation of part.annotations ?? []) annotations.push(shifted(annotation, text.length));
     text += part.text;
   }
   return { text: texts.length === 0 ? null : text, annotations };

@@ -83,7 +83,7 @@ export class OpenMessage implements OpenItem {
 
   #add(content: Content, { text, logprobs = [] }: TextDelta): void {
     content.text += text;
-    content.logprobs.push(...logprobs);
+    for (const logprob of logprobs) content.logprobs.push(logprob);
     const where = this.#where(content);
     if (content.kind === 'refusal') this.sink.emit('response.refusal.delta', { ...where, delta: text });
     else this.sink.emit('response.output_text.delta', { ...where, delta: text, logprobs: logprobs.map(writeLogprob) });
