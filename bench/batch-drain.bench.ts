@@ -1,8 +1,8 @@
 /**
- * How fast one batch worker drains a batch, beside a plain loop of the same calls that keeps nothing: same upstream,
- * same bodies, same number of calls at a time, in turns. The rate is from the first call that reaches the upstream
- * to the last committed result, or the last parsed answer. With a latency it is also set against what so many calls
- * at a time could come to at most, and with more workers against what one of them does.
+ * Measures how fast one batch worker runs a batch, and a plain loop that makes the same calls and stores nothing: same
+ * upstream, same bodies, same number of calls at a time, in turns. The rate is from the first call that reaches the
+ * upstream to the last committed result, or the last parsed answer. With a latency it is also compared with the most
+ * that so many calls at a time can reach, and with more workers with what one of them does.
  *
  * Options: --lines 20000 --rounds 3 --concurrency 64 --latency 0 (of the upstream, in milliseconds) --workers 1
  * --profile FOLDER (a CPU profile of the worker is left there).

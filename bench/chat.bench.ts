@@ -1,8 +1,8 @@
 import { compareAnswers, runBenchmark } from './support/comparison';
 
 /**
- * What a chat completion costs at the gateway, beside a process that only passes bytes through (same
- * framework, same HTTP client), under the same load in turns.
+ * Measures what a chat completion costs at the gateway, compared with a process that only passes bytes through
+ * (same framework, same HTTP client), under the same load in turns.
  */
 const BODY = JSON.stringify({
   model: 'bench/chat',

@@ -9,8 +9,8 @@ import { watch, type Watched } from './support/peak-memory';
 import { median, rounded } from './support/statistics';
 
 /**
- * How fast a batch of nearly 200 MiB is taken in, checked, priced and stored, beside a plain COPY of the same rows
- * into a table like that of the lines (same columns, same indexes, slices of the same size) that looks at nothing;
+ * Measures how fast a batch of nearly 200 MiB is received, checked, priced and stored, compared with a plain COPY of
+ * the same rows, unchecked, into a table like that of the lines (same columns, same indexes, slices of the same size);
  * and how much memory the gateway takes for one such upload, and for four at once.
  */
 const BODY_BYTES = Number(process.env.BENCH_BODY_BYTES ?? 2_048);

@@ -10,8 +10,8 @@ import { runBenchmark } from './support/comparison';
 import { median, rounded } from './support/statistics';
 
 /**
- * What it costs a file or text to be parsed in a child: the time of the same work here, in the gateway's process, and
- * in a child that is there already, in turns. Beside it the start of a child, and what one has in memory.
+ * Measures what parsing a file or text in a child process costs: the time of the same work in this process, as in the
+ * gateway's, and in a running child, in turns. Also how long a child takes to start, and how much memory it takes.
  */
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 200);
 const STARTS = 5;

@@ -1,6 +1,6 @@
 import { compareAnswers, runBenchmark } from './support/comparison';
 
-/** What a response costs at the gateway where the provider speaks the same API, beside a bare pass-through. */
+/** Measures a response at the gateway where the provider speaks the same API, compared with a bare pass-through. */
 const BODY = JSON.stringify({
   model: 'bench/responses',
   instructions: 'You are a helpful assistant that answers in one sentence.',

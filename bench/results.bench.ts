@@ -8,8 +8,8 @@ import { watch } from './support/peak-memory';
 import { median, rounded } from './support/statistics';
 
 /**
- * How fast the results of a finished batch are given out to one reader, beside reading the same bodies with COPY
- * from the table they are in; and how much memory the gateway takes for that, also for a reader that is slow.
+ * Measures how fast one reader gets the results of a finished batch, compared with reading the same bodies by COPY
+ * from their table; and how much memory the gateway takes for that, also for a slow reader.
  */
 const RESULTS = Number(process.env.BENCH_RESULTS ?? 100_000);
 const BODY_BYTES = Number(process.env.BENCH_BODY_BYTES ?? 1_024);

@@ -8,16 +8,16 @@ import { measureStreams, type StreamLoad, type StreamTarget } from './support/st
  * bare pass-through, and directly from the provider; what an event costs; and how much memory the processes take.
  *
  * At three paces, each with processes of its own: an event every 100 ms, and one every 50, both from a provider that
- * answers at once, which is the hardest to stand beside; and one every 50 ms from a provider whose first takes 200, as
- * it does where a model reads its prompt. All processes share the machine, and where a pace asks more of it than it has,
- * what is waited for is the machine: `core_busy` tells.
+ * answers at once, the hardest comparison; and one every 50 ms from a provider whose first takes 200, as it does where
+ * a model reads its prompt. All processes share the machine. If a pace needs more CPU time than it has, the times are
+ * those of the machine: `core_busy` shows that.
  */
 const EVENTS = 64;
 /** Milliseconds between events, and behind a plus those before the first where it is not sent at once. */
 const PACES = (process.env.BENCH_PACES_MS ?? '100,50,50+200').split(',').map(paceOf);
 const CALLERS = Number(process.env.BENCH_CALLERS ?? 512);
 const SECONDS = Number(process.env.BENCH_ROUND_SECONDS ?? 15);
-/** Until V8 has compiled what a stream runs through; before, the compiler is what is waited for. */
+/** Until V8 has compiled the code of a stream; before, a measurement would be that of the compiler. */
 const WARM_UP_SECONDS = 5;
 const SAMPLE_EVERY_MS = 250;
 const PATH = '/chat/completions';
@@ -61,7 +61,7 @@ function loadAt({ everyMs, firstMs }: Pace): StreamLoad {
   return { callers: CALLERS, seconds: SECONDS, spreadMs: firstMs + EVENTS * everyMs };
 }
 
-/** What does not count, then what does. */
+/** Runs warm-up rounds, which do not count, then measured rounds. */
 async function measureWarm(target: StreamTarget, load: StreamLoad) {
   await measureStreams(target, { ...load, seconds: WARM_UP_SECONDS });
   return measureStreams(target, load);

@@ -6,11 +6,11 @@ import { PacedLine } from './support/paced-line';
 import { median, rounded } from './support/statistics';
 
 /**
- * What an upload of 25 MiB costs at the gateway, beside the same upload to the provider itself and to a process that
- * only passes bytes through: its time and the memory that it adds. Three times: with lines of 100 Mbit/s from the
+ * Measures an upload of 25 MiB to the gateway, to the provider itself and to a process that only passes bytes through:
+ * its time and the memory that it adds. Three times: with lines of 100 Mbit/s from the
  * caller and to the provider; with a caller at 100 Mbit/s and a gateway that reaches the provider at 10 Gbit/s, as in
  * a data centre; and where every line is as fast as memory, and all processes share the processors. Forms with the
- * file in front, which are passed on when they are whole, are measured beside the others.
+ * file in front, which are passed on when they are whole, are measured as well.
  */
 const FILE_BYTES = 25 * 1024 * 1024 - 1_024;
 const BOUNDARY = 'a-boundary-of-a-benchmark';

@@ -1,9 +1,8 @@
 import { compareAnswers, runBenchmark } from './support/comparison';
 
 /**
- * What a response costs at the gateway where the provider speaks another API, messages: the request and the
- * answer are translated. The pass-through beside it asks for a response and gets one, so the ratio holds the
- * translation as well.
+ * Measures what a response costs at the gateway where the provider speaks another API, messages: the request and the
+ * answer are translated. The pass-through asks for a response and gets one, so the ratio includes the translation.
  */
 const BODY = JSON.stringify({
   model: 'bench/messages',

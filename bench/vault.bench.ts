@@ -8,8 +8,8 @@ import { runBenchmark } from './support/comparison';
 import { median, rounded } from './support/statistics';
 
 /**
- * What a provider key costs in the vault: sealing it, opening it, wrapping its data key anew under another
- * key-encryption key, and sealing it to the process that asked. CPU time of this process per key, beside one
+ * Measures what a provider key costs in the vault: sealing it, opening it, wrapping its data key anew under another
+ * key-encryption key, and sealing it to the process that asked. CPU time of this process per key, and of one
  * AES-256-GCM encryption of the same bytes.
  */
 const KEYS = Number(process.env.BENCH_KEYS ?? 10_000);

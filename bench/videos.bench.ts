@@ -14,8 +14,8 @@ import { brokerEnvironment, ownVirtualHost, type Undo } from './support/installa
 import { rounded } from './support/statistics';
 
 /**
- * What it costs a video worker that many jobs are open and none of them ends: the share of one core, over jobs that
- * have been asked after often enough to be asked as seldom as it gets.
+ * Measures what many open jobs, none of which ends, cost a video worker: its share of one core. The jobs are old enough
+ * to be polled at the longest interval.
  */
 const JOBS = 1_000;
 const SECONDS = Number(process.env.BENCH_ROUND_SECONDS ?? 40);
@@ -23,7 +23,7 @@ const SECONDS = Number(process.env.BENCH_ROUND_SECONDS ?? 40);
 const WARM_UP_SECONDS = 25;
 const WORKER = resolve(__dirname, '../apps/video-worker/src/main.js');
 
-/** A provider of which every job is under way. */
+/** A provider whose jobs are all running. */
 class BusyProvider {
   polls = 0;
   readonly #server: Server = createServer((request, response) => {

@@ -13,9 +13,9 @@
 export const APP_NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16', '--disable-sigusr1'];
 
 /**
- * What the C library is told in the environment of every app, as the image sets it. Each thread of V8 would have a place
- * of its own for what it allocates, and what is freed there stays there: of the gateway some 10 MiB after a few seconds
- * of load. The threshold lets go of what lies free at the end.
+ * Settings of the C library's allocator for every app, as in the image. By default each thread of V8 has an arena of
+ * its own and keeps what it frees: about 10 MiB in the gateway after a few seconds of load. The threshold returns free
+ * memory at the end of the heap to the system.
  */
 export const APP_ALLOCATOR: Readonly<Record<string, string>> = {
   MALLOC_ARENA_MAX: '2',

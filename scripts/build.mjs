@@ -9,7 +9,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const quiet = process.argv.includes('--quiet');
 const configFiles = ['tsconfig.base.json', 'tsconfig.build.json', 'node_modules/typescript/package.json'];
-/** Files that the code beside them reads. */
+/** Files that the code in the same folder reads. */
 const assets = ['tools/sandbox-provider/src/media/film.mp4', 'tools/sandbox-provider/src/media/recording.wav'];
 
 const readIfThere = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
@@ -20,7 +20,7 @@ const writeIfOther = (file, text) => {
   writeFileSync(file, text);
 };
 
-/** Outputs made under another configuration must not stay beside new ones. */
+/** Deletes outputs that were made under another configuration. */
 function startAfreshWhenConfigChanged() {
   const hash = createHash('sha256');
   for (const file of configFiles) hash.update(readIfThere(join(root, file)));

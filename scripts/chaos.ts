@@ -1,7 +1,7 @@
 /**
  * `npm run chaos`: the long form of the chaos tests, minutes to hours; arguments go to jest, and
  * `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]` puts each defect of
- * test/chaos/mutants.ts into a copy of the checkout, runs the tests beside it and names the one that turned red, as it
+ * test/chaos/mutants.ts into a copy of the checkout, runs its tests there and names the one that failed, as it
  * must. `npm run chaos -- storm` runs random loads under random faults and checks the invariants (docs/storm.md).
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

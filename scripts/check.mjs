@@ -33,7 +33,7 @@ const fillers = [
 ];
 const tests = [['unit tests', ['--experimental-vm-modules', '--no-warnings', bin('jest/bin/jest.js'), ...unitTests]]];
 
-/** Of `nice`: whoever else wants a core comes first. */
+/** For `nice`: every other process that needs a core comes first. */
 const LOWEST_PRIORITY = '19';
 /** Lint and types end before collecting their garbage is worth it. */
 const fillerEnvironment = { ...process.env, GOGC: 'off', GOMEMLIMIT: '2GiB' };

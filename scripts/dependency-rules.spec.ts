@@ -171,7 +171,7 @@ describe('the dependency rules', () => {
     const fromFolders = (files: Readonly<Record<string, string>>): string[] =>
       violationsOf({ ...lawfulTree, ...files }, CIRCLES).map(({ from }) => from.replace('apps/gateway/src/', ''));
 
-    /** As every app has it: the module at the top imports the folders, and they import the environment beside it. */
+    /** As every app has it: the module at the top imports the folders, and they import the environment next to it. */
     const top = {
       'apps/gateway/src/gateway.env.ts': `export const env = 1;`,
       'apps/gateway/src/gateway.module.ts': `import './keys/keys'; import './limits/limits'; import './gateway.env';`,

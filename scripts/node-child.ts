@@ -5,7 +5,7 @@ import { once } from 'node:events';
 const LONGEST_GOODBYE_MS = 60_000;
 const LOOKS = 60;
 
-/** What tells that a run is over although its process may stay. */
+/** How to know that a run is over although its process may stay. */
 export interface Goodbye {
   /** Whether it has done what it was run for: then it has a while to exit, and is killed, which counts as 0. */
   readonly isDone: () => boolean;

@@ -4,7 +4,7 @@ export interface JestReport {
   readonly numFailedTests: number;
   readonly numPendingTests: number;
   readonly numTodoTests: number;
-  /** Test files that failed before or beside their tests: they do not compile, or a hook threw. */
+  /** Test files that failed outside of their tests: they do not compile, or a hook threw. */
   readonly numRuntimeErrorTestSuites: number;
 }
 

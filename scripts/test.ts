@@ -12,8 +12,8 @@ import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCou
 /** In this order: what is quick and close to the cause comes first. */
 const PROJECTS = ['unit', 'integration', 'e2e', 'chaos'] as const;
 /**
- * A database may be slow where much else runs. Whole systems, of which two fit on two cores, boot or wait most of the
- * time. Those of chaos measure how soon something is over, so they run one at a time.
+ * A database may be slow where much else runs. Whole systems boot or wait most of the time, so two fit on two
+ * cores. Those of chaos measure how soon something is over, so they run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   integration: ['--maxWorkers=100%', '--testTimeout=30000'],

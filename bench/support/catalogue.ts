@@ -7,9 +7,9 @@ const ENDPOINTS = [
 ] as const;
 
 export interface CatalogueOptions {
-  /** How many models there are; those beyond one for each API are asked for by nobody. */
+  /** Number of models; requests use only the first one of each API. */
   readonly models?: number;
-  /** Stands before the version in the base URL, e.g. `stream-64-50`: see `zero-upstream`. */
+  /** Comes before the version in the base URL, e.g. `stream-64-50`: see `zero-upstream`. */
   readonly upstreamPrefix?: string;
   /** Where the upstream is too; `bench/far` transcribes there. */
   readonly farUrl?: string;

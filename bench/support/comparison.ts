@@ -5,7 +5,7 @@ import { startInstallation, type Installation } from './installation';
 import { measureLatency, measureLoad, type LatencyReport, type Load, type LoadReport, type Target } from './load';
 import { median, rounded } from './statistics';
 
-/** A gateway, and beside it a process that only passes bytes through: same framework, same HTTP client. */
+/** A gateway, and a process that only passes bytes through: same framework, same HTTP client. */
 export interface Contest {
   readonly installation: Installation;
   readonly bare: { readonly process: BenchProcess; readonly url: string };
@@ -19,9 +19,9 @@ export interface ContestOptions {
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 4);
 const ROUND_SECONDS = Number(process.env.BENCH_ROUND_SECONDS ?? 5);
 const CONNECTIONS = 64;
-/** After so many V8 has compiled what a request runs through; before, a good part of the time is the compiler's. */
+/** After so many requests V8 has compiled their code; before, a good part of the time is the compiler's. */
 const WARM_UP_REQUESTS = 50_000;
-/** Low enough for both: who is busier wakes up its peers less often, which makes each request cheaper. */
+/** Low enough for both processes: a busier one wakes up its peers less often, which makes each request cheaper. */
 const STEADY_REQUESTS_PER_SECOND = 2_000;
 const LOW_LOADS = [1, 4];
 const LOW_LOAD_REQUESTS = 3_000;

@@ -39,7 +39,7 @@ export function backendCpuUsed(before: ReadonlyMap<number, number>, after: Reado
   return used;
 }
 
-/** A process id of another machine may be somebody else's here. */
+/** Checks the name, as the process id of a server on another machine may be another process here. */
 function isPostgres(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('postgres');

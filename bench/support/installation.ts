@@ -38,7 +38,7 @@ export interface Installation {
   readonly apiKey: string;
   readonly database: Database;
   readonly organizationId: string;
-  /** The way to the other apps for a process of this one; it ends with the installation. */
+  /** Connects to the broker as an app, to call the others; closed with the installation. */
   askAs(app: AppName): Promise<MessageBus>;
   stop(): Promise<void>;
 }
@@ -158,7 +158,7 @@ export function ownVirtualHost(amqpUrl: string, undo: Undo[]): string {
   try {
     rabbitmqctl('add_vhost', name);
   } catch {
-    // Only an operator of the broker may make one; the given place has to do.
+    // Only an operator of the broker may make one; without it, uses the given virtual host.
     return amqpUrl;
   }
   undo.push(() => rabbitmqctl('delete_vhost', name));

@@ -5,9 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** What a busy machine makes it late is made up for, as what waits at a real line goes on being sent; idleness is not. */
 const MOST_LATE_MS = 5;
 
-/** A relay of TCP connections that lets so many bytes per millisecond through to its target, and answers unhindered. */
+/** Forwards TCP connections: so many bytes per millisecond to its target, answers without a limit. */
 export class PacedLine {
-  /** To be said before the first connection. */
+  /** Set it before the first connection. */
   targetUrl = '';
   readonly #server: Server;
 

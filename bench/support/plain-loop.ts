@@ -1,6 +1,6 @@
 /**
  * What a batch would take if nothing had to be kept: a program that sends bodies to an upstream, so many at a
- * time, reads each answer and parses it. A process of its own, told over IPC what to do.
+ * time, reads each answer and parses it. A process of its own, controlled over IPC.
  */
 import { Pool } from 'undici';
 

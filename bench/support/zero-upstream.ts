@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http';
 
 /**
- * A provider without latency, as cheap as an HTTP server in Node can be: what is measured is what stands in
- * front of it. It speaks the three APIs, and takes recordings. Below `/stream-EVENTS-MS` it streams chat completions:
+ * A provider without latency, as cheap as an HTTP server in Node can be: what is measured is the process in front of
+ * it. It speaks the three APIs, and takes recordings. Below `/stream-EVENTS-MS` it streams chat completions:
  * so many events, the first at once and one every so many milliseconds; with 0, all as fast as they are taken. Below
  * `/stream-EVENTS-MS-FIRST` the first takes FIRST milliseconds, as a model has to read its prompt.
  */

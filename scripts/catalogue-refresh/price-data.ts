@@ -13,7 +13,7 @@ export type Pricing = Readonly<Record<string, string | readonly Override[]>>;
 
 type Override = Readonly<Record<string, string | number>>;
 
-/** Catalogue names of the data's price keys, and how many units one price there stands for. */
+/** Catalogue names of the data's price keys, and the number of units that one price is for. */
 const MEMBERS: Readonly<Record<string, readonly [member: string, per: bigint]>> = {
   input_mtok: ['prompt', 1_000_000n],
   output_mtok: ['completion', 1_000_000n],

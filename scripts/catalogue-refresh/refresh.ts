@@ -234,7 +234,7 @@ function write(endpoint: YAMLMap, field: string, value: Value): void {
   else endpoint.setIn(path, quoted(new Document(value).contents!));
 }
 
-/** A price that stood without quotes would be a float, which a catalogue may not have. */
+/** A price that was written without quotes would be a float, which a catalogue may not have. */
 function quoted(node: Node): Node {
   visit(node, {
     Scalar: (position, scalar) => {

@@ -11,7 +11,7 @@ import { SupervisedApp } from './supervised-app';
 const READY_TIMEOUT_MS = 90_000;
 const STOP_GRACE_MS = 30_000;
 const SCRIPT_TIMEOUT_MS = 120_000;
-/** An app that keeps dying before it was ever ready will not be cured by waiting. */
+/** After so many deaths before it was ever ready, an app is not waited for. */
 const HOPELESS_DEATHS = 3;
 
 interface Seed {

@@ -9,7 +9,7 @@ export interface DevelopmentSecrets {
   readonly CREDENTIALS_KEYRING: string;
   /** A JSON list of ES256 private JWKs, for the auth service alone. */
   readonly TOKEN_SIGNING_KEYS: string;
-  /** What the sandbox provider asks of whoever calls it. */
+  /** The key that callers of the sandbox provider must send. */
   readonly SANDBOX_API_KEY: string;
   /** What the apps and the command line sign their messages with: each gets its own private key alone. */
   readonly BROKER_KEYS: BrokerKeys;

@@ -21,7 +21,7 @@ function npmPid(): number {
 
 /**
  * Calls `first` at the first SIGINT, SIGTERM or SIGHUP, and `again` at a later one. Under npm it also calls `first`
- * when npm itself was killed, for then nobody is left to pass a signal on.
+ * when npm itself was killed, because then no process passes signals on.
  */
 export function onShutdownSignal(first: (why: string) => void, again: () => void): void {
   let firstAt: number | undefined;

@@ -24,7 +24,7 @@ function readJson<T>(file: string): T | undefined {
 
 /**
  * The files below `.sluice` by which other commands find a running `up`. They hold keys: their owner alone reads them.
- * They speak of one `up`: a second one beside it leaves them alone.
+ * They describe one `up`: a second one that runs meanwhile does not change them.
  */
 export class StateFiles {
   readonly #development: string;

@@ -72,7 +72,7 @@ export class SupervisedApp {
     const child = spawn(process.execPath, [...APP_NODE_FLAGS, '-r', exitWithParent, entry], {
       cwd: folder,
       env: { ...APP_ALLOCATOR, ...environment },
-      // The pipe that is its stdin tells it when we die.
+      // Its stdin is a pipe, which closes when we die.
       stdio: ['pipe', 'pipe', 'pipe'],
       // Its own process group, so that a Ctrl-C in the terminal reaches only us.
       detached: true,
@@ -102,7 +102,7 @@ export class SupervisedApp {
     clearTimeout(killer);
   }
 
-  /** For someone who does not want to wait for `stop`. */
+  /** Kills the process at once, without the patience of `stop`. */
   kill(): void {
     this.#stopping = true;
     clearTimeout(this.#restart);

@@ -14,7 +14,7 @@ export function whyNoPackages(): string | undefined {
   return runsAsRoot() ? undefined : 'installing packages needs root';
 }
 
-/** The packages would start the system's own servers on the default ports; this file tells them not to. */
+/** The packages would start the system's own servers on the default ports; this file prevents that. */
 async function withoutAutostart<T>(work: () => Promise<T>): Promise<T> {
   if (existsSync(POLICY_FILE)) return work();
   writeFileSync(POLICY_FILE, '#!/bin/sh\nexit 101\n', { mode: 0o755 });

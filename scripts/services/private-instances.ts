@@ -24,7 +24,7 @@ const programs = { postgres: hasPostgresPrograms, rabbitmq: hasRabbitPrograms, r
 export const hasPrograms = (name: ServiceName): boolean => programs[name]();
 
 const LONGEST_START_MS = 90_000;
-/** A server whose owner died is told to stop by its guard; this is how long it may take. */
+/** How long a server may take to stop after its owner died and its guard asked it to. */
 const LONGEST_FAREWELL_MS = 40_000;
 
 function readJson<T>(file: string): T | undefined {
@@ -44,7 +44,7 @@ async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<b
   return condition();
 }
 
-/** One process at a time starts servers of a folder; a lock whose holder died is nobody's. */
+/** One process at a time starts servers of a folder; a lock whose holder died is free. */
 async function whileLocked<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const file = join(folder, 'starting.lock');
   const take = (): boolean => {

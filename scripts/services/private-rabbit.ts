@@ -9,13 +9,13 @@ import { privateSettings, type PrivateSettings } from './private-settings';
 import { probeRabbit } from './probe';
 import { findProgram } from './programs';
 
-/** A user beside the administrator. */
+/** A user in addition to the administrator. */
 export interface RabbitUser {
   readonly name: string;
   readonly permissions: Readonly<Record<'configure' | 'write' | 'read', string>>;
 }
 
-/** What is loaded beside the administrator, in every virtual host. */
+/** What is loaded in addition to the administrator, in every virtual host. */
 export interface RabbitSetup {
   readonly users: readonly RabbitUser[];
   /** In the form of RabbitMQ's definitions. */
@@ -99,7 +99,7 @@ function environment(
   };
 }
 
-/** Erlang's port mapper. Without ours RabbitMQ starts one as a daemon that nobody ends. */
+/** Erlang's port mapper. Without ours RabbitMQ starts one as a daemon that never ends. */
 class PortMapper {
   #child: ChildProcess | undefined;
 

@@ -10,7 +10,7 @@ export interface PrivateSettings {
   readonly ports: readonly number[];
 }
 
-/** Written beside and renamed: a reader sees the old text or the new one, never half of it. */
+/** Writes a new file and renames it: a reader sees the old text or the new one, never half of it. */
 export function writeWhole(file: string, text: string, mode = 0o600): void {
   const beside = `${file}.${process.pid}.new`;
   writeFileSync(beside, text, { mode });

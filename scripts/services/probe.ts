@@ -8,10 +8,10 @@ export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly
 
 const PROBE_TIMEOUT_MS = 5_000;
 
-/** Job queues dead-letter at least once. */
+/** The first version whose queues dead-letter at least once, which job queues need. */
 const OLDEST_RABBIT = [3, 10] as const;
 const OLDEST_POSTGRES = 140_000;
-/** Scripts may read the server's clock and write, which older servers refuse. */
+/** Our scripts read the server's clock and write, which older servers refuse. */
 const OLDEST_REDIS = 5;
 
 const refused = (reason: string): ProbeResult => ({ ok: false, reason });
@@ -26,7 +26,7 @@ function describe(error: unknown): string {
 /** Logs in, and asks whether this login may create the databases that Sluice and its tests use. */
 export async function probePostgres(url: string): Promise<ProbeResult> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: PROBE_TIMEOUT_MS });
-  // A connection that is cut later reports it here as well; the query has already told.
+  // A connection that is cut also emits an error here; the query has already reported it.
   client.on('error', () => undefined);
   try {
     await client.connect();

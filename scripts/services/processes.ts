@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A process that is told apart from a later one with the same id. */
+/** Identifies a process, also against a later one with the same id. */
 export interface ProcessMark {
   readonly pid: number;
   /** Start time as the kernel counts it; null where there is no /proc. */

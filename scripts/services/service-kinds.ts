@@ -1,4 +1,4 @@
-/** The three servers that Sluice stands on. */
+/** The three servers that Sluice needs. */
 export type ServiceName = 'postgres' | 'rabbitmq' | 'redis';
 
 export const SERVICE_NAMES: readonly ServiceName[] = ['postgres', 'rabbitmq', 'redis'];

@@ -9,13 +9,13 @@ import type { SluiceEnv } from './sluice.env';
 export interface Installation {
   /** The `<service>` in the prefix of new keys. */
   readonly serviceName: string;
-  /** The way to the apps; they must be running. */
+  /** Connects to the broker, to call the apps; they must be running. */
   bus(): Promise<MessageBus>;
-  /** The books and the batches themselves, for what no app is asked about. */
+  /** Connects to the database, for data that no app is asked for. */
   database(): Promise<Database>;
   /** The providers and their prices. @throws CatalogueError */
   catalogue(): Promise<Catalogue>;
-  /** An administrator's key of who speaks the protocol; null where the environment has none. */
+  /** Returns the administrator's key for reports of this protocol; null where the environment has none. */
   adminKey(protocol: ReportProtocol): Secret | null;
 }
 

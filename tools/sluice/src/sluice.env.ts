@@ -4,7 +4,7 @@ import { IsOptional } from 'class-validator';
 
 const ADMIN_KEY = { expected: 'a key of printable characters without blanks', pattern: /^[!-~]{1,512}$/ };
 
-/** What the command line reads beside the addresses of the services. */
+/** What the command line reads in addition to the addresses of the services. */
 export class SluiceEnv extends ServicesEnv {
   /** A YAML file or a folder of them. */
   @Text({ expected: 'a path to a file or folder' })

@@ -16,7 +16,7 @@ export type AnswerFormat =
   | { readonly kind: 'json_object' }
   | { readonly kind: 'json_schema'; readonly schema: unknown };
 
-/** What the three dialects ask alike. */
+/** The parts of a request that all three dialects have. */
 export interface AnswerRequest {
   /** Text of the last message of the user, the empty string when there is none. */
   readonly lastUserText: string;
@@ -52,7 +52,7 @@ export interface Answer {
 const SHORT_FORM_LENGTH = 80;
 const FILLER = 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor'.split(' ');
 
-/** The first 12 hex characters of the SHA-256 of the last user message: which request an answer belongs to. */
+/** Returns the first 12 hex characters of the SHA-256 of the last user message; they name the request of an answer. */
 export function promptHash(lastUserText: string): string {
   return hash('sha256', lastUserText, 'hex').slice(0, 12);
 }
@@ -68,7 +68,7 @@ export function answerText(request: AnswerRequest, promptId: string, words: numb
   return words === 0 ? text : lengthen(text, words);
 }
 
-/** Answers a request. `ordinal` tells apart the choices of one call. */
+/** Answers a request. `ordinal` distinguishes the choices of one call. */
 export function composeAnswer(request: AnswerRequest, promptId: string, words: number, ordinal = 0): Answer {
   const chosen = chooseTools(request);
   if (chosen.length > 0) return toolAnswer(chosen, request, promptId);

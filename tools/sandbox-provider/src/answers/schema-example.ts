@@ -33,7 +33,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 };
 
-/** What a schema without a `type` speaks of. */
+/** The type that a keyword implies in a schema without `type`. */
 const TYPE_OF_KEYWORD: Readonly<Record<string, string>> = {
   properties: 'object',
   required: 'object',
@@ -61,7 +61,7 @@ class SchemaExample {
     private readonly text: string,
   ) {}
 
-  /** `ordinal` tells apart the elements of one array, for `uniqueItems`. */
+  /** `ordinal` distinguishes the elements of one array, for `uniqueItems`. */
   make(schema: unknown, depth: number, ordinal: number): unknown {
     this.values += 1;
     if (depth > MAXIMUM_DEPTH || this.values > MAXIMUM_VALUES) return null;
@@ -73,7 +73,7 @@ class SchemaExample {
     return this.makeTyped(typeOf(schema), schema, depth, ordinal);
   }
 
-  /** The schema that stands behind `$ref`, `allOf`, `anyOf` or `oneOf`, or null when none is used. */
+  /** Returns the schema that `$ref`, `allOf`, `anyOf` or `oneOf` leads to, or null when none is used. */
   private unfold(schema: JsonObject): unknown {
     if (typeof schema.$ref === 'string') return resolvePointer(this.root, schema.$ref);
     if (Array.isArray(schema.allOf)) return this.merge(schema, schema.allOf);
@@ -155,7 +155,7 @@ class SchemaExample {
   }
 }
 
-/** The first number that fits: 1 where nothing forbids it, else one at or beside a bound. */
+/** Returns the first number that fits: 1 where nothing forbids it, else one at or next to a bound. */
 function makeNumber(schema: JsonObject, isInteger: boolean, ordinal: number): number {
   const low = Math.max(numberOr(schema.minimum, -Infinity), numberOr(schema.exclusiveMinimum, -Infinity));
   const high = Math.min(numberOr(schema.maximum, Infinity), numberOr(schema.exclusiveMaximum, Infinity));

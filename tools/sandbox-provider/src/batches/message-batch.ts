@@ -54,7 +54,7 @@ export class MessageBatch {
     this.cancelledAtMs ??= Date.now();
   }
 
-  /** Stops a batch that nobody can ask for any more. */
+  /** Stops a batch that can no longer be requested. */
   abandon(): void {
     this.isAbandoned = true;
   }

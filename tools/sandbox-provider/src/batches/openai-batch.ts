@@ -76,7 +76,7 @@ export class OpenaiBatch {
     this.reach('cancelling');
   }
 
-  /** Stops a batch that nobody can ask for any more. */
+  /** Stops a batch that can no longer be requested. */
   abandon(): void {
     this.isAbandoned = true;
   }

@@ -56,7 +56,7 @@ export interface CallsSnapshot {
   readonly evicted: number;
 }
 
-/** Counts what reached the provider, so that a test can tell how often a request was really sent. */
+/** Counts what reached the provider, so that a test knows how often a request was really sent. */
 export class CallCounts {
   private readonly byRoute = new Map<string, number>();
   private readonly byBody = new BoundedCounts();

@@ -2,10 +2,10 @@ import type { Handle } from './reply';
 
 export interface Route {
   readonly method: string;
-  /** With at most one `{id}`, which stands for one segment. */
+  /** With at most one `{id}`, which matches one segment. */
   readonly path: string;
   readonly limitBytes: number;
-  /** Anybody may call it, without a key. */
+  /** May be called without a key. */
   readonly isOpen?: boolean;
   readonly handle: Handle;
 }

@@ -38,7 +38,7 @@ export class SandboxServer {
     this.isDraining = true;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     const deadline = setTimeout(() => this.server.closeAllConnections(), drainMs);
-    // A kept connection becomes idle when its last answer has gone out, and nobody says when that is.
+    // A kept connection becomes idle when its last answer has gone out, and no event says when that is.
     const sweep = setInterval(() => this.server.closeIdleConnections(), SWEEP_MS);
     await closed;
     clearTimeout(deadline);

@@ -20,7 +20,7 @@ export const ITEMS = [...COUNTS.slice(1), 'web_search', 'other'] as const;
 
 export type Item = (typeof ITEMS)[number];
 
-/** What calls of one day have in common. */
+/** What the calls in one sum of a report have in common. */
 export interface ChargeCell {
   readonly form: ReportForm;
   readonly isEmbedding: boolean;

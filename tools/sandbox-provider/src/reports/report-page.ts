@@ -14,7 +14,7 @@ export interface ReportShape {
   /** Milliseconds since the epoch from the text of a parameter; NaN for what is no time. */
   readonly readTime: (text: string) => number;
   readonly bucket: (startMs: number, endMs: number, results: readonly object[]) => object;
-  /** Members of a page beside its data. */
+  /** Members of a page in addition to its data. */
   readonly members: object;
 }
 

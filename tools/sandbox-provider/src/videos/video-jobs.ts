@@ -41,7 +41,7 @@ type Begun =
 
 /**
  * The jobs of all video APIs: a job is its creation time and its length, and its state follows from the clock. It is
- * made before it is answered for, so where the model's name asks for a lost answer there is a job all the same.
+ * made before the request is answered, so it exists also where the model's name asks for a lost answer.
  */
 export class VideoJobs {
   private readonly jobs = new BoundedStore<VideoJob>(MAXIMUM_JOBS);

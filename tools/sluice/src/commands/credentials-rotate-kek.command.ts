@@ -1,7 +1,7 @@
 import { RewrapCredentials } from '@libs/contracts';
 import type { Command } from '../command';
 
-/** Large enough to be quick, and small enough that nobody waits for a statement of it. */
+/** Large enough to be quick, and small enough that its statements hold up no other work. */
 const PAGE = 500;
 
 /**

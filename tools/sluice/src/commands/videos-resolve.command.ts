@@ -6,7 +6,7 @@ import { operatorAtWork } from '../operator';
 /** What providers call their jobs: `video_69a3`, `models/veo-3/operations/h2k1`. */
 const UPSTREAM_ID = /^(?!.*\.\.)[\w.:/-]{1,1000}$/;
 
-/** For a job in review, when somebody has looked at the provider whether it is there. */
+/** Resolves a job in review, once an operator has checked whether the provider has it. */
 export const videosResolve: Command = {
   name: 'videos resolve',
   summary: 'Say of a video job in review what became of it at the provider',

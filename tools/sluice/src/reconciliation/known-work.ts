@@ -6,7 +6,7 @@ export interface LongestRequest {
   readonly output: bigint;
 }
 
-/** What Sluice knows of a day and model beside the usage that it recorded. */
+/** What Sluice knows of a day and model in addition to the usage that it recorded. */
 export interface KnownWork {
   readonly failedAttempts: bigint;
   readonly abandonedCalls: bigint;

@@ -16,7 +16,7 @@ export interface ReportBucket {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** How a provider writes its buckets, and who it lets ask. */
+/** How a provider writes its buckets, and how it authenticates requests. */
 export interface ReportDialect {
   /** The member of a bucket with its start. */
   readonly startMember: string;
@@ -124,7 +124,7 @@ function queryOf(parameters: ReportRequest['parameters']): string {
   return query.toString();
 }
 
-/** Numbers become the text that stood for them: amounts of money do not survive a double. */
+/** Numbers become the text that was read: amounts of money do not survive a double. */
 function objectOf(path: string, text: string): JsonObject {
   let value: unknown;
   try {
