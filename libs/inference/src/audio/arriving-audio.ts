@@ -6,8 +6,8 @@ import type { GrowingPieces } from './audio-bytes';
  * A recording that upstreams are sent while it still arrives (ADR 0027): iterated over as often as an endpoint is
  * tried, each time from its beginning, and on to what comes.
  *
- * Its last piece is held back until `complete`. So whoever has begun to send it has sent less than it announced,
- * and no upstream has a whole request of it while something may yet be found that is wrong with it.
+ * Its last piece is held back until `complete`. So a call that has begun to send it has sent fewer bytes than it
+ * announced, and no upstream has a whole request while the recording may still be found to be invalid.
  */
 export class ArrivingAudio implements AsyncIterable<Buffer> {
   /** Aborted when it is annulled; ends the calls that were begun with it. */

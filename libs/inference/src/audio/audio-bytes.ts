@@ -55,7 +55,7 @@ export class AudioBytes implements Iterable<Buffer> {
   }
 }
 
-/** The pieces of a recording of which more may come. */
+/** The pieces of a recording so far; more may come. */
 export interface GrowingPieces {
   readonly pieces: readonly Buffer[];
   /** Called after a piece was added. */

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../catalogue/catalogue';
 import type { Transcription } from './transcription';
 
-/** What providers of a protocol are sent of a request beside its recording. */
+/** Which options of a request are sent to the providers of a protocol, in addition to the recording. */
 interface SpeechOptions {
   /** Members of `provider.options` that cost nothing, or only the tokens of their text. */
   readonly free: readonly string[];

@@ -38,7 +38,7 @@ const LOW_BITRATES: Readonly<Record<AudioFormat, number>> = {
 /** The tokens for which a provider may charge. */
 export interface MostTokens {
   readonly audio: number;
-  /** Beside the sound. */
+  /** Input tokens that are not audio. */
   readonly text: number;
   readonly output: number;
 }

@@ -2,13 +2,13 @@ import type { Endpoint } from './catalogue-entries';
 import { tierNamed, type EndpointTier } from './service-tiers';
 
 /**
- * What routing reads out of an endpoint beside its plain members. The catalogue says it in `capabilities`:
+ * What routing derives from an endpoint, in addition to its plain fields. The catalogue says it in `capabilities`:
  * `service_tier` (priority, fast, flex, ultrafast; else the last part of the provider's slug counts),
  * `variant` (served under `<model>:<variant>` only), `distillable_text` (true where outputs may train other models) and
  * `tool_call_quality` (a number, more is better).
  */
 export interface EndpointTraits {
-  /** Tells endpoints apart, across reloads of the catalogue. */
+  /** Identifies the endpoint, across reloads of the catalogue. */
   readonly key: string;
   readonly tier: EndpointTier;
   /** Equal for endpoints that differ in nothing but their tier. */

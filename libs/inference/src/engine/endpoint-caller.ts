@@ -100,8 +100,8 @@ export class EndpointCaller {
   };
 
   /**
-   * Members of the request that the endpoint would not be sent, found by writing it for nobody. A request that cannot
-   * be translated loses the member that stands in the way; one that passes as it is is refused when it is sent.
+   * Returns the fields of the request that the endpoint would not receive; found by a translation that is not sent. If
+   * the request cannot be translated, this is the field at fault; one that passes as it is is refused when it is sent.
    */
   lostMembers(api: CallableApi, addressee: Addressee, request: Addressed): readonly string[] {
     const pair = this.#pairOf(api, addressee.endpoint);
@@ -191,7 +191,7 @@ export class EndpointCaller {
     return part === null ? { ...leftEmbeddings(context), upstreamId: null } : answeredEmbeddings(part, context);
   }
 
-  /** Says what the body of a turn stands for, so that nobody reads it in the caller's dialect. */
+  /** Registers the conversation of a turn's body, so that the body is not parsed in the caller's dialect. */
   know({ body, conversation }: TurnRequest): void {
     this.#writer.know(body, conversation);
   }

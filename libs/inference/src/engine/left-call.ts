@@ -22,7 +22,7 @@ export function isPaid(error: AppError, leftMs: number): boolean {
 /** Nothing can be done in less. */
 const LEAST_MS = 1;
 
-/** Beside the errors and not inside: what is in an error may be shown to callers. */
+/** Kept outside the errors: what is in an error may be shown to callers. */
 const calls = new WeakMap<AppError, LeftCall>();
 
 /** Returns the same error, which now says where its call was made. `estimate` is asked where nothing was counted. */

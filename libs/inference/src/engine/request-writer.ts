@@ -34,7 +34,7 @@ export class RequestWriter {
   /** A request is read once, however many endpoints are tried. */
   readonly #read = new WeakMap<Buffer, CanonicalRequest>();
 
-  /** Registers the conversation that a body stands for. The body is then never parsed in the caller's dialect. */
+  /** Registers the conversation of a body. The body is then never parsed in the caller's dialect. */
   know(body: Buffer, conversation: CanonicalRequest): void {
     this.#read.set(body, conversation);
   }

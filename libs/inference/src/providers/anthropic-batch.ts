@@ -92,7 +92,7 @@ function sizeOf(batch: JsonObject): number {
   return Object.values(objectOf(batch['request_counts'])).reduce<number>((sum, n) => sum + (numberOf(n) ?? 0), 0);
 }
 
-/** A batch that does not tell its age may be any. */
+/** Returns when the batch was created; infinity if unknown, so that it counts as recent. */
 function createdAtMs(batch: JsonObject): number {
   const atMs = Date.parse(stringOf(batch['created_at']) ?? '');
   return Number.isNaN(atMs) ? Number.POSITIVE_INFINITY : atMs;

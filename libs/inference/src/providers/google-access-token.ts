@@ -62,7 +62,7 @@ export class GoogleAccessTokens {
     this.#clock = clock;
   }
 
-  /** @throws AppError that tells nothing of the document nor of what the token endpoint said about it */
+  /** @throws AppError that reveals nothing of the document nor of what the token endpoint said about it */
   async tokenFor(document: Secret, account: ServiceAccount, call: TokenCall): Promise<Secret> {
     const key = keyOf(document);
     const cached = this.#tokens.get(key);
@@ -148,7 +148,7 @@ export class GoogleAccessTokens {
   }
 }
 
-/** A document that cannot be used, whoever's it is. */
+/** Returns the error for a service account document that cannot be used. */
 export function unusableDocument({ name, slug }: Provider, reason: string): AppError {
   return new AppError('provider_unavailable', 'The provider is not available', {
     metadata: { provider_name: name },

@@ -10,7 +10,7 @@ const EVENT_STREAM_TYPE = 'text/event-stream';
 export interface GoogleCredential {
   /** Name and value, or nothing. */
   readonly header: readonly string[];
-  /** Told when the upstream does not accept it (a 401). */
+  /** Called when the upstream does not accept it (a 401). */
   readonly onRefused?: () => void;
 }
 

@@ -25,7 +25,7 @@ export type VertexCall = Pick<UpstreamCallHead, 'apiKey' | 'endpoint' | 'signal'
 export class VertexAccess {
   constructor(private readonly tokens: GoogleAccessTokens) {}
 
-  /** @throws AppError that tells nothing of the key */
+  /** @throws AppError that reveals nothing of the key */
   async open(call: VertexCall): Promise<VertexDoor> {
     const { apiKey, endpoint } = call;
     if (apiKey === null || !isServiceAccount(apiKey)) {

@@ -43,7 +43,7 @@ interface Track {
 }
 
 /**
- * Remembers, in this process, how calls to endpoints went, told apart by credential. Bounded; the endpoint
+ * Remembers, in this process, how calls to endpoints went, separately for each credential. Bounded; the endpoint
  * that was longest without news is forgotten first.
  *
  * - An outage: a fifth or more of the calls of the last 30 s failed. Others go first.

@@ -3,7 +3,7 @@ import { traitsOf } from '../catalogue/endpoint-traits';
 
 /**
  * Whether a name in `order`, `only` or `ignore` means this endpoint: a provider's slug or display
- * name in any case. A plain slug means all regions, variants and tiers of the provider, of which a tier
+ * name in any case. A plain slug means all regions, variants and tiers of the provider, though a tier
  * serves only a request that asks for it; a suffixed slug means exactly one.
  */
 export function isNamed(endpoint: Endpoint, wanted: string): boolean {

@@ -27,7 +27,7 @@ export type {
   StickyKey,
 } from './route-request';
 
-/** What a plan is made from beside the request. */
+/** What a plan is made from in addition to the request. */
 export interface RouteWorld {
   readonly catalogue: Catalogue;
   readonly health: HealthView;
@@ -156,7 +156,7 @@ const NO_ENDPOINTS: Reason = {
   code: 'no_endpoints',
   message: 'No provider of the model is available',
 };
-/** Stands for an endpoint whose tier must not serve. */
+/** Rank of an endpoint whose tier must not serve. */
 const NO_RANK = -1;
 const TIER_FILTER: HardFilter = { reason: OTHER_TIER, keeps: (contender) => contender.tierRank !== NO_RANK };
 

@@ -39,8 +39,8 @@ export interface VideoRequest {
 }
 
 /**
- * What a provider needs to be told to ask after a job: JSON without a secret, kept with the job. Its member `id` is
- * what the provider calls the job, and is enough.
+ * What a request for a job's state must name: JSON without a secret, stored with the job. Its field `id` is the
+ * provider's id of the job, and is enough.
  */
 export type VideoOperation = JsonObject;
 
@@ -99,13 +99,13 @@ export interface VideoApi {
    * Submits a job. `reference` is the same for every try of one job; where the endpoint's catalogue entry says that
    * its provider keeps idempotency keys, a repeated submission with it is not a second job.
    *
-   * @throws AppError when nobody can say whether the provider took it: no answer, or one that cannot be read
+   * @throws AppError when it is unknown whether the provider took it: no answer, or one that cannot be read
    */
   start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart>;
 
   /**
    * Looks for a job among those of the account by the reference it was submitted with; null where the list does not
-   * have it. Only there where the provider's list tells jobs by reference.
+   * have it. Absent where the provider's list does not show references.
    *
    * @throws AppError when the list cannot be had or not be looked through to its end
    */

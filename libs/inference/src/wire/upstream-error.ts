@@ -114,7 +114,7 @@ function wordsOf(code: ErrorCode, { message }: UpstreamComplaint): string {
   return OWN_WORDS[code] ?? (scrub(message ?? '') || 'The provider refused the request');
 }
 
-/** Beside the errors: callers are not told all of them, such as that it was the key. */
+/** Kept outside the errors: callers must not see all of them, such as a refusal of the key. */
 const statuses = new WeakMap<AppError, number>();
 
 /** The status with which the upstream refused; null for an error that is no answer of an upstream. */

@@ -36,7 +36,7 @@ export interface UpstreamRequest extends UpstreamCall {
   readonly isFromRoot?: boolean;
 }
 
-/** Of a body whose sender is somebody else: until it is whole, the upstream cannot answer. */
+/** The state of a body that the caller is still sending: until it is whole, the upstream cannot answer. */
 export interface Arrival {
   readonly isWhole: boolean;
   /** Resolves when all of the body may be sent; rejects when it never will. */
@@ -60,7 +60,7 @@ interface Target extends LoadedPool {
   readonly headers: readonly string[];
 }
 
-/** Of calls that nobody in particular makes. */
+/** Holders of calls that name none. */
 const NOBODY: readonly string[] = ['', ''];
 
 /** Of a provider's connections, as many at most are lent to bodies that still arrive: their senders may be slow. */

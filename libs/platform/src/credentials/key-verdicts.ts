@@ -8,12 +8,12 @@ const KNOWN_FOR_MS = 1_000;
 const MOST_KNOWN = 10_000;
 
 /**
- * Tells the credentials app what providers say of keys. Calls do not wait for it: a verdict that is lost is said
- * again by the next call with the key. Of a crowd of calls with one key the first tells.
+ * Reports to the credentials app whether providers accept keys. Calls do not wait for it: after a lost report, the
+ * next call with the key reports again. Of many calls with one key within a second, only the first reports.
  */
 export class KeyVerdicts {
   readonly #logger = new Logger(KeyVerdicts.name);
-  /** Until when a verdict need not be told again. */
+  /** Until when a verdict is not reported again, in milliseconds. */
   readonly #told = new Map<string, number>();
 
   constructor(

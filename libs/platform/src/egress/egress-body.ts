@@ -47,7 +47,7 @@ export async function readBody(
 
 /** Ends a body, however much of it is still to come. */
 export function discardBody(source: Readable): void {
-  // Undici reports the end of a body that nobody read as an error on the stream.
+  // Undici reports the end of an unread body as an error on the stream.
   source.on('error', () => {}).destroy();
 }
 

@@ -29,7 +29,7 @@ export class DrainSteps {
     this.stages.push({ steps: [{ name, step }], leastMs });
   }
 
-  /** Adds a step that runs beside the one that was added last. */
+  /** Adds a step that runs at the same time as the one that was added last. */
   addBeside(name: string, step: DrainStep): void {
     const last = this.stages.at(-1);
     if (last === undefined) this.add(name, step);

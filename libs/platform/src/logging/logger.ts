@@ -17,7 +17,7 @@ export interface LoggerOptions {
   readonly destination?: LogDestination;
 }
 
-/** Fields of a line beside its message; an Error under `err` is logged with its stack and causes. */
+/** Fields of a line in addition to its message; an Error under `err` is logged with its stack and causes. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** One JSON object per line on standard output: `level`, `time`, `app`, `pid`, `context`, `msg`, and fields. */

@@ -146,7 +146,7 @@ export class CallReceiver {
 
   #failure(contract: AnyCall, thrown: unknown): Reply {
     const error = AppError.from(thrown);
-    // What crosses to the caller holds neither the inner text nor the cause: they are told here or never.
+    // The answer to the caller holds neither the internal text nor the cause, so they are logged here.
     if (error.status >= 500) {
       const { stack } = thrown instanceof Error ? thrown : error;
       this.#logger.error(`${contract.name} failed: ${describeFailure(error)}`, stack);

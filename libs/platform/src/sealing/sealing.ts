@@ -16,7 +16,7 @@ export interface SealingTarget {
   readonly keyId?: string;
 }
 
-/** The X25519 key pair of somebody who can open what is sealed to it (RFC 7748). */
+/** The X25519 key pair of a recipient, who can open what is sealed to it (RFC 7748). */
 export class SealingKeyPair {
   readonly publicKey: string;
   readonly #privateKey: KeyObject;

@@ -46,14 +46,14 @@ interface Member {
 }
 
 interface Plan {
-  /** In the order in which their failures are told. */
+  /** In the order in which their failures are reported. */
   readonly members: readonly Member[];
   readonly byName: ReadonlyMap<string, Member>;
   /** Those that are looked at although they are absent. */
   readonly required: readonly Member[];
 }
 
-/** A name that may be repeated to the caller: nobody's secret looks like this and it fits a log line. */
+/** A name that may be repeated to the caller: it does not look like a secret and fits a log line. */
 const PLAIN_NAME = /^[A-Za-z0-9_.-]{1,40}$/;
 
 const plans = new WeakMap<Function, Plan>();
@@ -246,7 +246,7 @@ function compileMember(Class: Function, name: string, metadatas: readonly Metada
   };
 }
 
-/** Whether nobody asks what the member is: it is absent and may be, or a condition says so. */
+/** Whether the value is not checked: it is absent and may be, or a condition says so. */
 function isExempt(object: object, value: unknown, { isOptional, conditions }: Member): boolean {
   if (isOptional && (value === undefined || value === null)) return true;
   return conditions.length > 0 && !conditions.every((condition) => condition(object, value));

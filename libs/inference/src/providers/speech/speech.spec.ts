@@ -307,7 +307,7 @@ describe('recordings that arrive', () => {
     third!.arriving.complete();
     expect((await third!.answer).body.toString()).toContain('Hello.');
     expect(upstream.connections).toBe(3);
-    // Whoever is done, or never will be, makes room.
+    // A recording that is complete or annulled frees its place.
     first!.arriving.annul();
     await expect(first!.answer).rejects.toThrow();
     const { collector, arriving } = anArrivingWave();
