@@ -74,12 +74,12 @@ export class AudioCollector implements GrowingPieces {
     return this.#gathered.bytes;
   }
 
-  /** Without what is still gathered. */
+  /** Pieces so far, without the bytes that are still being gathered into the next one. */
   get pieces(): readonly Buffer[] {
     return this.#gathered.closed;
   }
 
-  /** False, and nothing is kept, once the bound is passed. */
+  /** Adds a piece. Returns false, and drops the pieces being gathered, once the recording exceeds `maxBytes`. */
   add(piece: Buffer): boolean {
     this.#isTooLong ||= this.length + piece.length > this.maxBytes;
     if (this.#isTooLong) {
@@ -92,7 +92,7 @@ export class AudioCollector implements GrowingPieces {
     return true;
   }
 
-  /** All that is there so far. */
+  /** Returns all bytes that have arrived so far. */
   toAudio(): AudioBytes {
     const before = this.pieces.length;
     const audio = new AudioBytes([...this.#gathered.close()]);

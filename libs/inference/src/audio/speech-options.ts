@@ -7,7 +7,7 @@ interface SpeechOptions {
   readonly free: readonly string[];
   /** Members of `provider.options` for which the provider charges more, with the values that cost nothing more. */
   readonly paid?: Readonly<Record<string, readonly unknown[]>>;
-  /** Members of the request itself for which it does. */
+  /** Fields of the request itself for which the provider charges more. */
   readonly paidMembers?: readonly ('keyterms' | 'diarize')[];
 }
 

@@ -188,7 +188,7 @@ class Parser {
     return earlier ? { ...earlier, endpoints: all } : entry;
   }
 
-  /** `model` is what counts where the endpoint says nothing of its own. */
+  /** Reads an endpoint; `model` has the defaults for what the endpoint leaves out. */
   #readEndpoint(place: Located, model: Pick<Model, 'contextLength' | 'supportedParameters'>): Endpoint | null {
     const mapping = place.mapping(ENDPOINT_MEMBERS);
     if (!mapping) return null;

@@ -75,7 +75,7 @@ function suffixedSlugsOf(
   return [...(provider.slug.includes('/') ? [provider.slug] : []), ...slugs].map((slug) => slug.toLowerCase());
 }
 
-/** Two names for one thing: an endpoint that knows one of them is sent the one it knows. */
+/** Parameters with two names: an endpoint that lists one of them supports the parameter. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   max_tokens: ['max_tokens', 'max_completion_tokens'],
   reasoning: ['reasoning', 'reasoning_effort'],
@@ -86,7 +86,7 @@ export function supportsParameter({ supportedParameters }: Endpoint, parameter: 
   return names.some((name) => supportedParameters.includes(name));
 }
 
-/** Whether it sells what a request gets that asks for no tier. */
+/** Whether an endpoint is of the tier of requests that ask for none. */
 export function isStandardTier(endpoint: Endpoint): boolean {
   return traitsOf(endpoint).tier === 'standard';
 }

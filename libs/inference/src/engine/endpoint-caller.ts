@@ -61,7 +61,7 @@ export interface Answered extends Answer {
 
 export interface Opened {
   readonly stream: AnswerStream;
-  /** Of the request, which the stream holds to its end. */
+  /** Bytes of the request that the stream keeps in memory until it ends. */
   readonly keptBytes: number;
   readonly losses: LossReport;
 }
@@ -77,8 +77,8 @@ interface Pair extends WrittenPair {
 }
 
 /**
- * Calls one endpoint for one request. Where the endpoint speaks the caller's API, the bytes pass; elsewhere
- * the request is read into no dialect and written in the endpoint's, and the answer goes the same way back.
+ * Calls one endpoint for one request. Where the endpoint speaks the caller's API, the bytes pass; elsewhere the request
+ * is read into the canonical model and written in the endpoint's dialect, and the answer is translated back.
  */
 export class EndpointCaller {
   readonly #parts: CallerParts;
@@ -286,7 +286,7 @@ export class EndpointCaller {
     return { ...about, requestBody: body, expected, prompt, toolUses };
   }
 
-  /** A translation leaves out what a request asks for, and not what a model does by itself. */
+  /** Returns the tool uses to expect. A translation drops the tools of a request, not those a model uses unasked. */
   #toolUsesAt(endpoint: Endpoint, api: CallableApi, { toolUses = [] }: ExpectedOutput): readonly AllowedUses[] {
     return usesAt(endpoint, api, this.#pairOf(api, endpoint) === null ? toolUses : []);
   }

@@ -61,7 +61,7 @@ export interface Served extends Candidate {
 export interface InferenceResult extends Answer, Served {}
 
 export interface StreamResult extends Served {
-  /** Of a long request, which the stream holds to its end; absent where it holds nothing of one. */
+  /** Bytes of a long request that the stream keeps in memory until it ends; absent where it keeps none. */
   readonly keptBytes?: number;
   readonly stream: AnswerStream;
 }

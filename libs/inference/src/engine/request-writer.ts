@@ -23,7 +23,7 @@ export interface WrittenPair {
   readonly upstream: Translation['upstream'];
 }
 
-/** A request as an upstream is sent it, and what it does not say. */
+/** A request as it is sent to an upstream, and what was lost in translation. */
 interface Written {
   readonly sent: Buffer;
   readonly losses: LossReport;

@@ -48,7 +48,7 @@ export function withoutStream(body: Buffer): Buffer {
 /** A body between a head that opens an object and the brace that closes it, on one line. */
 export function framed(head: string, body: Buffer): Buffer {
   const line = Buffer.concat([Buffer.from(head), body, CLOSE]);
-  // JSON has line breaks between its members only, where a space says the same.
+  // JSON has raw line breaks between its tokens only, where a space means the same.
   for (let at = 0; at < line.length; at += 1) if (line[at] === 0x0a || line[at] === 0x0d) line[at] = 0x20;
   return line;
 }

@@ -3,7 +3,7 @@ import { GatheredPieces } from '@libs/contracts';
 
 /** One message of Amazon's event stream encoding (`application/vnd.amazon.eventstream`). */
 export interface EventStreamMessage {
-  /** The headers whose values are text; no other kind is of use to anybody here. */
+  /** The headers whose values are text; other kinds are not used here. */
   readonly headers: ReadonlyMap<string, string>;
   readonly payload: Buffer;
 }

@@ -5,7 +5,7 @@ import { apiKeyCredential, type GoogleCredential } from './google-rest';
 import { isServiceAccount, readServiceAccount, type ServiceAccount } from './google-service-account';
 import type { UpstreamCallHead } from '../wire/upstream-call';
 
-/** A way into Vertex AI. */
+/** Credential and path prefix for calls to Vertex AI. */
 export interface VertexDoor {
   readonly credential: GoogleCredential;
   /** What the upstream gets to see of our keys, and must not show to callers. */

@@ -29,7 +29,7 @@ export interface NativeJob {
   readonly answers?: number;
   /** Why nothing of it was run, in words that may be logged; null otherwise. */
   readonly failure: string | null;
-  /** Nothing of it was run because too much of the account's waits already: it may be ordered again when that is done. */
+  /** It was not run because too much of the account's work waits already; it may be submitted again later. */
   readonly isTooMuchNow?: boolean;
 }
 

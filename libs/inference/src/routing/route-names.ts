@@ -22,7 +22,7 @@ export function isTierNamedIn(endpoint: Endpoint, names: readonly string[]): boo
   return names.some((name) => suffixedSlugs.includes(name.toLowerCase()));
 }
 
-/** The place in an order; behind all of them when it is not there. */
+/** Returns the endpoint's position in an order; the order's length when it is not named. */
 export function rankIn(order: readonly string[], endpoint: Endpoint): number {
   const rank = order.findIndex((name) => isNamed(endpoint, name));
   return rank === -1 ? order.length : rank;

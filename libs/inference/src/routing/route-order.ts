@@ -144,7 +144,7 @@ class Ordering {
     };
   }
 
-  /** An answer to half of what was sent is worse than a dear one. */
+  /** Returns demerits for an endpoint that would lose a part of the request; they outweigh its price. */
   #misfits(contender: Contender): number {
     const losesMedia = this.#wish.hasLinkedMedia && !this.#world.takesLinks(contender.endpoint);
     return (this.#fits(contender) ? 0 : 2_000) + (losesMedia ? 1_000 : 0);

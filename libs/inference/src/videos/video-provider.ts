@@ -44,7 +44,7 @@ export interface VideoRequest {
  */
 export type VideoOperation = JsonObject;
 
-/** Whom to ask, with which key, for how long. */
+/** The endpoint to call, the key and the timeouts. */
 export interface VideoAccess {
   readonly endpoint: Endpoint;
   /** Null for providers that ask for none. */
@@ -54,7 +54,7 @@ export interface VideoAccess {
   readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number };
 }
 
-/** What a provider definitely said to a submission. What it may have said is thrown. */
+/** The definite answer of a provider to a submission; an uncertain outcome is thrown. */
 export type VideoStart =
   | { readonly kind: 'accepted'; readonly operation: VideoOperation }
   /** There is no job, and none will be paid for. */

@@ -74,7 +74,7 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
     return this.isHeldBack ? heldBackTooLong(this.options.provider) : this.timedOut('total time');
   }
 
-  /** Whether the provider is not waited for, but something in this process. */
+  /** Whether the exchange waits for something in this process, not for the provider. */
   protected get isHeldBack(): boolean {
     return this.controller === null;
   }

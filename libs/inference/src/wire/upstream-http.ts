@@ -107,7 +107,7 @@ export class UpstreamHttp {
     { method, path, headers, body, arrival = null }: UpstreamMessage,
     call: UpstreamCallHead,
   ): Promise<UpstreamReply> {
-    // Nothing is awaited between this question and the loan.
+    // No `await` between this check and `lend`, so that no other call comes in between.
     if (arrival !== null && this.#hasToWait(arrival, call)) await arrival.whole;
     const [target, place] = this.#admit(call);
     const isArriving = arrival !== null && !arrival.isWhole;
@@ -121,7 +121,7 @@ export class UpstreamHttp {
       headers: [...target.headers, ...headers, ...length],
       // Undici takes what can be iterated over, which its types do not say.
       body: body as Buffer | null,
-      // It would run while the sender of the body is waited for; the total time does not.
+      // This timeout would also run while the body still arrives; the total time does not.
       headersTimeout: isArriving ? 0 : call.timeouts.headersMs,
       bodyTimeout: call.timeouts.idleMs,
     };

@@ -3,7 +3,7 @@ import { NoteKeyVerdict, type NoteKeyVerdictRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { MessageBus } from '../messaging/message-bus';
 
-/** How long routing may go on with what it knew, so that calls go on saying what was said. */
+/** How long routing may use what it knew before a verdict; until then calls repeat the verdict. */
 const KNOWN_FOR_MS = 1_000;
 const MOST_KNOWN = 10_000;
 

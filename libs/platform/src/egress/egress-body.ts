@@ -53,7 +53,7 @@ export function discardBody(source: Readable): void {
 
 function decode(source: Readable, encoding: string, subject: string): Readable {
   const decoder = decoderOf(encoding.trim().toLowerCase(), subject);
-  // The callback is for those who wait for the pipe; who reads the last stream gets the error of any of them.
+  // The callback can be empty: the reader of the last stream gets the error of any of them.
   return decoder === null ? source : pipeline(source, decoder, () => {});
 }
 

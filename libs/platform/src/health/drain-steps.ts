@@ -11,7 +11,7 @@ interface NamedStep {
 /** Steps that run side by side. */
 interface Stage {
   readonly steps: NamedStep[];
-  /** What the stages before it leave to it, in milliseconds. */
+  /** Time that earlier stages must leave to it, in milliseconds. */
   readonly leastMs: number;
 }
 

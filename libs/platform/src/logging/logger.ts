@@ -40,7 +40,7 @@ export function createLogger({ app, level, destination: target }: LoggerOptions)
 
 /**
  * The logger of an app, and Nest's through the `logger` option of NestFactory. As in Nest, the last text
- * after the message is the context; an Error or a stack may stand between; an object is a set of fields:
+ * after the message is the context; an Error or a stack may be in between; an object is a set of fields:
  *
  *     logger.log('Batch claimed', { batchId, lines }, 'BatchRunner')
  *     logger.error('Batch failed', error)

@@ -92,7 +92,7 @@ export class BrokerIdentity {
     return identity;
   }
 
-  /** For a message to a party: made of the first keys of both. @throws AppError server when none of its is known */
+  /** Returns the key for messages to a party, made of the first keys of both. @throws AppError server if it has none */
   keyTo(party: PartyName): PairKey {
     const [own] = this.#own;
     const [theirs] = this.publicKeys.get(party) ?? [];

@@ -40,7 +40,7 @@ const UNKNOWN = { name: 'unknown', timeoutMs: 1_000 };
  */
 export class CallReceiver {
   readonly #logger = new Logger(CallReceiver.name);
-  /** Those who may ask anything here; the broker lets this app answer no others. */
+  /** Parties that may ask here; the broker lets this app answer no others. */
   readonly #askers: ReadonlySet<PartyName>;
   readonly #clock: AnyCall | undefined;
 

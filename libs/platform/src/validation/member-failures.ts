@@ -49,7 +49,7 @@ interface Plan {
   /** In the order in which their failures are reported. */
   readonly members: readonly Member[];
   readonly byName: ReadonlyMap<string, Member>;
-  /** Those that are looked at although they are absent. */
+  /** Members that are checked even if they are absent. */
   readonly required: readonly Member[];
 }
 
@@ -65,8 +65,8 @@ export function collectFailures(instance: object, options: CollectOptions): Memb
 }
 
 /**
- * The same for objects that are no instances of their class, which must have no nested ones. What is faultless costs
- * no more than the members that it has; what is not is walked once more, for the failures in their order.
+ * Returns `collectFailures` for plain objects of a class, which must have no nested classes. A valid object costs no
+ * more than the fields that it has; an invalid one is walked once more, to list its failures in their order.
  */
 export function plainCollector(Class: Function, limit: number): (plain: object) => readonly MemberFailure[] {
   const plan = planOf(Class);
@@ -174,7 +174,7 @@ class Walk {
   }
 }
 
-/** What is said behind the path of a member that has no meaning, here and by checks of whole objects. */
+/** Follows the path of an unknown field in messages, here and in checks of whole objects. */
 const NO_MEMBER = ' is not a member of this object';
 
 /** A check of a whole object names the member inside of it that has no meaning. */

@@ -115,7 +115,7 @@ export class SpeechSession {
     if (this.#hasJob && this.call.signal.aborted) throw this.#left();
     const headers = [...message.headers, 'accept', accept, ...this.#headers()];
     const answer = this.#read(await this.http.send({ ...message, headers }, this.#timed()));
-    // Who is content with less than all of a recording has nothing to say before the rest of it was found right.
+    // An answer to a part of the recording is held back until the rest has arrived and was found valid.
     await message.arrival?.whole;
     return answer;
   }
@@ -197,7 +197,7 @@ function parsed(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString()) as unknown;
   } catch {
-    // What is no JSON is no answer, and the caller of this says so.
+    // The caller of this function throws for an answer that is not JSON.
     return null;
   }
 }

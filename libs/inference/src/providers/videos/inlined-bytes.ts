@@ -61,7 +61,7 @@ export class InlinedBytes {
     for (let at = from; at < end; at += 1) {
       const byte = chunk[at]!;
       if (byte === COLON) this.#isAfterName = this.#text === this.#name;
-      // Blanks may stand between a name, its colon and its value.
+      // There may be blanks between a name, its colon and its value.
       else if (byte > 0x20) this.#isAfterName = false;
     }
     if (quote === -1) {

@@ -43,8 +43,8 @@ export class VideoRest {
   }
 
   /**
-   * A submission. An answer below 500 other than a timeout, or one that asks to come back, says that there is no job;
-   * any other failure says nothing, and is thrown.
+   * Submits a job. Returns a refusal if the answer is definite that there is no job: below 500 and no timeout, or with
+   * a request to retry. Throws after any other failure, since a job may exist.
    */
   async start(
     path: string,
