@@ -79,7 +79,7 @@ export class AudioCollector implements GrowingPieces {
     return this.#gathered.closed;
   }
 
-  /** Adds a piece. Returns false, and drops the pieces being gathered, once the recording exceeds `maxBytes`. */
+  /** Adds a piece. Returns false, and drops all pieces, once the recording exceeds `maxBytes`. */
   add(piece: Buffer): boolean {
     this.#isTooLong ||= this.length + piece.length > this.maxBytes;
     if (this.#isTooLong) {

@@ -10,9 +10,9 @@ import { isUpstreamFault } from '../wire/upstream-fault';
 export interface LeftCall extends LeftCharge, Candidate {}
 
 /**
-  * Whether a failed call is charged: if its caller left, its answer was too large, its error carries a charge, or it
-  * was one of several calls, others were answered, and it failed because of the caller's input or the time limit.
-  * Work that is lost because a provider failed is the operator's loss.
+ * Whether a failed call is charged: if its caller left, its answer was too large, its error carries a charge, or it
+ * was one of several calls, others were answered, and it failed because of the caller's input or the time limit.
+ * Work that is lost because a provider failed is the operator's loss.
  */
 export function isPaid(error: AppError, leftMs: number): boolean {
   if (isAbandoned(error) || isOversized(error) || leftChargeOf(error) !== undefined) return true;

@@ -54,7 +54,7 @@ export class Base64Bytes implements MediaBytes {
     return !this.hasGarbage && !this.budget.isSpent;
   }
 
-  /** What decoders see that pass over all that is no digit; null where padding inside says that they may see less. */
+  /** Returns the bytes as decoders that skip non-digits see them; null if padding inside may hide some of them. */
   onlyDigits(): Base64Bytes | null {
     if (this.text.includes(PADDING)) return null;
     return new Base64Bytes(Buffer.from(this.text.filter((byte) => IS_DIGIT[byte] === 1)), this.budget);

@@ -39,7 +39,7 @@ function recording({ head, filler }: Shape): CountedBytes {
   return new CountedBytes(pieces);
 }
 
-/** A file whose head is filled with one thing, within boxes that stand in each other. */
+/** A file whose head is filled with one thing, within nested boxes. */
 function movie(kinds: readonly string[], filler: string): Shape {
   const whole = Buffer.alloc(2 * MIB, filler);
   kinds.forEach((kind, depth) => {

@@ -109,9 +109,9 @@ export interface Cost {
   readonly completionCost: PicoUsd;
   /** What the provider charges the owner of the key, by its list price; only where that was a caller's own. */
   readonly upstreamCost?: PicoUsd;
-  /** What of `totalCost` is our fee for that. */
+  /** The part of `totalCost` that is our fee for that. */
   readonly byokFee?: PicoUsd;
-  /** What of the list price is for each tool that the provider ran; absent where it ran none that cost. */
+  /** The part of the list price for each tool that the provider ran; absent where it ran none that cost. */
   readonly toolCosts?: ToolCosts;
   /** Prompt tokens that were charged as written to a cache for one hour; absent where there were none. */
   readonly cacheWrite1hTokens?: number;

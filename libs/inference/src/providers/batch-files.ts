@@ -13,7 +13,7 @@ export const CLOCK_SKEW_MS = 10 * 60_000;
 
 const NOT_RUN: ReadonlySet<string> = new Set(['batch_expired', 'batch_cancelled']);
 
-/** Those that there are. */
+/** Returns the names among `files`, without those that are empty or missing. */
 export function namesIn(files: readonly unknown[]): readonly string[] {
   return files.map(stringOf).filter((file) => file !== undefined && file !== '') as string[];
 }

@@ -16,7 +16,7 @@ const BREAKER_SECONDS = 10;
 const BREAKER_CALLS = 20;
 const BREAKER_SHARE = 0.5;
 const PROBE_EVERY_MS = 5_000;
-/** However long an upstream asks for, it is looked at once an hour. */
+/** The longest rest: an endpoint is tried once an hour, however long its upstream asks for. */
 const LONGEST_REST_SECONDS = 3_600;
 const MOST_ENDPOINTS = 4_096;
 

@@ -12,7 +12,7 @@ type Resolve = (hostname: string, question: NameQuestion) => Promise<readonly Re
 
 const CONNECT_MS = 5_000;
 
-/** Of all that this process fetches, so that what it looks up at once is bounded in all. */
+/** Shared by all fetches of this process, so that the number of its lookups at once is bounded. */
 const lookups = new NameLookups();
 
 export interface EgressOptions {

@@ -48,13 +48,13 @@ export class AppExceptionFilter implements ExceptionFilter {
   }
 }
 
-/** What a handler may have said about the body that it then could not make. */
+/** Headers that a handler may have set for a body that it then could not make. */
 const HEADERS_OF_A_BODY = ['content-length', 'content-encoding', 'transfer-encoding', 'etag', 'last-modified'] as const;
 
 function send({ status, headers, body }: ErrorResponse, request: FastifyRequest, reply: FastifyReply): void {
   const payload = request.method === 'HEAD' ? undefined : body;
   if (reply.sent) {
-    // Taken over from the framework by a handler that then failed before its first byte.
+    // The handler took the response over from the framework and then failed before the first byte.
     reply.raw.writeHead(status, headers).end(payload);
     return;
   }

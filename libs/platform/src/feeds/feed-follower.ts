@@ -49,7 +49,7 @@ export class FeedFollower implements ChangeFeed {
   #isStopped = false;
   /** The last revision that an event announced. */
   #heard = 0;
-  /** The revision that was known at a moment from which on its event is overdue after the next question. */
+  /** The revision known at `atMs`. If no event has announced it by a later question, its event counts as missed. */
   #expected = { revision: 0, atMs: Number.NEGATIVE_INFINITY };
 
   constructor(

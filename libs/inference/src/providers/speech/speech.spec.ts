@@ -278,7 +278,7 @@ describe('languages at Azure AI Speech', () => {
         language,
       },
     });
-    // Silence is said in no words.
+    // The transcript of silence is empty.
     expect(JSON.parse(body.toString())).toMatchObject({ text: '' });
     expect(fieldsOf(upstream.requests[0]!.body)).toEqual([['definition', JSON.stringify(definition)]]);
     await upstream.close();

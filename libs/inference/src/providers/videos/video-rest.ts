@@ -43,8 +43,8 @@ export class VideoRest {
   }
 
   /**
-   * Submits a job. Returns a refusal if the answer is definite that there is no job: below 500 and no timeout, or with
-   * a request to retry. Throws after any other failure, since a job may exist.
+   * Submits a job. Returns a refusal if there is certainly no job: nothing was sent, or the status is an error < 500
+   * other than 408, 529, or 503 with `Retry-After`. Throws after any other failure, since a job may exist.
    */
   async start(
     path: string,
