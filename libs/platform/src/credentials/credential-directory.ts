@@ -79,7 +79,7 @@ export class CredentialDirectory {
     return { credentials, askedAtMs, hasRefused };
   }
 
-  /** Returns the credentials with the rests of refused keys shortened by the time since the answer. */
+  /** Returns the credentials, with `refusedForMs` reduced by the time since the answer. */
   #agedOf({ credentials, askedAtMs, hasRefused }: Known): readonly OwnCredentialRecord[] {
     if (!hasRefused) return credentials;
     const agedMs = this.#nowMs() - askedAtMs;

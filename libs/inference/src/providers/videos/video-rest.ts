@@ -43,8 +43,8 @@ export class VideoRest {
   }
 
   /**
-   * Submits a job. Returns a refusal if there is certainly no job: nothing was sent, or the status is an error < 500
-   * other than 408, 529, or 503 with `Retry-After`. Throws after any other failure, since a job may exist.
+   * Submits a job. Returns a refusal if there is certainly no job: if nothing was sent, or the status is 529, 503 with
+   * `Retry-After`, or an error below 500 that is not 408. Throws after any other failure, since a job may exist.
    */
   async start(
     path: string,
