@@ -62,7 +62,7 @@ export interface ConversationApi extends ApiDefinition {
   readonly failureEvents: (call: UnansweredCall, error: AppError) => Buffer;
 }
 
-/** Where a request has its turns, and what stands in them. */
+/** Names the field of a request that holds its turns, and how to read them. */
 export interface TurnsView {
   readonly member: 'input' | 'messages';
   /** The type of a text that a user says. */

@@ -35,7 +35,7 @@ export function withEventData(event: Buffer, data: Buffer): Buffer {
   return Buffer.concat([event.subarray(0, start), data, EVENT_END]);
 }
 
-/** Where the last event of a stream stands in its last bytes, without the `[DONE]` that may follow it. */
+/** Position of the last event of a stream in its last bytes, without the `[DONE]` that may follow it. */
 export interface LastEvent {
   readonly start: number;
   /** Equal to `start` where only `[DONE]` is left. */

@@ -11,7 +11,7 @@ export interface UnansweredCall {
   readonly model: string;
   /** Name of the provider that was asked last; null if none was. */
   readonly provider: string | null;
-  /** Members to stand beside the error. Left out of a 500. */
+  /** Fields that are sent next to the error. Left out of a 500. */
   readonly beside: Readonly<Record<string, unknown>>;
 }
 
@@ -20,7 +20,7 @@ export const NOTHING_USED: Bill = {
   cost: { totalCost: 0n, promptCost: 0n, completionCost: 0n },
 };
 
-/** Returns the members that stand beside an error: none beside an internal one. */
+/** Returns the fields that are sent next to an error: none for a 500. */
 export function besideOf({ beside }: UnansweredCall, { status }: AppError): UnansweredCall['beside'] {
   return status === 500 ? {} : beside;
 }

@@ -12,7 +12,7 @@ describe(ArrivingAudio.name, () => {
     audio = new ArrivingAudio(15_000, collector);
   });
 
-  /** All that an attempt has been given, in the end. */
+  /** Returns all pieces that an attempt has received in the end. */
   const read = async (): Promise<Buffer[]> => {
     const got: Buffer[] = [];
     for await (const piece of audio) got.push(piece);

@@ -3,11 +3,11 @@ import type { LeaveTerms } from '../model/leftover-reads';
 import type { GrowingPieces } from './audio-bytes';
 
 /**
- * A recording that upstreams are sent while it still arrives (ADR 0027): iterated over as often as an endpoint is
- * tried, each time from its beginning, and on to what comes.
+ * A recording that is sent to upstreams while it still arrives (ADR 0027): iterated over once per endpoint that is
+ * tried, each time from its beginning, waiting for further pieces.
  *
- * Its last piece is held back until `complete`. So whoever has begun to send it has sent less than it announced,
- * and no upstream has a whole request of it while something may yet be found that is wrong with it.
+ * Its last piece is held back until `complete`. So a call that has begun to send it has sent fewer bytes than it
+ * announced, and no upstream has a whole request while the recording may still be found to be invalid.
  */
 export class ArrivingAudio implements AsyncIterable<Buffer> {
   /** Aborted when it is annulled; ends the calls that were begun with it. */
@@ -20,14 +20,14 @@ export class ArrivingAudio implements AsyncIterable<Buffer> {
   #change = Promise.withResolvers<void>();
 
   constructor(
-    /** Of all of it, in bytes, as it was announced. */
+    /** Announced length of the whole recording, in bytes. */
     readonly length: number,
     growing: GrowingPieces,
   ) {
     this.#growing = growing;
     growing.onPiece = this.#onChange;
     this.whole = this.#whole.promise;
-    // Not everybody who could hear of it listens.
+    // Prevents an unhandled rejection where no code awaits `whole`.
     this.whole.catch(() => undefined);
   }
 
@@ -39,12 +39,12 @@ export class ArrivingAudio implements AsyncIterable<Buffer> {
     return this.annulment.aborted && this.annulment.leaveTerms === null;
   }
 
-  /** By `performance.now()`, when its sender could no longer be what is waited for; null before. */
+  /** When all of it had arrived, by `performance.now()`; null before. Upstream time limits count from then. */
   get wholeAtMs(): number | null {
     return this.#wholeAtMs;
   }
 
-  /** All of it is there, as long as was announced, and nothing is wrong with it: the last piece may go too. */
+  /** Releases the last piece. Call it once all announced bytes have arrived and the recording is found valid. */
   complete(): void {
     if (this.isWhole || this.isAnnulled) return;
     this.#wholeAtMs = performance.now();

@@ -55,7 +55,7 @@ export class AudioBytes implements Iterable<Buffer> {
   }
 }
 
-/** The pieces of a recording of which more may come. */
+/** The pieces of a recording so far; more may come. */
 export interface GrowingPieces {
   readonly pieces: readonly Buffer[];
   /** Called after a piece was added. */
@@ -74,12 +74,12 @@ export class AudioCollector implements GrowingPieces {
     return this.#gathered.bytes;
   }
 
-  /** Without what is still gathered. */
+  /** Pieces so far, without the bytes that are still being gathered into the next one. */
   get pieces(): readonly Buffer[] {
     return this.#gathered.closed;
   }
 
-  /** False, and nothing is kept, once the bound is passed. */
+  /** Adds a piece. Returns false, and drops all pieces, once the recording exceeds `maxBytes`. */
   add(piece: Buffer): boolean {
     this.#isTooLong ||= this.length + piece.length > this.maxBytes;
     if (this.#isTooLong) {
@@ -92,7 +92,7 @@ export class AudioCollector implements GrowingPieces {
     return true;
   }
 
-  /** All that is there so far. */
+  /** Returns all bytes that have arrived so far. */
   toAudio(): AudioBytes {
     const before = this.pieces.length;
     const audio = new AudioBytes([...this.#gathered.close()]);

@@ -1,13 +1,13 @@
 import type { Endpoint } from '../catalogue/catalogue';
 import type { Transcription } from './transcription';
 
-/** What providers of a protocol are sent of a request beside its recording. */
+/** Which options of a request are sent to the providers of a protocol, in addition to the recording. */
 interface SpeechOptions {
   /** Members of `provider.options` that cost nothing, or only the tokens of their text. */
   readonly free: readonly string[];
   /** Members of `provider.options` for which the provider charges more, with the values that cost nothing more. */
   readonly paid?: Readonly<Record<string, readonly unknown[]>>;
-  /** Members of the request itself for which it does. */
+  /** Fields of the request itself for which the provider charges more. */
   readonly paidMembers?: readonly ('keyterms' | 'diarize')[];
 }
 

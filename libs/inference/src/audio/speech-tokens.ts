@@ -9,10 +9,10 @@ import { transcriptionTraitsOf } from './transcription-traits';
 /** Most bytes of text in a second of speech. */
 export const MOST_WRITTEN_BYTES_PER_SECOND = 50;
 
-/** For the words of a model about a recording in which little is said. */
+/** Room for what a model writes about a recording with little speech. */
 const LEAST_OUTPUT_TOKENS = 64;
 
-/** Of the words with which a model is asked to transcribe, ours or its provider's. */
+/** Tokens of the instruction to transcribe, ours or the provider's. */
 const INSTRUCTION_TOKENS = 64;
 
 /** A longer text fits no provider; it counts a token for each byte, which takes no time to find out. */
@@ -38,7 +38,7 @@ const LOW_BITRATES: Readonly<Record<AudioFormat, number>> = {
 /** The tokens for which a provider may charge. */
 export interface MostTokens {
   readonly audio: number;
-  /** Beside the sound. */
+  /** Input tokens that are not audio. */
   readonly text: number;
   readonly output: number;
 }

@@ -3,7 +3,7 @@ import type { Transcript, TranscriptEntity, TranscriptSegment, TranscriptWord } 
 import { segmentsOf } from './transcript-segments';
 import { wantsSegments, wantsWords, type Transcription } from './transcription';
 
-/** What a transcription used, as its answer tells (interface §2.8). */
+/** What a transcription used, as its answer reports it (interface §2.8). */
 export interface TranscriptUsage {
   /** A decimal number in US dollars as JSON text. */
   readonly cost: string;

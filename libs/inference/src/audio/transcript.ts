@@ -1,4 +1,4 @@
-/** What was said, as far as an upstream tells it (interface §2.8). Times are seconds from the start. */
+/** What was said, as far as an upstream reports it (interface §2.8). Times are seconds from the start. */
 export interface Transcript {
   readonly text: string;
   readonly language?: string | undefined;
@@ -28,7 +28,7 @@ export interface TranscriptSegment {
   readonly end: number;
   readonly text: string;
   readonly speaker?: string | undefined;
-  /** What recognisers of one family say of a segment beside that. */
+  /** Further fields that recognisers of one family report for a segment. */
   readonly details?: Readonly<Record<string, number | readonly number[]>> | undefined;
 }
 

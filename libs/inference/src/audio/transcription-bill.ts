@@ -12,14 +12,14 @@ import { transcriptionTraitsOf } from './transcription-traits';
 export interface TranscriptionBill {
   readonly usage: Usage;
   readonly cost: Cost;
-  /** What was counted by; null where nothing says how long the recording is. */
+  /** Seconds of sound that were counted; null where the recording's length is unknown. */
   readonly seconds: number | null;
 }
 
 const MOST_SECONDS = 1_000_000;
 const MOST_TOKENS = 1_000_000_000;
 
-/** Of a second of sound, where an upstream that sells by the token counts none. */
+/** Tokens counted for a second of sound where an upstream that sells by the token reports none. */
 const TOKENS_PER_SECOND = 17;
 
 /** A request and the endpoint that serves it. */

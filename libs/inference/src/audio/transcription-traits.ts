@@ -8,7 +8,7 @@ export interface TranscriptionTraits {
   readonly verboseJson: boolean;
   /** The longest recording that it takes; what is held for one whose length is not known. */
   readonly maxSeconds: number;
-  /** For how many its provider charges at least. */
+  /** The fewest seconds that its provider charges for. */
   readonly minSeconds: number;
 }
 

@@ -10,7 +10,7 @@ export interface AudioInput {
   readonly format: AudioFormat;
   /** Where a provider could download it itself; null where there are only bytes. */
   readonly url: string | null;
-  /** Its bytes, fetched at most once where they are not here yet. @throws AppError of which none may be retried */
+  /** Its bytes, fetched at most once where they are not here yet. @throws AppError that must not be retried */
   readonly bytes: () => Promise<AudioBytes>;
   /** Its bytes, where they are sent while they still arrive; null where they are sent when all of them are here. */
   readonly arriving: ArrivingAudio | null;
@@ -20,7 +20,7 @@ export interface AudioInput {
 
 export type MeasuredAudio = Pick<AudioLength, 'seconds' | 'longest'>;
 
-/** What is to be done with a recording (interface §4.5), in nobody's dialect. */
+/** A request for a transcription (interface §4.5), independent of any provider's dialect. */
 export interface Transcription {
   readonly audio: AudioInput;
   /** Of `audio`, as `secondsWhenAsked` returned it before the call: what providers are sent is bounded by it. */
@@ -41,7 +41,7 @@ export function audioInHand(format: AudioFormat, audio: AudioBytes, length: Meas
   return { format, url: null, bytes: () => Promise.resolve(audio), arriving: null, length: () => length };
 }
 
-/** Whether words have to be told apart in time, be it only for their speakers. */
+/** Whether each word needs its own times, be it only to assign words to speakers. */
 export function wantsWords({ isVerbose, granularities, diarize }: Transcription): boolean {
   return isVerbose && (diarize || granularities.includes('word'));
 }

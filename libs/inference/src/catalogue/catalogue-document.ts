@@ -2,7 +2,7 @@ import { LineCounter, parseDocument } from 'yaml';
 import { isObject } from '../json/loose-values';
 import type { CatalogueProblem } from './catalogue-error';
 
-/** What a scalar must be. `blank` stands in for a value that was refused, so that reading can go on. */
+/** What a scalar must be. `blank` replaces a value that was refused, so that reading can go on. */
 export interface Kind<T> {
   readonly expected: string;
   readonly blank: T;

@@ -31,7 +31,7 @@ export interface Provider {
   readonly batchCacheReads?: BatchCacheReads;
   /** Shared-capacity calls in flight per process. */
   readonly maxConcurrency: number;
-  /** Patterns of hosts that callers' own keys may name beside those of the protocol. */
+  /** Patterns of hosts that callers' own keys may name in addition to those of the protocol. */
   readonly ownKeyHosts?: readonly string[];
   /** Set where a caller's own key chose the host: it is reached through the guard of outgoing connections only. */
   readonly isOwnPlace?: boolean;
@@ -57,7 +57,7 @@ export interface Endpoint {
   readonly quantization: string;
   readonly region: string;
   readonly zdr: boolean;
-  /** Under the interface's names: its own list (`capabilities: { supported_parameters }`), else its model's; empty where nobody says. */
+  /** Under the interface's names: its own (`capabilities: { supported_parameters }`), else its model's, else none. */
   readonly supportedParameters: readonly string[];
   /** Free-form, per API, e.g. `transcription: { diarize: true }`. */
   readonly capabilities: Readonly<Record<string, unknown>>;

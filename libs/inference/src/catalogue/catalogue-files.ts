@@ -8,7 +8,7 @@ const EXTENSION = /^[^.].*\.ya?ml$/;
 const MAX_FILES = 1_000;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 
-/** The files of a catalogue as they stand on disk, and a mark that differs once any of them has changed. */
+/** The files of a catalogue as they are on disk, and a mark that differs once any of them has changed. */
 export interface CatalogueFiles {
   readonly paths: readonly string[];
   readonly mark: string;

@@ -64,7 +64,7 @@ const ENDPOINT_MEMBERS = [
   'capabilities',
 ];
 const DEFAULT_MAX_CONCURRENCY = 64;
-/** Stands in for a provider that no file defines, while the rest of its endpoint is read for problems. */
+/** Replaces a provider that no file defines, while the rest of its endpoint is read for problems. */
 const UNKNOWN_PROVIDER: Provider = {
   slug: '',
   name: '',
@@ -188,7 +188,7 @@ class Parser {
     return earlier ? { ...earlier, endpoints: all } : entry;
   }
 
-  /** `model` is what counts where the endpoint says nothing of its own. */
+  /** Reads an endpoint; `model` has the defaults for what the endpoint leaves out. */
   #readEndpoint(place: Located, model: Pick<Model, 'contextLength' | 'supportedParameters'>): Endpoint | null {
     const mapping = place.mapping(ENDPOINT_MEMBERS);
     if (!mapping) return null;
@@ -261,7 +261,7 @@ function readArchitecture(place: Located, endpoints: readonly Endpoint[]): Archi
   };
 }
 
-/** What goes in and out of a model whose file does not say. */
+/** Returns the default modalities of a model whose file names none. */
 function usualModalities(endpoints: readonly Endpoint[]): { input: readonly string[]; output: readonly string[] } {
   const speaks = (...apis: string[]) => endpoints.some((endpoint) => endpoint.apis.some((api) => apis.includes(api)));
   if (speaks('chat', 'responses', 'messages')) return { input: ['text'], output: ['text'] };

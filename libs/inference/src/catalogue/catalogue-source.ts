@@ -7,7 +7,7 @@ import { findCatalogueFiles, readCatalogueFiles } from './catalogue-files';
 export type CatalogueListener = (catalogue: Catalogue) => void;
 
 export interface CatalogueSourceOptions extends Required<ParseOptions> {
-  /** Told why a changed catalogue was not taken; the earlier one stays in force. */
+  /** Receives the reason why a changed catalogue was rejected; the earlier one stays in force. */
   readonly onProblem: (problem: unknown) => void;
   /** Quiet time after a change before the files are read. */
   readonly debounceMs?: number;
@@ -64,7 +64,7 @@ export class CatalogueSource {
   }
 
   /**
-   * Reads the files now, e.g. on SIGHUP. False when they were not taken, in which case `onProblem` was told.
+   * Reads the files now, e.g. on SIGHUP. False when they were rejected, in which case `onProblem` was called.
    * Any number of calls during a reload make one more reload, whose result they all get.
    */
   reload(): Promise<boolean> {

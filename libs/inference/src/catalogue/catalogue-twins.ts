@@ -2,7 +2,7 @@ import type { Located } from './catalogue-document';
 import type { Endpoint } from './catalogue-entries';
 import { traitsOf } from './endpoint-traits';
 
-/** Reports two endpoints that routing could not tell apart, e.g. the same file under two names. */
+/** Reports two endpoints that routing could not distinguish, e.g. the same file under two names. */
 export function reportTwins(place: Located, endpoints: readonly Endpoint[]): void {
   const seen = new Set<string>();
   for (const endpoint of endpoints) {

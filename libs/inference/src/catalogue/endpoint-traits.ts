@@ -2,13 +2,13 @@ import type { Endpoint } from './catalogue-entries';
 import { tierNamed, type EndpointTier } from './service-tiers';
 
 /**
- * What routing reads out of an endpoint beside its plain members. The catalogue says it in `capabilities`:
+ * What routing derives from an endpoint, in addition to its plain fields. The catalogue says it in `capabilities`:
  * `service_tier` (priority, fast, flex, ultrafast; else the last part of the provider's slug counts),
  * `variant` (served under `<model>:<variant>` only), `distillable_text` (true where outputs may train other models) and
  * `tool_call_quality` (a number, more is better).
  */
 export interface EndpointTraits {
-  /** Tells endpoints apart, across reloads of the catalogue. */
+  /** Identifies the endpoint, across reloads of the catalogue. */
   readonly key: string;
   readonly tier: EndpointTier;
   /** Equal for endpoints that differ in nothing but their tier. */
@@ -75,7 +75,7 @@ function suffixedSlugsOf(
   return [...(provider.slug.includes('/') ? [provider.slug] : []), ...slugs].map((slug) => slug.toLowerCase());
 }
 
-/** Two names for one thing: an endpoint that knows one of them is sent the one it knows. */
+/** Parameters with two names: an endpoint that lists one of them supports the parameter. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   max_tokens: ['max_tokens', 'max_completion_tokens'],
   reasoning: ['reasoning', 'reasoning_effort'],
@@ -86,7 +86,7 @@ export function supportsParameter({ supportedParameters }: Endpoint, parameter: 
   return names.some((name) => supportedParameters.includes(name));
 }
 
-/** Whether it sells what a request gets that asks for no tier. */
+/** Whether an endpoint is of the tier of requests that ask for none. */
 export function isStandardTier(endpoint: Endpoint): boolean {
   return traitsOf(endpoint).tier === 'standard';
 }

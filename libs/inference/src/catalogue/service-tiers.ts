@@ -1,4 +1,4 @@
-/** How an endpoint sells its time; `standard` is what a request gets that asks for nothing else. */
+/** The service tier of an endpoint; requests that ask for no tier get `standard`. */
 export type EndpointTier = 'standard' | 'priority' | 'flex' | 'ultrafast';
 
 /**

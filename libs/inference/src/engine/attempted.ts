@@ -5,7 +5,7 @@ import type { TimedRequest } from './upstream-calls';
 import type { Attempt } from '../routing/attempt';
 import type { Candidate } from '../routing/route-plan';
 
-/** What came of the attempts of a request. */
+/** The outcome of a request's attempts. */
 export interface Attempted<T> extends Omit<Served, 'losses' | 'attempts'> {
   readonly value: T;
   readonly attempts: Attempt[];

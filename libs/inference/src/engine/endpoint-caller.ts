@@ -61,7 +61,7 @@ export interface Answered extends Answer {
 
 export interface Opened {
   readonly stream: AnswerStream;
-  /** Of the request, which the stream holds to its end. */
+  /** Bytes of the request that the stream keeps in memory until it ends. */
   readonly keptBytes: number;
   readonly losses: LossReport;
 }
@@ -77,8 +77,8 @@ interface Pair extends WrittenPair {
 }
 
 /**
- * Calls one endpoint for one request. Where the endpoint speaks the caller's API, the bytes pass; elsewhere
- * the request is read into no dialect and written in the endpoint's, and the answer goes the same way back.
+ * Calls one endpoint for one request. Where the endpoint speaks the caller's API, the bytes pass; elsewhere the request
+ * is read into the canonical model and written in the endpoint's dialect, and the answer is translated back.
  */
 export class EndpointCaller {
   readonly #parts: CallerParts;
@@ -100,8 +100,8 @@ export class EndpointCaller {
   };
 
   /**
-   * Members of the request that the endpoint would not be sent, found by writing it for nobody. A request that cannot
-   * be translated loses the member that stands in the way; one that passes as it is is refused when it is sent.
+   * Returns the fields of the request that the endpoint would not receive; found by a translation that is not sent. If
+   * the request cannot be translated, this is the field at fault; one that passes as it is is refused when it is sent.
    */
   lostMembers(api: CallableApi, addressee: Addressee, request: Addressed): readonly string[] {
     const pair = this.#pairOf(api, addressee.endpoint);
@@ -191,7 +191,7 @@ export class EndpointCaller {
     return part === null ? { ...leftEmbeddings(context), upstreamId: null } : answeredEmbeddings(part, context);
   }
 
-  /** Says what the body of a turn stands for, so that nobody reads it in the caller's dialect. */
+  /** Registers the conversation of a turn's body, so that the body is not parsed in the caller's dialect. */
   know({ body, conversation }: TurnRequest): void {
     this.#writer.know(body, conversation);
   }
@@ -286,7 +286,7 @@ export class EndpointCaller {
     return { ...about, requestBody: body, expected, prompt, toolUses };
   }
 
-  /** A translation leaves out what a request asks for, and not what a model does by itself. */
+  /** Returns the tool uses to expect. A translation drops the tools of a request, not those a model uses unasked. */
   #toolUsesAt(endpoint: Endpoint, api: CallableApi, { toolUses = [] }: ExpectedOutput): readonly AllowedUses[] {
     return usesAt(endpoint, api, this.#pairOf(api, endpoint) === null ? toolUses : []);
   }

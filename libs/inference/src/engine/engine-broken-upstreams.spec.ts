@@ -218,7 +218,7 @@ async function call(engine: InferenceEngine, api: Api, mode: Mode): Promise<unkn
   return engine.stream(api, { ...base, body });
 }
 
-/** What a caller gets who gets no answer, in short. */
+/** Returns a summary of the error that a caller gets instead of an answer. */
 async function failureOf(engine: InferenceEngine, api: Api, mode: Mode): Promise<object> {
   const thrown: unknown = await call(engine, api, mode).then(
     () => new Error('the call succeeded'),

@@ -139,7 +139,7 @@ describe('a fault of our own', () => {
       await failures(engine, 4);
       expect(await engine.answer('chat', { ...aRequest(), model: 'acme/free' })).toMatchObject({ status: 200 });
     } finally {
-      // Not awaited: the pool of the defect that this test finds never comes to its end.
+      // Not awaited: with the defect that this test looks for, the pool would never close.
       void own.close();
     }
   });

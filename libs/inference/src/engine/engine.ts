@@ -29,7 +29,7 @@ import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } fro
 import { StickyRoutes } from '../routing/sticky-routes';
 import { DEFAULT_TIMEOUTS, timedNow, UpstreamCalls, type TimedRequest } from './upstream-calls';
 
-/** What its parts need, each for itself. */
+/** The dependencies of all parts of the engine. */
 export type EngineParts = PlannerParts &
   CallerParts & {
     /**
@@ -110,7 +110,7 @@ export class InferenceEngine {
     return { ...served, ...value };
   }
 
-  /** Where a request would go now, without a call. @throws AppError as `planRoute` does */
+  /** Returns the route that a request would take now, without a call. @throws AppError as `planRoute` does */
   async plan(api: RoutableApi, request: RoutedRequest): Promise<RoutePlan> {
     return this.#planner.plan(api, request);
   }
@@ -175,7 +175,7 @@ export class InferenceEngine {
     }
   }
 
-  /** A conversation without a choice has nothing to come back to. */
+  /** Remembers the endpoint of a conversation, unless it was the only one considered. */
   #remember({ stickyKey }: RoutedRequest, { plan, model, endpoint }: Attempted<unknown>): void {
     const key = plan !== undefined && plan.considered.length > 1 ? stickyKey?.() : null;
     if (key) this.#sticky.served(key, model.slug, endpoint);
@@ -193,7 +193,7 @@ export class InferenceEngine {
     const { deadlineMs = this.deadlineMs() } = request;
     const attempts: Attempt[] = [];
     const errors: AppError[] = [];
-    /** Those whose upstreams are in trouble; one that was never reached is not. */
+    /** Candidates whose upstream failed; one whose upstream was not reached is not among them. */
     const ailing: Candidate[] = [];
     const queue = new CandidateQueue(plan);
     for (let candidate = queue.next(); candidate !== null; candidate = queue.next()) {
@@ -251,7 +251,7 @@ export class InferenceEngine {
     return this.#speech.leftCharge(candidate, request as TimedRequest & TranscriptionRequest);
   }
 
-  /** What becomes of a stream that has begun. */
+  /** Notes how a stream that has begun ends: in its attempt, and in the endpoint's health or measurements. */
   #watch(api: RoutableApi, served: Omit<Attempted<unknown>, 'value'>, outcome: Promise<StreamOutcome>): void {
     const { clock } = this.#parts;
     const { attempts } = served;
@@ -273,7 +273,7 @@ export class InferenceEngine {
     this.#parts.health.statistics.record(endpoint, { ...times, completionTokens });
   }
 
-  /** Only what the upstream did is news of its health. */
+  /** Notes an error for the endpoint's health if it is the upstream's fault; reports our own to `onOwnFault`. */
   #failed(candidate: Candidate, error: AppError): void {
     if (!isUpstreamFault(error)) return this.#parts.onOwnFault?.(error, candidate);
     const { endpoint, credential } = candidate;

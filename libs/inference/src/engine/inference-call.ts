@@ -24,12 +24,12 @@ export interface InferenceRequest {
   /** In place of the engine's own: 300 s to the first byte, 60 s between two reads. `totalMs` is cut to the deadline. */
   readonly timeouts?: Partial<UpstreamTimeouts>;
   readonly scope?: CredentialScope;
-  /** Of the caller; whatever is asked of an endpoint, each of them must allow it. */
+  /** The caller's policies; each of them must allow an endpoint. */
   readonly policies?: readonly RoutePolicy[];
   readonly preferences?: RoutingPreferences;
   /** Betas of Anthropic's API that the caller asks for, as a header lists them; sent where they are taken. */
   readonly betas?: string | undefined;
-  /** For the bill of a call that its caller leaves; called for no other. */
+  /** Returns the output to expect, to charge a call whose caller leaves; not called otherwise. */
   readonly expected?: () => ExpectedOutput;
   /** The estimate by which the prompt was reserved, for the same bill; made again from the body where it is absent. */
   readonly prompt?: PromptEstimate;
@@ -61,7 +61,7 @@ export interface Served extends Candidate {
 export interface InferenceResult extends Answer, Served {}
 
 export interface StreamResult extends Served {
-  /** Of a long request, which the stream holds to its end; absent where it holds nothing of one. */
+  /** Bytes of a long request that the stream keeps in memory until it ends; absent where it keeps none. */
   readonly keptBytes?: number;
   readonly stream: AnswerStream;
 }

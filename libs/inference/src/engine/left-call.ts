@@ -6,26 +6,26 @@ import { hasAnsweredPart } from '../wire/answered-part';
 import { isOversized } from '../wire/oversized-answer';
 import { isUpstreamFault } from '../wire/upstream-fault';
 
-/** What an upstream call used that has no answer and is paid all the same, and where the call was made. */
+/** Usage of an upstream call that is charged although it failed, and where the call was made. */
 export interface LeftCall extends LeftCharge, Candidate {}
 
 /**
- * Whether a call that failed is paid: its caller left, or asked for what cannot be read or made, or one of several
- * calls failed by what the caller sent, or by all that it sent taking too long. Work that is lost because a provider
- * failed is the operator's loss.
+ * Whether a failed call is charged: if its caller left, its answer was too large, its error carries a charge, or it
+ * was one of several calls, others were answered, and it failed because of the caller's input or the time limit.
+ * Work that is lost because a provider failed is the operator's loss.
  */
 export function isPaid(error: AppError, leftMs: number): boolean {
   if (isAbandoned(error) || isOversized(error) || leftChargeOf(error) !== undefined) return true;
   return hasAnsweredPart(error) && isUpstreamFault(error) && (!error.retryable || leftMs <= LEAST_MS);
 }
 
-/** Nothing can be done in less. */
+/** A call with this many milliseconds left, or fewer, is out of time. */
 const LEAST_MS = 1;
 
-/** Beside the errors and not inside: what is in an error may be shown to callers. */
+/** Kept outside the errors: what is in an error may be shown to callers. */
 const calls = new WeakMap<AppError, LeftCall>();
 
-/** Returns the same error, which now says where its call was made. `estimate` is asked where nothing was counted. */
+/** Notes where the failed call was made. Returns the same error. `estimate` is called where nothing was counted. */
 export function noteLeftCall(
   error: AppError,
   { model, endpoint, credential }: Candidate,

@@ -25,7 +25,7 @@ import { accessWith } from '../routing/own-key-access';
 import type { Candidate } from '../routing/route-plan';
 import { checkForSharedCapacity } from '../routing/shared-needs';
 
-/** A batch file may be long. */
+/** Time limit for the transfer of a batch file, which may be long. */
 const TRANSFER_MS = 30 * 60_000;
 
 /** Requests of one API of callers at one endpoint, as lines of the provider's batches. */
@@ -47,7 +47,7 @@ export interface NativeRequest {
   readonly requestBody: Buffer;
 }
 
-/** What the providers' own batch APIs are used with: which requests go there, with whose key, in whose words. */
+/** Says which requests may use providers' own batch APIs, with which key, and translates them. */
 export class NativeBatchCaller {
   readonly #parts: CallerParts;
   readonly #keys: KeyOutcomes;

@@ -23,7 +23,7 @@ export interface WrittenPair {
   readonly upstream: Translation['upstream'];
 }
 
-/** A request as an upstream is sent it, and what it does not say. */
+/** A request as it is sent to an upstream, and what was lost in translation. */
 interface Written {
   readonly sent: Buffer;
   readonly losses: LossReport;
@@ -34,7 +34,7 @@ export class RequestWriter {
   /** A request is read once, however many endpoints are tried. */
   readonly #read = new WeakMap<Buffer, CanonicalRequest>();
 
-  /** Registers the conversation that a body stands for. The body is then never parsed in the caller's dialect. */
+  /** Registers the conversation of a body. The body is then never parsed in the caller's dialect. */
   know(body: Buffer, conversation: CanonicalRequest): void {
     this.#read.set(body, conversation);
   }

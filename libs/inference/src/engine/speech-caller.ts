@@ -34,7 +34,7 @@ export class SpeechCaller {
     private readonly calls: UpstreamCalls,
   ) {}
 
-  /** What has to be fetched is fetched here, where a failure is no provider's. */
+  /** Fetches the recording where a candidate needs its bytes; a failure here is not a provider's. */
   async prepare(candidates: readonly Candidate[], { audio }: Transcription): Promise<void> {
     if (audio.url === null) return;
     if (candidates.some(({ endpoint }) => !this.#adapterOf(endpoint).takesUrls)) await audio.bytes();

@@ -18,7 +18,7 @@ export interface TimedRequest extends InferenceRequest {
   readonly deadlineMs: number;
   /** When the attempt began, in milliseconds since the epoch: its hour prices the attempt, however it ends. */
   readonly beganMs: number;
-  /** Another model is to be tried where this one does not serve, so a refusal is no answer yet. */
+  /** Another model is tried if this one does not serve, so a refusal is not yet the answer. */
   readonly hasOtherModel: boolean;
 }
 
@@ -31,11 +31,11 @@ export interface UpstreamCallParts {
   readonly credentials: CredentialSource;
   /** Milliseconds by which times are measured; see `monotonicMs`. */
   readonly clock: () => number;
-  /** Of every call that asks for no others. */
+  /** For calls that set none of their own. */
   readonly timeouts?: UpstreamTimeouts;
 }
 
-/** From a candidate of the plan to what an adapter needs to call it. */
+/** Turns a candidate of the plan into what an adapter needs to call it. */
 export class UpstreamCalls {
   readonly keys: KeyOutcomes;
 
@@ -90,7 +90,7 @@ function holdersOf({ workspaceId = '', organizationId = '' }: CredentialScope = 
   return [workspaceId, organizationId];
 }
 
-/** A body that names the model names the deployment of the caller's own instead. */
+/** Replaces the model's name in a body with that of the caller's own deployment. */
 function forDeployment(body: Buffer, { upstreamModel }: Endpoint, own: Endpoint): Buffer {
   if (own.upstreamModel === upstreamModel || body.length === 0) return body;
   return spliceMembers(body, { set: { model: JSON.stringify(own.upstreamModel) } });

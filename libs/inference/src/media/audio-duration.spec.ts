@@ -162,7 +162,7 @@ describe(looksLike.name, () => {
     for (const [, format, file] of RECORDINGS) {
       const audio = new AudioBytes([file]);
       const others = AUDIO_FORMATS.filter((other) => other !== 'pcm' && other !== format && looksLike(other, audio));
-      // A tag may stand before several formats.
+      // Files of several formats may begin with a tag.
       expect(others.filter(() => !file.toString('latin1', 0, 3).startsWith('ID3'))).toEqual([]);
     }
   });

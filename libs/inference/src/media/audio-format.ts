@@ -58,7 +58,7 @@ export function audioFormatNamed(name: string): AudioFormat | null {
   return format ?? (Object.hasOwn(FORMATS_BY_NAME, lower) ? FORMATS_BY_NAME[lower]! : null);
 }
 
-/** By what stands behind the last dot of a file's name. */
+/** Returns the format that a file name's extension names; null for an unknown one. */
 export function audioFormatOfFile(filename: string): AudioFormat | null {
   const dot = filename.lastIndexOf('.');
   return dot === -1 ? null : audioFormatNamed(filename.slice(dot + 1));
@@ -76,7 +76,7 @@ export function mediaTypeOf(format: AudioFormat): string {
 
 const HEAD_BYTES = 16;
 
-/** How recordings in a format begin. Nothing tells pcm from anything else. */
+/** How recordings in a format begin. Any bytes may be pcm. */
 const BEGINNINGS: Readonly<Record<AudioFormat, (head: Buffer) => boolean>> = {
   wav: (head) => startsWith(head, 'RIFF', 0) && startsWith(head, 'WAVE', 8),
   mp3: (head) => startsWith(head, 'ID3', 0) || (isFrameSync(head) && layerBits(head) !== 0),

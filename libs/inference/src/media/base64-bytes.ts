@@ -11,7 +11,7 @@ const IS_DIGIT = Uint8Array.from({ length: 256 }, (_, byte) =>
 const PADDING = 0x3d;
 const LINE_ENDS: ReadonlySet<number> = new Set([0x0a, 0x0d]);
 
-/** What reading the media of one body may take. A body can hold thousands of files that each ask for some work. */
+/** Limits the work of reading the media of one body, which can hold thousands of files. */
 export class ReadBudget {
   constructor(
     private reads = 20_000,
@@ -28,7 +28,7 @@ export class ReadBudget {
   }
 }
 
-/** Media that stand as base64 in a body, decoded piece by piece as they are read. */
+/** Media given as base64 in a body, decoded piece by piece as they are read. */
 export class Base64Bytes implements MediaBytes {
   readonly length: number;
   private hasGarbage = false;
@@ -54,7 +54,7 @@ export class Base64Bytes implements MediaBytes {
     return !this.hasGarbage && !this.budget.isSpent;
   }
 
-  /** What decoders see that pass over all that is no digit; null where padding inside says that they may see less. */
+  /** Returns the bytes as decoders that skip non-digits see them; null if padding inside may hide some of them. */
   onlyDigits(): Base64Bytes | null {
     if (this.text.includes(PADDING)) return null;
     return new Base64Bytes(Buffer.from(this.text.filter((byte) => IS_DIGIT[byte] === 1)), this.budget);
@@ -77,7 +77,7 @@ export class Base64Bytes implements MediaBytes {
     const text = this.text.toString('latin1', group * 4, Math.ceil(to / 3) * 4);
     const decoded = Buffer.from(text, 'base64');
     this.budget.take(decoded.length);
-    // A decoder passes over what is no digit, so that all behind it would stand elsewhere than it does here.
+    // A decoder skips what is no digit, so it would see all later bytes at other positions than here.
     if (decoded.length !== Math.floor((text.length * 3) / 4)) {
       this.hasGarbage = true;
       return EMPTY;

@@ -39,7 +39,7 @@ function recording({ head, filler }: Shape): CountedBytes {
   return new CountedBytes(pieces);
 }
 
-/** A file whose head is filled with one thing, within boxes that stand in each other. */
+/** A file whose head is filled with one thing, within nested boxes. */
 function movie(kinds: readonly string[], filler: string): Shape {
   const whole = Buffer.alloc(2 * MIB, filler);
   kinds.forEach((kind, depth) => {
@@ -99,7 +99,7 @@ const HOSTILE: readonly [string, AudioFormat, Shape][] = [
   ['first pages only', 'ogg', shape(Buffer.alloc(0), Buffer.from(`OggS\0\u0002${'\0'.repeat(21)}`, 'latin1'))],
 ];
 
-/** Of the processor, in milliseconds; the shorter of two, the first of which may compile. */
+/** Returns the CPU time of `work` in milliseconds: the shorter of two runs, since the first may include compilation. */
 function timeOf(work: () => void): number {
   const times = [1, 2].map(() => {
     const before = process.threadCpuUsage();

@@ -200,7 +200,7 @@ const GAPS: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ],
 ];
 
-/** A page of the stream before, whose packets are said to be what stands in `pages`. */
+/** A page of the stream before, whose packets have the bytes of `pages` as their content. */
 function pageAround(pages: Buffer): Buffer {
   const page = oggPage([], -1n);
   page[26] = 255;

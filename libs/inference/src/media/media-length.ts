@@ -9,8 +9,8 @@ export interface MediaLength {
 
 /**
  * Bits per second below which no sound or film is encoded that a provider reads: Opus and MP3 begin at 6,000 and 8,000,
- * a film of a picture that stands still needs some hundred. What has no length that can be relied on plays as long as
- * its bytes last at this rate.
+ * a film of a still picture needs some hundred. A file without a reliable length counts as long as its bytes last at
+ * this rate.
  */
 export const LEAST_BITRATES = { sound: 6_000, film: 4_000 } as const;
 

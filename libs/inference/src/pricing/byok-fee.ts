@@ -42,7 +42,7 @@ export function countedShare(fee: Share): Share {
   return WHOLE + fee;
 }
 
-/** Returns what counts for a limit that includes own keys: what is charged, and what the provider charges beside it. */
+/** Returns what counts for a limit that includes own keys: the gateway's charge plus the provider's. */
 export function countedCost({ totalCost, upstreamCost = 0n }: Pick<Cost, 'totalCost' | 'upstreamCost'>): PicoUsd {
   return totalCost + upstreamCost;
 }
@@ -57,7 +57,7 @@ export function upstreamCostText({ upstreamCost }: Cost): string {
   return upstreamCost === undefined ? 'null' : formatUsd(upstreamCost);
 }
 
-/** The sum of two costs; what was paid to providers stays told apart. */
+/** Returns the sum of two costs; what was paid to providers stays separate. */
 export function sumCosts(one: Cost, other: Cost): Cost {
   const isByok = one.upstreamCost !== undefined || other.upstreamCost !== undefined;
   const upstreamCost: PicoUsd = (one.upstreamCost ?? 0n) + (other.upstreamCost ?? 0n);
@@ -72,7 +72,7 @@ export function sumCosts(one: Cost, other: Cost): Cost {
   };
 }
 
-/** What is charged beside plain tokens; absent where there was none. */
+/** Sums what is charged in addition to plain tokens; absent where there was none. */
 function sumExtras(one: Cost, other: Cost): Pick<Cost, 'toolCosts' | 'cacheWrite1hTokens'> {
   const toolCosts = sumToolCosts(one.toolCosts, other.toolCosts);
   const cacheWrite1hTokens = (one.cacheWrite1hTokens ?? 0) + (other.cacheWrite1hTokens ?? 0);

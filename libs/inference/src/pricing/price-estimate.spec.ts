@@ -38,7 +38,7 @@ const anyPrices = fc.record({
   webSearch: maybeRate,
 }) as fc.Arbitrary<PriceList>;
 
-/** What may come of a request, and what its reservation knew. */
+/** A possible usage of a request, and what was known of it at its reservation. */
 const anyCall = fc
   .record({
     text: anyCount,

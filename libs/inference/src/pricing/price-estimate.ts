@@ -104,7 +104,7 @@ function kindsBeyondText(
 function writeRate(prices: PriceList, write: CacheWrite | null): Rate {
   const { prompt, inputCacheWrite = prompt } = prices;
   if (write === null) return prompt;
-  // Marks of several times may stand in one request, and a provider may keep all for the shorter.
+  // One request may mark parts for several times, and a provider may keep all for the shorter.
   return write === '5m' ? inputCacheWrite : dearest(inputCacheWrite, hourWriteRate(prices));
 }
 

@@ -6,7 +6,7 @@ import type { PicoUsd, Rate } from './money';
 
 /**
  * What one endpoint charges. Rates are per token unless the name says otherwise; the catalogue's names are
- * the same in snake_case. An absent optional rate falls back as `priceUsage` tells.
+ * the same in snake_case. For the fallbacks of absent optional rates, see `priceUsage`.
  */
 export interface PriceList {
   readonly prompt: Rate;
@@ -76,7 +76,7 @@ export interface PriceOverride {
   readonly rates: Readonly<Partial<Pick<PriceList, OverriddenRate>>>;
 }
 
-/** What a call used beside plain tokens. Whole numbers, at least 0; an absent member is 0. */
+/** What a call used in addition to plain tokens. Whole numbers, at least 0; an absent field is 0. */
 export interface BilledUnits {
   /** One-hour cache writes among `usage.cacheWriteTokens`. */
   readonly cacheWrite1hTokens?: number;
@@ -109,9 +109,9 @@ export interface Cost {
   readonly completionCost: PicoUsd;
   /** What the provider charges the owner of the key, by its list price; only where that was a caller's own. */
   readonly upstreamCost?: PicoUsd;
-  /** What of `totalCost` is our fee for that. */
+  /** The part of `totalCost` that is our fee for that. */
   readonly byokFee?: PicoUsd;
-  /** What of the list price is for each tool that the provider ran; absent where it ran none that cost. */
+  /** The part of the list price for each tool that the provider ran; absent where it ran none that cost. */
   readonly toolCosts?: ToolCosts;
   /** Prompt tokens that were charged as written to a cache for one hour; absent where there were none. */
   readonly cacheWrite1hTokens?: number;

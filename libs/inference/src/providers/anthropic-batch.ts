@@ -22,8 +22,8 @@ const COMMA = Buffer.from(',');
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Anthropic's message batches. The lines travel with the order, and a batch keeps no word of ours: a lost order
- * is looked for by its size and time, and what was found proves itself by the ids of its results.
+ * Anthropic's message batches. The lines travel with the order, and a batch keeps no reference of ours: a lost order
+ * is looked for by its size and time, and recognized by the ids of its results.
  */
 export class AnthropicBatches implements NativeBatches {
   readonly mostLines = 100_000;
@@ -92,7 +92,7 @@ function sizeOf(batch: JsonObject): number {
   return Object.values(objectOf(batch['request_counts'])).reduce<number>((sum, n) => sum + (numberOf(n) ?? 0), 0);
 }
 
-/** A batch that does not tell its age may be any. */
+/** Returns when the batch was created; infinity if unknown, so that it counts as recent. */
 function createdAtMs(batch: JsonObject): number {
   const atMs = Date.parse(stringOf(batch['created_at']) ?? '');
   return Number.isNaN(atMs) ? Number.POSITIVE_INFINITY : atMs;

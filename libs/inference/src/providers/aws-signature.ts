@@ -12,7 +12,7 @@ export interface AwsCredentials {
 }
 
 export interface SignableRequest {
-  /** With the path as it stands on the wire; it has no query. */
+  /** With the path exactly as it is sent; it has no query. */
   readonly url: URL;
   /** Exactly the bytes that are sent. */
   readonly body: Buffer;
@@ -24,7 +24,7 @@ export interface SignableRequest {
 
 /**
  * The headers that sign a POST request (AWS Signature Version 4): name, value, name, value, …. They cover the
- * host, the path, the date and the body; other headers may be sent beside them.
+ * host, the path, the date and the body; further headers may be sent unsigned.
  */
 export function signatureHeaders(request: SignableRequest, credentials: AwsCredentials): string[] {
   const { url, body, service, region, nowMs } = request;

@@ -13,7 +13,7 @@ export const CLOCK_SKEW_MS = 10 * 60_000;
 
 const NOT_RUN: ReadonlySet<string> = new Set(['batch_expired', 'batch_cancelled']);
 
-/** Those that there are. */
+/** Returns the names among `files`, without those that are empty or missing. */
 export function namesIn(files: readonly unknown[]): readonly string[] {
   return files.map(stringOf).filter((file) => file !== undefined && file !== '') as string[];
 }
@@ -48,7 +48,7 @@ export function withoutStream(body: Buffer): Buffer {
 /** A body between a head that opens an object and the brace that closes it, on one line. */
 export function framed(head: string, body: Buffer): Buffer {
   const line = Buffer.concat([Buffer.from(head), body, CLOSE]);
-  // JSON has line breaks between its members only, where a space says the same.
+  // JSON has raw line breaks between its tokens only, where a space means the same.
   for (let at = 0; at < line.length; at += 1) if (line[at] === 0x0a || line[at] === 0x0d) line[at] = 0x20;
   return line;
 }

@@ -15,10 +15,10 @@ const JSON_TYPE = 'application/json';
 const NEWLINE = 0x0a;
 /** A longer line cannot be an answer that a single call would have been given. */
 const LONGEST_LINE = 64 * 1024 * 1024;
-/** How providers say that a job is in no state to be called off: it is being called off, or writes its results. */
+/** Statuses for a job that cannot be cancelled now: it is being cancelled, or writes its results. */
 const CANNOT_BE_CALLED_OFF: ReadonlySet<number> = new Set([400, 409]);
 
-/** How one provider is spoken to. */
+/** How the batch API of one provider is called. */
 export interface BatchManners {
   /** Key and whatever else every call carries: name, value, name, value, …. */
   readonly headersOf: (access: NativeBatchAccess) => readonly string[];
@@ -60,21 +60,21 @@ export class BatchRest {
     return reply && objectIn(reply.body, access.endpoint.provider);
   }
 
-  /** The same where that means that something is wrong. */
+  /** The same, but throws where there is no such thing. */
   async existing(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<JsonObject> {
     const object = await this.object(path, access, call);
     if (object !== null) return object;
     throw this.#manners.refusal(access.endpoint.provider, 404, {}, Buffer.alloc(0));
   }
 
-  /** Asks for the end of a job. One that cannot be called off any more ends by itself, so that is no error. */
+  /** Cancels a job. One that cannot be cancelled any more ends by itself, so that is no error. */
   async callOff(path: string, access: NativeBatchAccess, body: Buffer): Promise<void> {
     const reply = await this.#any(path, access, { body });
     if (isSuccess(reply) || this.#isGone(reply) || CANNOT_BE_CALLED_OFF.has(reply.status)) return;
     throw this.#refused(reply, access);
   }
 
-  /** Whether it was there. */
+  /** Deletes a resource. Returns whether it existed. */
   async remove(path: string, access: NativeBatchAccess): Promise<boolean> {
     return (await this.reply(path, access, { method: 'DELETE' })) !== null;
   }

@@ -11,8 +11,8 @@ const SERVICE = 'bedrock';
 
 /**
  * The headers that authorise a call: name, value, …. The key is an API key of Bedrock, or a JSON object
- * `{accessKeyId, secretAccessKey, sessionToken?, region?}` with which the call is signed. `path` stands
- * behind the base URL as it is sent.
+ * `{accessKeyId, secretAccessKey, sessionToken?, region?}` with which the call is signed. `path` is appended to the
+ * base URL as it is sent.
  *
  * @throws AppError provider_unavailable when the key is neither, or nothing names a region to sign for
  */

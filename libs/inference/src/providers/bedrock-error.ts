@@ -47,7 +47,7 @@ export function bedrockError(provider: Provider, status: number, headers: Incomi
   return errorOf(provider, Array.isArray(named) ? named[0] : named, status, body, headers);
 }
 
-/** The error that a message of a stream tells of, or null for a message that is an event. */
+/** Returns the error that a message of a stream reports, or null for a message that is an event. */
 export function errorWithin({ headers, payload }: EventStreamMessage, provider: Provider): AppError | null {
   switch (headers.get(':message-type')) {
     case 'exception':

@@ -40,7 +40,7 @@ describe(CohereProvider.name, () => {
     return { ...result, json: JSON.parse(result.body.toString()) as Embedded };
   };
 
-  /** One vector for each input, which tells the number in it; three tokens each. */
+  /** Answers with one vector for each input, which holds the number in the input; three tokens each. */
   const answers = (count = (inputs: number) => inputs): void => {
     upstream.behaviour = (response, { body }) => {
       const { texts = [], inputs = [] } = JSON.parse(body) as EmbedBody;

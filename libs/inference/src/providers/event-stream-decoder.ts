@@ -3,7 +3,7 @@ import { GatheredPieces } from '@libs/contracts';
 
 /** One message of Amazon's event stream encoding (`application/vnd.amazon.eventstream`). */
 export interface EventStreamMessage {
-  /** The headers whose values are text; no other kind is of use to anybody here. */
+  /** The headers whose values are text; other kinds are not used here. */
   readonly headers: ReadonlyMap<string, string>;
   readonly payload: Buffer;
 }
@@ -25,7 +25,7 @@ const LONGEST_MESSAGE = 8 * 1024 * 1024;
  */
 export class EventStreamDecoder {
   readonly #gathered = new GatheredPieces();
-  /** How many bytes there must be before anything more can be told. */
+  /** How many bytes must have arrived before the next step of decoding. */
   #needed = PRELUDE_BYTES;
 
   constructor(readonly onMessage: (message: EventStreamMessage) => void) {}
@@ -74,7 +74,7 @@ function readMessage(bytes: Buffer): EventStreamMessage {
   };
 }
 
-/** Lengths of values by their type; -1 stands for a length of two bytes before the value. */
+/** Lengths of values by their type; -1: the length is in the two bytes before the value. */
 const VALUE_BYTES = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16];
 const TEXT_TYPE = 7;
 

@@ -12,7 +12,7 @@ const documentOf = (values: object = {}) =>
     JSON.stringify(
       aServiceAccount({
         private_key_id: 'key-1',
-        // Where a document says its tokens are to be had is not believed.
+        // The token endpoint that a document names must not be used.
         token_uri: 'https://attacker.example/token',
         ...values,
       }),

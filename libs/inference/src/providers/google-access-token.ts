@@ -26,7 +26,7 @@ const MOST_TOKENS = 1_000;
 const MOST_FETCHES_AT_ONCE = 16;
 const EMPTY = Buffer.alloc(0);
 
-/** For whom a token is fetched, and how long they wait for it. */
+/** The endpoint that a token is fetched for, and the signal that ends the wait for it. */
 type TokenCall = Pick<UpstreamCall, 'endpoint' | 'signal'>;
 
 interface CachedToken {
@@ -36,7 +36,7 @@ interface CachedToken {
 
 /**
  * Access tokens for service accounts, by the JWT grant of OAuth 2.0 (RFC 7523 §2.1). One is kept until a minute
- * before it expires; while it is fetched, everybody with the same document waits for the same fetch. A caller who
+ * before it expires. While it is fetched, all calls with the same document wait for the same fetch. A caller who
  * leaves does not end it for the others.
  *
  * Assertions go to the one address this was made with: a document that a customer uploaded must not choose where
@@ -62,7 +62,7 @@ export class GoogleAccessTokens {
     this.#clock = clock;
   }
 
-  /** @throws AppError that tells nothing of the document nor of what the token endpoint said about it */
+  /** @throws AppError that reveals nothing of the document nor of what the token endpoint said about it */
   async tokenFor(document: Secret, account: ServiceAccount, call: TokenCall): Promise<Secret> {
     const key = keyOf(document);
     const cached = this.#tokens.get(key);
@@ -120,7 +120,7 @@ export class GoogleAccessTokens {
     }
   }
 
-  /** The token endpoint as a provider of its own: other address, other headers, the name of whom it serves. */
+  /** Returns the token endpoint as a provider: with its own address and headers, and the real provider's name. */
   #tokenEndpoint(provider: Provider): Provider {
     return {
       ...provider,
@@ -148,7 +148,7 @@ export class GoogleAccessTokens {
   }
 }
 
-/** A document that cannot be used, whoever's it is. */
+/** Returns the error for a service account document that cannot be used. */
 export function unusableDocument({ name, slug }: Provider, reason: string): AppError {
   return new AppError('provider_unavailable', 'The provider is not available', {
     metadata: { provider_name: name },
@@ -156,7 +156,7 @@ export function unusableDocument({ name, slug }: Provider, reason: string): AppE
   });
 }
 
-/** A refusal is about the account; anything else is the endpoint's own trouble. Its words stay here. */
+/** Returns the error for a failed token request. A refusal is about the account; the endpoint's text is not shown. */
 function tokenRefused(provider: Provider, status: number, headers: Parameters<typeof upstreamError>[2]): AppError {
   const isPassing = status >= 500 || status === 429 || status === 408;
   return upstreamError(provider, isPassing ? status : 401, headers, EMPTY);

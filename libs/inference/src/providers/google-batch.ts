@@ -101,7 +101,7 @@ export class GoogleBatches implements NativeBatches {
     await this.#rest.callOff(`/${encodeURI(id)}:cancel`, access, EMPTY_OBJECT);
   }
 
-  /** The API gives files that a batch wrote names which it takes for too long itself: those stay as long as it keeps them. */
+  /** Files that a batch wrote have names that the API itself refuses as too long: they stay until it deletes them. */
   async remove(
     { id, inputFileId, outputs }: Parameters<NativeBatches['remove']>[0],
     access: NativeBatchAccess,

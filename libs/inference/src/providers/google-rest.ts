@@ -6,11 +6,11 @@ import type { UpstreamHttp } from '../wire/upstream-http';
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM_TYPE = 'text/event-stream';
 
-/** What opens a door at Google. */
+/** The credential of a call to Google. */
 export interface GoogleCredential {
   /** Name and value, or nothing. */
   readonly header: readonly string[];
-  /** Told when the upstream does not accept it (a 401). */
+  /** Called when the upstream does not accept it (a 401). */
   readonly onRefused?: () => void;
 }
 

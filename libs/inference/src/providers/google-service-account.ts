@@ -3,7 +3,7 @@ import { MalformedJson } from '../json/json-cursor';
 import { parseJson } from '../json/json-value';
 import { isObject, stringOf } from '../json/loose-values';
 
-/** What is used of a service account's key document. Where it wants its assertions sent is not. */
+/** The fields that are used of a service account's key document; its `token_uri` is not. */
 export interface ServiceAccount {
   readonly email: string;
   readonly privateKey: string;

@@ -5,7 +5,7 @@ import { apiKeyCredential, type GoogleCredential } from './google-rest';
 import { isServiceAccount, readServiceAccount, type ServiceAccount } from './google-service-account';
 import type { UpstreamCallHead } from '../wire/upstream-call';
 
-/** A way into Vertex AI. */
+/** Credential and path prefix for calls to Vertex AI. */
 export interface VertexDoor {
   readonly credential: GoogleCredential;
   /** What the upstream gets to see of our keys, and must not show to callers. */
@@ -25,7 +25,7 @@ export type VertexCall = Pick<UpstreamCallHead, 'apiKey' | 'endpoint' | 'signal'
 export class VertexAccess {
   constructor(private readonly tokens: GoogleAccessTokens) {}
 
-  /** @throws AppError that tells nothing of the key */
+  /** @throws AppError that reveals nothing of the key */
   async open(call: VertexCall): Promise<VertexDoor> {
     const { apiKey, endpoint } = call;
     if (apiKey === null || !isServiceAccount(apiKey)) {

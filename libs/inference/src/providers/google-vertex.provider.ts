@@ -111,7 +111,7 @@ export class GoogleVertexProvider implements ProviderAdapter {
   ): Promise<EmbeddedBatch> {
     const { endpoint } = call;
     const instances = texts.map((content) => defined({ content, task_type: taskType }));
-    // Left to itself the upstream cuts off what is too long, and the vector is that of the beginning.
+    // By default the upstream truncates a text that is too long, and embeds only its beginning.
     const parameters = defined({ autoTruncate: false, outputDimensionality: dimensions });
     const body = Buffer.from(JSON.stringify({ instances, parameters }));
     const result = await this.#request(`${vertexModelName(endpoint, 'google')}:predict`, { ...call, body });

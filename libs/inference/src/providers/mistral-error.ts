@@ -18,7 +18,7 @@ export function mistralError(provider: Provider, status: number, headers: Incomi
   return upstreamError(provider, statusOf(status, complaint), headers, plain);
 }
 
-/** A model they do not know is told as a fault of the request, but it is our catalogue that names it. */
+/** Maps 422 to 400, and 400 for an unknown model to 404: the model's name is our catalogue's, not the caller's. */
 function statusOf(status: number, complaint: unknown): number {
   if (status === 422) return 400;
   return status === 400 && isObject(complaint) && complaint['type'] === 'invalid_model' ? 404 : status;

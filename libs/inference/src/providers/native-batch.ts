@@ -16,7 +16,7 @@ export interface NativeBatchAccess {
   readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number };
 }
 
-/** One batch at a provider, as the provider tells of it. */
+/** One batch at a provider, as the provider reports it. */
 export interface NativeJob {
   readonly id: string;
   /** `ended` in whatever way: what became of each line, the outputs say. */
@@ -29,7 +29,7 @@ export interface NativeJob {
   readonly answers?: number;
   /** Why nothing of it was run, in words that may be logged; null otherwise. */
   readonly failure: string | null;
-  /** Nothing of it was run because too much of the account's waits already: it may be ordered again when that is done. */
+  /** It was not run because too much of the account's work waits already; it may be submitted again later. */
   readonly isTooMuchNow?: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface NativeJob {
 export type NativeLine = { readonly customId: string } & (
   | { readonly kind: 'answer'; readonly body: Buffer }
   | { readonly kind: 'failed'; readonly error: AppError }
-  /** It expired, or was cancelled before its turn: nobody was charged. */
+  /** It expired, or was cancelled before its turn, and was not charged. */
   | { readonly kind: 'not-run' }
 );
 
@@ -52,7 +52,7 @@ export interface NativeOrder {
   readonly lines: readonly Buffer[];
 }
 
-/** What is known of an order of which nobody knows whether it was taken. */
+/** What is known of an order that the provider may or may not have accepted. */
 export interface LostOrder {
   readonly reference: string;
   /** Requests in it. */
@@ -78,7 +78,7 @@ export interface BatchRules {
 export interface NativeBatches {
   /** Requests in one batch. */
   readonly mostLines: number;
-  /** Inputs that one batch may embed in all; absent where nobody counts them. */
+  /** Inputs that one batch may embed in all; absent where there is no limit. */
   readonly mostInputs?: number | undefined;
   /** The dialects in which requests can be batched. */
   readonly apis: readonly BatchedApi[];

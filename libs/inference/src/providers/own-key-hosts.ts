@@ -1,8 +1,8 @@
 import type { Provider } from '../catalogue/catalogue';
 
 /**
- * Hosts that a key of a caller may name, by protocol. A key goes to no other host, whatever it says. A star stands for
- * a part of one label. The operator adds hosts with `own_key_hosts` in the catalogue.
+ * Hosts that a key of a caller may name, by protocol. A key goes to no other host, whatever it says. A star matches a
+ * part of one label. The operator adds hosts with `own_key_hosts` in the catalogue.
  */
 const HOSTS: Readonly<Record<string, readonly string[]>> = {
   azure: [

@@ -8,7 +8,7 @@ export interface KeyAccess {
   readonly endpoint: Endpoint;
 }
 
-/** For what a caller's own key is to be used. */
+/** The model and endpoint that a caller's own key is used for. */
 export interface KeyedEndpoint {
   readonly model: Pick<Model, 'slug'>;
   readonly endpoint: Endpoint;

@@ -5,7 +5,7 @@ import { EventStreamDecoder, MalformedEventStream, type EventStreamMessage } fro
 import type { UpstreamStream } from '../wire/upstream-stream';
 import { brokenAnswer } from '../wire/upstream-error';
 
-/** Turns a message into the bytes of a server-sent event. Throws AppError for a message that tells of an error. */
+/** Turns a message into the bytes of a server-sent event. Throws AppError for a message that reports an error. */
 export type Reframe = (message: EventStreamMessage) => Buffer;
 
 /**

@@ -3,7 +3,7 @@ import type { CredentialScope } from './credential-source';
 import type { Candidate } from './planned-route';
 import type { RoutePolicy, RoutingPreferences } from './route-request';
 
-/** What of a request decides in which account it is made, and what may stay there. */
+/** The parts of a request that decide which provider account it uses, and what may be kept there. */
 export interface AccountFacts {
   readonly scope?: CredentialScope;
   readonly policies?: readonly RoutePolicy[];

@@ -50,7 +50,7 @@ const ID_MEMBERS = new MemberNames([
 const NAMED_BY_ID = new MemberNames(['container', 'prompt', 'voice']);
 /** Members that a provider opens with the rights of the account, whatever is in them. */
 const OPENED = new MemberNames(['data_sources']);
-/** Skills that the provider itself offers, to everybody. */
+/** Skills that the provider itself offers to all customers. */
 const PUBLIC_SKILLS = 'anthropic';
 const SKILL = new MemberNames(['skill_id']);
 const LONGEST_LINK = 8_192;

@@ -22,7 +22,7 @@ export interface CredentialVault {
     owner: { readonly organizationId: string; readonly workspaceId: string; readonly apiKeyHash?: string },
   ): Promise<Secret | null>;
 
-  /** Told what the provider said of a key that `open` gave. Returns at once and never throws. */
+  /** Notes whether the provider accepted a key that `open` gave. Returns at once and never throws. */
   noteVerdict(
     id: string,
     owner: { readonly organizationId: string; readonly workspaceId: string },
@@ -33,7 +33,7 @@ export interface CredentialVault {
 
 const NONE: readonly OwnCredential[] = [];
 
-/** The operator's keys, and beside them those that callers brought along. */
+/** The operator's keys, and callers' own keys in addition. */
 export class CallerCredentials extends CredentialSource {
   readonly #shared: CredentialSource;
   readonly #vault: CredentialVault;

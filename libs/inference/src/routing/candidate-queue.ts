@@ -28,7 +28,7 @@ export class CandidateQueue {
     this.#attempts.set(slug, (this.#attempts.get(slug) ?? 0) + 1);
   }
 
-  /** The model does not serve this request, whoever has it. */
+  /** Notes that no provider of the candidate's model can serve this request. */
   refused({ model: { slug } }: Candidate): void {
     this.#attempts.set(slug, MOST_ATTEMPTS);
   }

@@ -69,9 +69,9 @@ export abstract class CredentialSource {
     return null;
   }
 
-  /** Told what a provider said of the key of one of them. Nobody waits for what comes of it. */
+  /** Notes whether a provider accepted the key of one of them. Returns without waiting for the effect. */
   noteVerdict(_credential: OwnCredential, _key: Secret, _scope: CredentialScope, _verdict: KeyVerdict): void {
-    // A source of shared keys has nobody to tell.
+    // Shared keys have no owner to report to.
   }
 }
 

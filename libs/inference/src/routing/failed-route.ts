@@ -2,18 +2,18 @@ import type { AppError } from '@libs/errors';
 import type { Attempt } from './attempt';
 import type { RoutePlan } from './planned-route';
 
-/** The way of a request that nobody answered. */
+/** The route of a request that no endpoint answered. */
 export interface FailedRoute {
   readonly plan: RoutePlan;
   /** The upstream calls, in their order. */
   readonly attempts: readonly Attempt[];
 }
 
-/** Beside the errors and not inside: what is in an error may be shown to callers who did not ask for this. */
+/** Kept outside the errors: what is in an error may be shown to callers who did not ask for this. */
 const attemptsOf = new WeakMap<AppError, readonly Attempt[]>();
 const routes = new WeakMap<AppError, FailedRoute>();
 
-/** The same error, which now knows which calls it comes after. */
+/** Notes the upstream calls made before the error. Returns the same error. */
 export function noteAttempts(error: AppError, attempts: readonly Attempt[]): AppError {
   attemptsOf.set(error, attempts);
   return error;
@@ -24,7 +24,7 @@ export function attemptsBefore(error: AppError): readonly Attempt[] {
   return attemptsOf.get(error) ?? [];
 }
 
-/** The same error, which now knows the plan it ended. */
+/** Notes the plan that failed with the error. Returns the same error. */
 export function failedOnRoute(error: AppError, plan: RoutePlan): AppError {
   routes.set(error, { plan, attempts: attemptsBefore(error) });
   return error;
@@ -36,7 +36,7 @@ export function sameRoute(error: AppError, route: FailedRoute | null): AppError 
   return error;
 }
 
-/** The route that ended in this error, or that none was found on; null where nothing was planned. */
+/** Returns the route that failed with this error, also one without endpoints; null where nothing was planned. */
 export function failedRouteOf(error: AppError): FailedRoute | null {
   return routes.get(error) ?? null;
 }

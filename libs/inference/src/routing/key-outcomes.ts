@@ -7,8 +7,8 @@ import type { Candidate } from './planned-route';
 import { OWN_KEY_REFUSED } from './route-refusal';
 
 /**
- * The error of a request whose attempts all failed, as `failedTogether` puts it; 401 where all that stood in its way
- * were keys of the caller's own which their providers refuse: that is for the caller to mend.
+ * Returns the error of a request whose attempts all failed, as `failedTogether` does; 401 where all of them failed
+ * because providers refused the caller's own keys, which the caller must replace.
  */
 export function failedByAll(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
   const error = failedTogether(attempts, errors);
@@ -18,7 +18,7 @@ export function failedByAll(attempts: readonly Attempt[], errors: readonly AppEr
   return new AppError('authentication', OWN_KEY_REFUSED, { metadata, retryAfterSeconds, internal, cause: error });
 }
 
-/** Passes on what calls say of the keys of callers' own that they are made with. */
+/** Reports whether providers accept the callers' own keys that calls are made with. */
 export class KeyOutcomes {
   /** With which key a candidate was called last. */
   readonly #keys = new WeakMap<Candidate, Secret>();

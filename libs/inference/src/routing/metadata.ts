@@ -67,7 +67,7 @@ export interface RoutingReport {
   readonly generationMs?: number;
 }
 
-/** Tells of a route as it was planned and taken. */
+/** Returns the report of a route as it was planned and taken. */
 export function routingMetadata(report: RoutingReport): RoutingMetadata {
   const { plan, attempts, served, region = null, params, pipeline = [], generationMs } = report;
   const available = availableOf(plan, served);

@@ -52,7 +52,7 @@ export class OutcomeRing {
   }
 }
 
-/** Who asks about failures need not know how many calls there were when none failed. */
+/** Returned when no call failed: the number of calls does not matter then. */
 const NO_FAILURE = { calls: 0, failures: 0 };
 
 function secondOf(nowMs: number): number {

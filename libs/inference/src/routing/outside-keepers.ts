@@ -8,8 +8,8 @@ import type { RoutePolicy } from './route-request';
 export type RetentionFacts = Pick<AccountFacts, 'policies' | 'preferences'>;
 
 /**
- * Refuses a request that would have words of it sent to a service that is no provider and may keep them, if its
- * preferences or a policy forbid that.
+ * Refuses a request whose text would be sent to a service that is no provider and may keep it, if its preferences or a
+ * policy forbid that.
  *
  * @param keepers names of such services, in words that begin a sentence
  * @throws AppError permission_denied for a policy, not_found for a preference; both name the member

@@ -8,7 +8,7 @@ import type { Endpoint, Provider } from '../catalogue/catalogue';
 
 export type { KeyAccess, KeyedEndpoint } from '../providers/own-place';
 
-/** What documents name beside a key, by protocol. */
+/** Finds the place that a key document names in addition to the key, by protocol. */
 const PLACES: Readonly<Record<string, FindOwnPlace>> = {
   azure: findAzureResource,
   'azure-speech': findAzureResource,

@@ -25,7 +25,7 @@ export interface RoutePlan {
   readonly considered: readonly ConsideredEndpoint[];
   /** The first model as the request named it. */
   readonly requested: string;
-  /** The slug it stands for; null when there is no such model. */
+  /** The slug it resolves to; null when there is no such model. */
   readonly resolved: string | null;
   readonly namedBy: NamedBy;
 }

@@ -16,7 +16,7 @@ const BREAKER_SECONDS = 10;
 const BREAKER_CALLS = 20;
 const BREAKER_SHARE = 0.5;
 const PROBE_EVERY_MS = 5_000;
-/** However long an upstream asks for, it is looked at once an hour. */
+/** The longest rest: an endpoint is tried once an hour, however long its upstream asks for. */
 const LONGEST_REST_SECONDS = 3_600;
 const MOST_ENDPOINTS = 4_096;
 
@@ -43,7 +43,7 @@ interface Track {
 }
 
 /**
- * Remembers, in this process, how calls to endpoints went, told apart by credential. Bounded; the endpoint
+ * Remembers, in this process, how calls to endpoints went, separately for each credential. Bounded; the endpoint
  * that was longest without news is forgotten first.
  *
  * - An outage: a fifth or more of the calls of the last 30 s failed. Others go first.

@@ -12,7 +12,7 @@ export interface Contender {
   excludedBy: string | null;
 }
 
-/** Whether prompts are not kept; the owner of a key may have an agreement of his own with the provider. */
+/** Whether prompts are not kept; the owner of a key may have an own agreement with the provider. */
 export function isZdr({ endpoint, credential }: Contender): boolean {
   return credential?.declaredZdr ?? endpoint.zdr;
 }

@@ -7,8 +7,8 @@ import type { RouteFacts } from './route-request';
 type Body = Readonly<Record<string, unknown>>;
 
 /**
- * What a body asks of an endpoint beside its text: parameters, kinds of content, the longest answer, the
- * tier, the tools. Reads chat, responses, messages and embeddings alike, because their members do not contradict each
+ * Returns what a body asks of an endpoint in addition to its text: parameters, kinds of content, the longest answer,
+ * the tier, the tools. Reads chat, responses, messages and embeddings alike: their fields do not contradict each
  * other. `body` is parsed and checked.
  */
 export function readRouteFacts(body: unknown): RouteFacts {

@@ -70,7 +70,7 @@ export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel 
   return UNKNOWN;
 }
 
-/** The endpoints that a name stands for, whatever it is used for; none where nobody knows it. */
+/** Returns the endpoints of a model name, whatever it is used for; none for an unknown name. */
 export function endpointsNamed(name: string, catalogue: Catalogue): readonly Endpoint[] {
   const resolved = resolveModel(name, catalogue);
   if (resolved.model === null) return [];

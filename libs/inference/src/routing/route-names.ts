@@ -3,7 +3,7 @@ import { traitsOf } from '../catalogue/endpoint-traits';
 
 /**
  * Whether a name in `order`, `only` or `ignore` means this endpoint: a provider's slug or display
- * name in any case. A plain slug means all regions, variants and tiers of the provider, of which a tier
+ * name in any case. A plain slug means all regions, variants and tiers of the provider, though a tier
  * serves only a request that asks for it; a suffixed slug means exactly one.
  */
 export function isNamed(endpoint: Endpoint, wanted: string): boolean {
@@ -22,7 +22,7 @@ export function isTierNamedIn(endpoint: Endpoint, names: readonly string[]): boo
   return names.some((name) => suffixedSlugs.includes(name.toLowerCase()));
 }
 
-/** The place in an order; behind all of them when it is not there. */
+/** Returns the endpoint's position in an order; the order's length when it is not named. */
 export function rankIn(order: readonly string[], endpoint: Endpoint): number {
   const rank = order.findIndex((name) => isNamed(endpoint, name));
   return rank === -1 ? order.length : rank;

@@ -93,7 +93,7 @@ class Ordering {
     return classesOf(contenders, this.#demerits()).flatMap((equals) => this.#class(equals));
   }
 
-  /** Endpoints that nothing but price, speed, outages and habit tell apart. */
+  /** Orders endpoints of equal fit by sort or price, outages and stickiness. */
   #class(contenders: readonly Contender[]): readonly Contender[] {
     if (contenders.length < 2) return contenders;
     const sort = this.#sortWithin(this.#wish.sortOfTier(contenders[0]!.tierRank));
@@ -109,7 +109,7 @@ class Ordering {
     return sort ?? sortOfTier ?? (order === null ? defaultSort : null) ?? null;
   }
 
-  /** Stable ones first, of which the first is drawn by weight 1/price². */
+  /** Puts stable endpoints first; the very first of them is drawn at random with weight 1/price². */
   #balanced(byPrice: readonly Contender[]): readonly Contender[] {
     const out = byPrice.filter((contender) => this.#isOut(contender));
     const stable = out.length === 0 ? byPrice : byPrice.filter((contender) => !out.includes(contender));
@@ -144,13 +144,13 @@ class Ordering {
     };
   }
 
-  /** An answer to half of what was sent is worse than a dear one. */
+  /** Returns demerits for an endpoint that would lose a part of the request; they outweigh its price. */
   #misfits(contender: Contender): number {
     const losesMedia = this.#wish.hasLinkedMedia && !this.#world.takesLinks(contender.endpoint);
     return (this.#fits(contender) ? 0 : 2_000) + (losesMedia ? 1_000 : 0);
   }
 
-  /** Whether the prompt fits, as far as an estimate can tell. */
+  /** Whether the prompt fits, by an estimate of its tokens. */
   #fits({ endpoint: { contextLength } }: Contender): boolean {
     return contextLength === null || this.#wish.estimatedPromptTokens <= contextLength;
   }

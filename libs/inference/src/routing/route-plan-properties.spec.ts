@@ -116,7 +116,7 @@ function tryPlan(given: RouteRequest, world: RouteWorld): RoutePlan | null {
 
 type Rule = (candidate: Candidate, wish: RouteRequest, resting: readonly string[]) => boolean;
 
-/** The rules of A.1, told once more and as plainly as can be. */
+/** The rules of A.1 in their plainest form, independent of the code under test. */
 const RULES: Readonly<Record<string, Rule>> = {
   key: ({ endpoint: one, credential: key }) => key !== null || one.provider.slug !== 'b',
   rest: ({ endpoint: one }, _wish, resting) => !resting.includes(one.provider.slug),

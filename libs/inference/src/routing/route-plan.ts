@@ -27,7 +27,7 @@ export type {
   StickyKey,
 } from './route-request';
 
-/** What a plan is made from beside the request. */
+/** What a plan is made from in addition to the request. */
 export interface RouteWorld {
   readonly catalogue: Catalogue;
   readonly health: HealthView;
@@ -63,7 +63,7 @@ interface Field {
  * for every own key that fits; hard filters take away what must not serve; what rests is left out; the rest
  * is ordered. A model that nothing is left of is passed over while another is named.
  *
- * Throws, when nothing is left at all, what is to be said of the first model, with its `availability` and the
+ * Throws, when no endpoint is left at all, the error for the first model, with its `availability` and the
  * plan as far as it went (`failedRouteOf`):
  * `invalid_request` (400) for an unknown model or one that cannot serve the API, `permission_denied` (403)
  * where a policy forbids every endpoint, `not_found` (404) where the preferences do, `rate_limit_exceeded`
@@ -88,7 +88,7 @@ export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
 interface Fields {
   readonly fields: readonly Field[];
   readonly considered: readonly Contender[];
-  /** Why the first model that is passed over is. */
+  /** Why the first of the models that are passed over cannot serve. */
   readonly refused: AppError | null;
 }
 
@@ -143,7 +143,7 @@ function isNative(endpoint: Endpoint, api: Api): boolean {
   return endpoint.apis.includes(api);
 }
 
-/** Where the searches that `:online` asks for have a conversation to go into. */
+/** APIs with a conversation into which the results of `:online` searches can be put. */
 const WITH_PLUGINS: readonly Api[] = ['chat', 'responses', 'messages'];
 
 const WRONG_ENDPOINT: Reason = {
@@ -156,7 +156,7 @@ const NO_ENDPOINTS: Reason = {
   code: 'no_endpoints',
   message: 'No provider of the model is available',
 };
-/** Stands for an endpoint whose tier must not serve. */
+/** Rank of an endpoint whose tier must not serve. */
 const NO_RANK = -1;
 const TIER_FILTER: HardFilter = { reason: OTHER_TIER, keeps: (contender) => contender.tierRank !== NO_RANK };
 

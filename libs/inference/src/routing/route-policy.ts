@@ -43,7 +43,7 @@ function endpointFilters(policy: RoutePolicy): readonly HardFilter[] {
   return filters;
 }
 
-/** What a policy on tools rules out, it does at every endpoint. */
+/** Returns the filters of a policy on tools, which apply to all endpoints alike. */
 function toolFilters(policy: RoutePolicy, tools: readonly ProviderTool[]): readonly HardFilter[] {
   return forbiddenTools(policy, tools).map(({ member, tool }) => ({
     reason: forbiddenBy(policy, { ...toolRule(tool), member }),

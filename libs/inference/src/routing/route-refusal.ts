@@ -86,7 +86,7 @@ const RESTING: Reason = {
   message: 'No provider of the model is available at the moment',
 };
 
-/** For the caller to mend: no other key of the request is left. */
+/** The caller must act: no other key is left for the request. */
 export const OWN_KEY_REFUSED = 'The provider refuses your own key: see last_error of the credential';
 const REFUSED: Reason = {
   error: 'authentication',
@@ -95,8 +95,8 @@ const REFUSED: Reason = {
 };
 
 /**
- * All endpoints that are left must not be called before a time; the soonest of them counts. Without any rest
- * another request has just taken the one probe, and a second is waited.
+ * Returns the refusal when all endpoints that are left must rest. `retry_after` is the shortest rest, or one second
+ * without any: then another request has just taken the one probe.
  */
 export function restingRefusal(
   requestedModels: readonly string[],

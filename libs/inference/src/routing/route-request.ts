@@ -74,15 +74,15 @@ export interface RoutePolicy {
 export interface RouteFacts {
   /** Parameters in use, under the names of a model's `supported_parameters`. */
   readonly parameters?: readonly string[];
-  /** Beside text. */
+  /** Other than text. */
   readonly inputModalities?: readonly string[];
   /** How many parts of the prompt are no text. */
   readonly mediaParts?: number;
   /** How many of those are sound. */
   readonly audioParts?: number;
-  /** Whether one of them stands elsewhere, behind a link. */
+  /** Whether one of them is given as a link. */
   readonly hasLinkedMedia?: boolean;
-  /** Beside text. */
+  /** Other than text. */
   readonly outputModalities?: readonly string[];
   readonly maxOutputTokens?: number | null;
   /** As in the request: auto, default, fast, flex, priority, scale, ultrafast. */

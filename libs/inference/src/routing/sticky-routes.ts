@@ -28,7 +28,7 @@ export class StickyRoutes implements StickyView {
 
   constructor(readonly clock: () => number) {}
 
-  /** Tell after a call has succeeded. */
+  /** Notes the endpoint that served a conversation. Call it after a call has succeeded. */
   served(stickyKey: string, modelSlug: string, endpoint: Endpoint): void {
     this.#stays.set(`${stickyKey} ${modelSlug}`, {
       endpointKey: traitsOf(endpoint).key,

@@ -34,7 +34,7 @@ function cheapest(rates: readonly Rate[]): Rate {
   return rates.reduce((least, rate) => (rate < least ? rate : least), rates[0] ?? 0n);
 }
 
-/** Of a picture of up to 1,024 points a side, beside the words of the answer. */
+/** Rates for a picture of up to 1,024 pixels a side, without the text of the answer. */
 const pictureRates: Rates = ({ completion, imageOutputToken, imageOutput }) => [
   [imageOutputToken ?? completion, BigInt(PICTURE_TOKENS)],
   [imageOutput, 1n],

@@ -136,7 +136,7 @@ const anyTool: fc.Arbitrary<ToolDefinition> = both(
   }),
 );
 
-/** Settings for tools only beside tools. */
+/** Generates settings for tools only together with tools. */
 const anyToolSettings = fc.oneof(
   fc.constant({ tools: [] }),
   both(

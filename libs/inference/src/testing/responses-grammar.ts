@@ -3,7 +3,7 @@
  *
  * `[debug*] created → in_progress → items → one terminal event → [DONE]`; every item, content, summary part,
  * argument text that begins also ends, its deltas add up to what its end says, indexes count from 0, and the
- * last response holds exactly the items that were told. Items may overlap.
+ * last response holds exactly the items that were streamed. Items may overlap.
  */
 type Json = Readonly<Record<string, unknown>>;
 
@@ -31,11 +31,11 @@ const TERMINALS: Readonly<Record<string, string>> = {
   'response.failed': 'failed',
 };
 
-/** Events that only tell of progress inside an open item. */
+/** Events that only report progress inside an open item. */
 const PROGRESS =
   /^response\.(?:web_search_call|file_search_call|code_interpreter_call|code_interpreter_call_code|image_generation_call|fusion_call|mcp_call|apply_patch_call_operation_diff)\./;
 
-/** The payloads of the events of an event stream: what stands behind `data:`, in order. */
+/** Returns the payloads of the events of an event stream: the text after `data:`, in order. */
 export function dataOfEventStream(body: string): string[] {
   return body
     .split(/\r?\n\r?\n/)

@@ -3,7 +3,7 @@ import type { VideoRequest } from './video-provider';
 import type { PriceList } from '../pricing/price';
 import { priceUsage, type Cost } from '../pricing/price';
 
-/** Of models that are paid for by the token: one for each 1,024 points of 24 pictures a second. */
+/** For models charged by the token: one token for each 1,024 pixels of 24 pictures a second. */
 const PICTURES_PER_SECOND = 24;
 const POINTS_PER_TOKEN = 1_024;
 

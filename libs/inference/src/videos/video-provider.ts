@@ -39,12 +39,12 @@ export interface VideoRequest {
 }
 
 /**
- * What a provider needs to be told to ask after a job: JSON without a secret, kept with the job. Its member `id` is
- * what the provider calls the job, and is enough.
+ * What a request for a job's state must name: JSON without a secret, stored with the job. Its field `id` is the
+ * provider's id of the job, and is enough.
  */
 export type VideoOperation = JsonObject;
 
-/** Whom to ask, with which key, for how long. */
+/** The endpoint to call, the key and the timeouts. */
 export interface VideoAccess {
   readonly endpoint: Endpoint;
   /** Null for providers that ask for none. */
@@ -54,7 +54,7 @@ export interface VideoAccess {
   readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number };
 }
 
-/** What a provider definitely said to a submission. What it may have said is thrown. */
+/** The definite answer of a provider to a submission; an uncertain outcome is thrown. */
 export type VideoStart =
   | { readonly kind: 'accepted'; readonly operation: VideoOperation }
   /** There is no job, and none will be paid for. */
@@ -99,13 +99,13 @@ export interface VideoApi {
    * Submits a job. `reference` is the same for every try of one job; where the endpoint's catalogue entry says that
    * its provider keeps idempotency keys, a repeated submission with it is not a second job.
    *
-   * @throws AppError when nobody can say whether the provider took it: no answer, or one that cannot be read
+   * @throws AppError when it is unknown whether the provider took it: no answer, or one that cannot be read
    */
   start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart>;
 
   /**
    * Looks for a job among those of the account by the reference it was submitted with; null where the list does not
-   * have it. Only there where the provider's list tells jobs by reference.
+   * have it. Absent where the provider's list does not show references.
    *
    * @throws AppError when the list cannot be had or not be looked through to its end
    */

@@ -25,7 +25,7 @@ export function sizeOf(resolution: string, aspectRatio: string): VideoSize {
   return ratio >= 1 ? { width: long, height: short } : { width: short, height: long };
 }
 
-/** The resolution a size stands for, or null. */
+/** Returns the name of a size's resolution, or null. */
 export function resolutionOf({ width, height }: VideoSize): string | null {
   const short = Math.min(width, height);
   return Object.entries(SHORT_SIDES).find(([, side]) => side === short)?.[0] ?? null;

@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 
-/** Beside the errors and not inside: what is in an error may be shown to callers. */
+/** Kept outside the errors: what is in an error may be shown to callers. */
 const parts = new WeakMap<AppError, () => Buffer>();
 
 /** Returns the error with which one of several calls failed. It now has, as one answer, what the others brought. */

@@ -14,7 +14,7 @@ export type Authenticate = (apiKey: string) => readonly [name: string, value: st
 
 export const asBearer: Authenticate = (apiKey) => ['authorization', `Bearer ${apiKey}`];
 
-/** What an answer that is no success means. */
+/** Maps an unsuccessful answer to an error. */
 export type ToError = (provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer) => AppError;
 
 export interface ExchangeTraits {

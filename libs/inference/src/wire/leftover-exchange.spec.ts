@@ -71,7 +71,7 @@ describe('an exchange whose caller has disconnected', () => {
     stream.leave();
     stream.leave();
     signal.leave();
-    // The whole answer beside it has taken the other.
+    // The other place was taken by the whole answer.
     expect(reads.size).toBe(2);
     stream.cancel();
     expect(reads.size).toBe(1);

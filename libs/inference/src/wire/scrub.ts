@@ -14,7 +14,7 @@ const SECRETS: readonly RegExp[] = [
   /\b(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}\b/g,
 ];
 
-/** Where a provider's machines are is its operator's business, and a query may hold a key. */
+/** Addresses of a provider's machines, which are not shown; the query of a URL may hold a key. */
 const PLACES: readonly RegExp[] = [/\b(?:https?|wss?|tcp):\/\/\S+/gi, /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g];
 
 /**

@@ -22,11 +22,11 @@ export interface UpstreamCall {
   readonly timeouts: UpstreamTimeouts;
   /** Whose call it is, from the narrowest to the widest: what `UpstreamHttp` shares a provider's connections by. */
   readonly holders?: readonly string[];
-  /** Beside those that the protocol and the catalogue ask for. */
+  /** In addition to those that the protocol and the catalogue ask for. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A call whose body is given beside it. */
+/** A call whose body is given separately. */
 export type UpstreamCallHead = Omit<UpstreamCall, 'body'>;
 
 /** A body that can be read again and again, piece by piece. */

@@ -24,7 +24,7 @@ const CONTEXT_LENGTH =
 const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
 const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
-/** Those that blame the request, whichever of them an upstream has for a prompt that is too long. */
+/** Statuses that blame the request; upstreams use any of them for a prompt that is too long. */
 const REFINED: ReadonlySet<number> = new Set([400, 413, 422]);
 
 /** For errors inside a 200 that name no status. */
@@ -114,7 +114,7 @@ function wordsOf(code: ErrorCode, { message }: UpstreamComplaint): string {
   return OWN_WORDS[code] ?? (scrub(message ?? '') || 'The provider refused the request');
 }
 
-/** Beside the errors: callers are not told all of them, such as that it was the key. */
+/** Kept outside the errors: callers must not see all of them, such as a refusal of the key. */
 const statuses = new WeakMap<AppError, number>();
 
 /** The status with which the upstream refused; null for an error that is no answer of an upstream. */
@@ -162,13 +162,13 @@ function errorCode(status: number, { message, code }: UpstreamComplaint): ErrorC
   return REFINED.has(status) ? refine(byStatus, `${code ?? ''} ${message ?? ''}`) : byStatus;
 }
 
-/** What the upstream's words say more exactly than its status. */
+/** Returns the code that the upstream's message implies where it is more exact than its status. */
 function refine(byStatus: ErrorCode, said: string): ErrorCode {
   if (CONTEXT_LENGTH.test(said)) return 'context_length_exceeded';
   return CONTENT_POLICY.test(said) ? 'content_policy_violation' : byStatus;
 }
 
-/** An answer that is no answer: not JSON, cut off, too long, an empty stream. `reason` is for our logs. */
+/** Returns the error for an invalid answer: not JSON, cut off, too long, an empty stream. `reason` is for our logs. */
 export function brokenAnswer(provider: Provider, reason: string, cause?: unknown): AppError {
   return upstreamFault(provider, 'provider_unavailable', 'The provider sent an answer that cannot be read', {
     internal: `upstream ${provider.slug}: ${reason}`,

@@ -42,7 +42,7 @@ export interface ExchangeOptions {
 export const LARGEST_ERROR_BODY = 64 * 1024;
 
 /**
- * One HTTP exchange with an upstream, as a handler of undici's lowest level: no Node stream stands between
+ * One HTTP exchange with an upstream, as a handler of undici's lowest level: no Node stream is between
  * the socket and us. The caller's signal and the total time limit both end it at once, wherever it is:
  * waiting for a connection, for the head, or in the middle of the body. One exception: where the signal says that the
  * caller has disconnected, a request that the provider has got goes on as a leftover read, for the usage.
@@ -74,7 +74,7 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
     return this.isHeldBack ? heldBackTooLong(this.options.provider) : this.timedOut('total time');
   }
 
-  /** Whether the provider is not waited for, but something in this process. */
+  /** Whether the exchange waits for something in this process, not for the provider. */
   protected get isHeldBack(): boolean {
     return this.controller === null;
   }

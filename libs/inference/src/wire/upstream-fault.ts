@@ -5,9 +5,9 @@ import type { Provider } from '../catalogue/catalogue';
 const faults = new WeakSet<AppError>();
 
 /**
- * The one maker of errors that an exchange with an upstream produced: it was asked, and it refused, answered what is
- * no answer, ran out of time, or its connection failed. Only these count against a provider's health; an error that
- * is made elsewhere is our own until somebody says otherwise here. `details.metadata` follows the provider's name.
+ * Returns an error that an exchange with an upstream produced: the upstream refused, sent an invalid answer, ran out
+ * of time, or its connection failed. Only errors made here count against a provider's health; all others are the
+ * gateway's own. `details.metadata` follows the provider's name.
  */
 export function upstreamFault(
   provider: Provider,

@@ -36,7 +36,7 @@ export interface UpstreamRequest extends UpstreamCall {
   readonly isFromRoot?: boolean;
 }
 
-/** Of a body whose sender is somebody else: until it is whole, the upstream cannot answer. */
+/** The state of a body that the caller is still sending: until it is whole, the upstream cannot answer. */
 export interface Arrival {
   readonly isWhole: boolean;
   /** Resolves when all of the body may be sent; rejects when it never will. */
@@ -60,7 +60,7 @@ interface Target extends LoadedPool {
   readonly headers: readonly string[];
 }
 
-/** Of calls that nobody in particular makes. */
+/** Holders of calls that name none. */
 const NOBODY: readonly string[] = ['', ''];
 
 /** Of a provider's connections, as many at most are lent to bodies that still arrive: their senders may be slow. */
@@ -107,7 +107,7 @@ export class UpstreamHttp {
     { method, path, headers, body, arrival = null }: UpstreamMessage,
     call: UpstreamCallHead,
   ): Promise<UpstreamReply> {
-    // Nothing is awaited between this question and the loan.
+    // No `await` between this check and `lend`, so that no other call comes in between.
     if (arrival !== null && this.#hasToWait(arrival, call)) await arrival.whole;
     const [target, place] = this.#admit(call);
     const isArriving = arrival !== null && !arrival.isWhole;
@@ -121,7 +121,7 @@ export class UpstreamHttp {
       headers: [...target.headers, ...headers, ...length],
       // Undici takes what can be iterated over, which its types do not say.
       body: body as Buffer | null,
-      // It would run while the sender of the body is waited for; the total time does not.
+      // This timeout would also run while the body still arrives; the total time does not.
       headersTimeout: isArriving ? 0 : call.timeouts.headersMs,
       bodyTimeout: call.timeouts.idleMs,
     };

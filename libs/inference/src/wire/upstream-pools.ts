@@ -7,7 +7,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * request must not be written into a connection that is being closed. Hints of an upstream override it.
  */
 const KEEP_ALIVE_MS = 4_000;
-/** Of fewer connections nobody's share is kept free: it would be too large a part of them. */
+/** A pool with fewer connections is not divided into shares: a free share would be too large a part of it. */
 const LEAST_SHARED = 5;
 const NO_SHARES: readonly number[] = [];
 /** Callers choose these hosts, so there may be many. */

@@ -12,7 +12,7 @@ export class ProviderCallerEnv extends ServicesEnv {
   @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
   BYOK_FEE_PERCENT: string = '5';
 
-  /** By list price and calendar month: what each organization runs on its own keys without that fee. */
+  /** Usage on its own keys, by list price, that each organization has without that fee per calendar month. */
   @Text({ expected: 'an amount in US dollars such as 25 or 0.5', pattern: /^(?:0|[1-9]\d{0,11})(?:\.\d{1,12})?$/ })
   BYOK_FREE_USD_PER_MONTH: string = '0';
 

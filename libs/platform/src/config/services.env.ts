@@ -48,7 +48,7 @@ export class ServicesEnv {
   @Port()
   HEALTH_PORT: number = 0;
 
-  /** How long an app that was told to stop goes on serving, so that load balancers can see it is not ready. */
+  /** How long an app goes on serving after a stop signal, so that load balancers can see it is not ready. */
   @Int({ min: 0, max: 60_000 })
   DRAIN_DELAY_MS: number = 5_000;
 

@@ -79,7 +79,7 @@ export class CredentialDirectory {
     return { credentials, askedAtMs, hasRefused };
   }
 
-  /** For how long a refused key is passed over was said at the time of the answer. */
+  /** Returns the credentials, with `refusedForMs` reduced by the time since the answer. */
   #agedOf({ credentials, askedAtMs, hasRefused }: Known): readonly OwnCredentialRecord[] {
     if (!hasRefused) return credentials;
     const agedMs = this.#nowMs() - askedAtMs;

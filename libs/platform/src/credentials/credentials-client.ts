@@ -54,7 +54,7 @@ export class CredentialsClient {
     return this.#opener.wasRefused(key);
   }
 
-  /** Tells the credentials app what a provider said of a key that `open` gave. Nobody waits for it. */
+  /** Reports to the credentials app whether a provider accepted a key that `open` gave. Does not wait for an answer. */
   noteVerdict(
     id: string,
     { organizationId, workspaceId }: Pick<CredentialOwner, 'organizationId' | 'workspaceId'>,

@@ -3,17 +3,17 @@ import { NoteKeyVerdict, type NoteKeyVerdictRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { MessageBus } from '../messaging/message-bus';
 
-/** How long routing may go on with what it knew, so that calls go on saying what was said. */
+/** How long routing may use what it knew before a verdict; until then calls repeat the verdict. */
 const KNOWN_FOR_MS = 1_000;
 const MOST_KNOWN = 10_000;
 
 /**
- * Tells the credentials app what providers say of keys. Calls do not wait for it: a verdict that is lost is said
- * again by the next call with the key. Of a crowd of calls with one key the first tells.
+ * Reports to the credentials app whether providers accept keys. Calls do not wait for it: after a lost report, the
+ * next call with the key reports again. Of many calls with one key within a second, only the first reports.
  */
 export class KeyVerdicts {
   readonly #logger = new Logger(KeyVerdicts.name);
-  /** Until when a verdict need not be told again. */
+  /** Until when a verdict is not reported again, in milliseconds. */
   readonly #told = new Map<string, number>();
 
   constructor(

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 
-/** The time one exchange may take, together with the wish of whoever started it to end it earlier. */
+/** The time limit of one exchange, combined with the caller's signal to end it earlier. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -23,7 +23,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** The promise, or a rejection as soon as the time is up: for work that cannot be told to stop. */
+  /** Settles as `work` does, or rejects as soon as the time is up: for work that cannot be aborted. */
   async race<T>(work: Promise<T>): Promise<T> {
     const { signal } = this;
     return await new Promise<T>((resolve, reject) => {

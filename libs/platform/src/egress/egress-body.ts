@@ -47,13 +47,13 @@ export async function readBody(
 
 /** Ends a body, however much of it is still to come. */
 export function discardBody(source: Readable): void {
-  // Undici reports the end of a body that nobody read as an error on the stream.
+  // Undici reports the end of an unread body as an error on the stream.
   source.on('error', () => {}).destroy();
 }
 
 function decode(source: Readable, encoding: string, subject: string): Readable {
   const decoder = decoderOf(encoding.trim().toLowerCase(), subject);
-  // The callback is for those who wait for the pipe; who reads the last stream gets the error of any of them.
+  // The callback can be empty: the reader of the last stream gets the error of any of them.
   return decoder === null ? source : pipeline(source, decoder, () => {});
 }
 

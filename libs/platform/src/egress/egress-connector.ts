@@ -3,7 +3,7 @@ import { buildConnector } from 'undici';
 import { isSameAddress } from './address-guard';
 import type { ResolvedAddress } from './resolved-address';
 
-/** Of an error for a host that must not be connected to. */
+/** Code of the error for a host that must not be connected to. */
 export const EGRESS_REFUSED = 'EGRESS_REFUSED';
 
 export interface ConnectorOptions {
@@ -34,7 +34,7 @@ export function judgedConnector(
   return (connectOptions, callback) => {
     connect(connectOptions, (error, socket) => {
       if (error !== null) return callback(error, null);
-      // What the system connected to has the last word, before a byte of the request is written.
+      // Checks the address that the system really connected to, before a byte of the request is written.
       const remote = socket.remoteAddress ?? '';
       if (addresses.some(({ address }) => isSameAddress(address, remote))) return callback(null, socket);
       socket.destroy();

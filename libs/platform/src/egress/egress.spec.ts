@@ -63,7 +63,7 @@ describe(Egress.name, () => {
       'https://',
       'https:///',
       '',
-      // Said one way to one reader and another way to the next.
+      // URLs that different parsers read differently.
       'https://example.com\\@127.0.0.1/',
       'https://example.com/a b',
       'https://exam\nple.com/',

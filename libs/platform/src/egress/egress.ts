@@ -12,7 +12,7 @@ type Resolve = (hostname: string, question: NameQuestion) => Promise<readonly Re
 
 const CONNECT_MS = 5_000;
 
-/** Of all that this process fetches, so that what it looks up at once is bounded in all. */
+/** Shared by all fetches of this process, so that the number of its lookups at once is bounded. */
 const lookups = new NameLookups();
 
 export interface EgressOptions {
@@ -27,7 +27,7 @@ export interface EgressOptions {
 export interface EgressRequest {
   /** GET when absent. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
-  /** All that is sent beside what HTTP itself needs; nothing is added. */
+  /** All headers that are sent in addition to `accept-encoding` and those that HTTP itself needs. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /** The longest answer that is taken, in bytes after decompression; 0: its body is not read, however long it is. */
@@ -67,8 +67,7 @@ export interface EgressResponse {
 }
 
 /**
- * The one door to URLs that somebody other than the operator chose: callbacks, key sets of issuers, pages,
- * files.
+ * Sends all requests to URLs that the operator did not choose: callbacks, key sets of issuers, pages, files.
  *
  * Such a URL must be `https`, name a host (no address, no `localhost`), have no port but 443, no user, no
  * password and no fragment. Its name is resolved once; when any of its addresses is not public it is refused,
@@ -209,7 +208,7 @@ function redirectsOf({ method = 'GET', maxRedirects = 0 }: EgressRequest): numbe
   return maxRedirects;
 }
 
-/** A fragment is for whoever reads the page: it is not sent, and not refused in a redirect. */
+/** Resolves a redirect and drops its fragment, which browsers use: it is neither sent nor refused. */
 function withoutFragment(location: string, base: URL, subject: string | undefined): string {
   const url = URL.parse(location, base.href);
   if (url === null) throw refusedUrl(subject, 'it redirects to something that is no URL');

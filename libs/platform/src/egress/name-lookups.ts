@@ -13,7 +13,7 @@ export interface NameLookupOptions {
   readonly timeoutMs?: number;
 }
 
-/** Whose lookup it is, and its end. */
+/** The holder of a lookup, and the signal that ends its wait. */
 export interface NameQuestion {
   /** Shares the places for lookups with others, such as a workspace. */
   readonly holder: string;

@@ -5,8 +5,8 @@ import { errorResponse, type ErrorResponse } from './error-response';
 import { fromHttpFramework } from './foreign-errors';
 
 /**
- * The one place where an error becomes HTTP (interface §7). What nobody foresaw is a 500 that tells the
- * caller nothing and the log everything.
+ * The one place where an error becomes HTTP (interface §7). An unexpected error is a 500: its details are
+ * logged and not sent to the caller.
  *
  * A response that has begun cannot become an error any more: its connection is cut, so that the caller
  * sees a broken response instead of a whole one with a second one inside.
@@ -48,13 +48,13 @@ export class AppExceptionFilter implements ExceptionFilter {
   }
 }
 
-/** What a handler may have said about the body that it then could not make. */
+/** Headers that a handler may have set for a body that it then could not make. */
 const HEADERS_OF_A_BODY = ['content-length', 'content-encoding', 'transfer-encoding', 'etag', 'last-modified'] as const;
 
 function send({ status, headers, body }: ErrorResponse, request: FastifyRequest, reply: FastifyReply): void {
   const payload = request.method === 'HEAD' ? undefined : body;
   if (reply.sent) {
-    // Taken over from the framework by a handler that then failed before its first byte.
+    // The handler took the response over from the framework and then failed before the first byte.
     reply.raw.writeHead(status, headers).end(payload);
     return;
   }
@@ -62,7 +62,7 @@ function send({ status, headers, body }: ErrorResponse, request: FastifyRequest,
   void reply.status(status).headers(headers).send(payload);
 }
 
-/** A query may hold a credential that somebody put in the wrong place. */
+/** Returns the path without the query, which may hold a credential by mistake. */
 function pathOf(url: string | undefined): string {
   return (url ?? '').split('?', 1)[0] ?? '';
 }

@@ -19,7 +19,7 @@ export function errorResponse(error: AppError, envelope: object = toEnvelope(err
   return { status: error.status, headers, body: serialise(error, envelope) };
 }
 
-/** A header that cannot be sent is left out: an error about the error would reach nobody. */
+/** Whether a header can be sent. Others are left out, so that the error itself reaches the caller. */
 function isSendable(name: string, value: unknown): boolean {
   try {
     validateHeaderName(name);

@@ -6,7 +6,7 @@ export type ChangeListener = (subjects: readonly string[] | null) => void;
  * for the feed and its caches.
  */
 export interface ChangeFeed {
-  /** When the question was asked whose answer last said that no change was missed. */
+  /** When the last question was asked whose answer said that no change was missed. */
   readonly confirmedAtMs: number;
   /** Whether that is so short a time ago that all that is known may be used. */
   isFresh(nowMs: number): boolean;
@@ -14,7 +14,7 @@ export interface ChangeFeed {
   isAway(nowMs: number): boolean;
   /** Resolves when the feed is fresh or the owner is known to be away, or when the next question has ended. */
   settled(): Promise<void>;
-  /** The place between the changes that were applied so far and those to come. */
+  /** Returns the current position in the sequence of changes, for `isUnchangedSince`. */
   moment(): number;
   /** Returns false if one of the subjects changed since `moment`, or may have. */
   isUnchangedSince(moment: number, subjects: readonly string[]): boolean;

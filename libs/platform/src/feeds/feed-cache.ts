@@ -36,7 +36,7 @@ interface Lookup<V> {
 
 /** How long an answer is good by its own question, whatever the feed says. */
 const FRESH_FOR_MS = 750;
-/** How many questions of the feed may end until one does that was asked after a call began. */
+/** Most questions of the feed to await until one ends that was asked after the call began. */
 const MOST_LOOKS = 5;
 /** An entry moves to the end of the line of those to be dropped at most so often. */
 const USE_NOTED_EVERY_MS = 10_000;
@@ -52,7 +52,7 @@ export class FeedCache<V extends object, C = undefined> {
   /** Those used longest ago come first, roughly. */
   readonly #entries = new Map<string, Entry<V>>();
   readonly #keysOf = new Map<string, Set<string>>();
-  /** Those that who asks for the same may wait for. */
+  /** Lookups in progress that further callers with the same key may join. */
   readonly #lookups = new Map<string, Lookup<V>>();
   readonly #running = new Set<Lookup<V>>();
 
@@ -104,7 +104,7 @@ export class FeedCache<V extends object, C = undefined> {
     return this.#ask(key, context, nowMs);
   }
 
-  /** What has ended needs no owner to say so; an owner that can be asked may say that it goes on. */
+  /** Looks up a value that has ended: null at once while the owner is away, else the owner's answer. */
   #askOver(key: string, context: C, nowMs: number): Promise<V | null> {
     if (this.feed.isAway(nowMs)) return Promise.resolve(null);
     this.#drop(key, this.#entries.get(key)!);
@@ -183,7 +183,7 @@ export class FeedCache<V extends object, C = undefined> {
     if (value === null) return;
     const subjects = this.options.subjectsOf(key, value);
     if (!this.feed.isUnchangedSince(moment, subjects)) return;
-    // Not all of them together.
+    // Spread out, so that not all values are renewed at the same time.
     const dueAtMs = askedAtMs + this.options.maxAgeMs * (1 - Math.random() / 5);
     this.#entries.set(key, { value, subjects, askedAtMs, moment, dueAtMs, usedAtMs: askedAtMs });
     for (const subject of subjects) {

@@ -12,9 +12,9 @@ export interface FeedFollowerOptions {
   readonly onSilence: () => void;
 }
 
-/** With the time that an answer takes, a question is answered before the one before it is too old. */
+/** Time between questions: each is answered before the answer to the previous one is too old. */
 const ASK_EVERY_MS = 400;
-/** Short of the promised second, by what it takes to use an answer. */
+/** Less than the promised second, by the time it takes to use an answer. */
 const FRESH_FOR_MS = 750;
 const AWAY_AFTER_MS = 1_000;
 /** Questions on their way at once; each ends with the timeout of its contract. */
@@ -49,7 +49,7 @@ export class FeedFollower implements ChangeFeed {
   #isStopped = false;
   /** The last revision that an event announced. */
   #heard = 0;
-  /** The revision that was known at a moment from which on its event is overdue after the next question. */
+  /** The revision known at `atMs`. If no event has announced it by a later question, its event counts as missed. */
   #expected = { revision: 0, atMs: Number.NEGATIVE_INFINITY };
 
   constructor(

@@ -89,7 +89,7 @@ export class FeedOwner {
   }
 }
 
-/** A process that has just started knows of nothing that it has not published. */
+/** Whether the feed changed since `published`; false in a process that has just started and published nothing yet. */
 function isNews({ position }: FeedChanges, published: FeedPosition | null): boolean {
   return published !== null && (position.revision !== published.revision || position.mark !== published.mark);
 }

@@ -11,7 +11,7 @@ interface NamedStep {
 /** Steps that run side by side. */
 interface Stage {
   readonly steps: NamedStep[];
-  /** What the stages before it leave to it, in milliseconds. */
+  /** Time that earlier stages must leave to it, in milliseconds. */
   readonly leastMs: number;
 }
 
@@ -29,7 +29,7 @@ export class DrainSteps {
     this.stages.push({ steps: [{ name, step }], leastMs });
   }
 
-  /** Adds a step that runs beside the one that was added last. */
+  /** Adds a step that runs at the same time as the one that was added last. */
   addBeside(name: string, step: DrainStep): void {
     const last = this.stages.at(-1);
     if (last === undefined) this.add(name, step);

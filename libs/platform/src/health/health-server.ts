@@ -106,7 +106,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 function close(server: Server): Promise<void> {
   return new Promise((resolve, reject) => {
     server.close((error) => (error ? reject(error) : resolve()));
-    // Nothing here takes long; whoever is still connected only keeps the process from ending.
+    // No request here takes long; an open connection only keeps the process from ending.
     server.closeAllConnections();
   });
 }

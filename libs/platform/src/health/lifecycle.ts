@@ -48,10 +48,10 @@ const STOP_TIMEOUT_MS = 5_000;
 const TELEMETRY_TIMEOUT_MS = 2_000;
 
 /**
- * The life of an app's process. It boots or says in one line why not (exit code 1). Told to stop by SIGTERM
- * or SIGINT it is not ready at once, still serves for `DRAIN_DELAY_MS` while load balancers notice, runs the
+ * Runs an app's process. It boots or says in one line why not (exit code 1). On SIGTERM or SIGINT it
+ * reports not ready at once, still serves for `DRAIN_DELAY_MS` while load balancers notice, runs the
  * drain steps (at most 25 s), stops (at most 5 s), sends the last telemetry (at most 2 s) and exits with 0, or 1 when a
- * step failed. A second signal ends it at once, and so does an error that nobody caught (both exit code 1).
+ * step failed. A second signal ends it at once, and so does an uncaught error (both exit code 1).
  */
 export async function runApp<Env extends ServicesEnv>(
   app: AppDefinition<Env>,

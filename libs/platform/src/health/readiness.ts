@@ -23,8 +23,8 @@ const CHECK_TIMEOUT_MS = 1_000;
 const CACHE_MS = 1_000;
 
 /**
- * May traffic be sent to this process? However often it is asked, each check runs at most once per
- * `cacheMs` and never beside itself: a check that hangs is one pending promise, not a growing pile.
+ * Says whether traffic may be sent to this process. However often it is asked, each check runs at most once per
+ * `cacheMs` and never twice at the same time: a check that hangs is one pending promise, not a growing pile.
  */
 export class Readiness {
   private readonly checks = new Map<string, CachedCheck>();
@@ -42,7 +42,7 @@ export class Readiness {
     return this.currentPhase;
   }
 
-  /** The name is shown to whoever asks: `postgresql`, never a URL. */
+  /** Adds a check. Its name is public: `postgresql`, never a URL. */
   addCheck(name: string, check: ReadinessCheck): void {
     if (this.checks.has(name)) throw new Error(`A readiness check named ${name} is already there`);
     this.checks.set(name, new CachedCheck(check, this.checkTimeoutMs, this.cacheMs));
@@ -102,7 +102,7 @@ class CachedCheck {
     try {
       return (await this.check()) === true ? 'up' : 'down';
     } catch {
-      // The reason is for whoever owns the connection to log; here only the state is asked for.
+      // The owner of the connection logs the reason; here only the state is asked for.
       return 'down';
     }
   }

@@ -28,7 +28,7 @@ export function describeError(thrown: unknown, depth = 0): LoggedError {
   };
 }
 
-/** The engine's own words about JSON quote the text that is none, which may be an answer or a request. */
+/** Replaces the message of a syntax error of JSON: it quotes the text, which may be an answer or a request. */
 const OF_SYNTAX = 'The text has no valid syntax';
 
 function messageOf({ name, message }: Error): string {

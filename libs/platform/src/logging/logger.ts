@@ -17,7 +17,7 @@ export interface LoggerOptions {
   readonly destination?: LogDestination;
 }
 
-/** Fields of a line beside its message; an Error under `err` is logged with its stack and causes. */
+/** Fields of a line in addition to its message; an Error under `err` is logged with its stack and causes. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** One JSON object per line on standard output: `level`, `time`, `app`, `pid`, `context`, `msg`, and fields. */
@@ -40,7 +40,7 @@ export function createLogger({ app, level, destination: target }: LoggerOptions)
 
 /**
  * The logger of an app, and Nest's through the `logger` option of NestFactory. As in Nest, the last text
- * after the message is the context; an Error or a stack may stand between; an object is a set of fields:
+ * after the message is the context; an Error or a stack may be in between; an object is a set of fields:
  *
  *     logger.log('Batch claimed', { batchId, lines }, 'BatchRunner')
  *     logger.error('Batch failed', error)

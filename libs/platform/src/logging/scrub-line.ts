@@ -1,6 +1,6 @@
 /**
- * The last fence before a log line leaves the process: text that looks like a credential is replaced,
- * wherever in the serialised line it stands, also inside JSON that was quoted into a text.
+ * The last fence before a log line leaves the process: text that looks like a credential is replaced
+ * anywhere in the serialised line, also inside JSON that was quoted into a text.
  *
  * Every pattern is linear, and none eats a quote or the backslash before one, so the line stays JSON.
  * It is a fence, not the rule: the rule is that secrets live in `Secret` and never reach a log call.

@@ -92,7 +92,7 @@ export class BrokerIdentity {
     return identity;
   }
 
-  /** For a message to a party: made of the first keys of both. @throws AppError server when none of its is known */
+  /** Returns the key for messages to a party, made of the first keys of both. @throws AppError server if it has none */
   keyTo(party: PartyName): PairKey {
     const [own] = this.#own;
     const [theirs] = this.publicKeys.get(party) ?? [];
@@ -168,7 +168,7 @@ function sharedSecret(ownKey: OwnKey, theirs: string): Buffer {
   return Buffer.from(hkdfSync('sha256', agreed, '', purpose, SECRET_BYTES));
 }
 
-/** Enough of a public key to tell a party's two apart; the signature decides. */
+/** Names a pair of keys by their beginnings, enough to distinguish a party's two; the signature decides. */
 function nameOf(sender: string, receiver: string): string {
   return `${sender.slice(0, 8)}.${receiver.slice(0, 8)}`;
 }

@@ -40,7 +40,7 @@ const UNKNOWN = { name: 'unknown', timeoutMs: 1_000 };
  */
 export class CallReceiver {
   readonly #logger = new Logger(CallReceiver.name);
-  /** Those who may ask anything here; the broker lets this app answer no others. */
+  /** Parties that may ask here; the broker lets this app answer no others. */
   readonly #askers: ReadonlySet<PartyName>;
   readonly #clock: AnyCall | undefined;
 
@@ -146,7 +146,7 @@ export class CallReceiver {
 
   #failure(contract: AnyCall, thrown: unknown): Reply {
     const error = AppError.from(thrown);
-    // What crosses to the caller holds neither the inner text nor the cause: they are told here or never.
+    // The answer to the caller holds neither the internal text nor the cause, so they are logged here.
     if (error.status >= 500) {
       const { stack } = thrown instanceof Error ? thrown : error;
       this.#logger.error(`${contract.name} failed: ${describeFailure(error)}`, stack);

@@ -144,7 +144,7 @@ export class ConfirmingPublisher {
     }
   }
 
-  /** amqplib tells a nack of the broker from a lost channel by the text alone. */
+  /** Whether the channel was lost: amqplib distinguishes that from a nack of the broker by the error's text alone. */
   #pendingLost(error: unknown): boolean {
     return !(error instanceof Error) || error.message !== 'message nacked';
   }

@@ -15,7 +15,7 @@ const EXCHANGE = { durable: true, autoDelete: false } as const;
 /** Events that wait for one process. Older ones are dropped: it finds out by itself what it missed. */
 const MOST_WAITING = 1_000;
 const MOST_WAITING_BYTES = 8 * 1_024 * 1_024;
-/** A channel that hears nothing is opened anew at most so often. */
+/** Shortest time between two reopenings of a channel that receives nothing. */
 const REOPEN_EVERY_MS = 5_000;
 /** How often an exchange is looked for whose owner has never run. */
 const LOOK_EVERY_MS = 1_000;
@@ -100,7 +100,7 @@ export interface FanoutReceiverOptions {
   readonly identity: BrokerIdentity;
   /** The exchanges, each with the party whose events it carries. */
   readonly exchanges: ReadonlyMap<string, PartyName>;
-  /** Given what was published; what it throws is logged. */
+  /** Called with each published event; what it throws is logged. */
   readonly receive: (exchange: string, event: unknown) => void;
 }
 

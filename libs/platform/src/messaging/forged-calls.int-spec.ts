@@ -24,7 +24,7 @@ type Count = CallContract<CountRequest, CountResponse>;
 
 const identities = testIdentities();
 
-/** What the owner is sent, beside the content. */
+/** Changes the content or the properties of a question before it is sent. */
 type Forgery = (question: { content: Buffer; properties: Options.Publish }) => {
   content?: Buffer;
   properties?: Options.Publish;

@@ -1,6 +1,6 @@
 import type { CallContract, JobContract } from '@libs/contracts';
 
-/** The way to the other processes. */
+/** Sends calls and jobs to other processes. */
 export abstract class MessageBus {
   /**
    * Asks the owner of a contract and waits for its answer, at most the contract's `timeoutMs`.

@@ -19,7 +19,7 @@ export interface OutboxModuleOptions {
   readonly contracts?: readonly Contract[];
 }
 
-/** Relays the outbox while the app runs; whoever writes outbox rows injects the OutboxRelay to wake it. */
+/** Relays the outbox while the app runs. Code that writes outbox rows injects the OutboxRelay to wake it. */
 @Module({})
 export class OutboxModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(@Inject(OutboxRelay) private readonly relay: OutboxRelay) {}

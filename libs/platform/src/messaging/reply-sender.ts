@@ -8,7 +8,7 @@ import { ManagedChannel } from './managed-channel';
 import { encodeReply, type Reply } from './message-codec';
 import { replyExchangeOf, signAnswer } from './signatures';
 
-/** Where an answer goes, and how long somebody waits for it there. */
+/** Where an answer goes, and how long the caller waits for it. */
 export interface ReplyAddress {
   readonly asker: PartyName;
   readonly replyTo: string;

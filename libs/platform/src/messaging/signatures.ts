@@ -12,7 +12,7 @@ const SIGNED_AT = 'x-signed-at';
 
 type Headers = Readonly<Record<string, string | number>>;
 
-/** What is signed of a question beside its content. */
+/** The fields of a question that are signed with the asker, the owner and the content. */
 export interface QuestionHead {
   readonly contractName: string;
   readonly replyTo: string;
@@ -62,7 +62,7 @@ export function readQuestion(
   return isReplyQueueOf(asker, head.replyTo) ? { asker, ...head } : 'misaddressed';
 }
 
-/** What is signed of an answer beside its content: to whom, and to which question. */
+/** Names the question that an answer belongs to; signed with the owner, the asker and the content. */
 export interface AnswerHead {
   readonly contractName: string;
   readonly id: string;

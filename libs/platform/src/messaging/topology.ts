@@ -108,11 +108,11 @@ async function declare(channel: Channel, { name, exchange, ...options }: QueueDe
   await channel.bindQueue(name, exchange, name);
 }
 
-/** A refused declaration closes its channel, so it gets one that nobody else uses. */
+/** Runs a declaration on a channel of its own, because a refused one closes its channel. */
 async function onOwnChannel<T>(model: ChannelModel, use: (channel: Channel) => Promise<T>): Promise<T> {
   const channel = await model.createChannel();
   let open = true;
-  // The operation that closed the channel rejects with the reason; the event only tells that it is closed.
+  // The operation that closed the channel rejects with the reason; the event only says that it is closed.
   channel.on('error', () => (open = false));
   channel.on('close', () => (open = false));
   const result = await use(channel);

@@ -7,7 +7,7 @@ export const WATCH_INTERVAL_MS = 5_000;
 const ABSENCES_BEFORE_LOST = 3;
 
 /**
- * Watches a consumer of ours from outside, since RabbitMQ does not tell the consumers of a replicated queue
+ * Watches a consumer of ours from outside, since RabbitMQ does not notify the consumers of a replicated queue
  * when its process died or was replaced: they would wait for ever. A queue that says several times in a
  * row that it has no consumer at all, while we are one, has lost us; once may be a busy broker.
  *

@@ -8,7 +8,7 @@ const CONTENT_ENCRYPTION = 'A256GCM';
 /** PKCS #8 around the 32 bytes of an X25519 private key (RFC 8410 §7). */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
-/** To whom something is sealed. */
+/** The recipient of a sealed text. */
 export interface SealingTarget {
   /** 32 bytes of an X25519 public key in base64url. */
   readonly publicKey: string;
@@ -16,7 +16,7 @@ export interface SealingTarget {
   readonly keyId?: string;
 }
 
-/** The X25519 key pair of somebody who can open what is sealed to it (RFC 7748). */
+/** The X25519 key pair of a recipient, who can open what is sealed to it (RFC 7748). */
 export class SealingKeyPair {
   readonly publicKey: string;
   readonly #privateKey: KeyObject;
@@ -30,14 +30,14 @@ export class SealingKeyPair {
     return new SealingKeyPair(generateKeyPairSync('x25519').privateKey);
   }
 
-  /** The same pair for the same 32 secret bytes. */
+  /** Returns the key pair of 32 secret bytes, always the same for the same bytes. */
   static fromSeed(seed: Buffer): SealingKeyPair {
     const key = Buffer.concat([PKCS8_HEAD, seed]);
     return new SealingKeyPair(createPrivateKey({ key, format: 'der', type: 'pkcs8' }));
   }
 
   /**
-   * What was sealed to this pair for this purpose.
+   * Opens what was sealed to this pair for this purpose.
    *
    * @throws AppError `server` for anything else: another recipient or purpose, or a changed byte
    */
@@ -56,9 +56,9 @@ export class SealingKeyPair {
 }
 
 /**
- * A text that only the holder of the target's private key can read: a compact JWE (RFC 7516) by key agreement
- * with a key pair of its own (ECDH-ES, RFC 7518 §4.6) and AES-256-GCM. The purpose goes into the agreement, so
- * that what was made for one question answers no other.
+ * Returns a text that only the holder of the target's private key can read: a compact JWE (RFC 7516) by key agreement
+ * with a key pair of its own (ECDH-ES, RFC 7518 §4.6) and AES-256-GCM. The purpose is part of the agreement, so that a
+ * text sealed for one purpose cannot be opened for another.
  */
 export async function seal(secret: Secret, { publicKey, keyId }: SealingTarget, purpose: string): Promise<string> {
   const target = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: publicKey }, format: 'jwk' });

@@ -1,6 +1,6 @@
 import { SharedPool, type Rooms } from '@libs/contracts';
 
-/** For whom a step is taken, and at whom: an account of the caller's own at a provider belongs to an organization. */
+/** The provider and the organization of a step: a caller's own account at a provider belongs to an organization. */
 export interface PlaceOwner {
   readonly provider: string;
   readonly organizationId: string;

@@ -36,7 +36,7 @@ interface Exporter<Items> {
   export(items: Items, told: Told): void;
 }
 
-/** Spans that wait or are on their way: about 4 MB. What comes on top is dropped, nobody waits for room. */
+/** Most spans that wait or are being exported: about 4 MB. Further spans are dropped at once. */
 const MOST_SPANS = 8_192;
 const MOST_IN_ONE_EXPORT = 512;
 const EXPORT_TIMEOUT_MS = 10_000;

@@ -10,7 +10,7 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import type { Resource } from '@opentelemetry/resources';
 
-/** One metric as prom-client's registry tells it. */
+/** One metric as prom-client's registry returns it. */
 export interface RegistryMetric {
   readonly name: string;
   readonly help: string;
@@ -56,7 +56,7 @@ export class RegistryMetrics implements MetricProducer {
 
 type Point = Pick<DataPoint<Histogram>, 'attributes' | 'value'>;
 
-/** Prometheus adds buckets up; here each stands for itself. */
+/** Converts Prometheus' cumulative buckets to counts per bucket. */
 function histogramsOf(name: string, values: readonly RegistryValue[]): Point[] {
   const series = new Map<
     string,

@@ -19,7 +19,7 @@ const KINDS = {
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Spans that are over, as those of OpenTelemetry. Whoever began a trace may have chosen not to keep it. */
+/** Records finished spans with OpenTelemetry. The sender of a `traceparent` may have chosen not to keep the trace. */
 export class SpanRecorder implements Tracing {
   constructor(
     private readonly tracer: Tracer,

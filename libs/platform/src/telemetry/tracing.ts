@@ -28,7 +28,7 @@ export interface Tracing {
 
 let active: Tracing | null = null;
 
-/** Null unless the operator wants traces: all that a call pays then is this question. */
+/** Returns null unless the operator wants traces; without them a call costs only this check. */
 export function tracing(): Tracing | null {
   return active;
 }

@@ -46,14 +46,14 @@ interface Member {
 }
 
 interface Plan {
-  /** In the order in which their failures are told. */
+  /** In the order in which their failures are reported. */
   readonly members: readonly Member[];
   readonly byName: ReadonlyMap<string, Member>;
-  /** Those that are looked at although they are absent. */
+  /** Members that are checked even if they are absent. */
   readonly required: readonly Member[];
 }
 
-/** A name that may be repeated to the caller: nobody's secret looks like this and it fits a log line. */
+/** A name that may be repeated to the caller: it does not look like a secret and fits a log line. */
 const PLAIN_NAME = /^[A-Za-z0-9_.-]{1,40}$/;
 
 const plans = new WeakMap<Function, Plan>();
@@ -65,8 +65,8 @@ export function collectFailures(instance: object, options: CollectOptions): Memb
 }
 
 /**
- * The same for objects that are no instances of their class, which must have no nested ones. What is faultless costs
- * no more than the members that it has; what is not is walked once more, for the failures in their order.
+ * Returns `collectFailures` for plain objects of a class, which must have no nested classes. A valid object costs no
+ * more than the fields that it has; an invalid one is walked once more, to list its failures in their order.
  */
 export function plainCollector(Class: Function, limit: number): (plain: object) => readonly MemberFailure[] {
   const plan = planOf(Class);
@@ -174,7 +174,7 @@ class Walk {
   }
 }
 
-/** What is said behind the path of a member that has no meaning, here and by checks of whole objects. */
+/** Follows the path of an unknown field in messages, here and in checks of whole objects. */
 const NO_MEMBER = ' is not a member of this object';
 
 /** A check of a whole object names the member inside of it that has no meaning. */
@@ -246,7 +246,7 @@ function compileMember(Class: Function, name: string, metadatas: readonly Metada
   };
 }
 
-/** Whether nobody asks what the member is: it is absent and may be, or a condition says so. */
+/** Whether the value is not checked: it is absent and may be, or a condition says so. */
 function isExempt(object: object, value: unknown, { isOptional, conditions }: Member): boolean {
   if (isOptional && (value === undefined || value === null)) return true;
   return conditions.length > 0 && !conditions.every((condition) => condition(object, value));

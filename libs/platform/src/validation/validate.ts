@@ -14,7 +14,7 @@ export interface ValidateOptions {
   readonly refuseUnknown?: boolean;
 }
 
-/** More failures than these help nobody, and a caller must not make us write a book. */
+/** Limits the length of the error message, which the caller's request would else determine. */
 const REPORTED_FAILURES = 5;
 
 /**
@@ -50,8 +50,8 @@ export function validateClosed<T extends object>(
 }
 
 /**
- * Judges plain objects of one class in the same words as `validateInstance`, and gives back the object itself. For
- * whoever only reads the members: no instance is made, and members that are absent cost nothing.
+ * Returns a check for plain objects of one class, with the errors of `validateInstance`. The check returns the object
+ * itself: no instance is made, and absent fields cost nothing.
  *
  * A class that converts or presets a member, or holds other classes, is refused with a plain Error.
  */

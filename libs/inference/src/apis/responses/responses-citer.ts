@@ -8,11 +8,11 @@ const ANNOTATION_ADDED = 'response.output_text.annotation.added';
 const TEXT_DONE = 'response.output_text.done';
 const PART_DONE = 'response.content_part.done';
 const ITEM_DONE = 'response.output_item.done';
-/** The events that tell of a text before it is known which one is cited. */
+/** Types of events that are parsed while the text to cite is not known yet. */
 const TELLING = [ANNOTATION_ADDED, TEXT_DONE, ITEM_DONE].map((type) => Buffer.from(type));
 const RESPONSE = Buffer.from('"response":');
 
-/** The text that cites, and its citations as they stand in it. */
+/** The text that cites, and its citations. */
 interface Cited {
   readonly itemId: unknown;
   readonly outputIndex: unknown;
@@ -43,7 +43,7 @@ export class ResponsesCiter implements StreamCiter {
     return this.#cited === null ? [event] : [...before, withEventData(event, this.#shown(data, this.#cited))];
   }
 
-  /** The events to go before this one, if it is the first that tells a text in whole. */
+  /** Returns the citation events to send before this one, if this is the first event that holds a whole text. */
   #look(data: Buffer): readonly Buffer[] {
     if (!TELLING.some((type) => data.includes(type))) return [];
     const said = objectOf(JSON.parse(data.toString()));
@@ -67,7 +67,7 @@ export class ResponsesCiter implements StreamCiter {
     });
   }
 
-  /** Some upstreams do not tell the end of a text but with that of its message. */
+  /** Finds the text in a finished message: some upstreams send no event for the end of a text. */
   #findIn({ output_index: outputIndex, item }: JsonObject): void {
     const { type, id: itemId, content } = objectOf(item);
     const contentIndex = elementsOf(content).findIndex((part) => part['type'] === 'output_text');

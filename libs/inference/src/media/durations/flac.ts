@@ -36,8 +36,8 @@ function streamInfo(bytes: Buffer, at: number): { readonly sampleRate: number; r
 }
 
 /**
- * Counts every head of a frame, wherever it stands: the end of a frame is known only to who decodes it. Heads within
- * heads count too, so that none hides behind another.
+ * Counts the frame headers at any offset: the end of a frame is known only after decoding it. Headers within headers
+ * count too, so that none hides behind another.
  */
 function secondsOfFrames(audio: MediaBytes, sampleRate: number): number {
   let seconds = 0;

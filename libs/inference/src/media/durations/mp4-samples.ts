@@ -10,7 +10,7 @@ export interface Mp4Samples {
 }
 
 /**
- * Samples are those that have a size (ISO 14496-12 §8.7.3), with times (§8.6.1.2) of which the last goes on to the end.
+ * Samples are those that have a size (ISO 14496-12 §8.7.3), with times (§8.6.1.2); the last time applies to the rest.
  *
  * @returns null for tables that are none
  */

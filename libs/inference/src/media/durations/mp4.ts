@@ -60,7 +60,7 @@ function tracksOf(movie: Buffer, fileBytes: number): readonly Track[] | null {
   return tracks.every((track) => track !== null) ? tracks : null;
 }
 
-/** Each track has one of each. Some decoders also read those that stand elsewhere, or the last of several. */
+/** Each track has one of each. Some decoders also read those in other places, or the last of several. */
 const TABLES = ['trak', 'mdhd', 'hdlr', 'stsd', 'stts', 'stsz', 'stz2'];
 /** Tables of fragments, and a compressed head within the head. */
 const NEVER = ['mvex', 'cmov'];

@@ -43,8 +43,8 @@ export function oggSeconds(audio: MediaBytes): number | null {
 }
 
 /**
- * Finds pages wherever they stand, also within others: decoders that check the sum of a page look for the next one
- * inside of it where the sum is wrong.
+ * Finds pages at any position, also within others: where a page's checksum is wrong, decoders that check it look for
+ * the next page inside of it.
  */
 function nextPage(window: Buffer, from: number): number {
   for (let at = from; at + HEAD_BYTES <= window.length; at += 1) {

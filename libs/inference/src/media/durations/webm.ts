@@ -32,7 +32,7 @@ const OPUS = 'A_OPUS';
 
 /**
  * The length of a WebM file (RFC 9559): the latest of what its head states, its last block and its packets of Opus.
- * Recordings of browsers have no duration in the head. What other sound holds is known only to who decodes it.
+ * Recordings of browsers have no duration in the head. The length of other sound is known only after decoding it.
  */
 export function webmLength(audio: MediaBytes): MediaLength | null {
   const reader = new WebmReader(audio);

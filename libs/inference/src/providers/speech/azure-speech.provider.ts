@@ -90,7 +90,7 @@ function speakerOf({ speaker }: JsonObject): string | undefined {
   return typeof speaker === 'number' ? String(speaker) : undefined;
 }
 
-/** Speakers, channels and confidence are told of phrases. */
+/** Returns the words of a phrase with its speaker and channel: Azure reports these per phrase, not per word. */
 function wordsOf(phrase: JsonObject): TranscriptWord[] {
   const [speaker, channel] = [speakerOf(phrase), numberOf(phrase['channel'])];
   return objectsOf(phrase['words']).flatMap((word) => {

@@ -1,6 +1,6 @@
 import type { TranscriptEntity } from '../../audio/transcript';
 
-/** An entity of which an upstream does not say where in the text it stands. */
+/** An entity whose position in the text the upstream does not report. */
 export interface FoundEntity {
   readonly text: string;
   readonly type: string;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SizedBody } from '../../wire/upstream-call';
 
-/** A form with one file (RFC 7578), whose bytes are passed on in the pieces they are in, as they come. */
+/** A form with one file (RFC 7578), whose bytes are passed on in pieces, as they arrive. */
 export class MultipartBody implements AsyncIterable<Buffer> {
   readonly contentType: string;
   readonly length: number;

@@ -35,7 +35,7 @@ export class OpenAiSpeech implements SpeechAdapter {
 function fieldsOf({ transcription, endpoint }: TranscriptionCall): [string, string][] {
   const { language, temperature, isVerbose, granularities } = transcription;
   const options = sentOptions(transcription, endpoint);
-  // Who can be verbose is: only then the upstream says how long the recording is.
+  // Asks for verbose JSON wherever it is supported: only then the upstream reports the recording's length.
   const isAskedVerbose = isVerbose || transcriptionTraitsOf(endpoint).verboseJson;
   const fields: [string, string][] = [
     ['model', endpoint.upstreamModel],
@@ -69,7 +69,7 @@ function transcriptOf(text: string, answer: JsonObject): Transcript {
   };
 }
 
-/** Some say it in text. */
+/** Returns the duration in seconds; some upstreams send it as a string. */
 function durationOf({ duration }: JsonObject): number | undefined {
   const seconds = typeof duration === 'string' ? Number(duration) : numberOf(duration);
   return seconds !== undefined && Number.isFinite(seconds) ? seconds : undefined;

@@ -17,7 +17,7 @@ const JSON_TYPE = 'application/json';
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 3_000;
 const PAUSE_GROWTH = 1.5;
-/** A job that nobody waits for any more is withdrawn, for which its caller does not wait either. */
+/** Time limit for deleting a job whose call has ended early; the caller does not wait for the deletion. */
 const WITHDRAWAL_MS = 5_000;
 
 export const asBearer: Authenticate = (apiKey) => ['authorization', `Bearer ${apiKey}`];
@@ -115,7 +115,7 @@ export class SpeechSession {
     if (this.#hasJob && this.call.signal.aborted) throw this.#left();
     const headers = [...message.headers, 'accept', accept, ...this.#headers()];
     const answer = this.#read(await this.http.send({ ...message, headers }, this.#timed()));
-    // Who is content with less than all of a recording has nothing to say before the rest of it was found right.
+    // An answer to a part of the recording is held back until the rest has arrived and was found valid.
     await message.arrival?.whole;
     return answer;
   }
@@ -178,7 +178,7 @@ export class SpeechSession {
     const signal = AbortSignal.timeout(WITHDRAWAL_MS);
     const timeouts = { headersMs: WITHDRAWAL_MS, idleMs: WITHDRAWAL_MS, totalMs: WITHDRAWAL_MS };
     const message = { method: 'DELETE' as const, path, headers: [...this.#headers()], body: null };
-    // Whoever left does not care, and a job that cannot be withdrawn ends by itself.
+    // A failure is ignored: no caller waits any more, and a job that cannot be withdrawn ends by itself.
     this.http.send(message, { ...this.call, signal, timeouts }).catch(() => undefined);
   }
 }
@@ -197,7 +197,7 @@ function parsed(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString()) as unknown;
   } catch {
-    // What is no JSON is no answer, and the caller of this says so.
+    // The caller of this function throws for an answer that is not JSON.
     return null;
   }
 }

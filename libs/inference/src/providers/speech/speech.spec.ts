@@ -278,7 +278,7 @@ describe('languages at Azure AI Speech', () => {
         language,
       },
     });
-    // Silence is said in no words.
+    // The transcript of silence is empty.
     expect(JSON.parse(body.toString())).toMatchObject({ text: '' });
     expect(fieldsOf(upstream.requests[0]!.body)).toEqual([['definition', JSON.stringify(definition)]]);
     await upstream.close();
@@ -307,7 +307,7 @@ describe('recordings that arrive', () => {
     third!.arriving.complete();
     expect((await third!.answer).body.toString()).toContain('Hello.');
     expect(upstream.connections).toBe(3);
-    // Whoever is done, or never will be, makes room.
+    // A recording that is complete or annulled frees its place.
     first!.arriving.annul();
     await expect(first!.answer).rejects.toThrow();
     const { collector, arriving } = anArrivingWave();

@@ -18,11 +18,11 @@ interface Exchange {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** `__fixtures__/<protocol>/batch.json`: four lines, of which one is answered. */
+/** `__fixtures__/<protocol>/batch.json`: four lines, one of them answered. */
 interface RecordedBatches {
   readonly caller: CallableApi;
   readonly apis: readonly Api[];
-  /** The file beside it with the answer that stands for `$ANSWER`. */
+  /** The file in the same folder with the answer that replaces `$ANSWER`. */
   readonly answer: string;
   readonly line: unknown;
   readonly upload?: Exchange & { readonly then?: Exchange; readonly sends: readonly string[]; readonly id: string };

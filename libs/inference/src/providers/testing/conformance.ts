@@ -27,7 +27,7 @@ interface Speech {
   readonly caller: StreamableApi;
   readonly apis: readonly Api[];
   readonly body: object;
-  /** The member of a stream that tells why the model stopped. */
+  /** Matches the field of a stream that says why the model stopped. */
   readonly stop: RegExp;
   readonly lastEvent: string;
   /** A 200 in which nothing is said. */
@@ -71,7 +71,7 @@ const SPEECHES = {
 } as const satisfies Partial<Record<UpstreamApi, Speech>>;
 
 /**
- * What every protocol must do, told through the engine and replayed from `__fixtures__/<protocol>/`:
+ * Tests what every protocol must do, through the engine, with answers replayed from `__fixtures__/<protocol>/`:
  * `<api>.json`, `<api>-stream.txt` (`.bin` where the wire is no text), `errors.json` and, where it embeds,
  * `embeddings.json` (two inputs, eight tokens).
  */
@@ -163,7 +163,7 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
       const { status, headers, body, expected } = recorded;
       upstream.answers(status, typeof body === 'string' ? body : JSON.stringify(body), headers);
       if (speech.caller === 'responses' && expected.code === 'context_length_exceeded') {
-        // Responses tell of a length as of an answer that ended early (interface §3.3).
+        // The Responses API reports a context that is too long as an incomplete answer (interface §3.3).
         const { body: cut } = await ask();
         expect(JSON.parse(cut.toString())).toMatchObject({ status: 'incomplete', output: [] });
         return;

@@ -21,7 +21,7 @@ export function aServiceAccount(values: object = {}) {
   };
 }
 
-/** An endpoint that gives the token `ya29.token` to whoever asks. */
+/** Starts a token endpoint that answers every request with the token `ya29.token`. */
 export async function startTokenEndpoint(): Promise<FakeUpstream> {
   const endpoint = await FakeUpstream.start();
   endpoint.answers(200, '{"access_token":"ya29.token","expires_in":3599}');

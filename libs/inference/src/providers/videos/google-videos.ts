@@ -58,7 +58,7 @@ function urisOf(response: JsonObject): (string | undefined)[] {
   return objectsOf(response['generatedSamples']).map((sample) => stringOf(objectOf(sample['video'])['uri']));
 }
 
-/** A link of Google's may name a key, which is nobody's business but ours. */
+/** Removes the key that a link of Google's may contain: it must not leave the gateway. */
 function withoutKey(uri: string | undefined): string | undefined {
   const url = URL.parse(uri ?? '');
   url?.searchParams.delete('key');

@@ -3,13 +3,13 @@ import { GatheredPieces } from '@libs/contracts';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
-/** What may be in such an answer beside the bytes. */
+/** Most bytes that such an answer may have in addition to the base64 texts. */
 const MOST_KEPT_BYTES = 256 * 1024;
 /** The longest escape of JSON: `\u003d`. */
 const ESCAPE_LENGTH = 6;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** What the answer holds is no JSON with base64 in it, or too much beside that. */
+/** The answer is not JSON with base64 in it, or has too many other bytes. */
 export class UnreadableBytes extends Error {}
 
 /**
@@ -61,7 +61,7 @@ export class InlinedBytes {
     for (let at = from; at < end; at += 1) {
       const byte = chunk[at]!;
       if (byte === COLON) this.#isAfterName = this.#text === this.#name;
-      // Blanks may stand between a name, its colon and its value.
+      // There may be blanks between a name, its colon and its value.
       else if (byte > 0x20) this.#isAfterName = false;
     }
     if (quote === -1) {

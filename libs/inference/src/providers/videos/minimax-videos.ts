@@ -22,7 +22,7 @@ export class MinimaxVideos extends RestVideos {
     return this.rest.start('/video_generation', bodyOf(request, access), access, {
       read: (answer) => {
         const error = errorIn(answer, access);
-        // Nobody can say of an error of theirs that there is no task.
+        // After an error on their side, a task may exist all the same.
         if (error?.code === 'provider_unavailable' && !isKnown(answer)) throw error;
         return error ? { kind: 'refused', error } : accepted(answer['task_id']);
       },

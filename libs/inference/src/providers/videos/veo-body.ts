@@ -1,7 +1,7 @@
 import { defined, type JsonObject } from '../../json/loose-values';
 import type { VideoMedia, VideoRequest } from '../../videos/video-provider';
 
-/** What Veo is asked for, at either of Google's APIs; of an earlier video each has its own notion. */
+/** Returns what Veo requests have in common at both of Google's APIs: all but an earlier video to continue. */
 export function veoBody(request: VideoRequest): { instance: JsonObject; parameters: JsonObject } {
   const instance = defined({
     prompt: request.prompt ?? undefined,

@@ -173,7 +173,7 @@ function finished(
   return { state: 'failed', message: failureOf(reason, 'The provider made no video') };
 }
 
-/** One film, and no bucket: what would be written there, nobody here could fetch. */
+/** Returns the body for one film, without a bucket: the gateway could not fetch a film from there. */
 function bodyOf(request: VideoRequest): object {
   const { instance, parameters } = veoBody(request);
   const { storageUri: _bucket, ...mine } = parameters;

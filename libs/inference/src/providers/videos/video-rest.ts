@@ -27,7 +27,7 @@ const NOT_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** What the answer to a submission says, beside that there is one. */
+/** Reads the answer to a submission. */
 export type ReadStart = (answer: JsonObject) => VideoStart | null;
 
 /** The few kinds of calls that the video APIs of all providers are made of. */
@@ -43,8 +43,8 @@ export class VideoRest {
   }
 
   /**
-   * A submission. An answer below 500 other than a timeout, or one that asks to come back, says that there is no job;
-   * any other failure says nothing, and is thrown.
+   * Submits a job. Returns a refusal if there is certainly no job: if nothing was sent, or the status is 529, 503 with
+   * `Retry-After`, or an error below 500 that is not 408. Throws after any other failure, since a job may exist.
    */
   async start(
     path: string,
@@ -136,13 +136,13 @@ function parsed(reply: UpstreamReply, { endpoint }: VideoAccess): JsonObject {
   throw brokenAnswer(endpoint.provider, 'the answer about a video job is no object');
 }
 
-/** @throws AppError when a provider tells of another job than it was asked for */
+/** @throws AppError when a provider reports another job than the one it was asked for */
 export function checkSameJob(asked: unknown, told: unknown, { endpoint }: VideoAccess): void {
   if (told === undefined || told === asked) return;
   throw brokenAnswer(endpoint.provider, 'the provider tells of another video job');
 }
 
-/** What the provider calls the job: the one member that every operation has, whoever wrote it. */
+/** Returns the provider's id of the job: the one field that every operation has. */
 export function idOf(operation: JsonObject): string {
   const id = stringOf(operation['id']);
   if (id !== undefined) return id;

@@ -8,7 +8,7 @@ import { UpstreamHttp } from '../../wire/upstream-http';
 import type { VideoAccess, VideoApi, VideoOutput, VideoRequest } from '../../videos/video-provider';
 
 interface Recorded {
-  /** By path and query; `$status` stands for a status other than 200. */
+  /** By path and query; `$status` is set for a status other than 200. */
   readonly routes: Readonly<Record<string, object & { readonly $status?: number }>>;
   readonly state?: string;
   readonly message?: string;
@@ -33,7 +33,7 @@ interface Fixture {
   readonly operation: Record<string, unknown>;
   /** How a job is asked after, where that is no GET. */
   readonly asks?: { readonly method: string; readonly body: object };
-  /** Lists of jobs, by path and query, where the provider tells jobs by reference. */
+  /** Lists of jobs, by path and query, where the provider's list has their references. */
   readonly listed?: Recorded['routes'];
   readonly done: Recorded;
   readonly failed: Recorded;
@@ -218,7 +218,7 @@ describe.each(['openai', 'google', 'google-vertex', 'replicate', 'fal', 'runway'
     ])('says that a job cannot be asked after: %s', async (_case, code, body) => {
       answers(code, body);
       const outcome = await status().catch((error: unknown) => error);
-      // Google tells of no state but done, and what is done and empty has failed.
+      // Google reports no state but done, and a job that is done and empty has failed.
       if (protocol.startsWith('google') && code === 200 && body.startsWith('{')) {
         expect(outcome).toMatchObject({ state: 'failed' });
       } else {

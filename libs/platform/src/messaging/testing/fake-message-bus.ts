@@ -7,7 +7,7 @@ export interface Sent {
   readonly payload: object;
 }
 
-/** A bus that keeps what was sent and answers as it was told. */
+/** A bus that keeps what was sent and gives the answers that the test has set. */
 export class FakeMessageBus extends MessageBus {
   readonly calls: Sent[] = [];
   readonly jobs: Sent[] = [];
