@@ -56,7 +56,7 @@ export function videoFormat({ mediaType }: Bytes): string | null {
   return named(VIDEOS, mediaType === null ? 'mp4' : subtypeOf(mediaType));
 }
 
-/** By the type, else by the ending of the name, else by what the bytes look like. Other text is plain text. */
+/** Returns the format by media type, else by file extension, else by the first bytes. Other text is plain text. */
 export function documentFormat({ mediaType, data }: Bytes, filename: string | undefined): string | null {
   const subtype = mediaType === null ? '' : subtypeOf(mediaType);
   const known = named(DOCUMENTS, subtype) ?? named(DOCUMENTS, endingOf(filename));

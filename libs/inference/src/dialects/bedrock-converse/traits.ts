@@ -5,9 +5,9 @@ import type { Endpoint } from '../../catalogue/catalogue-entries';
 /** Who made a model: decides what it takes beyond what all models of Bedrock have in common. */
 export interface ModelFamily {
   readonly name: 'anthropic' | 'nova' | 'nova-2' | 'gpt' | 'gpt-oss' | 'other';
-  /** Of thoughts that the model takes back, with the proof that it had them; null where it takes none. */
+  /** Format of the signed thoughts that the model takes back; null if it takes none. */
   readonly reasoningFormat: ReasoningFormat | null;
-  /** Where the end of a prefix to be cached may be marked; a mark elsewhere has the whole request refused. */
+  /** Where cache marks are allowed; Bedrock refuses a request with a mark elsewhere. */
   readonly cachePoints: 'everywhere' | 'in-messages' | 'nowhere';
   /** Answers can be held to a JSON Schema. */
   readonly takesSchema: boolean;

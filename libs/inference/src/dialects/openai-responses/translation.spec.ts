@@ -89,7 +89,7 @@ function withoutContents({ annotations, ...text }: Extract<Part, { type: 'text' 
   return annotations ? { ...text, annotations: annotations.map(({ content: _content, ...source }) => source) } : text;
 }
 
-/** What callers are told of a thought and providers are not. */
+/** A thought without the fields that callers get and providers do not. */
 function withoutOurs({ format: _format, signature: _signature, ...part }: ReasoningPart): ReasoningPart {
   return part;
 }

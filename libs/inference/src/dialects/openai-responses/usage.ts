@@ -26,7 +26,7 @@ import { unitsOfItems } from './item-words';
 /** A bound where the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
 
-/** The usage of a response at the cursor, which ends up behind it; null when no object stands there. */
+/** Reads the usage of a response at the cursor and moves past it; null if the value is no object. */
 export function readResponseUsage(cursor: JsonCursor): ReportedUsage | null {
   return readUsageObject(cursor, readCount);
 }
