@@ -6,14 +6,14 @@ import { findMember, memberEdits, type ByteEdit, type ScannedObject } from '../j
 import { NO_COUNTS, whole, type ReportedCounts, type ReportedUsage } from './reported-counts';
 import type { ToolBill } from './translation';
 
-/** What one call can use at most, and what to assume where the upstream does not say. */
+/** The most that one call can use, and the estimate for counts that the upstream omits. */
 export interface UsageBounds {
   readonly maxPromptTokens: number;
   /** 0 for answers that have no completion, such as embeddings. */
   readonly maxCompletionTokens: number;
   /** Called only when a count is missing or absurd. */
   readonly estimate: () => { readonly promptTokens: number; readonly completionTokens: number };
-  /** The provenance of a usage that is not the upstream's own word. */
+  /** The provenance of a usage that the upstream has not reported. */
   readonly fallback: 'estimated' | 'partial';
 }
 
@@ -108,7 +108,7 @@ export function usageEdits({ object, counts }: ReportedUsage, usage: Usage, cost
   return memberEdits(object, { set });
 }
 
-/** Returns false where the provider writes what it read from its cache beside the details. */
+/** Returns whether a usage has `prompt_tokens_details`; some providers write cached tokens elsewhere. */
 function hasDetails(object: ScannedObject): boolean {
   const details = findMember(object, 'prompt_tokens_details');
   return details !== undefined && object.bytes[details.valueStart] === OPEN_BRACE;

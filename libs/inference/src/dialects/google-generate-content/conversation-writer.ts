@@ -17,10 +17,10 @@ export interface Conversation {
   readonly contents: readonly Content[];
 }
 
-/** What a conversation begins with that would otherwise begin with the model: its first turn is the user's. */
+/** Put before a conversation that begins with the model: the first turn must be the user's. */
 const OPENING: Content = { role: 'user', parts: [{ text: '.' }] };
 
-/** For results whose call is not in the conversation, which would have named the function. */
+/** Function name for results whose call is not in the conversation. */
 const UNKNOWN_FUNCTION = 'unknown_function';
 
 /**
@@ -60,7 +60,7 @@ class ContentsWriter {
   }
 
   add({ role, parts, name }: Message): void {
-    // The name of a tool is that of its function.
+    // The `name` of a tool message is only that of its function.
     if (name !== undefined && role !== 'tool') this.log.drop('name');
     if (role === 'system' || role === 'developer') this.#addSystem(parts);
     else if (role === 'assistant') this.#addModel(parts);

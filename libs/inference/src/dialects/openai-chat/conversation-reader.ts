@@ -37,7 +37,7 @@ function readAssistant(message: CheckedObject, unread: Set<string>): Part[] {
   const refusal = message.string('refusal');
   return [
     ...readReasoning(message, unread),
-    // Callers send an empty text beside tool calls; it says nothing, and some upstreams refuse it.
+    // Callers send an empty text with tool calls; some upstreams refuse it, so it is left out.
     ...(message.value('content') === '' ? [] : readContent(message, 'content')),
     ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
     ...message.objects('images').map(readImage),

@@ -18,7 +18,7 @@ type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
 interface OpenPart {
   readonly kind: PartStart['kind'];
   readonly index: number;
-  /** For texts: how much text stands before it. */
+  /** For texts: the length of all text before it. */
   readonly textStart: number;
 }
 

@@ -46,7 +46,7 @@ const MARKED_LISTS = [['input'], ['input', 'content'], ['input', 'output'], ['to
 const CITED_LISTS = ['input', 'content', 'annotations'] as const;
 const CITATION = Buffer.from('"url_citation"');
 
-/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+/** Returns the caller's body for an upstream of the same API: a few fields changed, all other bytes kept. */
 export function toUpstream(
   body: Buffer,
   endpoint: Endpoint,

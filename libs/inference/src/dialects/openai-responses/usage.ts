@@ -103,8 +103,8 @@ function costMembers(cost: Cost): Record<string, string> {
 }
 
 /**
- * The usage of a parsed response and what its output items used, cut to what the endpoint can hold. Null where it is missing or a main count
- * is no whole number of at least 0, so that the caller of this estimates.
+ * Returns the usage of a parsed response and what its output items used, cut to the endpoint's limits. Null if the
+ * usage is missing or a main count is no whole number of at least 0: then estimate.
  */
 export function usageOfResponse(reported: unknown, items: unknown, { contextLength }: Endpoint): ResponseUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
