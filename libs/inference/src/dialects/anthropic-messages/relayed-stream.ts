@@ -41,7 +41,7 @@ const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
 /** For a message that starts without a usage. */
 const NO_USAGE = JSON.stringify(countObject(emptyUsage('estimated'), 'standard'));
 const NO_END = JSON.stringify({ stop_reason: null, stop_sequence: null, stop_details: null, container: null });
-/** Not of this protocol, but the end of a stream at upstreams that speak several. */
+/** Not part of this protocol; upstreams with several APIs end a stream with it. */
 const DONE_WORD = Buffer.from('[DONE]');
 
 /** A server-sent event as this API writes it: with its name and its data. */
@@ -210,7 +210,7 @@ export class MessagesStream extends RelayedStream {
   }
 }
 
-/** What the end of a message has to tell, where the upstream tells only a part of it. */
+/** Returns the edits that add the required fields which an upstream omits at the end of a message. */
 function endEdits(event: MessageEvent, delta: JsonMember | undefined): ByteEdit[] {
   const cursor = delta && new JsonCursor(event.bytes, delta.valueStart);
   if (!cursor?.isObject()) return [];
