@@ -161,7 +161,7 @@ export class StreamMeter {
   /**
    * Returns the bill of a stream whose caller has disconnected: the last report and later output. Without a report: the
    * prompt as reserved, the output seen, and what the model may have thought, painted or read again unseen. If the
-   * answer `isWhole` (not streamed, so none of it was seen): all that the call has reserved.
+   * answer `isWhole` (it may be complete, but none of it was read): all that the call has reserved.
    */
   left(isWhole = false): Bill {
     const { counts: said } = this.#reported ?? { counts: NO_COUNTS };

@@ -5,8 +5,8 @@ import { JsonCursor } from './json-cursor';
  *
  * Bodies are spliced, never parsed and written again: numbers and strings keep the caller's own spelling, the
  * event loop is not held up, and V8 cannot get at the keys. (In Node 24.21 and 26.10 `JSON.parse` may hand
- * out wrong names for keys that are written with an escape, nodejs/node#63785; the spec beside this file has
- * the case that tells when it is fixed.)
+ * out wrong names for keys that are written with an escape, nodejs/node#63785; `json-members.spec.ts` has a
+ * test that fails when it is fixed.)
  */
 
 /** One member by byte offsets; ends are exclusive. `keyStart` is the opening quote of the key. */
@@ -78,7 +78,7 @@ export function withoutDoubled(object: ScannedObject): ScannedObject {
   return scanMembers(applyEdits(bytes, edits));
 }
 
-/** Those of `required`, values as JSON text by name, that the object has not. */
+/** Returns the members of `required` (JSON text by name) that the object lacks. */
 export function missingMembers(
   object: ScannedObject,
   required: Readonly<Record<string, string>>,
@@ -138,7 +138,7 @@ interface MissingMembers {
   readonly keptBefore: boolean;
 }
 
-/** Behind the last member. */
+/** Adds members after the last one. */
 function addMissing(
   edits: ByteEdit[],
   { members, closeBrace }: ScannedObject,
@@ -162,7 +162,7 @@ function addMissing(
   if (text !== '') edits.push({ start: at, end: at, text });
 }
 
-/** From here on a list is indexed: a caller decides how many members there are, and most requests have few. */
+/** Lists of at least this length are indexed. Most requests have few members, but a caller may send very many. */
 const MANY = 64;
 
 function lookupIn(names: readonly string[]): (name: string) => boolean {
@@ -171,14 +171,14 @@ function lookupIn(names: readonly string[]): (name: string) => boolean {
   return (name) => index.has(name);
 }
 
-/** Where the last member of a name stands, or -1. */
+/** Returns a function that finds the index of the last member of a name, or -1. */
 function lastPlacesIn(members: readonly JsonMember[]): (name: string) => number {
   if (members.length < MANY) return (name) => members.findLastIndex(({ key }) => key === name);
   const index = new Map(members.map(({ key }, place) => [key, place]));
   return (name) => index.get(name) ?? -1;
 }
 
-/** Takes out a member with the comma before it or, while none is kept before it, the comma after it. */
+/** Removes a member with the comma before it, or the comma after it if no member before it is kept. */
 export function removal(members: readonly JsonMember[], index: number, keptBefore: boolean): ByteEdit {
   const member = members[index]!;
   if (keptBefore) return { start: members[index - 1]!.valueEnd, end: member.valueEnd, text: '' };
