@@ -84,7 +84,7 @@ export interface ReportedUsage {
   readonly object: ScannedObject;
 }
 
-/** Reads the count that a member of a usage object says; the cursor is at its value and ends up behind it. */
+/** Reads the count in a field of a usage object; the cursor is at its value and moves past it. */
 export type CountReader = (key: string, cursor: JsonCursor, counts: ReportedCounts) => void;
 
 /** Reads the usage at the cursor and moves past it; null if the value is no object. */
@@ -123,7 +123,7 @@ function readDetailOutside(key: string, cursor: JsonCursor, counts: ReportedCoun
   else counts[name] ??= whole(cursor.readNumberOrNull());
 }
 
-/** Reads the object of details at the cursor, which ends up behind it. */
+/** Reads the object of details at the cursor and moves past it. */
 export function readDetails(cursor: JsonCursor, counts: ReportedCounts, names: CountNames): void {
   if (!cursor.isObject()) return cursor.skipValue();
   cursor.enterObject();

@@ -15,7 +15,7 @@ const DETAIL_MEMBERS: ReadonlySet<string> = new Set([
 
 /** More iterations than any one call makes; bounds what an absurd report can store. */
 const MOST_ITERATIONS = 100;
-/** Words and model names of upstreams. What is longer or has other characters is no word. */
+/** Names and model ids of upstreams that may be stored; others are left out. */
 const WORD = /^[\w.:/@+-]{1,128}$/;
 
 interface SaidBeside {

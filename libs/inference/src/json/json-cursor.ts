@@ -93,8 +93,8 @@ export class JsonCursor {
   }
 
   /**
-   * The next key of the object that was entered last, decoded, with the cursor on the first byte of its value and
-   * `keyStart` on its opening quote; null when the object has ended, with the cursor behind it. A value that was not
+   * Returns the next key, decoded, of the object that was entered last and moves to the first byte of its value;
+   * `keyStart` is the offset of the key's opening quote. Returns null after the end of the object. A value that was not
    * read is skipped.
    */
   nextKey(): string | null {
@@ -122,7 +122,7 @@ export class JsonCursor {
     return true;
   }
 
-  /** To where the next member or element must start; false behind the end of the container. */
+  /** Moves to where the next member or element must start; returns false after the end of the container. */
   #goOn(close: number): boolean {
     if (!this.#isFresh && this.position === this.#valueStart) this.skipValue();
     const byte = this.peek();

@@ -47,7 +47,7 @@ export function scanMembers(bytes: Buffer): ScannedObject {
   return scanned;
 }
 
-/** The members of the object at the cursor, which ends up behind it. Throws MalformedJson. */
+/** Reads the members of the object at the cursor and moves past it. Throws MalformedJson. */
 export function scanMembersAt(cursor: JsonCursor): ScannedObject {
   const members: JsonMember[] = [];
   cursor.readObject((key, keyStart) => {
@@ -111,7 +111,7 @@ export function spliceMembers(body: Buffer | ScannedObject, edits: MemberEdits):
 const NO_VALUES: NonNullable<MemberEdits['set']> = {};
 const NO_NAMES: readonly string[] = [];
 
-/** The byte edits behind `spliceMembers`, in order, to be joined with others of the same text. */
+/** Returns the byte edits of `spliceMembers`, in order, to be joined with other edits of the same text. */
 export function memberEdits(scanned: ScannedObject, { set = NO_VALUES, remove = NO_NAMES }: MemberEdits): ByteEdit[] {
   const { members } = scanned;
   const edits: ByteEdit[] = [];
@@ -198,7 +198,7 @@ export function joinEdits(some: readonly ByteEdit[], others: readonly ByteEdit[]
   return edits;
 }
 
-/** What `applyEdits` puts around the text, and from which byte on it takes the text. */
+/** Bytes that `applyEdits` puts around the text, and the offset at which it starts. */
 export interface Frame {
   readonly prefix: Buffer;
   readonly suffix: Buffer;

@@ -14,7 +14,7 @@ export function parseJson(bytes: Buffer): unknown {
   return value !== undefined && isSound(value, 1) ? value : parseExactly(bytes);
 }
 
-/** Undefined for text that is no JSON. */
+/** Parses with `JSON.parse`; undefined for text that is not JSON. */
 function parseFast(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString()) as unknown;

@@ -14,7 +14,7 @@ const SEALED_BYTES_PER_TOKEN = 4;
 const SEVERAL = 'several';
 const MOST_WORD_BYTES = 128;
 
-/** A string whose object must be read to its end before it is known what the string is. */
+/** A string whose meaning is known only at the end of its object. */
 interface Pending {
   readonly start: number;
   readonly end: number;
@@ -26,7 +26,7 @@ interface ObjectFacts {
   pending: Pending | null;
   type: string | null;
   mediaType: string | null;
-  /** Links whose kind follows from the type of their part, and the dearest kind that their addresses name. */
+  /** Links whose kind follows from the type of their part, and the most expensive kind that their URLs name. */
   links: number;
   linkKind: MediaKind | null;
   /** Links in this object as the `source` of a part. */

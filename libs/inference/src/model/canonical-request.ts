@@ -51,8 +51,8 @@ export interface Sampling {
 }
 
 /**
- * One request in no API's own shape. A dialect that reads a request puts what has no place here into
- * `unread`; a dialect that writes one reports what it could not write. Both end in the loss report.
+ * One request in no API's own shape. A dialect that reads a request names fields that it cannot hold in
+ * `unread`; a dialect that writes one logs what it could not write. Both end in the loss report.
  */
 export interface CanonicalRequest {
   readonly messages: readonly Message[];
@@ -82,6 +82,6 @@ export interface CanonicalRequest {
   readonly metadata?: Readonly<Record<string, string>>;
   /** Hash of the end user's id; the id itself is never sent. */
   readonly endUser?: string;
-  /** Names of the caller's members that have no place here. */
+  /** Names of the caller's fields that this form cannot hold. */
   readonly unread: readonly string[];
 }

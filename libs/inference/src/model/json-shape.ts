@@ -141,7 +141,7 @@ class ShapeScan {
       problem: this.problem,
       hasEscapedKey: this.hasEscapedKey,
       valueBytes: this.size.bytes,
-      // The hash of a name with an escape says nothing, and behind a problem nothing was looked at.
+      // Hashes do not cover names with escapes, nor anything after a problem.
       mayNameTwice: this.hasEscapedKey || this.problem !== null || this.names.mayNameTwice,
       prompt: this.prompt(),
     };

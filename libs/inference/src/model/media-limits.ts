@@ -1,9 +1,9 @@
 /** The most tokens that a provider charges for media, with the reason for each number. All holds use this table. */
 export const MEDIA_LIMITS = {
   /**
-   * A file, a recording or a film whose size is not known: the longest context of a model that reads them (Gemini 1.5
-   * Pro; others have a million). 1,000 pages of a PDF (Gemini) or 600 (Claude) or an hour of film fill it. A hold counts
-   * no more than the context of each endpoint.
+   * A file, a recording or a film of unknown size: the longest context of a model that reads them (Gemini 1.5 Pro;
+   * others have a million). 1,000 pages of a PDF (Gemini) or 600 (Claude) or an hour of film fill it. A hold counts no
+   * more than the context of each endpoint.
    */
   unknown: 2_000_000,
   /** A second of sound: 32 at Gemini; 10 at OpenAI. */

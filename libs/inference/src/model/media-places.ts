@@ -17,9 +17,9 @@ export type Place =
   | 'source data'
   | 'picture result'
   | 'sealed'
-  /** A link or the id of a file. The type of the part says what is behind it, if the part is one of media. */
+  /** A link or the id of a file. The type of the part says what kind of media it is, if any. */
   | 'typed link'
-  /** The same in the `source` of a part, which is one of media. */
+  /** The same in the `source` of a part, which is always a media part. */
   | 'source link'
   | `${MediaKind} link`;
 

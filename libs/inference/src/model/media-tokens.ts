@@ -19,7 +19,7 @@ export interface CountedMedia {
   readonly pictures?: PictureTokens;
   /** Whether it is a PDF file, which only `measurePdf` can measure. */
   readonly isPdf?: boolean;
-  /** Whether it is no base64 after all. */
+  /** Whether it is not valid base64. */
   readonly isGarbage?: boolean;
 }
 
@@ -39,7 +39,7 @@ const USUAL: Readonly<Record<MediaKind, UsualRate>> = {
 const MOST_USUAL = 250_000;
 const MOST_USUAL_PICTURE = 4_800;
 
-/** Counts media that are behind a link or kept by a provider, so that only their kind is known. */
+/** Counts media of which only the kind is known: a link, or a file that a provider keeps. */
 export function unknownMedia(kind: MediaKind): CountedMedia {
   const usual = USUAL[kind].linkedTokens;
   if (kind !== 'image') return { kind, tokens: MEDIA_LIMITS.unknown, usual };
@@ -53,7 +53,7 @@ const PDF = '%PDF-';
 const ARCHIVE = 'PK\u0003\u0004';
 
 /**
- * Counts media that stand in a body as base64.
+ * Counts media that a body holds as base64.
  *
  * @param kind the kind that its field is for
  * @param mediaType its own media type, or null

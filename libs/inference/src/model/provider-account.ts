@@ -14,8 +14,8 @@ export interface ProviderAccount {
 export const SHARED_ACCOUNT: ProviderAccount = { isOwn: false, keepsNothing: false };
 
 /**
- * Returns the `prompt_cache_key` to send to a provider. On the operator's account it is bound to the tenant: otherwise a
- * tenant that guesses the key of another could learn from a cache hit which prompt the other one sent.
+ * Returns the `prompt_cache_key` to send to a provider. On the operator's account it is bound to the tenant:
+ * otherwise a tenant that guesses the key of another could learn from a cache hit which prompt the other one sent.
  *
  * @returns at most 64 characters on the operator's account
  */

@@ -42,7 +42,7 @@ export function writePart(part: Part, log: LossLog): Block | null {
   }
 }
 
-/** The upstream refuses text of nothing but white space. */
+/** Leaves out text of only white space, which the upstream refuses. */
 function writeText(part: Extract<Part, { type: 'text' | 'refusal' }>, log: LossLog): Block | null {
   if (part.type === 'refusal') log.approximate('refusal');
   else if (part.annotations) log.drop('annotations');

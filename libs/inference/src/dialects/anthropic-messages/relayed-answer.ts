@@ -27,7 +27,7 @@ export interface UpstreamMessage extends ScannedObject {
 /** Members of blocks and deltas that a model wrote. */
 const WRITTEN = new Set(['text', 'thinking', 'partial_json', 'input']);
 
-/** Reads the message at the cursor, which ends up behind it. Throws MalformedJson. */
+/** Reads the message at the cursor and moves past it. Throws MalformedJson. */
 export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
   const members: JsonMember[] = [];
   const contentEdits: ByteEdit[] = [];

@@ -104,7 +104,7 @@ export class MessagesStream extends RelayedStream {
     const message = readUpstreamMessage(cursor);
     this.#hasStart = true;
     this.upstreamId = message.id;
-    // The output counted so far is no report of the whole.
+    // The output count of `message_start` does not include the answer.
     const { counts, object } = usageIn(message);
     this.#counts = { ...counts, output: null };
     const set = { ...ownMembers(this.context), ...missingMembers(message, MESSAGE_MEMBERS) };

@@ -86,7 +86,7 @@ export class MessagesStreamReader implements StreamReader {
     const { message } = event;
     if (!isObject(message)) throw this.#broken('the message is missing');
     this.#hasStart = true;
-    // The output counted so far is no report of the whole.
+    // The output count of `message_start` does not include the answer.
     this.#counts = { ...countsOf(message['usage']), output: null };
     return [{ type: 'start', upstreamId: stringOf(message['id']) ?? null, createdAt: null }, ...this.#report()];
   }

@@ -1,7 +1,7 @@
 import type { MediaSource } from '../../model/conversation';
 import { pictureTypeOf } from '../anthropic-messages/media';
 
-/** Formats by the part of a media type behind the slash, and by endings of names that are not formats themselves. */
+/** Formats by media subtype (`png` of `image/png`), and by file extensions that are no format names. */
 const IMAGES: Readonly<Record<string, string>> = { png: 'png', jpeg: 'jpeg', jpg: 'jpeg', gif: 'gif', webp: 'webp' };
 
 const VIDEOS: Readonly<Record<string, string>> = {

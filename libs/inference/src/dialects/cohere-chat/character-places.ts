@@ -1,4 +1,4 @@
-/** One place in so many characters is remembered. */
+/** The offset of every character whose index is a multiple of this is kept. */
 const STEP = 1_024;
 
 /**
@@ -22,7 +22,7 @@ export class CharacterPlaces {
   }
 }
 
-/** Returns the place so many characters further, or null behind the end of the text. */
+/** Returns the offset a number of characters after `from`; null beyond the end of the text. */
 function stepped(text: string, from: number, characters: number): number | null {
   let at = from;
   for (let left = characters; left > 0; left -= 1) {

@@ -35,7 +35,7 @@ export function readCitation(citation: JsonObject, text: string, places: Charact
   });
 }
 
-/** The upstream counts characters, we count UTF-16 units: not the same behind an emoji. */
+/** Returns a citation's span in UTF-16 units. The upstream counts characters, which differs after an emoji. */
 function spanOf(citation: JsonObject, text: string, places: CharacterPlaces): [number, number] {
   const start = numberOf(citation['start']) ?? 0;
   const end = numberOf(citation['end']) ?? start;

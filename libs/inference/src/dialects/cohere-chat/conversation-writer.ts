@@ -155,7 +155,7 @@ export class ConversationWriter {
 
   #file(part: FilePart): Json[] {
     if (isPicture(part)) {
-      // The picture itself is carried.
+      // Only the name of the picture is lost.
       if (part.filename !== undefined) this.log.approximate('messages.file.filename');
       return this.#image({ type: 'image', source: part.source });
     }

@@ -6,7 +6,7 @@ import { isObject, objectOf } from '../../json/loose-values';
 import { readMediaUrl } from '../../model/media-url';
 import type { Endpoint } from '../../catalogue/catalogue';
 
-/** An OpenAI-shaped request for embeddings, as far as Google's APIs have a word for it. */
+/** The fields of an OpenAI-shaped embeddings request that Google's APIs have. */
 export interface EmbeddingsRequest {
   /** One content each, its parts in the shape of the Gemini API. */
   readonly inputs: readonly (readonly WirePart[])[];
@@ -33,7 +33,7 @@ const TASK_TYPES: Readonly<Record<string, string>> = {
   code_retrieval_query: 'CODE_RETRIEVAL_QUERY',
 };
 
-/** @throws AppError invalid_request for tokens, which these models do not take, and for what is no content */
+/** Reads a request. @throws AppError invalid_request for token ids and for inputs that are no content */
 export function readEmbeddingsRequest(body: Buffer, endpoint: Endpoint): EmbeddingsRequest {
   const root = new CheckedObject(objectOf(parseJson(body)));
   const purpose = root.string('input_type')?.toLowerCase() ?? '';

@@ -24,8 +24,8 @@ const OPENING: Content = { role: 'user', parts: [{ text: '.' }] };
 const UNKNOWN_FUNCTION = 'unknown_function';
 
 /**
- * A conversation as the upstream takes it: instructions apart; what a model did between two turns of the user
- * as one turn; the results of its calls right behind them, in the order of the calls.
+ * Returns a conversation in the upstream's form: instructions apart; all output of the model between two turns of
+ * the user as one turn; tool results right after it, in the order of the calls.
  */
 export function writeConversation(messages: readonly Message[], endpoint: Endpoint, log: LossLog): Conversation {
   const writer = new ContentsWriter(endpoint, log);

@@ -7,7 +7,7 @@ import { readThoughts, toReasoningParts } from './reasoning';
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant', 'tool'];
 const RESULT_PARTS = ['text', 'image', 'file'];
 
-/** The conversation. Names of members that have no place in it are added to `unread`. */
+/** Reads the conversation. Names of fields that it cannot hold are added to `unread`. */
 export function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
   if (!body.has('messages')) throw body.refuse('messages', 'is required');
   return body.objects('messages').map((message) => readMessage(message, unread));

@@ -136,7 +136,7 @@ class ChatReader implements ChatObject {
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) this.#readInnerUsage(key);
   }
 
-  /** Skips what is no usage. */
+  /** Reads a usage inside a choice or `x_groq`; skips any other field. */
   #readInnerUsage(key: string): void {
     if (key === 'usage') this.#innerUsage = readUsage(this.#cursor) ?? this.#innerUsage;
     else this.#cursor.skipValue();
@@ -182,7 +182,7 @@ class ChatReader implements ChatObject {
     return isMessage;
   }
 
-  /** `isWhole`: of an answer that is no stream. */
+  /** Ends a choice. `isWhole`: the answer is not a stream. */
   #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
     const finish = findMember(choice, 'finish_reason');
     const isFinished = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;

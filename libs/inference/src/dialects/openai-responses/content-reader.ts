@@ -29,7 +29,7 @@ export const SUMMARY_BREAK = '\n\n';
 
 const DETAILS = ['low', 'high', 'original'] as const;
 
-/** One part of a message; null for a kind that has no place in a conversation. */
+/** Reads one part of a message; null for a type that a conversation cannot hold. */
 export function readPart(part: JsonObject): Part | null {
   switch (part['type']) {
     case 'input_text':

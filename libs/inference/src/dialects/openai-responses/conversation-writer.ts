@@ -11,8 +11,8 @@ export interface WrittenInput {
 type SpokenPart = Exclude<Part, { type: 'reasoning' | 'tool-call' | 'tool-result' }>;
 
 /**
- * A conversation as items. A system message of plain text at the beginning is the instructions; everything
- * else keeps its place. Thoughts go back only to the kind of provider whose proof they carry.
+ * Returns a conversation as items. A first system message of plain text becomes the instructions; everything
+ * else keeps its place. Thoughts go back only to the kind of provider that signed or encrypted them.
  */
 export function writeInput(messages: readonly Message[], format: ReasoningFormat, log: LossLog): WrittenInput {
   const [first, ...rest] = messages;

@@ -45,7 +45,7 @@ export interface UpstreamResponse extends ScannedObject {
 const CONTENT = new Set(['text', 'refusal', 'arguments', 'input', 'code']);
 const CALLS = new Set(['function_call', 'custom_tool_call']);
 
-/** Reads the response at the cursor, which ends up behind it. Throws MalformedJson. */
+/** Reads the response at the cursor and moves past it. Throws MalformedJson. */
 export function readUpstreamResponse(cursor: JsonCursor): UpstreamResponse {
   const reader = new ResponseReader(cursor);
   reader.readMembers();

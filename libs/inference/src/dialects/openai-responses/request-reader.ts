@@ -144,7 +144,7 @@ function readSampling(body: JsonObject): Sampling {
   });
 }
 
-/** `reasoning` in no dialect; what has no place there is named in `unread`. */
+/** Reads `reasoning`; fields that a `ReasoningRequest` cannot hold are named in `unread`. */
 export function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = objectOrNull(value);
   if (reasoning === null) return undefined;

@@ -81,7 +81,7 @@ export function endsCompaction({ type, bytes, item }: StreamEvent): boolean {
   return text.includes(COMPACTION) && COMPACTIONS.has(readItemWords(text).type);
 }
 
-/** Null for an item that is no call. */
+/** Returns the fields of an item that is a call; null for other items. */
 function wordsOf({ bytes, item }: StreamEvent): ItemWords | null {
   if (item === null) return null;
   const text = bytes.subarray(item.valueStart, item.valueEnd);

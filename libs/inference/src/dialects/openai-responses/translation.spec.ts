@@ -42,7 +42,7 @@ const throughJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 const write = (request: CanonicalRequest, log = new LossLog()) =>
   throughJson(upstream.writeRequest(request, endpoint, false, log)) as Record<string, unknown>;
 
-/** The part of a request that this API has words for. */
+/** The part of a request that this API has fields for. */
 function representable(request: CanonicalRequest): CanonicalRequest {
   const { temperature, topP, frequencyPenalty, presencePenalty } = request.sampling;
   const { choices: _n, cache: _cache, outputModalities: _modalities, reasoning, ...kept } = request;
