@@ -28,7 +28,7 @@ export function billAnswer(
   const used = unitsOf(reported, seen, units);
   const contextLength = contextLengthOf(context) * turnsOf(used);
   const said = reported ?? NO_COUNTS;
-  // What the provider did not count is taken by its kinds.
+  // Without the provider's count, image and audio tokens of the output are estimated from what was seen.
   const counts = said.completion === null ? { ...said, ...kindsOf(countSeen(seen)) } : said;
   const isLong = (said.completion ?? countSeen(seen).completion) > contextLength;
   const usage = settleUsage(counts, {
@@ -47,7 +47,7 @@ function kindsOf({ imageCompletion, audioCompletion }: SeenCounts): Partial<Repo
   return { ...(imageCompletion > 0 && { imageCompletion }), ...(audioCompletion > 0 && { audioCompletion }) };
 }
 
-/** No provider counts pictures that it sells by the piece. */
+/** Returns the units to bill. Output pictures are counted here, because no provider that sells them apiece does. */
 function unitsOf(
   reported: ReportedCounts | null,
   { pictures }: SeenOutput,
@@ -64,13 +64,13 @@ function unitsOf(
   };
 }
 
-/** `n` of the request: each choice may fill the context. */
+/** Returns `n` of the request: each choice may fill the context. */
 function choicesAsked(body: Buffer): number {
   const asked = Number(memberText(scanRequest(body), 'n')?.toString());
   return Number.isSafeInteger(asked) && asked >= 1 ? Math.min(asked, MOST_CHOICES) : 1;
 }
 
-/** Whole counts in the form that upstreams report them in. */
+/** Returns a usage in the form in which upstreams report counts. */
 export function countsOf(usage: Usage): ReportedCounts {
   return {
     prompt: usage.promptTokens,
@@ -88,8 +88,8 @@ export function countsOf(usage: Usage): ReportedCounts {
 }
 
 /**
- * Counts what a stream brings, and makes the bill of it at any time. The upstream's last report counts; what
- * came after it is estimated.
+ * Counts the output of a stream and can bill it at any time. The upstream's last usage report counts; output after
+ * it is estimated.
  */
 export class StreamMeter {
   /** Counts what a model wrote: text, arguments and thoughts. */
@@ -99,24 +99,24 @@ export class StreamMeter {
   #reported: Report | null = null;
   #units: BilledUnits | undefined;
   #compactions = 0;
-  /** Text before the last use of a tool of the provider. Its model has read that again. */
+  /** Text before the last use of a provider's tool. The model has read that text again. */
   #unitsBeforeUse = 0;
 
   constructor(private context: AnswerContext) {}
 
-  /** Pictures that a model painted, and base64 of what it said. */
+  /** Counts pictures that the model made, and base64 bytes of its sound. */
   countMedia(pictures: number, audioBytes = 0): void {
     this.#pictures += pictures;
     this.#audioBytes += audioBytes;
   }
 
-  /** What has been used beside tokens up to now; a report that names units of its own takes its place. */
+  /** Sets what has been used so far in addition to tokens; units of the upstream's report take precedence. */
   used(units: BilledUnits): void {
     if (turnsOf(units) > turnsOf(this.#units)) this.#unitsBeforeUse = this.text.units;
     this.#units = units;
   }
 
-  /** The provider has put a summary in the place of the context. */
+  /** Notes a compaction: the provider has replaced the context by a summary. */
   compacted(): void {
     this.#compactions += 1;
     this.#unitsBeforeUse = this.text.units;
@@ -140,14 +140,14 @@ export class StreamMeter {
     return bill;
   }
 
-  /** For an answer that is whole. */
+  /** Returns the bill of a complete answer. */
   whole(): Bill {
     const reported = this.#reported;
     if (reported !== null && reported.counts.completion !== null) return reported.bill;
     return billAnswer(reported?.counts ?? null, this.#seen, this.context, 'estimated', this.#usedUnits);
   }
 
-  /** For a stream that broke off: the last report and what came since, else an estimate, else nothing at all. */
+  /** Returns the bill of a stream that broke off: last report and later output, else an estimate, else nothing. */
   partial(): Bill {
     const reported = this.#reported;
     const isCounted = reported !== null && reported.counts.completion !== null;
@@ -159,9 +159,9 @@ export class StreamMeter {
   }
 
   /**
-   * For a stream that its caller has left: the last report and what came since; else the prompt as it was reserved, what
-   * came, and what the model may have thought, painted or read again unseen, or where the answer `isWhole` all that the
-   * call has reserved.
+   * Returns the bill of a stream whose caller has disconnected: the last report and later output. Without a report: the
+   * prompt as reserved, the output seen, and what the model may have thought, painted or read again unseen. If the
+   * answer `isWhole` (it may be complete, but none of it was read): all that the call has reserved.
    */
   left(isWhole = false): Bill {
     const { counts: said } = this.#reported ?? { counts: NO_COUNTS };
@@ -208,7 +208,7 @@ export class StreamMeter {
   }
 }
 
-/** Sound and pictures of a prompt are read again with it. */
+/** Multiplies sound and pictures of the prompt by the number of times that the model read it. */
 function withReads(counts: ReportedCounts, { promptTokens, reads }: InnerWork): ReportedCounts {
   const { audioPrompt, imagePrompt = null } = counts;
   const again = (tokens: number | null): number | null => tokens && tokens * reads;
@@ -219,7 +219,7 @@ interface Report {
   readonly counts: ReportedCounts;
   readonly units: BilledUnits | undefined;
   readonly bill: Bill;
-  /** When the report came. */
+  /** Output seen when the report came. */
   readonly seen: SeenOutput;
 }
 

@@ -8,7 +8,7 @@ import { MalformedJson } from '../json/json-cursor';
 import { parseJson } from '../json/json-value';
 import type { UpstreamTranslation } from './translation';
 
-/** What a model said in an answer, whatever API it was said in. */
+/** The output of a model in an answer, on any API. */
 export interface AnswerWords {
   /** Null where it said nothing. */
   readonly text: string | null;
@@ -26,7 +26,7 @@ export interface SaidCall {
 const NO_WORDS: AnswerWords = { text: null, reasoning: null, toolCalls: [] };
 const MOST_EVENT_BYTES = 16 * 1024 * 1024;
 
-/** The words of a whole answer as a caller of `api` got it: of the first choice where there are several. */
+/** Returns the output of a whole answer as a caller of `api` got it; of several choices, the first. */
 export function wordsOfAnswer(api: Api, body: Buffer, endpoint: Endpoint): AnswerWords {
   return readWith(api, (upstream) => {
     const [first] = upstream.readAnswer(parseJson(body), endpoint).choices;
@@ -36,7 +36,7 @@ export function wordsOfAnswer(api: Api, body: Buffer, endpoint: Endpoint): Answe
   });
 }
 
-/** How a whole answer ended that a caller of `api` got: its first choice, in our word and the upstream's. */
+/** Returns how the first choice of a whole answer to a caller of `api` ended: our finish reason and the upstream's. */
 export function endOfAnswer(api: Api, body: Buffer, endpoint: Endpoint): AnswerEnd {
   const translation = TRANSLATIONS.get(api);
   return readable(UNKNOWN_END, () => {
@@ -53,8 +53,8 @@ export interface AnswerEnd {
 const UNKNOWN_END: AnswerEnd = { finishReason: null, nativeFinishReason: null };
 
 /**
- * The words of a streamed answer as a caller of `api` got it. A stream that was cut, or that ends in an error,
- * has the words that came before.
+ * Returns the output of a streamed answer as a caller of `api` got it. For a stream that was cut, or that ends in
+ * an error, the output before that.
  */
 export function wordsOfStream(api: Api, events: Buffer, endpoint: Endpoint): AnswerWords {
   return readWith(api, (upstream) => {
@@ -72,14 +72,14 @@ export function wordsOfStream(api: Api, events: Buffer, endpoint: Endpoint): Ans
   });
 }
 
-/** An answer of one dialect reads like that of an upstream that speaks it. Vectors are no words. */
+/** Reads an answer with the reader for upstreams of its API. Embeddings have no text. */
 function readWith(api: Api, read: (upstream: UpstreamTranslation) => WordGatherer): AnswerWords {
   const translation = TRANSLATIONS.get(api);
   if (translation === undefined) return NO_WORDS;
   return readable(NO_WORDS, () => read(translation.upstream).words);
 }
 
-/** `otherwise` for what cannot be read. */
+/** Returns the result of `read`, or `otherwise` if the answer cannot be read. */
 function readable<T>(otherwise: T, read: () => T): T {
   try {
     return read();

@@ -7,8 +7,8 @@ import { withPricedMarks } from './cache-lifetime';
 import { mustRefuseStoring } from './stored-chats';
 
 /**
- * A request in no dialect as it is made in an account: with the tier and the lifetimes of caches that are sold there, a
- * cache key and an end user of the tenant, and nothing stored that must not be.
+ * Returns a request in no dialect for an account: with a tier and cache lifetimes that have a price there, with the
+ * cache key and end user bound to the tenant, and without storing what must not be stored.
  */
 export function inAccount(
   request: CanonicalRequest,

@@ -7,19 +7,19 @@ import { memberText } from './request-members';
 
 const TIER = 'service_tier';
 const SPEED = 'speed';
-/** The speeds that cost nothing more, as JSON texts. */
+/** The speeds without extra cost, as JSON texts. */
 const USUAL_SPEEDS: ReadonlySet<string> = new Set(['"standard"', 'null']);
 
-/** Requests for a tier with a price of its own, or for one that only some account has. */
+/** Tiers with a price of their own, or that only some accounts have. */
 const APART: ReadonlySet<string> = new Set(['priority', 'fast', 'flex', 'ultrafast', 'scale']);
 
 /** Tiers that providers have under another name. */
 const OTHER_NAMES: Readonly<Record<string, string>> = { fast: 'priority', ultrafast: 'priority' };
 
 /**
- * The tier that an endpoint is asked for, in our words: the one that it has, because its prices are those of this tier.
- * So an endpoint of the standard tier, also one that serves in place of a tier, is asked for no other, unless the caller
- * pays its provider with a key of its own. Undefined: no tier is named.
+ * Returns the tier to ask an endpoint for, by our names: the tier whose prices the endpoint has. So an endpoint of the
+ * standard tier, also as a fallback for another tier, is asked for no other tier, unless the caller pays the provider
+ * with a key of its own. Undefined: send no tier.
  */
 export function askedTier(endpoint: Endpoint, requested: string | undefined, isOwnKey = false): string | undefined {
   const { tier } = traitsOf(endpoint);
@@ -28,7 +28,7 @@ export function askedTier(endpoint: Endpoint, requested: string | undefined, isO
   return isOwnKey ? (OTHER_NAMES[requested] ?? requested) : undefined;
 }
 
-/** The same for a request in no dialect. A tier that is not asked for goes to the log. */
+/** Sets the tier of a request in no dialect. A tier that is left out goes to the log. */
 export function withAskedTier(
   request: CanonicalRequest,
   endpoint: Endpoint,
@@ -48,17 +48,17 @@ function isUnserved(requested: string | undefined, asked: string | undefined): b
 export interface TierSettings {
   /** Whether the caller pays the provider, with a key of its own. */
   readonly isOwnKey?: boolean;
-  /** The upstream's word for a tier; our own when absent. */
+  /** Returns the upstream's name for a tier; absent: our name is used. */
   readonly wordOf?: (tier: string) => string;
-  /** Where a tier or a speed goes that the endpoint is not asked for. */
+  /** Gets a tier or a speed that is left out. */
   readonly log?: LossLog | undefined;
 }
 
 /**
- * The same for a request in the caller's own words.
+ * Sets the tier of a caller's request.
  *
- * @param set JSON texts by the names of members, to which the tier is added where the endpoint is asked for another
- * @returns the names of members that the upstream is not sent
+ * @param set JSON texts by field name, to which the tier to ask for is added
+ * @returns the names of fields that the upstream is not sent
  */
 export function setAskedTier(
   request: ScannedObject,

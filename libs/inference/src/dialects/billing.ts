@@ -24,7 +24,7 @@ export function priceOf(usage: Usage, context: AnswerContext, units?: BilledUnit
   return byokFee === undefined ? cost : byokCost(cost, byokFee);
 }
 
-/** The members of every answer that carry our names in place of the upstream's, as JSON text. */
+/** Returns the fields of every answer in which our values replace the upstream's, as JSON text. */
 export function ownMembers({ generationId, model, endpoint }: AnswerContext): Record<string, string> {
   return {
     id: JSON.stringify(generationId),

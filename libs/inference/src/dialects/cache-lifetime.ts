@@ -23,18 +23,18 @@ const MARK = 'cache_control';
 const BREAKPOINT = 'prompt_cache_breakpoint';
 const LIFETIME = 'ttl';
 const REPORTED = `${MARK}.${LIFETIME}`;
-/** What providers take where a mark does not say. */
+/** The providers' default for a mark without a lifetime. */
 const SHORT = '5m';
 const MARKS = new MemberNames([MARK, BREAKPOINT]);
-/** The member of each that says what kind of mark it is. */
+/** The field of each mark that says what kind of mark it is. */
 const KIND_OF: Readonly<Record<string, string>> = { [MARK]: 'type', [BREAKPOINT]: 'mode' };
-/** Lifetimes that may be asked for where nothing may be kept, as JSON texts. */
+/** Lifetimes that are allowed even if the provider may keep nothing, as JSON texts. */
 const SHORT_TEXTS: ReadonlySet<string> = new Set(['null', `"${SHORT}"`, '"1h"']);
-/** Without one of these no mark is in a request, in any of its usual spellings. */
+/** A request without any of these bytes has no mark, in any of the usual spellings. */
 const LASTING_BYTES = ['ache', 'ACHE', '\\u00'].map((text) => Buffer.from(text));
 const NO_EDITS: readonly ByteEdit[] = [];
 
-/** Where a request of any API can be marked for the prompt cache, beside its top. */
+/** Lists whose objects may hold a cache mark, on any API, in addition to the request itself. */
 const MARKED_LISTS: readonly ListPath[] = [
   ['system'],
   ['messages'],
@@ -49,14 +49,14 @@ const MARKED_LISTS: readonly ListPath[] = [
 const MARK_BYTES = [`"${MARK}"`, '\\u005', '\\u006', '\\u007'].map((text) => Buffer.from(text));
 
 /**
- * Whether an endpoint is asked to keep a prompt in its cache for longer than five minutes. On the operator's account it
- * is not where the catalogue has a price for cache writes and none for those of an hour, which cost more.
+ * Returns whether an endpoint may be asked to cache a prompt for longer than five minutes. On the operator's account it
+ * may not if the catalogue has a price for cache writes but none for one-hour writes, which cost more.
  */
 function mayKeepLong({ pricing }: Endpoint, { isOwn }: ProviderAccount): boolean {
   return isOwn || pricing.inputCacheWrite === undefined || pricing.inputCacheWrite1h !== undefined;
 }
 
-/** Returns a request in no dialect with marks whose lifetime the endpoint has a price for. */
+/** Returns a request in no dialect whose cache marks have only lifetimes with a price at the endpoint. */
 export function withPricedMarks(
   request: CanonicalRequest,
   endpoint: Endpoint,
@@ -77,7 +77,7 @@ export function withPricedMarks(
   return { ...short(request), tools: request.tools.map((tool) => short(tool)), messages };
 }
 
-/** Returns the same for a request in the caller's own words, without what makes a cache last where nothing may be kept. */
+/** Returns the same for a caller's body; if the provider may keep nothing, also without longer lifetimes. */
 export function withPricedMarkTexts(
   request: ScannedObject,
   endpoint: Endpoint,
@@ -113,7 +113,7 @@ function withoutLastingMarks(request: ScannedObject): ScannedObject {
   return edits.length === 0 ? request : scanMembers(applyEdits(request.bytes, edits));
 }
 
-/** A mark in another spelling than the API's own is removed whole. */
+/** Removes long lifetimes from marks, and marks that are not spelled as in the API as a whole. */
 function lastingEdits(owner: ScannedObject): readonly ByteEdit[] {
   const marks = owner.members.filter(({ key }) => MARKS.has(key));
   if (marks.length === 0) return NO_EDITS;

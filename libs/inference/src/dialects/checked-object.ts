@@ -2,9 +2,8 @@ import { AppError } from '@libs/errors';
 import { isObject, type JsonObject } from '../json/loose-values';
 
 /**
- * An object of a caller's request, read member by member. Null counts as absent. A member of the wrong type
- * is refused by its path, e.g. `messages[0].content[1].text`, in words and as `metadata.param`; its value is never
- * repeated.
+ * An object of a caller's request, read field by field. Null counts as absent. The error for a field of the wrong
+ * type has its path, e.g. `messages[0].content[1].text`, in the message and as `metadata.param`, never its value.
  */
 export class CheckedObject {
   constructor(

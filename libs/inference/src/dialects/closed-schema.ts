@@ -6,7 +6,7 @@ import { isObject, stringOf, type JsonObject } from '../json/loose-values';
 const NESTED: ReadonlySet<string> = new Set(['items', 'anyOf', 'allOf', 'properties', '$defs', 'definitions']);
 const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
-/** Keywords that bound a value, or make one schema depend on another: the whole request is refused for one of them. */
+/** Keywords that bound a value or make schemas conditional: upstreams refuse a request with one of them. */
 const REFUSED: ReadonlySet<string> = new Set([
   'minimum',
   'maximum',
@@ -48,21 +48,21 @@ const FORMATS: ReadonlySet<unknown> = new Set([
   'uuid',
 ]);
 
-/** The schema of an answer, as `closedSchema` has it. */
+/** Returns the schema of an answer in the form of `closedSchema`. */
 export function outputSchema(schema: JsonObject, log: LossLog): JsonObject {
   return closedSchema(schema, 'response_format.schema', log);
 }
 
-/** The schema of what a tool takes: as the caller wrote it, unless calls must keep to it. */
+/** Returns the schema of a tool's arguments: as the caller wrote it, unless the tool is strict. */
 export function inputSchema({ parameters }: ToolDefinition, isStrict: boolean, log: LossLog): JsonObject {
   if (!isStrict) return { type: 'object', ...parameters };
   return closedSchema({ type: 'object', ...(parameters ?? { properties: {} }) }, 'tools.parameters', log);
 }
 
 /**
- * A JSON Schema as upstreams take it that turn it into a grammar (structured outputs of Anthropic and Bedrock):
- * every object is closed, and bounds are words of the description, which the model reads and no grammar enforces.
- * `member` is what the log calls the schema where that loses something.
+ * Returns a JSON Schema for upstreams that make a grammar of it (structured outputs of Anthropic and Bedrock):
+ * every object is closed, and bounds move to the description, which the model reads and no grammar enforces.
+ * `member` is the schema's name in the log if that loses something.
  */
 function closedSchema(schema: JsonObject, member: string, log: LossLog): JsonObject {
   const written: Record<string, unknown> = {};
@@ -100,7 +100,7 @@ function isOfObjects({ type, properties }: JsonObject): boolean {
   return type === 'object' || (Array.isArray(type) && type.includes('object')) || isObject(properties);
 }
 
-/** Whether the caller's object may hold members that it does not name: also one that names none. */
+/** Returns whether an object of the caller may hold further properties; also one that lists no properties. */
 function isOpen({ additionalProperties: others, properties }: JsonObject): boolean {
   return others === undefined ? !isObject(properties) : others !== false;
 }

@@ -10,7 +10,7 @@ import { readTranslated } from './translated-answer';
 import { TranslatedStream } from './translated-stream';
 import type { StreamReader, StreamWriter, UpstreamTranslation } from './translation';
 
-/** A whole answer of an upstream, as a turn that is over. @throws AppError provider_unavailable for one the model gave up */
+/** Returns a whole answer as a turn that is over. @throws AppError provider_unavailable if the model gave up */
 export function wholeTurn(body: Buffer, context: AnswerContext, upstream: UpstreamTranslation): Turn {
   const { answer, bill } = readTranslated(body, context, upstream);
   const [choice] = answer.choices;
@@ -22,7 +22,7 @@ export function wholeTurn(body: Buffer, context: AnswerContext, upstream: Upstre
   return turnOf(answer, { state: isCut ? 'incomplete' : 'completed', ...bill, finishReason, nativeFinishReason });
 }
 
-/** A turn that is over, from the answer that it was. */
+/** Returns a turn that is over, from its answer. */
 export function turnOf(answer: CanonicalAnswer, end: Omit<StreamOutcome, 'upstreamId' | 'error'>): Turn {
   const events = eventsOfAnswer(answer);
   return {
@@ -42,7 +42,7 @@ export async function openTurn(upstream: UpstreamStream, context: AnswerContext,
 
 const NOTHING = Buffer.alloc(0);
 
-/** Writes an answer in no dialect: events are kept for whoever asks, and each is told by an empty piece of output. */
+/** Keeps the events of an answer for `take`, and returns an empty buffer for each so that the stream goes on. */
 class EventKeeper implements StreamWriter {
   #events: AnswerEvent[] = [];
 
@@ -66,7 +66,7 @@ class EventKeeper implements StreamWriter {
   }
 }
 
-/** A translated stream has the whole life of a stream already: timers, commitment, bill, one end. Only its output differs. */
+/** A turn from a translated stream, which does timers, commitment, bill and end; only the output differs. */
 class StreamedTurn implements Turn {
   readonly outcome: Promise<StreamOutcome>;
 

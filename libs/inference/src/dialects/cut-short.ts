@@ -16,8 +16,8 @@ const NOTHING_USED: Bill = {
 };
 
 /**
- * What an endpoint answers, or `cut` where it finds the request too long: a response that is `incomplete` for
- * `max_output_tokens`, even before the first word.
+ * Returns the endpoint's answer, or `cut` if the endpoint finds the request too long: a response that is `incomplete`
+ * for `max_output_tokens`, without any output.
  */
 export function orCutShort<T>(answered: Promise<T>, cut: (error: AppError) => T): Promise<T> {
   return answered.catch((thrown: unknown) => {
@@ -26,7 +26,7 @@ export function orCutShort<T>(answered: Promise<T>, cut: (error: AppError) => T)
   });
 }
 
-/** A whole answer without a word, for which nobody pays. */
+/** Returns an empty, free answer that was cut short. */
 export function cutAnswer(error: AppError, context: AnswerContext): Answer {
   return {
     body: Buffer.from(JSON.stringify(writeAnswer(answerOf(error), NOTHING_USED, context))),
@@ -36,7 +36,7 @@ export function cutAnswer(error: AppError, context: AnswerContext): Answer {
   };
 }
 
-/** The same as a stream: it begins, and is over. */
+/** Returns the same as a stream. */
 export function cutStream(error: AppError, context: AnswerContext): AnswerStream {
   return new CutStream(error, context);
 }
@@ -73,7 +73,7 @@ class CutStream implements AnswerStream {
     yield Buffer.concat(this.#writer.write({ type: 'start', upstreamId: null, createdAt: null }));
     if (this.#state !== null) return;
     this.#writer.write({ type: 'finish', ...stopOf(this.error) });
-    // Who adds to the last bytes waits for the outcome.
+    // Settled before the last bytes are handed out: code that adds to them waits for the outcome.
     this.#end('incomplete');
     yield Buffer.concat(this.#writer.complete(NOTHING_USED));
   }

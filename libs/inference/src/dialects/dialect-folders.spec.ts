@@ -13,13 +13,13 @@ const UPSTREAM = [
 const CALLER = [...UPSTREAM, 'request-reader', 'answer-writer', 'stream-writer', 'relayed-stream'];
 const RELAY = ['dialect', 'relayed-request', 'relayed-answer'];
 
-/** What a folder has not, because another dialect does it. */
+/** Files that a folder does not need, because another dialect's are used. */
 const BORROWED: Readonly<Record<string, readonly string[]>> = {
   'mistral-chat': ['usage', 'stop-reason'],
   'mistral-embeddings': ['answer-reader'],
 };
 
-/** What a folder may have beside that, by the same name in each. */
+/** Further files that a folder may have, under the same name in each. */
 const SHARED: Readonly<Record<string, string>> = {
   'answer-writer': 'answers for callers of another dialect',
   'cache-mark': 'marks for the prompt cache',
@@ -74,7 +74,7 @@ const partsOf = (folder: string): string[] =>
     .filter((file) => !file.endsWith('.spec.ts'))
     .map((file) => file.replace(/\.ts$/, ''));
 
-/** A dialect of callers has a file `dialect`; embeddings are told by their name. */
+/** A folder with a file `dialect` is a callers' dialect; embeddings are recognized by the folder's name. */
 const requiredOf = (folder: string): string[] => {
   const isCallers = partsOf(folder).includes('dialect');
   const isEmbeddings = folder.endsWith('-embeddings');

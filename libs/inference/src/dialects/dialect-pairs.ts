@@ -6,14 +6,14 @@ import type { Translation } from './translation';
 
 export type Translations = ReadonlyMap<Api, Translation>;
 
-/** Every dialect that can be translated, the one that can carry most first: an upstream is asked in that order. */
+/** Every dialect with a translation, the one that loses least first: upstreams are asked in this order. */
 export const TRANSLATIONS: Translations = new Map<Api, Translation>([
   ['chat', openAiChatTranslation],
   ['responses', openAiResponsesTranslation],
   ['messages', anthropicMessagesTranslation],
 ]);
 
-/** How an endpoint is asked: in one of the callers' APIs, or in the dialect that its protocol alone speaks. */
+/** How an endpoint is asked: on one of the callers' APIs, or in the dialect that only its protocol has. */
 export type UpstreamApi = Api | 'conversation';
 
 /** The ways in which the engine asks an endpoint. */

@@ -18,21 +18,21 @@ export interface AnswerContext {
   readonly model: Model;
   readonly endpoint: Endpoint;
   readonly priceList: PriceListName;
-  /** When the call began, in milliseconds since the epoch: some providers charge by the hour of the day. */
+  /** When the call began, in milliseconds since the epoch: some providers' prices depend on the hour of the day. */
   readonly beganMs: number;
-  /** What is charged of the list price; present where a key of the caller's own is used. */
+  /** Share of the list price to charge; present if the caller's own key is used. */
   readonly byokFee?: Share;
-  /** The caller's body; of a long one that is answered by a stream, only the members that are read later. */
+  /** The caller's body; for a long one with a streamed answer, only the fields that are read later. */
   readonly requestBody: Buffer;
-  /** Absent for calls without a client that can disconnect: hidden tokens are not charged. */
+  /** The output expected. Absent for calls without a client that can disconnect: hidden tokens are not charged. */
   readonly expected?: (() => ExpectedOutput) | undefined;
-  /** The uses of the provider's tools that the call has reserved at the endpoint; none where it is absent. */
+  /** The uses of provider tools that the call has reserved at the endpoint; absent: none. */
   readonly toolUses?: (() => readonly AllowedUses[]) | undefined;
-  /** The estimate by which the prompt was reserved; made again from the body where it is absent. */
+  /** The estimate by which the prompt was reserved; absent: it is made again from the body. */
   readonly prompt?: PromptEstimate | undefined;
-  /** Tools that the request asks providers for; where it is absent, `requestBody` is whole and says it. */
+  /** Provider tools that the request asks for; absent: `requestBody` is whole and holds them. */
   readonly providerTools?: readonly ProviderTool[] | undefined;
-  /** What the upstream was sent, as JSON in one line; present where a stream is to begin with it. */
+  /** The body sent upstream, as JSON in one line; present if the stream is to begin with it. */
   readonly echoedBody?: string;
 }
 
@@ -43,25 +43,25 @@ export interface Answer {
   readonly cost: Cost;
   /** Absent where the upstream reported nothing but its counts. */
   readonly details?: UsageDetails;
-  /** The tier that served, in the caller's words; absent where nobody says. */
+  /** The tier that served, as the caller's API names it; absent if it is not known. */
   readonly serviceTier?: string;
   readonly finishReason: FinishReason | null;
-  /** The upstream's own word for it. */
+  /** The finish reason as the upstream named it. */
   readonly nativeFinishReason: string | null;
   /** The upstream's own id of the answer. */
   readonly upstreamId: string | null;
 }
 
 /**
- * One API shape of callers, asked of an endpoint that speaks the same one: the few members that are between
- * the caller and us or between us and the upstream are rewritten, and all other bytes left alone. Endpoints
- * of another dialect are asked through a Translation.
+ * One API of callers, for endpoints that speak the same API: a few fields that are for the gateway, or set by
+ * it, are rewritten, and all other bytes stay as they are. Endpoints of another dialect are asked through a
+ * Translation.
  */
 export interface Dialect {
   readonly api: Api;
   /**
-   * The caller's body as the endpoint's upstream shall see it. The few members that it has other words for go to
-   * the log where it is not said exactly. What may be asked for depends on the account. Throws `invalid_request` for what is no object.
+   * Returns the caller's body for the endpoint's upstream. Fields that are left out or sent with a loss go to the log.
+   * What may be asked for depends on the account. Throws `invalid_request` if the body is no object.
    */
   toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, account?: ProviderAccount): Buffer;
   /** Throws `provider_unavailable` when the upstream's 200 is no answer. */

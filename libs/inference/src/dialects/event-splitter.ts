@@ -30,7 +30,7 @@ export class EventSplitter {
   #dataLines = 0;
   #name: string | null = null;
   #atStart = true;
-  /** The last line ended in CR, of which a following LF is the second half. */
+  /** The last line ended in CR: an LF that follows belongs to the same line end. */
   #lineFeedDue = false;
 
   constructor(
@@ -122,7 +122,7 @@ function lineEnd(chunk: Buffer, from: number): number {
   return -1;
 }
 
-/** Where the value of the field on this line starts, if the field is the one asked for; else -1. */
+/** Returns the offset of the value if the line has this field; else -1. */
 function valueStart(line: Buffer, field: Buffer, from: number, to: number): number {
   if (!startsWith(line, field, from, to)) return -1;
   const colon = from + field.length;

@@ -7,9 +7,9 @@ import { memberText, scanRequest } from './request-members';
 import { isKnownToThink, thinks } from './untaken-parameters';
 
 /**
- * Returns the most tokens that a model can have thought unseen, for the bill of a call that was left before its
- * provider reported usage. 0 where the request or the model has no thoughts; else the request's cap on thoughts where
- * the provider is sent it, or what the call has reserved for output, less the `seenTokens` that came. Never more than
+ * Returns the most tokens that a model can have thought unseen, to bill a call whose caller disconnected before the
+ * provider reported usage. 0 if the request or the model does not think; else the request's cap on thoughts if the
+ * provider gets it, or the output that the call has reserved less the `seenTokens` that came. Never more than
  * is reserved.
  */
 export function hiddenTokens(context: AnswerContext, seenTokens: number): number {
@@ -22,14 +22,14 @@ export function hiddenTokens(context: AnswerContext, seenTokens: number): number
   return maxTokens === null || !takesBudget(endpoint) ? left : Math.min(Math.max(maxTokens, LEAST_BUDGET), left);
 }
 
-/** Returns the output tokens that a call has reserved beyond those that came; 0 where that is not known. */
+/** Returns the output tokens that a call has reserved beyond those seen; 0 if the reservation is not known. */
 export function reservedTokens({ expected, endpoint }: AnswerContext, seenTokens: number): number {
   return expected === undefined ? 0 : Math.max(0, heldOutputTokens(endpoint, expected()) - seenTokens);
 }
 
 /**
- * Returns how many pictures a model can have painted unseen, for the same bill: one for each answer where the model
- * paints, the request leaves room for one and does not forbid it, and none has come.
+ * Returns how many pictures a model can have made unseen, for the same bill: one for each answer if the model makes
+ * pictures, the request's caps and modalities allow one, and none has come; else 0.
  */
 export function hiddenPictures(
   { model, endpoint, expected, requestBody }: AnswerContext,
@@ -44,12 +44,12 @@ export function hiddenPictures(
   return heldOutputTokens(endpoint, { ...wish, answers: 1 }) >= PICTURE_TOKENS ? answers : 0;
 }
 
-/** Returns whether an endpoint is sent a cap on thoughts as it is. Elsewhere it may become an effort, which is no cap. */
+/** Returns whether an endpoint gets a cap on thoughts as it is. Others may get an effort, which is no cap. */
 function takesBudget(endpoint: Endpoint): boolean {
   return endpoint.apis.every((api) => api === 'messages') && !isAdaptive(endpoint);
 }
 
-/** Models behind the Messages API and Bedrock think only when asked, except those that always do; so do unknown ones. */
+/** Returns whether the model may think. On the Messages API and Bedrock, and if unknown, only when asked to. */
 function mayThink(endpoint: Endpoint, { thinking }: ExpectedOutput): boolean {
   if (alwaysThinks(endpoint)) return true;
   const thinksUnasked = !endpoint.apis.includes('messages') && !endpoint.provider.protocol.endsWith('bedrock');

@@ -11,7 +11,7 @@ const DIALECTS: readonly Dialect[] = [openAiChat, openAiEmbeddings, openAiRespon
 
 const byApi: ReadonlyMap<Api, Dialect> = new Map(DIALECTS.map((dialect) => [dialect.api, dialect]));
 
-/** @throws AppError server for an API that nobody calls in a dialect */
+/** Returns the dialect of an API. @throws AppError server if the API has none */
 export function dialectOf(api: Api): Dialect {
   const dialect = byApi.get(api);
   if (dialect) return dialect;

@@ -7,13 +7,13 @@ import { memberText, parseRequest, scanRequest } from './request-members';
 import { THOUGHT_WISHES } from './openai-chat/hidden-thoughts';
 import { REPEATED_SETTINGS } from './openai-responses/response-object';
 
-/** A shorter request is kept as it is: a stream that goes on takes more than that anyway. */
+/** Shorter requests are kept whole: a running stream takes more memory than that anyway. */
 const SHORT_BYTES = 16 * 1024;
 
-/** Members that bills are made from. */
+/** Fields that are needed for the bill. */
 const OF_BILLS = ['n', 'modalities'] as const;
 
-/** Members of a request that its answer is written from, by the API of the caller. */
+/** Fields of a request that are needed to write its answer, by the caller's API. */
 const OF_ANSWERS: Readonly<Record<StreamableApi, readonly string[]>> = {
   chat: [...OF_BILLS, ...THOUGHT_WISHES],
   responses: [...OF_BILLS, ...REPEATED_SETTINGS],
@@ -27,8 +27,8 @@ export interface LastingContext {
 }
 
 /**
- * Returns the context of an answer that may take minutes. It holds nothing of a long request but what is read later:
- * the body and what was parsed of it can be given back as soon as the answer begins.
+ * Returns the context of an answer that may take minutes. Of a long request it holds only what is read later, so that
+ * the body and its parsed form can be freed as soon as the answer begins.
  */
 export function lastingContext(api: StreamableApi, context: AnswerContext, parsed?: JsonObject): LastingContext {
   const { requestBody } = context;
@@ -39,7 +39,7 @@ export function lastingContext(api: StreamableApi, context: AnswerContext, parse
   return { context: { ...context, requestBody: kept, prompt, providerTools }, keptBytes: kept.length };
 }
 
-/** An object of some of the members, in memory of its own. */
+/** Returns an object with only these fields, in memory of its own. */
 function membersOf(body: Buffer, names: readonly string[]): Buffer {
   const scanned = scanRequest(body);
   const members = names.flatMap((name) => {

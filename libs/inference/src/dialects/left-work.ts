@@ -9,9 +9,9 @@ export interface SeenWork {
   readonly compactions: number;
 }
 
-/** What a model read again in one call, and what it wrote beside the answer. */
+/** Prompt tokens that a model read several times in one call, and the summaries it wrote on top of the answer. */
 export interface InnerWork {
-  /** With the prompt itself. */
+  /** All reads together, the first one of the prompt included. */
   readonly promptTokens: number;
   readonly reads: number;
   /** Summaries of compactions. */
@@ -20,20 +20,20 @@ export interface InnerWork {
 
 interface LeftTokens {
   readonly promptTokens: number;
-  /** What may have been written before the last use of a tool. */
+  /** Output tokens that the model may have written before its last tool use. */
   readonly completionTokens: number;
 }
 
 const NO_USES: readonly AllowedUses[] = [];
 
-/** Returns the uses of tools that a call has reserved, for the bill of a call of which nothing was seen. */
+/** Returns the tool uses that a call has reserved, to bill a call whose output was never seen. */
 export function reservedUses({ toolUses }: AnswerContext): readonly AllowedUses[] {
   return toolUses?.() ?? NO_USES;
 }
 
 /**
- * Returns those of the reserved uses that a stream has shown, for the bill of a stream that was left. Calls that are not
- * charged, such as pages that a search opened, are read like others.
+ * Returns the reserved uses that a stream has shown, to bill a stream whose caller has disconnected. The model also
+ * reads the results of uncharged calls, such as pages that a search opened, so they count as uses here.
  */
 export function seenUses(context: AnswerContext, { units = {}, compactions }: SeenWork): readonly AllowedUses[] {
   const seen = usesIn(units);
@@ -51,7 +51,7 @@ function usesIn({ webSearches = 0, tools }: BilledUnits): ToolUses {
   return new Map([...(tools ?? []), ['web_search', Math.max(webSearches, tools?.get('web_search') ?? 0)]]);
 }
 
-/** Returns what a model read and wrote because of these uses, counted as it is reserved. */
+/** Returns what a model read and wrote because of these uses, by the same formula as the reservation. */
 export function workOf(
   { endpoint: { contextLength } }: AnswerContext,
   uses: readonly AllowedUses[],
@@ -63,7 +63,7 @@ export function workOf(
   return { promptTokens: tokensRead({ ...call, tools }), reads: mostReads(tools), summaryTokens };
 }
 
-/** Returns these uses as they are charged: where several tools share a number of uses, each as one of the dearest. */
+/** Returns the units to charge for uses. Uses that several tools share are charged as the most expensive tool. */
 export function unitsOfUses({ endpoint: { pricing } }: AnswerContext, uses: readonly AllowedUses[]): BilledUnits {
   const counter = new ToolCounter();
   let webSearches = 0;

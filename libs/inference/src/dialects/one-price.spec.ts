@@ -43,7 +43,7 @@ interface Call {
   readonly tier: string | null;
   readonly beganMs: number;
   readonly priceList: PriceListName;
-  /** Input that a chat provider counts beside the prompt, and reasoning beside the completion; null: it does not. */
+  /** Input that a chat provider counts outside the prompt, and reasoning outside the completion; null: it does not. */
   readonly citations: number | null;
   /** Image tokens of the prompt, which chat and responses count. */
   readonly imageTokens: number;

@@ -6,20 +6,20 @@ import { findMember, memberEdits, type ByteEdit, type ScannedObject } from '../j
 import { NO_COUNTS, whole, type ReportedCounts, type ReportedUsage } from './reported-counts';
 import type { ToolBill } from './translation';
 
-/** What one call can use at most, and what to assume where the upstream does not say. */
+/** The most that one call can use, and the estimate for counts that the upstream omits. */
 export interface UsageBounds {
   readonly maxPromptTokens: number;
   /** 0 for answers that have no completion, such as embeddings. */
   readonly maxCompletionTokens: number;
   /** Called only when a count is missing or absurd. */
   readonly estimate: () => { readonly promptTokens: number; readonly completionTokens: number };
-  /** The provenance of a usage that is not the upstream's own word. */
+  /** The provenance of a usage that the upstream has not reported. */
   readonly fallback: 'estimated' | 'partial';
 }
 
 /**
- * The usage to bill: what the upstream reported where that is an integer of at least 0, cut to what the
- * endpoint can hold; an estimate otherwise. Anything but the upstream's own word is marked in `provenance`.
+ * Returns the usage to bill: what the upstream reported, if that is an integer of at least 0, cut to the
+ * endpoint's limits; else an estimate. `provenance` marks everything that the upstream did not report so.
  * A reported zero stays zero.
  */
 export function settleUsage(reported: ReportedCounts | null, bounds: UsageBounds): Usage {
@@ -76,7 +76,7 @@ function completionOf(counts: ReportedCounts, { maxCompletionTokens }: UsageBoun
   return isHidden ? completion + reasoning : completion;
 }
 
-/** The members of the interface's usage (§2.4) that we answer for, as JSON text. Money is exact, never a float. */
+/** Returns the usage fields (interface §2.4) that the gateway sets, as JSON text. Money is exact, never a float. */
 function ownMembers(cost: Cost, tools?: ToolBill): Record<string, string> {
   return {
     cost: formatUsd(cost.totalCost + (tools?.cost ?? 0n)),
@@ -96,7 +96,7 @@ export function toolUseObject({ requested, executed, webSearches }: ToolBill): o
   return { tool_calls_requested: requested, tool_calls_executed: executed, web_search_requests: webSearches };
 }
 
-/** Completes the upstream's usage object in place: our members, and every count that we bill differently. */
+/** Completes the upstream's usage object in place: our fields, and every count that we bill differently. */
 export function usageEdits({ object, counts }: ReportedUsage, usage: Usage, cost: Cost, isChat: boolean): ByteEdit[] {
   const set = ownMembers(cost);
   if (counts.prompt !== usage.promptTokens) set['prompt_tokens'] = String(usage.promptTokens);
@@ -108,7 +108,7 @@ export function usageEdits({ object, counts }: ReportedUsage, usage: Usage, cost
   return memberEdits(object, { set });
 }
 
-/** Returns false where the provider writes what it read from its cache beside the details. */
+/** Returns whether a usage has `prompt_tokens_details`; some providers write cached tokens elsewhere. */
 function hasDetails(object: ScannedObject): boolean {
   const details = findMember(object, 'prompt_tokens_details');
   return details !== undefined && object.bytes[details.valueStart] === OPEN_BRACE;

@@ -11,24 +11,24 @@ import {
 } from '../json/json-members';
 import { objectOf } from '../json/loose-values';
 
-/** The APIs of OpenAI, which others speak with more members. */
+/** OpenAI's APIs, to which other providers have added fields. */
 type OpenAiApi = 'chat' | 'responses';
 
-/** Those that a catalogue names among the parameters of a model. */
+/** Samplers that the catalogue lists among the parameters of a model. */
 const SAMPLERS = new Set(['top_k', 'min_p', 'top_a', 'repetition_penalty']);
 
 const CACHE_MARK = 'cache_control';
 const CACHE_MARK_KEY = Buffer.from(`"${CACHE_MARK}"`);
 
-/** Members that our callers have in both APIs and OpenAI in neither: it refuses the whole request for one of them. */
+/** Fields that the gateway takes on both APIs and OpenAI on neither: it refuses a request with one of them. */
 const OWN_MEMBERS = new Set([...SAMPLERS, 'image_config', CACHE_MARK]);
 
 const NO_NAMES: readonly string[] = [];
 const NO_EDITS: readonly ByteEdit[] = [];
 
 /**
- * Whether an endpoint takes a member that OpenAI's API does not have: what `capabilities` says under the name of
- * the API, else for a sampler whether it is among the supported parameters. Undefined where the catalogue is silent.
+ * Returns whether an endpoint takes a field that OpenAI's API does not have: what `capabilities` says under the name
+ * of the API, else, for a sampler, whether the supported parameters list it. Undefined if the catalogue does not say.
  */
 export function isTaken(endpoint: Endpoint, api: OpenAiApi, name: string): boolean | undefined {
   const declared = objectOf(endpoint.capabilities[api])[name];
@@ -38,15 +38,15 @@ export function isTaken(endpoint: Endpoint, api: OpenAiApi, name: string): boole
 }
 
 /**
- * Whether a member of the caller's bytes must not reach an upstream that speaks the same API. Where the catalogue is
- * silent a sampler goes on, because self-hosted servers take it and without it would answer otherwise; what only
- * saves money or asks for pictures is no part of the API as it is documented, and does not.
+ * Returns whether a field must not be sent to an upstream of the same API. If the catalogue does not say, samplers are
+ * sent, because self-hosted servers take them and would answer differently without; `image_config` and cache marks,
+ * which are not in OpenAI's documentation, are not.
  */
 function isLeftOut(endpoint: Endpoint, api: OpenAiApi, name: string): boolean {
   return !(isTaken(endpoint, api, name) ?? SAMPLERS.has(name));
 }
 
-/** The names of our callers' own members that the endpoint's upstream is not sent; those with a value go to the log. */
+/** Returns the names of these fields that the upstream is not sent; those with a value go to the log. */
 export function leftOutMembers(
   request: ScannedObject,
   endpoint: Endpoint,
@@ -62,12 +62,12 @@ export function leftOutMembers(
   return names ?? NO_NAMES;
 }
 
-/** A list of objects by the names that lead to it, each the member of the objects of the list before. */
+/** The path of a list of objects: each name is a field of the objects in the list before. */
 export type ListPath = readonly [string, ...string[]];
 
 /**
- * The edits that take marks for the prompt cache out of the objects of these lists, in order; none for an endpoint
- * that takes them. Members of that name anywhere else, such as a tool's own parameters, stay.
+ * Returns the edits, in order, that remove cache marks from the objects of these lists; none for an endpoint that takes
+ * marks. Fields of that name anywhere else, such as a tool's own parameters, stay.
  */
 export function cacheMarkEdits(
   request: ScannedObject,
@@ -83,12 +83,12 @@ export function cacheMarkEdits(
   return edits.sort((a, b) => a.start - b.start);
 }
 
-/** The edits, in order, that take a member out of the objects of a list. */
+/** Returns the edits, in order, that remove a field from the objects of a list. */
 export function removalsAt(request: ScannedObject, path: ListPath, name: string): ByteEdit[] {
   return editsAt(request, path, (object) => without(object, name));
 }
 
-/** The edits, in order, of each object of a list. */
+/** Returns the edits of all objects of a list, in order. */
 export function editsAt(
   request: ScannedObject,
   path: ListPath,

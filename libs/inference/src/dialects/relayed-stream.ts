@@ -22,7 +22,7 @@ export interface Stop {
 }
 
 /**
- * The life of one streamed answer, whatever its dialect: read, digest, hand on, end once.
+ * Base class of streamed answers in all dialects: reads the upstream, passes output on, ends once.
  *
  * Until `isCommitted` is set nothing is handed out and a failure throws, so that another endpoint may be
  * tried. From then on the caller sees exactly one end: what `finalBytes` gives, or what `failureBytes` gives.
@@ -35,9 +35,9 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   readonly outcome: Promise<StreamOutcome>;
   /** Bytes for the caller. */
   protected output: Buffer[] = [];
-  /** Something worth keeping has come from this upstream. */
+  /** Output or a valid event has come from this upstream: no other endpoint is tried any more. */
   protected isCommitted = false;
-  /** The upstream has said all it has to say. */
+  /** The answer is complete; later events of the upstream are ignored. */
   protected isDone = false;
   protected stop: Stop = { finishReason: null, nativeFinishReason: null };
   protected upstreamId: string | null = null;
@@ -48,10 +48,10 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   #settle!: (outcome: StreamOutcome) => void;
   #state: TerminalState | null = null;
   #bill: Bill | null = null;
-  /** A `next` is at work, and reads. */
+  /** A call of `next` is reading. */
   #isReading = false;
   #isReadingOn = false;
-  /** Of content, beyond which a stream that was left is not read on. */
+  /** Units of content after which a stream whose caller has disconnected is read no further. */
   #mostUnits = Number.POSITIVE_INFINITY;
 
   protected constructor(
@@ -67,7 +67,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     this.outcome = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  /** Digests one event of the upstream, whose data is one line. Throws AppError or MalformedJson for what is none. */
+  /** Handles one event of the upstream, whose data is one line. Throws AppError or MalformedJson if it is invalid. */
   protected abstract onEvent(data: Buffer, name: string | null): void;
   /** The upstream closed its body without saying that it is done. Throws AppError if the answer is not whole. */
   protected abstract onEnd(): void;
@@ -75,7 +75,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   protected abstract wholeBill(): Bill;
   /** The bill of what has been sent so far. */
   protected abstract partialBill(): Bill;
-  /** The bill of a stream that its caller has left and whose upstream has not reported its usage. */
+  /** The bill of a stream whose caller has disconnected and whose upstream has not reported its usage. */
   protected abstract leftBill(): Bill;
   /** What the model has written so far (text, arguments, thoughts), in units (`UNITS_PER_TOKEN`). */
   protected abstract get writtenUnits(): number;
@@ -122,7 +122,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     this.isLeft = true;
     const mostTokens = Math.max(this.#upstream.leave(), unlikelyTokens(this.context));
     this.#mostUnits = this.writtenUnits + mostTokens * UNITS_PER_TOKEN;
-    // A `next` that waits for the upstream is woken, and goes on from there.
+    // A `next` that waits for the upstream is woken by `leave` and calls `#readOn` itself.
     if (!this.#isReading) void this.#readOn();
   }
 
@@ -131,7 +131,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     return Buffer.concat(this.failureBytes(error, this.#bill));
   }
 
-  /** Reads until the upstream has ended, or has said so much more. The caller pays for it and gets nothing of it. */
+  /** Reads on after the disconnection until the upstream ends or `#mostUnits` is reached. The caller pays for it. */
   async #readOn(): Promise<void> {
     this.output = [];
     if (this.#isReadingOn) return;
@@ -151,7 +151,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     }
   }
 
-  /** Reads once from the upstream and digests what came. */
+  /** Reads once from the upstream and handles the events. */
   async #advance(): Promise<void> {
     const chunk = await this.#upstream.read();
     if (this.#state !== null) return;
@@ -202,13 +202,13 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     this.#settle({ state, ...bill, ...this.stop, upstreamId: this.upstreamId, error });
   }
 
-  /** The upstream's stream is no stream. `reason` is for our logs. */
+  /** Returns the error for a stream that breaks the protocol. `reason` is for our logs. */
   protected broken(reason: string, cause?: unknown): AppError {
     return brokenAnswer(this.context.endpoint.provider, reason, cause);
   }
 }
 
-/** Whether a call was ended by us while the provider was at work: by a bound, or because its time was over. */
+/** Returns whether the gateway ended a call while the provider was at work: by a bound or a timeout. */
 function isOurs({ code }: AppError): boolean {
   return code === 'request_timeout' || code === 'timeout';
 }

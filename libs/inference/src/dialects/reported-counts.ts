@@ -4,7 +4,7 @@ import { numberOf, objectOf, type JsonObject } from '../json/loose-values';
 import type { BilledUnits } from '../pricing/price';
 import { MOST_TURNS } from './inner-turns';
 
-/** The counts of a usage object as the upstream wrote them; null stands for missing or no number. */
+/** The counts of a usage object as the upstream wrote them; null: missing or no number. */
 export interface ReportedCounts {
   prompt: number | null;
   completion: number | null;
@@ -19,9 +19,9 @@ export interface ReportedCounts {
   imagePrompt?: number | null;
   filePrompt?: number | null;
   imageCompletion?: number | null;
-  /** Searches of the web, which some providers charge beside the tokens (`num_search_queries` of Perplexity). */
+  /** Web searches, which some providers charge in addition to tokens (`num_search_queries` of Perplexity). */
   searches?: number | null;
-  /** Perplexity's `citation_tokens`: input that stands beside `prompt_tokens`, as reasoning beside `completion_tokens`. */
+  /** Perplexity's `citation_tokens`: input outside `prompt_tokens`, as its reasoning is outside `completion_tokens`. */
   citations?: number | null;
 }
 
@@ -47,7 +47,7 @@ const CHAT_COUNTS: CountNames = new Map<string, keyof ReportedCounts>([
   ['num_search_queries', 'searches'],
 ]);
 
-/** Details that some providers write beside those of the prompt or the completion. */
+/** Details that some providers write at the top of the usage instead of in its details. */
 const OUTSIDE_DETAILS: CountNames = new Map<string, keyof ReportedCounts>([
   ['reasoning_tokens', 'reasoning'],
   // Moonshot, DeepSeek and Mistral.
@@ -84,10 +84,10 @@ export interface ReportedUsage {
   readonly object: ScannedObject;
 }
 
-/** Reads the count that a member of a usage object says; the cursor is at its value and ends up behind it. */
+/** Reads the count in a field of a usage object; the cursor is at its value and moves past it. */
 export type CountReader = (key: string, cursor: JsonCursor, counts: ReportedCounts) => void;
 
-/** Reads the usage at the cursor, which ends up behind it; null when no object stands there. */
+/** Reads the usage at the cursor and moves past it; null if the value is no object. */
 export function readUsage(cursor: JsonCursor): ReportedUsage | null {
   return readUsageObject(cursor, readCount);
 }
@@ -116,14 +116,14 @@ function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): voi
   else readDetailOutside(key, cursor, counts);
 }
 
-/** A detail that a provider writes beside the details; where both are there, the details count. */
+/** Reads a detail at the top of the usage; the one in the details wins. */
 function readDetailOutside(key: string, cursor: JsonCursor, counts: ReportedCounts): void {
   const name = OUTSIDE_DETAILS.get(key);
   if (name === undefined) cursor.skipValue();
   else counts[name] ??= whole(cursor.readNumberOrNull());
 }
 
-/** Reads the object of details at the cursor, which ends up behind it. */
+/** Reads the object of details at the cursor and moves past it. */
 export function readDetails(cursor: JsonCursor, counts: ReportedCounts, names: CountNames): void {
   if (!cursor.isObject()) return cursor.skipValue();
   cursor.enterObject();
@@ -134,7 +134,7 @@ export function readDetails(cursor: JsonCursor, counts: ReportedCounts, names: C
   }
 }
 
-/** Returns the counts of a parsed usage object of chat completions; null stands for what is no count. */
+/** Returns the counts of a parsed usage object of chat completions; null for a value that is no count. */
 export function chatCountsIn(usage: JsonObject): ReportedCounts {
   const counts = { ...NO_COUNTS };
   for (const [key, name] of CHAT_COUNTS) counts[name] = countIn(usage, key);
@@ -160,7 +160,7 @@ function countIn(object: JsonObject, key: string): number | null {
 
 export const NO_UNITS: BilledUnits = {};
 
-/** Returns what is counted beside the kinds of tokens in a usage and has a price of its own. */
+/** Returns the units with prices of their own that a usage counts: web searches and image tokens. */
 export function countedUnits({ searches = null, imagePrompt = null }: ReportedCounts): BilledUnits {
   const [webSearches, imageTokens] = [whole(searches), whole(imagePrompt) ?? 0];
   if (webSearches === null && imageTokens === 0) return NO_UNITS;

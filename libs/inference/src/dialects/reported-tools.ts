@@ -9,7 +9,7 @@ import { valueAt } from './usage-details';
 /** The tools of providers that ran for one answer. */
 export type ToolUnits = Pick<BilledUnits, 'webSearches' | 'tools' | 'otherTurns'>;
 
-/** Fields of a usage object that count tools, and what the names of their counts look like. */
+/** Fields of a usage object that count tools, and the pattern of the names in them. */
 const COUNTERS: readonly (readonly [string, RegExp])[] = [
   ['server_tool_use', /^(.+)_requests$/],
   ['server_tool_use_details', /^(.+)_requests$/],
@@ -51,7 +51,7 @@ function addCounts(
   }
 }
 
-/** Returns uses as units of a bill, in which searches of the web stand apart. */
+/** Returns uses as units of a bill, which has web searches in a field of their own. */
 export function unitsOfUses(uses: ReadonlyMap<ProviderTool, number>): ToolUnits {
   if (uses.size === 0) return NOTHING;
   const webSearches = uses.get(WEB_SEARCH);
@@ -63,7 +63,7 @@ export function unitsOfUses(uses: ReadonlyMap<ProviderTool, number>): ToolUnits 
   };
 }
 
-/** Returns the greater count of each tool where an answer counts them twice. */
+/** Returns the greater count of each tool, for an answer that reports its tools in two places. */
 export function mostToolUnits(one: ToolUnits, other: ToolUnits): ToolUnits {
   const tools = mostUses(one.tools, other.tools);
   const webSearches = Math.max(one.webSearches ?? 0, other.webSearches ?? 0);

@@ -5,10 +5,10 @@ import { findMember, scanMembers, withoutDoubled, type ScannedObject } from '../
 import { parseJson } from '../json/json-value';
 import { isObject } from '../json/loose-values';
 
-/** The APIs whose requests pass with members that we do not know. */
+/** The APIs whose requests are passed on with unknown fields. */
 export type RelayedApi = 'chat' | 'responses' | 'messages' | 'embeddings';
 
-/** Members of a body in one of OpenAI's APIs that are between the caller and us. */
+/** Fields of a request on OpenAI's APIs that are for the gateway; no upstream is sent them. */
 export const GATEWAY_MEMBERS: readonly string[] = [
   'provider',
   'models',
@@ -22,7 +22,7 @@ export const GATEWAY_MEMBERS: readonly string[] = [
   'stop_server_tools_when',
 ];
 
-/** The members of a caller's body, each name once: of doubled ones the last counts, and no other is sent on. Throws `invalid_request` unless it is one JSON object. */
+/** Returns the fields of a caller's body; of a doubled name only the last. Throws `invalid_request` if no object. */
 export function scanRequest(body: Buffer): ScannedObject {
   try {
     return withoutDoubled(scanMembers(body));
@@ -50,8 +50,8 @@ export function memberText(scanned: ScannedObject, name: string): Buffer | undef
 }
 
 /**
- * The hash of the caller's `user`, or of the member that says it elsewhere. It is the same for the same user, because
- * the identifier itself is never passed on (interface §4.4). Undefined where there is no text to pass.
+ * Returns the hash of the caller's `user`, or of the field `name`. The identifier itself is never sent (interface
+ * §4.4); the hash is the same for the same user. Undefined if the field is no text.
  */
 export function hashedUser(scanned: ScannedObject, name = 'user'): string | undefined {
   const text = memberText(scanned, name);
@@ -59,7 +59,7 @@ export function hashedUser(scanned: ScannedObject, name = 'user'): string | unde
   return hashOfUser(JSON.parse(text.toString()) as string);
 }
 
-/** By what an end user is known outside of the organization. */
+/** Returns the hash by which an end user is known outside the organization. */
 export function hashOfUser(user: string): string {
   return hash('sha256', user);
 }

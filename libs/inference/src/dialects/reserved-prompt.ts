@@ -13,8 +13,8 @@ export function reservedPrompt({ endpoint, prompt, requestBody }: AnswerContext)
 }
 
 /**
- * Returns the same as counts within the context of the endpoint, for the bill of a call that was left before its
- * provider counted its prompt. So a caller gains nothing by leaving before that.
+ * Returns the same as counts, cut to the endpoint's context, to bill a call whose caller disconnected before the
+ * provider counted the prompt. So a caller gains nothing by disconnecting early.
  */
 export function reservedCounts(
   context: AnswerContext,
@@ -28,7 +28,7 @@ export function reservedCounts(
   };
 }
 
-/** Returns what the prompt of a call usually has, for an upstream that does not count it. */
+/** Returns the likely tokens of a prompt, for an upstream that does not count it. */
 export function likelyPrompt({ prompt, requestBody }: AnswerContext): number {
   return prompt?.likelyTokens ?? likelyPromptTokens(requestBody);
 }

@@ -7,7 +7,7 @@ import { hashOfUser, type RelayedApi } from './request-members';
 import { mustRefuseStoring } from './stored-chats';
 
 /**
- * What a member would have an upstream keep or know.
+ * What a field would make an upstream keep or learn.
  * - `answer`: it keeps an answer in the account that calls, or takes up one kept there;
  * - `prompt`: it keeps a prompt for longer; `lifetime` says so in an object that says more;
  * - `cache-key`: whose prompts it keeps together;
@@ -15,7 +15,7 @@ import { mustRefuseStoring } from './stored-chats';
  */
 type Care = 'answer' | 'prompt' | 'lifetime' | 'cache-key' | 'user' | 'notes';
 
-/** In `extra_body` may stand any member, which some providers take as if it stood beside it. */
+/** `extra_body` may hold any field; some providers treat its fields as fields of the request. */
 const CARES: Readonly<Record<string, Care>> = {
   store: 'answer',
   store_messages: 'answer',
@@ -48,7 +48,7 @@ const USERS: Readonly<Record<RelayedApi, readonly string[]>> = {
   messages: [],
   embeddings: ['user', 'safety_identifier'],
 };
-/** No response is kept, not even in the caller's own account. */
+/** Fields that are never sent with a response: nothing is stored, not even in the caller's own account. */
 const NEVER_IN_RESPONSES: ReadonlySet<string> = new Set([
   'store',
   'background',
@@ -61,7 +61,7 @@ interface Settings {
   readonly account: ProviderAccount;
 }
 
-/** A member by the name that it is meant to have, which is not always the one that it is sent with. */
+/** A field under its standard name, which may differ from the spelling in the request. */
 interface Named {
   readonly name: string;
   readonly key: string;
@@ -69,12 +69,12 @@ interface Named {
   readonly text: Buffer;
 }
 
-/** True passes on as it is, false is not sent, and a JSON text takes the place of the value. */
+/** True: sent as it is. False: not sent. JSON text: sent in place of the value. */
 type Verdict = boolean | string | Buffer;
 
 /**
- * Returns the members of a request that its upstream is not sent because they would have it keep something that it
- * must not, or learn who the end user is, in any spelling that some provider takes for them.
+ * Returns the fields of a request that the upstream is not sent, because they would make it keep what it must not keep
+ * or learn who the end user is. Finds them in every spelling that some provider accepts.
  *
  * @param set JSON texts by the names of members, to which hashes of users and of cache keys are added
  */
@@ -94,7 +94,7 @@ export function retainedMembers(
   return removed;
 }
 
-/** Returns the same for chats, whose API keeps answers under their metadata, and refuses metadata that keep nothing. */
+/** Returns the same for chat requests, with `metadata` if the answer is not stored: OpenAI then refuses it. */
 export function retainedInChat(
   request: ScannedObject,
   set: Record<string, string | Buffer>,
@@ -127,7 +127,7 @@ function mayKeepAnswer({ name }: Named, { api, account }: Settings): boolean {
   return account.isOwn && !account.keepsNothing;
 }
 
-/** What the options say of the mode stays. */
+/** Removes the lifetime from cache options and keeps the mode. */
 function withoutLifetime({ name, key, text }: Named): Verdict {
   if (key !== name || !new JsonCursor(text).isObject()) return false;
   const options = scanMembers(text);
@@ -140,14 +140,14 @@ function boundKey(member: Named, account: ProviderAccount): Verdict {
   return key !== null && JSON.stringify(upstreamCacheKey(key, account));
 }
 
-/** Who the end user is stays here: the upstream gets a hash that is the same for the same user. */
+/** Replaces the end user by a hash, which is the same for the same user. */
 function hashedUser(member: Named, { api, account }: Settings): Verdict {
   if (!USERS[api].includes(member.key)) return false;
   const user = stringOf(member);
   return user === null ? isNull(member) : JSON.stringify(upstreamUser(hashOfUser(user), account));
 }
 
-/** Null for what is no text, and in a spelling that is not the API's own. */
+/** Returns the value as text; null if it is no text, or if the name is not spelled as in the API. */
 function stringOf({ name, key, text }: Named): string | null {
   return key === name && text[0] === QUOTE ? (JSON.parse(text.toString()) as string) : null;
 }

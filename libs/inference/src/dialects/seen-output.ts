@@ -2,7 +2,7 @@ import { tokensOfUnits } from '../model/text-tokens';
 import { PICTURE_TOKENS } from '../model/expected-output';
 import type { ReportedCounts } from './reported-counts';
 
-/** What has been seen of an answer, for bills of what its provider has not counted. */
+/** Output of an answer that has been seen, to bill what the provider has not counted. */
 export interface SeenOutput {
   /** Of text, arguments and thoughts, in units (`UNITS_PER_TOKEN`). */
   readonly contentUnits: number;
@@ -17,7 +17,7 @@ export const NOTHING_SEEN: SeenOutput = { contentUnits: 0, pictures: 0, audioByt
 const AUDIO_BYTES_PER_TOKEN = 2_400;
 const BASE64_BYTES = 4 / 3;
 
-/** Returns what so much output counts at least, in the form that upstreams report it in. */
+/** Returns the least tokens of so much output, in the form in which upstreams report counts. */
 export function countSeen({ contentUnits, pictures, audioBytes }: SeenOutput): SeenCounts {
   const imageCompletion = pictures * PICTURE_TOKENS;
   const audioCompletion = Math.ceil(audioBytes / BASE64_BYTES / AUDIO_BYTES_PER_TOKEN);
@@ -35,7 +35,7 @@ export interface SeenCounts {
   readonly audioCompletion: number;
 }
 
-/** Returns what has been seen since. */
+/** Returns the output between two points of a stream. */
 export function seenSince(now: SeenOutput, then: SeenOutput): SeenOutput {
   return {
     contentUnits: now.contentUnits - then.contentUnits,
@@ -44,7 +44,7 @@ export function seenSince(now: SeenOutput, then: SeenOutput): SeenOutput {
   };
 }
 
-/** Adds output to the counts of a report that was made before it, or that has none of the answer. */
+/** Adds output to the counts of a report that does not include it. */
 export function withSeen(
   counts: ReportedCounts,
   { completion, imageCompletion, audioCompletion }: SeenCounts,

@@ -4,9 +4,9 @@ import { tierNamed, type EndpointTier } from '../catalogue/service-tiers';
 import type { AnswerContext } from './dialect';
 
 /**
- * Returns the context for the bill of an answer that names its tier: with the prices of the endpoint that sells this
- * tier of the same model at the same provider. Without one, with no word for a tier, and in a provider's own batch
- * those of the endpoint that was asked.
+ * Returns the context to bill an answer that names its tier: with the endpoint that has this tier of the same model at
+ * the same provider. Returns `context` itself if there is none, if the answer names no known tier, and for a provider's
+ * own batch.
  */
 export function servedBy(context: AnswerContext, word: string | null | undefined): AnswerContext {
   if (typeof word !== 'string' || context.priceList === 'batch') return context;

@@ -6,9 +6,9 @@ import { isTaken } from './own-members';
 const OPENAI = /^https:\/\/(?:[a-z0-9-]+\.)?api\.openai\.com(?:[:/]|$)/;
 
 /**
- * Whether a chat request must say that its answer is not stored: the API may store it where nothing is said, by a
- * setting of the account. Only OpenAI and Azure have the member; others that speak their API may refuse it, so the
- * catalogue can say that an endpoint takes `store`.
+ * Returns whether to send `store: false` with a chat request: without it, a setting of the account may store the
+ * answer. Only OpenAI and Azure have the field; others with the same API may refuse it, so the catalogue can say that
+ * an endpoint takes `store`.
  */
 export function mustRefuseStoring(endpoint: Endpoint, { isOwn, keepsNothing }: ProviderAccount): boolean {
   if (isOwn && !keepsNothing) return false;

@@ -8,8 +8,8 @@ import { providerToolsIn, toolOfType } from '../model/provider-tools';
 import { memberText } from './request-members';
 
 /**
- * The caps with which requests for tools of a provider are sent on the operator's account, so that what was reserved for
- * them is a bound. A caller's own key has no caps: its owner pays the provider.
+ * Caps on provider tools, which are sent with requests on the operator's account so that the tools cannot cost more
+ * than was reserved. Requests with a caller's own key get no caps: its owner pays the provider.
  */
 export interface ToolCapSettings {
   readonly isOwnKey: boolean;
@@ -18,7 +18,7 @@ export interface ToolCapSettings {
 
 const MAX_TOOL_CALLS = 'max_tool_calls';
 const CONDITIONS = 'stop_server_tools_when';
-/** Tools in `input`, and the escapes with which their names can be written. */
+/** Bytes that `input` must have to hold tools: their type, or the escapes with which it can be written. */
 const LATER_TOOLS = ['additional_tools', '\\u005', '\\u006', '\\u007'].map((mark) => Buffer.from(mark));
 
 /** Adds the cap of a request of the Responses API to `set` if it asks for tools of a provider. */
@@ -44,7 +44,7 @@ function capsAsked(request: ScannedObject): Readonly<Record<typeof MAX_TOOL_CALL
   return { [MAX_TOOL_CALLS]: valueOf(MAX_TOOL_CALLS), [CONDITIONS]: valueOf(CONDITIONS) };
 }
 
-/** Undefined where it can hold no tools. */
+/** Returns `input` if it may hold tools; else undefined. */
 function laterInput(request: ScannedObject): unknown {
   const input = memberText(request, 'input');
   if (input === undefined || !new JsonCursor(input).isArray()) return undefined;
@@ -69,7 +69,7 @@ export function cappedTools(request: ScannedObject, { isOwnKey, log }: ToolCapSe
   return edits.length === 0 ? undefined : applyEdits(text, edits);
 }
 
-/** As JSON texts. A cap that is named twice is set, so that no provider takes the other one. */
+/** Returns caps as JSON texts. A cap that is named twice is set again, so that no provider takes the other one. */
 function missingCaps(
   { members }: ScannedObject,
   asked: JsonObject,

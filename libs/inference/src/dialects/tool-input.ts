@@ -3,7 +3,7 @@ import { MalformedJson } from '../json/json-grammar';
 import { parseJson } from '../json/json-value';
 import { isObject, type JsonObject } from '../json/loose-values';
 
-/** Under this name a text that is no JSON object travels as the input of a tool, which must be one. */
+/** Field that holds arguments which are no JSON object: the input of a tool must be one. */
 const INVALID_JSON = 'INVALID_JSON';
 
 /** The `input` of a tool's use from the arguments that a model wrote. */
@@ -31,7 +31,7 @@ export function toArguments(input: unknown): string {
 const CALL_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
 /**
- * The id of a tool call as the upstream takes it. Ids of other providers may hold other characters; theirs
+ * Returns the id of a tool call in the upstream's form. Ids of other providers may hold other characters: they
  * are replaced by a hash that is the same for the call and its result.
  */
 export function toCallId(id: string): string {

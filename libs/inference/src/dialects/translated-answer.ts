@@ -32,7 +32,7 @@ export function translateAnswer(
   };
 }
 
-/** Chat and responses name the tier beside their usage, messages within it. */
+/** Chat and responses have the tier at the top of the answer, messages inside its usage. */
 function tierIn(written: object): unknown {
   const { service_tier: tier, usage } = written as Record<string, unknown>;
   return tier ?? objectOf(usage)['service_tier'];
@@ -59,7 +59,7 @@ function parseAnswer(body: Buffer, { endpoint }: AnswerContext): unknown {
   }
 }
 
-/** Everything that the model wrote and painted. The text is counted when somebody asks: most providers report it. */
+/** Returns the output of the model. Text is counted only on demand, because most providers report usage. */
 function seenOf({ choices }: CanonicalAnswer): SeenOutput {
   const parts = choices.flatMap((choice) => choice.parts);
   return {

@@ -18,9 +18,8 @@ export interface StreamTranslation {
  * An answer that is streamed in one dialect and handed on in another: events of the upstream are read into
  * events of an answer, and these are written in the caller's dialect.
  *
- * Committed by the first event in which the model says something, or says that it is done; what comes before
- * (the start, early counts) waits. The answer is over with its `finish`; what an upstream sends after it is
- * not wanted.
+ * The stream is committed by the first event with output of the model, or by `finish`. Earlier events (the start,
+ * early counts) wait. The answer ends with `finish`; later events of the upstream are ignored.
  */
 export class TranslatedStream extends RelayedStream {
   readonly #reader: StreamReader;
@@ -79,7 +78,7 @@ export class TranslatedStream extends RelayedStream {
   #finish({ finishReason, nativeFinishReason, serviceTier, failure }: FinishEvent): void {
     this.#meter.served(serviceTier);
     this.stop = { finishReason, nativeFinishReason };
-    // An answer that the model gave up is told as a failure, for which every dialect has a form.
+    // Every dialect has a form for a failure, so an answer that the model gave up becomes one.
     if (finishReason === 'error') throw failure ?? this.broken('the model stopped with an error');
     this.isDone = true;
   }
@@ -109,7 +108,7 @@ export class TranslatedStream extends RelayedStream {
   }
 }
 
-/** What a model wrote in an event; null for an event in which it said nothing. */
+/** Returns the texts of an event; null for an event without output of the model. */
 function textsIn(event: AnswerEvent): readonly string[] | null {
   switch (event.type) {
     case 'text-delta':

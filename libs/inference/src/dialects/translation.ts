@@ -18,7 +18,7 @@ export interface Bill {
   readonly tools?: ToolBill;
 }
 
-/** What the tools did and cost that the gateway ran itself. */
+/** Uses and cost of the tools that the gateway ran itself. */
 export interface ToolBill {
   /** Calls that the model asked for. */
   readonly requested: number;
@@ -40,7 +40,7 @@ export function totalOf({ cost, tools }: Bill): PicoUsd {
  */
 export interface CallerTranslation {
   /**
-   * The request in no dialect. `body` is a validated JSON object; members that have no place in the model
+   * Returns the request in no dialect. `body` is a validated JSON object; fields that a `CanonicalRequest` cannot hold
    * are named in `unread`.
    *
    * @throws AppError invalid_request naming a member that cannot be understood

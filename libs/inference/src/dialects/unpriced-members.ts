@@ -5,17 +5,17 @@ import { parseJson } from '../json/json-value';
 import { MemberNames } from '../model/member-names';
 import { memberText, type RelayedApi } from './request-members';
 
-/** Members for which a provider charges more than the catalogue says, with the values that cost nothing more. */
+/** Fields for which a provider charges more than the catalogue's prices, with the values that do not. */
 const DEARER: Readonly<Record<string, readonly unknown[]>> = {
-  // Anthropic: a place costs 1.1 times the rates.
+  // Anthropic: a fixed region costs 1.1 times the rates.
   inference_geo: ['global'],
-  // xAI: live search costs by the source.
+  // xAI charges live search per source.
   search_parameters: [],
-  // Alibaba Cloud: web search costs by the call.
+  // Alibaba Cloud charges web search per call.
   enable_search: [false],
   search_options: [],
 };
-/** Perplexity: `web_search_options.search_type` of `pro` or `auto` costs more by the request. */
+/** Perplexity: `web_search_options.search_type` of `pro` or `auto` costs more per request. */
 const SEARCH = 'web_search_options';
 const SEARCH_TYPE = new MemberNames(['search_type']);
 
@@ -36,14 +36,14 @@ const OF_ANY_API: readonly string[] = [
   'reasoning',
   'reasoning_effort',
 ];
-/** Those of one API. A provider may follow the cap of another API, which we do not count. */
+/** Such fields of one API. A provider may follow a cap of another API, which reservations do not count. */
 const OF_ONE_API: Readonly<Record<RelayedApi, readonly string[]>> = {
   chat: ['max_tokens', 'max_completion_tokens', 'n', 'prediction'],
   responses: ['max_output_tokens', 'context_management'],
   messages: ['max_tokens', 'context_management'],
   embeddings: [],
 };
-/** Those of no API of ours. Some servers take them all the same: for longer answers or more of them, for tools, or for anything. */
+/** Such fields of no API of ours. Some servers take them: for longer or more answers, for tools, or for any setting. */
 const OF_NO_API: readonly string[] = [
   'best_of',
   'num_return_sequences',
@@ -69,14 +69,14 @@ const OF_NO_API: readonly string[] = [
   'parameters',
   'options',
   'extra_body',
-  // Tools that a provider then runs.
+  // Fields that make a provider run tools.
   'compound_custom',
   'builtin_tools',
   'connectors',
   'web_search',
   'enable_web_search',
   'tools_config',
-  // vLLM and SGLang: hosts from which a server fetches parts of the prompt.
+  // vLLM and SGLang: hosts from which the server fetches parts of the prompt.
   'kv_transfer_params',
   'bootstrap_host',
   'bootstrap_port',
@@ -93,18 +93,18 @@ const COUNTED: Readonly<Record<RelayedApi, ReadonlySet<string>>> = {
 
 export interface UnpricedSettings {
   readonly api: RelayedApi;
-  /** Whether the caller pays the provider, with a key of its own: then everything passes. */
+  /** Whether the caller pays the provider, with a key of its own: then every field is sent. */
   readonly isOwnKey: boolean;
-  /** Where the members go that the upstream is not sent. */
+  /** Gets the fields that are left out. */
   readonly log?: LossLog | undefined;
 }
 
 /**
- * Returns the members of a request that the upstream is not sent on an account of the operator, because they may make
- * it charge more than is billed: those that cost more, and those that decide the cost but stand in a spelling or an API
- * in which we do not read them.
+ * Returns the fields that the upstream is not sent on the operator's account, because it may charge more for them than
+ * the caller is billed: those that cost more, and those that decide the cost but that we do not read in this spelling
+ * or on this API.
  *
- * @param set JSON texts by the names of members, to which `web_search_options` is added without its search type
+ * @param set JSON texts by field name, to which `web_search_options` is added without its search type
  */
 export function unpricedMembers(
   request: ScannedObject,
@@ -134,7 +134,7 @@ function isDearer({ bytes }: ScannedObject, { key, valueStart, valueEnd }: JsonM
   return value !== null && !DEARER[key]!.includes(value);
 }
 
-/** Undefined where the options can stay as they are. */
+/** Returns the options without a search type that costs more; undefined if they can stay as they are. */
 function withoutSearchType(text: Buffer, log?: LossLog): Buffer | undefined {
   if (!new JsonCursor(text).isObject()) return undefined;
   const options = scanMembers(text);

@@ -5,8 +5,8 @@ import { JsonCursor } from '../json/json-cursor';
 import type { ScannedObject } from '../json/json-members';
 
 /**
- * Settings of how an answer is drawn that are part of OpenAI's API, and which callers leave in whatever model they ask.
- * A provider would refuse the whole request for one that its model does not have.
+ * Sampling settings of OpenAI's API, which callers often send to any model. A provider refuses a request with a setting
+ * that its model does not have.
  */
 const SETTINGS: ReadonlySet<string> = new Set([
   'temperature',
@@ -23,7 +23,7 @@ const SETTINGS: ReadonlySet<string> = new Set([
 /** Two ways to say how hard to think. A model that lists neither has no thoughts, and its provider no such setting. */
 const THINKING: readonly string[] = ['reasoning', 'reasoning_effort'];
 
-/** Where the settings stand in a request in no dialect. */
+/** The settings as fields of `Sampling`. */
 const SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
   ['temperature', 'temperature'],
   ['topP', 'top_p'],
@@ -33,7 +33,7 @@ const SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
   ['seed', 'seed'],
 ];
 
-/** Members of a body which the endpoint is not sent, because the catalogue tells what it supports and not these. */
+/** Returns the fields not to send: the catalogue lists what the endpoint supports, and they are not listed. */
 export function untakenMembers(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly string[] {
   if (endpoint.supportedParameters.length === 0) return [];
   const untaken = request.members.filter(({ key }) => isUntaken(key, endpoint));
@@ -69,17 +69,17 @@ function isUntaken(name: string, endpoint: Endpoint): boolean {
   return SETTINGS.has(name) && !endpoint.supportedParameters.includes(name);
 }
 
-/** Whether the model has thoughts, or the catalogue does not tell. */
+/** Returns whether the model may think: the catalogue says so or lists nothing. */
 export function thinks({ supportedParameters: listed }: Endpoint): boolean {
   return listed.length === 0 || THINKING.some((name) => listed.includes(name));
 }
 
-/** Whether the catalogue tells that the model has thoughts. */
+/** Returns whether the catalogue says that the model thinks. */
 export function isKnownToThink(endpoint: Endpoint): boolean {
   return endpoint.supportedParameters.length > 0 && thinks(endpoint);
 }
 
-/** What is left to ask of a model without thoughts: that they be not shown. */
+/** Returns the only setting to keep for a model that does not think: `isHidden`. */
 function withoutThoughts(
   { isEnabled, effort, maxTokens, isHidden }: ReasoningRequest,
   log: LossLog,

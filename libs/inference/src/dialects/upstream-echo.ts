@@ -3,12 +3,12 @@ import type { AnswerContext } from './dialect';
 import { findValue } from '../json/json-members';
 
 const MEMBER = 'echo_upstream_body';
-/** Of what the upstream was sent. An echo waits in memory until its caller reads it. */
+/** Bytes of the upstream body that are echoed. An echo waits in memory until its caller reads it. */
 const LONGEST_ECHO_BYTES = 64 * 1024;
 
 /**
- * The context of a stream whose caller may have asked to see the body that the upstream was sent
- * (`debug.echo_upstream_body`, interface §4.4). Of a long body it sees the beginning, as text.
+ * Returns the context of a stream with the body sent upstream, if the caller asked to see it
+ * (`debug.echo_upstream_body`, interface §4.4). Of a long body, only the beginning, as text.
  */
 export function withEcho(context: AnswerContext, asked: Buffer, sent: Buffer): AnswerContext {
   const isAsked = asked.includes(MEMBER) && findValue(asked, ['debug', MEMBER])?.toString() === 'true';
@@ -17,12 +17,12 @@ export function withEcho(context: AnswerContext, asked: Buffer, sent: Buffer): A
 
 function echoOf(sent: Buffer): string {
   if (sent.length <= LONGEST_ECHO_BYTES) return inOneLine(sent);
-  // A decoder gives no part of a character.
+  // StringDecoder leaves out a character that is cut at the end.
   const beginning = new StringDecoder('utf8').write(sent.subarray(0, LONGEST_ECHO_BYTES));
   return JSON.stringify({ is_truncated: true, length_bytes: sent.length, beginning });
 }
 
-/** As the data of an event has to be. Outside of strings, where JSON has no line breaks, they are only white space. */
+/** Returns JSON in one line, as event data must be. Line breaks can only be white space between JSON tokens. */
 function inOneLine(json: Buffer): string {
   return json.toString().replace(/[\r\n]/g, ' ');
 }

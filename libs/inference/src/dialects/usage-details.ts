@@ -15,7 +15,7 @@ const DETAIL_MEMBERS: ReadonlySet<string> = new Set([
 
 /** More iterations than any one call makes; bounds what an absurd report can store. */
 const MOST_ITERATIONS = 100;
-/** Words and model names of upstreams. What is longer or has other characters is no word. */
+/** Names and model ids of upstreams that may be stored; others are left out. */
 const WORD = /^[\w.:/@+-]{1,128}$/;
 
 interface SaidBeside {
@@ -25,13 +25,13 @@ interface SaidBeside {
 
 const NOTHING: SaidBeside = {};
 
-/** What an answer that was not parsed says beside its counts: in its usage, and as its tier. */
+/** Returns the usage details and the tier of an answer that was scanned but not parsed. */
 export function saidBeside(usage: { readonly object: ScannedObject } | null, tier: string | null): SaidBeside {
   const details = usage === null ? NOTHING : scannedDetails(usage.object);
   return tier === null ? details : { ...details, ...tierMember(tierWord(tier)) };
 }
 
-/** The members need not be whole JSON. */
+/** Reads only the fields of interest; one that is not valid JSON is ignored. */
 function scannedDetails(usage: ScannedObject): { readonly details?: UsageDetails } {
   if (!usage.members.some(({ key }) => DETAIL_MEMBERS.has(key))) return NOTHING;
   const found: Record<string, unknown> = {};
@@ -110,7 +110,7 @@ function readIteration(iteration: JsonObject): UsageIteration[] {
   ];
 }
 
-/** Nothing for what is no whole number above 0. */
+/** Returns the field, or no field if the value is not a whole number above 0. */
 function counted<Name extends string>(name: Name, value: unknown): { readonly [K in Name]?: number } {
   return Number.isSafeInteger(value) && (value as number) > 0 ? ({ [name]: value } as { [K in Name]: number }) : {};
 }

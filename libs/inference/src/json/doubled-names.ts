@@ -1,9 +1,9 @@
 import { JsonCursor } from './json-cursor';
 import { applyEdits, removal, type ByteEdit, type JsonMember } from './json-members';
 
-/** Objects with more members than this are few. They are looked at again, name by name. */
+/** Members of an object that are watched. The few objects with more are checked again, name by name. */
 const MOST_WATCHED = 64;
-/** Hashes of the names of the open objects, by depth and then in their order; a scan never calls back. */
+/** Hashes of the names of the open objects, by depth, then in order. Shared, because a scan never calls back. */
 const hashes = new Int32Array(65 * MOST_WATCHED);
 
 /**
@@ -40,8 +40,9 @@ function hashOf(bytes: Buffer, start: number, end: number): number {
 }
 
 /**
- * Returns the object with the last of every doubled name only, at every depth, as JSON.parse reads it; the same bytes
- * where no name is doubled. Parsers of providers may take the first, which nothing has checked. Throws MalformedJson.
+ * Returns the object with only the last member of every doubled name, at every depth, as JSON.parse reads it; the same
+ * bytes if no name is doubled. A provider's parser may take the first, which the gateway has not checked. Throws
+ * MalformedJson.
  */
 export function withoutDoubledNames(object: Buffer): Buffer {
   const cursor = new JsonCursor(object);
@@ -87,7 +88,7 @@ function editsOfObject(cursor: JsonCursor): readonly ByteEdit[] {
   return edits;
 }
 
-/** Arguments of one call would be too many. */
+/** Appends one by one: `push(...more)` may have too many arguments. */
 function addAll(edits: ByteEdit[], more: readonly ByteEdit[]): void {
   for (const edit of more) edits.push(edit);
 }

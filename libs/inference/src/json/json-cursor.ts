@@ -20,10 +20,10 @@ import {
 
 export { MalformedJson } from './json-grammar';
 
-/** Deeper text is refused: twice what the public door lets in. */
+/** Deeper text is refused: twice what the public API accepts. */
 export const MAX_JSON_DEPTH = 128;
 
-/** Which container is open at each depth of the skip that is running; a skip never calls back. */
+/** The open container at each depth of the running skip. Shared, because a skip never calls back. */
 const openContainers = new Uint8Array(MAX_JSON_DEPTH + 1);
 
 /**
@@ -37,9 +37,9 @@ export class JsonCursor {
   position: number;
   /** Offset of the opening quote of the key that was read last. */
   keyStart = 0;
-  /** Of the member or element that was moved to last. */
+  /** Offset of the last member or element that the cursor moved to. */
   #valueStart = -1;
-  /** Whether a container was entered and nothing of it has been read. */
+  /** Whether a container has been entered and nothing of it read. */
   #isFresh = false;
   #depth = 0;
 
@@ -50,7 +50,7 @@ export class JsonCursor {
     this.position = position;
   }
 
-  /** The next byte that is no white space, which stays unread; -1 at the end of the text. */
+  /** Skips white space and returns the next byte without reading it; -1 at the end of the text. */
   peek(): number {
     const { bytes } = this;
     let at = this.position;
@@ -66,7 +66,7 @@ export class JsonCursor {
     return -1;
   }
 
-  /** Refuses anything but white space from here to the end of the text. */
+  /** Throws MalformedJson unless only white space follows. */
   expectEnd(): void {
     if (this.peek() !== -1) throw new MalformedJson('text after the value', this.position);
   }
@@ -81,7 +81,7 @@ export class JsonCursor {
     for (let key = this.nextKey(); key !== null; key = this.nextKey()) onMember(key, this.keyStart);
   }
 
-  /** Enters the object that starts here; `nextKey` reads on, and calls nobody back for it. */
+  /** Enters the object that starts here; read it with `nextKey`, without a callback. */
   enterObject(): void {
     this.#open(OPEN_OBJECT, 'an object is missing');
   }
@@ -93,8 +93,8 @@ export class JsonCursor {
   }
 
   /**
-   * The next key of the object that was entered last, decoded, with the cursor on the first byte of its value and
-   * `keyStart` on its opening quote; null when the object has ended, with the cursor behind it. A value that was not
+   * Returns the next key, decoded, of the object that was entered last and moves to the first byte of its value;
+   * `keyStart` is the offset of the key's opening quote. Returns null after the end of the object. A value that was not
    * read is skipped.
    */
   nextKey(): string | null {
@@ -109,7 +109,7 @@ export class JsonCursor {
     return key;
   }
 
-  /** Enters the array that starts here; `nextElement` reads on. */
+  /** Enters the array that starts here; read it with `nextElement`. */
   enterArray(): void {
     this.#open(OPEN_ARRAY, 'an array is missing');
   }
@@ -122,7 +122,7 @@ export class JsonCursor {
     return true;
   }
 
-  /** To where the next member or element must start; false behind the end of the container. */
+  /** Moves to where the next member or element must start; returns false after the end of the container. */
   #goOn(close: number): boolean {
     if (!this.#isFresh && this.position === this.#valueStart) this.skipValue();
     const byte = this.peek();
@@ -258,7 +258,7 @@ export class JsonCursor {
         if (open === OPEN_OBJECT) this.#skipKey();
         return depth;
       }
-      // In ASCII each closing bracket stands two after its opening one.
+      // In ASCII, a closing bracket is its opening one plus 2.
       if (byte !== open + 2) throw new MalformedJson('a comma or bracket is missing', this.position);
       this.position += 1;
       depth -= 1;

@@ -1,4 +1,4 @@
-/** Text that is no JSON (RFC 8259), or deeper than we read. Says where, never what stands there. */
+/** Text that is no JSON (RFC 8259), or too deep. Has the offset of the error, never the text. */
 export class MalformedJson extends Error {
   override readonly name = 'MalformedJson';
 
@@ -49,7 +49,7 @@ function skipDigits(bytes: Buffer, from: number): number {
 /** Below this length a byte loop beats the call into native `indexOf`. */
 const SHORT_STRING = 48;
 
-/** The offset after the closing quote of the string that opens at `openingQuote`. What is inside is not judged. */
+/** Returns the offset after the string that opens at `openingQuote`. Its content is not checked. */
 export function stringEnd(bytes: Buffer, openingQuote: number): number {
   const quote = closingQuote(bytes, openingQuote);
   if (quote === -1) throw new MalformedJson('a string does not end', openingQuote);
@@ -73,18 +73,18 @@ export function closingQuote(bytes: Buffer, openingQuote: number): number {
   }
 }
 
-/** Whether an odd run of backslashes stands before `quote`; no byte before `from` belongs to the run. */
+/** Returns whether an odd number of backslashes, none before `from`, precedes `quote`. */
 function isEscaped(bytes: Buffer, quote: number, from: number): boolean {
   let at = quote;
   while (at > from && bytes[at - 1] === BACKSLASH) at -= 1;
   return (quote - at) % 2 === 1;
 }
 
-/** Names seen before, by a hash of their length and three of their bytes. A later name takes the place of an earlier. */
+/** Cache of names by a hash of their length and three of their bytes. A later name replaces an earlier one. */
 const knownNames: string[] = Array.from({ length: 1_024 }, () => '');
 const LONGEST_KNOWN_NAME = 32;
 
-/** The text between two quotes. Names repeat, so most of them need no new string. */
+/** Returns the text between two quotes. Names repeat, so most come from the cache. */
 export function decodeString(bytes: Buffer, start: number, end: number): string {
   const length = end - start - 2;
   if (length === 0 || length > LONGEST_KNOWN_NAME) return decodeNew(bytes, start, end);
@@ -93,7 +93,7 @@ export function decodeString(bytes: Buffer, start: number, end: number): string 
   const known = knownNames[slot]!;
   if (isSame(known, bytes, start + 1, length)) return known;
   const text = decodeNew(bytes, start, end);
-  // Kept only if its bytes are its characters: then comparing characters is comparing bytes.
+  // Only names of one byte per character are kept, so that they can be compared with bytes.
   if (isSame(text, bytes, start + 1, length)) knownNames[slot] = text;
   return text;
 }

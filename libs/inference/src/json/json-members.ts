@@ -5,8 +5,8 @@ import { JsonCursor } from './json-cursor';
  *
  * Bodies are spliced, never parsed and written again: numbers and strings keep the caller's own spelling, the
  * event loop is not held up, and V8 cannot get at the keys. (In Node 24.21 and 26.10 `JSON.parse` may hand
- * out wrong names for keys that are written with an escape, nodejs/node#63785; the spec beside this file has
- * the case that tells when it is fixed.)
+ * out wrong names for keys that are written with an escape, nodejs/node#63785; `json-members.spec.ts` has a
+ * test that fails when it is fixed.)
  */
 
 /** One member by byte offsets; ends are exclusive. `keyStart` is the opening quote of the key. */
@@ -47,7 +47,7 @@ export function scanMembers(bytes: Buffer): ScannedObject {
   return scanned;
 }
 
-/** The members of the object at the cursor, which ends up behind it. Throws MalformedJson. */
+/** Reads the members of the object at the cursor and moves past it. Throws MalformedJson. */
 export function scanMembersAt(cursor: JsonCursor): ScannedObject {
   const members: JsonMember[] = [];
   cursor.readObject((key, keyStart) => {
@@ -78,7 +78,7 @@ export function withoutDoubled(object: ScannedObject): ScannedObject {
   return scanMembers(applyEdits(bytes, edits));
 }
 
-/** Those of `required`, values as JSON text by name, that the object has not. */
+/** Returns the members of `required` (JSON text by name) that the object lacks. */
 export function missingMembers(
   object: ScannedObject,
   required: Readonly<Record<string, string>>,
@@ -111,7 +111,7 @@ export function spliceMembers(body: Buffer | ScannedObject, edits: MemberEdits):
 const NO_VALUES: NonNullable<MemberEdits['set']> = {};
 const NO_NAMES: readonly string[] = [];
 
-/** The byte edits behind `spliceMembers`, in order, to be joined with others of the same text. */
+/** Returns the byte edits of `spliceMembers`, in order, to be joined with other edits of the same text. */
 export function memberEdits(scanned: ScannedObject, { set = NO_VALUES, remove = NO_NAMES }: MemberEdits): ByteEdit[] {
   const { members } = scanned;
   const edits: ByteEdit[] = [];
@@ -138,7 +138,7 @@ interface MissingMembers {
   readonly keptBefore: boolean;
 }
 
-/** Behind the last member. */
+/** Adds members after the last one. */
 function addMissing(
   edits: ByteEdit[],
   { members, closeBrace }: ScannedObject,
@@ -162,7 +162,7 @@ function addMissing(
   if (text !== '') edits.push({ start: at, end: at, text });
 }
 
-/** From here on a list is indexed: a caller decides how many members there are, and most requests have few. */
+/** Lists of at least this length are indexed. Most requests have few members, but a caller may send very many. */
 const MANY = 64;
 
 function lookupIn(names: readonly string[]): (name: string) => boolean {
@@ -171,14 +171,14 @@ function lookupIn(names: readonly string[]): (name: string) => boolean {
   return (name) => index.has(name);
 }
 
-/** Where the last member of a name stands, or -1. */
+/** Returns a function that finds the index of the last member of a name, or -1. */
 function lastPlacesIn(members: readonly JsonMember[]): (name: string) => number {
   if (members.length < MANY) return (name) => members.findLastIndex(({ key }) => key === name);
   const index = new Map(members.map(({ key }, place) => [key, place]));
   return (name) => index.get(name) ?? -1;
 }
 
-/** Takes out a member with the comma before it or, while none is kept before it, the comma after it. */
+/** Removes a member with the comma before it, or the comma after it if no member before it is kept. */
 export function removal(members: readonly JsonMember[], index: number, keptBefore: boolean): ByteEdit {
   const member = members[index]!;
   if (keptBefore) return { start: members[index - 1]!.valueEnd, end: member.valueEnd, text: '' };
@@ -198,7 +198,7 @@ export function joinEdits(some: readonly ByteEdit[], others: readonly ByteEdit[]
   return edits;
 }
 
-/** What `applyEdits` puts around the text, and from which byte on it takes the text. */
+/** Bytes that `applyEdits` puts around the text, and the offset at which it starts. */
 export interface Frame {
   readonly prefix: Buffer;
   readonly suffix: Buffer;

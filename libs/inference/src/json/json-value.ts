@@ -3,23 +3,23 @@ import { BACKSLASH } from './json-grammar';
 import { setMember } from './set-member';
 
 /**
- * The value that the text holds, like `JSON.parse`, with the depth bounded, every number finite and every key as it
- * is written. A doubled name counts once, the last. Throws MalformedJson.
+ * Returns the value of a JSON text, like `JSON.parse`, but with bounded depth, finite numbers and every key as it
+ * is written. Of a doubled name the last counts. Throws MalformedJson.
  *
- * `JSON.parse` itself does it where no key can be written with an escape (`json-members.ts` says why it is not to be
- * trusted with those), and where it finds nothing to complain of.
+ * Uses `JSON.parse` if no key can have an escape (`json-members.ts` says why it is not safe for those) and if
+ * it finds no error.
  */
 export function parseJson(bytes: Buffer): unknown {
   const value = bytes.includes(BACKSLASH) ? undefined : parseFast(bytes);
   return value !== undefined && isSound(value, 1) ? value : parseExactly(bytes);
 }
 
-/** Undefined for text that is no JSON. */
+/** Parses with `JSON.parse`; undefined for text that is not JSON. */
 function parseFast(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString()) as unknown;
   } catch {
-    // The exact reader tells what is wrong with it.
+    // The exact reader reports the error.
     return undefined;
   }
 }

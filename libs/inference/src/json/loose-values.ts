@@ -1,4 +1,4 @@
-/** For what upstreams send: a member of the wrong type counts as missing. */
+/** An object from an upstream, read leniently: a member of the wrong type counts as missing. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 const EMPTY: JsonObject = {};
@@ -15,12 +15,12 @@ export function objectOrNull(value: unknown): JsonObject | null {
   return isObject(value) ? value : null;
 }
 
-/** The objects of an array; none for anything else. */
+/** Returns the objects in an array; none if the value is no array. */
 export function objectsOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-/** All elements of an array in their places; what is no object counts as an empty one. */
+/** Returns all elements of an array in order; one that is no object becomes an empty object. */
 export function elementsOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.map(objectOf) : [];
 }

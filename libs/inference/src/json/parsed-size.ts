@@ -1,7 +1,7 @@
 /**
- * What one JSON text may come to before objects are built from it, each kind apart: an object takes sixty times as much
- * memory as it takes text, a number four times. A conversation of 10,000 turns with tools has 40,000 objects and lists
- * and 70,000 members; the longest list of token ids that providers take has 300,000 numbers.
+ * The most values of each kind that a JSON text may have to be parsed: an object takes sixty times as much memory as
+ * its text, a number four times. A conversation of 10,000 turns with tools has 40,000 objects and lists and 70,000
+ * members; the longest list of token ids that providers take has 300,000 numbers.
  */
 export const MAX_CONTAINERS = 100_000;
 export const MAX_MEMBERS = 100_000;
@@ -9,8 +9,8 @@ export const MAX_STRINGS = 200_000;
 export const MAX_NUMBERS = 500_000;
 
 /**
- * What V8 takes at most for each value beyond its text, on 64-bit systems: an object of its own hidden class, or with
- * an index for a name, a short string, and a number in a list of different kinds. `parsed-size.spec.ts` measures them.
+ * The most bytes that V8 takes for a value beyond its text, on 64-bit systems: an object with its own hidden class or
+ * with an index as a name, a short string, a number in a mixed list. `parsed-size.spec.ts` measures them.
  */
 const CONTAINER_BYTES = 80;
 const MEMBER_BYTES = 240;

@@ -2,8 +2,8 @@ const DIGIT_ZERO = 0x30;
 const DIGIT_NINE = 0x39;
 
 /**
- * Gives an object a member, whatever its name is. Assigned, `__proto__` would change what the object is. An index would
- * make V8 set room aside for all lower ones: 4 kB for `"330"`.
+ * Sets a member of an object under any name. To assign `__proto__` would change the object's prototype; to assign an
+ * index would make V8 allocate room for all lower ones: 4 kB for `"330"`.
  */
 export function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
   const first = name.charCodeAt(0);

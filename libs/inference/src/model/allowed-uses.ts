@@ -7,7 +7,7 @@ import { providerToolsIn, SEARCH_PREVIEW, toolEntriesIn, toolOfType } from './pr
  * manual caps its examples at five. What must be reserved grows with the square of the number.
  */
 const DEFAULT_USES = 5;
-/** Of each, where several tools have a cap of their own. */
+/** The same for each tool if several tools have caps of their own. */
 const DEFAULT_USES_OF_SEVERAL = 3;
 
 /** Anthropic ends a turn after ten rounds of its tools (`pause_turn`); some of them have no cap of their own. */
@@ -35,7 +35,7 @@ const RESULT_TOKENS: Readonly<Record<ProviderTool, number>> = {
   shell: 16_000,
   // The prompt that was used, and a large picture.
   image_generation: 6_000,
-  // Whatever the caller's own server says.
+  // The caller's own server decides.
   mcp: WHOLE_CONTEXT,
   // The caller runs it, in requests of its own.
   computer_use: 0,
@@ -48,8 +48,8 @@ export const SEARCHES_OF_CHAT: AllowedUses = { tools: ['web_search'], uses: 30, 
 const NO_USES: readonly AllowedUses[] = [];
 
 /*
- * The uses of a provider's tools that a request may make, by API: the caller's caps where the API has them, else our
- * defaults, which the provider is sent as caps on the operator's account (`dialects/tool-caps.ts`).
+ * The uses of a provider's tools that a request may make, by API: the caller's caps if the API has caps, else our
+ * defaults, which are sent to the provider as caps on the operator's account (`dialects/tool-caps.ts`).
  */
 
 export function usesOfChat(request: JsonObject): readonly AllowedUses[] {
@@ -62,7 +62,7 @@ function usesOf(tool: ProviderTool, uses: number, tokensPerUse = resultTokens(to
   return { tools: [tool], uses, turns: isRunByCaller(tool) ? 0 : uses, tokensPerUse };
 }
 
-/** One cap holds for all tools together. OpenAI does not say that it holds for those of MCP servers, so they have their own. */
+/** Returns the uses of all tools under one cap. OpenAI does not say that it covers MCP tools: they are apart. */
 export function usesOfResponse(request: JsonObject): readonly AllowedUses[] {
   const tools = providerToolsIn(request);
   const uses = mostToolCalls(request);
@@ -72,7 +72,7 @@ export function usesOfResponse(request: JsonObject): readonly AllowedUses[] {
   return [{ tools: run, uses, turns: uses, tokensPerUse: largestResult(request) }, ...apart];
 }
 
-/** Whether the cap of a response may not hold for a tool, or none is needed. */
+/** Returns whether the cap of a response may not cover a tool, or the tool needs no cap. */
 function isApart(tool: ProviderTool): boolean {
   return tool === 'mcp' || isRunByCaller(tool);
 }
@@ -90,7 +90,7 @@ export function mostToolCalls(request: JsonObject): number {
   return cappedAt(asked, DEFAULT_USES);
 }
 
-/** Each tool has a cap of its own, or none. */
+/** Returns the uses of each tool: each has a cap of its own, or none. */
 export function usesOfMessage(request: JsonObject): readonly AllowedUses[] {
   const tools = providerToolsIn(request);
   const byDefault = defaultUsesOf(tools);
@@ -100,7 +100,7 @@ export function usesOfMessage(request: JsonObject): readonly AllowedUses[] {
   return [...capped, ...others.map((tool) => usesOf(tool, isRunByCaller(tool) ? DEFAULT_USES : ROUNDS_OF_MESSAGES))];
 }
 
-/** None for a tool without a cap. */
+/** Returns the uses of one tool; none for a tool that takes no cap. */
 function usesOfEntry(entry: JsonObject, byDefault: number): readonly AllowedUses[] {
   const { max_uses: uses } = capsOfTool(entry, byDefault);
   if (uses === undefined) return NO_USES;
@@ -123,7 +123,7 @@ export function defaultUsesOf(tools: readonly ProviderTool[]): number {
   return tools.filter((tool) => WITH_MAX_USES.has(tool)).length > 1 ? DEFAULT_USES_OF_SEVERAL : DEFAULT_USES;
 }
 
-/** Returns the caps that a tool of the Messages API is sent with on the operator's account, those of the caller first. */
+/** Returns the caps to send with a tool of the Messages API on the operator's account: the caller's, else ours. */
 export function capsOfTool(entry: JsonObject, byDefault: number): ToolCaps {
   const tool = toolIn(entry);
   if (tool === null || !WITH_MAX_USES.has(tool)) return NO_CAPS;
@@ -131,7 +131,7 @@ export function capsOfTool(entry: JsonObject, byDefault: number): ToolCaps {
   return tool === 'web_fetch' ? { max_uses, max_content_tokens: tokensOfEntry(entry) } : { max_uses };
 }
 
-/** The caller's number where it is one that binds, else ours. */
+/** Returns the caller's cap if it is a valid number, else ours. */
 function cappedAt(asked: unknown, byDefault: number): number {
   return isCount(asked) ? Math.min(asked, MOST_USES) : byDefault;
 }
@@ -144,7 +144,7 @@ function toolIn({ type }: JsonObject): ProviderTool | null {
   return typeof type === 'string' ? toolOfType(type) : null;
 }
 
-/** What the settings of a provider's tool say of its results. */
+/** Returns the tokens of one result, by the settings of the tool. */
 function tokensOfEntry(entry: JsonObject): number {
   const tool = toolIn(entry)!;
   const { search_context_size: size, max_content_tokens: content, max_num_results: pieces } = entry;
@@ -158,7 +158,7 @@ function resultTokens(tool: ProviderTool): number {
   return Object.hasOwn(RESULT_TOKENS, tool) ? RESULT_TOKENS[tool]! : OTHER_TOKENS;
 }
 
-/** No turn of the model follows its use in the same request. */
+/** Returns whether the caller runs the tool, so that no turn of the model follows in the same request. */
 function isRunByCaller(tool: ProviderTool): boolean {
   return tool === 'computer_use';
 }

@@ -6,7 +6,7 @@ import type { Cost } from '../pricing/price';
 /** How a stream ended: whole, cut by a limit or filter, broken by the upstream or us, or left by the caller. */
 export type TerminalState = 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
-/** What a stream came to. Exactly one per stream, and final. */
+/** The final result of a stream; exactly one per stream. */
 export interface StreamOutcome {
   readonly state: TerminalState;
   readonly usage: Usage;
@@ -14,14 +14,14 @@ export interface StreamOutcome {
   readonly finishReason: FinishReason | null;
   readonly nativeFinishReason: string | null;
   readonly upstreamId: string | null;
-  /** Set when `state` is `failed`; the caller has already been told by an event. */
+  /** Set when `state` is `failed`; the stream's last event has already reported it to the caller. */
   readonly error: AppError | null;
 }
 
 /**
  * A streamed answer: buffers ready to be written to the caller, terminal event included. The upstream is
- * read only as fast as this is iterated; whoever stops iterating early, or calls `cancel`, ends the
- * upstream's work. Iterate it once.
+ * read only as fast as this is iterated; stopping early or calling `cancel` ends the upstream's
+ * work. Iterate it once.
  */
 export interface AnswerStream extends AsyncIterable<Buffer> {
   /** Settles with the end of the iteration or with `cancel`, and never rejects. */
@@ -29,8 +29,8 @@ export interface AnswerStream extends AsyncIterable<Buffer> {
   /** The caller has left. Idempotent. */
   cancel(): void;
   /**
-   * The events that tell the caller why a stream that was cancelled goes no further, in the caller's dialect.
-   * Empty for a stream that came to an end of its own.
+   * Returns the last events of a cancelled stream, with the reason, in the caller's dialect.
+   * Empty for a stream that ended by itself.
    */
   lastWords(error: AppError): Buffer;
 }

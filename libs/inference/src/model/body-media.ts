@@ -7,26 +7,26 @@ import { inlineMedia, soundTokens, unknownMedia, type CountedMedia, type MediaKi
 import { PICTURE_FAMILIES, type PictureTokens } from './picture-tokens';
 import { TextCounter, UNITS_PER_TOKEN } from './text-tokens';
 
-/** Thoughts that only their provider can read are shorter as tokens than as base64. */
+/** Base64 bytes per token of encrypted thoughts. */
 const SEALED_BYTES_PER_TOKEN = 4;
 
 /** The type of an object that has more than one. */
 const SEVERAL = 'several';
 const MOST_WORD_BYTES = 128;
 
-/** A string whose object must be read to its end before it is known what the string is. */
+/** A string whose meaning is known only at the end of its object. */
 interface Pending {
   readonly start: number;
   readonly end: number;
   readonly place: 'source data' | 'picture result';
 }
 
-/** What one object says of the media in it. */
+/** The media fields of one JSON object. */
 interface ObjectFacts {
   pending: Pending | null;
   type: string | null;
   mediaType: string | null;
-  /** Links whose kind follows from the type of their part, and the dearest kind that their addresses name. */
+  /** Links whose kind follows from the type of their part, and the most expensive kind that their URLs name. */
   links: number;
   linkKind: MediaKind | null;
   /** Links in this object as the `source` of a part. */
@@ -39,7 +39,7 @@ interface ObjectFacts {
 export interface PdfPlace {
   readonly start: number;
   readonly end: number;
-  /** What it is counted as until it is measured, and as what such a file usually has. */
+  /** The count until it is measured, and the usual count of such a file. */
   readonly tokens: number;
   readonly usual: number;
 }
@@ -48,8 +48,8 @@ export interface PdfPlace {
 const MOST_PDFS = 20;
 
 /**
- * Counts the strings of one JSON text. Media count by what they hold where a name says that media stand there and the
- * object or the string declares base64, and else as the most that may be behind a link; everything else counts as text.
+ * Counts the strings of one JSON text. In fields for media, base64 that is declared as such counts by its content, and
+ * anything else as the most that a link may lead to. All other strings count as text.
  */
 export class StringCounter {
   /** Tokens of sound and of pictures, and the number of pictures, among what was counted. */
@@ -66,7 +66,7 @@ export class StringCounter {
 
   constructor(private readonly bytes: Buffer) {}
 
-  /** Returns the text units of a string at nesting `depth`; strings whose meaning is not clear yet are counted by `close`. */
+  /** Returns the text units of a string at nesting `depth`; a string of unclear meaning is counted by `close`. */
   count(place: Place, depth: number, start: number, end: number): number {
     if (place === 'text' || place === 'json') return this.text(start, end);
     if (place === 'source data' || place === 'picture result') return this.postpone(depth, { start, end, place });
@@ -76,7 +76,7 @@ export class StringCounter {
     return this.unitsAt(place, start, end);
   }
 
-  /** Returns the units of what is a text wherever it stands. */
+  /** Returns the units of a string that is text in any field. */
   text(start: number, end: number): number {
     const { units, mostUnits } = new TextCounter().add(this.bytes, start, end);
     this.unlikelyTextUnits += mostUnits - units;
@@ -102,7 +102,7 @@ export class StringCounter {
     }
   }
 
-  /** Returns units of what waited for the end of the object at `depth`. */
+  /** Ends the object at `depth`. Returns the units of its strings that could not be counted before. */
   close(depth: number): number {
     const facts = this.facts[depth];
     if (facts === undefined) return 0;
@@ -120,7 +120,7 @@ export class StringCounter {
     return isMedia ? units : this.atLeastText(units, [start, end]);
   }
 
-  /** The links in a `source` are those of the part that the source belongs to. */
+  /** Moves the links in a `source` to the part that contains it. */
   private handOn({ sourceLinks, linkKind }: ObjectFacts, depth: number): void {
     const part = this.factsAt(depth);
     part.links += sourceLinks;
@@ -155,7 +155,7 @@ export class StringCounter {
     return isGarbage ? this.atLeastText(units, [start, end]) : units;
   }
 
-  /** What is no media after all is read as text. */
+  /** Returns the units of a string as media or as text, whichever is more: it may turn out to be text. */
   private atLeastText(units: number, [start, end]: readonly [number, number]): number {
     const { mostUnits } = new TextCounter().add(this.bytes, start, end);
     const raised = Math.max(0, mostUnits - units);

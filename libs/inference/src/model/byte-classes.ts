@@ -1,11 +1,11 @@
-/** What an automaton over the bytes of a JSON string must tell apart. */
+/** The classes of bytes of a JSON string that the automaton distinguishes. */
 export type ByteClass =
   | { readonly kind: 'space' | 'capital' | 'mark' | 'backslash' }
   | { readonly kind: 'letter' | 'lone' | 'rule'; readonly character: string }
   /** The first byte of a character outside ASCII, and each further one. */
   | { readonly kind: 'lead' | 'inner'; readonly byte: number };
 
-/** Characters that are often drawn out to a line. */
+/** Characters that are often repeated to draw a line. */
 const RULES = '-=*#_.';
 /** Digits and control characters: a space before one is a token of its own. */
 const LONE = /[0-9\p{Cc}]/u;
@@ -24,7 +24,7 @@ interface Script {
 const SCRIPTS: readonly Script[] = [
   { leads: [0x80, 0xbf], most: 0 },
   { leads: [0xc0, 0xc2], most: 2 },
-  // Latin letters of the west of Europe: capitals with accents are dearer.
+  // Latin letters of Western Europe: accented capitals have more tokens.
   {
     leads: [0xc3, 0xc3],
     most: 2,
@@ -111,7 +111,7 @@ function classOfCharacter(character: string): ByteClass {
   return { kind: character === '\\' ? 'backslash' : 'mark' };
 }
 
-/** Returns the first of the neighbours that no script tells from this byte as the second of a character. */
+/** Returns the lowest byte that every script treats like this one as the second byte of a character. */
 function firstLike(byte: number): number {
   const isLike = (other: number): boolean =>
     SCRIPTS.every(({ leads: [lead] }) => tokensOfCharacter(lead, other) === tokensOfCharacter(lead, byte));

@@ -4,17 +4,17 @@ import type { CacheWrite } from '../pricing/prompt-kinds';
 /** Names that ask a provider to write to its prompt cache, and the one that says for how long. */
 const NAMES = new ByteNames<'mark' | 'ttl'>({ cache_control: 'mark', prompt_cache_breakpoint: 'mark', ttl: 'ttl' });
 
-/** What providers take where a mark does not say. Any other time may be charged as an hour. */
+/** The providers' default lifetime. Any other may be charged as an hour. */
 const SHORT_TTL = Buffer.from('5m');
 
 /** A name of ours has no more bytes than this, even if each character is escaped. */
 const LONGEST_NAME = 'prompt_cache_breakpoint'.length * '\\u0000'.length;
 
-/** Finds the marks for prompt caches in one JSON text, wherever they stand: an excess only makes the hold larger. */
+/** Finds cache marks anywhere in one JSON text. A mark that is none only makes the hold larger. */
 export class CacheMarks {
-  /** The longest that a mark asks for; null without marks. */
+  /** The longest lifetime that a mark asks for; null without marks. */
   longest: CacheWrite | null = null;
-  /** Depth of the members of the mark that is open, or 0. */
+  /** Depth of the fields of the open mark, or 0. */
   private openDepth = 0;
   private isTtl = false;
 

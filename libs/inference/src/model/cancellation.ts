@@ -11,9 +11,8 @@ export interface CancelSignal {
 }
 
 /**
- * Ends whatever listens to it, once. What an AbortController does, for calls of which there are thousands per
- * second and signals on which hundreds of them listen: no event objects, and a listener goes in one step
- * however many there are.
+ * Calls its listeners once, like an AbortController, for thousands of calls per second and signals with hundreds of
+ * listeners: it makes no event objects, and removes a listener in one step however many there are.
  *
  * A call ends in one of two ways. `abort` ends everything. `leave` says that the caller has disconnected: nothing new
  * begins, but upstream calls under way may be read on for their usage. Those listen again, because `abort` may follow.
@@ -94,21 +93,21 @@ export function toAbortSignal(signal: CancelSignal): AbortSignal {
   return controller.signal;
 }
 
-/** What a caller's own leaving looks like inside; nobody is there to read it. */
+/** Returns the internal error of a call whose caller has disconnected; no client gets it. */
 export function callCancelled(): AppError {
   return new AppError('request_timeout', 'The request was cancelled');
 }
 
 const abandoned = new WeakSet<AppError>();
 
-/** The same for an upstream call that had been sent: the provider may have worked on it, so it is charged. */
+/** Returns the same for an upstream call that was sent: the provider may have worked on it, so it is charged. */
 export function callAbandoned(): AppError {
   const error = callCancelled();
   abandoned.add(error);
   return error;
 }
 
-/** Returns whether an error ended an upstream call that the provider worked on and that its caller had left. */
+/** Returns whether the error comes from `callAbandoned`. */
 export function isAbandoned(error: AppError): boolean {
   return abandoned.has(error);
 }

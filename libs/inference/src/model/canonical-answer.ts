@@ -25,7 +25,7 @@ export interface ServerToolPart {
   /** The type of its output item, e.g. `<service>:web_search`. */
   readonly itemType: string;
   readonly hasSucceeded: boolean;
-  /** The members of its output item beside `type`, `id` and `status`. */
+  /** The fields of its output item other than `type`, `id` and `status`. */
   readonly item: Readonly<Record<string, unknown>>;
 }
 
@@ -52,20 +52,20 @@ export interface CanonicalAnswer {
   readonly choices: readonly Choice[];
   /** Null when the upstream reported none. */
   readonly usage: Usage | null;
-  /** What was used beside plain tokens, for the price. */
+  /** What was used in addition to plain tokens, for the price. */
   readonly units?: BilledUnits;
   /** What else the upstream says of it. */
   readonly details?: UsageDetails;
   readonly serviceTier?: string;
   readonly systemFingerprint?: string;
-  /** Why the answer goes no further, where its finish reason is `error` and somebody knows. */
+  /** Why the answer ended, if its finish reason is `error` and the cause is known. */
   readonly failure?: AppError;
 }
 
 /**
  * What happens in a streamed answer, in order. Parts are numbered from 0 in the order they begin; a part's
- * events stand between its `part-start` and `part-end`. Exactly one `finish`, last; `usage` comes before it,
- * more than once where an upstream counts as it goes (the last one counts).
+ * events come between its `part-start` and `part-end`. Exactly one `finish`, last; `usage` comes before it,
+ * more than once if an upstream reports it repeatedly (the last one counts).
  */
 export type AnswerEvent =
   | { readonly type: 'start'; readonly upstreamId: string | null; readonly createdAt: number | null }
@@ -107,7 +107,7 @@ export type AnswerEvent =
       readonly type: 'usage';
       readonly usage: Usage;
       readonly units?: BilledUnits;
-      /** Nothing of the answer has been counted yet. */
+      /** The usage does not include the answer yet. */
       readonly isPromptOnly?: true;
     }
   | {
@@ -116,7 +116,7 @@ export type AnswerEvent =
       readonly nativeFinishReason: string | null;
       readonly stopSequence?: string;
       readonly serviceTier?: string;
-      /** Why an upstream gave its answer up, where the finish reason is `error` and it says. */
+      /** Why the upstream gave up, if the finish reason is `error` and the upstream says. */
       readonly failure?: AppError;
     };
 

@@ -36,7 +36,7 @@ export interface ReasoningRequest {
   readonly isHidden?: boolean;
 }
 
-/** Absent means: not asked for, and nothing is sent upstream. */
+/** Sampling settings. An absent one is not sent upstream. */
 export interface Sampling {
   readonly temperature?: number;
   readonly topP?: number;
@@ -51,8 +51,8 @@ export interface Sampling {
 }
 
 /**
- * One request in no API's own shape. A dialect that reads a request puts what has no place here into
- * `unread`; a dialect that writes one reports what it could not write. Both end in the loss report.
+ * One request in no API's own shape. A dialect that reads a request names fields that it cannot hold in
+ * `unread`; a dialect that writes one logs what it could not write. Both end in the loss report.
  */
 export interface CanonicalRequest {
   readonly messages: readonly Message[];
@@ -66,9 +66,9 @@ export interface CanonicalRequest {
   /** Answers wanted; 1 when absent. */
   readonly choices?: number;
   readonly reasoning?: ReasoningRequest;
-  /** Thoughts are to come along in a form in which they can be sent back, also where nothing is said of them. */
+  /** The answer must have its thoughts in a form that can be sent back, even if the request sets no reasoning. */
   readonly wantsSealedThoughts?: boolean;
-  /** The answer is to be gone on with here, for which its thoughts must come along where the model is known to have any. */
+  /** The gateway will continue the answer itself, so a model that is known to think must send its thoughts. */
   readonly isContinued?: boolean;
   /** Log probabilities wanted, with so many alternatives per token. */
   readonly topLogprobs?: number;
@@ -80,8 +80,8 @@ export interface CanonicalRequest {
   readonly refusesStoring?: boolean;
   readonly serviceTier?: string;
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Already hashed: who the end user is stays here. */
+  /** Hash of the end user's id; the id itself is never sent. */
   readonly endUser?: string;
-  /** Names of the caller's members that have no place here. */
+  /** Names of the caller's fields that this form cannot hold. */
   readonly unread: readonly string[];
 }

@@ -7,10 +7,10 @@ const LEAST_CONTEXT = 30_000;
 /** Anthropic's manual shows a summary of 3,500 tokens for a context of 180,000, and no provider names a bound. */
 const SUMMARY_TOKENS = 20_000;
 
-/** The caller's instructions take the place of the provider's, so a summary is as long as any answer of Claude. */
+/** With the caller's own instructions, a summary may be as long as any answer of Claude. */
 const INSTRUCTED_TOKENS = 128_000;
 
-/** The model reads its context once more and writes a summary of it. What it goes on with is shorter. */
+/** The model reads its context once more and writes a summary of it, then continues with a shorter context. */
 const COMPACTION: AllowedUses = { tools: [], uses: 1, turns: 1, tokensPerUse: 0, tokensWritten: SUMMARY_TOKENS };
 
 const NONE: readonly AllowedUses[] = [];

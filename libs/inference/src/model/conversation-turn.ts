@@ -2,11 +2,11 @@ import type { AnswerEvent } from './canonical-answer';
 import type { StreamOutcome } from './answer-stream';
 
 /**
- * What a model says in one turn, in no dialect: the events of one answer. Iterate it once; whoever stops early,
- * or calls `cancel`, ends the upstream's work.
+ * The output of a model in one turn, in no dialect: the events of one answer. Iterate it once; stopping early or
+ * calling `cancel` ends the upstream's work.
  */
 export interface Turn extends AsyncIterable<AnswerEvent> {
-  /** Settles with the end of the iteration or with `cancel`, and never rejects. An error is told nowhere else. */
+  /** Settles with the end of the iteration or with `cancel`, and never rejects. Errors are reported only here. */
   readonly outcome: Promise<StreamOutcome>;
   /** Idempotent. */
   cancel(): void;

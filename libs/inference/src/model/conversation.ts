@@ -1,6 +1,6 @@
 /**
- * A conversation in no API's own shape: what every dialect of callers is read into and every dialect of
- * upstreams is written from, where the two differ. Plain data, immutable, no class.
+ * A conversation in no API's own shape. If caller and upstream speak different dialects, the caller's is read into
+ * it and the upstream's is written from it. Plain data, immutable, no class.
  */
 export type Role = 'system' | 'developer' | 'user' | 'assistant' | 'tool';
 
@@ -62,8 +62,8 @@ export interface RefusalPart {
 }
 
 /**
- * What a model thought. `signature` and `encrypted` are the provider's proof that it did: they must go back
- * unchanged and mean nothing to another provider, which `format` tells.
+ * A thought of a model. `signature` and `encrypted` are the provider's proof of it: they must go back
+ * unchanged, and only to the kind of provider that `format` names.
  */
 export interface ReasoningPart {
   readonly type: 'reasoning';

@@ -12,26 +12,26 @@ export function tokensOfBytes(bytes: number): number {
 }
 
 /**
- * Estimates the tokens of the prompt of a request body, valid JSON, at no less than 0.5 of what they are. Every string
- * and name counts, whichever member it stands in; media count by what they hold, token ids one each.
+ * Estimates the tokens of the prompt of a request body, valid JSON: at least 0.5 of the true number. Every string
+ * and name counts, in any field; media count by their content, token ids one each.
  */
 export function estimatePromptTokens(body: Buffer): number {
   return scanJsonShape(body).prompt.tokens;
 }
 
-/** Estimates the same with what ordinary text, and media that cannot be measured, usually have. */
+/** Estimates the same with the usual tokens of text and of media that cannot be measured. */
 export function likelyPromptTokens(body: Buffer): number {
   return scanJsonShape(body).prompt.likelyTokens;
 }
 
-/** Estimates the prompt of a request body, valid JSON, and what of it has rates of its own. */
+/** Estimates the prompt of a request body, valid JSON, with the kinds of tokens that have rates of their own. */
 export function estimatePrompt(body: Buffer): PromptEstimate {
   return scanJsonShape(body).prompt;
 }
 
 /**
- * An estimate is at least this share of the tokens that a prompt has. `text-floor.spec.ts` and `prompt-estimate.spec.ts`
- * find no text below 0.6; a search with the vocabularies at hand found words, such as "selede", down to 0.5.
+ * An estimate is at least this share of a prompt's tokens. `text-floor.spec.ts` and `prompt-estimate.spec.ts` find no
+ * text below 0.6; a search with the vocabularies at hand found words, such as "selede", down to 0.5.
  */
 const LEAST_SHARE = 0.5;
 const LEAST_USUAL_SHARE = 0.6;
@@ -46,7 +46,7 @@ export function mostLikelyPromptTokens(likely: number): number {
   return Math.ceil(likely / LEAST_USUAL_SHARE);
 }
 
-/** Estimates the tokens of a text, at no less than 0.5 of what they are. */
+/** Estimates the tokens of a text: at least 0.5 of the true number. */
 export function estimateTextTokens(text: string): number {
   return tokensOfUnits(countText(text).mostUnits);
 }

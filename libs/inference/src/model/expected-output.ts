@@ -12,7 +12,7 @@ export interface ExpectedOutput {
   readonly thinking: ThinkingWish;
   /** Tokens of the caller's `prediction`. Those that the model rejects are charged like tokens of the answer. */
   readonly predictedTokens?: number | undefined;
-  /** Uses of tools that a provider may make, if it serves; none where it is absent. */
+  /** Tool uses that a provider may make; absent: none. */
   readonly toolUses?: readonly AllowedUses[];
 }
 
@@ -23,9 +23,9 @@ export interface ThinkingWish {
   readonly maxTokens: number | null;
 }
 
-/** What an answer without a cap is expected to hold; what goes beyond it is charged all the same. */
+/** Tokens expected in an answer without a cap; a longer answer is charged in full. */
 const UNCAPPED_TOKENS = 1_024;
-/** Of a picture of up to 1,024 points a side (Gemini). */
+/** Output tokens of a picture of up to 1,024 pixels a side (Gemini). */
 export const PICTURE_TOKENS = 1_290;
 
 type Capacity = Pick<Endpoint, 'maxCompletionTokens' | 'contextLength' | 'pricing'>;
@@ -67,11 +67,11 @@ interface ThinkingSettings {
   readonly budget_tokens?: unknown;
 }
 
-/** The members of an API that say how much is to be written. */
+/** The fields of an API that decide how much a model may write. */
 export interface OutputMembers {
-  /** Those that cap an answer. Providers that are sent one of two may follow either on the way. */
+  /** Fields that cap an answer. Of two, a provider may follow either, so the larger one counts. */
   readonly caps: readonly string[];
-  /** Those that say whether a model is to think. Providers may not follow others. */
+  /** Fields that decide whether a model thinks. Providers may ignore such fields of other APIs. */
   readonly thinking: readonly (keyof ThinkingMembers)[];
 }
 
@@ -114,7 +114,7 @@ function settingsOf(name: keyof ThinkingMembers, body: ThinkingMembers): readonl
   return [name === 'reasoning_effort' ? { effort: value } : value];
 }
 
-/** An effort asks also beside `enabled: false`: dialects differ in which of the two they send. */
+/** Returns whether settings ask for thinking. An effort outweighs `enabled: false`: dialects may send either. */
 function asks({ enabled, type, effort, max_tokens: cap, budget_tokens: budget }: ThinkingSettings): boolean {
   if (effort != null) return effort !== 'none';
   if (enabled === false || type === 'disabled') return false;

@@ -3,7 +3,7 @@ export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter',
 
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
-/** What OpenAI-speaking upstreams say beside the five; anything unheard of counts as a plain stop. */
+/** Other finish reasons of upstreams with OpenAI's API; an unknown one counts as `stop`. */
 const SYNONYMS: Readonly<Record<string, FinishReason>> = {
   function_call: 'tool_calls',
   tool_use: 'tool_calls',
@@ -18,7 +18,7 @@ const SYNONYMS: Readonly<Record<string, FinishReason>> = {
   insufficient_system_resource: 'error',
 };
 
-/** Our word for the upstream's own one. */
+/** Returns our finish reason for the upstream's. */
 export function toFinishReason(native: string): FinishReason {
   const known = FINISH_REASONS.find((reason) => reason === native);
   return known ?? (Object.hasOwn(SYNONYMS, native) ? SYNONYMS[native]! : 'stop');

@@ -18,7 +18,7 @@ import {
 } from '../json/json-grammar';
 import { ParsedSize } from '../json/parsed-size';
 
-/** What the shape of a JSON text may come to before anybody builds objects from it; `ParsedSize` bounds its values. */
+/** The deepest nesting of a JSON text that is parsed into objects; `ParsedSize` bounds its values. */
 export const MAX_DEPTH = 64;
 export const MAX_KEYS_PER_OBJECT = 10_000;
 
@@ -31,14 +31,14 @@ const LONGEST_ESCAPED_NAME = 24 * '\\u0000'.length;
 /** Below this length a byte loop beats the call into native `indexOf`. */
 const SHORT_STRING = 64;
 
-/** What a token's id counts. */
+/** Units of a token id. */
 const SCALAR_UNITS = UNITS_PER_TOKEN;
-/** What the marks of JSON count where the model reads them: the two brackets of an object or list, the quotes and the colon of a name, a comma. */
+/** Units of JSON syntax that the model reads: a pair of brackets; the quotes and colon of a name; a comma. */
 const BRACKETS_UNITS = 0.75 * UNITS_PER_TOKEN;
 const NAME_UNITS = 0.5 * UNITS_PER_TOKEN;
 const COMMA_UNITS = 0.5 * UNITS_PER_TOKEN;
 
-/** Members of a request that say how it is to be served, and that no model reads. All others may be read. */
+/** Fields of a request that decide how it is served and that no model reads. All others may be read. */
 const CONTROL_MEMBERS = new ByteNames(
   Object.fromEntries(
     [
@@ -63,10 +63,10 @@ const CONTROL_MEMBERS = new ByteNames(
   ),
 );
 
-/** Members of a request that providers take apart. All others that are in a prompt, such as tools, reach the model as JSON. */
+/** Fields that providers turn into text. Other fields of a prompt, such as tools, reach the model as JSON. */
 const CONVERSATIONS = new ByteNames({ messages: true, input: true, system: true, prompt: true });
 
-/** Of each depth of the scan that is running; a scan never calls back. */
+/** By nesting depth of the running scan. Shared, because a scan never calls back. */
 const commasAt = new Int32Array(MAX_DEPTH + 1);
 const isObjectAt = new Uint8Array(MAX_DEPTH + 1);
 /** By nesting depth: the place of the value of the last name, and the place of the object that contains it. */
@@ -82,19 +82,19 @@ export interface JsonShape {
   readonly valueBytes: number;
   /** Whether some object may name a member twice: `withoutDoubledNames` looks closely. */
   readonly mayNameTwice: boolean;
-  /** As a request: an estimate of its prompt. What comes behind a problem counts as text. */
+  /** An estimate of its prompt, if it is a request. Bytes after a problem count as text. */
   readonly prompt: PromptEstimate;
 }
 
 /** An estimate of the prompt of a request. */
 export interface PromptEstimate {
-  /** Never below 0.5 of what it has: media that cannot be measured count as the most that a provider may read of them. */
+  /** At least 0.5 of its tokens: media that cannot be measured count as the most that a provider may read. */
   readonly tokens: number;
-  /** The same with what ordinary text and such media have, for what an unusual file must not fail. */
+  /** The same with usual numbers for text and such media: for checks that an unusual file must not fail. */
   readonly likelyTokens: number;
-  /** What media that cannot be measured count beyond what they usually have. */
+  /** Tokens that media which cannot be measured count above their usual number. */
   readonly unlikelyMediaTokens: number;
-  /** What of `tokens` has rates of its own; null where all is plain text. */
+  /** The part of `tokens` with rates of its own; null if all is plain text. */
   readonly kinds: PromptKinds | null;
   /** PDF files in it, which count as unmeasured ones. */
   readonly pdfs: readonly PdfPlace[];
@@ -114,7 +114,7 @@ class ShapeScan {
   private units = 0;
   private depth = 0;
   private readonly size = new ParsedSize();
-  /** Inside the value of a member that a model may read. */
+  /** Whether the scan is inside a field that a model may read. */
   private isInPrompt = true;
   private readonly strings: StringCounter;
   private readonly marks: CacheMarks;
@@ -141,7 +141,7 @@ class ShapeScan {
       problem: this.problem,
       hasEscapedKey: this.hasEscapedKey,
       valueBytes: this.size.bytes,
-      // The hash of a name with an escape says nothing, and behind a problem nothing was looked at.
+      // Hashes do not cover names with escapes, nor anything after a problem.
       mayNameTwice: this.hasEscapedKey || this.problem !== null || this.names.mayNameTwice,
       prompt: this.prompt(),
     };
@@ -195,7 +195,7 @@ class ShapeScan {
     if (depth === 1) this.isInPrompt = CONTROL_MEMBERS.find(bytes, start, end) === undefined;
     if (!this.isInPrompt) return;
     this.marks.enter(depth, start, end, isEscaped);
-    // A parser knows a name however it is written.
+    // Parsers recognize a name with escapes too.
     if (isEscaped && end - start <= LONGEST_ESCAPED_NAME) {
       const name = unescapedName(bytes.toString('utf8', start, end));
       this.enterPlace(name, 0, name.length);
@@ -211,12 +211,12 @@ class ShapeScan {
     else placeAt[depth] = CONVERSATIONS.find(bytes, start, end) === undefined ? 'json' : 'text';
   }
 
-  /** Marks of JSON are no tokens where a provider takes the JSON apart. */
+  /** Counts JSON syntax, except where a provider turns the JSON into text. */
   private addMark(units: number): void {
     if (this.isInPrompt && aroundAt[this.depth] === 'json') this.units += units;
   }
 
-  /** Up to the last byte of a number or a literal. */
+  /** Moves to the last byte of a number or a literal. */
   private passScalar(start: number): number {
     this.size.addNumber();
     const { bytes } = this;
@@ -229,7 +229,7 @@ class ShapeScan {
     return end - 1;
   }
 
-  /** Brackets, commas, colons and white space. */
+  /** Handles brackets, commas, colons and white space. */
   private passMark(byte: number): void {
     if (byte === COMMA) this.countComma();
     else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.open(byte);

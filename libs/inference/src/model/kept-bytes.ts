@@ -1,6 +1,6 @@
 /**
- * The same bytes, in memory that holds nothing else. Small buffers are cut from common slabs, so one that is kept as
- * long as a stream goes on keeps a slab of some thousand bytes with it, which no other can use meanwhile.
+ * Returns the same bytes in memory of their own. Node cuts small buffers from shared slabs, so a buffer that is kept as
+ * long as a stream would keep a slab of some thousand bytes in memory.
  */
 export function keptBytes(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength === bytes.length) return bytes;

@@ -2,17 +2,17 @@ import type { AppError } from '@libs/errors';
 import type { Cost } from '../pricing/price';
 import type { Usage } from '../pricing/usage';
 
-/** What an upstream call used that has no answer and is paid all the same. */
+/** What an upstream call without an answer used; it is charged all the same. */
 export interface LeftCharge {
   readonly usage: Usage;
   readonly cost: Cost;
   readonly upstreamId: string | null;
 }
 
-/** Beside the errors and not inside: what is in an error may be shown to callers. */
+/** Charges by error. They are no fields of the error, because callers may be shown those. */
 const charges = new WeakMap<AppError, LeftCharge>();
 
-/** Returns the same error, which now says what its call used. */
+/** Notes what the call used that failed with this error. Returns the error. */
 export function chargeLeft(error: AppError, charge: LeftCharge): AppError {
   charges.set(error, charge);
   return error;

@@ -17,7 +17,7 @@ export const LEFTOVER_BOUNDS: LeftoverBounds = {
   mostBytes: 1024 * 1024,
 };
 
-/** Share of `mostReads` for one owner, so that one owner's disconnections do not turn the bills of others into estimates. */
+/** Share of `mostReads` for one owner: its disconnections must not turn the bills of others into estimates. */
 const OWNER_SHARE = 1 / 8;
 /** Prompts and whole answers that all leftover reads together may keep in memory. */
 const MOST_KEPT_BYTES = 64 * 1024 * 1024;
@@ -56,12 +56,12 @@ export class LeftoverReads {
 
   constructor(readonly bounds: LeftoverBounds = LEFTOVER_BOUNDS) {}
 
-  /** Number of reads that run. */
+  /** Number of running reads. */
   get size(): number {
     return this.#running.size;
   }
 
-  /** Returns the terms of one call; `owner` is who shares its places, an organization. */
+  /** Returns the terms of one call. `owner` is the organization whose share of the places it uses. */
   termsFor(owner: string): LeaveTerms {
     return { begin: (keptBytes, onEnd) => this.#begin(owner, keptBytes, onEnd) };
   }

@@ -1,8 +1,8 @@
-/** Two letters of a word, of which `^` stands for any capital. */
+/** Two letters of a word; `^` is any capital. */
 export interface LetterPair {
-  /** Of the first of the two in its word, from 1; 3 for all further ones. */
+  /** Position of the first letter in the word, from 1; 3 for all later positions. */
   readonly place: number;
-  /** Whether a vowel stands before them. */
+  /** Whether a vowel precedes them. */
   readonly isAfterVowel: boolean;
   readonly letters: string;
 }
@@ -10,13 +10,14 @@ export interface LetterPair {
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz^';
 
 /**
- * What a letter costs behind another, in base 36: a row for the first, a column for the second. The first table is for
- * the first letter of a word, the next two for the second (behind other letters, and behind a vowel), the last two for
- * further ones.
+ * The units of a letter after another one, in base 36: a row for the first, a column for the second. The first table is
+ * for pairs at the start of a word, the next two for pairs that begin with its second letter (not after a vowel, after
+ * a vowel), the last two for later pairs.
  *
- * A search fitted the numbers: over the words of docs, code and JSON their sum is low, and all words up to three letters
- * and all small ones up to five cost at least 0.6 of their tokens in the dearer of two vocabularies. Of longer ones, 15
- * million tries found some below, and none below 0.5. `text-floor.spec.ts` goes on searching.
+ * A search fitted the numbers: their sum over the words of docs, code and JSON is low, and all words of up to three
+ * letters and all lower-case ones of up to five cost at least 0.6 of their tokens, counted with the vocabulary of two
+ * that has more. Of longer words, 15 million tries found some below 0.6 and none below 0.5. `text-floor.spec.ts` goes
+ * on searching.
  */
 const PAIRS: readonly (readonly string[])[] = [
   [

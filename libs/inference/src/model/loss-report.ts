@@ -1,14 +1,14 @@
-/** What a translation between two dialects could not carry. Members are named as the caller spelled them. */
+/** Fields that a translation between two dialects lost. They are named as in the caller's API. */
 export interface LossReport {
   /** Left out. */
   readonly dropped: readonly string[];
-  /** Carried by something near it, e.g. an effort turned into a budget of tokens. */
+  /** Sent as something similar, e.g. an effort as a budget of tokens. */
   readonly approximated: readonly string[];
 }
 
 export const NO_LOSS: LossReport = { dropped: [], approximated: [] };
 
-/** Gathers losses while a request is read and written; a member is named once. */
+/** Collects losses while a request is read and written; a field is named once. */
 export class LossLog {
   /** Null while nothing is lost, as of most requests. */
   private lost: { readonly dropped: Set<string>; readonly approximated: Set<string> } | null = null;

@@ -1,9 +1,9 @@
-/** What a provider charges at most for media, in tokens, with the reason for each number. One table for all holds. */
+/** The most tokens that a provider charges for media, with the reason for each number. All holds use this table. */
 export const MEDIA_LIMITS = {
   /**
-   * A file, a recording or a film whose size is not known: the longest context of a model that reads them (Gemini 1.5
-   * Pro; others have a million). 1,000 pages of a PDF (Gemini) or 600 (Claude) or an hour of film fill it. A hold counts
-   * no more than the context of each endpoint.
+   * A file, a recording or a film of unknown size: the longest context of a model that reads them (Gemini 1.5 Pro;
+   * others have a million). 1,000 pages of a PDF (Gemini) or 600 (Claude) or an hour of film fill it. A hold counts no
+   * more than the context of each endpoint.
    */
   unknown: 2_000_000,
   /** A second of sound: 32 at Gemini; 10 at OpenAI. */
@@ -11,8 +11,8 @@ export const MEDIA_LIMITS = {
   /** A second of film: one frame of 258 and 32 of sound at Gemini, which says about 300. */
   secondOfFilm: 300,
   /**
-   * The picture of a page of a PDF, beside the text of the page: 0.6 of the 4,784 of the newest Claude models and more,
-   * and twice the 1,568 of the others; 258 to 1,120 at Gemini.
+   * The picture of a page of a PDF, without the text of the page: 0.6 of the 4,784 of the newest Claude models and
+   * more, and twice the 1,568 of the others; 258 to 1,120 at Gemini.
    */
   pageOfPdf: 3_000,
   /** An answer in sound that OpenAI keeps: as long as its models speak. */

@@ -1,7 +1,7 @@
 import { ByteNames } from './byte-names';
 import type { MediaKind } from './media-tokens';
 
-/** What the names around a string say of it. */
+/** The role of a string, by the field names around it. */
 export type Place =
   | 'text'
   /** JSON that the model reads as text, so field names in it do not mark media. */
@@ -17,13 +17,13 @@ export type Place =
   | 'source data'
   | 'picture result'
   | 'sealed'
-  /** A link or the id of a file. The type of the part says what is behind it, if the part is one of media. */
+  /** A link or the id of a file. The type of the part says what kind of media it is, if any. */
   | 'typed link'
-  /** The same in the `source` of a part, which is one of media. */
+  /** The same in the `source` of a part, which is always a media part. */
   | 'source link'
   | `${MediaKind} link`;
 
-/** The place that a name gives to its value, by what its object is the value of. */
+/** The place of a field's value, by the place of the object that contains the field. */
 type Rule = Place | Readonly<Partial<Record<Place, Place>> & { else?: Place }>;
 
 const LINK: Rule = {
@@ -63,10 +63,10 @@ const RULES: Readonly<Record<string, Rule>> = {
 };
 
 const NAMES = new ByteNames(RULES);
-/** As long as others, with the same first letter. */
+/** Further names, apart because `ByteNames` cannot hold names of the same length and first letter. */
 const MORE_NAMES = new ByteNames<Rule>({ input_video: 'video link', uri: LINK, fileUri: LINK });
 
-/** Returns what the name between two offsets makes of its value; `around` is the place of the object it stands in. */
+/** Returns the place of the value whose name is between two offsets; `around` is the place of its object. */
 export function placeOf(bytes: Buffer, start: number, end: number, around: Place): Place {
   if (around === 'json') return 'json';
   const rule = NAMES.find(bytes, start, end) ?? findMore(bytes, start, end) ?? 'text';
@@ -77,7 +77,7 @@ const LETTER_F = 0x66;
 const LETTER_I = 0x69;
 const LETTER_U = 0x75;
 
-/** Most names of a conversation have another first letter: one look less for each of them. */
+/** Looks `MORE_NAMES` up. Checks the first letter before, because most names have another one. */
 function findMore(bytes: Buffer, start: number, end: number): Rule | undefined {
   const first = bytes[start];
   const mayBe = first === LETTER_I || first === LETTER_F || first === LETTER_U;
@@ -117,5 +117,5 @@ export const PICTURE_ITEM = 'image_generation_call';
 /** All types of parts and items that hold media. */
 export const MEDIA_TYPES: ReadonlySet<string | null> = new Set([...KINDS_OF_PARTS.keys(), PICTURE_ITEM]);
 
-/** The dearest that may stand in a part that does not say what it is. */
+/** The most expensive kind of media, for a part of unknown type. */
 export const UNCLEAR: MediaKind = 'audio';

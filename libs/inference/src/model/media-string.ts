@@ -7,13 +7,13 @@ export type MediaString =
 
 /** The longest head of a data URL that is looked at: `data:`, a media type with parameters, `;base64,`. */
 const MOST_HEAD_BYTES = 256;
-/** The end of a link says what some providers take it for. */
+/** Bytes of a link that are read: some providers derive the kind of media from its end. */
 const MOST_LINK_BYTES = 4_096;
 const COMMA = 0x2c;
 const DATA_URL = /^\s*data:([^,;]*)(?:;[^,;]*)*;base64,/i;
 const BASE64 = /^[A-Za-z0-9+/=]+$/;
 
-/** By the extension of its path a link is sent to Gemini as media of that kind, whatever part it stands in. */
+/** Gemini gets a link as media of the kind that its file extension names, whatever the type of its part. */
 const KINDS_BY_EXTENSION: readonly (readonly [MediaKind, RegExp])[] = [
   ['video', /^(mp4|mpeg|mpg|mov|webm|avi|flv|wmv|3gpp?|mkv)$/],
   ['audio', /^(mp3|wav|flac|ogg|oga|opus|aac|aiff?|m4a)$/],
@@ -21,8 +21,8 @@ const KINDS_BY_EXTENSION: readonly (readonly [MediaKind, RegExp])[] = [
 ];
 
 /**
- * Says what the JSON string between two offsets holds. What is no data URL with base64 is taken for a link, except for
- * bare base64 where a provider may take it: `mayBeBare`.
+ * Returns what the JSON string between two offsets holds: a data URL with base64 holds media; bare base64 does if
+ * `mayBeBare`, because a provider may accept it; anything else is a link.
  */
 export function readMediaString(
   bytes: Buffer,
@@ -42,7 +42,7 @@ export function readMediaString(
   };
 }
 
-/** Of two kinds that a link may be of, the one that costs more. Sound has rates of its own. */
+/** Returns the kind that costs more of two that a link may lead to. Sound has rates of its own. */
 export function dearer(one: MediaKind, other: MediaKind | null): MediaKind {
   return other !== null && RANKS.indexOf(other) > RANKS.indexOf(one) ? other : one;
 }

@@ -8,18 +8,18 @@ import { TextCounter, tokensOfUnits } from './text-tokens';
 
 export type MediaKind = 'image' | 'audio' | 'video' | 'file';
 
-/** What is counted for one file of a prompt. */
+/** The count for one file of a prompt. */
 export interface CountedMedia {
   /** Null for text. */
   readonly kind: MediaKind | null;
   /** At least 0.6 of what any provider charges. */
   readonly tokens: number;
-  /** What such a file usually has: the same where it was measured. */
+  /** The usual tokens of such a file; the same number if it was measured. */
   readonly usual: number;
   readonly pictures?: PictureTokens;
   /** Whether it is a PDF file, which only `measurePdf` can measure. */
   readonly isPdf?: boolean;
-  /** Whether it is no base64 after all. */
+  /** Whether it is not valid base64. */
   readonly isGarbage?: boolean;
 }
 
@@ -29,7 +29,7 @@ interface UsualRate {
   readonly linkedTokens: number;
 }
 
-/** Of files that cannot be measured, for what must not fail because of a file that is unusually large. */
+/** Usual tokens of files that cannot be measured, for checks that an unusually large file must not fail. */
 const USUAL: Readonly<Record<MediaKind, UsualRate>> = {
   image: { bytesPerToken: 250, leastTokens: 1_000, linkedTokens: 1_600 },
   audio: { bytesPerToken: 125, leastTokens: 250, linkedTokens: 2_000 },
@@ -39,7 +39,7 @@ const USUAL: Readonly<Record<MediaKind, UsualRate>> = {
 const MOST_USUAL = 250_000;
 const MOST_USUAL_PICTURE = 4_800;
 
-/** Counts media that are behind a link or kept by a provider, so that only their kind is known. */
+/** Counts media of which only the kind is known: a link, or a file that a provider keeps. */
 export function unknownMedia(kind: MediaKind): CountedMedia {
   const usual = USUAL[kind].linkedTokens;
   if (kind !== 'image') return { kind, tokens: MEDIA_LIMITS.unknown, usual };
@@ -49,14 +49,14 @@ export function unknownMedia(kind: MediaKind): CountedMedia {
 
 const PDF_HEAD = 1_024;
 const PDF = '%PDF-';
-/** How archives begin, such as documents of office programs: text behind a compression. */
+/** The first bytes of ZIP archives, which office documents are: compressed text. */
 const ARCHIVE = 'PK\u0003\u0004';
 
 /**
- * Counts media that stand in a body as base64.
+ * Counts media that a body holds as base64.
  *
- * @param kind what its place says that it is
- * @param mediaType what it says itself, or null
+ * @param kind the kind that its field is for
+ * @param mediaType its own media type, or null
  */
 export function inlineMedia(kind: MediaKind, mediaType: string | null, bytes: Base64Bytes): CountedMedia {
   const head = bytes.slice(0, PDF_HEAD).toString('latin1');
@@ -78,7 +78,7 @@ function picture(bytes: Base64Bytes): CountedMedia | null {
   return { kind: 'image', tokens: pictures.other, usual: Math.max(pictures.claude, USUAL.image.leastTokens), pictures };
 }
 
-/** A recording or film, by what it is said to be, or else by what it is. */
+/** Counts a recording or film, by its media type or else by its content. */
 function played(bytes: Base64Bytes, said: 'audio' | 'video' | null): CountedMedia | null {
   const time = bytes.isPlain() ? playingTime(bytes) : null;
   if (time === null || !bytes.isSound) return null;
@@ -106,7 +106,7 @@ function unmeasured(kind: MediaKind, bytes: Base64Bytes): CountedMedia {
   };
 }
 
-/** By size, and by what some decoders see in base64 that is not plain. */
+/** Counts by size, and by what some decoders read from base64 that is not plain. */
 function longestTokens(kind: 'audio' | 'video', bytes: Base64Bytes): number {
   const { perSecond, leastBitrate } = RATES[kind];
   const digits = bytes.isPlain() ? null : bytes.onlyDigits();
@@ -120,7 +120,7 @@ const TEXT_PIECE = 48 * 1024;
 const BACKSLASH = 0x5c;
 const DOLLAR = 0x24;
 
-/** Text in a file is decoded, and read like any other. */
+/** Decodes a text file and counts it like any text. */
 function textFile(bytes: Base64Bytes): CountedMedia {
   let units = 0;
   let mostUnits = 0;

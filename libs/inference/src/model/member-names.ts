@@ -1,6 +1,6 @@
 /**
- * Names of members, in every spelling that some parser takes for them: readers of JSON that pass over letter case, and
- * those that take `fileId` for `file_id`.
+ * Field names in every spelling that some JSON parser accepts: some ignore letter case, some take `fileId` for
+ * `file_id`.
  */
 export class MemberNames {
   readonly #exact: ReadonlySet<string>;
@@ -16,7 +16,7 @@ export class MemberNames {
     return this.find(name) !== undefined;
   }
 
-  /** Returns the name that a spelling stands for; undefined for other names. */
+  /** Returns the standard spelling of a name; undefined for other names. */
   find(name: string): string | undefined {
     if (this.#exact.has(name)) return name;
     // Most names are in lower case, so that no other spelling has to be made of them.
@@ -26,7 +26,7 @@ export class MemberNames {
 
 const UNUSUAL = /[^a-z0-9_]/;
 
-/** Readers that pass over letter case also take the sign of kelvin for a k, and a long s for an s. */
+/** Parsers that ignore letter case also take the kelvin sign for a k, and a long s for an s. */
 function plain(name: string): string {
   return name.length > LONGEST ? name : name.toLowerCase().replace(/[_-]/g, '').replaceAll('ſ', 's');
 }

@@ -39,7 +39,7 @@ function patchesOf({ width, height }: PictureSize, edge: number): number {
   return Math.ceil(width / edge) * Math.ceil(height / edge);
 }
 
-/** Documents name patches of 28 pixels, and an area that is divided by 750. */
+/** Anthropic's manual counts patches of 28 pixels, or divides the area by 750. */
 function claudeTokens(size: PictureSize): number {
   return Math.max(patchesOf(size, 28), Math.ceil((size.width * size.height) / 750));
 }

@@ -17,7 +17,7 @@ const RUN_BY_CALLER: ReadonlySet<string> = new Set([
   'tool_search_tool_regex',
 ]);
 
-/** Other words for a tool. */
+/** Other names of tools. */
 const NAMES: Readonly<Record<string, ProviderTool>> = {
   code_execution: 'code_interpreter',
   bash_code_execution: 'code_interpreter',
@@ -27,7 +27,7 @@ const NAMES: Readonly<Record<string, ProviderTool>> = {
   mcp_toolset: 'mcp',
 };
 
-/** An earlier web search of OpenAI, with a price of its own. Its answers say no more than that the web was searched. */
+/** An earlier web search of OpenAI, with a price of its own. Its output items look like those of `web_search`. */
 export const SEARCH_PREVIEW: ProviderTool = 'web_search_preview';
 
 /** The date of a version, such as `_20250305` or `_2025_08_26`. */
@@ -35,16 +35,16 @@ const VERSION = /_20\d{2}_?\d{2}_?\d{2}$/;
 const ITEM = /^(.+)_call$/;
 
 /**
- * Returns the tool of a provider that a type of `tools` asks for, in any spelling; null for one that no provider runs, as
- * those under the name of a service and a colon.
+ * Returns the provider tool that a type of `tools` asks for, in any spelling; null for a type that no provider runs,
+ * such as one with the name of a service and a colon before it.
  */
 export function toolOfType(type: string): ProviderTool | null {
   return type.includes(':') ? null : toolSentAs(type);
 }
 
 /**
- * Returns the tool that a provider which is sent a type of `tools` may run; null for one that no provider runs. The
- * provider may itself be a service that runs tools under its name and a colon.
+ * Returns the tool that a provider may run if it is sent a type of `tools`; null for a type that no provider runs. The
+ * provider may be a service with tools under its name and a colon.
  */
 export function toolSentAs(type: string): ProviderTool | null {
   const plain = type.trim().toLowerCase().replaceAll('-', '_').replace(VERSION, '');
@@ -73,11 +73,11 @@ export interface AskedTool {
   readonly tool: ProviderTool;
   /** The field of the request that asks for it. */
   readonly member: string;
-  /** A setting of it that costs more than the price of a use; absent without one. */
+  /** A setting for which the provider charges more than the price of a use; absent without one. */
   readonly dearerMember?: string;
 }
 
-/** Returns the tools that a request asks for beside its lists of tools. */
+/** Returns the tools that a request asks for outside its lists of tools. */
 export function toolsBesideList({
   mcp_servers: servers,
   web_search_options: search,
@@ -93,7 +93,7 @@ function isFilled(value: unknown): boolean {
 }
 
 /**
- * Returns what a request that is sent to a provider as it is asks it to run.
+ * Returns the tools that a provider would run for a request that is sent to it unchanged.
  *
  * @param isOurs whether a type names a tool that the gateway runs
  */
@@ -128,20 +128,20 @@ export function bringsTools(item: unknown): item is JsonObject {
   return isObject(item) && item['type'] === MORE_TOOLS;
 }
 
-/** Returns all tools of a request of any API, wherever they stand. */
+/** Returns all tools of a request of any API, in `tools` and in `input`. */
 export function toolEntriesIn({ tools, input }: JsonObject): readonly JsonObject[] {
   const later = Array.isArray(input) ? input.filter(bringsTools) : NO_ITEMS;
   return [tools, ...later.map((item) => item['tools'])].flatMap(objectsOf);
 }
 
-/** The types of all tools of a request, wherever they stand. */
+/** Returns the types of all tools of a request, in `tools` and in `input`. */
 function typesIn(request: JsonObject): readonly string[] {
   return toolEntriesIn(request).flatMap(({ type }) => (typeof type === 'string' ? type : NONE));
 }
 
 const NO_ITEMS: readonly JsonObject[] = [];
 
-/** Tools that work on files which providers keep for days, whatever was agreed about prompts. */
+/** Tools whose files providers keep for days, even if they may not keep prompts. */
 const KEEPING: ReadonlySet<ProviderTool> = new Set(['code_interpreter', 'file_search', 'shell']);
 
 /** Whether a provider keeps something of a request because of this tool. */
@@ -156,7 +156,7 @@ const TOOLS_OF_PLUGINS: ReadonlyMap<unknown, ProviderTool> = new Map([
 ]);
 const ONLINE = ':online';
 
-/** Returns the tools that a provider or the gateway would run for a request of any API, each once, as policies name them. */
+/** Returns the tools that a provider or the gateway would run for a request, each once, as policies name them. */
 export function toolsIn(body: unknown): readonly ProviderTool[] {
   const request = objectOf(body);
   const asked = providerToolsIn(request).map((tool) => (tool === SEARCH_PREVIEW ? 'web_search' : tool));

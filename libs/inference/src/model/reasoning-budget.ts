@@ -13,12 +13,12 @@ const SHARES: Readonly<Record<ReasoningEffort, number>> = {
 
 const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'];
 
-/** The thinking tokens that an effort stands for, where so many output tokens are allowed. */
+/** Returns the thinking tokens of an effort, as a share of the allowed output tokens. */
 export function budgetOfEffort(effort: ReasoningEffort, maxOutputTokens: number): number {
   return Math.floor(SHARES[effort] * maxOutputTokens);
 }
 
-/** The effort nearest to a budget of thinking tokens; of two that are equally near the lower one. */
+/** Returns the effort nearest to a budget of thinking tokens; of two equally near ones the lower. */
 export function effortOfBudget(budgetTokens: number, maxOutputTokens: number): ReasoningEffort {
   if (budgetTokens <= 0) return 'none';
   const share = budgetTokens / Math.max(1, maxOutputTokens);

@@ -4,25 +4,25 @@ import { pairUnits } from './letter-pairs';
 /**
  * Estimates tokens of text from the bytes of a JSON string: a finite automaton reads each byte once and adds what a
  * tokenizer of the GPT, Claude or Gemini families takes for such a sequence. There are two sums. One is what ordinary
- * text takes. The other is at least 0.6 of the most that either of two vocabularies of OpenAI takes, but for words that
- * `letter-pairs.ts` names; `text-floor.spec.ts` searches for texts that cost less. A tokenizer itself can be kept busy for seconds by hostile
- * text, and is 100 times slower on any.
+ * text takes. The other is at least 0.6 of the most that either of two vocabularies of OpenAI takes, except for words
+ * that `letter-pairs.ts` names; `text-floor.spec.ts` searches for texts that cost less. A tokenizer is 100 times slower
+ * on any text, and hostile text can keep it busy for seconds.
  */
 export const UNITS_PER_TOKEN = 32;
 
-/** What a sequence costs that may be a token: a little more than 0.6 of one. */
+/** Units of a sequence that may be a token: a little more than 0.6 of `UNITS_PER_TOKEN`. */
 const TOKEN = 20;
-/** What that is in ordinary texts. */
+/** Share of the units that ordinary text takes. */
 const USUAL = 0.75;
-/** Letters in the order of ordinary words are still fewer tokens. */
+/** The same share for pairs of letters in ordinary words. */
 const USUAL_PAIR = 0.62;
-/** A letter that stands alone is a token; the letters behind it pay less for that. */
+/** Usual units of the first letter of a word, which may be a token alone; the next letter counts less for it. */
 const FIRST_LETTER = 26;
 
 /** What the automaton remembers of the bytes before. */
 interface State {
   readonly kind: 'other' | 'space' | 'word' | 'rule' | 'line' | 'escape' | 'hex' | 'character';
-  /** How many bytes of this kind stand in a row, up to as many as make a difference. */
+  /** Number of bytes of this kind in a row, up to the largest number that matters. */
   readonly run: number;
   /** The last character, or what decides about the next. */
   readonly last: string;
@@ -32,14 +32,14 @@ interface Step {
   readonly to: State;
   /** A floor for any text, in units. */
   readonly most: number;
-  /** What ordinary text takes, if that is another. */
+  /** Units in ordinary text, if they differ. */
   readonly usual?: number;
 }
 
 const at = (kind: State['kind'], run = 0, last = ''): State => ({ kind, run, last });
 const OTHER = at('other');
 
-/** What each class of byte makes of the state before it; compiled into tables below. */
+/** The step from a state by each class of byte; compiled into tables below. */
 const RULES: { readonly [K in ByteClass['kind']]: (from: State, byte: ByteClass & { kind: K }) => Step } = {
   space: inSpaces,
   letter: (from, { character }) => inWord(from, character),
@@ -50,7 +50,7 @@ const RULES: { readonly [K in ByteClass['kind']]: (from: State, byte: ByteClass 
   lone: (from) =>
     from.kind === 'space' ? { to: OTHER, most: 2 * TOKEN } : { to: OTHER, most: TOKEN, usual: USUAL * TOKEN },
   backslash: (from) => ({ to: escapeBehind(from), most: 0 }),
-  // No vocabulary has the space and the character in one token for sure.
+  // A space before the character may be a token of its own.
   lead: (from, { byte }) => ({
     to: at('character', 0, String(byte)),
     most: from.kind === 'space' ? TOKEN : 0,
@@ -65,7 +65,7 @@ function step(from: State, byte: ByteClass): Step {
   return (RULES[byte.kind] as (from: State, byte: ByteClass) => Step)(from, byte);
 }
 
-/** Scripts that vocabularies have next to nothing of, such as runes or cuneiform, show in the second byte. */
+/** Counts a character by its second byte, which shows scripts that vocabularies hardly have, such as runes. */
 function inCharacter(from: State, byte: number): Step {
   if (from.kind !== 'character') return { to: from, most: 0 };
   const most = TOKEN * tokensOfCharacter(Number(from.last), byte);
@@ -74,13 +74,13 @@ function inCharacter(from: State, byte: number): Step {
 
 const SPACES_OF_A_TOKEN = 16;
 
-/** One space belongs to the word behind it; indentation is a token of its own. */
+/** Counts spaces. One space belongs to the word after it; indentation is a token of its own. */
 function inSpaces(from: State): Step {
   if (from.kind !== 'space') return { to: at('space', 1), most: 0 };
   return { to: at('space', (from.run % SPACES_OF_A_TOKEN) + 1), most: from.run % SPACES_OF_A_TOKEN === 1 ? TOKEN : 0 };
 }
 
-/** The place of a letter in its word counts up to the third, and so does whether the letter before the last is a vowel. */
+/** Counts a letter by its place in the word (up to the third) and the letters before it. */
 function inWord(from: State, letter: string): Step {
   if (from.kind !== 'word') return { to: at('word', 1, letter), most: TOKEN, usual: FIRST_LETTER };
   const [before, beforeThat = ''] = from.last;
@@ -102,7 +102,7 @@ function escapeBehind({ kind, run, last }: State): State {
   return at('escape', 0, kind === 'space' ? ' ' : '');
 }
 
-/** `\n` and its like, `\uXXXX`, or one of the marks that JSON escapes. */
+/** Counts an escape: `\n` and the like, `\uXXXX`, or an escaped mark. */
 function afterBackslash({ run, last }: State, byte: ByteClass): Step {
   if (byte.kind !== 'letter') return { to: OTHER, most: TOKEN };
   const { character } = byte;
@@ -110,7 +110,7 @@ function afterBackslash({ run, last }: State, byte: ByteClass): Step {
   if (character === 'u') return { to: at('hex', 4), most: more };
   const again = (character === last && 'nt'.includes(character)) || (character === 'n' && last === 'r');
   if (!again) return { to: at('line', 1, character), most: TOKEN + more };
-  // The last tab of several belongs to what is behind them.
+  // The last of several tabs belongs to the text after them.
   return { to: at('line', 2, character), most: character === 't' && run === 1 ? TOKEN : 8 };
 }
 
@@ -153,8 +153,8 @@ export const CLASS_OF = Uint8Array.from({ length: 256 }, (_, byte) => numberOfCl
 const CLASS_BITS = Math.ceil(Math.log2(CLASSES.length));
 
 /**
- * Compiles each state that can be reached from the start, which is the first, and what each class of byte makes of it:
- * where the row of the next state begins, and the costs, that of ordinary text in the lower half of a number.
+ * Compiles every state that can be reached from the start state, which is the first row. For each class of byte a row
+ * has the offset of the next state's row, and both costs in one number, that of ordinary text in its lower half.
  */
 function compile(): { readonly rows: Uint16Array; readonly costs: Int32Array } {
   const numbers = new Map<string, number>();

@@ -3,7 +3,7 @@ import { KINDS_OF_PARTS, MEDIA_TYPES, PICTURE_ITEM } from './media-places';
 import { findMedia } from './text-only';
 
 type MediaPart = Exclude<Part['type'], 'text' | 'refusal' | 'reasoning' | 'tool-call' | 'tool-result'>;
-/** A new kind of part must be named here, and in the places of media. */
+/** Add a new kind of part here, and in `media-places.ts`. */
 const CANONICAL: Readonly<Record<MediaPart, true>> = { image: true, audio: true, video: true, file: true };
 
 const types = [...MEDIA_TYPES].flatMap((type) => type ?? []);

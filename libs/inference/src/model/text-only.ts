@@ -3,10 +3,10 @@ import { MEDIA_TYPES } from './media-places';
 
 /** Members of a body that hold its conversation. */
 const CONVERSATIONS = ['messages', 'input', 'system'] as const;
-/** Members of messages and items that hold JSON, in which a type says nothing: what a model gave a tool, and tools. */
+/** Fields that hold arbitrary JSON, in which a `type` means nothing: tool arguments and tool definitions. */
 const JSON_MEMBERS: ReadonlySet<string> = new Set(['input', 'tools']);
 
-/** Returns the first message or item of a conversation that holds more than text, such as `messages[2]`; null for none. */
+/** Returns the path of the first message or item with more than text, such as `messages[2]`; null for none. */
 export function findMedia(body: JsonObject): string | null {
   for (const member of CONVERSATIONS) {
     const entries = body[member];
@@ -17,14 +17,14 @@ export function findMedia(body: JsonObject): string | null {
   return null;
 }
 
-/** Whether a message holds pictures or sound that the model made, which stand beside its content. */
+/** Returns whether a message has `images` or `audio` of the model, which are not part of its content. */
 function hasMediaBesideContent(member: string, entry: unknown): boolean {
   if (member !== 'messages' || !isObject(entry)) return false;
   const { images, audio } = entry;
   return (Array.isArray(images) && images.length > 0) || (audio !== undefined && audio !== null);
 }
 
-/** Parts stand at any depth: in messages, in results of tools, in what a program has put out. */
+/** Returns whether an entry holds media at any depth, as in tool results or the output of a program. */
 function holdsMedia(entry: unknown): boolean {
   const open: unknown[] = [entry];
   while (open.length > 0) {

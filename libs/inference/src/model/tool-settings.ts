@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../json/loose-values';
 import type { ProviderTool } from '../pricing/tool-uses';
 import { MemberNames } from './member-names';
 
-/** A setting by whose value a provider charges, with the values that the price of the tool pays for. */
+/** A setting that a provider's charge depends on, with the values that the tool's price covers. */
 interface ChargedSetting {
   readonly names: MemberNames;
   readonly paid: readonly unknown[];
@@ -26,8 +26,8 @@ const OF_PICTURES = [
 ];
 
 /**
- * Returns the setting of a tool for which its provider charges more than the price of a use, as a path inside the tool;
- * null where there is none. Containers are described in a member of the tool.
+ * Returns the path, inside the tool, of a setting for which the provider charges more than the price of a use; null if
+ * there is none. The settings of a container are in a field of the tool.
  */
 export function dearerSetting(tool: ProviderTool, entry: JsonObject): string | null {
   const ofEntry = dearerIn(entry, tool === 'image_generation' ? [...OF_CONTAINERS, ...OF_PICTURES] : OF_CONTAINERS);

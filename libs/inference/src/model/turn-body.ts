@@ -13,8 +13,8 @@ const MEDIA_MEMBERS: Readonly<Record<PartWithSource['type'], string>> = {
 };
 
 /**
- * What a conversation counts by, for routes and for estimates: a body of its own, which no upstream sees. Media, thoughts
- * and cache marks stand in it as an estimate finds them in the request of a caller.
+ * Returns a body for routing and estimates of a conversation; no upstream is sent it. Media, thoughts and cache marks
+ * are in it in the form in which an estimate finds them in a caller's request.
  */
 export function turnBody({ messages, tools, responseFormat, cache }: Counted): Buffer {
   const counted = {
@@ -51,7 +51,7 @@ function countedPart(part: Part): unknown {
   }
 }
 
-/** Most parts are text alone. */
+/** Returns a text part for the body: most have only a text. */
 function countedText(part: Extract<Part, { type: 'text' }>): unknown {
   return part.cache === undefined && part.annotations === undefined ? part.text : withMark(part);
 }

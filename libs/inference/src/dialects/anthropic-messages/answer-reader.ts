@@ -81,7 +81,7 @@ function readBlock(block: unknown): AnswerPart[] {
   return [BLOCKS[type]!((name) => stringOf(known[name]) ?? '', known)];
 }
 
-/** A refusal that says nothing in the answer itself may still be explained beside it. */
+/** Returns the explanation in `stop_details` of a refusal without text, as a part. */
 export function explanationOf(message: JsonObject, parts: readonly { readonly type: string }[]): AnswerPart[] {
   const explanation = stringOf(objectOf(message['stop_details'])['explanation']);
   const isSilent = message['stop_reason'] === 'refusal' && !parts.some(({ type }) => type === 'text');

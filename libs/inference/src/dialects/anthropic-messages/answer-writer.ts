@@ -36,7 +36,7 @@ export function emptyMessage({ generationId, model, endpoint }: AnswerContext) {
   };
 }
 
-/** The members that tell how a message ended; all null while it has not. */
+/** Returns the fields that say how a message ended; all null while it is running. */
 export function endOf(ending: Ending | null, hasCalls = false): object {
   const stopReason = ending && stopReasonOf(ending, hasCalls);
   const isRefusal = stopReason === 'refusal';
@@ -74,7 +74,7 @@ export function toolUse(id: string, name: string, input: object): object {
   return { type: 'tool_use', id: toCallId(id), name, input, caller: { type: 'direct' } };
 }
 
-/** A source on the web; what the upstream would need to find it again is not known. */
+/** Returns a web citation. `encrypted_index`, by which the upstream finds the source again, is not known. */
 export function writeCitation({ url, title, content }: Annotation): object {
   return { type: 'web_search_result_location', url, title, cited_text: content ?? '', encrypted_index: '' };
 }

@@ -47,17 +47,17 @@ export function billMessage(
   return { usage, cost: priceOf(usage, servedBy(context, tierOf(counts)), units) };
 }
 
-/** What came of a stream before it was left; in tokens. */
+/** Output of a stream before its caller disconnected, in tokens. */
 interface LeftOutput {
   readonly output: number;
   /** What the model may have thought unseen. */
   readonly hidden: number;
-  /** What came before the last use of a tool. */
+  /** Output before the last use of a tool. */
   readonly outputBeforeUse: number;
   readonly compactions: number;
 }
 
-/** Returns the counts of a stream that was left before its provider counted it, with all that its model read again. */
+/** Returns the counts of a stream whose caller disconnected before the usage, with all that the model read again. */
 export function leftCounts(
   context: AnswerContext,
   counts: MessageCounts,

@@ -18,8 +18,8 @@ const MARK_KEY = Buffer.from(`"${MARK}"`);
 const UNMARKED = /^"(?:redacted_)?thinking"$/;
 
 /**
- * A messages request whose mark for the prompt cache stands on its last block and not on the whole, which means the
- * same. Anthropic itself places such a mark; the clouds that serve its models refuse one.
+ * Moves the cache mark of a whole messages request to its last block, which means the same. Anthropic accepts a mark on
+ * the request; the clouds that serve its models refuse it.
  *
  * @throws MalformedJson for what is no object
  */

@@ -13,7 +13,7 @@ import { readRedacted, readThinking } from './reasoning';
 import { readSource } from './media';
 import { toArguments } from '../tool-input';
 
-/** Blocks, or one text that stands for a block. Names of what has no place in the parts are added to `unread`. */
+/** Reads content: a list of blocks or one text. Names of fields that parts cannot hold are added to `unread`. */
 export function readContent(owner: CheckedObject, name: string, unread: Set<string>): Part[] {
   const content = owner.value(name);
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];

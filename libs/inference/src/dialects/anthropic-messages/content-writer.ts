@@ -19,7 +19,7 @@ export interface Block {
   readonly [member: string]: unknown;
 }
 
-/** The block of a part for an upstream, or null where it takes none like it, which the log then tells. */
+/** Returns the block of a part for an upstream; null, and a log entry, if the upstream has no such block. */
 export function writePart(part: Part, log: LossLog): Block | null {
   switch (part.type) {
     case 'text':
@@ -42,7 +42,7 @@ export function writePart(part: Part, log: LossLog): Block | null {
   }
 }
 
-/** The upstream refuses text of nothing but white space. */
+/** Leaves out text of only white space, which the upstream refuses. */
 function writeText(part: Extract<Part, { type: 'text' | 'refusal' }>, log: LossLog): Block | null {
   if (part.type === 'refusal') log.approximate('refusal');
   else if (part.annotations) log.drop('annotations');
@@ -57,7 +57,7 @@ function writeImage(part: ImagePart, log: LossLog): Block | null {
   return source && { type: 'image', source, ...writeCache(part) };
 }
 
-/** A picture that was sent as a file is a picture here. */
+/** Writes a file; a picture that was sent as a file becomes an image block. */
 function writeFile(part: FilePart, log: LossLog): Block | null {
   const { source: from, filename } = part;
   const isPicture = from.kind === 'base64' && from.mediaType?.startsWith('image/');
@@ -79,7 +79,7 @@ function writeThoughts(part: ReasoningPart, log: LossLog): Block | null {
   return block && { ...block };
 }
 
-/** Thoughts of another provider mean nothing here, proven or not. */
+/** Returns whether a thought is signed or encrypted; thoughts of other providers are dropped in any case. */
 function isProven({ signature, encrypted }: ReasoningPart): boolean {
   return signature !== undefined || encrypted !== undefined;
 }

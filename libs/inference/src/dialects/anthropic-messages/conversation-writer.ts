@@ -12,12 +12,12 @@ export interface Conversation {
   readonly messages: readonly Turn[];
 }
 
-/** What a conversation begins with that would otherwise begin with the model: its first turn is the user's. */
+/** Put before a conversation that begins with the model: the first turn must be the user's. */
 const OPENING: Block = { type: 'text', text: '.' };
 
 /**
- * A conversation as the upstream takes it: instructions apart, turns of user and model alternating, results
- * of tools at the head of the turn after their calls.
+ * Returns a conversation in the upstream's form: instructions apart, turns of user and model alternating, tool
+ * results at the start of the turn after their calls.
  */
 export function writeConversation(messages: readonly Message[], log: LossLog): Conversation {
   const system: Block[] = [];
@@ -37,7 +37,7 @@ export function writeConversation(messages: readonly Message[], log: LossLog): C
   return beginning(system, turns.map(orderTurn), log);
 }
 
-/** What a turn of the role cannot hold is left out. */
+/** Leaves out blocks that a turn of this role cannot hold. */
 function only(blocks: readonly Block[], fits: (block: Block) => boolean, log: LossLog): Block[] {
   return blocks.filter((block) => {
     if (!fits(block)) log.drop(`messages.${block.type}`);
@@ -65,7 +65,7 @@ function orderTurn({ role, content }: Turn, index: number, turns: readonly Turn[
   if (role === 'user') {
     return { role, content: [...content.filter(isResult), ...content.filter((block) => !isResult(block))] };
   }
-  // The words put into the model's mouth must not end in white space.
+  // Text that the caller prefills for the model must not end in white space.
   const last = content.at(-1)!;
   if (index < turns.length - 1 || last.type !== 'text') return { role, content };
   return { role, content: [...content.slice(0, -1), { ...last, text: String(last['text']).trimEnd() }] };

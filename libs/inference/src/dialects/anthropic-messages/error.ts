@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
   timeout: 'timeout_error',
 };
 
-/** As the data of an `error` event. A 500 tells nothing of what went wrong inside. */
+/** Returns an error as the data of an `error` event. A 500 shows no internal details. */
 export function messageError(error: AppError): MessageError {
   const { message } = toEnvelope(error).error;
   const errorType = wireErrorType(error.code);
@@ -31,7 +31,7 @@ export function messageError(error: AppError): MessageError {
   return { type: 'error', error: { type, message, error_type: errorType } };
 }
 
-/** As the body of an answer with the error's status. */
+/** Returns an error as the body of a response with the error's status. */
 export function messageErrorBody(error: AppError, requestId: string | null): MessageErrorBody {
   const { metadata: told, availability } = toEnvelope(error).error;
   const { error_type: _told, ...metadata } = told ?? {};

@@ -1,4 +1,4 @@
-/** Members of a body that are between the caller and us. */
+/** Fields of a request that are for the gateway; no upstream is sent them. */
 export const MESSAGES_GATEWAY_MEMBERS: readonly string[] = [
   'provider',
   'models',

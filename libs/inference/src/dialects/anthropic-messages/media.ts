@@ -14,7 +14,7 @@ const PICTURES: readonly (readonly [start: string, mediaType: string])[] = [
   ['UklGR', 'image/webp'],
 ];
 
-/** Reads the `source` of an image or document block; null for blocks, which are no single file. */
+/** Reads the `source` of an image or document block; null for a source of content blocks. */
 export function readSource(source: CheckedObject): MediaSource | null {
   switch (source.requiredString('type')) {
     case 'url':
@@ -38,12 +38,12 @@ function plainText(text: string): MediaSource {
   return { kind: 'base64', mediaType: TEXT_TYPE, data: Buffer.from(text).toString('base64') };
 }
 
-/** The media type of a picture by its registered name: the one it came with, or what its bytes look like. */
+/** Returns the registered media type of a picture: the one given, or the one that its first bytes show. */
 export function pictureTypeOf({ mediaType, data }: Extract<MediaSource, { kind: 'base64' }>): string | undefined {
   return plainMediaType(mediaType) ?? PICTURES.find(([start]) => data.startsWith(start))?.[1];
 }
 
-/** The source of an image block, or null where nothing tells what kind of picture it is. */
+/** Returns the source of an image block; null if the media type of the picture cannot be found out. */
 export function writeImageSource(source: MediaSource): object | null {
   if (source.kind !== 'base64') return writeRemote(source);
   const mediaType = pictureTypeOf(source);

@@ -19,7 +19,7 @@ export interface ThinkingSettings {
   readonly isThinking: boolean;
 }
 
-/** Reads `thinking` and `output_config.effort`. Beside a budget the effort is how much is said, not thought. */
+/** Reads `thinking` and `output_config.effort`. With a budget, the effort is the verbosity, not the thinking. */
 export function readReasoning(body: CheckedObject): Pick<CanonicalRequest, 'reasoning' | 'verbosity'> {
   const effort = body.object('output_config')?.oneOf('effort', EFFORTS);
   const thinking = body.object('thinking');
@@ -38,9 +38,9 @@ function readDisplay(display: string | undefined): Pick<ReasoningRequest, 'isHid
 }
 
 /**
- * How the upstream is told to think. Models whose endpoint has the capability `messages.thinking: adaptive`
- * are told an effort, all others a budget of tokens. Those with `messages.thinking: always` are adaptive too, and
- * refuse to be told not to think.
+ * Returns the settings for thinking. Models with the capability `messages.thinking: adaptive` get an effort, all
+ * others a budget of tokens. Those with `messages.thinking: always` are adaptive too, and refuse a request that turns
+ * thinking off.
  */
 export function writeReasoning(
   { reasoning = {}, verbosity: effort }: CanonicalRequest,
@@ -87,13 +87,13 @@ export function alwaysThinks({ capabilities }: Endpoint): boolean {
   return objectOf(capabilities['messages'])['thinking'] === 'always';
 }
 
-/** The nearest to not at all, which need not be asked for. */
+/** Returns the settings for a model that cannot stop thinking: the lowest effort, unless one is set. */
 function leastThinking(effort: OutputEffort | undefined, log: LossLog): ThinkingSettings {
   log.approximate('reasoning.effort');
   return { effort: effort ?? 'low', isThinking: true };
 }
 
-/** The request without the demand for a tool, where its model decides itself: `messages.tool_choice: false`. */
+/** Returns the request without a forced tool if the model takes none (`messages.tool_choice: false`). */
 export function withFreeChoice(request: CanonicalRequest, { capabilities }: Endpoint, log: LossLog): CanonicalRequest {
   const { toolChoice } = request;
   const isForced = toolChoice?.type === 'required' || toolChoice?.type === 'tool';
@@ -102,7 +102,7 @@ export function withFreeChoice(request: CanonicalRequest, { capabilities }: Endp
   return { ...request, toolChoice: { type: 'auto' } };
 }
 
-/** Left to themselves the later ones of those that decide how long they think do not show what. */
+/** Returns how thoughts are shown. `isSilent`: the model shows none unless asked for summaries. */
 function writeDisplay(
   { isHidden, summary }: ReasoningRequest,
   isSilent: boolean,
@@ -114,7 +114,7 @@ function writeDisplay(
   return { display: 'summarized' };
 }
 
-/** An effort for a model that takes no budget: the one asked for or nearest to the budget, as far as it is taken. */
+/** Returns the effort for a model that takes no budget: the one asked for, or the one nearest to the budget. */
 function adaptiveEffort(
   { effort, maxTokens }: ReasoningRequest,
   endpoint: Endpoint,
@@ -129,7 +129,7 @@ function adaptiveEffort(
   return taken;
 }
 
-/** The effort or the next lower one of those that the model can be told (`messages.efforts`, else all), or the least. */
+/** Returns the highest effort the model takes (`messages.efforts`, else all) up to the one asked for, or its lowest. */
 function takenEffort(asked: ReasoningEffort, { capabilities }: Endpoint): OutputEffort {
   const listed = objectOf(capabilities['messages'])['efforts'];
   const efforts = Array.isArray(listed) ? EFFORTS.filter((effort) => listed.includes(effort)) : EFFORTS;
@@ -137,7 +137,7 @@ function takenEffort(asked: ReasoningEffort, { capabilities }: Endpoint): Output
   return efforts.findLast((effort) => EFFORTS.indexOf(effort) <= most) ?? efforts[0] ?? 'low';
 }
 
-/** Tokens to think, at least what the upstream asks for and less than the whole answer; null if none fit. */
+/** Returns the thinking budget: at least the upstream's minimum, below the output cap; null if none fits. */
 function budgetOf({ effort = 'medium', maxTokens }: ReasoningRequest, whole: number, log: LossLog): number | null {
   if (whole <= LEAST_BUDGET) return null;
   const asked = maxTokens ?? budgetOfEffort(effort, whole);

@@ -6,9 +6,9 @@ import { isObject } from '../../json/loose-values';
 /**
  * Thoughts of other providers in blocks of this API.
  *
- * A thinking block has one opaque text, the signature, and a redacted one has nothing else. Thoughts in this
- * API's own format keep theirs. For any other format the opaque text carries, behind a mark, everything of
- * the part that the block has no member for, so that a caller who sends the block back gives all of it back.
+ * A thinking block has one opaque text, the signature; a redacted one has only `data`. Thoughts in this API's
+ * own format keep theirs. For any other format the opaque text is `MARK` and everything of the part that the
+ * block has no field for, so that a caller that sends the block back sends all of it back.
  */
 const MARK = 'sluice-reasoning-1:';
 const OWN_FORMAT = 'anthropic-claude-v1';
@@ -40,7 +40,7 @@ export function nativeThinkingBlock({ text, signature, encrypted, format }: Reas
   return encrypted === undefined ? null : { type: 'redacted_thinking', data: encrypted };
 }
 
-/** A part that this API's own blocks hold without loss. */
+/** Returns the block of a part in this API's own format; null if a block would lose something. */
 function ownBlock({ text, signature, encrypted, summary, id }: ReasoningPart): ThinkingBlock | null {
   if (summary !== undefined || id !== undefined) return null;
   if (encrypted !== undefined) {
@@ -76,7 +76,7 @@ function seal(opaque: Opaque): string {
   return MARK + Buffer.from(JSON.stringify(Object.fromEntries(members))).toString('base64');
 }
 
-/** What the mark stands before; null for any other text. Callers may have changed it, so nothing is believed. */
+/** Returns the content after `MARK`; null for other text. Callers may have changed it, so its types are checked. */
 function unseal(text: string): Opaque | null {
   if (!text.startsWith(MARK)) return null;
   const value = parsed(Buffer.from(text.slice(MARK.length), 'base64'));

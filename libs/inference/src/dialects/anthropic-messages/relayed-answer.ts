@@ -27,7 +27,7 @@ export interface UpstreamMessage extends ScannedObject {
 /** Members of blocks and deltas that a model wrote. */
 const WRITTEN = new Set(['text', 'thinking', 'partial_json', 'input']);
 
-/** Reads the message at the cursor, which ends up behind it. Throws MalformedJson. */
+/** Reads the message at the cursor and moves past it. Throws MalformedJson. */
 export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
   const members: JsonMember[] = [];
   const contentEdits: ByteEdit[] = [];
@@ -106,7 +106,7 @@ export function valueOf({ bytes }: ScannedObject, { valueStart, valueEnd }: Json
   return parseJson(bytes.subarray(valueStart, valueEnd));
 }
 
-/** Reads an answer of the upstream; text that is no JSON makes it a broken one. */
+/** Runs `read`. @throws AppError provider_unavailable if the text is not JSON */
 export function readOrRefuse<T>(provider: Provider, read: () => T): T {
   try {
     return read();
@@ -130,7 +130,7 @@ const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 };
 
-/** The error that stands where an answer or an event was expected. */
+/** Returns the error inside a 200 or an event. */
 export function errorAt(provider: Provider, { bytes }: ScannedObject, { valueStart }: JsonMember): AppError {
   return errorInside(provider, withStatus(readComplaintAt(new JsonCursor(bytes, valueStart), 0)));
 }

@@ -10,7 +10,7 @@ export interface MessageEvent extends ScannedObject {
   readonly type: string;
   /** The provider tool that the block is a call of; null for other events. */
   readonly tool: ProviderTool | null;
-  /** It begins the summary that takes the place of the context. */
+  /** The event begins a compaction: a summary that replaces the context. */
   readonly isCompaction: boolean;
   /** What the block that it opens lacks. */
   readonly blockEdits: readonly ByteEdit[];
@@ -19,8 +19,8 @@ export interface MessageEvent extends ScannedObject {
 const EVENT_TYPE = /^[a-z_]{1,64}$/;
 
 /**
- * Reads the data of an event, whose type is its `name` unless it says one itself. `text` counts texts, thoughts and tool
- * inputs. Throws MalformedJson for anything but one JSON object of some type.
+ * Reads the data of an event, whose type is its `name` unless the data has a type. `text` counts texts, thoughts and
+ * tool inputs. Throws MalformedJson for anything but one JSON object with a type.
  */
 export function readMessageEvent(data: Buffer, name: string | null, text: TextCounter): MessageEvent {
   const cursor = new JsonCursor(data);

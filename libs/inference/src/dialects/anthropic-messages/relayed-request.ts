@@ -13,10 +13,10 @@ import { unpricedMembers } from '../unpriced-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
 import { maxTokensOf } from './request-writer';
 
-/** What the upstream has for a tier: it may serve a request first, or never. */
+/** Returns the upstream's value for a tier: it has `auto`, which allows priority, and `standard_only`. */
 const tierWord = (tier: string): string => (tierNamed(tier) === 'standard' ? 'standard_only' : 'auto');
 
-/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+/** Returns the caller's body for an upstream of the same API: a few fields changed, all other bytes kept. */
 export function toUpstream(
   body: Buffer,
   endpoint: Endpoint,
@@ -44,7 +44,7 @@ export function toUpstream(
 
 const SAMPLERS: readonly string[] = ['temperature', 'top_p', 'top_k'];
 
-/** The caller's samplers that the catalogue does not list, for which the upstream would refuse the whole request. */
+/** Returns the samplers that the catalogue does not list; the upstream would refuse a request with them. */
 function unsampled(request: ScannedObject, { supportedParameters: listed }: Endpoint, log?: LossLog): string[] {
   if (listed.length === 0) return [];
   const names = SAMPLERS.filter((name) => !listed.includes(name) && memberText(request, name) !== undefined);
@@ -52,7 +52,7 @@ function unsampled(request: ScannedObject, { supportedParameters: listed }: Endp
   return names;
 }
 
-/** The caller's metadata with whom the call is for, by either of its two names and only as a hash; undefined where the request names no user. */
+/** Returns the metadata with the hashed user, whichever field names the user; undefined without a user. */
 function metadataOf(request: ScannedObject, account: ProviderAccount): string | Buffer | undefined {
   const text = memberText(request, 'metadata');
   const metadata = text !== undefined && new JsonCursor(text).isObject() ? scanMembers(text) : undefined;

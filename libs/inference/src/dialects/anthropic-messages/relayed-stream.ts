@@ -41,7 +41,7 @@ const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
 /** For a message that starts without a usage. */
 const NO_USAGE = JSON.stringify(countObject(emptyUsage('estimated'), 'standard'));
 const NO_END = JSON.stringify({ stop_reason: null, stop_sequence: null, stop_details: null, container: null });
-/** Not of this protocol, but the end of a stream at upstreams that speak several. */
+/** Not part of this protocol; upstreams with several APIs end a stream with it. */
 const DONE_WORD = Buffer.from('[DONE]');
 
 /** A server-sent event as this API writes it: with its name and its data. */
@@ -104,7 +104,7 @@ export class MessagesStream extends RelayedStream {
     const message = readUpstreamMessage(cursor);
     this.#hasStart = true;
     this.upstreamId = message.id;
-    // The output counted so far is no report of the whole.
+    // The output count of `message_start` does not include the answer.
     const { counts, object } = usageIn(message);
     this.#counts = { ...counts, output: null };
     const set = { ...ownMembers(this.context), ...missingMembers(message, MESSAGE_MEMBERS) };
@@ -210,7 +210,7 @@ export class MessagesStream extends RelayedStream {
   }
 }
 
-/** What the end of a message has to tell, where the upstream tells only a part of it. */
+/** Returns the edits that add the required fields which an upstream omits at the end of a message. */
 function endEdits(event: MessageEvent, delta: JsonMember | undefined): ByteEdit[] {
   const cursor = delta && new JsonCursor(event.bytes, delta.valueStart);
   if (!cursor?.isObject()) return [];

@@ -122,7 +122,7 @@ function readSampling(body: CheckedObject): Sampling {
   return defined({ temperature: body.number('temperature'), topP: body.number('top_p'), topK: body.integer('top_k') });
 }
 
-/** `standard_only` is the default tier by another name; `speed: fast` is the priority tier, unless another is named. */
+/** Reads the tier. `standard_only` is the default tier; `speed: fast` is priority unless a tier is named. */
 function readServiceTier(body: CheckedObject): string | undefined {
   const tier = body.string('service_tier');
   if ((tier ?? 'auto') === 'auto' && body.value('speed') === 'fast') return 'priority';

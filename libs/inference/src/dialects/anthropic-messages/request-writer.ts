@@ -34,7 +34,7 @@ export function writeRequest(asked: CanonicalRequest, endpoint: Endpoint, isStre
   });
 }
 
-/** Members that this API has no word for. */
+/** Logs fields that this API does not have. */
 function logForeign(request: CanonicalRequest, log: LossLog): void {
   const { outputModalities, metadata, choices } = request;
   if (choices !== undefined && choices > 1) log.drop('n');
@@ -45,8 +45,8 @@ function logForeign(request: CanonicalRequest, log: LossLog): void {
 }
 
 /**
- * A model may not think while a tool is forced on it, nor go on after calls of a turn whose thoughts are
- * gone, unless it decides itself when to think.
+ * Returns whether thinking may be on: not while a tool is forced, and not after tool calls whose thoughts are
+ * missing, except for a model that decides itself when to think.
  */
 function mayThink({ toolChoice }: CanonicalRequest, { messages }: Conversation, endpoint: Endpoint): boolean {
   if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') return false;
@@ -110,7 +110,7 @@ function writeOutputConfig(
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
-/** The upstream refuses a sequence of nothing but white space. */
+/** Leaves out sequences of only white space, which the upstream refuses. */
 function writeStopSequences(sequences: readonly string[], log: LossLog): readonly string[] | undefined {
   const kept = sequences.filter((sequence) => sequence.trim() !== '');
   if (kept.length < sequences.length) log.drop('stop');
@@ -126,7 +126,7 @@ function writeServiceTier(tier: string | undefined, log: LossLog): string | unde
 
 const DEFAULT_MAX_TOKENS = 4_096;
 
-/** The upstream asks for a bound where callers need not give one. */
+/** Returns the output cap for a request without one: the upstream requires it. */
 export function maxTokensOf({ maxCompletionTokens }: Endpoint): number {
   return maxCompletionTokens ?? DEFAULT_MAX_TOKENS;
 }

@@ -3,8 +3,8 @@ import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '
 type Members = Readonly<Record<string, string>>;
 
 /**
- * What has to be there though upstreams leave it out where they have nothing to say (interface §2.1, the result
- * body of messages), as JSON text.
+ * Required fields that upstreams omit if they are empty (interface §2.1, the result body of messages), as JSON
+ * text.
  */
 export const MESSAGE_MEMBERS: Members = {
   container: 'null',
@@ -13,10 +13,10 @@ export const MESSAGE_MEMBERS: Members = {
   stop_details: 'null',
 };
 
-/** The tier of an upstream that has only one, and does not name it. */
+/** The tier of an upstream that has only one and does not name it. */
 export const STANDARD_TIER = 'standard';
 
-/** The same of the usage of a message, beside its counts. */
+/** The same for the usage of a message, without its counts. */
 export const USAGE_MEMBERS: Members = {
   cache_creation: 'null',
   output_tokens_details: 'null',
@@ -25,7 +25,7 @@ export const USAGE_MEMBERS: Members = {
   service_tier: JSON.stringify(STANDARD_TIER),
 };
 
-/** The same of the usage that the end of a stream reports. */
+/** The same for the usage at the end of a stream. */
 export const DELTA_USAGE_MEMBERS: Members = { output_tokens_details: 'null', server_tool_use: 'null' };
 
 const DIRECT_CALL: Members = { caller: '{"type":"direct"}' };
@@ -38,7 +38,7 @@ const BLOCK_MEMBERS: ReadonlyMap<string, Members> = new Map([
   ['web_fetch_tool_result', DIRECT_CALL],
 ]);
 
-/** Completes a block of content in place. */
+/** Returns the edits that add required fields to a content block. */
 export function blockEdits(block: ScannedObject, type: string | null): ByteEdit[] {
   const required = type === null ? undefined : BLOCK_MEMBERS.get(type);
   return required === undefined ? [] : memberEdits(block, { set: missingMembers(block, required) });

@@ -19,12 +19,12 @@ const FOREIGN: readonly (readonly [keyof Sampling, string])[] = [
   ['logitBias', 'logit_bias'],
 ];
 
-/** Where a model may not be told less than this while it thinks. */
+/** The least `top_p` that a model takes while it thinks. */
 const LEAST_THINKING_TOP_P = 0.95;
 
 /**
- * The samplers as Anthropic's models take them: a temperature or a `top_p`, which all of them since Claude 4.1
- * refuse together, and `top_k` unless the catalogue lists what the model supports without it.
+ * Returns the samplers that Anthropic's models take: a temperature or a `top_p` (all models since Claude 4.1
+ * refuse both together), and `top_k` unless the catalogue lists the model's parameters without it.
  */
 export function writeModelSampling(
   sampling: Sampling,
@@ -39,7 +39,7 @@ export function writeModelSampling(
   return withOneOfTwo(writeSampling(isUnheard ? rest : sampling, isThinking, log), log);
 }
 
-/** Of the two the temperature stays, unless it says no more than leaving it out does. */
+/** Keeps the temperature if both are set; the `top_p` if the temperature is 1, the default. */
 function withOneOfTwo(written: Partial<WireSampling>, log: LossLog): Partial<WireSampling> {
   const { temperature, top_p, ...rest } = written;
   if (temperature === undefined || top_p === undefined) return written;
@@ -59,7 +59,7 @@ export function writeSampling(sampling: Sampling, isThinking: boolean, log: Loss
   return { ...asked, temperature: 1 };
 }
 
-/** A model that thinks samples in its own way. */
+/** Returns the samplers that a model takes while it thinks: a `top_p` of at least 0.95. */
 function whileThinking(asked: Partial<WireSampling>, log: LossLog): Partial<WireSampling> {
   const { temperature = 1, top_p, top_k } = asked;
   if (temperature !== 1) log.drop('temperature');

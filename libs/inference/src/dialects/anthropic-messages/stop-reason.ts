@@ -28,8 +28,8 @@ export interface Ending {
 }
 
 /**
- * The stop reason for a caller: the upstream's own where it is one of this API, null for an error. Some upstreams
- * just stop after calls, as OpenAI's does where one was forced; callers of this API run tools for `tool_use` only.
+ * Returns the stop reason for a caller: the upstream's if this API has it, null for an error. Some upstreams report a
+ * plain stop after tool calls, as OpenAI does if one was forced; clients of this API run tools only for `tool_use`.
  */
 export function stopReasonOf(ending: Ending, hasCalls: boolean): string | null {
   const reason = wordOf(ending);

@@ -86,7 +86,7 @@ export class MessagesStreamReader implements StreamReader {
     const { message } = event;
     if (!isObject(message)) throw this.#broken('the message is missing');
     this.#hasStart = true;
-    // The output counted so far is no report of the whole.
+    // The output count of `message_start` does not include the answer.
     this.#counts = { ...countsOf(message['usage']), output: null };
     return [{ type: 'start', upstreamId: stringOf(message['id']) ?? null, createdAt: null }, ...this.#report()];
   }
@@ -182,7 +182,7 @@ export class MessagesStreamReader implements StreamReader {
     return open === null ? [] : this.#close(open);
   }
 
-  /** What is only known, or only sure, at the end of a block. */
+  /** Returns the events that are known only at the end of a block, and ends its part. */
   #close({ part, block, textLength, hasArguments, signature, citations }: OpenBlock): AnswerEvent[] {
     const events: AnswerEvent[] = citations
       .flatMap((citation) => readCitation(citation, textLength))
@@ -219,7 +219,7 @@ export class MessagesStreamReader implements StreamReader {
     ];
   }
 
-  /** What has been counted so far. It is charged as it is if the stream breaks off. */
+  /** Returns the counts so far; they are charged if the stream breaks off. */
   #report(): AnswerEvent[] {
     const isPromptOnly = this.#counts.output === null;
     const counts = { ...this.#counts, ...(isPromptOnly && { output: 0 }), tools: this.#tools.uses ?? null };

@@ -59,7 +59,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return [eventOf('error', JSON.stringify(messageError(error)))];
   }
 
-  /** The prompt is counted at the start of a message, where most upstreams have not counted it yet. */
+  /** Writes `message_start`. Most upstreams have not counted the prompt yet: then it has an estimate. */
   #start(): Buffer[] {
     if (this.#hasStart) return [];
     this.#hasStart = true;
@@ -111,11 +111,11 @@ export class MessagesStreamWriter implements StreamWriter {
     return index === null ? [] : [send('content_block_delta', { index, delta })];
   }
 
-  /** Thoughts are shown as they come; what proves them is one opaque text, at the end. */
+  /** Writes a delta of a thought. Its signature is one opaque text, sent at its end. */
   #onThought(part: number, delta: ReasoningDelta): Buffer[] {
     const open = this.#open.get(part);
     if (!open?.isReasoning) return [];
-    // A text and a summary of it share the one place there is: what begins it goes on.
+    // A block has one text: the thought's text or its summary, whichever comes first.
     const isSummary = open.thoughts.text === undefined && delta.text === undefined;
     const shown = isSummary ? delta.summary : delta.text;
     open.thoughts = grown(open.thoughts, delta);

@@ -12,7 +12,7 @@ import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../
 import { USAGE_MEMBERS } from './required-members';
 
 /**
- * The counts of a usage object of the Messages API; null stands for missing or unusable. `input` excludes
+ * The counts of a usage object of the Messages API; null: missing or unusable. `input` excludes
  * what was read from or written to the prompt cache.
  */
 export interface MessageCounts {
@@ -112,7 +112,7 @@ export function mergedCounts(earlier: MessageCounts, later: MessageCounts): Mess
   return { ...earlier, ...said };
 }
 
-/** Iterations of compaction are billed but not part of the counts beside them. */
+/** Returns the sum of the compactions, which are billed but not part of the other counts of the usage. */
 function compactionOf(iterations: readonly JsonObject[]): CompactionCounts | null {
   const compactions = iterations.filter(({ type }) => type === 'compaction');
   if (compactions.length === 0) return null;
@@ -144,8 +144,8 @@ export interface MessageBounds {
 }
 
 /**
- * The usage to bill. The prompt is what was read and written by the cache and the rest together; it may be
- * longer than the context where server tools or compaction made the model run several times.
+ * Returns the usage to bill. The prompt includes cache reads and cache writes; it may be longer than the context
+ * if server tools or compaction made the model run several times.
  */
 export function settleMessage(
   counts: MessageCounts,
@@ -192,8 +192,8 @@ function zeroed(count: number | null): number {
 }
 
 /**
- * Completes the upstream's usage object in place: the cost, what else is `required`, and counts that are missing or
- * not to be believed.
+ * Completes the upstream's usage object in place: the cost, the `required` fields, and counts that are missing or
+ * implausible.
  */
 export function messageUsageEdits(
   object: ScannedObject,
@@ -233,7 +233,7 @@ export function messageUsageObject(bill: Bill, serviceTier: string | null): obje
   };
 }
 
-/** The same without money, as it stands in `message_start`. */
+/** Returns the usage object of `message_start`, which has no cost. */
 export function countObject(usage: Usage, serviceTier: string | null): object {
   return {
     ...countMembers(usage),
@@ -245,7 +245,7 @@ export function countObject(usage: Usage, serviceTier: string | null): object {
   };
 }
 
-/** The usage in a message that has only begun, where the upstream reports `object`: without money, which is not known. */
+/** Completes the upstream's usage object in `message_start`; the cost is not known yet. */
 export function startUsageEdits(object: ScannedObject): ByteEdit[] {
   return memberEdits(object, { set: missingMembers(object, START_MEMBERS) });
 }

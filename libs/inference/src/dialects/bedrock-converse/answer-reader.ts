@@ -48,7 +48,7 @@ function readReasoning({ reasoningText, redactedContent }: JsonObject, family: M
   };
 }
 
-/** What proves a thought, and whose proof it is. */
+/** Returns the signature or encrypted text of a thought, and its format. */
 export function proofOf(
   signature: string | undefined,
   encrypted: string | undefined,

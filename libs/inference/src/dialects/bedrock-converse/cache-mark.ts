@@ -2,7 +2,7 @@ import type { CacheMark } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
 import type { ModelFamily } from './traits';
 
-/** The mark behind what stands in the prompt cache, as a list: none where the model takes no mark there. */
+/** Returns the cache point to append, as a list; an empty list if the model takes no cache point there. */
 export function cachePoint(
   cache: CacheMark | undefined,
   place: 'tools' | 'messages',

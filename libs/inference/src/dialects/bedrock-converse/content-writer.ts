@@ -17,17 +17,17 @@ import { DocumentNames } from './document-names';
 import { documentFormat, imageFormat, videoFormat } from './media';
 import type { ModelFamily } from './traits';
 
-/** A block of content by the one member that it has, and the mark behind it. */
+/** A content block, by the one field that it has, and the cache mark after it. */
 export interface ContentBlock {
   readonly kind: 'text' | 'image' | 'document' | 'video' | 'audio' | 'toolUse' | 'toolResult' | 'reasoningContent';
   readonly value: unknown;
   readonly cache?: CacheMark;
 }
 
-/** What stands where there must be words and nothing was said. */
+/** Placeholder for text that Bedrock requires and the caller did not send. */
 export const NOTHING: ContentBlock = { kind: 'text', value: '.' };
 
-/** Writes the parts of one request as blocks. What Bedrock or the model takes none of is told to the log. */
+/** Writes the parts of one request as blocks. Parts that Bedrock or the model does not take are logged. */
 export class ContentWriter {
   readonly #family: ModelFamily;
   readonly #log: LossLog;
@@ -38,7 +38,7 @@ export class ContentWriter {
     this.#log = log;
   }
 
-  /** None for a part that cannot be carried. */
+  /** Returns the blocks of a part; none if Bedrock or the model does not take it. */
   write(part: Part): readonly ContentBlock[] {
     switch (part.type) {
       case 'text':
@@ -61,7 +61,7 @@ export class ContentWriter {
     }
   }
 
-  /** Text of nothing but white space is refused. */
+  /** Leaves out text of only white space, which Bedrock refuses. */
   #text(part: Extract<Part, { type: 'text' | 'refusal' }>): ContentBlock[] {
     if (part.type === 'refusal') this.#log.approximate('refusal');
     else if (part.annotations) this.#log.drop('annotations');
@@ -69,7 +69,7 @@ export class ContentWriter {
     return [{ kind: 'text', value: part.text, ...(part.type === 'text' && marked(part)) }];
   }
 
-  /** Only the bytes themselves are taken, so a picture that stands elsewhere cannot be carried. */
+  /** Bedrock takes pictures as bytes only, so a link to a picture is left out. */
   #image(part: ImagePart | FilePart): ContentBlock[] {
     if ('detail' in part && part.detail !== 'auto') this.#log.drop('detail');
     const { source } = part;
@@ -106,7 +106,7 @@ export class ContentWriter {
     return { kind: 'toolUse', value: { toolUseId: toToolUseId(id), name, input } };
   }
 
-  /** Marks within a result stand behind it: they may stand nowhere else. */
+  /** Moves cache marks inside a result to its end, the only place where Bedrock takes them. */
   #toolResult({ callId, parts, isError, cache }: ToolResultPart): ContentBlock {
     const blocks = parts.flatMap((part: TextPart | ImagePart | FilePart) => this.write(part));
     const content = blocks.length > 0 ? blocks : [NOTHING];
@@ -118,7 +118,7 @@ export class ContentWriter {
     return { kind: 'toolResult', value, ...(mark && { cache: mark }) };
   }
 
-  /** Thoughts of another maker's model mean nothing to this one, proven or not. */
+  /** Leaves out thoughts of another maker's model, which this one cannot use, signed or not. */
   #thoughts({ text, signature, encrypted, format }: ReasoningPart): ContentBlock[] {
     const isOwn = format !== undefined && format === this.#family.reasoningFormat;
     if (isOwn && signature !== undefined) {
@@ -147,8 +147,8 @@ function marked({ cache }: { readonly cache?: CacheMark }): { readonly cache?: C
 const TOOL_USE_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * The id of a tool's use as Bedrock takes it. Ids of other providers may be longer or hold other characters;
- * theirs are replaced by a hash that is the same for the use and its result.
+ * Returns the id of a tool use in Bedrock's form. Ids of other providers may be longer or hold other characters:
+ * they are replaced by a hash that is the same for the use and its result.
  */
 function toToolUseId(id: string): string {
   return TOOL_USE_ID.test(id) ? id : `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`;

@@ -22,8 +22,8 @@ const BY_USER: readonly Kind[] = ['text', 'image', 'document', 'video', 'audio',
 const BY_MODEL: readonly Kind[] = ['text', 'toolUse', 'reasoningContent'];
 
 /**
- * A conversation as Bedrock takes it: instructions apart, turns of user and model alternating and beginning
- * with the user's, results of tools at the head of the turn after their calls, words beside every document.
+ * Returns a conversation in Bedrock's form: instructions apart, turns of user and model alternating, the user's
+ * first; tool results at the start of the turn after their calls; text next to every document.
  */
 export function readTurns(request: CanonicalRequest, family: ModelFamily, log: LossLog): Conversation {
   const writer = new ContentWriter(family, log);
@@ -42,7 +42,7 @@ export function readTurns(request: CanonicalRequest, family: ModelFamily, log: L
   return withOpening(system, turns.map(orderTurn), log);
 }
 
-/** What the role cannot say is left out. */
+/** Leaves out blocks that a turn of this role cannot hold. */
 function only(blocks: readonly ContentBlock[], kinds: readonly Kind[], log: LossLog): ContentBlock[] {
   return blocks.filter(({ kind }) => {
     if (!kinds.includes(kind)) log.drop(`messages.${kind}`);
@@ -65,7 +65,7 @@ function orderTurn({ role, content }: Turn, index: number, turns: readonly Turn[
     const isWordless = rest.some(({ kind }) => kind === 'document') && !rest.some(({ kind }) => kind === 'text');
     return { role, content: [...results, ...rest, ...(isWordless ? [NOTHING] : [])] };
   }
-  // The words put into the model's mouth must not end in white space.
+  // Text that the caller prefills for the model must not end in white space.
   const last = content.at(-1)!;
   if (index < turns.length - 1 || last.kind !== 'text') return { role, content };
   return { role, content: [...content.slice(0, -1), { ...last, value: String(last.value).trimEnd() }] };
@@ -81,7 +81,7 @@ function withOpening(system: readonly ContentBlock[], turns: readonly Turn[], lo
   return { system, turns: [{ role: 'user', content: [NOTHING] }, ...turns] };
 }
 
-/** The members `system` and `messages`. A mark for the whole request stands behind its last block. */
+/** Writes `system` and `messages`. A cache mark of the whole request goes after its last block. */
 export function writeTurns(
   { system, turns }: Conversation,
   whole: CacheMark | undefined,

@@ -4,11 +4,11 @@ const PLAIN_NAME = 'document';
 /**
  * Names for the documents of one request. Bedrock takes few characters, shows the name to the model, and
  * refuses a request in which two documents have the same one. The same conversation always gets the same names,
- * so that what stands before stays in the prompt cache.
+ * so that its prompt stays in the prompt cache.
  */
 export class DocumentNames {
   readonly #taken = new Set<string>();
-  /** The number from which to look on, by name: a caller may give all documents the same one. */
+  /** Next number to try, by name: a caller may give all documents the same name. */
   readonly #next = new Map<string, number>();
 
   /** The name of the next document. */
@@ -25,7 +25,7 @@ export class DocumentNames {
   }
 }
 
-/** Without its ending, and of letters, digits, hyphens, brackets and single spaces. */
+/** Returns the name without extension, reduced to letters, digits, hyphens, brackets and single spaces. */
 function plain(filename: string | undefined): string {
   return (filename ?? '')
     .slice(0, LONGEST_NAME)

@@ -1,7 +1,7 @@
 import type { MediaSource } from '../../model/conversation';
 import { pictureTypeOf } from '../anthropic-messages/media';
 
-/** Formats by the part of a media type behind the slash, and by endings of names that are not formats themselves. */
+/** Formats by media subtype (`png` of `image/png`), and by file extensions that are no format names. */
 const IMAGES: Readonly<Record<string, string>> = { png: 'png', jpeg: 'jpeg', jpg: 'jpeg', gif: 'gif', webp: 'webp' };
 
 const VIDEOS: Readonly<Record<string, string>> = {
@@ -56,7 +56,7 @@ export function videoFormat({ mediaType }: Bytes): string | null {
   return named(VIDEOS, mediaType === null ? 'mp4' : subtypeOf(mediaType));
 }
 
-/** By the type, else by the ending of the name, else by what the bytes look like. Other text is plain text. */
+/** Returns the format by media type, else by file extension, else by the first bytes. Other text is plain text. */
 export function documentFormat({ mediaType, data }: Bytes, filename: string | undefined): string | null {
   const subtype = mediaType === null ? '' : subtypeOf(mediaType);
   const known = named(DOCUMENTS, subtype) ?? named(DOCUMENTS, endingOf(filename));

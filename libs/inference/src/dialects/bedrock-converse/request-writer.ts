@@ -9,10 +9,10 @@ import { familyOf, type ModelFamily } from './traits';
 import { writeSettings } from './settings-writer';
 import { writeToolConfig } from './tool-writer';
 
-/** What only Anthropic's models tell beside their answers. */
+/** Path of a response field that only Anthropic's models have. */
 const STOP_SEQUENCE_PATH = '/stop_sequence';
 
-/** The body of Converse and ConverseStream; the model stands in the path. What it cannot carry goes to the log. */
+/** Returns the body for Converse and ConverseStream; the model is in the path. Losses go to the log. */
 export function writeRequest(asked: CanonicalRequest, endpoint: Endpoint, _isStream: boolean, log: LossLog): object {
   const family = familyOf(endpoint);
   const request = withFreeChoice(asked, endpoint, log);
@@ -32,7 +32,7 @@ export function writeRequest(asked: CanonicalRequest, endpoint: Endpoint, _isStr
   });
 }
 
-/** Members that Bedrock has no word for. */
+/** Logs fields that Bedrock has no equivalent for. */
 function logForeign(request: CanonicalRequest, log: LossLog): void {
   const { choices, outputModalities, metadata } = request;
   if (choices !== undefined && choices > 1) log.drop('n');
@@ -42,7 +42,7 @@ function logForeign(request: CanonicalRequest, log: LossLog): void {
   if (metadata !== undefined && Object.keys(metadata).length > 0) log.drop('metadata');
 }
 
-/** A sequence of nothing but white space is refused. */
+/** Leaves out sequences of only white space, which Bedrock refuses. */
 function writeStopSequences(sequences: readonly string[], log: LossLog): readonly string[] | undefined {
   const kept = sequences.filter((sequence) => sequence.trim() !== '');
   if (kept.length < sequences.length) log.drop('stop');
@@ -70,7 +70,7 @@ const TIERS: Readonly<Record<string, string>> = {
   priority: 'priority',
 };
 
-/** Left to Bedrock where the caller leaves it to us. */
+/** Returns undefined if the caller leaves the tier to us: then Bedrock chooses. */
 function writeServiceTier(tier: string | undefined, log: LossLog): object | undefined {
   if (tier === undefined || tier === 'auto') return undefined;
   if (Object.hasOwn(TIERS, tier)) return { type: TIERS[tier] };

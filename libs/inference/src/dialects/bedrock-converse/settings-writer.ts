@@ -9,9 +9,9 @@ import { defined, type JsonObject } from '../../json/loose-values';
 import type { Conversation } from './conversation-writer';
 import type { ModelFamily } from './traits';
 
-/** How a model is to write. */
+/** The sampling and thinking settings of one request. */
 export interface ModelSettings {
-  /** `inferenceConfig`, of which all models take all members. */
+  /** `inferenceConfig`: every model takes all of its fields. */
   readonly inference: {
     readonly maxTokens?: number;
     readonly temperature?: number;
@@ -49,13 +49,13 @@ function writeAnthropic(
   const { thinking, effort, isThinking } = writeReasoning(thoughtful, endpoint, maxTokens, log);
   const { temperature, top_p: topP, top_k } = writeModelSampling(request.sampling, endpoint, isThinking, log);
   return {
-    // A budget to think must be within what may be written.
+    // A thinking budget must be smaller than the output cap.
     inference: defined({ maxTokens: isThinking ? maxTokens : request.maxOutputTokens, temperature, topP }),
     fields: defined({ thinking, output_config: effort && { effort }, top_k }),
   };
 }
 
-/** As with Anthropic itself: not while a tool is forced, nor after calls of a turn whose thoughts are gone. */
+/** As at Anthropic: no thinking while a tool is forced, nor after tool calls whose thoughts are missing. */
 function mayThink({ toolChoice }: CanonicalRequest, { turns }: Conversation, endpoint: Endpoint): boolean {
   if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') return false;
   if (isAdaptive(endpoint)) return true;
@@ -68,7 +68,7 @@ function isNova({ name }: ModelFamily): boolean {
   return name === 'nova' || name === 'nova-2';
 }
 
-/** What each family calls an effort; null for one that cannot be told. */
+/** Each family's word for an effort; null if it has none. */
 const EFFORTS: Readonly<Record<string, Readonly<Record<ReasoningEffort, string | null>>>> = {
   'nova-2': {
     none: null,
@@ -117,7 +117,7 @@ function fieldsOf(name: ModelFamily['name'], effort: string): JsonObject {
   return name === 'gpt-oss' ? { reasoning_effort: effort } : { reasoning: { effort } };
 }
 
-/** Null where nothing was asked that decides how hard the model thinks. */
+/** Returns the effort that the request asks for; null if it does not say. */
 function effortAsked(
   { isEnabled, effort, maxTokens }: ReasoningRequest,
   { maxOutputTokens }: CanonicalRequest,
@@ -134,7 +134,7 @@ function effortAsked(
   return 'medium';
 }
 
-/** At its highest effort Nova takes no other setting of how it writes. */
+/** Returns true at Nova's highest effort, at which it takes no `maxTokens`, `temperature` or `topP`. */
 function isThinkingHard({ reasoningConfig }: JsonObject): boolean {
   return (reasoningConfig as { maxReasoningEffort?: string } | undefined)?.maxReasoningEffort === 'high';
 }

@@ -23,8 +23,8 @@ interface OpenBlock {
 }
 
 /**
- * Turns the events of ConverseStream into events of an answer. Blocks of text and of thoughts have no event
- * that starts them; why the model stopped is told before what it used.
+ * Turns the events of ConverseStream into events of an answer. Blocks of text and of thoughts have no start
+ * event. The stop reason arrives before the usage.
  */
 export class ConverseStreamReader implements StreamReader {
   readonly #endpoint: Endpoint;
@@ -147,7 +147,7 @@ export class ConverseStreamReader implements StreamReader {
     return closed;
   }
 
-  /** What is only known, or only sure, at the end of a block. */
+  /** Ends the open block and returns the events that could not be sent before its end. */
   #close(): AnswerEvent[] {
     const open = this.#open;
     this.#open = null;
@@ -164,7 +164,7 @@ export class ConverseStreamReader implements StreamReader {
     return [...events, { type: 'part-end', part }];
   }
 
-  /** At the end of the body, or as soon as both its last events are there. */
+  /** Finishes at the end of the body, or as soon as both the stop reason and the usage have arrived. */
   #finish(isEnd: boolean): AnswerEvent[] {
     const closed = this.#stop === null ? [] : this.#close();
     if (this.#stop === null || (this.#metadata === null && !isEnd)) return closed;
@@ -189,7 +189,7 @@ export class ConverseStreamReader implements StreamReader {
   }
 }
 
-/** Pieces of bytes are encoded one by one; what comes in one piece stays as it is. */
+/** Joins base64 pieces, each of which was encoded alone; a single piece stays as it is. */
 function joinedBase64(pieces: readonly string[]): string | undefined {
   if (pieces.length < 2) return pieces[0];
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');

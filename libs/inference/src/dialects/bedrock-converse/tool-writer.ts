@@ -7,8 +7,8 @@ import type { Conversation } from './conversation-writer';
 import type { ModelFamily } from './traits';
 
 /**
- * The tools that the model may use and how it must choose. A conversation in which tools were used must come
- * with tools: where the caller names none any more, the ones that were used stand for them.
+ * Returns the tools that the model may use and how it must choose. Bedrock requires tools if the conversation
+ * used some: if the caller lists none any more, the tools that were used are sent instead.
  */
 export function writeToolConfig(
   request: CanonicalRequest,
@@ -41,7 +41,7 @@ function writeUsed(
   return { tools: [...used].map((name) => specOf({ name, parameters: null }, false, log)) };
 }
 
-/** Names of the tools in a conversation that shows a use of one or its result, else null. */
+/** Returns the names of the tools that a conversation used; null if it shows no tool use and no result. */
 function toolsUsed({ turns }: Conversation): ReadonlySet<string> | null {
   const blocks = turns.flatMap(({ content }) => content);
   if (!blocks.some(({ kind }) => kind === 'toolUse' || kind === 'toolResult')) return null;

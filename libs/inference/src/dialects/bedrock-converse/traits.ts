@@ -2,12 +2,12 @@ import type { ReasoningFormat } from '../../model/conversation';
 import { NOVA_2 } from '../../model/dropped-cap';
 import type { Endpoint } from '../../catalogue/catalogue-entries';
 
-/** Who made a model: decides what it takes beyond what all models of Bedrock have in common. */
+/** Maker of a model, which decides what the model takes beyond the fields that all models of Bedrock have. */
 export interface ModelFamily {
   readonly name: 'anthropic' | 'nova' | 'nova-2' | 'gpt' | 'gpt-oss' | 'other';
-  /** Of thoughts that the model takes back, with the proof that it had them; null where it takes none. */
+  /** Format of the signed thoughts that the model takes back; null if it takes none. */
   readonly reasoningFormat: ReasoningFormat | null;
-  /** Where the end of a prefix to be cached may be marked; a mark elsewhere has the whole request refused. */
+  /** Where cache marks are allowed; Bedrock refuses a request with a mark elsewhere. */
   readonly cachePoints: 'everywhere' | 'in-messages' | 'nowhere';
   /** Answers can be held to a JSON Schema. */
   readonly takesSchema: boolean;
@@ -31,7 +31,7 @@ const NOVA: ModelFamily = {
   takesToolStatus: true,
 };
 
-/** By the start of an id, behind the region or the path of a resource's name. */
+/** Families by the start of a model id, after its region or the path of its ARN. */
 const FAMILIES: readonly (readonly [id: RegExp, family: ModelFamily])[] = [
   [
     /(?:^|[./])anthropic\./,

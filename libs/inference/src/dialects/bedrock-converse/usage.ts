@@ -3,8 +3,8 @@ import { emptyUsage, type Usage } from '../../pricing/usage';
 import { isObject, objectOf, objectsOf, stringOf } from '../../json/loose-values';
 
 /**
- * The counts of an answer, null unless both main ones are there. What was read from or written to the prompt
- * cache stands beside `inputTokens` and not among them. They are held against the endpoint later.
+ * Returns the counts of an answer; null unless input and output are both there. Tokens read from or written to
+ * the prompt cache are not part of `inputTokens`. Later code checks the counts against the endpoint's limits.
  */
 export function readUsage(reported: unknown): Pick<CanonicalAnswer, 'usage' | 'units' | 'details'> {
   if (!isObject(reported)) return { usage: null };
@@ -40,7 +40,7 @@ function whole(value: unknown): number | null {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 }
 
-/** The tier that served, where Bedrock tells. */
+/** Returns the tier that served, if Bedrock names it. */
 export function readTier(answer: unknown): { readonly serviceTier?: string } {
   const tier = stringOf(objectOf(objectOf(answer)['serviceTier'])['type']);
   return tier === undefined ? {} : { serviceTier: tier };

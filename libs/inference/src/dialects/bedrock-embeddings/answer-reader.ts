@@ -9,7 +9,7 @@ import type { EmbeddedBatch } from '../openai-embeddings/answer-writer';
 
 const TOKENS_HEADER = 'x-amzn-bedrock-input-token-count';
 
-/** The vectors of one call. @throws AppError provider_unavailable for what is no JSON */
+/** Returns the vectors of one call. @throws AppError provider_unavailable if the answer is not JSON */
 export function readInvocation({ body, headers }: UpstreamReply, endpoint: Endpoint): EmbeddedBatch {
   try {
     const answer = objectOf(parseJson(body));

@@ -5,7 +5,7 @@ import { batchesOf } from '../../wire/ordered-calls';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { modelsOf } from './traits';
 
-/** An OpenAI-shaped request for embeddings, as the calls that it takes. */
+/** The calls that an OpenAI-shaped embeddings request needs. */
 export interface Invocations {
   readonly bodies: readonly Buffer[];
   readonly isBase64: boolean;

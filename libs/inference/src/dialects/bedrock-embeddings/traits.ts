@@ -7,7 +7,7 @@ interface Wanted {
   readonly inputType: string | undefined;
 }
 
-/** How the models of one maker are asked. */
+/** Requests and answers of one maker's models. */
 export interface EmbeddingModels {
   readonly mostTexts: number;
   write(texts: readonly string[], wanted: Wanted): object;
@@ -20,7 +20,7 @@ const TITAN: EmbeddingModels = {
   read: ({ embedding }) => [embedding],
 };
 
-/** Nova's words for the purposes that Cohere has names for. */
+/** Nova's names for purposes, by Cohere's names. */
 const NOVA_PURPOSES: Readonly<Record<string, string>> = {
   search_document: 'GENERIC_INDEX',
   search_query: 'GENERIC_RETRIEVAL',
@@ -67,7 +67,7 @@ const MODELS: readonly (readonly [id: RegExp, models: EmbeddingModels])[] = [
   [/(^|[./])amazon\.nova-/, NOVA],
 ];
 
-/** How the models are asked that the endpoint's is one of. */
+/** Returns the maker's requests and answers for an endpoint's model. */
 export function modelsOf({ upstreamModel }: Endpoint): EmbeddingModels {
   return MODELS.find(([id]) => id.test(upstreamModel))?.[1] ?? TITAN;
 }

@@ -33,7 +33,7 @@ export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnsw
   };
 }
 
-/** In the place of the number of a content. */
+/** Used in place of a content's index for citations of the plan. */
 const PLAN = 'plan';
 
 /** In the order in which the model produces them: thoughts and text, the plan of the tool calls, the calls. */
@@ -73,12 +73,12 @@ function readCall(call: JsonObject): AnswerPart {
   };
 }
 
-/** A tool that takes nothing may be called with nothing at all. */
+/** Returns the arguments of a call; `{}` for the empty text or `null` of a tool that takes none. */
 export function toArguments(text: string): string {
   return text === '' || text === 'null' ? '{}' : text;
 }
 
-/** The log probability of a piece of text, which may be several tokens: theirs multiply. */
+/** Returns the log probability of a piece of text: the sum over its tokens. */
 export function readLogprob(item: JsonObject): TokenLogprob[] {
   const { logprobs } = item;
   const token = stringOf(item['text']);

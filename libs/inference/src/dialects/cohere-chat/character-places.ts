@@ -1,15 +1,15 @@
-/** One place in so many characters is remembered. */
+/** The offset of every character whose index is a multiple of this is kept. */
 const STEP = 1_024;
 
 /**
- * Finds characters of a text by their number, in time that does not grow with the text: however many are asked for, the
- * text is read through once. The text may become longer meanwhile.
+ * Finds characters of a text by their index without reading the text from its start each time: however many are looked
+ * up, the text is read through once. The text may grow in between.
  */
 export class CharacterPlaces {
-  /** Where every character begins whose number is a multiple of the step, in UTF-16 units. */
+  /** Offsets, in UTF-16 units, of the characters whose index is a multiple of `STEP`. */
   readonly #marks = [0];
 
-  /** Where a character begins; the length of a text that has not so many. */
+  /** Returns the offset of a character in UTF-16 units; the length of a text with fewer characters. */
   unitAt(text: string, character: number): number {
     const wanted = Math.max(0, Math.trunc(character));
     const mark = Math.floor(wanted / STEP);
@@ -22,7 +22,7 @@ export class CharacterPlaces {
   }
 }
 
-/** Returns the place so many characters further, or null behind the end of the text. */
+/** Returns the offset a number of characters after `from`; null beyond the end of the text. */
 function stepped(text: string, from: number, characters: number): number | null {
   let at = from;
   for (let left = characters; left > 0; left -= 1) {

@@ -6,11 +6,11 @@ import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../
 export interface PlacedCitation {
   readonly citation: JsonObject;
   readonly place: 'content' | 'plan';
-  /** Which of the contents; null where the upstream does not say. */
+  /** Index of the content; null if the upstream does not say. */
   readonly contentIndex: number | null;
 }
 
-/** Where a citation belongs; null for one in a thought, which has no place in an answer. */
+/** Returns where a citation belongs; null for a citation in a thought, which an answer cannot hold. */
 export function placeCitation(citation: JsonObject): PlacedCitation | null {
   const { type } = citation;
   if (type === 'THINKING_CONTENT') return null;
@@ -19,7 +19,7 @@ export function placeCitation(citation: JsonObject): PlacedCitation | null {
 }
 
 /**
- * The links among the sources of a citation of `text`; sources without an address cannot be told.
+ * Returns the links among the sources of a citation of `text`; sources without a URL are left out.
  *
  * @param places of this text or of its beginning
  */
@@ -35,7 +35,7 @@ export function readCitation(citation: JsonObject, text: string, places: Charact
   });
 }
 
-/** The upstream counts characters, we count UTF-16 units: not the same behind an emoji. */
+/** Returns a citation's span in UTF-16 units. The upstream counts characters, which differs after an emoji. */
 function spanOf(citation: JsonObject, text: string, places: CharacterPlaces): [number, number] {
   const start = numberOf(citation['start']) ?? 0;
   const end = numberOf(citation['end']) ?? start;

@@ -12,18 +12,18 @@ export interface Conversation {
   readonly documents: readonly Json[];
 }
 
-/** Pictures among the results of tools are shown by the user. */
+/** Log entry for pictures of tool results, which move to a message of the user. */
 const SHOWN_BY_USER = 'messages.tool_result';
 
 /**
- * Writes a conversation as the upstream takes it: all instructions in one message at the start, text before
- * tool calls as the plan of them, and what the user shows or says with results of tools behind all of them.
+ * Writes a conversation in the upstream's form: all instructions in one message at the start, text before
+ * tool calls as their plan, and pictures or text that come with tool results after the last of these results.
  */
 export class ConversationWriter {
   readonly #instructions: Json[] = [];
   readonly #turns: Json[] = [];
   readonly #documents: Json[] = [];
-  /** Waits for the last of the results that stand side by side. */
+  /** Content to send as a user message after the last of several tool results. */
   #shown: Json[] = [];
 
   constructor(
@@ -83,7 +83,7 @@ export class ConversationWriter {
     );
   }
 
-  /** Thoughts with a proof are another provider's; without one they may be anyone's and are still thoughts. */
+  /** Returns a thought. A signed or encrypted one is another provider's and is dropped. */
   #thought({ text, summary, signature, encrypted }: ReasoningPart): Json[] {
     const thinking = text ?? summary ?? '';
     const isForeign = signature !== undefined || encrypted !== undefined;
@@ -92,7 +92,7 @@ export class ConversationWriter {
     return [];
   }
 
-  /** What a model's turn cannot hold. */
+  /** Logs what a turn of the model cannot hold. */
   #noteLosses(parts: readonly Part[]): void {
     for (const part of parts) {
       if (part.type === 'refusal') this.log.approximate('refusal');
@@ -155,7 +155,7 @@ export class ConversationWriter {
 
   #file(part: FilePart): Json[] {
     if (isPicture(part)) {
-      // The picture itself is carried.
+      // Only the name of the picture is lost.
       if (part.filename !== undefined) this.log.approximate('messages.file.filename');
       return this.#image({ type: 'image', source: part.source });
     }

@@ -4,7 +4,7 @@ import type { FilePart } from '../../model/conversation';
 const TEXT_TYPE = /^(?:text\/|application\/(?:json|xml|yaml)\b)/i;
 const TEXT_NAME = /\.(?:txt|md|csv|json|xml|ya?ml|html?)$/i;
 
-/** What a file of plain text says; null for all others and for files that are elsewhere. */
+/** Returns the content of a plain text file; null for other files and for links. */
 export function textOfFile({ source, filename = '' }: FilePart): string | null {
   if (source.kind !== 'base64') return null;
   const isText = source.mediaType === null ? TEXT_NAME.test(filename) : TEXT_TYPE.test(source.mediaType);

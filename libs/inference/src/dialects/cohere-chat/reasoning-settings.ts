@@ -4,7 +4,7 @@ import { budgetOfEffort } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { traitsOf } from './traits';
 
-/** Of what an answer may hold where nobody says how long it may be. */
+/** Output tokens from which a thinking budget is derived if neither the request nor the catalogue has a cap. */
 const DEFAULT_ANSWER_TOKENS = 4_096;
 
 interface Thinking {
@@ -12,7 +12,7 @@ interface Thinking {
   readonly token_budget?: number;
 }
 
-/** How a model is told to think: for so many tokens, or not at all. */
+/** Returns the setting for thinking: a budget of tokens, or off. */
 export function writeThinking(request: CanonicalRequest, endpoint: Endpoint, log: LossLog): Thinking | undefined {
   const { reasoning } = request;
   if (reasoning?.summary !== undefined) log.drop('reasoning.summary');

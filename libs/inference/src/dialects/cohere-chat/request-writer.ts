@@ -16,7 +16,7 @@ export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isSt
   for (const [name, isAsked] of FOREIGN) if (isAsked(request)) log.drop(name);
   const { canThink, safetyMode, canBeMadeToCall } = traitsOf(endpoint);
   const { messages, documents } = new ConversationWriter(canThink, log).write(request.messages);
-  // The provider refuses to be told how safe to be beside either of these.
+  // The provider refuses `safety_mode` in a request with tools or documents.
   const isPlain = request.tools.length === 0 && documents.length === 0;
   return defined({
     model: endpoint.upstreamModel,
@@ -34,7 +34,7 @@ export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isSt
   });
 }
 
-/** Members that this API has no word for, and whether a request asks for something by them. */
+/** Fields that this API does not have, and whether a request sets them. */
 const FOREIGN: readonly (readonly [name: string, isAsked: (request: CanonicalRequest) => boolean])[] = [
   ['n', ({ choices = 1 }) => choices > 1],
   ['modalities', ({ outputModalities = [] }) => outputModalities.some((modality) => modality !== 'text')],
@@ -64,7 +64,7 @@ function unmade(choice: ToolChoice | undefined, log: LossLog): undefined {
   if (choice !== undefined && choice.type !== 'auto') log.drop('tool_choice');
 }
 
-/** One tool cannot be forced among others, so it is offered alone. */
+/** Offers a forced tool alone: the API cannot force one tool among several. */
 function chosenTools(tools: readonly ToolDefinition[], toolChoice: ToolChoice | undefined, log: LossLog): Members {
   if (toolChoice?.type !== 'tool') {
     const isFree = toolChoice === undefined || toolChoice.type === 'auto';
@@ -80,7 +80,7 @@ function writeTool({ name, description, parameters }: ToolDefinition): Members {
   return { type: 'function', function: defined({ name, description, parameters: schema }) };
 }
 
-/** Strictness is a matter of all tools or of none. */
+/** The API can make all tools strict or none. */
 function writeStrictness(tools: readonly ToolDefinition[], log: LossLog): Members {
   if (!tools.some(({ strict }) => strict)) return {};
   if (!tools.every(({ strict }) => strict)) log.approximate('strict');
@@ -99,7 +99,7 @@ function writeStops(stops: readonly string[], log: LossLog): readonly string[] |
   return stops.length === 0 ? undefined : stops.slice(0, MOST_STOPS);
 }
 
-/** There are log probabilities of what was said, and none of what could have been. */
+/** The API has log probabilities of the tokens in the answer, not of alternatives. */
 function writeLogprobs(alternatives: number | undefined, log: LossLog): true | undefined {
   if (alternatives === undefined) return undefined;
   if (alternatives > 0) log.drop('top_logprobs');

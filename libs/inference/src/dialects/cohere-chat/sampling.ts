@@ -18,7 +18,7 @@ const FOREIGN: readonly (readonly [keyof Sampling, string])[] = [
   ['logitBias', 'logit_bias'],
 ];
 
-/** The samplers under the upstream's names; what it takes less of than was asked is cut. */
+/** Returns the samplers under the upstream's names; values beyond its bounds are cut. */
 export function writeSampling(sampling: Sampling, log: LossLog): Readonly<Record<string, unknown>> {
   for (const [name, wireName] of FOREIGN) if (sampling[name] !== undefined) log.drop(wireName);
   const within = (name: keyof typeof BOUNDS, value: number | undefined): number | undefined => {
@@ -30,7 +30,7 @@ export function writeSampling(sampling: Sampling, log: LossLog): Readonly<Record
   };
   const frequency = within('frequency_penalty', sampling.frequencyPenalty);
   const presence = within('presence_penalty', sampling.presencePenalty);
-  // The provider takes one of the two penalties; one of zero is none.
+  // The provider takes only one of the two penalties; a penalty of 0 does not count.
   const isDoubled = Boolean(frequency) && Boolean(presence);
   if (isDoubled) log.drop('presence_penalty');
   return defined({

@@ -30,7 +30,7 @@ export class CohereStreamReader implements StreamReader {
   #textLength = 0;
   /** Whether the part that is being written is text: only then can it still be annotated. */
   #isWriting = false;
-  /** What was called with so far, as long as it may turn out to be nothing; null once it is something. */
+  /** Arguments of the open call while they may still turn out to be `null`; null once they are something else. */
   #callArguments: string | null = '';
   #hasStarted = false;
   #isOver = false;
@@ -116,7 +116,7 @@ export class CohereStreamReader implements StreamReader {
     });
   }
 
-  /** The new arguments, unless all of them so far may still be the word for nothing. */
+  /** Returns the arguments to pass on; nothing while all of them so far may still become `null`. */
   #certain(text: string): string {
     if (this.#callArguments === null) return text;
     const whole = this.#callArguments + text;

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../catalogue/catalogue';
 import { objectOf, stringOf } from '../../json/loose-values';
 
-/** What tells the models of the protocol apart, in the catalogue under `capabilities: { chat: { … } }`. */
+/** How models of the protocol differ, in the catalogue under `capabilities: { chat: { … } }`. */
 export interface CohereTraits {
   /** `thinking: true`: the model can think, and its earlier thoughts go back to it. */
   readonly canThink: boolean;

@@ -3,8 +3,8 @@ import { objectOf } from '../../json/loose-values';
 import { readChatUsage } from '../openai-chat/usage';
 
 /**
- * What the upstream bills, which is less than what the model read: its own instructions and the frame around
- * tools are not charged. Null unless both counts are there.
+ * Returns the tokens that the upstream bills: fewer than the model read, because the upstream's own instructions
+ * and its text around tools are free. Null unless both counts are there.
  */
 export function readUsage(reported: unknown): Usage | null {
   const usage = objectOf(reported);

@@ -38,7 +38,7 @@ function usageOf(answers: readonly EmbedAnswer[]): object | undefined {
   return { prompt_tokens: text + image, total_tokens: text + image, prompt_tokens_details: details };
 }
 
-/** @throws AppError where the answer does not hold a vector for each input: provider_unavailable, or what it says itself */
+/** Reads an answer. @throws AppError without a vector for each input: provider_unavailable, or its own error */
 export function readEmbedAnswer(body: Buffer, inputs: number, provider: Provider): EmbedAnswer {
   try {
     const answer = readAnswer(body);

@@ -7,12 +7,12 @@ import { objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose
 const MOST_INPUTS = 96;
 
 /**
- * The upstream must know what the vectors are for, OpenAI's API has no such question. Most vectors are made
- * to be found, so this is what they are taken for.
+ * The upstream requires a purpose for the vectors, which OpenAI's API does not have. Most vectors are made
+ * to be found by a search, so this is the default.
  */
 const DEFAULT_INPUT_TYPE = 'search_document';
 
-/** The words of other providers for the same purposes, in lower case. */
+/** Purposes by the names that other providers have for them, in lower case. */
 const INPUT_TYPES: Readonly<Record<string, string>> = {
   document: 'search_document',
   passage: 'search_document',
@@ -38,7 +38,7 @@ export interface EmbedBatch {
 /**
  * An OpenAI-shaped embeddings body as the calls it takes, in order.
  *
- * Vectors are always asked for as numbers: what base64 of the upstream holds is not documented to the bit.
+ * Vectors are always requested as numbers: the upstream does not document the bytes of its base64.
  * Nothing is ever cut off: an input that is too long is an error here as it is elsewhere.
  *
  * @throws AppError invalid_request for inputs that the upstream has no form for

@@ -6,7 +6,7 @@ import { isObject, objectOf } from '../../json/loose-values';
 import { readMediaUrl } from '../../model/media-url';
 import type { Endpoint } from '../../catalogue/catalogue';
 
-/** An OpenAI-shaped request for embeddings, as far as Google's APIs have a word for it. */
+/** The fields of an OpenAI-shaped embeddings request that Google's APIs have. */
 export interface EmbeddingsRequest {
   /** One content each, its parts in the shape of the Gemini API. */
   readonly inputs: readonly (readonly WirePart[])[];
@@ -33,7 +33,7 @@ const TASK_TYPES: Readonly<Record<string, string>> = {
   code_retrieval_query: 'CODE_RETRIEVAL_QUERY',
 };
 
-/** @throws AppError invalid_request for tokens, which these models do not take, and for what is no content */
+/** Reads a request. @throws AppError invalid_request for token ids and for inputs that are no content */
 export function readEmbeddingsRequest(body: Buffer, endpoint: Endpoint): EmbeddingsRequest {
   const root = new CheckedObject(objectOf(parseJson(body)));
   const purpose = root.string('input_type')?.toLowerCase() ?? '';
@@ -48,7 +48,7 @@ export function readEmbeddingsRequest(body: Buffer, endpoint: Endpoint): Embeddi
   };
 }
 
-/** How the models that read what a vector is for begin their texts. */
+/** Prefixes by which these models learn the purpose of a vector. */
 const BEGINNINGS: Readonly<Record<string, string>> = {
   RETRIEVAL_QUERY: 'task: search result | query: ',
   RETRIEVAL_DOCUMENT: 'title: none | text: ',
@@ -60,12 +60,12 @@ const BEGINNINGS: Readonly<Record<string, string>> = {
   CODE_RETRIEVAL_QUERY: 'task: code retrieval | query: ',
 };
 
-/** From the second embedding model of the family on the purpose is part of the text; before, it is a task type. */
+/** Returns whether the purpose is a prefix of the text (second model of the family on), not a task type. */
 export function readsPurposes({ upstreamModel }: Endpoint): boolean {
   return upstreamModel.includes('gemini') && !upstreamModel.includes('gemini-embedding-001');
 }
 
-/** Media have no place for words about them. */
+/** Adds the purpose to texts; media cannot carry one. */
 function withPurpose(parts: readonly WirePart[], taskType: string): readonly WirePart[] {
   const [only] = parts;
   const isText = parts.length === 1 && typeof only?.['text'] === 'string';
@@ -103,7 +103,7 @@ const PARTS: Readonly<Record<string, (part: CheckedObject, endpoint: Endpoint) =
   input_file: (part, endpoint) => mediaOf(part.requiredObject('input_file'), 'file', endpoint),
 };
 
-/** A link, a data URL, or bare base64 whose format stands beside it. */
+/** Returns media from a link, a data URL, or bare base64 with its format in `format`. */
 function mediaOf(media: CheckedObject, kind: 'video' | 'file', endpoint: Endpoint): WirePart | null {
   const data = media.requiredString('data');
   const source = readMediaUrl(data);

@@ -38,7 +38,7 @@ export function readCreation(response: JsonObject): number | null {
   return Number.isNaN(createdMs) ? null : Math.floor(createdMs / 1_000);
 }
 
-/** What there is in place of candidates where the prompt itself was refused; null where it was not. */
+/** Returns the choice for a prompt that the upstream refused, which has no candidates; null for other answers. */
 export function readBlock(response: JsonObject): Choice | null {
   const feedback = objectOf(response['promptFeedback']);
   const reason = stringOf(feedback['blockReason']);
@@ -68,7 +68,7 @@ function readChoice(candidate: JsonObject): Choice {
   });
 }
 
-/** Why a filter left nothing of an answer, where the upstream says it. */
+/** Returns the upstream's reason if a filter removed the whole answer. */
 function explanationOf(candidate: JsonObject, isSilenced: boolean): AnswerPart[] {
   const words = stringOf(candidate['finishMessage']);
   return isSilenced && words ? [{ type: 'refusal', text: words }] : [];
@@ -92,7 +92,7 @@ function partsOf(piece: Piece, sources: ReadonlyMap<Piece | undefined, readonly 
   return [{ type: 'text', text: piece.text, ...(annotations.length > 0 && { annotations }) }, ...proof];
 }
 
-/** The sources by the text that they lie in: the part that a segment names, else the first text. */
+/** Groups sources by their text: the part that a segment names, else the first text. */
 function sourcesByText(candidate: JsonObject, pieces: readonly Piece[]): Map<Piece | undefined, Source[]> {
   const texts = pieces.filter(({ kind }) => kind === 'text');
   const byIndex = new Map<unknown, Piece>();

@@ -26,7 +26,7 @@ export function hasSources({ groundingMetadata, citationMetadata }: JsonObject):
   return groundingMetadata !== undefined || citationMetadata !== undefined;
 }
 
-/** A place in a text, and what it is from. */
+/** A range of a text and its source. */
 export interface Source {
   readonly segment: JsonObject;
   readonly url: string;
@@ -52,7 +52,7 @@ function readChunk(chunk: unknown, segment: JsonObject): Source[] {
   return url === undefined ? [] : [{ segment, url, title: stringOf(source['title']) ?? '' }];
 }
 
-/** What both upstreams mean by the same, under two names. */
+/** Reads the citations, which the two upstreams have under different names. */
 function readCitations(candidate: JsonObject): Source[] {
   const metadata = objectOf(candidate['citationMetadata']);
   const citations = [...objectsOf(metadata['citationSources']), ...objectsOf(metadata['citations'])];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { toArguments } from '../tool-input';
 
-/** One part of a content, as far as an answer has a place for it. */
+/** One part of a content that an answer can hold. */
 export type Piece = (
   | { readonly kind: 'text' | 'thought'; readonly text: string }
   | { readonly kind: 'call'; readonly id: string; readonly name: string; readonly arguments: string }
@@ -13,7 +13,7 @@ export type Piece = (
   readonly index: number;
 };
 
-/** The pieces of a candidate's or chunk's content. Code that ran at the upstream and sound are not part of it. */
+/** Returns the pieces of a candidate's or chunk's content, without sound and code that ran at the upstream. */
 export function readPieces(candidate: JsonObject): readonly Piece[] {
   return objectsOf(objectOf(candidate['content'])['parts']).flatMap((part, index) => {
     const read = readPart(part);

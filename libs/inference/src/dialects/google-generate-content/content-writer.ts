@@ -9,7 +9,7 @@ import { OWN_FORMAT } from './reasoning';
 
 type SpokenPart = Exclude<Part, { type: 'reasoning' | 'tool-call' | 'tool-result' }>;
 
-/** Writes single parts for one upstream; what it takes none like is told to the log. */
+/** Writes single parts for one upstream; logs parts that the upstream does not take. */
 export class PartWriter {
   /** Older models match calls and results by their order, and some of their servers refuse an id. */
   readonly #hasCallIds: boolean;
@@ -42,7 +42,7 @@ export class PartWriter {
     }
   }
 
-  /** Thoughts of other providers mean nothing here, proven or not. */
+  /** Drops thoughts of other providers, which this upstream cannot use, signed or not. */
   thought(part: ReasoningPart): WirePart | null {
     const { text, signature, encrypted, format } = part;
     if (format !== OWN_FORMAT) {
@@ -59,7 +59,7 @@ export class PartWriter {
     return { functionCall: { ...(this.#hasCallIds && { id }), name, args } };
   }
 
-  /** A result, and the media that cannot be part of it. */
+  /** Returns a tool result, followed by the media that it cannot hold. */
   result({ callId, parts, isError, cache }: ToolResultPart, name: string): readonly WirePart[] {
     if (cache) this.log.drop('cache_control');
     const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
@@ -87,7 +87,7 @@ export class PartWriter {
 
   #file(part: Extract<SpokenPart, { type: 'file' }>): WirePart | null {
     const written = this.#media(part, part.filename);
-    // The file is carried: its name alone must not bar a request that may lose nothing from a model that reads it.
+    // Only the name is lost: `approximate` keeps requests that allow no loss from failing for it.
     if (written !== null && part.filename !== undefined) this.log.approximate('messages.file.filename');
     return written;
   }

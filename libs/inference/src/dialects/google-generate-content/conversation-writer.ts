@@ -17,15 +17,15 @@ export interface Conversation {
   readonly contents: readonly Content[];
 }
 
-/** What a conversation begins with that would otherwise begin with the model: its first turn is the user's. */
+/** Put before a conversation that begins with the model: the first turn must be the user's. */
 const OPENING: Content = { role: 'user', parts: [{ text: '.' }] };
 
-/** For results whose call is not in the conversation, which would have named the function. */
+/** Function name for results whose call is not in the conversation. */
 const UNKNOWN_FUNCTION = 'unknown_function';
 
 /**
- * A conversation as the upstream takes it: instructions apart; what a model did between two turns of the user
- * as one turn; the results of its calls right behind them, in the order of the calls.
+ * Returns a conversation in the upstream's form: instructions apart; all output of the model between two turns of
+ * the user as one turn; tool results right after it, in the order of the calls.
  */
 export function writeConversation(messages: readonly Message[], endpoint: Endpoint, log: LossLog): Conversation {
   const writer = new ContentsWriter(endpoint, log);
@@ -60,7 +60,7 @@ class ContentsWriter {
   }
 
   add({ role, parts, name }: Message): void {
-    // The name of a tool is that of its function.
+    // The `name` of a tool message is only that of its function.
     if (name !== undefined && role !== 'tool') this.log.drop('name');
     if (role === 'system' || role === 'developer') this.#addSystem(parts);
     else if (role === 'assistant') this.#addModel(parts);

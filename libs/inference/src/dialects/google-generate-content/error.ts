@@ -9,13 +9,13 @@ import { errorInside, readComplaint, upstreamError } from '../../wire/upstream-e
 /** Reasons of a 400 that lie with our key or project (google.api.ErrorReason). */
 const ACCOUNT_REASON = /^(?:API_KEY_|CONSUMER_|SERVICE_DISABLED$|BILLING_DISABLED$)/;
 
-/** Files that were removed, such as by the API itself after 48 hours, are not told apart from those of others: a 403. */
+/** The API answers 403 both for files of other accounts and for removed files; it removes files after 48 hours. */
 const NO_SUCH_FILE = /or it may not exist/i;
 
 /**
- * An error of one of Google's APIs (google.rpc.Status). A key that is not valid and a project that may not be
- * served from where it is are told as a 400; they are our matter, so they count as a 401: nothing of them is
- * shown, and another endpoint may be tried.
+ * Returns the error of one of Google's APIs (google.rpc.Status). The API answers 400 for an invalid key and for a
+ * project that it does not serve in its region. These are the operator's problem, so they become a 401: the caller
+ * sees no details, and another endpoint may be tried.
  */
 export function googleError(provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer): AppError {
   return upstreamError(provider, status === 400 && isAccountTrouble(parsed(body)) ? 401 : status, headers, body);
@@ -45,7 +45,7 @@ function parsed(body: Buffer): unknown {
     const value = parseJson(body);
     return isObject(value) || Array.isArray(value) ? value : null;
   } catch (thrown) {
-    // A proxy in front of the upstream may answer in HTML, which tells nothing.
+    // A proxy in front of the upstream may answer in HTML, which holds no error details.
     if (thrown instanceof MalformedJson) return null;
     throw thrown;
   }

@@ -10,7 +10,7 @@ export interface WirePart {
 
 export type MediaKind = 'image' | 'file' | 'audio' | 'video';
 
-/** For bytes and links of which nothing tells what they are. */
+/** Media types to assume for bytes and links of unknown type. */
 const LIKELY_TYPE: Readonly<Record<MediaKind, string>> = {
   image: 'image/jpeg',
   file: 'application/pdf',
@@ -74,7 +74,7 @@ export function writeMedia(
   return source.id.startsWith('files/') ? fileData(`${provider.baseUrl.replace(/\/$/, '')}/${source.id}`) : null;
 }
 
-/** Sound, of which only the name of its format is known. */
+/** Returns sound as a part; only the name of its format is known. */
 export function writeAudio(data: string, format: string): WirePart {
   return { inlineData: { mimeType: TYPE_BY_EXTENSION[format] ?? `audio/${format}`, data } };
 }

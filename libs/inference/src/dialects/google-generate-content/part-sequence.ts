@@ -10,9 +10,8 @@ type OpenPart =
   | { readonly kind: 'text'; readonly part: number; text: string; signature: string | null };
 
 /**
- * Turns pieces of a streamed answer into parts that begin and end one after the other: a chunk only says what is
- * new. What is said about a text beside the text (its sources, its signature) may come in a later chunk, so it is
- * kept until the text ends.
+ * Turns pieces of a streamed answer into parts that begin and end one after the other: a chunk only has what is
+ * new. Sources and signature of a text may come in a later chunk, so they are sent when the text ends.
  */
 export class PartSequence {
   #events: AnswerEvent[] = [];
@@ -46,7 +45,7 @@ export class PartSequence {
     }
   }
 
-  /** What a chunk says about the sources of the text; each time it is all that is known. */
+  /** Sets the sources of the text; each chunk with sources repeats all of them. */
   sources(chunk: JsonObject): void {
     this.#sources = chunk;
   }
@@ -73,7 +72,7 @@ export class PartSequence {
     else this.#reasoning(signatureThought(signature));
   }
 
-  /** A signature stands at the end of what it proves. */
+  /** Returns the open text; begins a new one after a signature, which ends the text that it signs. */
   #openText(): Extract<OpenPart, { kind: 'text' }> {
     if (this.#open?.kind === 'text' && this.#open.signature === null) return this.#open;
     this.#endOpen();

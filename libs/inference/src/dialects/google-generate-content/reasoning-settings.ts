@@ -15,7 +15,7 @@ const LEVELS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, Level>> = {
   max: 'HIGH',
 };
 
-/** From here on Flash is told no less than to think a little. */
+/** From this generation on, the least level of Flash is LOW. */
 const LOW_FLASH_GENERATION = 3.7;
 
 /** What an answer may hold where neither the request nor the catalogue bounds it, in tokens. */
@@ -35,7 +35,7 @@ const RANGES: readonly (readonly [family: RegExp, range: BudgetRange])[] = [
   [/(?:)/, { least: 1, most: 24_576, mayBeOff: true }],
 ];
 
-/** How the upstream is told to think: from the third generation on by a level, before it by a budget of tokens. */
+/** Returns the setting for thinking: a level from the third generation on, a budget of tokens before it. */
 export function writeThinking(request: CanonicalRequest, endpoint: Endpoint, log: LossLog): object | undefined {
   const { reasoning } = request;
   const generation = generationOf(endpoint);
@@ -78,7 +78,7 @@ function isShown(reasoning: ReasoningRequest): boolean {
   return reasoning.isHidden !== true && !isOff(reasoning);
 }
 
-/** These models always think; the least level is the nearest to not at all. */
+/** Returns the thinking level. These models always think: "off" becomes their lowest level. */
 function levelOf(
   reasoning: ReasoningRequest,
   endpoint: Endpoint,
@@ -99,12 +99,12 @@ function levelOf(
   return { thinkingLevel: level };
 }
 
-/** Pro never takes the least of the levels, and Flash (apart from Flash-Lite) not any more. */
+/** Returns the lowest level. Pro never took MINIMAL; later Flash models, except Flash-Lite, do not any more. */
 function leastLevelOf(endpoint: Endpoint): Level {
   const { upstreamModel } = endpoint;
   if (/-pro\b/.test(upstreamModel)) return 'LOW';
   if (!/-flash\b(?!-lite)/.test(upstreamModel)) return 'MINIMAL';
-  // Without a number it is the newest.
+  // `gemini-flash` without a number is the newest model.
   const isLate = generationOf(endpoint) >= LOW_FLASH_GENERATION || /\bgemini-flash\b/.test(upstreamModel);
   return isLate ? 'LOW' : 'MINIMAL';
 }

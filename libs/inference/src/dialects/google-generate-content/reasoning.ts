@@ -1,16 +1,16 @@
 import type { Part, ReasoningPart } from '../../model/conversation';
 
 /**
- * Proof of thoughts on the way to a caller and back.
+ * Signatures on the way to a caller and back.
  *
  * The upstream signs thoughts, but texts, calls and pictures as well, and wants each signature back on the part
- * that had it. The model knows signatures of thoughts only. So every other one travels as an encrypted thought of
- * its own, which all dialects of callers carry: beside a call it has the id of the call, beside a text or a picture
- * it has none (or one that the dialect itself gives to thoughts).
+ * that had it. Our conversations hold signatures of thoughts only. So every other signature becomes an encrypted
+ * thought of its own, which all dialects of callers carry. The signature of a call has the id of the call; that of
+ * a text or picture has no id (or one that the dialect itself gives to thoughts).
  */
 export const OWN_FORMAT = 'google-gemini-v1';
 
-/** Accepted in place of proof where there can be none: for calls that another model made. */
+/** The upstream accepts this in place of a signature, for calls that another model made. */
 export const NO_PROOF = 'skip_thought_signature_validator';
 
 /** The id that `/responses` gives to thoughts that have none. */
@@ -26,7 +26,7 @@ export function signatureThought(signature: string, callId?: string): ReasoningP
   };
 }
 
-/** The signatures of a turn by the part that had them. Those whose part is gone are left out. */
+/** Returns the signatures of a turn by the part that had them, without those whose part is gone. */
 export function signaturesIn(parts: readonly Part[]): ReadonlyMap<Part, string> {
   const signatures = new Map<Part, string>();
   const calls = new Map<string | undefined, Part>();
@@ -47,7 +47,7 @@ function isSignable({ type }: Part): boolean {
   return type === 'text' || type === 'image';
 }
 
-/** Texts and pictures without a signature. Each is looked at once: a caller decides how many thoughts need one. */
+/** Texts and pictures without a signature. Each is looked at once, so that many thoughts do not take square time. */
 class UnsignedParts {
   readonly #before: Part[] = [];
   #ahead = 0;
@@ -57,12 +57,12 @@ class UnsignedParts {
     private readonly signatures: ReadonlyMap<Part, string>,
   ) {}
 
-  /** Tells that the next signable part stands before the thoughts that follow. */
+  /** Notes a signable part that comes before the next thoughts. */
   pass(part: Part): void {
     if (!this.signatures.has(part)) this.#before.push(part);
   }
 
-  /** The last one before the thought, else the first one behind: dialects that keep thoughts apart give them first. */
+  /** Returns the last part before the thought, else the first after it: some dialects put all thoughts first. */
   nearest(index: number): Part | undefined {
     const before = this.#before.pop();
     if (before !== undefined) return before;

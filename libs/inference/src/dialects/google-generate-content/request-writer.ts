@@ -6,7 +6,7 @@ import { writeConversation } from './conversation-writer';
 import { writeGenerationConfig } from './settings-writer';
 import { writeTools } from './tool-writer';
 
-/** Ours on the left, the upstream's on the right. */
+/** The upstream's tiers by our names. */
 const TIERS: Readonly<Record<string, string>> = {
   default: 'standard',
   standard: 'standard',
@@ -27,7 +27,7 @@ export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isSt
   });
 }
 
-/** Members that this API has no word for. */
+/** Logs fields that this API does not have. */
 function logForeign(request: CanonicalRequest, log: LossLog): void {
   const { verbosity, cache, promptCacheKey, metadata, endUser } = request;
   if (verbosity !== undefined) log.drop('verbosity');
@@ -37,7 +37,7 @@ function logForeign(request: CanonicalRequest, log: LossLog): void {
   if (endUser !== undefined) log.drop('user');
 }
 
-/** Vertex AI refuses the member: its adapter asks in a header. */
+/** Writes the tier; undefined for Vertex AI, which refuses the field: its adapter sends a header. */
 function writeServiceTier(tier: string | undefined, { provider }: Endpoint, log: LossLog): string | undefined {
   if (tier === undefined || tier === 'auto') return undefined;
   const known = Object.hasOwn(TIERS, tier) ? TIERS[tier] : undefined;

@@ -39,7 +39,7 @@ export function writeGenerationConfig(
 function writeSampling(sampling: Sampling, log: LossLog): object {
   for (const [name, wireName] of FOREIGN_SAMPLING) if (sampling[name] !== undefined) log.drop(wireName);
   const { temperature, topP, topK, frequencyPenalty, presencePenalty, seed } = sampling;
-  // Elsewhere 0 stands for no bound, which is this upstream's default.
+  // In other APIs 0 means no bound, which is this upstream's default.
   if (topK === 0) log.approximate('top_k');
   return {
     temperature,
@@ -64,14 +64,14 @@ function writeStops(sequences: readonly string[], log: LossLog): readonly string
   return kept.length === 0 ? undefined : kept;
 }
 
-/** A translated stream has one answer, and so has a model from the third generation on. */
+/** Writes the number of answers. A translated stream has one, and so have models from the third generation on. */
 function writeCount(choices: number | undefined, isOne: boolean, log: LossLog): number | undefined {
   if (choices === undefined || choices === 1) return undefined;
   if (isOne) log.drop('n');
   return isOne ? undefined : choices;
 }
 
-/** Sound that a model makes has no place in an answer, so none is asked for. */
+/** Writes the output modalities without sound, which an answer cannot hold. */
 function writeModalities(
   modalities: CanonicalRequest['outputModalities'],
   log: LossLog,
@@ -81,7 +81,7 @@ function writeModalities(
   return wanted.length === 0 ? undefined : wanted.map((modality) => modality.toUpperCase());
 }
 
-/** Before the third generation a model either calls functions or keeps to a format. */
+/** Writes the response format. Models before the third generation cannot combine it with functions. */
 function writeFormat(
   { responseFormat, tools, toolChoice }: CanonicalRequest,
   endpoint: Endpoint,

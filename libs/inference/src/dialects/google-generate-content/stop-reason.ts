@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../model/finish-reason';
 
-/** Filters that took an answer or a prompt away, wholly or in part. */
+/** Reasons of filters that removed an answer or a prompt, wholly or in part. */
 const FILTERED = [
   'SAFETY',
   'RECITATION',
@@ -32,7 +32,7 @@ const BY_WORD: ReadonlyMap<string, FinishReason> = new Map([
   ...FAILED.map((word) => [word, 'error'] as const),
 ]);
 
-/** Our word for the upstream's own one, which calls an end in calls of tools a plain stop. */
+/** Returns our finish reason. The upstream reports a plain stop for an answer that ends in tool calls. */
 export function finishReasonOf(native: string | null, hasCalls: boolean): FinishReason {
   const known = native === null ? undefined : BY_WORD.get(native);
   return known ?? (hasCalls ? 'tool_calls' : 'stop');

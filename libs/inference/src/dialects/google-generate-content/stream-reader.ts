@@ -16,14 +16,14 @@ import { readServiceTier, readUsage } from './usage';
 /** How the answer ended, as far as that has been said. */
 interface Ending {
   readonly native: string;
-  /** The prompt was refused, and there is no answer. */
+  /** The upstream refused the prompt: there is no answer. */
   readonly isBlocked: boolean;
   readonly words: string | undefined;
 }
 
 /**
- * Reads a stream of `GenerateContentResponse` chunks, of their candidates the first. There is no last event: some
- * models name a finish reason in every chunk, so an answer is over when its stream is.
+ * Reads the first candidate of a stream of `GenerateContentResponse` chunks. There is no last event, and some
+ * models send a finish reason in every chunk, so the answer ends with the body.
  */
 export class GenerateContentStreamReader implements StreamReader {
   readonly #provider: Provider;
@@ -82,7 +82,7 @@ export class GenerateContentStreamReader implements StreamReader {
     let logprobs = readLogprobs(candidate);
     for (const piece of readPieces(candidate)) {
       this.#parts.add(piece, logprobs);
-      // They are of the whole chunk, so they stand beside its first text.
+      // They belong to the whole chunk and are sent with its first text.
       if (piece.kind === 'text' && piece.text !== '') logprobs = undefined;
     }
     if (hasSources(candidate)) this.#parts.sources(candidate);

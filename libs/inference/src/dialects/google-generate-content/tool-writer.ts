@@ -22,7 +22,7 @@ function writeTool({ name, description, parameters, cache }: ToolDefinition, log
   return defined({ name, description, parametersJsonSchema: parameters ?? undefined });
 }
 
-/** Where a model must call, its calls keep to the schema in any case; where it may, only in the mode `VALIDATED`. */
+/** Forced calls always follow the schema; optional calls follow it only in the mode `VALIDATED`. */
 function callingConfig({ tools, toolChoice }: CanonicalRequest): object | undefined {
   switch (toolChoice?.type) {
     case 'tool':

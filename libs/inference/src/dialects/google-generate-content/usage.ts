@@ -10,8 +10,8 @@ export interface ReportedUsage {
 }
 
 /**
- * The counts of `usageMetadata`, or null while the prompt's is missing. What tools of the upstream read counts as
- * prompt, thoughts count as completion. They are held against the endpoint later.
+ * Returns the counts of `usageMetadata`; null while the prompt's count is missing. Tokens that the upstream's tools
+ * read count as prompt, thoughts as completion. Later code checks the counts against the endpoint's limits.
  */
 export function readUsage(metadata: unknown): ReportedUsage | null {
   const reported = objectOf(metadata);
@@ -43,7 +43,7 @@ export function readUsage(metadata: unknown): ReportedUsage | null {
   return { usage, ...(Object.keys(units).length > 0 && { units }) };
 }
 
-/** What has rates of its own, of the details of the prompt and of what of it was cached. */
+/** Returns the prompt's units with rates of their own: uncached image tokens and cached audio tokens. */
 function unitsOf(prompt: readonly JsonObject[], cached: readonly JsonObject[]): BilledUnits {
   const imageTokens = Math.max(0, ofModality(prompt, 'IMAGE') - ofModality(cached, 'IMAGE'));
   const cachedAudioTokens = ofModality(cached, 'AUDIO');

@@ -4,7 +4,7 @@ import { defined, objectOf, objectsOf, stringOf, type JsonObject } from '../../j
 
 const CALL_ID = /^[A-Za-z0-9]{9}$/;
 const CALL_ID_LENGTH = 9;
-/** What stands between the result of a tool and the words of a user, which may not follow each other. */
+/** Put between a tool result and a user message, which may not follow each other. */
 const PAUSE: JsonObject = { role: 'assistant', content: '.' };
 
 /** OpenAI's messages as the upstream takes them. */
@@ -21,8 +21,8 @@ export function rewriteMessages(messages: unknown, log: LossLog): readonly JsonO
 }
 
 /**
- * Instructions may follow instructions and users, and may not be the last that is said. Others go to those at the
- * start, and instructions alone are a question.
+ * Orders system messages. They may follow a system or user message and may not be last. Others move to those at the
+ * start; a conversation of system messages alone becomes user messages.
  */
 function inOrder(messages: readonly JsonObject[], log: LossLog): readonly JsonObject[] {
   const start = messages.findIndex(({ role }) => role !== 'system');
@@ -30,7 +30,7 @@ function inOrder(messages: readonly JsonObject[], log: LossLog): readonly JsonOb
   const end = messages.findLastIndex(({ role }) => role !== 'system');
   const late: JsonObject[] = [];
   const rest: JsonObject[] = [];
-  /** Of the last message before that is no instruction. */
+  /** Role of the last message that is no system message. */
   let speaker: unknown = null;
   for (const [index, message] of messages.entries()) {
     const isSystem = message['role'] === 'system';
@@ -48,7 +48,7 @@ function asQuestion(messages: readonly JsonObject[], log: LossLog): readonly Jso
   return messages.map((message) => ({ ...message, role: 'user' }));
 }
 
-/** A last turn of the model's own is what its answer begins with, and has to be marked as that. */
+/** Marks a last assistant message as the prefix of the answer, as the upstream requires. */
 function withPrefix(messages: readonly JsonObject[]): readonly JsonObject[] {
   const last = messages.at(-1);
   if (last?.['role'] !== 'assistant' || last['tool_calls'] !== undefined) return messages;

@@ -3,7 +3,7 @@ import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { effortsOf, nearestEffort } from './traits';
 
-/** Thinking is told by an effort alone, and only to a model that thinks. */
+/** Returns the reasoning settings as an effort, the only one the API takes; undefined if the model takes none. */
 export function knownReasoning(
   reasoning: ReasoningRequest | undefined,
   endpoint: Endpoint,

@@ -8,12 +8,12 @@ import { knownReasoning } from './reasoning-settings';
 import { asChatEndpoint } from './traits';
 
 const MOST_TEMPERATURE = 1.5;
-/** What every request is served at. */
+/** Tiers that mean the upstream's only one, so they are not lost. */
 const SERVED_TIERS: readonly string[] = ['auto', 'default'];
 
 type Members = Record<string, unknown>;
 
-/** Members of OpenAI's that the upstream refuses a whole request for, and whether losing them is worth telling. */
+/** Fields of OpenAI's API for which the upstream refuses a request, and whether their loss is logged. */
 const REFUSED: readonly (readonly [name: string, isLoss: boolean])[] = [
   ['stream_options', false],
   ['logit_bias', true],
@@ -37,7 +37,7 @@ export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isSt
   return written;
 }
 
-/** The request without what the upstream has no word for, or a weaker one. */
+/** Returns the request without what the upstream does not have; where it has less, with the nearest value. */
 function known(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): CanonicalRequest {
   const { outputModalities = [], serviceTier = 'auto', choices = 1, reasoning, sampling, ...rest } = request;
   if (outputModalities.some((modality) => modality !== 'text')) log.drop('modalities');
@@ -64,7 +64,7 @@ function rename(members: Members, from: string, to: string): void {
   delete members[from];
 }
 
-/** The upstream must be told what a tool takes, also when that is nothing. */
+/** Adds empty parameters to a tool without any: the upstream requires the field. */
 function withParameters(tool: Readonly<Members>): Members {
   const called = objectOf(tool['function']);
   if (isObject(called['parameters'])) return tool;

@@ -16,7 +16,7 @@ export class MistralStreamReader implements StreamReader {
   }
 }
 
-/** One chunk for each thought or text, so that their order stays; the rest of the chunk comes with the last. */
+/** Splits a chunk into one for each thought or text, to keep their order; the last one holds the other fields. */
 function plainChunks(data: string): readonly string[] {
   const chunk = parsed(data);
   if (chunk === null) return [data];
@@ -33,7 +33,7 @@ function plainChunks(data: string): readonly string[] {
   ].map((each) => JSON.stringify(each));
 }
 
-/** Null for what is no object: the reader behind knows what that is. */
+/** Returns null for data that is no object; the chat reader handles that. */
 function parsed(data: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(data);

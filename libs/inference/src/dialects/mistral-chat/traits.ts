@@ -5,7 +5,7 @@ import { objectOf } from '../../json/loose-values';
 const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
 /**
- * The efforts that a model can be told, least first; none where it does not think. The catalogue says so:
+ * Returns the efforts that a model takes, lowest first; none if it does not think. The catalogue lists them:
  * `capabilities: { chat: { reasoning_efforts: [none, high] } }`.
  */
 export function effortsOf({ capabilities }: Endpoint): readonly ReasoningEffort[] {
@@ -13,10 +13,10 @@ export function effortsOf({ capabilities }: Endpoint): readonly ReasoningEffort[
   return Array.isArray(known) ? EFFORTS.filter((effort) => known.includes(effort)) : [];
 }
 
-/** The known effort next to the one asked for; of two that are equally near the greater. */
+/** Returns the known effort nearest to the one asked for; of two equally near ones the higher. */
 export function nearestEffort(asked: ReasoningEffort, known: readonly ReasoningEffort[]): ReasoningEffort | undefined {
   const distance = (effort: ReasoningEffort): number => Math.abs(EFFORTS.indexOf(effort) - EFFORTS.indexOf(asked));
-  // No effort but none at all may mean that nothing is thought.
+  // Only `none` may turn thinking off.
   const candidates = asked === 'none' ? known : known.filter((effort) => effort !== 'none');
   return candidates
     .toReversed()
@@ -26,7 +26,7 @@ export function nearestEffort(asked: ReasoningEffort, known: readonly ReasoningE
     );
 }
 
-/** The endpoint with what every one of the protocol takes of OpenAI's API and beyond it. */
+/** Returns the endpoint with the capabilities that every endpoint of this protocol has as a chat upstream. */
 export function asChatEndpoint(endpoint: Endpoint): Endpoint {
   const chat = objectOf(endpoint.capabilities['chat']);
   const own = { max_tokens: true, metadata: true, reasoning_content: effortsOf(endpoint).length > 0 };

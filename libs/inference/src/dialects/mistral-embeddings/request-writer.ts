@@ -3,7 +3,7 @@ import { JsonCursor } from '../../json/json-cursor';
 import { spliceMembers } from '../../json/json-members';
 import { memberText, scanRequest } from '../request-members';
 
-/** All that the upstream takes; one member more and it refuses the request. */
+/** All fields that the upstream takes; it refuses a request with any other. */
 const KNOWN = new Set(['model', 'input', 'encoding_format', 'output_dimension']);
 
 /**

@@ -48,7 +48,7 @@ export function readTier(answer: JsonObject): string | undefined {
   return tier === undefined ? undefined : tierWord(tier);
 }
 
-/** Whether an object of an upstream tells of an error. */
+/** Returns whether an object of an upstream reports an error. */
 export function isComplaint({ error }: JsonObject): boolean {
   return error !== undefined && error !== null;
 }
@@ -107,7 +107,7 @@ function readToolCall(call: JsonObject, position: number): AnswerPart {
   };
 }
 
-/** For upstreams that give a call no id: its place among the calls of one answer. */
+/** Returns an id for a call without one, from its position among the calls of the answer. */
 export function missingCallId(position: number): string {
   return `call_${position}`;
 }

@@ -11,13 +11,13 @@ export interface CallPiece {
   readonly text: string;
 }
 
-/** A call whose turn has come; only the newest of them goes on. */
+/** A call that has begun; only the newest one still gets text. */
 export interface CallTurn {
   readonly id: string;
   readonly name: string;
 }
 
-/** Told in the order of the calls: a turn begins, then its text. */
+/** Receives the calls one after the other: `onTurn` for a call, then `onText` for its arguments. */
 export interface CallListener {
   onTurn(turn: CallTurn): void;
   onText(text: string): void;
@@ -28,9 +28,9 @@ export interface CallListener {
 interface Call {
   id: string | null;
   name: string;
-  /** What came before its turn. */
+  /** Arguments that arrived while an earlier call was open. */
   held: string;
-  /** Of all that came of it. */
+  /** Bracket balance of all its arguments so far. */
   readonly balance: JsonBalance;
   state: 'waiting' | 'open' | 'over';
 }
@@ -59,7 +59,7 @@ export class CallPieces {
     while (this.#isNextDue()) this.#begin();
   }
 
-  /** Nothing more comes: what is held is told. Calls that have been told are over. */
+  /** Ends the stream: passes on all held calls and ends the open one. */
   flush(): void {
     while (this.#waiting() !== undefined) this.#begin();
     this.#endOpen();
@@ -68,7 +68,7 @@ export class CallPieces {
   #find(piece: CallPiece): Call {
     const { index, id } = piece;
     const calls = this.#calls;
-    // Without an index a new id begins a new call, and no id goes on with the last one.
+    // Without an index, a new id begins a new call; a piece without an id belongs to the last call.
     const place = index ?? (id && [...calls.values()].every((call) => call.id !== id) ? calls.size : calls.size - 1);
     const known = calls.get(this.#newest.get(place) ?? place);
     if (known !== undefined && !this.#isAnother(piece, known)) return known;
@@ -80,7 +80,7 @@ export class CallPieces {
     return call;
   }
 
-  /** Whether a piece begins another call: it has a name and an id of its own, and the known one lacks nothing. */
+  /** Returns whether a piece with a new id begins another call: it has another name, or the known call is complete. */
   #isAnother({ id, name }: CallPiece, known: Call): boolean {
     if (!id || !name || known.id === null || known.id === id) return false;
     return name !== known.name || this.#isWhole(known);
@@ -144,7 +144,7 @@ export class CallPieces {
   }
 }
 
-/** Finds where JSON text that comes in pieces closes the bracket that it began with, keeping none of it. */
+/** Finds where JSON text in pieces closes its first bracket, without keeping the text. */
 class JsonBalance {
   #depth = 0;
   #hasBegun = false;

@@ -2,7 +2,7 @@ import { keptBytes } from '../../model/kept-bytes';
 import type { ChatObject } from './relayed-answer';
 import { applyEdits, findMember, memberEdits, type ScannedObject } from '../../json/json-members';
 
-/** Members of a chunk that some upstreams write as null, which is no value of theirs: a chunk without them has none. */
+/** Fields that some upstreams write as null. The API has no null there: the field is removed. */
 const NEVER_NULL = ['usage', 'system_fingerprint'];
 const NULL_START = 0x6e;
 const NOTHING = Buffer.alloc(0);
@@ -22,7 +22,7 @@ export class ChunkHead {
     readonly rewritten: Buffer,
   ) {}
 
-  /** The head of this chunk, or null where `own` members stand behind its choices or the usage before them. */
+  /** Returns the head of this chunk; null if an `own` field comes after the choices or the usage before them. */
   static learn(chunk: ChatObject, own: Readonly<Record<string, string>>, prefix: Buffer): ChunkHead | null {
     const { bytes, members } = chunk;
     const choices = members.find(({ key }) => key === 'choices');

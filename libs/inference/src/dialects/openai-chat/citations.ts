@@ -1,7 +1,7 @@
 import type { Annotation } from '../../model/conversation';
 import { defined, numberOf, objectOf, objectsOf, stringOf } from '../../json/loose-values';
 
-/** The links that a message or delta cites. Annotations of other kinds have no place in the model. */
+/** Returns the links that a message or delta cites. Other kinds of annotations are left out. */
 export function readAnnotations(value: unknown): Annotation[] {
   return objectsOf(value).flatMap((annotation) => {
     const citation = objectOf(annotation['url_citation']);
@@ -25,7 +25,7 @@ export function writeAnnotation({ url, title, startIndex, endIndex, content }: A
   return { type: 'url_citation', url_citation: citation };
 }
 
-/** The same annotation of a text that begins so many characters further on. */
+/** Returns an annotation with its offsets moved by a number of characters. */
 export function shifted(annotation: Annotation, by: number): Annotation {
   return { ...annotation, startIndex: annotation.startIndex + by, endIndex: annotation.endIndex + by };
 }

@@ -7,7 +7,7 @@ import { readThoughts, toReasoningParts } from './reasoning';
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant', 'tool'];
 const RESULT_PARTS = ['text', 'image', 'file'];
 
-/** The conversation. Names of members that have no place in it are added to `unread`. */
+/** Reads the conversation. Names of fields that it cannot hold are added to `unread`. */
 export function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
   if (!body.has('messages')) throw body.refuse('messages', 'is required');
   return body.objects('messages').map((message) => readMessage(message, unread));
@@ -37,7 +37,7 @@ function readAssistant(message: CheckedObject, unread: Set<string>): Part[] {
   const refusal = message.string('refusal');
   return [
     ...readReasoning(message, unread),
-    // Callers send an empty text beside tool calls; it says nothing, and some upstreams refuse it.
+    // Callers send an empty text with tool calls; some upstreams refuse it, so it is left out.
     ...(message.value('content') === '' ? [] : readContent(message, 'content')),
     ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
     ...message.objects('images').map(readImage),

@@ -17,7 +17,7 @@ import { plainThought, writeDetails } from './reasoning';
 
 type JsonMessage = Record<string, unknown>;
 
-/** Pictures and files among the results of tools are shown by the user when the tools cannot. */
+/** Log entry for pictures and files of tool results, which move to a user message if results may hold text only. */
 const SHOWN_BY_USER = 'messages.tool_result';
 
 /** Writes a conversation for one chat upstream. */
@@ -27,7 +27,7 @@ export class MessageWriter {
     private readonly log: LossLog,
   ) {}
 
-  /** Results of tools stand right behind the calls, so what the user shows or says with them comes after all of them. */
+  /** Writes messages. Tool results must follow their calls directly, so the user's content comes after all of them. */
   write(messages: readonly Message[]): JsonMessage[] {
     const written: JsonMessage[] = [];
     let shown: object[] = [];
@@ -187,7 +187,7 @@ function writeToolCall({ id, name, arguments: text }: ToolCallPart): object {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 
-/** A single plain text as a string, which every upstream understands. */
+/** Returns a single plain text as a string, which every upstream takes. */
 function compact(content: readonly object[]): string | readonly object[] {
   if (content.length === 0) return '';
   const [only] = content;

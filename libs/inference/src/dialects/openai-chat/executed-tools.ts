@@ -9,7 +9,7 @@ export const EXECUTED_TOOLS = 'executed_tools';
 /** Field of an annotation that cites a page. */
 export const URL_CITATION = 'url_citation';
 
-/** Groq's words for tools. Those of a browser, such as `browser.search`, get an underscore in place of the point. */
+/** Groq's names for tools. In those of a browser, such as `browser.search`, an underscore replaces the point. */
 const NAMES: ReadonlyMap<string, ProviderTool> = new Map([
   ['search', 'web_search'],
   ['visit', 'visit_website'],
@@ -17,9 +17,9 @@ const NAMES: ReadonlyMap<string, ProviderTool> = new Map([
 ]);
 
 /**
- * Counts the tools that the upstream ran for one chat completion, by what its messages say. The chunks of a stream
- * repeat a tool when its output is there, so that each place in the list counts once. An answer that cites pages has
- * searched at least once.
+ * Counts the tools that the upstream ran for one chat completion, as its messages list them. A stream repeats a tool
+ * when its output is there, so each position in the list counts once. An answer that cites pages counts as at least
+ * one search.
  */
 export class ExecutedTools {
   /** By choice and place. */

@@ -14,7 +14,7 @@ const FORMATS: readonly ReasoningFormat[] = [
   'google-gemini-v1',
 ];
 
-/** A piece of a thought and what tells whether the piece before it belongs to the same thought. */
+/** A piece of a thought. Pieces of one thought have the same `key`. */
 export interface ThoughtPiece {
   readonly key: string | null;
   readonly delta: ReasoningDelta;
@@ -23,13 +23,13 @@ export interface ThoughtPiece {
 /** The thoughts in a message or delta, whichever of the three members it has. */
 export function readThoughts(source: JsonObject): readonly ThoughtPiece[] {
   const details = objectsOf(source['reasoning_details']).flatMap((detail) => readDetail(detail) ?? []);
-  // Both are sent side by side, saying the same.
+  // Upstreams that send details also send the same text in `reasoning`.
   if (details.some(({ delta }) => delta.text || delta.summary)) return details;
   const text = stringOf(source['reasoning']) || stringOf(source['reasoning_content']);
   return text ? [{ key: null, delta: { text } }, ...details] : details;
 }
 
-/** Null for what is no thought, such as the record of a tool that a server ran. */
+/** Returns null for a detail that is no thought, such as the record of a tool that a server ran. */
 function readDetail(detail: JsonObject): ThoughtPiece | null {
   const content = contentOf(detail);
   if (content === null) return null;
@@ -49,7 +49,7 @@ function contentOf(detail: JsonObject): ReasoningDelta | null {
   return null;
 }
 
-/** Tells which pieces make up one thought. Keeps none of its text. */
+/** Decides which pieces belong to one thought. Keeps none of its text. */
 export class Thought {
   readonly #key: string | null;
   #seen: ReasoningDelta = {};
@@ -58,7 +58,7 @@ export class Thought {
     this.#key = key;
   }
 
-  /** Whether a piece goes on with this thought: a signature or an encrypted text is there once and comes last. */
+  /** Returns whether a piece belongs to this thought. A thought has one signature or encrypted text, at its end. */
   isContinuedBy({ key, delta }: ThoughtPiece): boolean {
     const { signature, encrypted, id, format } = this.#seen;
     if (key !== this.#key) return false;
@@ -67,7 +67,7 @@ export class Thought {
     return isSame(id, delta.id) && isSame(format, delta.format);
   }
 
-  /** Takes the piece in and gives back what is new in it. */
+  /** Adds the piece and returns its new fields; an id or format that is known already is omitted. */
   add({ text, summary, ...once }: ReasoningDelta): ReasoningDelta {
     const { id, format } = this.#seen;
     this.#seen = { ...this.#seen, ...once };

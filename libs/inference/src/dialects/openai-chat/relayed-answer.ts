@@ -25,7 +25,7 @@ export interface ChatObject extends ScannedObject {
   /** Of sound, as base64. */
   readonly audioBytes: number;
   readonly usage: ReportedUsage | null;
-  /** `usage`, or else one that stands inside a choice (Moonshot) or inside `x_groq`. */
+  /** `usage`, or else the usage inside a choice (Moonshot) or inside `x_groq`. */
   readonly reported: ReportedUsage | null;
   readonly serviceTier: string | null;
   /** The member `error`, unless it is null. */
@@ -34,9 +34,9 @@ export interface ChatObject extends ScannedObject {
   readonly choiceEdits: readonly ByteEdit[];
 }
 
-/** What a message and its choice must have (interface §2.1), for upstreams that leave out what is empty, as JSON text. */
+/** Fields that a message and its choice must have (interface §2.1) and some upstreams omit, as JSON text. */
 const MESSAGE_MEMBERS = { role: '"assistant"', content: 'null', refusal: 'null' };
-/** One that is finished gets its `native_finish_reason` from its `finish_reason`. */
+/** A finished choice gets its `native_finish_reason` from its `finish_reason`. */
 const FINISHED_CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null' };
 const CHOICE_MEMBERS = { ...FINISHED_CHOICE_MEMBERS, native_finish_reason: 'null' };
 
@@ -48,7 +48,7 @@ const QUOTE = 0x22;
 const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
 
 export interface ChatReading {
-  /** Offset of a key of the object; the members before it are taken for known and are not read again. */
+  /** Offset of the key to start at; the fields before it are known and are not read again. */
   readonly from?: number;
   /** Thoughts are counted, and taken out by `choiceEdits`. */
   readonly hidesThoughts?: boolean;
@@ -136,7 +136,7 @@ class ChatReader implements ChatObject {
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) this.#readInnerUsage(key);
   }
 
-  /** Skips what is no usage. */
+  /** Reads a usage inside a choice or `x_groq`; skips any other field. */
   #readInnerUsage(key: string): void {
     if (key === 'usage') this.#innerUsage = readUsage(this.#cursor) ?? this.#innerUsage;
     else this.#cursor.skipValue();
@@ -173,7 +173,7 @@ class ChatReader implements ChatObject {
     this.#endChoice({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, native, isWhole);
   }
 
-  /** Returns whether it is the message of an answer that is no stream. */
+  /** Reads a message or delta. Returns whether it is a message, which only a whole answer has. */
   #readSaid(key: string): boolean {
     const isMessage = key === 'message' && this.#cursor.isObject();
     if (isMessage) this.#readMessage(MESSAGE_MEMBERS);
@@ -182,7 +182,7 @@ class ChatReader implements ChatObject {
     return isMessage;
   }
 
-  /** `isWhole`: of an answer that is no stream. */
+  /** Ends a choice. `isWhole`: the answer is not a stream. */
   #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
     const finish = findMember(choice, 'finish_reason');
     const isFinished = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
@@ -202,7 +202,7 @@ class ChatReader implements ChatObject {
     this.#complete({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, required, this.#hidden);
   }
 
-  /** Adds those of `required` that an object of the answer has not, and takes out what is `hidden` of it. */
+  /** Adds the fields of `required` that an object lacks, and removes those of `hidden`. */
   #complete(object: ScannedObject, required: Readonly<Record<string, string>>, hidden = NOTHING_HIDDEN): void {
     let missing: Record<string, string> | undefined;
     for (const name in required) if (!findMember(object, name)) (missing ??= {})[name] = required[name]!;
@@ -222,7 +222,7 @@ class ChatReader implements ChatObject {
     }
   }
 
-  /** @param around name of the object that the member stands in */
+  /** @param around name of the object that contains the field */
   #readContent(key: string, around = ''): void {
     const cursor = this.#cursor;
     if (key === EXECUTED_TOOLS && cursor.isArray()) return this.#readExecuted();

@@ -17,10 +17,10 @@ import { takes } from './traits';
 import { readReasoningRequest } from './request-reader';
 import { writeEffort } from './request-writer';
 
-/** Where a request can be marked for the prompt cache, beside its top. */
+/** Lists whose objects may hold a cache mark, in addition to the request itself. */
 const MARKED_LISTS = [['messages', 'content'], ['tools']] as const;
 
-/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+/** Returns the caller's body for an upstream of the same API: a few fields changed, all other bytes kept. */
 export function toUpstream(
   body: Buffer,
   endpoint: Endpoint,
@@ -66,10 +66,10 @@ function withUsage(options: Buffer | undefined): string | Buffer {
 }
 
 /**
- * Members of a chat request that callers of this API have and OpenAI's does not, in the words of an upstream that
- * speaks the latter: it would refuse the whole request for them.
+ * Replaces `reasoning` by `reasoning_effort` for an upstream that would refuse a request with `reasoning`, which is not
+ * part of OpenAI's API.
  *
- * @param set JSON texts by the names of members, to which those are added that are told otherwise
+ * @param set JSON texts by field name, to which the effort is added
  * @returns the names of members that the upstream is not sent
  * @throws AppError invalid_request by the member's path
  */
@@ -99,8 +99,8 @@ function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog(
 }
 
 /**
- * Writes the cap of a chat request that the API means, `max_completion_tokens`, into the one member that the endpoint
- * takes. Providers differ in which of two caps they follow. A request that names `max_tokens` alone stays as it is.
+ * Writes `max_completion_tokens`, which counts if both caps are set, into the one cap field that the endpoint takes.
+ * Providers differ in which of the two they follow. A request with `max_tokens` alone stays as it is.
  *
  * @param set JSON texts by the names of members, to which the cap is added
  * @returns the names of members that the upstream is not sent

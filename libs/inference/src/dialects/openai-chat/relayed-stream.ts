@@ -30,7 +30,8 @@ const DONE_WORD = Buffer.from('[DONE]');
  * Every event passes as the bytes it came in, except for `id`, `model`, `provider`, the finish reasons, the cost
  * inside `usage`, and a usage or fingerprint of null. However the upstream behaves, the caller sees exactly one end:
  * `[DONE]` after the usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if
- * a finish reason was seen. Whoever leaves early is charged for what was sent, and nobody pays for nothing.
+ * a finish reason was seen. A caller that disconnects is charged for the work so far; a stream that breaks off without
+ * output is free.
  */
 export class OpenAiChatStream extends RelayedStream {
   /** Our `id`, `model` and `provider` as JSON text. */
@@ -83,7 +84,7 @@ export class OpenAiChatStream extends RelayedStream {
     if (this.stop.finishReason === null) throw this.broken('the stream was cut');
   }
 
-  /** Reads a chunk; only from its choices on where it begins like those before. */
+  /** Reads a chunk; starts at its choices if its head equals that of earlier chunks. */
   #read(data: Buffer): { chat: ChatObject; from: number } {
     const from = this.#head.matched(data);
     const hidesThoughts = this.#hidesThoughts;
@@ -143,7 +144,7 @@ export class OpenAiChatStream extends RelayedStream {
     return this.#meter.text.units;
   }
 
-  /** The usage, if the upstream sent none in its place, and the last word. */
+  /** Returns `[DONE]`, after a usage chunk if the upstream has sent none. */
   protected override finalBytes(bill: Bill): readonly Buffer[] {
     return this.#isUsageTold ? [DONE_EVENT] : [this.#chunk(usageChunk(bill)), DONE_EVENT];
   }

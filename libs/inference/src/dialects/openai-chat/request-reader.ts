@@ -25,7 +25,7 @@ const READ =
   'reasoning reasoning_effort logprobs top_logprobs verbosity modalities prompt_cache_key service_tier metadata ' +
   'cache_control user safety_identifier';
 
-/** Members that are read, and those that are not the model's business. */
+/** Fields that are read here, and fields that do not concern the model. */
 const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
 
 /** A chat request in no dialect. @throws AppError invalid_request by the member's path */

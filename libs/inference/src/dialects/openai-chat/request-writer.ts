@@ -134,7 +134,7 @@ function writeReasoning(
   return { reasoning_effort: writeEffort(reasoning, request.maxOutputTokens, endpoint, log) };
 }
 
-/** The word nearest to what was asked for. Whether thoughts are shown is settled where the answer is written. */
+/** Returns the effort nearest to the one asked for. Hiding of thoughts is done where the answer is written. */
 export function writeEffort(
   { isEnabled, effort, maxTokens }: ReasoningRequest,
   maxOutputTokens: number | undefined,

@@ -15,7 +15,7 @@ import { readStop } from './stop-reason';
 
 const DONE_WORD = '[DONE]';
 
-/** Reads a stream of `chat.completion.chunk` events: of its choices the first, for no translation asks for more. */
+/** Reads the first choice of a stream of `chat.completion.chunk` events; translations ask for one only. */
 export class ChatStreamReader implements StreamReader {
   readonly #provider: Provider;
   readonly #parts: PartSequence;
@@ -62,7 +62,7 @@ export class ChatStreamReader implements StreamReader {
     }
   }
 
-  /** The upstream gives up; what it says that it used is charged. @throws AppError where it says nothing of that */
+  /** Ends a failed stream with the usage that the upstream reports, to charge it. @throws AppError without usage */
   #fail(chunk: JsonObject, data: string): AnswerEvent[] {
     const failure = errorInside(this.#provider, readComplaint(Buffer.from(data)));
     const reported = usageIn(chunk);
@@ -112,9 +112,9 @@ export class ChatStreamReader implements StreamReader {
     });
   }
 
-  /** Held back until the upstream is through, because the usage comes after the finish reason. */
+  /** Returns the last events, once the upstream has ended: the usage comes after the finish reason. */
   #finish(): AnswerEvent[] {
-    // An end without a word said or a count is no answer.
+    // An end without any content or usage is no answer.
     if (!this.#hasStarted) throw brokenAnswer(this.#provider, 'the stream is empty');
     this.#isOver = true;
     this.#parts.endAll();

@@ -18,7 +18,7 @@ type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
 interface OpenPart {
   readonly kind: PartStart['kind'];
   readonly index: number;
-  /** For texts: how much text stands before it. */
+  /** For texts: the length of all text before it. */
   readonly textStart: number;
 }
 
@@ -82,7 +82,7 @@ export class ChatStreamWriter implements StreamWriter {
   }
 
   #startPart(event: PartStart): Buffer[] {
-    // This API has no word for what the gateway's own tools do.
+    // This API has no events for the gateway's own tools.
     if (event.kind === 'server-tool') return [];
     const index = this.#counts.get(event.kind) ?? 0;
     this.#counts.set(event.kind, index + 1);

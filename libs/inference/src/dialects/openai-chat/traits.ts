@@ -20,7 +20,7 @@ export type ChatExtension =
   | 'repetition_penalty'
   | 'cache_control'
   | 'metadata'
-  /** The role, in place of `system`. */
+  /** The role `developer`, in place of `system`. */
   | 'developer'
   /** Pictures that the model made in earlier turns. */
   | 'images'

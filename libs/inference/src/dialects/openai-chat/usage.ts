@@ -7,7 +7,7 @@ import { mostToolUnits, toolUnitsIn } from '../reported-tools';
 import type { Bill } from '../translation';
 import type { ExecutedTools } from './executed-tools';
 
-/** The upstream's counts; null unless both sides of them are there. They are held against the endpoint later. */
+/** Returns the upstream's counts; null unless prompt and completion are there. Limits are checked later. */
 export function readChatUsage(reported: unknown): Usage | null {
   const counts = chatCountsIn(objectOf(reported));
   if (counts.prompt === null || counts.completion === null) return null;
@@ -19,7 +19,7 @@ export function readChatUsage(reported: unknown): Usage | null {
   });
 }
 
-/** What a usage counts beside tokens that has a price of its own, and the tools that its messages list. */
+/** Returns what a usage counts with a price of its own, and the tools that the messages list. */
 export function readChatUnits(reported: unknown, ran: ExecutedTools): Pick<CanonicalAnswer, 'units'> {
   const { webSearches, ...others } = countedUnits(chatCountsIn(objectOf(reported)));
   const counted = mostToolUnits(toolUnitsIn(reported), { webSearches });

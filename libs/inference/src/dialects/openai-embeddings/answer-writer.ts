@@ -4,7 +4,7 @@ import { base64OfVector } from './vectors';
 
 /** What one call of an upstream that speaks another dialect brought. */
 export interface EmbeddedBatch {
-  /** One per input, in order; what is no list of numbers is refused where the answer is read. */
+  /** One per input, in order; the reader of the answer refuses one that is no list of numbers. */
   readonly vectors: readonly unknown[];
   /** Null where the upstream does not count. */
   readonly promptTokens: number | null;
@@ -32,7 +32,7 @@ export function writeEmbeddingsAnswer(
   return { status: 200, body: Buffer.from(JSON.stringify(answer)) };
 }
 
-/** What is no list of numbers stays as it is, to be refused. */
+/** Returns a vector as base64; a value that is no list of numbers stays as it is, to be refused later. */
 function toBase64(vector: unknown): unknown {
   const isVector = Array.isArray(vector) && vector.every((value) => typeof value === 'number');
   return isVector ? base64OfVector(vector) : vector;

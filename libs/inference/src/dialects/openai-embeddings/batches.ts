@@ -26,7 +26,7 @@ export function splitEmbeddings(
   body: Buffer,
   { mostInputs, mostBytes }: EmbeddingsLimits,
 ): readonly EmbeddingsBatch[] | null {
-  // An input takes two bytes at the least, and one more for what parts it from the next.
+  // An input takes at least two bytes, and one more for the comma after it.
   if (body.length <= Math.min(3 * mostInputs, mostBytes)) return null;
   const request = scanRequest(body);
   const batches = batchesOf(inputsOf(request), mostInputs, mostBytes, ({ length }) => length);
@@ -82,7 +82,7 @@ export function joinEmbeddings(answers: readonly BatchAnswer[]): Buffer {
 
 const END = Buffer.from('}');
 
-/** @throws AppError where the answer does not hold a vector for each input: provider_unavailable, or what it says itself */
+/** Reads an answer. @throws AppError without a vector for each input: provider_unavailable, or its own error */
 export function readBatchAnswer(answer: Buffer, inputs: number, provider: Provider): BatchAnswer {
   try {
     const { vectors, rest, isOrdered } = readAnswer(answer);

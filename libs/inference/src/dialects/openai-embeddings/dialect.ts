@@ -48,14 +48,14 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   };
 }
 
-/** The provider has made what it can make, so this is charged, and its endpoint is as healthy as before. */
+/** Error for vectors of another length than asked for. They are charged, and the endpoint stays healthy. */
 function refusedDimensions(made: number): AppError {
   return new AppError('invalid_request', `dimensions: this model makes vectors of ${made} numbers only`, {
     metadata: { param: 'dimensions' },
   });
 }
 
-/** Returns the charge of the calls that were answered before another one of the same request failed. */
+/** Returns the charge for the calls of a request that were answered before another one failed. */
 export function answeredEmbeddings(part: Buffer, context: AnswerContext): LeftCharge {
   const reader = new EmbeddingsReader(part, readExpectation(context.requestBody));
   readOrRefuse(reader, context);
@@ -63,7 +63,7 @@ export function answeredEmbeddings(part: Buffer, context: AnswerContext): LeftCh
   return { usage, cost: priceOf(usage, context, { imageTokens: reader.imageTokens }), upstreamId: reader.id };
 }
 
-/** Returns the bill of a call that was left before its answer came: the inputs, as they were reserved. */
+/** Returns the bill of a call whose caller disconnected before the answer: the inputs, as reserved. */
 export function leftEmbeddings(context: AnswerContext): Bill {
   const { inputs } = readExpectation(context.requestBody);
   const { tokens, kinds } = reservedPrompt(context);

@@ -2,7 +2,7 @@ import { tokensOfBytes } from '../../model/estimate';
 import { JsonCursor } from '../../json/json-cursor';
 import { isObject, objectsOf } from '../../json/loose-values';
 
-/** What a picture, a sound, a film or a file among the inputs is taken for. */
+/** Tokens counted for a picture, recording, film or file among the inputs. */
 const MEDIA_TOKENS = 1_000;
 
 /** How many embeddings the `input` at the cursor asks for: a string or a list of token ids is one input. */

@@ -5,7 +5,7 @@ import { base64OfNumbers, dimensionsOf, floatsOfBase64, numbersOf } from './vect
 import { readUsage, type ReportedUsage } from '../reported-counts';
 import { memberText, scanRequest } from '../request-members';
 
-/** What the caller asked for, as far as the answer can be held against it. */
+/** What the caller asked for, to check the answer against. */
 export interface Expectation {
   readonly inputs: number;
   readonly dimensions: number | null;
@@ -24,8 +24,8 @@ export function readExpectation(body: Buffer): Expectation {
 }
 
 /**
- * One pass over an answer that also holds it against what was asked: every input once, in order, no gaps.
- * Vectors in the other spelling than the caller's are rewritten, all others keep their bytes.
+ * Reads an answer in one pass and checks it against the request: every input once, in order, no gaps.
+ * Vectors that are not in the caller's encoding are rewritten; all others keep their bytes.
  */
 export class EmbeddingsReader {
   readonly members: JsonMember[] = [];
@@ -47,7 +47,7 @@ export class EmbeddingsReader {
     this.#cursor = new JsonCursor(body);
   }
 
-  /** How many numbers each vector has, where that is not what was asked for; else null. */
+  /** The length of the vectors if it is not the one asked for; else null. */
   get otherDimensions(): number | null {
     const { dimensions } = this.expected;
     return dimensions === null || this.#length === dimensions ? null : this.#length;
@@ -76,7 +76,7 @@ export class EmbeddingsReader {
     return { bytes: this.body, members: this.members, closeBrace: this.#closeBrace };
   }
 
-  /** Tokens of pictures among those of the prompt, where the upstream tells. */
+  /** Image tokens of the prompt, if the upstream reports them. */
   get imageTokens(): number {
     const usage = this.members.findLast(({ key }) => key === 'usage');
     if (usage === undefined || this.usage === null) return 0;

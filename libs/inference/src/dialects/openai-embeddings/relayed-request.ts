@@ -9,7 +9,7 @@ import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
 
-/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+/** Returns the caller's body for an upstream of the same API: a few fields changed, all other bytes kept. */
 export function toUpstream(
   body: Buffer,
   endpoint: Endpoint,
@@ -33,7 +33,7 @@ export function toUpstream(
 
 const DIMENSIONS = 'dimensions';
 
-/** The dimensions asked for as JSON text, or null. @throws AppError when the model does not offer them */
+/** Returns the requested dimensions as JSON text, or null. @throws AppError if the model does not offer them */
 function chosenDimensions(request: ScannedObject, { dimensions: offered }: EmbeddingsTraits): Buffer | null {
   const asked = memberText(request, DIMENSIONS);
   if (asked === undefined || new JsonCursor(asked).isNull()) return null;

@@ -107,7 +107,7 @@ export function serverToolItemId(tool: string, responseId: string, outputIndex: 
   return itemId(kinds[tool] ?? 'st', responseId, outputIndex);
 }
 
-/** What a tool of the gateway's own did. There is no word for one that failed but that it is incomplete. */
+/** Returns the status of a tool call that the gateway ran; a failed one is `incomplete`. */
 export function statusOfTool(hasSucceeded: boolean): ItemStatus {
   return hasSucceeded ? 'completed' : 'incomplete';
 }
@@ -128,7 +128,7 @@ export function customCallItem(id: string, callId: string, name: string, args: s
   return { id, type: 'custom_tool_call', call_id: callId, name, input: customInput(args) };
 }
 
-/** The free text in the arguments of the function that stands for a tool; the arguments where there is none. */
+/** Returns the free text inside a function's arguments (see `customArguments`); the arguments if there is none. */
 export function customInput(args: string): string {
   try {
     return stringOf(objectOf(parseJson(Buffer.from(args)))[CUSTOM_INPUT]) ?? args;

@@ -53,7 +53,7 @@ function usageIn(response: JsonObject, items: readonly JsonObject[], endpoint: E
   return usageOfResponse(response['usage'], items, endpoint) ?? { usage: null };
 }
 
-/** Why the model stopped, from the last state of a response. */
+/** Returns why the model stopped, from the last state of a response. */
 export function finishOfFields(response: JsonObject): ReturnType<typeof finishOf> {
   const hasToolCalls = objectsOf(response['output']).some(({ type }) => isCall(type));
   const reason = stringOf(objectOf(response['incomplete_details'])['reason']);
@@ -75,7 +75,7 @@ export function complaintOf(error: unknown): UpstreamComplaint {
   };
 }
 
-/** The parts of one output item; none for items that only tell what the upstream did. */
+/** Returns the parts of one output item; none for items that only report what the upstream did. */
 export function partsOfItem(item: JsonObject, format: ReasoningFormat): AnswerPart[] {
   switch (item['type']) {
     case 'message':

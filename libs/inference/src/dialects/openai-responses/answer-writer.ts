@@ -11,7 +11,7 @@ import { responseUsageObject } from './usage';
 
 const NO_CHOICE: Choice = { parts: [], finishReason: 'error', nativeFinishReason: null };
 
-/** A whole answer as a response (interface §2.11). This API knows one answer; of several it tells the first. */
+/** Returns a whole answer as a response (interface §2.11). The API has one choice: of several, the first. */
 export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext, request?: JsonObject): object {
   const echo = readEcho(context, answer.createdAt, request);
   const { parts, finishReason, logprobs = [] } = answer.choices[0] ?? NO_CHOICE;

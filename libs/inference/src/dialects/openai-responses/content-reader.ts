@@ -24,12 +24,12 @@ import {
 } from '../../json/loose-values';
 import { sourceOfFileData } from './media';
 
-/** A blank line stands between the parts of a summary that the model keeps as one text. */
+/** Separates the parts of a summary, which the conversation holds as one text. */
 export const SUMMARY_BREAK = '\n\n';
 
 const DETAILS = ['low', 'high', 'original'] as const;
 
-/** One part of a message; null for a kind that has no place in a conversation. */
+/** Reads one part of a message; null for a type that a conversation cannot hold. */
 export function readPart(part: JsonObject): Part | null {
   switch (part['type']) {
     case 'input_text':
@@ -61,7 +61,7 @@ function readText(part: JsonObject): TextPart {
   });
 }
 
-/** Sources on the web; the ones that name files of a provider mean nothing elsewhere. */
+/** Reads citations of web pages. Citations of a provider's files are left out: no other provider has these files. */
 export function readAnnotations(value: unknown): Annotation[] {
   return objectsOf(value).flatMap((annotation) =>
     annotation['type'] === 'url_citation'
@@ -77,7 +77,7 @@ export function readAnnotations(value: unknown): Annotation[] {
   );
 }
 
-/** The mark of a block, in the words of this API or in those of the general switch. */
+/** Reads the cache mark of a block: `prompt_cache_breakpoint` of this API, or `cache_control`. */
 export function readCacheMark(part: JsonObject): CacheMark | undefined {
   const control = objectOrNull(part['cache_control']);
   if (control !== null) return defined({ ttl: stringOf(control['ttl']) });
@@ -123,7 +123,7 @@ function readVideo(part: JsonObject): VideoPart {
   return { type: 'video', source: readMediaUrl(stringOf(part['video_url']) ?? '') };
 }
 
-/** A reasoning item, as a caller gives it back or an upstream sends it. `format` holds where it names none. */
+/** Reads a reasoning item of a caller or an upstream. `format` applies if the item names none. */
 export function readReasoning(item: JsonObject, format?: ReasoningFormat): ReasoningPart {
   const join = (list: unknown, gap: string): string | undefined => {
     const texts = objectsOf(list).flatMap((entry) => stringOf(entry['text']) ?? []);

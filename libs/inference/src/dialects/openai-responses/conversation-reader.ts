@@ -7,14 +7,14 @@ const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant'];
 
 const RESULTS = new Set(['function_call_output', 'custom_tool_call_output']);
 
-/** What a function that stands for a tool with free text is called with. */
+/** Name of the only parameter of a function that replaces a custom tool; it holds the free text. */
 export const CUSTOM_INPUT = 'input';
 
 /**
  * The conversation of a request (interface §4.4).
  *
- * What a model said in one turn comes as several items: thoughts, messages, calls. They become one message, as
- * every other API has it; names of what has no place in a conversation go to `unread`.
+ * A turn of the model is several items: thoughts, messages, calls. They become one message, as in every other API.
+ * Names of fields and items that a conversation cannot hold go to `unread`.
  */
 export function readInput(input: unknown, instructions: unknown, unread: Set<string>): Message[] {
   const messages: OpenMessage[] = [];
@@ -26,12 +26,12 @@ export function readInput(input: unknown, instructions: unknown, unread: Set<str
   return messages;
 }
 
-/** Items that have a place in a conversation, beside thoughts. */
+/** Types of items, other than thoughts, that a conversation can hold. */
 const SAID = new Set(['message', 'function_call', 'custom_tool_call', ...RESULTS]);
 
 /**
- * Thoughts that led to an item which is left out, and to nothing else: a provider refuses a thought without what it
- * led to. One that also led to a call of the caller's own function stays with that.
+ * Returns the thoughts that led only to items which are left out: a provider refuses a thought without the item that
+ * followed it. A thought that also led to a call of the caller's own function is kept.
  */
 function orphanedThoughts(items: readonly JsonObject[]): ReadonlySet<JsonObject> {
   const orphans = new Set<JsonObject>();
@@ -54,7 +54,7 @@ function orphanedThoughts(items: readonly JsonObject[]): ReadonlySet<JsonObject>
   return orphans;
 }
 
-/** A message that what follows may be added to: a caller decides how many items make one turn. */
+/** A message to which later items of the same turn are added in place: one turn may have very many items. */
 type OpenMessage = Message & { readonly parts: Part[] };
 
 function textMessage(role: Role, text: string): OpenMessage {
@@ -69,7 +69,7 @@ function addItem(messages: OpenMessage[], item: JsonObject, unread: Set<string>)
   else addToTurn(messages, readSaid(type, item, unread));
 }
 
-/** What a model did beside speaking. */
+/** Reads an item of the model that is not a message. */
 function readSaid(type: string, item: JsonObject, unread: Set<string>): Part[] {
   if (type === 'function_call') return [toolCall(item, stringOf(item['arguments']) ?? '', unread)];
   if (type === 'custom_tool_call') return [toolCall(item, customArguments(stringOf(item['input']) ?? ''), unread)];
@@ -114,7 +114,7 @@ function toolCall(item: JsonObject, args: string, unread: Set<string>): Part {
   return { type: 'tool-call', id: callIdOf(item), name: stringOf(item['name']) ?? '', arguments: args };
 }
 
-/** Free text as the arguments of the function that stands for the tool. */
+/** Returns free text as the arguments of the function that replaces a custom tool. */
 export function customArguments(input: string): string {
   return JSON.stringify({ [CUSTOM_INPUT]: input });
 }

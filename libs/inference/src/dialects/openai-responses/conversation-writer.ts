@@ -11,8 +11,8 @@ export interface WrittenInput {
 type SpokenPart = Exclude<Part, { type: 'reasoning' | 'tool-call' | 'tool-result' }>;
 
 /**
- * A conversation as items. A system message of plain text at the beginning is the instructions; everything
- * else keeps its place. Thoughts go back only to the kind of provider whose proof they carry.
+ * Returns a conversation as items. A first system message of plain text becomes the instructions; everything
+ * else keeps its place. Thoughts go back only to the kind of provider that signed or encrypted them.
  */
 export function writeInput(messages: readonly Message[], format: ReasoningFormat, log: LossLog): WrittenInput {
   const [first, ...rest] = messages;
@@ -72,7 +72,7 @@ class MessageWriter {
     this.#items.push({ type: 'message', role: role === 'tool' ? 'user' : role, content });
   }
 
-  /** Nothing is stored upstream, so a thought of which only the id or a summary is known would not be found there. */
+  /** Drops a thought with only an id or a summary: the upstream has not stored it and would not find it. */
   #addReasoning(part: ReasoningPart): void {
     const isOwn = part.format === this.format && (part.encrypted !== undefined || part.text !== undefined);
     const mayBeOwn = part.encrypted !== undefined && (part.format === undefined || part.format === 'unknown');
@@ -118,7 +118,7 @@ class MessageWriter {
     }
   }
 
-  /** These upstreams cache by themselves; only one family knows marks, and the others refuse them. */
+  /** Logs a dropped cache mark: these upstreams cache by themselves, and all but one family refuse marks. */
   #noteCache(part: SpokenPart): void {
     if ('cache' in part && part.cache !== undefined) this.log.drop('cache_control');
   }
@@ -135,14 +135,14 @@ function fileOf(source: Source): object {
   return { file_data: source.mediaType === null ? source.data : urlOfSource(source) };
 }
 
-/** A thought on its way back. What else we tell callers of it is no part of the API, and refused. */
+/** Returns a thought for the upstream, without the fields that the gateway adds for callers: the API refuses them. */
 function thoughtOf({ format: _format, signature: _signature, ...part }: ReasoningPart): object {
   return reasoningItem(part);
 }
 
 type TextPart = Extract<Part, { type: 'text' }>;
 
-/** A text that a model wrote, with its sources on its way back: what they say is only ours to tell. */
+/** Returns a model's text for the upstream. Omits `content` of its sources, which only the gateway's API has. */
 export function outputText({ text, annotations = [] }: TextPart): object {
   const sources = annotations.map(({ content: _content, ...source }) => writeAnnotation(source));
   return { type: 'output_text', text, annotations: sources };

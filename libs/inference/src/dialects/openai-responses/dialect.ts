@@ -33,8 +33,8 @@ export const openAiResponses: Dialect = {
 const UNFINISHED = new Set(['in_progress', 'queued']);
 
 /**
- * A response that failed is an error, so that another endpoint may be tried, unless it holds output: then the
- * caller gets what there is, and why there is no more.
+ * Reads an answer. Throws the error of a failed response, so that another endpoint may be tried, unless it has
+ * output: then the caller gets the output and the error.
  */
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;

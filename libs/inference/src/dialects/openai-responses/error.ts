@@ -9,7 +9,7 @@ export interface ResponseFailure {
   readonly errorType: string | null;
 }
 
-/** An input or an answer that does not fit is an answer cut short, not a failure (interface §3.3). */
+/** Errors of length: the response is `incomplete`, not `failed` (interface §3.3). */
 const LENGTH_CODES: readonly ErrorCode[] = [
   'context_length_exceeded',
   'max_tokens_exceeded',
@@ -59,8 +59,8 @@ export function isLengthError({ code }: AppError): boolean {
 }
 
 /**
- * An error after the stream has begun, as its last response tells it. `nativeCode` is the upstream's word. An
- * answer may only count as cut short where nothing in it is left open.
+ * Returns an error in the form that a response has for its failure. `nativeCode` is the upstream's code. An error of
+ * length makes the response `incomplete` only if `mayBeIncomplete`: no item may still be open.
  */
 export function failureOf(error: AppError, nativeCode: string | null = null, mayBeIncomplete = true): ResponseFailure {
   if (mayBeIncomplete && isLengthError(error)) {

@@ -10,15 +10,15 @@ const EVENT_START = Buffer.from('data: ');
 const EVENT_END = Buffer.from('\n\n');
 const FRAME = { prefix: EVENT_START, suffix: EVENT_END, from: 0 };
 
-/** More finished items than these are not kept for a response that may still break. */
+/** Bytes of finished items that are kept for the last event of a stream that breaks off. */
 const LARGEST_KEPT_OUTPUT = 8 * 1024 * 1024;
 
-/** Gives the events of one upstream our names and numbers, and remembers what a broken stream has to tell. */
+/** Puts our names and numbers into an upstream's events; keeps what the last event of a broken stream must hold. */
 export class ResponseEventRewriter {
   readonly #context: AnswerContext;
   readonly #own: OwnResponseMembers;
   #next = 0;
-  /** The response of the first event, as we passed it on. */
+  /** The response of the first event, as the caller got it. */
   #snapshot: Buffer | null = null;
   /** Finished items, as JSON text. */
   readonly #items: Buffer[] = [];
@@ -37,21 +37,21 @@ export class ResponseEventRewriter {
       : [this.#event('response.debug', `"debug":{"echo_upstream_body":${echoedBody}}`)];
   }
 
-  /** The event as the caller gets it. `bill` completes the usage of its response. */
+  /** Returns the event for the caller. `bill` completes the usage of its response. */
   rewrite(event: StreamEvent, bill: Bill | null): Buffer {
     const inner = event.response ? responseEdits(event.response, this.#own, bill) : [];
     this.#remember(event, inner);
     return applyEdits(event.bytes, [...this.#numberEdits(event, {}), ...inner].sort(byPlace), FRAME);
   }
 
-  /** The upstream's own last event of a failed response, with these members in place of its words. */
+  /** Returns the upstream's last event of a failed response, with these fields in place of its own. */
   rewriteFailed(event: StreamEvent, members: Readonly<Record<string, string>>, bill: Bill | null): Buffer {
     const inner = responseEdits(event.response!, { ...this.#own, set: { ...this.#own.set, ...members } }, bill);
     const type = JSON.stringify(`response.${JSON.parse(members['status']!) as string}`);
     return applyEdits(event.bytes, [...this.#numberEdits(event, { type }), ...inner].sort(byPlace), FRAME);
   }
 
-  /** The last event of a stream that broke off, with these members in the response as far as it is known. */
+  /** Returns the last event of a stream that broke off: the response as far as it is known, with these fields. */
   broken(members: Readonly<Record<string, string>>, bill: Bill): Buffer {
     const base = this.#snapshot ?? this.#ownResponse();
     const response = spliceMembers(base, {
@@ -84,7 +84,7 @@ export class ResponseEventRewriter {
     return [Buffer.from('['), ...listed, Buffer.from(']')];
   }
 
-  /** Our number in place of the upstream's, where they differ, and other members of the event. */
+  /** Returns the edits that set our sequence number, if the upstream's differs, and other fields of the event. */
   #numberEdits({ bytes, sequence, ...event }: StreamEvent, set: Record<string, string>): ByteEdit[] {
     const number = String(this.#next);
     this.#next += 1;

@@ -44,7 +44,7 @@ export function isUncharged(words: ItemWords): boolean {
   return toolOfItem(words.type ?? '') !== null && !isWebSearch(words) && toolIn(words) === null;
 }
 
-/** Returns what the output items of a parsed response have used beside tokens. */
+/** Returns what the output items of a parsed response have used in addition to tokens. */
 export function unitsOfItems(items: readonly JsonObject[]): BilledUnits {
   const counter = new ToolCounter();
   let webSearches = 0;

@@ -12,18 +12,18 @@ export interface ItemPlace extends ItemContext {
   readonly outputIndex: number;
 }
 
-/** One output item while it comes into being: tells the caller of every step. */
+/** One output item that is being streamed: sends the caller an event for every step. */
 export interface OpenItem {
   /** No part of it is open. */
   readonly isIdle: boolean;
-  /** The item as it is told in its last event. */
+  /** The item as its last event shows it. */
   readonly written: object;
   /** Whether a part that begins now belongs to this item. */
   takes(event: PartStart): boolean;
   begin(event: PartStart): void;
   take(event: PartEvent): void;
-  /** Tells of the item now, where that would else wait for more. */
+  /** Sends the item's first event now, if the item has put it off until its first content. */
   announce?(): void;
-  /** Ends the item and what is still open in it. Again: nothing. */
+  /** Ends the item and its open parts. Idempotent. */
   end(status: ItemStatus): void;
 }

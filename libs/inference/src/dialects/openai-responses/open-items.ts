@@ -82,7 +82,7 @@ class OpenFunctionCall implements OpenItem {
   }
 }
 
-/** A call with free text, which is told at once when it is whole: its parts arrive inside JSON. */
+/** A custom tool call. Its input is sent when it is complete, because its pieces arrive inside JSON. */
 class OpenCustomCall implements OpenItem {
   isIdle = false;
   written: object = {};

@@ -49,7 +49,7 @@ export class OpenServerTool implements OpenItem {
     this.#close(event.item, statusOfTool(event.hasSucceeded));
   }
 
-  /** Without an outcome it never came to an end of its own. */
+  /** A tool without an outcome has not finished: its item is incomplete. */
   end(): void {
     this.#close(this.start.item, 'incomplete');
   }

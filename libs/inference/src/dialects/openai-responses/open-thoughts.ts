@@ -7,8 +7,8 @@ import type { ReasoningPart } from '../../model/conversation';
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * What a model thinks. The item begins with the first word about it, because the id that must go back to the
- * provider comes with that.
+ * A reasoning item. Its first event waits for the first delta, because the id that must go back to the provider
+ * comes with that.
  */
 export class OpenThoughts implements OpenItem {
   isIdle = false;

@@ -15,7 +15,7 @@ interface OpenPart {
   hasEnded: boolean;
 }
 
-/** Numbers the parts of one streamed answer and knows how much of each has been given. Keys are places of the upstream. */
+/** Numbers the parts of a streamed answer and counts what of each has been given. Keys are the upstream's positions. */
 export class PartLedger {
   readonly #parts = new Map<string, OpenPart>();
 
@@ -42,7 +42,7 @@ export class PartLedger {
     return [...begun, { type: 'annotation', part: this.#parts.get(key)!.part, annotation }];
   }
 
-  /** Nothing for arguments of a call that was never announced: nobody knows whose they are yet. */
+  /** Returns no event for arguments of a call that has not begun: its id and name are not known yet. */
   arguments(key: string, text: string): AnswerEvent[] {
     const open = this.#parts.get(key);
     if (open?.kind !== 'tool-call' || open.hasEnded || text === '') return [];
@@ -59,7 +59,7 @@ export class PartLedger {
     return [...begun, { type: 'reasoning-delta', part: open.part, delta }];
   }
 
-  /** Whether thoughts of this kind go on in another section than before; remembers the section. */
+  /** Returns whether a thought continues in another section than before; remembers the section. */
   isNewSection(key: string, kind: 'text' | 'summary', index: number): boolean {
     const sections = this.#parts.get(key)?.sections;
     if (sections === undefined) return false;
@@ -72,7 +72,7 @@ export class PartLedger {
     return (this.#parts.get(key)?.sections[kind] ?? null) !== null;
   }
 
-  /** What of the whole has not been given yet. */
+  /** Returns the rest of the whole text or arguments, which has not been given yet. */
   restOf(key: string, whole: string): string {
     return whole.slice(this.#parts.get(key)?.length ?? 0);
   }

@@ -45,7 +45,7 @@ export interface UpstreamResponse extends ScannedObject {
 const CONTENT = new Set(['text', 'refusal', 'arguments', 'input', 'code']);
 const CALLS = new Set(['function_call', 'custom_tool_call']);
 
-/** Reads the response at the cursor, which ends up behind it. Throws MalformedJson. */
+/** Reads the response at the cursor and moves past it. Throws MalformedJson. */
 export function readUpstreamResponse(cursor: JsonCursor): UpstreamResponse {
   const reader = new ResponseReader(cursor);
   reader.readMembers();
@@ -182,10 +182,10 @@ export function finishOfResponse(response: UpstreamResponse): {
   return finishOf(status, incompleteReason, hasToolCalls);
 }
 
-/** What the caller set and the upstream only saw as a hash. */
+/** Fields that the upstream got only as a hash; the response shows the caller's own value. */
 const HASHED = ['user', 'safety_identifier', 'prompt_cache_key'] as const;
 
-/** Settings of the request that a response repeats: where the upstream leaves one out, the caller's own word holds. */
+/** Settings of the request that a response repeats. If the upstream omits one, the caller's value is added. */
 const REPEATED: ReadonlySet<string> = new Set([
   'instructions',
   'metadata',
@@ -219,11 +219,11 @@ const REQUIRED_NAMES = Object.keys(REQUIRED) as RequiredMember[];
 
 type RequiredMember = keyof typeof REQUIRED;
 
-/** Our words about the responses of one upstream, as JSON text; the same for a whole stream. */
+/** Fields that the gateway writes into an upstream's responses, as JSON text; the same for a whole stream. */
 export interface OwnResponseMembers {
   /** In place of the upstream's. */
   readonly set: Readonly<Record<string, string>>;
-  /** Where the upstream says nothing about a member that has to be there. */
+  /** Returns the value of a required field that the upstream omits. */
   readonly absent: (name: RequiredMember) => string;
 }
 

@@ -26,8 +26,8 @@ import { readReasoningRequest } from './request-reader';
 import { effortOf, outputTokensOf } from './request-writer';
 
 /**
- * Members that are between the caller and us, would make the upstream keep state, or try to reach past us:
- * no upstream sees them.
+ * Fields that no upstream is sent: they are for the gateway, make the upstream keep state, or try to bypass the
+ * gateway.
  */
 const REMOVED: readonly string[] = [
   ...GATEWAY_MEMBERS,
@@ -39,14 +39,14 @@ const REMOVED: readonly string[] = [
   'headers',
 ];
 
-/** Where a request can be marked for the prompt cache, beside its top. */
+/** Lists whose objects may hold a cache mark, in addition to the request itself. */
 const MARKED_LISTS = [['input'], ['input', 'content'], ['input', 'output'], ['tools']] as const;
 
-/** Where sources of an answer stand. What they say is only ours to tell. */
+/** Where citations of an earlier answer are. Their `content` exists only in the gateway's API. */
 const CITED_LISTS = ['input', 'content', 'annotations'] as const;
 const CITATION = Buffer.from('"url_citation"');
 
-/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+/** Returns the caller's body for an upstream of the same API: a few fields changed, all other bytes kept. */
 export function toUpstream(
   body: Buffer,
   endpoint: Endpoint,
@@ -73,14 +73,14 @@ export function toUpstream(
   return applyEdits(request.bytes, joinEdits(edits, joinApart(returned, marks)));
 }
 
-/** What we told the caller in an earlier answer beyond the API, of which an upstream refuses all. */
+/** Returns the edits that remove what the gateway added to earlier answers; upstreams refuse it. */
 function returnedEdits(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly ByteEdit[] {
   const thoughts = returnedThoughtEdits(request, endpoint, log);
   if (!request.bytes.includes(CITATION)) return thoughts;
   return joinApart(thoughts, removalsAt(request, CITED_LISTS, 'content'));
 }
 
-/** Both, without those of the others that would touch what the first change. */
+/** Joins both lists, without those of `others` that overlap an edit of `some`. */
 function joinApart(some: readonly ByteEdit[], others: readonly ByteEdit[]): readonly ByteEdit[] {
   const apart = others.filter((other) => some.every(({ start, end }) => other.end <= start || end <= other.start));
   return joinEdits(some, apart);
@@ -88,10 +88,10 @@ function joinApart(some: readonly ByteEdit[], others: readonly ByteEdit[]): read
 
 function removedFrom(request: ScannedObject): readonly string[] {
   const removed = [...REMOVED];
-  // Conditions of the server-tool loop take the place of the plain bound (interface §4.4).
+  // Conditions of the server-tool loop replace `max_tool_calls` (interface §4.4).
   if (isGiven(request, 'stop_server_tools_when')) removed.push('max_tool_calls');
   const modalities = memberText(request, 'modalities')?.toString();
-  // Text alone is what an upstream does anyway, and some refuse the member.
+  // Text is the default of every upstream, and some refuse the field.
   if (modalities !== undefined && !modalities.includes('image')) removed.push('modalities');
   return removed;
 }
@@ -101,7 +101,7 @@ function isGiven(request: ScannedObject, name: string): boolean {
   return text !== undefined && text !== 'null';
 }
 
-/** What callers may say of thinking and OpenAI's API has no word for, in `reasoning`. */
+/** Fields of `reasoning` that callers may set and OpenAI's API does not have. */
 const OWN_SETTINGS = ['enabled', 'max_tokens', 'exclude'];
 
 /**
@@ -124,7 +124,7 @@ function rewordedReasoning(request: ScannedObject, endpoint: Endpoint, log = new
   return spliceMembers(settings, { set, remove: OWN_SETTINGS });
 }
 
-/** The tokens that the answer may have; undefined where the request does not say. */
+/** Returns the request's cap on output tokens; undefined without one. */
 function boundOf(request: ScannedObject): number | undefined {
   const text = memberText(request, 'max_output_tokens');
   return text === undefined ? undefined : numberOf(parseJson(text));

@@ -31,7 +31,7 @@ interface Breakdown {
  * Every event passes as the bytes it came in, except for our words inside the `response` of the first and the
  * last events, and for sequence numbers where ours differ. However the upstream behaves, the caller sees
  * exactly one terminal event and then `[DONE]`: a cut, stalled or broken stream ends in `response.failed` with
- * the response as far as it got, and one that ran out of room in `response.incomplete`.
+ * the response as far as it got, and one that reached its token limit in `response.incomplete`.
  */
 export class OpenAiResponsesStream extends RelayedStream {
   readonly #rewriter: ResponseEventRewriter;
@@ -93,7 +93,7 @@ export class OpenAiResponsesStream extends RelayedStream {
     this.isDone = true;
   }
 
-  /** The upstream says itself that it failed; what did not fit is an answer cut short. */
+  /** Handles an error that the upstream reports; an error of length becomes an incomplete answer. */
   #onError(complaint: UpstreamComplaint, event: StreamEvent | null): void {
     const error = errorInside(this.context.endpoint.provider, complaint);
     if (!this.isCommitted) throw error;

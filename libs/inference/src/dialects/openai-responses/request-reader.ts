@@ -18,7 +18,7 @@ import { hashOfUser } from '../request-members';
 import { readInput } from './conversation-reader';
 import { readTools } from './tool-reader';
 
-/** Members that are read here, are the gateway's own business, or say what holds anyway. */
+/** Fields that are read here, are for the gateway, or ask for what is the default anyway. */
 const UNDERSTOOD = new Set([
   'input',
   'instructions',
@@ -104,14 +104,14 @@ function oneOf<T>(known: readonly T[], value: unknown): T | undefined {
   return known.find((entry) => entry === value);
 }
 
-/** Members that are read but ask for more than a translation can give. */
+/** Adds to `unread` the fields that ask for more than a translation can give. */
 function noteUnmet({ include, truncation }: JsonObject, unread: Set<string>): void {
   if (truncation === 'auto') unread.add('truncation');
   const extra: readonly unknown[] = Array.isArray(include) ? include : [];
   if (extra.some((entry) => !INCLUDED.has(String(entry)))) unread.add('include');
 }
 
-/** Asked for as extra output, they are wanted without alternatives. */
+/** Log probabilities that are asked for only in `include` come without alternatives: 0. */
 function readTopLogprobs(body: JsonObject): number | undefined {
   return numberOf(body['top_logprobs']) ?? (includes(body, LOGPROBS) ? 0 : undefined);
 }
@@ -144,7 +144,7 @@ function readSampling(body: JsonObject): Sampling {
   });
 }
 
-/** `reasoning` in no dialect; what has no place there is named in `unread`. */
+/** Reads `reasoning`; fields that a `ReasoningRequest` cannot hold are named in `unread`. */
 export function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = objectOrNull(value);
   if (reasoning === null) return undefined;

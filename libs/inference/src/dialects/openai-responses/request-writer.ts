@@ -14,7 +14,7 @@ import { isKnownToThink, thinks } from '../untaken-parameters';
 import { reasoningFormatOf } from './reasoning';
 import { writeInput } from './conversation-writer';
 
-/** What thinking may take of, where neither the request nor the catalogue bounds the answer. */
+/** Output tokens from which a thinking budget is derived if neither the request nor the catalogue has a cap. */
 const DEFAULT_OUTPUT_TOKENS = 32_000;
 
 /** Settings that this API has no member for, by the names that callers know them by. */
@@ -27,7 +27,7 @@ const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
   logitBias: 'logit_bias',
 };
 
-/** A request in no dialect as the body of `POST /responses`, with nothing left behind at the upstream. */
+/** Returns the body of `POST /responses` for a request in no dialect. The upstream stores nothing. */
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
   dropUnwritten(request, log);
   const { sampling, tools, toolChoice, serviceTier, topLogprobs } = request;
@@ -98,12 +98,12 @@ function writeReasoning(request: CanonicalRequest, endpoint: Endpoint, log: Loss
   return Object.keys(written).length > 0 ? written : undefined;
 }
 
-/** What thinking may take of. */
+/** Returns the output tokens from which a thinking budget is derived. */
 export function outputTokensOf(asked: number | undefined, { maxCompletionTokens }: Endpoint): number {
   return asked ?? maxCompletionTokens ?? DEFAULT_OUTPUT_TOKENS;
 }
 
-/** The effort that says what was asked for, or nearly; undefined where nothing was. */
+/** Returns the effort asked for or the nearest one; undefined if the request does not say. */
 export function effortOf(
   { isEnabled, effort, maxTokens }: ReasoningRequest,
   outputTokens: number,
@@ -127,7 +127,7 @@ function writeInclude(request: CanonicalRequest, endpoint: Endpoint): readonly s
   return include.length > 0 ? include : undefined;
 }
 
-/** Nothing is stored, so thoughts must come along sealed if they are to be sent back. */
+/** Returns whether to ask for encrypted thoughts. Nothing is stored, so only these can be sent back later. */
 function needsSeals({ reasoning, wantsSealedThoughts, isContinued }: CanonicalRequest, endpoint: Endpoint): boolean {
   if (wantsSealedThoughts === true && thinks(endpoint)) return true;
   if (reasoning === undefined) return isContinued === true && isKnownToThink(endpoint);

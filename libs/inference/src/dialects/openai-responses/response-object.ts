@@ -6,7 +6,7 @@ import { type IncompleteReason, type ResponseStatus } from './stop-reason';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The settings of a request that its response repeats (interface §2.11), with what holds where they are absent. */
+/** The settings of a request that its response repeats (interface §2.11), with defaults for absent ones. */
 export interface ResponseEcho {
   readonly id: string;
   readonly model: string;
@@ -25,7 +25,7 @@ export interface ResponseState {
   readonly incompleteReason?: IncompleteReason | null;
   readonly failure?: ResponseFailure;
   readonly usage?: object;
-  /** In the words of whoever served. */
+  /** As the upstream names it. */
   readonly serviceTier?: string | undefined;
 }
 

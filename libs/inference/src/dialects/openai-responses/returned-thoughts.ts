@@ -4,7 +4,7 @@ import { JsonCursor } from '../../json/json-cursor';
 import { findMember, memberEdits, scanMembersAt, type ByteEdit, type ScannedObject } from '../../json/json-members';
 import { reasoningFormatOf } from './reasoning';
 
-/** What callers are told of a thought, and the API refuses in one that comes back. */
+/** Fields that the gateway adds to a thought for callers; OpenAI refuses them in a request. */
 const OURS: readonly string[] = ['format', 'signature', 'status'];
 
 const NO_EDITS: readonly ByteEdit[] = [];
@@ -18,9 +18,9 @@ interface Item {
 }
 
 /**
- * The edits, in order, that make thoughts of earlier answers in a request's `input` fit for an upstream. One without
- * its text or seal goes no further, for nothing is stored there, and neither does one that another kind of provider
- * has sealed. An input of nothing else is left as it is.
+ * Returns the edits, in order, that make thoughts of earlier answers in `input` acceptable to an upstream. Removes
+ * thoughts without text and encrypted content (the upstream has not stored them), and thoughts that another kind of
+ * provider has encrypted. An input of nothing else is left as it is.
  */
 export function returnedThoughtEdits(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly ByteEdit[] {
   const { bytes } = request;
@@ -54,7 +54,7 @@ function textOf(item: ScannedObject, name: string): string | undefined {
   return member && item.bytes.toString('utf8', member.valueStart, member.valueEnd);
 }
 
-/** Each with the comma that parts it from what stays: the one before it, or where nothing stays before it the next. */
+/** Removes each item with the comma before it, or, if no item before it is kept, the comma after it. */
 function removals(items: readonly Item[]): ByteEdit[] {
   const first = items.findIndex(({ isKept }) => isKept);
   return items.flatMap(({ start, end, isKept }, index) => {

@@ -66,7 +66,7 @@ export class ResponsesStreamReader implements StreamReader {
     if (isError) throw errorInside(this.endpoint.provider, complaintOf(error ?? event));
   }
 
-  /** The upstream gives up; what it says that it used is charged. @throws AppError where it says nothing of that */
+  /** Ends a failed stream with the usage that the upstream reports, to charge it. @throws AppError without usage */
   #fail(response: JsonObject | null): AnswerEvent[] {
     const failure = errorInside(this.endpoint.provider, complaintOf(response?.['error']));
     const usage = usageOfResponse(response?.['usage'], response?.['output'], this.endpoint);
@@ -149,7 +149,7 @@ export class ResponsesStreamReader implements StreamReader {
     return parts.flatMap((part, index) => this.#endPart(`${key}/${index}`, part));
   }
 
-  /** Gives what the deltas have not brought, and ends the part. */
+  /** Adds what the deltas have not brought, and ends the part. */
   #endPart(key: string, part: AnswerPart): AnswerEvent[] {
     if (this.#ledger.hasEnded(key)) return [];
     return [...this.#missing(key, part), ...this.#ledger.end(key)];

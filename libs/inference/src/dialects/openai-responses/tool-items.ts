@@ -59,7 +59,7 @@ export class ToolItems {
     if (words !== null && isUncharged(words)) this.#otherTurns += 1;
     this.#begun.delete(index);
     const isNew = tool !== null && this.#use(index, tool);
-    // An upstream that numbers no items has one use for each.
+    // Without item numbers, each event counts as a use of its own.
     this.#counted.delete(index);
     return isNew;
   }
@@ -74,14 +74,14 @@ export class ToolItems {
   }
 }
 
-/** Whether an event ends an item in which the provider has put a summary in the place of the context. */
+/** Returns whether an event ends a compaction item: the provider has replaced the context by a summary. */
 export function endsCompaction({ type, bytes, item }: StreamEvent): boolean {
   if (item === null || type !== 'response.output_item.done') return false;
   const text = bytes.subarray(item.valueStart, item.valueEnd);
   return text.includes(COMPACTION) && COMPACTIONS.has(readItemWords(text).type);
 }
 
-/** Null for an item that is no call. */
+/** Returns the fields of an item that is a call; null for other items. */
 function wordsOf({ bytes, item }: StreamEvent): ItemWords | null {
   if (item === null) return null;
   const text = bytes.subarray(item.valueStart, item.valueEnd);

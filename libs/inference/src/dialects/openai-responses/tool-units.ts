@@ -22,7 +22,7 @@ export function chargedUnits(units: ToolUnits, context: AnswerContext): ToolUnit
   return searchesAsAsked(asked(units, context), context);
 }
 
-/** Returns units of items without the searches of X, unless the request asked for them: else custom tools have their names. */
+/** Returns units without searches of X unless the request asked for them: custom tools may have the same names. */
 function asked(units: ToolUnits, { requestBody, providerTools }: AnswerContext): ToolUnits {
   const { tools } = units;
   if (tools?.has(X_SEARCH) !== true) return units;
@@ -32,7 +32,7 @@ function asked(units: ToolUnits, { requestBody, providerTools }: AnswerContext):
   return { ...units, tools: others.size > 0 ? others : undefined };
 }
 
-/** Returns searches as those of the tool that the request named; of two that it named, the dearer. */
+/** Counts web searches as uses of the search tool that the request names; of two, the more expensive one. */
 function searchesAsAsked(units: ToolUnits, { requestBody, endpoint: { pricing } }: AnswerContext): ToolUnits {
   const { webSearches = 0, tools } = units;
   if (webSearches === 0) return units;

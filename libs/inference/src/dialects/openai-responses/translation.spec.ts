@@ -42,7 +42,7 @@ const throughJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 const write = (request: CanonicalRequest, log = new LossLog()) =>
   throughJson(upstream.writeRequest(request, endpoint, false, log)) as Record<string, unknown>;
 
-/** The part of a request that this API has words for. */
+/** The part of a request that this API has fields for. */
 function representable(request: CanonicalRequest): CanonicalRequest {
   const { temperature, topP, frequencyPenalty, presencePenalty } = request.sampling;
   const { choices: _n, cache: _cache, outputModalities: _modalities, reasoning, ...kept } = request;
@@ -89,7 +89,7 @@ function withoutContents({ annotations, ...text }: Extract<Part, { type: 'text' 
   return annotations ? { ...text, annotations: annotations.map(({ content: _content, ...source }) => source) } : text;
 }
 
-/** What callers are told of a thought and providers are not. */
+/** A thought without the fields that callers get and providers do not. */
 function withoutOurs({ format: _format, signature: _signature, ...part }: ReasoningPart): ReasoningPart {
   return part;
 }

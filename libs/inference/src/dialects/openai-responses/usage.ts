@@ -26,7 +26,7 @@ import { unitsOfItems } from './item-words';
 /** A bound where the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
 
-/** The usage of a response at the cursor, which ends up behind it; null when no object stands there. */
+/** Reads the usage of a response at the cursor and moves past it; null if the value is no object. */
 export function readResponseUsage(cursor: JsonCursor): ReportedUsage | null {
   return readUsageObject(cursor, readCount);
 }
@@ -103,8 +103,8 @@ function costMembers(cost: Cost): Record<string, string> {
 }
 
 /**
- * The usage of a parsed response and what its output items used, cut to what the endpoint can hold. Null where it is missing or a main count
- * is no whole number of at least 0, so that the caller of this estimates.
+ * Returns the usage of a parsed response and what its output items used, cut to the endpoint's limits. Null if the
+ * usage is missing or a main count is no whole number of at least 0: then estimate.
  */
 export function usageOfResponse(reported: unknown, items: unknown, { contextLength }: Endpoint): ResponseUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
