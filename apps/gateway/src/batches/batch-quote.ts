@@ -8,7 +8,7 @@ export interface QuoteFacts {
   readonly ownKey: boolean;
   /** What the lines cost at most, as far as they say. */
   readonly estimate: PicoUsd;
-  /** In milliseconds, at the speed of the moment; null where nobody knows. */
+  /** In milliseconds, at the current speed; null if it is unknown. */
   readonly expectedMs: number | null;
   /** Finished batches of the same kind. */
   readonly past: readonly QuotedBatch[];

@@ -44,7 +44,7 @@ const PAST_BATCHES = 99;
 /** A provider's own batches take what they take, whatever their size; this is only what durations are counted in. */
 const NATIVE_UNIT_MS = 3_600_000;
 
-/** What a batch is quoted: all that it is made from stands in PostgreSQL, so every gateway says the same. */
+/** Makes the quotes of batches. All facts for a quote are in PostgreSQL, so every gateway quotes the same. */
 @Injectable()
 export class BatchQuotesService {
   private readonly past = new BriefCache<QuotedBatch[]>((kind) =>

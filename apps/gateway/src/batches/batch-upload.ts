@@ -47,8 +47,8 @@ export interface UploadSlice {
 }
 
 /**
- * One upload of POST /batches while it streams in: cut into lines, checked, and written in slices under a
- * batch that nobody sees. Memory is one slice and one line, whatever the size of the batch.
+ * One upload of POST /batches while it streams in: cut into lines, checked, and written in slices under a batch that is
+ * not visible yet. Takes the memory of one slice and one line, whatever the size of the batch.
  */
 export class BatchUpload {
   readonly startedMs = Date.now();

@@ -49,7 +49,7 @@ export class BatchesService {
   /** The page of GET /batches, newest first. @throws AppError invalid_request (`after` names no batch) */
   async list(tenant: WorkspaceTenant, { limit, after, ...filter }: BatchListQuery): Promise<object> {
     const isCursor = after === null || isBatchId(after);
-    // One more than asked for tells whether there are more.
+    // Reads one more than asked for, to know whether there are more.
     const found = isCursor ? await this.batches.listForWorkspace(tenant, filter, after, limit + 1) : null;
     if (found === null) {
       throw new AppError('invalid_request', 'after names no batch', { metadata: { param: 'after' } });

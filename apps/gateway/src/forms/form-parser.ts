@@ -26,12 +26,12 @@ export interface FormListener {
 type State = 'preamble' | 'delimiter' | 'headers' | 'body' | 'done';
 
 /**
- * Takes a form with one file apart (RFC 7578) while it arrives. What belongs to the file is handed on in the
- * pieces in which it came; of everything else there is a bound.
+ * Parses a form with one file (RFC 7578) while it arrives. Passes the bytes of the file on in the pieces in which they
+ * came; the size of everything else is bounded.
  *
- * Stricter than the readers for servers in general, because the forms of our routes are known: nothing stands
- * before the first delimiter, every part has a name, none is encoded or a form itself, and the last delimiter
- * is there. Whatever does not fit is `invalid_request`.
+ * Stricter than the readers for servers in general, because the forms of our routes are known: nothing comes before the
+ * first delimiter, every part has a name, none is encoded or a form itself, and the last delimiter is there. Whatever
+ * does not fit is `invalid_request`.
  */
 export class FormParser {
   readonly #first: Buffer;
@@ -180,7 +180,9 @@ function startOfDelimiter(bytes: Buffer, delimiter: Buffer): number {
   }
 }
 
-/** Of a Content-Type; one that nobody could write into a body is refused. */
+/**
+ * Returns the boundary of a Content-Type. @throws AppError invalid_request for none, or one that no body can contain
+ */
 function boundaryOf(contentType: string): string {
   const match = /;[ \t]*boundary[ \t]*=[ \t]*(?:"([^"]*)"|([^;\s"]+))/i.exec(contentType);
   const boundary = match?.[1] ?? match?.[2] ?? '';

@@ -8,9 +8,9 @@ export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | '
 export type Granted = Extract<OpeningVerdict, { readonly refusedBy: null }>;
 
 /**
- * What callers could spend when the books were last asked: the credits of their organizations, and what was left
- * of the limits of their keys and the budgets of their workspaces. A limit that was changed is another limit, of which
- * nothing is known yet.
+ * Remembers what callers could spend when the books were last asked: the credits of their organizations, and what was
+ * left of the limits of their keys and the budgets of their workspaces. A changed limit counts as a new one, about
+ * which nothing is known yet.
  */
 export class CallerCredits {
   private readonly organizations: KnownCredits;
@@ -23,7 +23,7 @@ export class CallerCredits {
     this.budgets = new KnownCredits(nowMs);
   }
 
-  /** Whether the hold is so clearly covered that nobody needs to wait for it. */
+  /** Returns whether the hold is covered so clearly that the call need not wait for it. */
   covers(payer: Payer, holdPicoUsd: PicoUsd): boolean {
     const limit = limitOf(payer);
     const budget = budgetOf(payer);
@@ -52,7 +52,7 @@ export class CallerCredits {
     if (budget !== null) this.budgets.started(budget, holdPicoUsd);
   }
 
-  /** @param byokPicoUsd what the caller's own provider charged beside it, which some limits count */
+  /** @param byokPicoUsd what the caller's own provider charged in addition, which some limits count */
   spent(payer: Payer, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd = 0n): void {
     this.organizations.spent(payer.organizationId, amountPicoUsd);
     const limit = limitOf(payer);

@@ -21,7 +21,7 @@ export interface WaitingContent {
 const MOST_WAITING = 2_000;
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 const MOST_ROWS = 16;
-/** Nobody waits for a content; a statement that gathers them for a moment is shared by many. */
+/** How long contents are gathered for one statement. No call waits for it. */
 const GATHER_MS = 50;
 const TRIES = 3;
 const RETRY_MS = 500;

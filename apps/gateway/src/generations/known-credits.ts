@@ -23,7 +23,7 @@ export class KnownCredits {
 
   constructor(private readonly nowMs: () => number) {}
 
-  /** Whether the payer can so clearly cover the hold that nobody needs to wait for it. */
+  /** Returns whether the payer covers the hold so clearly that the call need not wait for it. */
   covers(payerId: string, holdPicoUsd: PicoUsd): boolean {
     const credit = this.credits.get(payerId);
     if (credit === undefined || this.nowMs() - credit.knownAtMs > FRESH_FOR_MS) return false;

@@ -14,8 +14,8 @@ export interface Overheard {
 }
 
 /**
- * A stream that passes unchanged while somebody listens: its bytes are kept, nothing is read.
- * It is over when its outcome is known and its last bytes, which may come after that, have passed.
+ * Passes a stream on unchanged and keeps its bytes, without parsing them. It is over when its outcome is known and its
+ * last bytes, which may come after that, have passed.
  */
 export class OverheardStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;

@@ -42,9 +42,9 @@ const MOST_OF_STREAMED_BYTES = 24 * 1024 * 1024;
 const UNANNOUNCED_STEP_BYTES = 1024 * 1024;
 
 /**
- * Takes the body in, after the caller has shown a credential, and gives the request its place among those that are
- * worked on. Until its body has arrived a request has another place, so callers that are slow, or that stop, take none
- * from the others. It stands behind the bearer guard because its module is imported after that guard's.
+ * Takes the body in, after the caller has shown a credential, and gives the request a place among those that are worked
+ * on. While its body arrives a request has a place of another kind, so callers that are slow, or that stop, take none
+ * from the others. Runs after the bearer guard because its module is imported after that guard's.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {

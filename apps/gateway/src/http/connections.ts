@@ -6,7 +6,7 @@ import type { ClosableConnections } from './closable-connections';
 import { sourceOf } from './source-address';
 import { countRefusal } from './request-claim';
 
-/** One peer alone gets four fifths: where a proxy stands before the gateway, it may be the only one. */
+/** One peer alone gets four fifths: behind a proxy, the proxy may be the gateway's only peer. */
 const PEER_WEIGHTS = [4] as const;
 
 export interface ConnectionLimits {

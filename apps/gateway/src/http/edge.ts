@@ -18,9 +18,9 @@ import { findHeadProblem } from './request-head';
 import { piecesOf } from './whole-answer';
 
 export const API_PREFIX = '/api/v1';
-/** What stands at the root of the site, where people and standards look for it. */
+/** Paths at the root of the site, where people and standards look for them. */
 export const ROOT_ROUTES = ['.well-known/oauth-authorization-server', 'auth', 'auth/session', 'auth/session/end'];
-/** Well-known documents are found beside the other endpoints too. */
+/** Well-known documents are also served next to the other endpoints. */
 const WELL_KNOWN = `${API_PREFIX}/.well-known/`;
 /** Batches were first published here, and clients of that time still ask here. */
 const EARLIER_BATCHES = '/api/beta/batches';
@@ -66,7 +66,7 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
     rewriteUrl: (request) => currentUrl(request.url ?? '/'),
     clientErrorHandler: answerClientError,
     frameworkErrors: answerFrameworkError,
-    // Ids are short and model slugs at most 300 characters; what is longer is nobody's id.
+    // Ids are short and model slugs at most 300 characters; anything longer is no id.
     routerOptions: { maxParamLength: 1_024 },
   };
 }
@@ -81,7 +81,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   const instance = app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   const routes = new KnownRoutes();
   instance.addHook('onRoute', ({ method, url }) => routes.add(method, url));
-  // The body guard reads bodies, after the caller is known; until then nobody touches them.
+  // The body guard reads bodies, after the caller is known; no other code reads them before.
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     instance.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
@@ -104,7 +104,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   }
 }
 
-/** Routes that write their answers past the framework write these too. */
+/** Returns headers of every answer; routes that write their answers past the framework write them too. */
 function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness): string[] {
   const common = ['x-request-id', id, 'x-content-type-options', 'nosniff', 'access-control-allow-origin', '*'];
   if (headers.origin !== undefined) common.push('access-control-expose-headers', EXPOSED_HEADERS);
@@ -136,7 +136,7 @@ function currentUrl(url: string): string {
   return rest === '' || rest.startsWith('/') || rest.startsWith('?') ? `${API_PREFIX}/batches${rest}` : url;
 }
 
-/** Nothing stands at this method and path: a preflight (Fetch standard, CORS), a wrong method, or nothing. */
+/** Answers a request without a route: a preflight (Fetch standard, CORS), a wrong method or a wrong path. */
 function answerUnrouted(
   { method, url, headers }: FastifyRequest,
   reply: FastifyReply,

@@ -38,7 +38,7 @@ export interface ScannedBody {
 
 /**
  * The most memory for the values of JSON that reserves none by its shape: a field of a form, an upload, an element of a
- * batch. That of clients is small beside its texts.
+ * batch. In JSON of clients, other values take little memory compared with texts.
  */
 const MAX_UNRESERVED_BYTES = 8 * 1024 * 1024;
 

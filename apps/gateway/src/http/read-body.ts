@@ -16,17 +16,17 @@ export interface BodyLimits extends BodyTimes {
 }
 
 /**
- * The body, when all of it has come with the head, as small ones do; else null, and nothing is touched. Above
- * the limit it is left to `readBody` to refuse it.
+ * Returns the body if all of it has come with the head, as small ones do; else reads nothing and returns null. Leaves a
+ * body above the limit to `readBody`, which refuses it.
  */
 export function takeWholeBody(request: IncomingMessage, maxBytes: number): Buffer | null {
   const { readableLength } = request;
   if (readableLength === 0 || readableLength > maxBytes) return null;
-  // The parser tells of the last byte of a body before it tells of the message's end.
+  // The parser passes on the last byte of a body before it reports the end of the message.
   if (!request.complete && Number(request.headers['content-length']) !== readableLength) return null;
   // Without a size `read` gives all that is there.
   const body = request.read() as Buffer;
-  // Nobody reads on, and a message has an end only for those who do.
+  // A message ends only if it is read to its end, and no other code reads on.
   request.resume();
   return body;
 }

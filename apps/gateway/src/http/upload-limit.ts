@@ -5,7 +5,7 @@ import { rawResponse } from './client-error';
 export interface UploadTimes {
   /** Between two pieces. */
   readonly idleMs: number;
-  /** For an upload of no length, beside what its bytes may take. */
+  /** Time that every upload gets, in addition to what its bytes may take. */
   readonly graceMs: number;
   /** As slow as an upload may be on average, after the grace. */
   readonly leastBytesPerSecond: number;

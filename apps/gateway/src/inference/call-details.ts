@@ -17,7 +17,7 @@ import { storedText } from '../generations/stored-text';
 import type { LoopServed } from '../server-tools/server-tool-engine';
 import type { IncomingCall } from '../generations/incoming-call';
 
-/** A call as its record tells of it. */
+/** A call as its record describes it. */
 export interface RecordedCall {
   readonly api: Api;
   readonly call: Pick<IncomingCall, 'client' | 'parsed' | 'sessionId'>;
@@ -39,7 +39,7 @@ export function withoutPrompt({ api, call, aim }: RecordedCall): RecordedCall {
   return { api, call: { client, sessionId, parsed }, aim: { request: { mediaParts, audioParts } } };
 }
 
-/** For the record of a call that nobody answered. */
+/** Returns the details for the record of a call that no provider answered. */
 export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly Attempt[]): GenerationDetails {
   const { client, parsed, sessionId } = call;
   const body = parsed as Body;
@@ -63,7 +63,7 @@ export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly
   };
 }
 
-/** For the record of a call that was answered. */
+/** Returns the details for the record of a call that was answered. */
 export function answerDetails(recorded: RecordedCall, server: Server, ended: Ended): GenerationDetails {
   const { endpoint, credential } = server;
   const { upstreamCost, cacheDiscount, toolCosts, cacheWrite1hTokens } = ended.cost;

@@ -32,7 +32,7 @@ export function answered(
   return result.interruption ? { ...outcome, ...interruptedBy(result.interruption) } : outcome;
 }
 
-/** The caller has left, or is told of an error. */
+/** Returns how a call ended whose caller has disconnected or gets an error. */
 function interruptedBy({ code, status }: AppError): Pick<CallOutcome, 'statusCode' | 'outcome'> {
   return code === 'request_timeout'
     ? { statusCode: 499, outcome: 'cancelled' }
@@ -44,7 +44,7 @@ export function streamed(call: RecordedCall, server: Server, stream: StreamOutco
   return outcomeOf(call, server, stream, times, stream.state);
 }
 
-/** How a call ended that nobody answered. */
+/** How a call ended that no provider answered. */
 export interface Failure {
   readonly error: AppError;
   readonly isCancelled: boolean;

@@ -108,7 +108,7 @@ export class CallReplier {
     return { call, life, request, reply, contents, metadataMember, startedMs: request.life.startedMs };
   }
 
-  /** The error as the caller shall read it, with the metadata beside it where they are asked for. */
+  /** Returns the error for the caller, and adds the metadata next to it if the caller asked for it. */
   private async explain({ life, request, metadataMember }: Conversation, thrown: unknown): Promise<AppError> {
     const metadata = metadataMember === null ? null : await failureMetadata(thrown);
     if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };

@@ -51,7 +51,7 @@ export interface OpenedStream extends StreamResult, Partial<LoopServed> {
 /** Of a prompt that plugins may still shorten: it is not too long for any endpoint yet. */
 const UNKNOWN_PROMPT: PromptEstimate = { tokens: 0, likelyTokens: 0, unlikelyMediaTokens: 0, kinds: null, pdfs: [] };
 
-/** Counts as a request, and uses no tokens of anybody. */
+/** Counts as a request, and uses no tokens. */
 const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
 /**
@@ -97,7 +97,7 @@ export class InferenceService {
     }
   }
 
-  /** Resolves when the stream is one. @throws AppError until then */
+  /** Resolves when the first event has arrived. @throws AppError until then */
   async stream(api: StreamableApi, incoming: IncomingCall): Promise<OpenedStream> {
     const call = hasUnmeasuredPdfs(incoming) ? await this.measured(api, incoming) : incoming;
     const prepared = this.prepare(api, call, true);
@@ -122,7 +122,7 @@ export class InferenceService {
     return (await this.engine.countTokens(request)) ?? promptTokens;
   }
 
-  /** What the `<service>_metadata` member tells of an answer. */
+  /** Returns the value of the `<service>_metadata` member of an answer; null if no route was planned. */
   metadataOf(api: CallableApi, served: Served & Partial<LoopServed>, generationMs: number): RoutingMetadata | null {
     const { plan, attempts, losses, endpoint } = served;
     if (plan === undefined) return null;
@@ -216,7 +216,7 @@ export class InferenceService {
     }
   }
 
-  /** Ends a call that came to nothing; why it did. */
+  /** Ends a failed call, and returns the error that its caller gets. */
   private fail(call: PreparedCall, thrown: unknown, isAdmitted: boolean): AppError {
     const { ticket, plugins } = call;
     const error = ticket.refusal ?? AppError.from(thrown);

@@ -11,7 +11,7 @@ const PLACEHOLDER = Buffer.from('"-"');
 
 /** A JSON body with a recording in it, taken out. */
 export interface AudioJson {
-  /** The rest; in place of the recording stands a dash. */
+  /** The rest of the body, with a dash in place of the recording. */
   readonly parsed: JsonObject;
   /** In base64, still unread; null where the body has none. */
   readonly data: Buffer | null;
@@ -30,7 +30,7 @@ export function takeOutAudio(body: Buffer): AudioJson {
   return { parsed: parseJsonObject(rest, 'lenient'), data: body.subarray(found.start + 1, found.end - 1) };
 }
 
-/** Where the text of `input_audio.data` stands, its quotes included; null where it is none, or empty. */
+/** Returns where the text of `input_audio.data` is, its quotes included; null if it is no text, or empty. */
 function findData(body: Buffer): { readonly start: number; readonly end: number } | null {
   try {
     if (!new JsonCursor(body).isObject()) return null;

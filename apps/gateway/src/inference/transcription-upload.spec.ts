@@ -66,7 +66,7 @@ describe(TranscriptionUpload.name, () => {
     return app.books.settled;
   };
 
-  // The first ones: of whoever is known to have money nobody waits to hear it again.
+  // These tests come first: once a caller is known to have money, its calls do not wait for their hold.
   it('is not transcribed for who cannot pay', async () => {
     app.books.isBroke = true;
     const upload = begin([model, file]);

@@ -32,7 +32,7 @@ import { UPLOAD_PACE } from './transcription-upload';
 import { observeUpstream } from './upstream-time';
 
 const API = 'transcription';
-/** Speech is limited by requests: nobody knows its tokens before it has been heard. */
+/** Speech is limited by requests: its tokens are unknown before it has been transcribed. */
 const NO_TOKENS: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
 /** A call that is on the books. */
@@ -85,7 +85,7 @@ export class TranscriptionService {
       const deadlineMs = this.engine.deadlineMs() + UPLOAD_PACE.longestMs;
       const request = { ...this.#requestOf(call, dto, audio), signal: arriving.annulment, deadlineMs };
       const ahead = admitted.then(() => this.engine.transcribe(request));
-      // What is wrong with the request is told before what is wrong with its providers.
+      // A fault of the request is reported before a fault of its providers.
       ahead.catch(() => undefined);
       const whole = await rest;
       await admitted;

@@ -35,7 +35,7 @@ const DEFAULT_PAGE = 100;
 
 export interface CreatedKey {
   readonly data: KeyDto;
-  /** The key itself; after this answer nobody can show it again. */
+  /** The key itself; it cannot be shown again after this answer. */
   readonly key: string;
 }
 

@@ -55,7 +55,7 @@ export class InferenceLimits {
     const decided = this.limiter.takeAll(demands, workspaceId).then((verdict) => {
       if (!verdict.allowed) throw rateLimitError(verdict);
     });
-    // Whoever waits for it hears of it; until then something else may have failed.
+    // The code that awaits it gets the error; before that the call may fail for another reason.
     decided.catch(() => undefined);
     return decided;
   }

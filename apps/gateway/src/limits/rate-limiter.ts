@@ -7,8 +7,8 @@ export interface RateLimit {
   readonly perMinute: number;
   readonly burst: number;
   /**
-   * What happens while nobody can count for all processes together: each grants its `share` of the limit (the
-   * default), or all `refuse`, for what must rather not be done than be done too often.
+   * What happens while the shared store is unavailable: each process grants its `share` of the limit (the default), or
+   * all `refuse`, for actions that must rather not be done than be done too often.
    */
   readonly withoutStore?: 'share' | 'refuse';
 }
@@ -29,7 +29,7 @@ export interface RateVerdict {
   readonly retryAfterMs: number;
   /** Until the limit is as if nothing had been taken. */
   readonly resetAfterMs: number;
-  /** Nobody could be asked, and the limit says to refuse then. */
+  /** The store could not be asked, and the limit says to refuse then. */
   readonly isUndecided?: boolean;
 }
 

@@ -10,7 +10,7 @@ export interface RedisRateLimiterOptions {
   readonly keyPrefix: string;
   /** How many processes share a limit: what each of them allows alone when Redis is away. */
   readonly replicas: number;
-  /** Told once when Redis is lost and once when it is back. */
+  /** Called once when Redis is lost and once when it is back. */
   readonly onStateChange: (state: 'lost' | 'back') => void;
   /** Monotonic milliseconds. */
   readonly nowMs?: () => number;
@@ -47,7 +47,7 @@ for i, key in ipairs(KEYS) do
 end
 return {0, arrivals[1] - now}`;
 
-/** KEYS[1] state · ARGV[1] what is taken beside, or given back when below zero, in microseconds. */
+/** KEYS[1] state · ARGV[1] what is taken in addition, or given back if below zero, in microseconds. */
 const ADJUST = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -72,11 +72,10 @@ const refusals = counter({
 });
 
 /**
- * One limit for all processes, decided in one Lua call. When Redis is down or hangs each process decides by
- * itself with its share of the limit, or refuses, as the limit says: a limit keeps the service fair, and money
- * never depends on it. While Redis is away one request in `PAUSE_MS` looks whether it is back, and so does each
- * that would be refused otherwise; nobody waits longer than `ANSWER_TIMEOUT_MS`, or `STRICT_ANSWER_TIMEOUT_MS`
- * where the limit refuses.
+ * One limit for all processes, decided in one Lua call. When Redis is down or hangs each process decides by itself with
+ * its share of the limit, or refuses, as the limit says: a limit keeps the service fair, and money never depends on it.
+ * While Redis is away one request in `PAUSE_MS` looks whether it is back, and so does each that would be refused
+ * otherwise; no request waits longer than `ANSWER_TIMEOUT_MS`, or `STRICT_ANSWER_TIMEOUT_MS` where the limit refuses.
  */
 export class RedisRateLimiter extends RateLimiter {
   private readonly redis: Commands;

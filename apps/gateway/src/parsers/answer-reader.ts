@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { GatheredPieces } from '@libs/contracts';
 
 const PREFIX_BYTES = 4;
-/** A million characters as JSON, each escaped, and what stands beside them. */
+/** A million characters as JSON, each escaped, and the rest of the answer. */
 const LARGEST_ANSWER = 8 * 1024 * 1024;
 
 /**

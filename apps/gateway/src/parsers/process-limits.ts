@@ -13,8 +13,8 @@ const TIMEOUT_MS = 10_000;
 
 /**
  * Sets the kernel's limits of a child that is ready: memory, processor time, no file that it writes, no dump of its
- * memory, no further descriptor (file, socket or pipe) beside those that it has, no further thread or process. Root is
- * not held by the last of these.
+ * memory, no further descriptor (file, socket or pipe), no further thread or process. Root is not held by the last of
+ * these.
  *
  * The limit is that of writable private memory (RLIMIT_DATA), so it counts V8's heap, array buffers and zlib alike, and
  * not the address space that V8 only reserves. An allocation beyond it fails in the child at once. Linux alone has it;

@@ -140,12 +140,12 @@ export class PluginRun {
     return new CitedStream(costed, APIS[api].stream.citer(this.#sources, head));
   }
 
-  /** An answer whose metadata tells of the plugins too. */
+  /** Returns the answer with the plugins in its metadata too. */
   told<T extends Partial<LoopServed>>(served: T): T & LoopServed {
     return { ...served, stages: () => [...this.#stages, ...(served.stages?.() ?? [])] };
   }
 
-  /** What comes into the books, with what the plugins cost. */
+  /** Returns the outcome for the books, with what the plugins cost. */
   charged(outcome: CallOutcome): CallOutcome {
     const costPicoUsd = outcome.costPicoUsd + this.#spent;
     const recorded = this.recorded(outcome);
@@ -159,7 +159,9 @@ export class PluginRun {
     return { ...details, gatewayToolsUsd: formatUsd(parseUsd(details.gatewayToolsUsd ?? '0') + this.#spent) };
   }
 
-  /** What is known of a call, with what the plugins searched for; also of one that nobody answered or pays. */
+  /**
+   * Returns the outcome with the plugins' searches; also for a call that no provider answered or that is not charged.
+   */
   recorded(outcome: CallOutcome): CallOutcome {
     const { details } = outcome;
     const search = joinSearches(this.#search, details.search);

@@ -59,7 +59,7 @@ function isStructure(text: string): boolean {
   return /^\s*[[{]/.test(text) && parses(text);
 }
 
-/** The text between the lines of a Markdown fence, the second of which an answer that was cut does not have. */
+/** Returns the text inside a Markdown fence. An answer that was cut has no closing line. */
 function withoutFence(text: string): string {
   const trimmed = text.trim();
   const firstLine = trimmed.indexOf('\n');

@@ -34,7 +34,7 @@ export interface Byok {
 
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
 export class InferenceRouting {
-  /** Jobs tell nothing of a provider's calls; for them every provider is well. */
+  /** Jobs report nothing of a provider's calls; for them every provider counts as healthy. */
   private readonly jobHealth = new ProviderHealth(monotonicMs);
 
   constructor(

@@ -36,7 +36,7 @@ export class LoopBill {
     this.#tools = { ...this.#tools, requested: this.#tools.requested + 1 };
   }
 
-  /** A search that was refused or failed is none: nobody pays for it. */
+  /** Adds a use of a tool. A search that was refused or failed does not count and is not charged. */
   addUse(tool: string, outcome: ToolOutcome): void {
     const { isError, search } = outcome;
     this.#search = joinSearches(this.#search, search);

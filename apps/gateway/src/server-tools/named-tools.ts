@@ -84,7 +84,7 @@ export class NamedTools {
     throw refusal(`${path}.type`, `names a server tool that is not offered here; there are ${offered}`);
   }
 
-  /** Settings stand beside the type, or among the parameters as they do under our own name. */
+  /** Settings are next to the type, or among the parameters as under our own name. */
   #plain({ type, parameters, filters, ...settings }: Fields, path: string): NamedTool {
     const { blocked_domains: blocked, ...domains } = fieldsOf(filters);
     const given = {

@@ -186,7 +186,7 @@ export class ServerToolPlanner {
   }
 }
 
-/** What of a request and its caller concerns tools, beside the tools. */
+/** What of a request and its caller concerns tools, in addition to the tools themselves. */
 interface Surroundings {
   /** Names of functions of the caller's that the model is not to see until it finds them. */
   readonly deferred: ReadonlySet<string>;

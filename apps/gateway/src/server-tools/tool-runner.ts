@@ -216,7 +216,7 @@ function parsedArguments(text: string): unknown {
   try {
     return text.trim() === '' ? {} : (JSON.parse(text) as unknown);
   } catch {
-    // The model wrote it: it is told so.
+    // The model wrote it, so the model gets the error.
     return INVALID;
   }
 }
