@@ -59,7 +59,7 @@ export class BatchUpload {
   private readonly hash: Hash | null;
   private bytes = 0;
   private lines = 0;
-  /** Something of it may be stored, whatever became of the transaction. */
+  /** Whether parts of the batch may be stored, even if the transaction failed. */
   private mayBeStored = false;
   private sliceWritten = false;
   private sliceWrittenAtMs = 0;

@@ -24,7 +24,7 @@ const NO_WORDS = { text: null, reasoning: null, toolCalls: [] };
 /** Not recorded for a line: when and how often a provider was called, and its media and audio parts. */
 const NOT_KEPT = { num_media_prompt: null, num_input_audio_prompt: null, provider_responses: null } as const;
 
-/** Lines of batches as generations, out of what is kept of their batches anyway. */
+/** Shows lines of batches as generations, from what is stored of their batches anyway. */
 export class BatchLineGenerations {
   constructor(
     private readonly lines: Pick<BatchLineViewsRepository, 'find' | 'findContent'>,

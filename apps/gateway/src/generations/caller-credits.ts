@@ -34,7 +34,7 @@ export class CallerCredits {
     );
   }
 
-  /** What the books said just now. */
+  /** Notes what the books say now. */
   learn(payer: Payer, { availableUsd, keyLeftUsd, workspaceLeftUsd = null }: Granted): void {
     this.organizations.learn(payer.organizationId, parseUsd(availableUsd));
     const limit = limitOf(payer);
@@ -43,7 +43,7 @@ export class CallerCredits {
     if (budget !== null && workspaceLeftUsd !== null) this.budgets.learn(budget, parseUsd(workspaceLeftUsd));
   }
 
-  /** A call has started ahead of its hold; with a negative amount, its hold is on the books or not needed. */
+  /** Notes a call that has started ahead of its hold; a negative amount takes that back. */
   started(payer: Payer, holdPicoUsd: PicoUsd): void {
     this.organizations.started(payer.organizationId, holdPicoUsd);
     const limit = limitOf(payer);
@@ -63,7 +63,7 @@ export class CallerCredits {
     if (budget !== null) this.budgets.spent(budget, isCounted ? counted : amountPicoUsd);
   }
 
-  /** A hold was refused: whatever is known of its payer is out of date. */
+  /** Forgets the payer of a refused hold: what is known of it is out of date. */
   forget(payer: Payer): void {
     this.organizations.forget(payer.organizationId);
     const limit = limitOf(payer);

@@ -12,9 +12,9 @@ import { ContentBudget } from './content-budget';
 
 /** A content that waits to be stored. */
 export interface WaitingContent {
-  /** Of the budget; given back when it is stored or dropped. */
+  /** Bytes taken from the budget; given back when the content is stored or dropped. */
   readonly bytes: number;
-  /** Made when it is its turn, so that no caller waits for it. */
+  /** Makes the content when it is stored, so that no caller waits for it. */
   readonly render: () => StoredContent;
 }
 

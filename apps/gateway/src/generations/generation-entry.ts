@@ -71,7 +71,7 @@ export function generationEntry(view: GenerationView, nameOf: (slug: string) => 
   };
 }
 
-/** What the interface calls them; all others converse. */
+/** The `api_type` of each API in the interface; all others are `completions`. */
 const API_TYPES: Readonly<Record<string, GenerationEntry['api_type']>> = {
   embeddings: 'embeddings',
   transcription: 'stt',
@@ -136,7 +136,7 @@ function countsOf({ mediaParts, audioParts, fetches, search }: GenerationDetails
   };
 }
 
-/** Of the endpoint that answered, which was asked last; null where none did. */
+/** Returns the model of the endpoint that answered, which was asked last; null if none did. */
 function servedModelOf(details: GenerationDetails | null): string | null {
   const last = details?.attempts.at(-1);
   return last?.status === 200 ? last.model : null;

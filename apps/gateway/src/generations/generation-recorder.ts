@@ -150,7 +150,7 @@ export class GenerationRecorder {
     }
   };
 
-  /** The row will not be written any more; the charge alone says it all. */
+  /** Ends a call whose row will not be written; its charge alone records it. */
   private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
     if (isAhead) this.credits.started(opening, -holdPicoUsd);
     if (outcome === null) return;
@@ -263,7 +263,7 @@ export class GenerationRecorder {
     this.settleDeferred(ticket);
   }
 
-  /** Other calls do not wait for this work. */
+  /** Runs work that other calls do not wait for. */
   private inBackground(work: Promise<void>): void {
     const kept = work.finally(() => this.background.delete(kept));
     this.background.add(kept);

@@ -8,7 +8,7 @@ import type { GenerationOpening, GenerationSettlement, OpeningTerms } from '@lib
  */
 export type OpeningState = 'waiting' | 'writing' | 'open' | 'refused' | 'unknown';
 
-/** A call that is about to be made; what is held for it is known apart. */
+/** A call that is about to be made, without its hold. */
 export type Opening = Omit<GenerationOpening, 'holdUsd'>;
 
 /** What became of a call, without what its opening already says. */
@@ -60,7 +60,7 @@ export class GenerationTicket {
     return this.holdDecided?.promise ?? null;
   }
 
-  /** Called when a call that runs ahead of its hold turns out not to be covered, even when that is known. */
+  /** Calls the listener when a call that runs ahead turns out not to be covered; at once if that is known. */
   onRefused(listener: () => void): void {
     this.listener = listener;
     if (this.refusal !== null) listener();

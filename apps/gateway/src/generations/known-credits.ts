@@ -32,7 +32,7 @@ export class KnownCredits {
     return credit.availablePicoUsd - credit.startedPicoUsd >= comfort;
   }
 
-  /** What the books said just now. */
+  /** Notes what the books say now. */
   learn(payerId: string, availablePicoUsd: PicoUsd): void {
     const startedPicoUsd = this.credits.get(payerId)?.startedPicoUsd ?? 0n;
     this.credits.delete(payerId);
@@ -40,7 +40,7 @@ export class KnownCredits {
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
-  /** A call has started ahead of its hold; with a negative amount, its hold is on the books or not needed. */
+  /** Notes a call that has started ahead of its hold; a negative amount takes that back. */
   started(payerId: string, holdPicoUsd: PicoUsd): void {
     const credit = this.credits.get(payerId);
     if (credit === undefined) return;

@@ -6,7 +6,7 @@ import type { ContentBudget } from './content-budget';
 /** The most that is kept of the events of one stream. */
 const MOST_STREAM_BYTES = 4 * 1024 * 1024;
 
-/** What was heard of a stream by its end. Its bytes are of the budget and go back to it. */
+/** What was kept of a stream by its end. Its bytes are from the budget and go back to it. */
 export interface Overheard {
   readonly events: readonly Buffer[];
   readonly bytes: number;

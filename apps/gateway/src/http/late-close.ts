@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 
 const DISCARD_MS = 10_000;
-/** Uploads that are thrown away at once; beyond, a connection ends with its answer, and a client may miss that. */
+/** Most uploads discarded at a time. Beyond that a connection ends with its answer, and a client may miss it. */
 const MOST_DISCARDED = 1_024;
 
 let discarding = 0;

@@ -86,7 +86,7 @@ export function readScannedBody({ bytes, shape }: ScannedBody, rules: JsonRules)
   return { object: value, bytes: sentOn, prompt };
 }
 
-/** What the parser takes and we do not, such as a number beyond all numbers, is refused here. */
+/** Refuses what the parser accepts and we do not, such as a number beyond the range of a double. */
 function namedOnce(body: Buffer): Buffer {
   try {
     return withoutDoubledNames(body);

@@ -32,7 +32,7 @@ export function takeWholeBody(request: IncomingMessage, maxBytes: number): Buffe
 }
 
 /**
- * The whole body. Stops reading at the limit and leaves the rest where it is.
+ * Returns the whole body. Stops reading at the limit and leaves the rest unread.
  *
  * @throws AppError payload_too_large | request_timeout | invalid_request (the caller left in the middle)
  */
@@ -51,7 +51,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   return gathered.take();
 }
 
-/** Into one buffer from the start: pieces that are joined at the end are in memory twice. */
+/** Reads into one buffer from the start: pieces that are joined at the end are in memory twice. */
 async function readAnnounced(request: IncomingMessage, limits: BodyLimits, length: number): Promise<Buffer> {
   const body = Buffer.allocUnsafeSlow(length);
   let bytes = 0;
@@ -146,7 +146,7 @@ class BodyReader {
       .off('end', this.onEnd)
       .off('error', this.onBroken)
       .off('close', this.onBroken);
-    // What breaks after this has been answered for.
+    // Later errors have no effect: the request has its answer.
     this.request.on('error', ignore);
   }
 }
