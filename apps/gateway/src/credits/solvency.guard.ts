@@ -8,7 +8,7 @@ import { BODY_RULE, type BodyRule } from '../http/streamed-body.decorator';
 import { readIdempotencyKey } from '../idempotency/idempotency-key';
 import { Solvency } from './solvency';
 
-/** A smaller body is read for anybody who has a key: asking for the balance costs more. */
+/** A smaller body is read for every caller with a key: asking for the balance costs more. */
 const SMALL_BODY_BYTES = 256 * 1024;
 
 /**

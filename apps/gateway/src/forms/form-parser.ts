@@ -9,7 +9,7 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
 const CRLF = Buffer.from('\r\n');
 const HEADERS_END = Buffer.from('\r\n\r\n');
 const DASH = 0x2d;
-/** Behind the last delimiter. */
+/** What follows the last delimiter. */
 const LAST_END = Buffer.from('--\r\n');
 
 export interface FormListener {
@@ -35,7 +35,7 @@ type State = 'preamble' | 'delimiter' | 'headers' | 'body' | 'done';
  */
 export class FormParser {
   readonly #first: Buffer;
-  /** With the line end before it, which belongs to it. */
+  /** The delimiter with the line end before it, which is part of it. */
   readonly #delimiter: Buffer;
   #state: State = 'preamble';
   /** What has arrived and cannot be judged yet; never longer than a delimiter or the head of a part. */
@@ -72,7 +72,7 @@ export class FormParser {
     if (this.#state !== 'done') throw malformed('it ends before its last boundary');
   }
 
-  /** How many bytes were used up for a step; null when there are too few for one, which are then kept. */
+  /** Returns how many bytes a step has used; null if there are too few for a step, which are then kept. */
   #take(bytes: Buffer): number | null {
     switch (this.#state) {
       case 'preamble':
@@ -169,7 +169,7 @@ export class FormParser {
   }
 }
 
-/** Where at the end of some bytes a delimiter may have begun. */
+/** Returns where a delimiter may have begun at the end of some bytes. */
 function startOfDelimiter(bytes: Buffer, delimiter: Buffer): number {
   let at = Math.max(0, bytes.length - delimiter.length + 1);
   for (;;) {

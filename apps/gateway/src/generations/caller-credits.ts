@@ -43,7 +43,7 @@ export class CallerCredits {
     if (budget !== null && workspaceLeftUsd !== null) this.budgets.learn(budget, parseUsd(workspaceLeftUsd));
   }
 
-  /** Notes a call that has started ahead of its hold; a negative amount takes that back. */
+  /** Notes a call that has started ahead of its hold; negative, once the hold is on the books or not needed. */
   started(payer: Payer, holdPicoUsd: PicoUsd): void {
     this.organizations.started(payer.organizationId, holdPicoUsd);
     const limit = limitOf(payer);

@@ -40,7 +40,7 @@ export class KnownCredits {
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
-  /** Notes a call that has started ahead of its hold; a negative amount takes that back. */
+  /** Notes a call that has started ahead of its hold; negative, once the hold is on the books or not needed. */
   started(payerId: string, holdPicoUsd: PicoUsd): void {
     const credit = this.credits.get(payerId);
     if (credit === undefined) return;

@@ -11,10 +11,10 @@ const PEER_WEIGHTS = [4] as const;
 
 export interface ConnectionLimits {
   readonly most: number;
-  /** Learns which connections there are; requests of known callers protect theirs there. */
+  /** Gets all connections; requests of known callers protect theirs in it. */
   readonly closable: ClosableConnections;
   /**
-   * Ranges whose connections are those of many callers: only the sum of all bounds them, and they are not closed for
+   * Address ranges whose connections carry many callers: only the total bounds them, and they are not closed for
    * others.
    */
   readonly trustedProxies?: readonly string[];

@@ -51,7 +51,7 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
       // Finds callers that vanished without a word.
       keepAlive: true,
       keepAliveInitialDelay: 60_000,
-      // Uploads may take long as long as they go on; each body has its own idle limit.
+      // Uploads may take long if they make progress; each body has its own idle limit.
       requestTimeout: 0,
       keepAliveTimeout: 72_000,
     },
@@ -76,7 +76,7 @@ export interface EdgeParts {
   readonly inFlight: InFlight;
 }
 
-/** What every request passes before it meets a route. To be called before the app is initialised. */
+/** Sets up what every request passes before it reaches a route. Call it before the app is initialised. */
 export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }: EdgeParts): void {
   const instance = app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   const routes = new KnownRoutes();
@@ -112,7 +112,7 @@ function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness): s
   return common;
 }
 
-/** Counts the request until its answer is through or its connection gone, and measures it. */
+/** Counts and measures the request until its answer is sent or its connection closed. */
 function follow(request: FastifyRequest, life: RequestLife, inFlight: InFlight): void {
   (request as LiveRequest).life = life;
   const raw = life.response!;
@@ -159,7 +159,7 @@ function answerUnrouted(
   void reply.status(204).send();
 }
 
-/** A long answer leaves in pieces. One that was made for its caller counts as memory until it was read. */
+/** Returns a long answer in pieces. If it was made for its caller, it counts as memory until it is read. */
 function keepLong<Payload>(request: LiveRequest, reply: FastifyReply, payload: Payload): Payload | Readable {
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
   if (payload.length <= LONG_ANSWER || request.method === 'HEAD' || hasUnreadBody(request.raw)) return payload;

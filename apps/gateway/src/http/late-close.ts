@@ -15,12 +15,12 @@ export function hasUnreadBody(request: IncomingMessage): boolean {
 }
 
 /**
- * An answer to a request whose body has not all arrived, to be sent with `Connection: close`.
+ * Returns the answer to a request whose body has not all arrived, to be sent with `Connection: close`.
  *
- * A connection that is closed with unread bytes is reset, and a reset makes the client throw away an answer
- * it has not read yet. So the answer goes out at once, whole by its Content-Length, and its end, which closes
- * the connection, waits until the upload is through, the client has left, or ten seconds are over. Where too many
- * uploads are being thrown away, it does not wait.
+ * A connection that is closed with unread bytes is reset, and a reset makes the client throw away an answer it has not
+ * read yet. So the answer goes out at once, whole by its Content-Length, and its end, which closes the connection,
+ * waits until the upload is through, the client has left, or ten seconds are over. Where too many uploads are being
+ * thrown away, it does not wait.
  */
 export function closingLate(request: IncomingMessage, payload: string | Buffer): Readable {
   let step = 0;

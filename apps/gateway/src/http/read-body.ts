@@ -146,7 +146,7 @@ class BodyReader {
       .off('end', this.onEnd)
       .off('error', this.onBroken)
       .off('close', this.onBroken);
-    // Later errors have no effect: the request has its answer.
+    // The outcome of the read is settled: later errors have no effect.
     this.request.on('error', ignore);
   }
 }

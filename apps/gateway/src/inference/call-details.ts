@@ -24,13 +24,13 @@ export interface RecordedCall {
   readonly aim: { readonly request: Pick<RoutedRequest, 'mediaParts' | 'audioParts'> };
 }
 
-/** Who answered, in as many turns as it took. */
+/** Who answered, in one turn or several. */
 export type Server = Served & Partial<LoopServed>;
 
-/** What an answer came to. */
+/** Result of an answer: its usage, cost, id and finish reason. */
 export type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finishReason' | 'nativeFinishReason'>;
 
-/** The same without its prompt, which may be long: a stream is recorded when it ends. */
+/** Returns the call without its prompt, which may be long: a stream is recorded when it ends. */
 export function withoutPrompt({ api, call, aim }: RecordedCall): RecordedCall {
   const { client, sessionId } = call;
   const { session_id, user, safety_identifier, metadata } = call.parsed as Body;
@@ -98,7 +98,10 @@ interface Body {
   readonly metadata?: { readonly user_id?: unknown } | null;
 }
 
-/** Who the end user is stays with the caller, who can make the same hash; upstreams see no more either. */
+/**
+ * Returns the hash of the end user's id. Only the caller, who can make the same hash, knows the id; upstreams see no
+ * more either.
+ */
 function hashedUserOf(api: Api, body: Body): string | undefined {
   const definition = definitionOf(api);
   const named = definition === null ? body.user : definition.endUserOf({ ...body });

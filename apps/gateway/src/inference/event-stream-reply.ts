@@ -8,7 +8,7 @@ export interface StreamPace {
   readonly firstCommentMs: number;
   /** After how much silence the next comment is sent. */
   readonly keepAliveMs: number;
-  /** How long a reader may take nothing at all. */
+  /** How long a client may read nothing at all. */
   readonly writeIdleMs: number;
 }
 
@@ -25,7 +25,7 @@ export interface EventStreamReplyOptions {
 }
 
 /**
- * The client's end of a streamed answer.
+ * Writes a streamed answer to its client.
  *
  * Head and first event leave together, so that a call that fails early is answered with its status. Clients and proxies
  * give up on a connection without bytes, so after `firstCommentMs` the head leaves with a comment, and from then on a
@@ -56,7 +56,7 @@ export class EventStreamReply {
     return this.hasHead;
   }
 
-  /** Settles as `opening` does; sends head and comments while that takes long. */
+  /** Settles as `opening` does; sends the head and comments while it waits. */
   async whileOpening<T>(opening: Promise<T>): Promise<T> {
     const firstComment = setTimeout(this.onFirstComment, this.pace.firstCommentMs);
     try {

@@ -5,7 +5,7 @@ import { parseJsonObject, type JsonObject } from '../http/parse-json';
 import { MAX_AUDIO_BYTES, wrong } from './transcription-audio';
 
 const MEMBER = 'input_audio.data';
-/** Decoded at once; a multiple of four, and little enough that others are not held up. */
+/** Characters decoded at once: a multiple of four, and few enough not to delay other requests. */
 const PIECE_CHARACTERS = 1024 * 1024;
 const PLACEHOLDER = Buffer.from('"-"');
 
@@ -69,7 +69,7 @@ export async function decodeAudio(data: Buffer): Promise<AudioBytes> {
   return new AudioBytes(pieces);
 }
 
-/** The decoder passes over what is no base64, so that then less comes out; the other alphabet it takes. */
+/** Refuses what the decoder skips (characters that are no base64) or accepts as well (the URL-safe alphabet). */
 function decodePiece(piece: Buffer, padding: number): Buffer {
   const decoded = Buffer.from(piece.toString('latin1'), 'base64');
   const isWhole = decoded.length === (piece.length / 4) * 3 - padding;

@@ -91,7 +91,7 @@ export class TranscriptionUpload {
       if (this.#part === null) throw wrong(FILE, 'is required');
       const audio = audioOf(this.#collector.toAudio(), formatOf(this.#part), FILE);
       this.#audio = audio;
-      // It is shorter where anything follows it, be it a field that changes what is asked.
+      // It is shorter if anything follows it, even a field that changes the request.
       if (this.#collector.length !== this.#announced) this.#arriving?.annul();
       return { dto, audio, rest: null };
     } catch (thrown) {
@@ -141,7 +141,7 @@ export class TranscriptionUpload {
     this.#stall?.refresh();
   }
 
-  /** The members as they came before the file; null where they would be refused. */
+  /** Returns the members that came before the file, checked; null if they would be refused. */
   #checked(): TranscriptionDto | null {
     try {
       return validateInstance(TranscriptionDto, this.#form.toBody());
@@ -152,7 +152,7 @@ export class TranscriptionUpload {
   }
 }
 
-/** By the end of its name, else by its Content-Type; null where neither says it. */
+/** Returns the format by the extension of the name, else by the Content-Type; null if neither names one. */
 function formatNamedBy({ filename, mediaType }: FormPart): AudioFormat | null {
   return audioFormatOfFile(filename ?? '') ?? audioFormatOfMediaType(mediaType ?? '');
 }

@@ -43,15 +43,15 @@ interface OpenCall {
 }
 
 /**
- * One transcription: put it on the books, route it, charge it. The ticket is ended on every way out, so nothing
- * is held for a call that is over.
+ * Runs one transcription: puts it on the books, routes it and charges it. The ticket is ended on every way out, so
+ * nothing is held for a call that is over.
  */
 export class TranscriptionService {
   constructor(
     private readonly engine: Pick<InferenceEngine, 'transcribe' | 'deadlineMs' | 'mostExpensiveTranscription'>,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
-    /** What one provider may take. */
+    /** Timeout of one provider, in milliseconds. */
     private readonly timeoutMs: number,
     private readonly limits: Pick<InferenceLimits, 'admit'> | null = null,
     private readonly nowMs: () => number = () => performance.now(),
@@ -69,8 +69,8 @@ export class TranscriptionService {
   }
 
   /**
-   * Asks while the recording arrives (ADR 0027). The provider cannot have all of it before its end is here and
-   * right, and its price is held; until then nothing is on the books, as for any upload.
+   * Asks while the recording arrives (ADR 0027). The provider gets the end of it only when all of it has arrived and is
+   * valid, and its price is held; until then nothing is on the books, as for any upload.
    */
   async #transcribeAhead(
     call: IncomingCall,
@@ -170,7 +170,7 @@ export class TranscriptionService {
   }
 }
 
-/** Who has left, or must stop, sends nothing more. */
+/** Ends the recording when its caller has left or the process stops: nothing more is sent. */
 function endWith(abort: Cancellation, arriving: ArrivingAudio): void {
   const onEnd = (): void => {
     // What has been sent whole is read on like any other call that its caller has left.

@@ -159,7 +159,7 @@ function notFoundAsBadCredential(error: unknown): never {
   throw error instanceof AppError && error.code === 'not_found' ? badCredential() : error;
 }
 
-/** What is no hash names no key: the answer is the one for an unknown hash. */
+/** A text that is no hash names no key: the answer is the one for an unknown hash. */
 function ownApiKey(caller: Principal, hash: string): KeyReference {
   if (!API_KEY_HASH.test(hash)) throw new AppError('not_found', 'No such key');
   return { organizationId: caller.organizationId, hash, kind: 'api' };

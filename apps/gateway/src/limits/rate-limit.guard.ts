@@ -61,7 +61,7 @@ export class RateLimitGuard implements CanActivate {
     return true;
   }
 
-  /** By handler: decorators do not change. */
+  /** Caches the limit by handler: decorators do not change. */
   private limitOf(context: ExecutionContext): RouteLimit | null {
     const handler = context.getHandler();
     let known = this.limits.get(handler);

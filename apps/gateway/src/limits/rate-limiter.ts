@@ -13,7 +13,10 @@ export interface RateLimit {
   readonly withoutStore?: 'share' | 'refuse';
 }
 
-/** So much of a limit at once. A count above the burst is taken for the burst: else it could never be granted. */
+/**
+ * How much of a limit is asked for at once. A count above the burst is lowered to the burst, or it could never be
+ * granted.
+ */
 export interface RateDemand {
   readonly limit: RateLimit;
   readonly count: number;
@@ -35,7 +38,7 @@ export interface RateVerdict {
 
 /** Limits per billable entity (interface §5.6 and §7, status 429). Never throws: without its store it guesses. */
 export abstract class RateLimiter {
-  /** Counts one more for the entity, unless that is one too many. */
+  /** Counts one for the entity, unless it exceeds the limit. */
   take(limit: RateLimit, entity: string): Promise<RateVerdict> {
     return this.takeAll([{ limit, count: 1 }], entity);
   }

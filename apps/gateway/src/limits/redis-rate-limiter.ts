@@ -17,11 +17,11 @@ export interface RedisRateLimiterOptions {
 }
 
 const ANSWER_TIMEOUT_MS = 75;
-/** Of a limit that refuses without Redis: a moment's wait is better than a refusal where Redis or a core is busy. */
+/** Timeout of a limit that refuses without Redis: a short wait is better than a refusal if Redis or a core is busy. */
 const STRICT_ANSWER_TIMEOUT_MS = 1_000;
 /** A connection on which nothing is answered for so long is given up for a new one. */
 const SILENCE_MS = 2_000;
-/** After a failure, so that a Redis that hangs slows one request and not every one. */
+/** Pause after a failure, so that a Redis that hangs slows one request and not every one. */
 const PAUSE_MS = 1_000;
 
 /**
@@ -131,7 +131,7 @@ export class RedisRateLimiter extends RateLimiter {
     if (answer === null) this.local.adjust(this.ownShare(cell));
   }
 
-  /** Without asking anybody: what was refused a moment ago. */
+  /** Returns the refusal of a moment ago, without asking Redis; null if there is none. */
   private findRefusal(demands: readonly RateDemand[], cells: readonly CellDemand[]): RateVerdict | null {
     for (const [index, { key, count }] of cells.entries()) {
       const verdict = count === 1 ? this.refused.find(key) : null;

@@ -21,7 +21,7 @@ export class AnswerReader {
     output.on('error', (error) => this.#fail(error));
   }
 
-  /** Whether the child has said nothing that was not read. */
+  /** Returns whether everything that the child has sent was read. */
   get isEmpty(): boolean {
     return this.#gathered.bytes === 0;
   }

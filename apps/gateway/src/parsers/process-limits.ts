@@ -6,7 +6,7 @@ const execute = promisify(execFile);
 
 /** What a child may take in memory beyond what it has when it is ready: heap, buffers and stacks together. */
 export const CHILD_HEADROOM_BYTES = 48 * 1024 * 1024;
-/** Of processor time in its whole life. It is ended earlier, unless the gateway is gone and cannot. */
+/** Processor time of a child in its whole life. The gateway ends it earlier, unless the gateway itself is gone. */
 const CPU_SECONDS = 30;
 const PRLIMIT = '/usr/bin/prlimit';
 const TIMEOUT_MS = 10_000;

@@ -26,7 +26,7 @@ import { RequestBody } from './request-body';
 /** What plugins work on. */
 interface PluginRequest {
   readonly call: IncomingCall;
-  /** As the plugins have it so far. */
+  /** The body as changed by the plugins so far. */
   readonly body: RequestBody;
 }
 
@@ -153,7 +153,7 @@ export class PluginRun {
     return { ...recorded, details, costPicoUsd, costUsd: formatUsd(costPicoUsd) };
   }
 
-  /** The gateway's own tools cost it that; the provider charges nothing for it. */
+  /** Adds the cost of the plugins to that of the gateway's own tools, for which the provider charges nothing. */
   #withSpent(details: CallOutcome['details']): CallOutcome['details'] {
     if (details.isByok) return details;
     return { ...details, gatewayToolsUsd: formatUsd(parseUsd(details.gatewayToolsUsd ?? '0') + this.#spent) };
@@ -169,8 +169,8 @@ export class PluginRun {
   }
 
   /**
-   * One after the other, until one of them is the last. Whatever goes wrong when the caller has left is that the
-   * caller has left.
+   * Runs the plugins one after the other, until `work` returns false. After the caller has left, every error is
+   * reported as a cancelled call.
    */
   async #eachPlugin(
     work: (plugin: BoundPlugin) => Promise<boolean>,

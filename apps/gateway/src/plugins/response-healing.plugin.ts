@@ -35,7 +35,7 @@ export class ResponseHealingPlugin implements Plugin {
     return { ...STAGE, summary: `healed=${healed}`, data: { healed } };
   }
 
-  /** Null for what needs no repair, and for what is beyond it. */
+  /** Returns the repaired text; null if it needs no repair or cannot be repaired. */
   async #repair(text: string, context: PluginContext): Promise<string | null> {
     if (text.length > LONGEST_TEXT || parses(text)) return null;
     const bare = withoutFence(text);

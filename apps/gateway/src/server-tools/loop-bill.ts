@@ -14,7 +14,7 @@ import { joinSearches } from './web-search';
 
 type Provenance = Usage['provenance'];
 
-/** A sum is known no better than the worst known part of it. */
+/** The provenance of a sum is that of its least reliable part. Best first. */
 const BEST_FIRST: readonly Provenance[] = ['upstream', 'estimated', 'partial'];
 
 /** Sums up what the turns and the tools of one answer used. */
@@ -51,7 +51,7 @@ export class LoopBill {
     };
   }
 
-  /** What a use costs that was counted before its end. */
+  /** Adds the cost of a use that was counted before its end. */
   addLateCost({ costPicoUsd, ownKey }: Pick<ToolOutcome, 'costPicoUsd' | 'ownKey'>): void {
     this.#tools = { ...this.#tools, cost: this.#tools.cost + costPicoUsd };
     if (ownKey === undefined) return;
@@ -64,7 +64,7 @@ export class LoopBill {
     return Object.fromEntries(this.#uses);
   }
 
-  /** Undefined where none was made. */
+  /** The search for the record; undefined if none was made. */
   get search(): GenerationSearch | undefined {
     return this.#search;
   }

@@ -44,10 +44,10 @@ export interface LoopResult extends InferenceResult, LoopServed {
   readonly interruption: AppError | null;
 }
 
-/** What the tools of a call know of it. */
+/** The parts of a call that its tools may use. */
 type CallOwner = Pick<IncomingCall, 'caller' | 'memory' | 'pdfs'>;
 
-/** How one request is answered in turns; in place of the engine, which answers it in one. */
+/** Answers one request in several turns; takes the place of the engine, which answers in one. */
 export class ServerToolCall {
   constructor(
     private readonly engine: TurnEngine,

@@ -7,7 +7,7 @@ import { readImageHeader } from './image-header';
 import { mediaTypeOf } from './media-kind';
 
 const MEBIBYTE = 1024 * 1024;
-/** Of one picture, sound or film. */
+/** Most bytes of one picture, sound or film. */
 export const LARGEST_MEDIUM_BYTES = 20 * MEBIBYTE;
 const LARGEST_SUM_BYTES = 30 * MEBIBYTE;
 const SMALLEST_SIDE = 64;
@@ -116,7 +116,7 @@ export class MediaReader {
 
 interface Budget {
   bytes: number;
-  /** Of the submission. */
+  /** Memory of the submission. */
   readonly memory: CallMemory;
 }
 
