@@ -33,7 +33,7 @@ export interface Shortfall {
 }
 
 /**
- * Finds callers that cannot pay for anything early, so that their large bodies are not read. Whether a caller can pay
+ * Finds early which callers cannot pay for anything, so that their large bodies are not read. Whether a caller can pay
  * for a call is decided later, by the hold.
  */
 export class Solvency {
