@@ -117,7 +117,7 @@ export class GatewayModule implements OnModuleInit {
     const graceMs = this.env.KEY_GRACE_SECONDS * 1_000;
     // Known keys work without the broker for a while, but only if the gateway stays in service.
     this.readiness.addCheck('rabbitmq', () => this.broker.isConnected() || this.isAuthSeenWithin(graceMs));
-    // A gateway without keys, such as one that has just started, can serve no call.
+    // A gateway without keys, for example right after its start, can serve no call.
     this.readiness.addCheck('auth', () => this.isAuthSeenWithin(Math.max(graceMs, AUTH_RESTART_MS)));
     this.drainSteps.add('leftover reads', (signal) => this.endLeftovers(signal), LEFTOVER_MS);
     this.drainSteps.add('charges', () => this.recorder.flush(), CHARGES_MS);

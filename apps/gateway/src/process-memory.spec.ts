@@ -8,7 +8,7 @@ describe(limitProcessMemory.name, () => {
     const before = Buffer.poolSize;
     try {
       limitProcessMemory();
-      // A slab that was begun before is used up first, whoever began it.
+      // A slab that was begun before is used up first, also one that other code began.
       for (let used = 0; used < NODES_OWN_POOL_BYTES; used += SMALL_BYTES) Buffer.allocUnsafe(SMALL_BYTES);
       expect(Buffer.allocUnsafe(SMALL_BYTES).buffer.byteLength).toBeLessThanOrEqual(8 * 1024);
     } finally {

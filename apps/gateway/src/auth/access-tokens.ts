@@ -6,7 +6,7 @@ import type { TokenKeyDirectory } from './token-keys';
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const MAX_KNOWN = 10_000;
 
-/** Whether a text may be a token at all, so that it is worth a look at its signature (RFC 7515 §3.1). */
+/** Returns whether a text has the form of a token, so that its signature is worth checking (RFC 7515 §3.1). */
 export function isTokenShaped(text: string): boolean {
   return COMPACT_JWS.test(text);
 }
@@ -68,7 +68,7 @@ export class AccessTokens {
       if (typeof keyHash !== 'string' || !API_KEY_HASH.test(keyHash) || exp === undefined) return null;
       return { keyHash, expiresAtMs: exp * 1_000 };
     } catch (error) {
-      // Whatever is wrong with the token is one to us; that the keys cannot be had is not its fault.
+      // Every fault of the token has the same result; failing to get the keys is no fault of the token.
       if (error instanceof errors.JOSEError) return null;
       throw error;
     }

@@ -2,7 +2,7 @@ import { applyDecorators, SetMetadata, UseInterceptors, type CustomDecorator } f
 import { ROUTE_ACCESS, type RouteAccess } from '../http/route-access';
 import { AuditInterceptor } from './audit.interceptor';
 
-/** Open to everybody: no credential is looked at. */
+/** The route is open to all callers: no credential is checked. */
 export function Public(): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_ACCESS, 'public' satisfies RouteAccess);
 }

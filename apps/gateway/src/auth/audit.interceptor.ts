@@ -11,8 +11,8 @@ import { principalOf, type AuthenticatedRequest } from '../http/authenticated-re
 const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$/i;
 
 /**
- * One entry in the audit trail for each call of the routes that it stands on. It is written before the
- * call does anything, so nothing is done that is not in the trail, and gets the status of the answer after it.
+ * Writes one entry in the audit trail for each call of the routes that use it. The entry is written before the call
+ * does anything, so no action is missing from the trail; the status of the answer is added afterwards.
  */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {

@@ -27,7 +27,7 @@ const BAD = { error: { code: 401, message: 'No auth credentials found', metadata
 const apiKey = mintApiKey('sluice', 'api');
 const managementKey = mintApiKey('sluice', 'management');
 
-/** The auth app as the guard sees it: keys it would let pass, and every question it was asked. */
+/** The auth app as the guard sees it: the keys that it accepts, and every request that it got. */
 class AuthBus extends MessageBus {
   readonly usable = new Map<string, Principal>();
   readonly asked: string[] = [];
@@ -55,7 +55,7 @@ class AuthBus extends MessageBus {
   }
 }
 
-/** What a call that must fail says; it is cheaper than `toThrow` where there are thousands. */
+/** Returns the message of a call that must fail; cheaper than `toThrow` for thousands of calls. */
 function refusalOf(call: () => unknown): string {
   try {
     Promise.resolve(call()).catch(() => undefined);

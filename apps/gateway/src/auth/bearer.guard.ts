@@ -18,9 +18,9 @@ import { KnownKeys } from './known-keys';
 /**
  * The gate before every route (interface §5): from the Authorization header to a Principal on the request.
  *
- * Shape and checksum are judged before anybody is asked, so mistyped and invented keys cost no query.
- * Whatever is wrong with a credential gets the same 401; which kind of key it is matters only afterwards. An
- * access token (interface §5.4) acts as its API key.
+ * Shape and checksum are checked before any request is sent, so mistyped and invented keys cost no query. Whatever is
+ * wrong with a credential gets the same 401; which kind of key it is matters only afterwards. An access token
+ * (interface §5.4) acts as its API key.
  */
 @Injectable()
 export class BearerGuard implements CanActivate {
@@ -53,7 +53,7 @@ export class BearerGuard implements CanActivate {
     });
   }
 
-  /** What is no key may be an access token, which comes in the Authorization header alone. */
+  /** Admits a credential that is no key but may be an access token, which comes only in the Authorization header. */
   private admitToken(request: AuthenticatedRequest, access: RouteAccess): Promise<true> {
     const token = readBearer(request.raw.rawHeaders);
     if (!isTokenShaped(token)) throw badCredential();
@@ -87,7 +87,7 @@ export class BearerGuard implements CanActivate {
     return true;
   }
 
-  /** By handler: decorators do not change, and reading them costs more than judging a key. */
+  /** Caches the rule by handler: decorators do not change, and reading them costs more than checking a key. */
   private ruleOf(context: ExecutionContext): AccessRule {
     const handler = context.getHandler();
     let rule = this.rules.get(handler);

@@ -3,7 +3,7 @@ import { AppError } from '@libs/errors';
 const BEARER = /^Bearer ([^\s]+)$/i;
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' } as const;
 
-/** Every bad credential gets this one answer, so that none tells more than another. */
+/** Returns the same error for every bad credential, so that it does not show what is wrong with it. */
 export function badCredential(): AppError {
   return new AppError('authentication', 'No auth credentials found', { headers: CHALLENGE });
 }
@@ -28,8 +28,8 @@ export function readBearer(rawHeaders: readonly string[]): string {
 const KEY = /^[^\s]+$/;
 
 /**
- * The key of a request whose route also takes it in `x-api-key`. One credential in all: whoever sends two
- * may have been judged by the other one on the way.
+ * Returns the key of a request whose route also takes it in `x-api-key`. Refuses a request with both headers: a proxy
+ * on the way may have checked the other credential.
  *
  * @throws AppError `authentication` unless there is exactly one
  */

@@ -11,7 +11,7 @@ const refusals = counter({
 const MOST_KNOWN_GOOD = 20_000;
 
 /**
- * Bounds how many unknown credentials of one source address are looked up: each costs a question to the auth app and a
+ * Bounds how many unknown credentials of one source address are looked up: each costs a request to the auth app and a
  * query, or the check of a signature.
  *
  * A key that was good before is always looked up, so an address that many share cannot be closed to the keys in use
@@ -91,7 +91,7 @@ export class FailedAuthentications {
     if (this.#knownGood.size > MOST_KNOWN_GOOD) this.#knownGood.delete(this.#knownGood.values().next().value!);
   }
 
-  /** The key is no longer one. */
+  /** Forgets a key that is no longer valid. */
   bad(keyHash: string): void {
     this.#knownGood.delete(keyHash);
   }

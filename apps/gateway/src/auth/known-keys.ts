@@ -4,9 +4,9 @@ const GENERATION_MS = 5_000;
 const MOST_PER_GENERATION = 5_000;
 
 /**
- * The hashes of keys that were judged a moment ago, so that a caller with many requests has its key checked
- * and hashed once in a while and not for each of them. Nothing is decided here: what a hash stands for is
- * asked every time.
+ * Remembers the hashes of keys that were checked a moment ago, so that the key of a caller with many requests is
+ * checked and hashed once in a while and not for each of them. It decides nothing: the key record of a hash is looked
+ * up every time.
  *
  * Keys are in this memory no longer than ten seconds after their last use, and only those of the right form.
  */

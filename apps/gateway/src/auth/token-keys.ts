@@ -5,7 +5,7 @@ import type { MessageBus } from '@libs/platform';
 export interface TokenKeyDirectoryOptions {
   /** How long an answer is used without asking again. */
   readonly freshForMs: number;
-  /** Between two questions for a key that the last answer did not have. */
+  /** Least time between two requests for a key that the last answer did not have. */
   readonly lookAgainMs: number;
   /** Monotonic milliseconds. */
   readonly monotonicNowMs: () => number;
@@ -24,9 +24,9 @@ const DEFAULTS: TokenKeyDirectoryOptions = {
 };
 
 /**
- * The keys with which the auth app signs access tokens and takes questions, as it last said. They change when
- * the operator rotates them: a new one is asked for when it is first seen, a removed one is forgotten within
- * five minutes. While the auth app is away the last answer serves.
+ * The keys with which the auth app signs access tokens and takes sealed requests, as it last reported them. They change
+ * when the operator rotates them: a new one is asked for when it is first seen, a removed one is forgotten within five
+ * minutes. While the auth app is away the last answer serves.
  */
 export class TokenKeyDirectory {
   private readonly options: TokenKeyDirectoryOptions;
@@ -67,7 +67,7 @@ export class TokenKeyDirectory {
     return isDue ? this.ask().catch(() => answer) : answer;
   }
 
-  /** One question at a time, whose answer everybody gets. */
+  /** Sends one request at a time, whose answer all callers share. */
   private ask(): Promise<Answer> {
     this.asking ??= this.askOnce().finally(() => {
       this.asking = null;

@@ -44,11 +44,11 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /**
- * Cuts the body of POST /batches into its members and the elements of `requests` while it streams in, in
- * any member order and without ever holding more than one element.
+ * Cuts the body of POST /batches into its members and the elements of `requests` while it streams in, in any member
+ * order and without ever holding more than one element.
  *
- * It checks what stands between the pieces (braces, commas, colons, nesting, UTF-8); the pieces themselves
- * are checked by whoever parses them.
+ * It checks what is between the pieces (braces, commas, colons, nesting, UTF-8); the code that parses a piece checks
+ * the piece itself.
  */
 export class BatchBodySplitter {
   private at = At.Start;

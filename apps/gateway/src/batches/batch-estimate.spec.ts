@@ -82,7 +82,7 @@ describe(BatchEstimate.name, () => {
     const estimate = new BatchEstimate();
     estimate.add(lineWith(body, 1));
     expect(estimate.costAt(endpoint, 'chat')).toBe(estimateHold(catalogue, asked));
-    // 8,500 tokens a picture, of which a prompt elsewhere has a few hundred.
+    // 8,500 tokens a picture; other models count a few hundred.
     expect(estimate.costAt(endpoint, 'chat')).toBeGreaterThan(17_000n * 1_000_000n);
   });
 

@@ -30,17 +30,17 @@ const PLAIN_TEXT: PromptKinds = { audioTokens: 0, imageTokens: 0, images: 0, ima
 /** Output that lines ask for when one API reads them. */
 interface AskedOutput {
   cappedTokens: number;
-  /** Of one line. */
+  /** Largest cap of one line, in tokens. */
   largestCap: number;
   uncappedAnswers: number;
-  /** Answers with a cap that are to think: a provider may be sent none. */
+  /** Capped answers that are to think; for these a provider may be sent no cap. */
   thinkingAnswers: number;
 }
 
-/** Lines whose prompts have nearly as many tokens, and that ask for one cache write and the same uses of tools. */
+/** Lines with nearly the same number of prompt tokens, the same cache write and the same uses of tools. */
 interface SizeClass {
   readonly mostTokens: number;
-  /** Number of their profile of tools. */
+  /** Number of their tool profile. */
   readonly tools: number;
   readonly cacheWrite: PromptKinds['cacheWrite'];
   lines: number;

@@ -46,16 +46,16 @@ const SIZES = {
 };
 const KEYS = { 'without Idempotency-Key': null, 'with Idempotency-Key': 'a key' };
 
-/** Of a machine that others use, too. */
+/** Timeouts for a machine that other work shares. */
 const PATIENT = { connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 };
 
 let testDatabase: TestDatabase;
 let proxy: DatabaseProxy;
 let direct: DataSource;
 let source: DataSource;
-/** Past the proxy. */
+/** Connected directly, not through the proxy. */
 let witness: Database;
-/** Through it. */
+/** Connected through the proxy. */
 let database: Database;
 let owner: BatchCaller;
 let intake: BatchIntakeService;
@@ -149,7 +149,7 @@ interface StoredBatch {
   readonly holds: number;
 }
 
-/** Every batch of the owner, and what there is of it. */
+/** Returns every batch of the owner, and what is stored of it. */
 function stored(): Promise<StoredBatch[]> {
   return witness.rows<StoredBatch>({
     sql: `SELECT b.id, b.status, b.total,
@@ -167,7 +167,7 @@ const whole = (id: string, { lines }: Size): StoredBatch[] => [
   { id, status: 'validating', total: lines, lines, covered: lines, jobs: 1, holds: 1 },
 ];
 
-/** What no batch row is there for. */
+/** Returns the number of rows without a batch row. */
 async function orphans(): Promise<number> {
   const row = await witness.firstRow<{ n: number }>({
     sql: `SELECT count(*)::integer AS n FROM (SELECT batch_number FROM batch_lines UNION ALL SELECT batch_number FROM batch_segments) r
@@ -176,7 +176,7 @@ async function orphans(): Promise<number> {
   return row!.n;
 }
 
-/** As the sweeper does once the leases of uploads are over. */
+/** Does what the sweeper does once the leases of uploads have expired. */
 async function sweep(): Promise<void> {
   await witness.execute({ sql: `UPDATE batches SET lease_until = now() - interval '1 s' WHERE status = 'receiving'` });
   const stale = new StaleUploadsRepository(witness);
@@ -276,7 +276,7 @@ describe('an accepted batch', () => {
 });
 
 describe('a transaction of the intake that runs twice', () => {
-  /** Has the first statement on a table fail as that of a deadlock's victim does. */
+  /** Makes the first statement on a table fail like that of a deadlock's victim. */
   async function failOnce(table: string, sqlState: string, deferred: boolean): Promise<() => Promise<void>> {
     await witness.execute({
       sql: `
@@ -362,7 +362,7 @@ describe('a connection that ends at any message of an upload', () => {
     await witness.execute({ sql: 'TRUNCATE batch_lines, batch_segments, outbox' });
   }
 
-  /** What the caller hears; what is stored must fit to it. */
+  /** Returns the answer that the caller gets; what is stored must match it. */
   async function outcomeOfCut(message: number, size: Size): Promise<'accepted' | 'refused'> {
     await reconnect();
     proxy.cutAtMessage(message);
@@ -417,7 +417,7 @@ describe('what is held for a batch', () => {
     owner = { ...owner, ...limits };
     await submit(size, null, intakeOn(witness));
     expect(await held()).toBe(expected);
-    // Only then no key of the operator's may take over later.
+    // Only in this case may no key of the operator take over later.
     const batch = await witness.firstRow<{ own_keys_only: boolean }>({
       sql: 'SELECT own_keys_only FROM batches WHERE organization_id = $1',
       values: [owner.organizationId],

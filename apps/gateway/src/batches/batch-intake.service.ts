@@ -45,20 +45,20 @@ import { BatchUpload } from './batch-upload';
 /** Whose batch it is, what its key may spend and where it may run. */
 export interface BatchCaller extends BatchOwner {
   readonly keyLimit: KeyLimit | null;
-  /** Of the workspace; absent where it has none. */
+  /** Budgets of the workspace; absent if it has none. */
   readonly budgets?: readonly SpendingLimit[] | undefined;
   /** Every one of them must allow the endpoint that the batch runs on. */
   readonly policies: readonly RoutePolicy[];
   readonly defaultCallbackUrl: string | null;
-  /** Of what caused the submission (W3C Trace Context), as its caller says. */
+  /** Trace context of the request that caused the submission (W3C Trace Context), as its caller sent it. */
   readonly traceparent?: string | undefined;
 }
 
 interface ChosenEndpoint {
   readonly endpoint: Endpoint;
-  /** The key of the caller's own that it would be called with first; null for the operator's. */
+  /** The caller's own provider key that is used first; null for the operator's key. */
   readonly credentialId: string | null;
-  /** No key of the operator's may take the place of the caller's own. */
+  /** The operator's key may not be used in place of the caller's own. */
   readonly isOwnKeysOnly: boolean;
 }
 
@@ -89,7 +89,7 @@ export class BatchIntakeService {
   ) {}
 
   /**
-   * A batch, new or, for an idempotency key used before with the same body, the one of then.
+   * Returns the new batch, or for an idempotency key used before with the same body, the earlier batch.
    *
    * @throws AppError for every refusal of the interface; the upload's rows are gone by then
    * @throws UnknownSubmission when it is not known whether the batch was accepted; nothing is removed then

@@ -6,16 +6,16 @@ export interface QuoteFacts {
   readonly workspaceId: string;
   readonly lane: BatchLane;
   readonly ownKey: boolean;
-  /** What the lines cost at most, as far as they say. */
+  /** The most that the lines cost, as far as they say. */
   readonly estimate: PicoUsd;
-  /** In milliseconds, at the speed of the moment; null where nobody knows. */
+  /** In milliseconds, at the current speed; null if it is unknown. */
   readonly expectedMs: number | null;
   /** Finished batches of the same kind. */
   readonly past: readonly QuotedBatch[];
 }
 
 const WINDOW_MS = 24 * 3_600_000;
-/** A forecast that was never compared with an end may be wrong by this factor, and by this much on top. */
+/** A forecast without finished batches to compare with may be wrong by this factor, and by this much on top. */
 const UNPROVEN_FACTOR = 4;
 const UNPROVEN_MS = 60_000;
 /** Ratios are applied in millionths, so that money stays a whole number of pico-dollars. */

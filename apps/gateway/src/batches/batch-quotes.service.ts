@@ -21,14 +21,14 @@ import { quoteBatch } from './batch-quote';
 import { BriefCache } from './brief-cache';
 import { expectedDuration } from './lane-forecast';
 
-/** A batch whose lines are all there. */
+/** A batch whose lines have all arrived. */
 export interface BatchToQuote {
   /** Its provider is not given its files. */
   readonly leavesNothing: boolean;
   readonly workspaceId: string;
   readonly header: BatchHeader;
   readonly endpoint: Endpoint;
-  /** Of the caller's own key that its lines are called with first; null for the operator's. */
+  /** Id of the caller's own provider key that is used first; null for the operator's key. */
   readonly credentialId: string | null;
   readonly lines: number;
   readonly estimate: PicoUsd;
@@ -44,7 +44,7 @@ const PAST_BATCHES = 99;
 /** A provider's own batches take what they take, whatever their size; this is only what durations are counted in. */
 const NATIVE_UNIT_MS = 3_600_000;
 
-/** What a batch is quoted: all that it is made from stands in PostgreSQL, so every gateway says the same. */
+/** Makes the quotes of batches. All facts for a quote are in PostgreSQL, so every gateway quotes the same. */
 @Injectable()
 export class BatchQuotesService {
   private readonly past = new BriefCache<QuotedBatch[]>((kind) =>
@@ -74,7 +74,7 @@ export class BatchQuotesService {
     return quoteBatch({ workspaceId, lane: 'managed', ownKey, estimate, expectedMs, past: await past });
   }
 
-  /** A key that was not called yet is as fast as the operator's, as far as anything is known. */
+  /** A key that has not been used yet is assumed to be as fast as the operator's. */
   private async readLane(called: AccountModel): Promise<LaneState> {
     const groups = quotaGroupsOf(this.routing.catalogue());
     const quota = groups.quotaOf(called);

@@ -8,7 +8,7 @@ import { isTerminal } from './batch-view';
 const PAGE_LINES = 500;
 
 /**
- * A new batch of the lines of a finished one that have no response. It is submitted like any other, so it is
+ * Makes a new batch of the lines of a finished one that have no response. It is submitted like any other, so it is
  * checked, priced and held for as if its caller had sent those lines again; it runs on the same provider, and its end
  * is announced in the same place.
  */

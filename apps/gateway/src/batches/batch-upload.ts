@@ -47,8 +47,8 @@ export interface UploadSlice {
 }
 
 /**
- * One upload of POST /batches while it streams in: cut into lines, checked, and written in slices under a
- * batch that nobody sees. Memory is one slice and one line, whatever the size of the batch.
+ * One upload of POST /batches while it streams in: cut into lines, checked, and written in slices under a batch that is
+ * not visible yet. Takes the memory of one slice and one line, whatever the size of the batch.
  */
 export class BatchUpload {
   readonly startedMs = Date.now();
@@ -59,7 +59,7 @@ export class BatchUpload {
   private readonly hash: Hash | null;
   private bytes = 0;
   private lines = 0;
-  /** Something of it may be stored, whatever became of the transaction. */
+  /** Whether parts of the batch may be stored, even if the transaction failed. */
   private mayBeStored = false;
   private sliceWritten = false;
   private sliceWrittenAtMs = 0;

@@ -19,7 +19,7 @@ import { BatchRetryService } from './batch-retry.service';
 import { isTerminal, toQuoteObject } from './batch-view';
 import { BatchesService } from './batches.service';
 
-/** Interface §4.1 to §4.3, and what is beside it: listing, cancelling, and retrying what failed. */
+/** Routes of interface §4.1 to §4.3, and those that list and cancel batches and retry failed lines. */
 @Controller('batches')
 export class BatchesController {
   constructor(
@@ -87,7 +87,7 @@ export class BatchesController {
     return this.removal.remove(id, owner);
   }
 
-  /** The batch, with its quote for who asked for metadata. */
+  /** Returns the batch, with its quote if the caller asked for metadata. */
   private accepted(batch: BatchView, { headers }: FastifyRequest): object {
     const metadataMember = metadataMemberFor(headers, this.env.SERVICE_NAME);
     if (metadataMember === null) return toBatchObject(batch);

@@ -13,7 +13,7 @@ import type { BatchListQuery } from './batch-list-query';
 import { ResultArray } from './result-array';
 
 const BATCH_ID = /^batch-\d{1,11}-[0-9A-Za-z]{20}$/;
-/** What a page weighs, and so about what a reader costs in memory. */
+/** Bytes of a page, and so about the memory that a reader takes. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 /** A page asks for as many results as the last one's suggest; its bytes are bounded all the same. */
 const MAX_PAGE_RESULTS = 8_000;
@@ -40,16 +40,16 @@ export class BatchesService {
 
   /** The batch without its results, which may be gone. @throws AppError not_found */
   async find(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
-    // What is no id names no batch, and some of it (a NUL) would not even be text to PostgreSQL.
+    // A text that is no id names no batch, and some of it (a NUL) is no text to PostgreSQL.
     const batch = isBatchId(id) ? await this.batches.findForWorkspace(id, tenant) : null;
     if (batch === null) throw batchNotFound();
     return batch;
   }
 
-  /** The page of GET /batches, newest first. @throws AppError invalid_request (`after` names no batch) */
+  /** Returns the page of GET /batches, newest first. @throws AppError invalid_request (`after` names no batch) */
   async list(tenant: WorkspaceTenant, { limit, after, ...filter }: BatchListQuery): Promise<object> {
     const isCursor = after === null || isBatchId(after);
-    // One more than asked for tells whether there are more.
+    // Reads one more than asked for, to know whether there are more.
     const found = isCursor ? await this.batches.listForWorkspace(tenant, filter, after, limit + 1) : null;
     if (found === null) {
       throw new AppError('invalid_request', 'after names no batch', { metadata: { param: 'after' } });
@@ -65,8 +65,8 @@ export class BatchesService {
   }
 
   /**
-   * Begins to end a batch: no line is begun from now on, those in flight have seconds to come to a result.
-   * Repeating it changes nothing.
+   * Cancels a batch: no further line begins, and those in flight have seconds to get a result. Repeating it changes
+   * nothing.
    *
    * @throws AppError not_found, conflict (it is over, or ends by itself already)
    */

@@ -1,16 +1,16 @@
 interface Entry<T> {
   readonly value: Promise<T>;
-  /** By `performance.now`; endless while it is being read. */
+  /** By `performance.now`; infinite while the value is being read. */
   freshUntilMs: number;
 }
 
-/** Reading takes at most one part in so many of the time. */
+/** Reading takes at most 1/`PARTS` of the time. */
 const PARTS = 20;
 const MOST_ENTRIES = 500;
 
 /**
- * What was read a moment ago, for those who ask again: for twenty times as long as reading it took, so that what is
- * cheap is always fresh, and what is dear is not read for every one of a crowd.
+ * Caches a value for twenty times as long as it took to read it: a cheap value is always fresh, and an expensive one is
+ * not read for each of many callers.
  */
 export class BriefCache<T> {
   readonly #entries = new Map<string, Entry<T>>();

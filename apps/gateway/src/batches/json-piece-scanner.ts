@@ -89,7 +89,7 @@ export class JsonPieceScanner {
   }
 }
 
-/** True when an odd number of backslashes stands right before `end`. */
+/** Returns true if an odd number of backslashes comes right before `end`. */
 function endsInEscape(chunk: Buffer, start: number, end: number): boolean {
   let position = end - 1;
   while (position >= start && chunk[position] === BACKSLASH) position -= 1;

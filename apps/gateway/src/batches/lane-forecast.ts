@@ -8,7 +8,7 @@ const VALIDATION_MS = 0.03;
 const LEAST_BACKLOG_MS = 2_000;
 
 export interface LaneDemand {
-  /** Of the batch. */
+  /** Lines of the batch. */
   readonly lines: number;
   readonly workspaceId: string;
   /** Lines of the quota that are still to be run, by workspace. */
@@ -16,8 +16,8 @@ export interface LaneDemand {
 }
 
 /**
- * How long our workers will take for a batch, in milliseconds, at the speed that they measure; null while no worker
- * runs, or none has called the quota within a day.
+ * Returns how long our workers will take for a batch, in milliseconds, at the speed that they measure; null while no
+ * worker runs, or none has called the quota within a day.
  */
 export function expectedDuration(speeds: readonly WorkerSpeed[], demand: LaneDemand): number | null {
   const callMs = callDuration(speeds);
@@ -28,7 +28,7 @@ export function expectedDuration(speeds: readonly WorkerSpeed[], demand: LaneDem
   return OVERHEAD_MS + demand.lines * VALIDATION_MS + linesUntilDone(demand) / linesPerMs + callMs;
 }
 
-/** For how long a line holds a slot, with its repetitions. */
+/** Returns how long a line holds a slot, retries included. */
 function callDuration(speeds: readonly WorkerSpeed[]): number | null {
   const lanes = speeds.map(({ lane }) => lane).filter((lane) => lane !== null);
   const lines = lanes.reduce((sum, lane) => sum + lane.lines, 0);

@@ -42,7 +42,7 @@ describe(rangeOfNext, () => {
       expect(covered).toBeGreaterThan(0.77);
       expect(covered).toBeLessThan(0.83);
     }
-    // Between multiples of ten there are more, never fewer.
+    // Between multiples of ten the share is higher, never lower.
     for (const past of [12, 17]) expect(coverage(past, spread)).toBeGreaterThan(0.77);
   });
 });

@@ -2,12 +2,12 @@ import { GetIntakeKey, intakePurpose, Secret, type IntakeKey } from '@libs/contr
 import { AppError } from '@libs/errors';
 import { seal, type MessageBus } from '@libs/platform';
 
-/** A change of intake keys is noticed by who uses an old one; this bounds how long that is tried first. */
+/** A process notices changed intake keys when it uses an old one; this bounds how long it tries that first. */
 const KEPT_FOR_MS = 60_000;
 
 /**
- * The way of a raw key into the credentials app: sealed to it here, so that no message can be read on the way,
- * and bound to the organization that it is for.
+ * Sends a raw key to the credentials app: sealed here, so that no message can be read on the way, and bound to the
+ * organization that it is for.
  */
 export class CredentialIntake {
   readonly #bus: MessageBus;
@@ -20,8 +20,8 @@ export class CredentialIntake {
   }
 
   /**
-   * Sends a question with a sealed key. When the credentials app no longer has what it was sealed to, it is
-   * sealed and sent once more.
+   * Sends a request with a sealed key. If the credentials app no longer has the intake key that it was sealed to, seals
+   * and sends it once more.
    */
   async send<T>(key: string, organizationId: string, ask: (sealedKey: string) => Promise<T>): Promise<T> {
     const sealed = async (): Promise<string> =>

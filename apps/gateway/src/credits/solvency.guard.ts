@@ -8,12 +8,12 @@ import { BODY_RULE, type BodyRule } from '../http/streamed-body.decorator';
 import { readIdempotencyKey } from '../idempotency/idempotency-key';
 import { Solvency } from './solvency';
 
-/** A smaller body is read for anybody who has a key: asking for the balance costs more. */
+/** A smaller body is read for every caller with a key: asking for the balance costs more. */
 const SMALL_BODY_BYTES = 256 * 1024;
 
 /**
- * Refuses a large body of a caller who can pay for nothing before it is read. It stands before the body guard because
- * its module is imported before that guard's.
+ * Refuses a large body before it is read if its caller cannot pay for anything. Runs before the body guard because its
+ * module is imported before that guard's.
  */
 @Injectable()
 export class SolvencyGuard implements CanActivate {

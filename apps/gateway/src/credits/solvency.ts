@@ -15,7 +15,7 @@ import {
 import type { AccountState, BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '@libs/persistence';
 import { credentialScopeOf } from '../routing/credential-scope';
 
-/** How old an answer of the ledger may be: so soon a top-up counts. */
+/** How old an answer of the ledger may be; a top-up counts after this time at the latest. */
 const FRESH_FOR_MS = 2_000;
 const MOST_KNOWN = 10_000;
 
@@ -33,8 +33,8 @@ export interface Shortfall {
 }
 
 /**
- * Says early which callers can pay for nothing, so that their large bodies are not read. Who can pay for something is
- * judged later, call by call, by the hold.
+ * Finds early which callers cannot pay for anything, so that their large bodies are not read. Whether a caller can pay
+ * for a call is decided later, by the hold.
  */
 export class Solvency {
   readonly #balances = new Map<string, KnownBalance>();

@@ -7,7 +7,7 @@ const BOUNDARY = 'xYz';
 const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 
 interface Parsed {
-  /** Of the file, by what its head was told. */
+  /** Length of the file in bytes, as computed when it begins. */
   readonly announced: number;
   readonly fields: [string, string][];
   readonly file: Buffer;

@@ -9,7 +9,7 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
 const CRLF = Buffer.from('\r\n');
 const HEADERS_END = Buffer.from('\r\n\r\n');
 const DASH = 0x2d;
-/** Behind the last delimiter. */
+/** What follows the last delimiter. */
 const LAST_END = Buffer.from('--\r\n');
 
 export interface FormListener {
@@ -26,16 +26,16 @@ export interface FormListener {
 type State = 'preamble' | 'delimiter' | 'headers' | 'body' | 'done';
 
 /**
- * Takes a form with one file apart (RFC 7578) while it arrives. What belongs to the file is handed on in the
- * pieces in which it came; of everything else there is a bound.
+ * Parses a form with one file (RFC 7578) while it arrives. Passes the bytes of the file on in the pieces in which they
+ * came; the size of everything else is bounded.
  *
- * Stricter than the readers for servers in general, because the forms of our routes are known: nothing stands
- * before the first delimiter, every part has a name, none is encoded or a form itself, and the last delimiter
- * is there. Whatever does not fit is `invalid_request`.
+ * Stricter than the readers for servers in general, because the forms of our routes are known: nothing comes before the
+ * first delimiter, every part has a name, none is encoded or a form itself, and the last delimiter is there. Whatever
+ * does not fit is `invalid_request`.
  */
 export class FormParser {
   readonly #first: Buffer;
-  /** With the line end before it, which belongs to it. */
+  /** The delimiter with the line end before it, which is part of it. */
   readonly #delimiter: Buffer;
   #state: State = 'preamble';
   /** What has arrived and cannot be judged yet; never longer than a delimiter or the head of a part. */
@@ -72,7 +72,7 @@ export class FormParser {
     if (this.#state !== 'done') throw malformed('it ends before its last boundary');
   }
 
-  /** How many bytes were used up for a step; null when there are too few for one, which are then kept. */
+  /** Returns how many bytes a step has used; null if there are too few for a step, which are then kept. */
   #take(bytes: Buffer): number | null {
     switch (this.#state) {
       case 'preamble':
@@ -169,7 +169,7 @@ export class FormParser {
   }
 }
 
-/** Where at the end of some bytes a delimiter may have begun. */
+/** Returns where a delimiter may have begun at the end of some bytes. */
 function startOfDelimiter(bytes: Buffer, delimiter: Buffer): number {
   let at = Math.max(0, bytes.length - delimiter.length + 1);
   for (;;) {
@@ -180,7 +180,9 @@ function startOfDelimiter(bytes: Buffer, delimiter: Buffer): number {
   }
 }
 
-/** Of a Content-Type; one that nobody could write into a body is refused. */
+/**
+ * Returns the boundary of a Content-Type. @throws AppError invalid_request for none, or one that no body can contain
+ */
 function boundaryOf(contentType: string): string {
   const match = /;[ \t]*boundary[ \t]*=[ \t]*(?:"([^"]*)"|([^;\s"]+))/i.exec(contentType);
   const boundary = match?.[1] ?? match?.[2] ?? '';

@@ -73,7 +73,7 @@ function parametersOf(disposition: string): ReadonlyMap<string, string> {
   return parameters;
 }
 
-/** The form of RFC 8187, in which some send names outside ASCII; only its end matters to anybody. */
+/** Returns the name in the form of RFC 8187, in which some clients send names outside ASCII; only its end is used. */
 function extendedFilename(value: string | undefined): string | null {
   if (value === undefined) return null;
   const encoded = /^utf-8'[^']*'(.{1,3072})$/i.exec(value)?.[1];

@@ -6,8 +6,8 @@ import type { FormParser } from './form-parser';
 const TIMES = { idleMs: 60_000, totalMs: 300_000 };
 
 /**
- * Feeds the parser until the form is over. What it passes over counts as well: a form whose length nobody told may
- * go on for ever behind its last boundary.
+ * Feeds the parser until the form ends. Bytes that the parser skips count too: a form without a Content-Length may go
+ * on for ever after its last boundary.
  *
  * @throws AppError payload_too_large | request_timeout | invalid_request, and whatever the parser's listener throws
  */

@@ -15,16 +15,16 @@ import { contentOutput } from './call-contents';
 import { contentInput } from './content-input';
 import { generationEntry, type ContentEntry, type GenerationEntry, type ProviderNames } from './generation-entry';
 
-/** Requests and answers over this are not looked into: taking them apart would hold up other calls. */
+/** Larger requests and answers are not parsed: parsing them would delay other calls. */
 const MOST_READ_BYTES = 4 * 1024 * 1024;
 
 const NOT_READ: AnswerEnd = { finishReason: null, nativeFinishReason: null };
 const NO_WORDS = { text: null, reasoning: null, toolCalls: [] };
 
-/** What nobody writes down of a line: when it was called, how often, and with what beside text. */
+/** Not recorded for a line: when and how often a provider was called, and its media and audio parts. */
 const NOT_KEPT = { num_media_prompt: null, num_input_audio_prompt: null, provider_responses: null } as const;
 
-/** Lines of batches as generations, out of what is kept of their batches anyway. */
+/** Shows lines of batches as generations, from what is stored of their batches anyway. */
 export class BatchLineGenerations {
   constructor(
     private readonly lines: Pick<BatchLineViewsRepository, 'find' | 'findContent'>,
@@ -32,7 +32,7 @@ export class BatchLineGenerations {
     private readonly catalogue: () => Catalogue,
   ) {}
 
-  /** Null for what is no line with an outcome, of a batch of the tenant's that is kept. */
+  /** Returns null unless the id is that of a line with an outcome, in a stored batch of the tenant. */
   async get(id: string, tenant: WorkspaceTenant): Promise<GenerationEntry | null> {
     const piece = readNumberedId('gen-batch', 'batch', id);
     const line = piece && (await this.lines.find(id, piece, tenant, MOST_READ_BYTES));
@@ -41,7 +41,7 @@ export class BatchLineGenerations {
     return { ...generationEntry(viewOf(id, line, end), (slug) => this.nameOf(slug) ?? slug), ...NOT_KEPT };
   }
 
-  /** The same of what was said. It is kept for as long as the batch, whether contents of calls are or not. */
+  /** Returns the content of the line. It is kept as long as the batch, whether or not contents of calls are kept. */
   async content(id: string, tenant: WorkspaceTenant): Promise<ContentEntry | null> {
     const piece = readNumberedId('gen-batch', 'batch', id);
     const line = piece && (await this.lines.findContent(id, piece, tenant, MOST_READ_BYTES));
@@ -56,8 +56,8 @@ export class BatchLineGenerations {
   }
 
   /**
-   * The endpoint of the batch as the catalogue has it now. When it is gone, any other will do: a result is in the
-   * dialect of its caller, which reads the same whatever answered.
+   * Returns the endpoint of the batch as the catalogue lists it now. If it is gone, any other will do: a result is in
+   * the format of the caller's API, whichever endpoint answered.
    */
   private endpointOf({ model, provider, upstreamModel }: BatchLineView): Endpoint | null {
     const catalogue = this.catalogue();
@@ -66,7 +66,7 @@ export class BatchLineGenerations {
     return own ?? catalogue.models().flatMap((each) => each.endpoints)[0] ?? null;
   }
 
-  /** `error` of the interface, as its result tells it. */
+  /** Returns `error` of the interface, as the line's result states it. */
   private errorOf({ error, provider }: BatchLineView): object | null {
     if (error === null) return null;
     const name = this.nameOf(provider) ?? provider;

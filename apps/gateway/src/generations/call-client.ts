@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { storedText } from './stored-text';
 
-/** Who says to be calling, for the record of the call; nothing here is checked, and nothing is passed on. */
+/** How the client describes itself, for the record of the call; nothing of it is checked or passed on. */
 export interface CallClient {
   readonly requestId: string | undefined;
   readonly userAgent: string | undefined;

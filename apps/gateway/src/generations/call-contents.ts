@@ -29,9 +29,9 @@ export class CallContents {
   ) {}
 
   /**
-   * Whether this call is one of those that its workspace wants kept, which is asked once per call. A policy or a
-   * preference by which nothing may be kept goes before that. A list of keys by their numbers lets no call in: keys of
-   * this service have none.
+   * Returns whether the workspace wants this call kept. Call it once per call, because calls are sampled at random. A
+   * policy or preference that forbids keeping comes first. A list of key numbers matches no call: keys of this service
+   * have no numbers.
    */
   isWanted(call: IncomingCall): boolean {
     const { settings } = call.caller;
@@ -45,7 +45,7 @@ export class CallContents {
     this.keep(api, call, { bytes: body.length, words: () => wordsOfAnswer(api, body, endpoint), error: null });
   }
 
-  /** The stream to read instead: what passes through it is kept when it is over. */
+  /** Returns the stream to read instead; what passes through it is kept when it ends. */
   listenTo(api: CallableApi, call: IncomingCall, { stream, endpoint, attempts }: StreamResult): AnswerStream {
     return new OverheardStream(stream, this.log.budget, ({ events, bytes, outcome }: Overheard) => {
       // The log counts the bytes itself, together with those of the request.
@@ -56,7 +56,7 @@ export class CallContents {
     });
   }
 
-  /** A call that some provider was asked for and none answered; what was refused before that is not kept. */
+  /** Keeps a call that a provider was asked for and none answered; a call refused before that is not kept. */
   failed(api: CallableApi, call: IncomingCall, error: AppError): void {
     const attempts = failedRouteOf(error)?.attempts ?? [];
     const last = attempts.at(-1);
@@ -99,7 +99,9 @@ export function contentOutput({ text, reasoning, toolCalls }: AnswerWords): obje
   };
 }
 
-/** `error` of the interface, as the caller was told. Bodies of providers' errors are not kept, so `raw` is null. */
+/**
+ * Returns `error` of the interface, as the caller got it. Bodies of providers' errors are not kept, so `raw` is null.
+ */
 function failure(error: AppError, before: readonly Attempt[], providerName: string): object {
   return {
     message: toEnvelope(error).error.message,

@@ -2,7 +2,7 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import { AppError } from '@libs/errors';
 import { CallFund } from './call-fund';
 
-/** A hold that can grow so far. */
+/** A hold that can grow up to an amount. */
 class FakeHold {
   readonly covered: bigint[] = [];
 

@@ -7,7 +7,7 @@ import type { GenerationTicket } from './generation-ticket';
  * one time cost beyond their estimates.
  */
 export class CallFund {
-  /** What was spent, and what is reserved for what runs. */
+  /** What was spent, and what is reserved for the parts that run. */
   private takenPicoUsd: PicoUsd = 0n;
   /** Null before the first: most calls reserve nothing but what they began with. */
   private last: Promise<PicoUsd> | null = null;
@@ -38,7 +38,7 @@ export class CallFund {
     return picoUsd;
   }
 
-  /** What an amount was reserved for has ended, and cost this. */
+  /** Replaces a reservation by what its part has cost. */
   spent(reservedPicoUsd: PicoUsd, cost: Pick<Cost, 'totalCost' | 'upstreamCost'>): void {
     this.takenPicoUsd += (this.countsByok ? countedCost(cost) : cost.totalCost) - reservedPicoUsd;
   }

@@ -12,9 +12,9 @@ const OPERATIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * An inference call as a span that ends now, by the GenAI semantic conventions, with a span for each call to a
- * provider. Nobody takes the time at which those began: they follow one another, and the last one ends with the
- * call if it answered it. Says what the books say of a call, and nothing of what was asked or answered.
+ * Returns an inference call as a span that ends now, by the GenAI semantic conventions, with a span for each call to a
+ * provider. The starts of these are not measured: they follow one another, and the last one ends with the call if it
+ * answered it. The spans hold what the books record of a call, and no content of the request or the answer.
  */
 export function callSpan(opening: Opening, outcome: CallOutcome, nowMs: number): SpanRecord {
   const operation = OPERATIONS[opening.api] ?? opening.api;

@@ -8,9 +8,9 @@ export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | '
 export type Granted = Extract<OpeningVerdict, { readonly refusedBy: null }>;
 
 /**
- * What callers could spend when the books were last asked: the credits of their organizations, and what was left
- * of the limits of their keys and the budgets of their workspaces. A limit that was changed is another limit, of which
- * nothing is known yet.
+ * Remembers what callers could spend when the books were last asked: the credits of their organizations, and what was
+ * left of the limits of their keys and the budgets of their workspaces. A changed limit counts as a new one, about
+ * which nothing is known yet.
  */
 export class CallerCredits {
   private readonly organizations: KnownCredits;
@@ -23,7 +23,7 @@ export class CallerCredits {
     this.budgets = new KnownCredits(nowMs);
   }
 
-  /** Whether the hold is so clearly covered that nobody needs to wait for it. */
+  /** Returns whether the hold is covered so clearly that the call need not wait for it. */
   covers(payer: Payer, holdPicoUsd: PicoUsd): boolean {
     const limit = limitOf(payer);
     const budget = budgetOf(payer);
@@ -34,7 +34,7 @@ export class CallerCredits {
     );
   }
 
-  /** What the books said just now. */
+  /** Notes what the books say now. */
   learn(payer: Payer, { availableUsd, keyLeftUsd, workspaceLeftUsd = null }: Granted): void {
     this.organizations.learn(payer.organizationId, parseUsd(availableUsd));
     const limit = limitOf(payer);
@@ -43,7 +43,7 @@ export class CallerCredits {
     if (budget !== null && workspaceLeftUsd !== null) this.budgets.learn(budget, parseUsd(workspaceLeftUsd));
   }
 
-  /** A call has started ahead of its hold; with a negative amount, its hold is on the books or not needed. */
+  /** Notes a call that has started ahead of its hold; negative, once the hold is on the books or not needed. */
   started(payer: Payer, holdPicoUsd: PicoUsd): void {
     this.organizations.started(payer.organizationId, holdPicoUsd);
     const limit = limitOf(payer);
@@ -52,7 +52,7 @@ export class CallerCredits {
     if (budget !== null) this.budgets.started(budget, holdPicoUsd);
   }
 
-  /** @param byokPicoUsd what the caller's own provider charged beside it, which some limits count */
+  /** @param byokPicoUsd what the caller's own provider charged in addition, which some limits count */
   spent(payer: Payer, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd = 0n): void {
     this.organizations.spent(payer.organizationId, amountPicoUsd);
     const limit = limitOf(payer);
@@ -63,7 +63,7 @@ export class CallerCredits {
     if (budget !== null) this.budgets.spent(budget, isCounted ? counted : amountPicoUsd);
   }
 
-  /** A hold was refused: whatever is known of its payer is out of date. */
+  /** Forgets the payer of a refused hold: what is known of it is out of date. */
   forget(payer: Payer): void {
     this.organizations.forget(payer.organizationId);
     const limit = limitOf(payer);

@@ -1,4 +1,4 @@
-/** Bytes that may wait in memory. Whoever takes some gives them back. */
+/** Bytes that may wait in memory. The code that takes some gives them back. */
 export class ContentBudget {
   #free: number;
 
@@ -6,7 +6,7 @@ export class ContentBudget {
     this.#free = mostBytes;
   }
 
-  /** False when there are not so many left; then nothing was taken. */
+  /** Returns false, and takes nothing, if fewer are left. */
   take(bytes: number): boolean {
     if (bytes > this.#free) return false;
     this.#free -= bytes;

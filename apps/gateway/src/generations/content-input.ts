@@ -2,15 +2,15 @@ import { APIS, type CallableApi, type ContentInput } from '@libs/inference';
 
 /** The most that is kept of one input, and of one output, in bytes of JSON. */
 export const MOST_KEPT_BYTES = 256 * 1024;
-/** Bodies over this are not looked into: taking them apart would hold up other calls. */
+/** Larger bodies are not parsed: parsing them would delay other calls. */
 const MOST_READ_BYTES = 4 * 1024 * 1024;
-/** Of one text inside an input that is too large as a whole: enough for words, too little for pictures. */
+/** Longest text inside an input that is too large as a whole: enough for words, too little for pictures. */
 const LONGEST_TEXT = 8 * 1024;
 
 type Body = Readonly<Record<string, unknown>>;
 
 /**
- * What was asked, as JSON text of a bounded size. An input that is too large keeps the beginning of its long
+ * Returns what was asked, as JSON text of a bounded size. An input that is too large keeps the beginning of its long
  * texts, and if that is not enough its newest turns; what was left out says so in its place.
  */
 export function contentInput(api: CallableApi, body: Body, bodyBytes: number): string {

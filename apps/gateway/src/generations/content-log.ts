@@ -12,16 +12,16 @@ import { ContentBudget } from './content-budget';
 
 /** A content that waits to be stored. */
 export interface WaitingContent {
-  /** Of the budget; given back when it is stored or dropped. */
+  /** Bytes taken from the budget; given back when the content is stored or dropped. */
   readonly bytes: number;
-  /** Made when it is its turn, so that no caller waits for it. */
+  /** Makes the content when it is stored, so that no caller waits for it. */
   readonly render: () => StoredContent;
 }
 
 const MOST_WAITING = 2_000;
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 const MOST_ROWS = 16;
-/** Nobody waits for a content; a statement that gathers them for a moment is shared by many. */
+/** How long contents are gathered for one statement. No call waits for it. */
 const GATHER_MS = 50;
 const TRIES = 3;
 const RETRY_MS = 500;

@@ -5,7 +5,7 @@ import type { GenerationDetails, GenerationView } from '@libs/persistence';
 export interface GenerationEntry {
   readonly id: string;
   readonly api_type: 'completions' | 'embeddings' | 'stt' | 'video';
-  /** The one that served; where none did or nobody knows yet, what was asked for. */
+  /** The model that served; if none did or it is not known yet, the one that was asked for. */
   readonly model: string;
   readonly provider_name: string | null;
   /** Milliseconds from the call to its first byte, and to its end. */
@@ -26,12 +26,12 @@ export interface ContentEntry {
   readonly error: unknown;
 }
 
-/** Members of the interface about which no record says anything. */
+/** Members of the interface that are in no record. */
 const UNTOLD = {
-  // Applications are told apart by their address; none has a number.
+  // Applications are identified by their address; none has a number.
   app_id: null,
   data_region: 'global',
-  // Moderation is one of the plugins, whose time nobody takes.
+  // Moderation is a plugin, and the time of plugins is not measured.
   moderation_latency: null,
   // Providers count pictures they made in ways of their own, or among the other tokens.
   native_tokens_completion_images: null,
@@ -42,8 +42,8 @@ const UNTOLD = {
 } as const;
 
 /**
- * `nameOf` gives the name that the provider of a slug goes by. What a call used is null while it is open, and
- * stays so when its process died: such a call ended in an error, and nobody was charged for it.
+ * `nameOf` returns the name of the provider with a slug. What a call used is null while it is open, and stays null if
+ * its process died: such a call ended in an error and was not charged.
  */
 export function generationEntry(view: GenerationView, nameOf: (slug: string) => string): GenerationEntry {
   const costUsd = usdNumber(parseUsd(view.costUsd));
@@ -71,7 +71,7 @@ export function generationEntry(view: GenerationView, nameOf: (slug: string) => 
   };
 }
 
-/** What the interface calls them; all others converse. */
+/** The `api_type` of each API in the interface; all others are `completions`. */
 const API_TYPES: Readonly<Record<string, GenerationEntry['api_type']>> = {
   embeddings: 'embeddings',
   transcription: 'stt',
@@ -136,7 +136,7 @@ function countsOf({ mediaParts, audioParts, fetches, search }: GenerationDetails
   };
 }
 
-/** Of the endpoint that answered, which was asked last; null where none did. */
+/** Returns the model of the endpoint that answered, which was asked last; null if none did. */
 function servedModelOf(details: GenerationDetails | null): string | null {
   const last = details?.attempts.at(-1);
   return last?.status === 200 ? last.model : null;

@@ -21,12 +21,12 @@ class Books {
   readonly rows = new Map<string, { state: 'open' | 'settled'; hold: bigint; cost: bigint }>();
   readonly openCalls: string[][] = [];
   readonly settleCalls: string[][] = [];
-  /** What is left of limits, by the hash of the key. */
+  /** What is left of limits, by key hash. */
   readonly left = new Map<string, bigint>();
   /** Thrown instead of an answer. */
   openFailure: Error | null = null;
   settleFailure: Error | null = null;
-  /** Answers wait for it. */
+  /** Answers wait for this promise. */
   gate: Promise<void> = Promise.resolve();
 
   async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {

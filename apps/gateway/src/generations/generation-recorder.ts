@@ -23,7 +23,7 @@ import { UnpaidCalls } from './unpaid-calls';
 
 const MOST_ROWS = 500;
 const MOST_WAITING = 10_000;
-/** How long rows that nobody waits for are gathered; a call that is over by then needs none. */
+/** How long rows that no call waits for are gathered; a call that is over by then needs none. */
 const GATHER_MS = 25;
 
 const opened = counter({ name: 'sluice_generations_opened_total', help: 'Calls whose hold was committed' });
@@ -37,26 +37,24 @@ const spared = counter({
 });
 
 /**
- * Puts every synchronous call on the books: a row with a hold while it runs, a charge when it is over, both
- * in group commits, so that thousands of calls per second are a few commits.
+ * Puts every synchronous call on the books: a row with a hold while it runs, a charge when it is over, both in group
+ * commits, so that thousands of calls per second are a few commits.
  *
  * Why this is safe:
  *
- * - **Nobody spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits
- *   for it unless the organization's credit and what is left of its key's limit and its workspace's budgets were,
- *   seconds ago, at least a dollar and twenty times the hold; then the call goes ahead and the hold is written beside
- *   it. Should it fail after all, the call is aborted. So the most that can be overdrawn is what such calls use while
- *   their group is gathered, committed and tried once more, and it is charged and shown as overage like every bill
- *   above its hold.
- * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows,
- *   which `AbandonedSweep` turns into abandoned ones, giving the holds back. Only a call that began in
- *   the last 25 ms, or one shorter than that whose charge was still on its way, may leave nothing and be charged to
- *   nobody.
- * - **Every call is charged once.** A ticket ends once; the charge is keyed by the generation's id, so trying
- *   it again after an unknown outcome changes nothing. A call that is over before its row was written needs no
- *   row before: its charge writes it. A charge never runs beside the opening of its own row; it waits for it.
- * - **Answers do not wait for charges, stopping does.** Charges that PostgreSQL cannot take wait in memory, at
- *   most ten thousand; then new calls are refused with 503 instead of being served for nothing.
+ * - **No call spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits for it
+ *   unless the organization's credit and what is left of its key's limit and its workspace's budgets were, seconds ago,
+ *   at least a dollar and twenty times the hold; then the call goes ahead and the hold is written meanwhile. Should it
+ *   fail after all, the call is aborted. So the most that can be overdrawn is what such calls use while their group is
+ *   gathered, committed and tried once more, and it is charged and shown as overage like every bill above its hold.
+ * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows, which
+ *   `AbandonedSweep` turns into abandoned ones, giving the holds back. Only a call that began in the last 25 ms, or one
+ *   shorter than that whose charge was still on its way, may leave no row and not be charged.
+ * - **Every call is charged once.** A ticket ends once; the charge is keyed by the generation's id, so trying it again
+ *   after an unknown outcome changes nothing. If a call is over before its row was written, its charge writes the row.
+ *   If the row is just being written, the charge waits for it.
+ * - **Answers do not wait for charges, stopping does.** Charges that PostgreSQL cannot take wait in memory, at most ten
+ *   thousand; then new calls are refused with 503 instead of being served for nothing.
  */
 export class GenerationRecorder {
   readonly calls = new OpenCalls();
@@ -152,7 +150,7 @@ export class GenerationRecorder {
     }
   };
 
-  /** The row will not be written any more; the charge alone says it all. */
+  /** Ends a call whose row will not be written; its charge alone records it. */
   private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
     if (isAhead) this.credits.started(opening, -holdPicoUsd);
     if (outcome === null) return;
@@ -265,7 +263,7 @@ export class GenerationRecorder {
     this.settleDeferred(ticket);
   }
 
-  /** Other calls do not wait for this work. */
+  /** Runs work that other calls do not wait for. */
   private inBackground(work: Promise<void>): void {
     const kept = work.finally(() => this.background.delete(kept));
     this.background.add(kept);

@@ -7,7 +7,7 @@ export function openingRowOf({ opening, holdPicoUsd }: GenerationTicket): Genera
   return { ...opening, holdUsd: formatUsd(holdPicoUsd) };
 }
 
-/** Written out: one of these is made per call, and copying what is left of two objects costs ten times as much. */
+/** Returns the charge of a call. Fields are written out: spreading two objects costs ten times as much per call. */
 export function settlementOf(opening: Opening, outcome: CallOutcome): GenerationSettlement {
   return {
     id: opening.id,

@@ -3,12 +3,12 @@ import type { PicoUsd } from '@libs/inference';
 import type { GenerationOpening, GenerationSettlement, OpeningTerms } from '@libs/persistence';
 
 /**
- * Where a call stands with the books: its row waits to be written, is being written, is there, or its money
- * was refused; `unknown` when PostgreSQL gave no answer.
+ * State of a call's row in the books: it waits to be written, is being written, is there, or its money was refused;
+ * `unknown` if PostgreSQL gave no answer.
  */
 export type OpeningState = 'waiting' | 'writing' | 'open' | 'refused' | 'unknown';
 
-/** A call that is about to be made; what is held for it is known apart. */
+/** A call that is about to be made, without its hold. */
 export type Opening = Omit<GenerationOpening, 'holdUsd'>;
 
 /** What became of a call, without what its opening already says. */
@@ -23,7 +23,7 @@ export interface TicketBooks {
   readonly extend: (ticket: GenerationTicket, amountPicoUsd: PicoUsd) => Promise<void>;
 }
 
-/** One call that is being paid for: made by the recorder, ended exactly once by whoever made the call. */
+/** One call that is being paid for. The recorder makes it; the code that made the call ends it exactly once. */
 export class GenerationTicket {
   state: OpeningState = 'waiting';
   isEnded = false;
@@ -47,7 +47,7 @@ export class GenerationTicket {
     readonly cause: string | null = null,
   ) {
     this.holdDecided = isAhead ? null : Promise.withResolvers<void>();
-    // Whoever waits is told; a call that has ended meanwhile does not wait any more.
+    // Code that awaits `covered` gets the error; a call that has ended meanwhile no longer waits.
     this.holdDecided?.promise.catch(() => undefined);
   }
 
@@ -60,7 +60,7 @@ export class GenerationTicket {
     return this.holdDecided?.promise ?? null;
   }
 
-  /** Called when a call that runs ahead of its hold turns out not to be covered, even when that is known. */
+  /** Calls the listener when a call that runs ahead turns out not to be covered; at once if that is known. */
   onRefused(listener: () => void): void {
     this.listener = listener;
     if (this.refusal !== null) listener();

@@ -66,7 +66,7 @@ import { RoutingModule } from '../routing/routing.module';
         new ContentLog(repository, logger.child(ContentLog.name)),
     },
     {
-      // Null where nothing is to be kept, so that nobody does work for it.
+      // Null if nothing is to be kept, so that no work is done for it.
       provide: CallContents,
       inject: [ContentLog, GatewayEnv],
       useFactory: (log: ContentLog, env: GatewayEnv) => (isKept(env) ? new CallContents(log) : null),

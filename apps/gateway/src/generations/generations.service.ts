@@ -69,7 +69,7 @@ function isOfBatch(id: string): boolean {
   return id.startsWith('gen-batch-');
 }
 
-/** Null for what cannot be the id of a call. The seconds of an invented id may be no day of any calendar. */
+/** Returns null for a text that cannot be the id of a call. The seconds of an invented id may be no valid date. */
 function dayOfGeneration(id: string): string | null {
   return /^gen-(?:vid-)?\d{1,10}-/.test(id) ? dayOfId(id) : null;
 }

@@ -5,7 +5,7 @@ import type { CallerCredits } from './caller-credits';
 import type { GenerationTicket, Opening } from './generation-ticket';
 import type { PresentTerms } from './present-terms';
 
-/** Holds more for calls that are under way and are about to spend more than was held for them, by the terms of now. */
+/** Extends the holds of running calls that are about to spend more than was held, by the terms of now. */
 export class HoldExtensions {
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'extend' | 'refusal'>,

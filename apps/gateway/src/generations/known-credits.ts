@@ -23,7 +23,7 @@ export class KnownCredits {
 
   constructor(private readonly nowMs: () => number) {}
 
-  /** Whether the payer can so clearly cover the hold that nobody needs to wait for it. */
+  /** Returns whether the payer covers the hold so clearly that the call need not wait for it. */
   covers(payerId: string, holdPicoUsd: PicoUsd): boolean {
     const credit = this.credits.get(payerId);
     if (credit === undefined || this.nowMs() - credit.knownAtMs > FRESH_FOR_MS) return false;
@@ -32,7 +32,7 @@ export class KnownCredits {
     return credit.availablePicoUsd - credit.startedPicoUsd >= comfort;
   }
 
-  /** What the books said just now. */
+  /** Notes what the books say now. */
   learn(payerId: string, availablePicoUsd: PicoUsd): void {
     const startedPicoUsd = this.credits.get(payerId)?.startedPicoUsd ?? 0n;
     this.credits.delete(payerId);
@@ -40,7 +40,7 @@ export class KnownCredits {
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
-  /** A call has started ahead of its hold; with a negative amount, its hold is on the books or not needed. */
+  /** Notes a call that has started ahead of its hold; negative, once the hold is on the books or not needed. */
   started(payerId: string, holdPicoUsd: PicoUsd): void {
     const credit = this.credits.get(payerId);
     if (credit === undefined) return;

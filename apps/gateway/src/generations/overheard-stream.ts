@@ -6,7 +6,7 @@ import type { ContentBudget } from './content-budget';
 /** The most that is kept of the events of one stream. */
 const MOST_STREAM_BYTES = 4 * 1024 * 1024;
 
-/** What was heard of a stream by its end. Its bytes are of the budget and go back to it. */
+/** What was kept of a stream by its end. Its bytes are from the budget and go back to it. */
 export interface Overheard {
   readonly events: readonly Buffer[];
   readonly bytes: number;
@@ -14,8 +14,8 @@ export interface Overheard {
 }
 
 /**
- * A stream that passes unchanged while somebody listens: its bytes are kept, nothing is read.
- * It is over when its outcome is known and its last bytes, which may come after that, have passed.
+ * Passes a stream on unchanged and keeps its bytes, without parsing them. It is over when its outcome is known and its
+ * last bytes, which may come after that, have passed.
  */
 export class OverheardStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;

@@ -7,8 +7,8 @@ import type { Opening } from './generation-ticket';
 export type PresentTerms = (opening: Opening) => Promise<Opening>;
 
 /**
- * A call of many turns may last for minutes. What it still is to spend is judged by what holds when it asks: the directory
- * has changes within a second, and asks nobody about a key that it knows.
+ * Makes a `PresentTerms` over a key directory. A call of many turns may last for minutes, so what it may still spend is
+ * judged by the terms of now: the directory has changes within a second, and sends no request for a key that it knows.
  *
  * @throws AppError authentication when the key is disabled, deleted or expired; unavailable while that cannot be known
  */

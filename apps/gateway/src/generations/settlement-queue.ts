@@ -12,7 +12,7 @@ import {
 import { counter } from '@libs/platform';
 
 const MOST_ROWS = 500;
-/** Nobody waits for a charge; a commit that gathers them for a moment is shared by many. */
+/** How long charges are gathered for one commit. No call waits for it. */
 const GATHER_MS = 25;
 const FIRST_RETRY_MS = 200;
 

@@ -1,8 +1,8 @@
 const LONGEST = 256;
 
 /**
- * Text of somebody else as a record keeps it: its first 256 characters. Undefined where there is none, and for
- * text that PostgreSQL cannot hold, for which nothing else of a record may be lost.
+ * Returns foreign text as a record keeps it: its first 256 characters. Undefined if there is none, or if PostgreSQL
+ * cannot hold it: the rest of the record must not be lost because of it.
  */
 export function storedText(text: unknown): string | undefined {
   if (typeof text !== 'string' || text === '') return undefined;

@@ -26,7 +26,7 @@ export class UnpaidCalls {
     }
   }
 
-  /** Or opens it later, where holds of calls that are over may be in its way. */
+  /** Refuses a call, or opens it later if holds of calls that are over may be in its way. */
   private async refuse(call: UnpaidCall, request: HeldBack): Promise<void> {
     const error = await this.refusalOf(call);
     const settled = request.afterSettlements(error);

@@ -9,7 +9,7 @@ export interface AuthenticatedRequest extends FastifyRequest {
   noteRefusal?: (status: number) => void;
 }
 
-/** Who is calling; a route that asks for it and is public at the same time is a mistake of ours. */
+/** Returns who is calling. Call it only in routes that are not public. */
 export function principalOf(request: AuthenticatedRequest): Principal {
   if (request.principal) return request.principal;
   throw new AppError('server', 'Internal error', { internal: 'a public route asked who is calling' });

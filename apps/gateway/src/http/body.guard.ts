@@ -38,13 +38,13 @@ const COPIES_OF_PARSED = 5;
 const COPIES_OF_UPLOAD = 3;
 /** A slice of a batch that is being filled, one that is being written, and one line. */
 const MOST_OF_STREAMED_BYTES = 24 * 1024 * 1024;
-/** What a body without a Content-Length reserves at first, and each time that it is longer than that. */
+/** Bytes that a body without a Content-Length reserves at first, and each time that it outgrows its reservation. */
 const UNANNOUNCED_STEP_BYTES = 1024 * 1024;
 
 /**
- * Takes the body in, after the caller has shown a credential, and gives the request its place among those that are
- * worked on. Until its body has arrived a request has another place, so callers that are slow, or that stop, take none
- * from the others. It stands behind the bearer guard because its module is imported after that guard's.
+ * Takes the body in, after the caller has shown a credential, and gives the request a place among those that are worked
+ * on. While its body arrives a request has a place of another kind, so callers that are slow, or that stop, take none
+ * from the others. Runs after the bearer guard because its module is imported after that guard's.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {
@@ -86,7 +86,7 @@ export class BodyGuard implements CanActivate {
     return isForRoute ? this.admitUnread(request, rule, claimant) : this.takeBody(request, rule, claimant);
   }
 
-  /** The route reads the body, and works on it meanwhile. */
+  /** Admits a request whose route reads the body itself while it works on it. */
   private async admitUnread({ raw, life }: BodyRequest, rule: BodyRule, claimant: Claimant): Promise<true> {
     life.claim.work(claimant);
     const bytes = Number(raw.headers['content-length'] ?? rule.maxBytes);
@@ -139,7 +139,7 @@ export class BodyGuard implements CanActivate {
     return readBody(raw, { maxBytes, ...(claimant.isPublic ? PUBLIC_TIMES : TIMES), onLength });
   }
 
-  /** What a public route takes is bounded once more, whatever it says. */
+  /** Returns the rule of the route. A body on a public route may have at most `MAX_PUBLIC_BYTES`. */
   private ruleFor(context: ExecutionContext, { isPublic }: Claimant): BodyRule {
     const rule = this.ruleOf(context.getHandler());
     return isPublic && rule.maxBytes > MAX_PUBLIC_BYTES ? { ...rule, maxBytes: MAX_PUBLIC_BYTES } : rule;

@@ -12,9 +12,9 @@ const LINGER_MS = 2_000;
 const answered = new WeakSet<Socket>();
 
 /**
- * Answers what Node's HTTP parser refuses, in the envelope of the interface (§7), and closes: after such
- * bytes nobody can tell where the next request begins. What the peer still sends is thrown away meanwhile,
- * because a connection closed with unread bytes is reset, and the answer with it.
+ * Answers what Node's HTTP parser refuses, in the envelope of the interface (§7), and closes: after such bytes it is
+ * unknown where the next request begins. What the peer still sends is thrown away meanwhile, because a connection
+ * closed with unread bytes is reset, and the answer is lost.
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (answered.has(socket)) return;

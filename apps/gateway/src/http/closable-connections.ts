@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 interface Connection {
   readonly peer: string;
-  /** Gives its place back. */
+  /** Gives the place of the connection back. */
   readonly leave: () => void;
 }
 

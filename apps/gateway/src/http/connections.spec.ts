@@ -34,7 +34,7 @@ describe(limitConnections.name, () => {
     server.close();
   });
 
-  /** How many of so many connections from one address are answered. */
+  /** Returns how many of `count` connections from one address are answered. */
   async function answeredOf(count: number, localAddress: string, path = '/'): Promise<number> {
     const { port } = server.address() as AddressInfo;
     const answers = Array.from({ length: count }, () => {
@@ -51,7 +51,7 @@ describe(limitConnections.name, () => {
     return (await Promise.all(answers)).reduce((sum, one) => sum + one, 0);
   }
 
-  /** Until each connection is closed or has a request. */
+  /** Resolves when each connection is closed or has a request. */
   async function settled(): Promise<void> {
     const isSettled = ({ destroyed, localPort }: Socket): boolean => destroyed || asking.has(localPort);
     while (!sockets.every(isSettled)) await new Promise(setImmediate);

@@ -6,15 +6,15 @@ import type { ClosableConnections } from './closable-connections';
 import { sourceOf } from './source-address';
 import { countRefusal } from './request-claim';
 
-/** One peer alone gets four fifths: where a proxy stands before the gateway, it may be the only one. */
+/** One peer alone gets four fifths: behind a proxy, the proxy may be the gateway's only peer. */
 const PEER_WEIGHTS = [4] as const;
 
 export interface ConnectionLimits {
   readonly most: number;
-  /** Learns which connections there are; requests of known callers protect theirs there. */
+  /** Gets all connections; requests of known callers protect theirs in it. */
   readonly closable: ClosableConnections;
   /**
-   * Ranges whose connections are those of many callers: only the sum of all bounds them, and they are not closed for
+   * Address ranges whose connections carry many callers: only the total bounds them, and they are not closed for
    * others.
    */
   readonly trustedProxies?: readonly string[];

@@ -31,7 +31,7 @@ async function serve(answer: (response: ServerResponse, life: RequestLife) => vo
   return { server, inFlight, drain, ask };
 }
 
-/** All that arrives until the connection closes, a reset included. */
+/** Returns all that arrives until the connection closes or is reset. */
 async function readAll(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);

@@ -13,7 +13,7 @@ export interface DrainTimes {
 
 export const DRAIN_TIMES: DrainTimes = { patienceMs: 18_000, lastWordsMs: 2_000 };
 
-/** What a server has to bring to an end. */
+/** The server and what it must end. */
 export interface DrainedServer {
   readonly server: Server;
   readonly inFlight: InFlight;
@@ -39,6 +39,6 @@ export async function drainRequests(
   await inFlight.drain(stop);
   end.removeEventListener('abort', cut);
   stopClosing();
-  // A connection on which nothing has been asked yet would be waited for.
+  // Otherwise a connection without any request would be waited for.
   cut();
 }

@@ -5,7 +5,7 @@ import { validateChange } from './echoed-members';
 
 class Change {}
 
-/** Every list that the contracts have. */
+/** Every list in the contracts. */
 const LISTS = Object.entries(contracts)
   .filter(([name]) => name.startsWith('READ_ONLY_OF_'))
   .map(([, list]) => list as ReadOnlyMembers<object>);

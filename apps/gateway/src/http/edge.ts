@@ -18,9 +18,9 @@ import { findHeadProblem } from './request-head';
 import { piecesOf } from './whole-answer';
 
 export const API_PREFIX = '/api/v1';
-/** What stands at the root of the site, where people and standards look for it. */
+/** Paths at the root of the site, where people and standards look for them. */
 export const ROOT_ROUTES = ['.well-known/oauth-authorization-server', 'auth', 'auth/session', 'auth/session/end'];
-/** Well-known documents are found beside the other endpoints too. */
+/** Well-known documents are also served next to the other endpoints. */
 const WELL_KNOWN = `${API_PREFIX}/.well-known/`;
 /** Batches were first published here, and clients of that time still ask here. */
 const EARLIER_BATCHES = '/api/beta/batches';
@@ -51,7 +51,7 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
       // Finds callers that vanished without a word.
       keepAlive: true,
       keepAliveInitialDelay: 60_000,
-      // Uploads may take long as long as they go on; each body has its own idle limit.
+      // Uploads may take long if they make progress; each body has its own idle limit.
       requestTimeout: 0,
       keepAliveTimeout: 72_000,
     },
@@ -66,7 +66,7 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
     rewriteUrl: (request) => currentUrl(request.url ?? '/'),
     clientErrorHandler: answerClientError,
     frameworkErrors: answerFrameworkError,
-    // Ids are short and model slugs at most 300 characters; what is longer is nobody's id.
+    // Ids are short and model slugs at most 300 characters; anything longer is no id.
     routerOptions: { maxParamLength: 1_024 },
   };
 }
@@ -76,12 +76,12 @@ export interface EdgeParts {
   readonly inFlight: InFlight;
 }
 
-/** What every request passes before it meets a route. To be called before the app is initialised. */
+/** Sets up what every request passes before it reaches a route. Call it before the app is initialised. */
 export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }: EdgeParts): void {
   const instance = app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   const routes = new KnownRoutes();
   instance.addHook('onRoute', ({ method, url }) => routes.add(method, url));
-  // The body guard reads bodies, after the caller is known; until then nobody touches them.
+  // The body guard reads bodies, after the caller is known; no other code reads them before.
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     instance.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
@@ -104,7 +104,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   }
 }
 
-/** Routes that write their answers past the framework write these too. */
+/** Returns headers of every answer; routes that write their answers past the framework write them too. */
 function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness): string[] {
   const common = ['x-request-id', id, 'x-content-type-options', 'nosniff', 'access-control-allow-origin', '*'];
   if (headers.origin !== undefined) common.push('access-control-expose-headers', EXPOSED_HEADERS);
@@ -112,7 +112,7 @@ function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness): s
   return common;
 }
 
-/** Counts the request until its answer is through or its connection gone, and measures it. */
+/** Counts and measures the request until its answer is sent or its connection closed. */
 function follow(request: FastifyRequest, life: RequestLife, inFlight: InFlight): void {
   (request as LiveRequest).life = life;
   const raw = life.response!;
@@ -136,7 +136,7 @@ function currentUrl(url: string): string {
   return rest === '' || rest.startsWith('/') || rest.startsWith('?') ? `${API_PREFIX}/batches${rest}` : url;
 }
 
-/** Nothing stands at this method and path: a preflight (Fetch standard, CORS), a wrong method, or nothing. */
+/** Answers a request without a route: a preflight (Fetch standard, CORS), a wrong method or a wrong path. */
 function answerUnrouted(
   { method, url, headers }: FastifyRequest,
   reply: FastifyReply,
@@ -159,7 +159,7 @@ function answerUnrouted(
   void reply.status(204).send();
 }
 
-/** A long answer leaves in pieces. One that was made for its caller counts as memory until it was read. */
+/** Returns a long answer in pieces. If it was made for its caller, it counts as memory until it is read. */
 function keepLong<Payload>(request: LiveRequest, reply: FastifyReply, payload: Payload): Payload | Readable {
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
   if (payload.length <= LONG_ANSWER || request.method === 'HEAD' || hasUnreadBody(request.raw)) return payload;

@@ -1,14 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { AppError } from '@libs/errors';
 
-/** Requests that wait for our word before they send their body (RFC 9110 §10.1.1). */
+/** Requests that wait for 100 (Continue) before they send their body (RFC 9110 §10.1.1). */
 const waiting = new WeakMap<IncomingMessage, ServerResponse>();
 /** Requests that expect something else. */
 const unmet = new WeakSet<IncomingMessage>();
 
 /**
- * Lets requests with `Expect: 100-continue` through to the router without that word: it is given when the
- * body is about to be read, so whoever is refused before has not sent it in vain.
+ * Passes requests with `Expect: 100-continue` to the router without sending 100 (Continue). That is sent when the body
+ * is about to be read, so a caller that is refused before has not sent its body in vain.
  */
 export function keepExpectations(server: Server): void {
   server.on('checkContinue', (request, response) => {
@@ -26,7 +26,7 @@ export function findExpectationProblem(request: IncomingMessage): AppError | nul
   return unmet.has(request) ? new AppError('invalid_request', 'The expectation of the request is not known') : null;
 }
 
-/** The body will be read now. */
+/** Sends 100 (Continue) if the request waits for it: its body will be read now. */
 export function takeExpectation(request: IncomingMessage): void {
   const response = waiting.get(request);
   if (response === undefined) return;
@@ -34,7 +34,7 @@ export function takeExpectation(request: IncomingMessage): void {
   response.writeContinue();
 }
 
-/** Whether the caller still waits before it sends its body. */
+/** Returns whether the caller still waits for 100 (Continue) before it sends its body. */
 export function isWaiting(request: IncomingMessage): boolean {
   return waiting.has(request);
 }

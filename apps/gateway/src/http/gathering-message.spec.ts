@@ -6,7 +6,7 @@ import { GatheringMessage } from './gathering-message';
 import { streamBody } from './read-body';
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
-/** What Node keeps of a body that is not read. */
+/** Bytes that Node buffers of a body that is not read. */
 const MARK_BYTES = 64 * 1024;
 
 const chunksOf = (bytes: string): string => [...bytes].map((byte) => `1\r\n${byte}\r\n`).join('');

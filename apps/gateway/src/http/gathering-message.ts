@@ -7,7 +7,7 @@ import { GatheredPieces } from '@libs/contracts';
  * 35 MiB.
  */
 export class GatheringMessage extends IncomingMessage {
-  /** What follows bytes that are still unread. */
+  /** Chunks that follow bytes that are still unread. */
   readonly #gathered = new GatheredPieces();
 
   /** Called by the parser with each chunk, then with null. It stops the connection when this returns false. */

@@ -16,7 +16,7 @@ export function observeRequest(request: FastifyRequest, status: number, duration
   observerOf(route, status).observe(durationMs / 1_000);
 }
 
-/** What requests have taken of the pools of this process. */
+/** Exports how much requests have taken from the pools of this process. */
 export function measurePools({ working, publicWorking, arriving, publicArriving, memory }: EdgePools): void {
   const gauges = [
     {

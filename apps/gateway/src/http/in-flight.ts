@@ -10,16 +10,16 @@ export type EarlyEnd = 'left' | 'stopped';
 /** One request while it is being worked on. */
 export class RequestLife {
   readonly startedMs = performance.now();
-  /** What the request has taken of what all requests share. */
+  /** Places and memory that the request has taken from the shared pools. */
   readonly claim: RequestClaim;
-  /** What the client must take of the answer within the longest time in which it may take nothing. */
+  /** Bytes that the client must read of the answer within the idle limit. */
   leastBytes = 1;
   #early: EarlyEnd | null = null;
   #listener: ((why: EarlyEnd) => void) | null = null;
   #response: ServerResponse | null;
 
   /**
-   * @param headers what every answer to the request says: names in lower case and values, in turn
+   * @param headers headers of every answer to the request: names in lower case and values, in turn
    * @param response null in tests that need none
    */
   constructor(
@@ -36,7 +36,7 @@ export class RequestLife {
     return this.#response;
   }
 
-  /** Is called at most once; at once if the request has ended early already. */
+  /** The listener is called at most once; immediately if the request has ended early already. */
   set onEarlyEnd(listener: (why: EarlyEnd) => void) {
     if (this.#early === null) this.#listener = listener;
     else listener(this.#early);

@@ -1,4 +1,4 @@
-/** Stands for one path segment of any text. */
+/** Matches one path segment of any text. */
 const ANY = ':';
 
 interface KnownRoute {
@@ -6,7 +6,7 @@ interface KnownRoute {
   readonly methods: Set<string>;
 }
 
-/** Every path there is, to tell a wrong method (405) from a wrong path (404). Asked only when nothing matched. */
+/** Knows every path, to distinguish a wrong method (405) from a wrong path (404). Used only if no route matched. */
 export class KnownRoutes {
   private readonly routes = new Map<string, KnownRoute>();
 
@@ -19,7 +19,7 @@ export class KnownRoutes {
     this.routes.set(key, route);
   }
 
-  /** The methods of the path in order of the alphabet, or null for a path that nobody knows. */
+  /** Returns the methods of the path in alphabetical order, or null for an unknown path. */
   methodsOf(path: string): readonly string[] | null {
     const segments = path.split('/');
     const found = new Set<string>();

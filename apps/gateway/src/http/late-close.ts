@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 
 const DISCARD_MS = 10_000;
-/** Uploads that are thrown away at once; beyond, a connection ends with its answer, and a client may miss that. */
+/** Most uploads discarded at a time. Beyond that a connection ends with its answer, and a client may miss it. */
 const MOST_DISCARDED = 1_024;
 
 let discarding = 0;
@@ -15,12 +15,12 @@ export function hasUnreadBody(request: IncomingMessage): boolean {
 }
 
 /**
- * An answer to a request whose body has not all arrived, to be sent with `Connection: close`.
+ * Returns the answer to a request whose body has not all arrived, to be sent with `Connection: close`.
  *
- * A connection that is closed with unread bytes is reset, and a reset makes the client throw away an answer
- * it has not read yet. So the answer goes out at once, whole by its Content-Length, and its end, which closes
- * the connection, waits until the upload is through, the client has left, or ten seconds are over. Where too many
- * uploads are being thrown away, it does not wait.
+ * A connection that is closed with unread bytes is reset, and a reset makes the client throw away an answer it has not
+ * read yet. So the answer goes out at once, whole by its Content-Length, and its end, which closes the connection,
+ * waits until the upload is through, the client has left, or ten seconds are over. Where too many uploads are being
+ * thrown away, it does not wait.
  */
 export function closingLate(request: IncomingMessage, payload: string | Buffer): Readable {
   let step = 0;

@@ -28,7 +28,7 @@ export class MemoryBudget extends WaitingPool {
     return this.pool.heldBy(holders);
   }
 
-  /** What to reserve for a request of so many bytes: one larger than the whole budget gets all of it, alone. */
+  /** Returns what to reserve for so many bytes: a request larger than the whole budget gets all of it, alone. */
   most(bytes: number): number {
     return Math.min(bytes, this.bytes);
   }

@@ -20,7 +20,7 @@ export class OpenConnections {
 
   /**
    * Closes each connection whose requests are all answered, as soon as all was sent and no next request is arriving.
-   * Leaves those alone on which nothing has been asked. Goes on until the function that it returns is called.
+   * Keeps connections without any request. Goes on until the function that it returns is called.
    */
   closeAsTheyRest(inFlight: InFlight, lookMs = LOOK_MS): () => void {
     let before = new Map<Socket, number>();

@@ -7,8 +7,8 @@ const MAX_FIELDS = 50;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 
 /**
- * The fields of an `application/x-www-form-urlencoded` body. A field stands once (RFC 6749 §3.2); text is what
- * PostgreSQL gives back as it was taken.
+ * Returns the fields of an `application/x-www-form-urlencoded` body. A field may be given once (RFC 6749 §3.2); text
+ * must be what PostgreSQL gives back as it was taken.
  *
  * @throws AppError invalid_request that never repeats what was sent
  */

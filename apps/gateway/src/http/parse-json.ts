@@ -38,7 +38,7 @@ export interface ScannedBody {
 
 /**
  * The most memory for the values of JSON that reserves none by its shape: a field of a form, an upload, an element of a
- * batch. That of clients is small beside its texts.
+ * batch. In JSON of clients, other values take little memory compared with texts.
  */
 const MAX_UNRESERVED_BYTES = 8 * 1024 * 1024;
 
@@ -86,7 +86,7 @@ export function readScannedBody({ bytes, shape }: ScannedBody, rules: JsonRules)
   return { object: value, bytes: sentOn, prompt };
 }
 
-/** What the parser takes and we do not, such as a number beyond all numbers, is refused here. */
+/** Refuses what the parser accepts and we do not, such as a number beyond the range of a double. */
 function namedOnce(body: Buffer): Buffer {
   try {
     return withoutDoubledNames(body);

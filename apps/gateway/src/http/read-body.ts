@@ -16,23 +16,23 @@ export interface BodyLimits extends BodyTimes {
 }
 
 /**
- * The body, when all of it has come with the head, as small ones do; else null, and nothing is touched. Above
- * the limit it is left to `readBody` to refuse it.
+ * Returns the body if all of it has come with the head, as small ones do; else reads nothing and returns null. Leaves a
+ * body above the limit to `readBody`, which refuses it.
  */
 export function takeWholeBody(request: IncomingMessage, maxBytes: number): Buffer | null {
   const { readableLength } = request;
   if (readableLength === 0 || readableLength > maxBytes) return null;
-  // The parser tells of the last byte of a body before it tells of the message's end.
+  // The parser passes on the last byte of a body before it reports the end of the message.
   if (!request.complete && Number(request.headers['content-length']) !== readableLength) return null;
   // Without a size `read` gives all that is there.
   const body = request.read() as Buffer;
-  // Nobody reads on, and a message has an end only for those who do.
+  // A message ends only if it is read to its end, and no other code reads on.
   request.resume();
   return body;
 }
 
 /**
- * The whole body. Stops reading at the limit and leaves the rest where it is.
+ * Returns the whole body. Stops reading at the limit and leaves the rest unread.
  *
  * @throws AppError payload_too_large | request_timeout | invalid_request (the caller left in the middle)
  */
@@ -51,7 +51,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   return gathered.take();
 }
 
-/** Into one buffer from the start: pieces that are joined at the end are in memory twice. */
+/** Reads into one buffer from the start: pieces that are joined at the end are in memory twice. */
 async function readAnnounced(request: IncomingMessage, limits: BodyLimits, length: number): Promise<Buffer> {
   const body = Buffer.allocUnsafeSlow(length);
   let bytes = 0;
@@ -146,7 +146,7 @@ class BodyReader {
       .off('end', this.onEnd)
       .off('error', this.onBroken)
       .off('close', this.onBroken);
-    // What breaks after this has been answered for.
+    // The outcome of the read is settled: later errors have no effect.
     this.request.on('error', ignore);
   }
 }

@@ -11,7 +11,7 @@ const refusals = counter({
   labelNames: ['reason'],
 });
 
-/** Of whom a request takes places and memory. */
+/** Whom the places and the memory of a request count for. */
 export interface Claimant {
   /** Whether no credential was shown: such requests have places of their own. */
   readonly isPublic: boolean;
@@ -26,11 +26,11 @@ export interface Claimant {
 export class RequestClaim implements CallMemory {
   #place: SharedPool | null = null;
   #holders: readonly string[] = [];
-  /** Reserved for its bodies. */
+  /** Bytes reserved for its bodies. */
   #bytes = 0;
-  /** Reserved for fetched content. */
+  /** Bytes reserved for fetched content. */
   #added = 0;
-  /** Reserved for what was written and not yet read. */
+  /** Bytes reserved for what was written and not yet read. */
   #unread = 0;
   #isOver = false;
   #isBeyondRoom = false;
@@ -41,14 +41,14 @@ export class RequestClaim implements CallMemory {
     private readonly socket: Socket | null = null,
   ) {}
 
-  /** The body has yet to arrive. @throws AppError provider_overloaded */
+  /** Takes a place for a request whose body has yet to arrive. @throws AppError provider_overloaded */
   arrive(claimant: Claimant): void {
     const { arriving, publicArriving } = this.pools;
     const isIn = this.#move(claimant.isPublic ? publicArriving : arriving, claimant);
     if (!isIn) throw overloaded('arriving', 'too many request bodies are arriving');
   }
 
-  /** All that is needed to work on the request is there. @throws AppError provider_overloaded */
+  /** Takes a place for a request that can be worked on. @throws AppError provider_overloaded */
   work(claimant: Claimant): void {
     const { working, publicWorking } = this.pools;
     const isIn = this.#move(claimant.isPublic ? publicWorking : working, claimant);
@@ -151,12 +151,12 @@ export class RequestClaim implements CallMemory {
     this.pools.memory.give(this.#holders, given);
   }
 
-  /** The narrowest holder of what it has taken; empty before it has taken anything. */
+  /** Returns the narrowest holder of what it has taken; empty before it has taken anything. */
   get holder(): string {
     return this.#holders[0] ?? '';
   }
 
-  /** Whether an answer was kept that found no room. */
+  /** Returns whether it keeps an answer for which there was no room. */
   get isBeyondRoom(): boolean {
     return this.#isBeyondRoom;
   }

@@ -5,10 +5,10 @@ import type { BodyRule } from './streamed-body.decorator';
 const MAX_HEADERS = 100;
 
 /**
- * What is wrong with the head of a request before anything is done with it, or null.
+ * Returns what is wrong with the head of a request, or null. Runs before anything is done with the request.
  *
- * Reads the raw header list: Node joins or drops repeated headers without a word, and a proxy before us may
- * have judged by another one than we would (request smuggling, RFC 9112 §11.2).
+ * Reads the raw header list: Node joins or drops repeated headers without a word, and a proxy before us may have judged
+ * by another one than we would (request smuggling, RFC 9112 §11.2).
  */
 export function findHeadProblem(request: IncomingMessage): AppError | null {
   const { rawHeaders } = request;
@@ -48,7 +48,7 @@ export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }
   return tooLongFor(request, maxBytes);
 }
 
-/** The parser lets only plain digits through; more of them than a double holds are too many all the same. */
+/** The parser lets only plain digits through; a number too long for a double is too large anyway. */
 function tooLongFor({ headers }: IncomingMessage, maxBytes: number): AppError | null {
   return Number(headers['content-length'] ?? 0) > maxBytes ? tooLarge(maxBytes) : null;
 }

@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js';
 const BYTES_OF_IPV6_NETWORK = 8;
 
 /**
- * Under what a source address is counted: an IPv4 address as it is, an IPv6 address by its /64, of which one
- * customer has all addresses. What is no address (a proxy may forward anything) is counted together.
+ * Returns the key that a source address counts for: an IPv4 address itself, an IPv6 address its /64, because one
+ * customer has all addresses in it. Texts that are no address (a proxy may forward anything) count together.
  */
 export function sourceOf(address: string): string {
   if (!ipaddr.isValid(address)) return 'unknown';

@@ -5,8 +5,8 @@ import { hasUnreadBody } from './late-close';
 
 /**
  * Refuses a request whose body is still arriving when the gateway stops, and closes its connection: a body may take
- * minutes. The answer is written past the route, which finds its body broken off. Does nothing once all of the body
- * has arrived or an answer has begun.
+ * minutes. The answer bypasses the route, whose body breaks off. Does nothing once all of the body has arrived or an
+ * answer has begun.
  */
 export function refuseUpload(response: ServerResponse): void {
   const { req: request, socket } = response;

@@ -49,7 +49,7 @@ export function UploadBody(maxBytes: number): CustomDecorator<symbol> {
 }
 
 /**
- * The bytes go to a provider as they came: `request.rawBody` holds them beside the parsed `request.body`.
+ * The bytes go to a provider as they came: `request.rawBody` holds them in addition to the parsed `request.body`.
  *
  * @param isCharged false where the answer costs its caller nothing
  */

@@ -1,11 +1,11 @@
 import type { InFlight, RequestLife } from './in-flight';
 
-/** How long callers may take nothing, or less than they must, of their answers, in milliseconds. */
+/** How long clients may read nothing, or less than they must, of their answers, in milliseconds. */
 export interface UnreadTimes {
   readonly idleMs: number;
-  /** Of answers that found no room in the memory budget, while it is overdrawn. */
+  /** The same for answers beyond the memory budget, while it is overdrawn. */
   readonly overdrawnIdleMs: number;
-  /** Between two looks. */
+  /** Time between two checks. */
   readonly lookMs: number;
 }
 
@@ -53,7 +53,7 @@ export class UnreadAnswers {
     if (this.inFlight.pools.memory.isOverdrawn) this.#makeRoom(nowMs - this.times.overdrawnIdleMs);
   }
 
-  /** The workspace that holds most gives first. */
+  /** Cuts idle answers beyond the budget until it is no longer overdrawn, first of the workspace that holds most. */
   #makeRoom(idleSinceMs: number): void {
     const { memory } = this.inFlight.pools;
     const idle = [...this.#progress].filter(([{ claim }, { seenMs }]) => claim.isBeyondRoom && seenMs <= idleSinceMs);
@@ -74,7 +74,7 @@ function sentBytesOf({ response }: RequestLife): number | null {
   return socket.bytesWritten - socket.writableLength;
 }
 
-/** What its answer held is free at once. */
+/** Closes the connection; frees the memory of its answer at once. */
 function cut({ response, claim }: RequestLife): void {
   response?.destroy();
   claim.release();

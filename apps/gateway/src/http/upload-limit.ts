@@ -3,11 +3,11 @@ import { AppError } from '@libs/errors';
 import { rawResponse } from './client-error';
 
 export interface UploadTimes {
-  /** Between two pieces. */
+  /** Longest time between two pieces. */
   readonly idleMs: number;
-  /** For an upload of no length, beside what its bytes may take. */
+  /** Time that every upload gets, in addition to what its bytes may take. */
   readonly graceMs: number;
-  /** As slow as an upload may be on average, after the grace. */
+  /** Least average rate of an upload, after the grace. */
   readonly leastBytesPerSecond: number;
 }
 

@@ -18,7 +18,7 @@ interface Waiter {
   readonly end: (isGranted: boolean) => void;
 }
 
-/** Something that workspaces share. What finds no room waits in a bounded line, which is shared as fairly. */
+/** A pool that workspaces share. Requests that find no room wait in a bounded queue, which is shared as fairly. */
 export class WaitingPool {
   protected readonly pool: SharedPool;
   readonly #places: SharedPool;

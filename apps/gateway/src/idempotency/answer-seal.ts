@@ -9,7 +9,7 @@ const KEY_BYTES = 32;
 
 /** How a request and its answer are kept. */
 export interface AnswerKeeper {
-  /** 32 bytes that tell one request from another and nothing else. */
+  /** Returns 32 bytes that distinguish one request from another and reveal nothing else. */
   digest(body: Buffer): Buffer;
   keep(answer: Buffer): Buffer;
   /** @throws AppError server for what was not kept under this slot by this caller */
@@ -24,10 +24,10 @@ export const PLAIN_ANSWERS: AnswerKeeper = {
 };
 
 /**
- * For those that do: nothing of them can be read from the database, not even by us, without the credential
- * that the caller sends with every request, of which the database has only a hash. An answer is sealed with
- * AES-256-GCM for its slot, under a key derived from the credential (HKDF, RFC 5869), and the request is told
- * from others by a keyed digest. Another credential makes another digest, so to anybody else the same request
+ * Returns a keeper for requests and answers that hold a secret. Nothing of them can be read from the database, not even
+ * by us, without the credential that the caller sends with every request; the database has only its hash. An answer is
+ * sealed with AES-256-GCM for its slot, under a key derived from the credential (HKDF, RFC 5869), and a keyed digest
+ * distinguishes the request from others. Another credential makes another digest, so the same request of another caller
  * is a different one.
  */
 export function sealedAnswers(credential: string, { organizationId, route, keyHash }: IdempotencySlot): AnswerKeeper {

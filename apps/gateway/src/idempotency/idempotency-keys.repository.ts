@@ -9,7 +9,7 @@ export interface IdempotencySlot {
   readonly keyHash: Buffer;
 }
 
-/** The right to do what the request asks for, for as long as nobody claims it again. */
+/** The right to do what the request asks for, until another attempt claims it. */
 export interface IdempotencyClaim {
   readonly effectId: string;
   readonly attempt: number;
@@ -87,7 +87,7 @@ export class IdempotencyKeysRepository {
     });
   }
 
-  /** The attempt is over and nobody knows what it did; the same request may be tried again at once. */
+  /** Ends an attempt whose outcome is unknown; the same request may be tried again at once. */
   async endAttempt(slot: IdempotencySlot, { attempt }: IdempotencyClaim): Promise<void> {
     await this.database.asOrganization(slot).execute({
       name: 'idempotency-end-attempt',

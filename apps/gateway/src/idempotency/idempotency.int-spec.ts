@@ -41,7 +41,7 @@ describe(IdempotencyService.name, () => {
     ...members,
   });
 
-  /** Does something, and counts how often. */
+  /** Returns an effect that counts how often it is run. */
   function work(answer: unknown = { data: { id: CODE } }) {
     const effects: string[] = [];
     const run = async (effectId: string): Promise<unknown> => {

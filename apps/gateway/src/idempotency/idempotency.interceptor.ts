@@ -15,7 +15,7 @@ export interface EffectRequest extends AuthenticatedRequest, Pick<BodyRequest, '
   effectId?: string;
 }
 
-/** Stands on routes that take an `Idempotency-Key`; requests without one pass it untouched. */
+/** Handles the `Idempotency-Key` of routes that take one; requests without a key pass unchanged. */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
   constructor(

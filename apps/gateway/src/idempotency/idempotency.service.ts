@@ -26,12 +26,12 @@ const LEASE_MS = 60_000;
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * What is asked for twice under one key is done once (reliability of POSTs that have no natural key).
+ * Does a request that is sent twice under one key only once (reliability of POSTs that have no natural key).
  *
- * Why this is safe: the key is claimed before anything is done, in one statement, so of many requests at once
- * one does it. A refusal has done nothing and frees the key. An attempt whose outcome nobody knows (a timeout,
- * a process that died) leaves its claim, and the same request may claim it again; it is given the same effect
- * id, by which whoever does the work can tell that it was done. Answers are kept for 24 hours.
+ * Why this is safe: the key is claimed before anything is done, in one statement, so of many requests at once one does
+ * it. A refusal has done nothing and frees the key. An attempt whose outcome is unknown (a timeout, a process that
+ * died) leaves its claim, and the same request may claim it again; it gets the same effect id, by which the code that
+ * does the work can see that it was done. Answers are kept for 24 hours.
  */
 @Injectable()
 export class IdempotencyService {
@@ -40,10 +40,10 @@ export class IdempotencyService {
   constructor(private readonly keys: IdempotencyKeysRepository) {}
 
   /**
-   * The answer of `effect`, or the one it gave when the same was asked before.
+   * Returns the answer of `effect`, or the one that it gave when the same request came before.
    *
    * @param effect given an id that stays the same however often the request has to be tried
-   * @throws AppError unprocessable for a key that stands for another request; conflict while it is being answered
+   * @throws AppError unprocessable for a key that was used for another request; conflict while it is being answered
    */
   async once(request: IdempotentRequest, effect: (effectId: string) => Promise<unknown>): Promise<IdempotentAnswer> {
     const { organizationId, route } = request;

@@ -17,20 +17,20 @@ import { storedText } from '../generations/stored-text';
 import type { LoopServed } from '../server-tools/server-tool-engine';
 import type { IncomingCall } from '../generations/incoming-call';
 
-/** A call as its record tells of it. */
+/** A call as its record describes it. */
 export interface RecordedCall {
   readonly api: Api;
   readonly call: Pick<IncomingCall, 'client' | 'parsed' | 'sessionId'>;
   readonly aim: { readonly request: Pick<RoutedRequest, 'mediaParts' | 'audioParts'> };
 }
 
-/** Who answered, in as many turns as it took. */
+/** Who answered, in one turn or several. */
 export type Server = Served & Partial<LoopServed>;
 
-/** What an answer came to. */
+/** Result of an answer: its usage, cost, id and finish reason. */
 export type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finishReason' | 'nativeFinishReason'>;
 
-/** The same without its prompt, which may be long: a stream is recorded when it ends. */
+/** Returns the call without its prompt, which may be long: a stream is recorded when it ends. */
 export function withoutPrompt({ api, call, aim }: RecordedCall): RecordedCall {
   const { client, sessionId } = call;
   const { session_id, user, safety_identifier, metadata } = call.parsed as Body;
@@ -39,7 +39,7 @@ export function withoutPrompt({ api, call, aim }: RecordedCall): RecordedCall {
   return { api, call: { client, sessionId, parsed }, aim: { request: { mediaParts, audioParts } } };
 }
 
-/** For the record of a call that nobody answered. */
+/** Returns the details for the record of a call that no provider answered. */
 export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly Attempt[]): GenerationDetails {
   const { client, parsed, sessionId } = call;
   const body = parsed as Body;
@@ -63,7 +63,7 @@ export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly
   };
 }
 
-/** For the record of a call that was answered. */
+/** Returns the details for the record of a call that was answered. */
 export function answerDetails(recorded: RecordedCall, server: Server, ended: Ended): GenerationDetails {
   const { endpoint, credential } = server;
   const { upstreamCost, cacheDiscount, toolCosts, cacheWrite1hTokens } = ended.cost;
@@ -98,7 +98,10 @@ interface Body {
   readonly metadata?: { readonly user_id?: unknown } | null;
 }
 
-/** Who the end user is stays with the caller, who can make the same hash; upstreams see no more either. */
+/**
+ * Returns the hash of the end user's id. Only the caller, who can make the same hash, knows the id; upstreams see no
+ * more either.
+ */
 function hashedUserOf(api: Api, body: Body): string | undefined {
   const definition = definitionOf(api);
   const named = definition === null ? body.user : definition.endUserOf({ ...body });

@@ -23,7 +23,9 @@ export function promptOf({ prompt, body, pdfs }: IncomingCall): PromptEstimate {
   return estimate.pdfs.length === 0 || pdfs === undefined ? estimate : pdfs.settle(estimate, body);
 }
 
-/** What is put on the books when a call begins. @throws AppError permission_denied for a key without a workspace */
+/**
+ * Returns what is put on the books when a call begins. @throws AppError permission_denied for a key without a workspace
+ */
 export function openingOf(
   call: IncomingCall,
   about: Pick<GenerationOpening, 'api' | 'model' | 'streamed'>,

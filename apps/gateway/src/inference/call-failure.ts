@@ -9,7 +9,7 @@ import {
   type RoutingMetadata,
 } from '@libs/inference';
 
-/** What had happened to a call when it failed. */
+/** What had been done for a call when it failed. */
 export interface FailedCall {
   /** Null where nothing had been planned. */
   readonly route: FailedRoute | null;
@@ -27,7 +27,7 @@ export function noteFailedCall(error: AppError, { route, ...call }: FailedCall):
   return sameRoute(error, route);
 }
 
-/** The same error in other words: what came before it stays. */
+/** Returns `error`, which is `from` in other words, with what was recorded of the call. */
 export function rephrased(error: AppError, from: AppError): AppError {
   const call = calls.get(from);
   if (call !== undefined) calls.set(error, call);

@@ -14,7 +14,7 @@ export class CallLife {
     life.onEarlyEnd = this.onEarlyEnd;
   }
 
-  /** Why we ended it, as its caller shall read it. */
+  /** Why the gateway ended the call, as the error for its caller. */
   get reason(): AppError {
     return this.isStopped
       ? new AppError('provider_overloaded', 'The service is restarting', { retryAfterSeconds: 1 })

@@ -20,7 +20,9 @@ export interface CallTimes {
   readonly endedMs: number;
 }
 
-/** A whole answer, for the books; also one of several turns that broke off, for which earlier turns are to be paid. */
+/**
+ * Returns the outcome of a whole answer; also of one in several turns that broke off, whose earlier turns are charged.
+ */
 export function answered(
   call: RecordedCall,
   result: InferenceResult & Pick<Partial<LoopResult>, 'interruption' | 'stages' | 'search'>,
@@ -32,24 +34,24 @@ export function answered(
   return result.interruption ? { ...outcome, ...interruptedBy(result.interruption) } : outcome;
 }
 
-/** The caller has left, or is told of an error. */
+/** Returns how a call ended whose caller has disconnected or gets an error. */
 function interruptedBy({ code, status }: AppError): Pick<CallOutcome, 'statusCode' | 'outcome'> {
   return code === 'request_timeout'
     ? { statusCode: 499, outcome: 'cancelled' }
     : { statusCode: status, outcome: 'failed' };
 }
 
-/** A stream that has come to its end. */
+/** Returns the outcome of a stream that has ended. */
 export function streamed(call: RecordedCall, server: Server, stream: StreamOutcome, times: CallTimes): CallOutcome {
   return outcomeOf(call, server, stream, times, stream.state);
 }
 
-/** How a call ended that nobody answered. */
+/** How a call ended that no provider answered. */
 export interface Failure {
   readonly error: AppError;
   readonly isCancelled: boolean;
   readonly attempts: readonly Attempt[];
-  /** What a provider did that is paid; null where that is nothing. */
+  /** What a provider did that is charged; null if nothing. */
   readonly left: LeftCall | null;
 }
 

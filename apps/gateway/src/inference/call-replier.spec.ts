@@ -5,7 +5,7 @@ import { InferenceApp } from './testing/inference-app';
 const CHAT = { model: 'test/chat', messages: [{ role: 'user', content: 'Hello!' }] };
 const RESPONSES = { model: 'test/chat', input: 'Hello!' };
 
-/** What everybody who asks is told of a call that one endpoint answered. */
+/** The metadata of a call that one endpoint answered, for every caller that asks for it. */
 const SERVED = {
   attempt: 1,
   attempts: [{ model: 'test/chat', provider: 'Test', status: 200 }],

@@ -45,7 +45,7 @@ interface Writing {
   readonly written: Promise<void>;
 }
 
-/** Of members that a stream repeats: their bytes, their values, and an event with them. */
+/** Copies of members that a stream repeats: their bytes, their values, and an event with them. */
 const COPIES_OF_KEPT = 3;
 
 const STREAM_HEADERS = [
@@ -57,7 +57,9 @@ const STREAM_HEADERS = [
   'no',
 ];
 
-/** What the controllers of all APIs do alike: from a checked credential and a body to an answer or a stream. */
+/**
+ * Does what the controllers of all APIs have in common: from a checked credential and a body to an answer or a stream.
+ */
 export class CallReplier {
   constructor(
     private readonly inference: InferenceService,
@@ -108,7 +110,7 @@ export class CallReplier {
     return { call, life, request, reply, contents, metadataMember, startedMs: request.life.startedMs };
   }
 
-  /** The error as the caller shall read it, with the metadata beside it where they are asked for. */
+  /** Returns the error for the caller, and adds the metadata next to it if the caller asked for it. */
   private async explain({ life, request, metadataMember }: Conversation, thrown: unknown): Promise<AppError> {
     const metadata = metadataMember === null ? null : await failureMetadata(thrown);
     if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };

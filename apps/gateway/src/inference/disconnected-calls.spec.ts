@@ -22,7 +22,7 @@ const response = { ...RESPONSE_ANSWER, output: [], usage: null };
 interface Script {
   readonly model: string;
   readonly words: string;
-  /** Words that come again and again. */
+  /** An event with words, which is sent repeatedly. */
   readonly more: string;
   readonly end: string;
   readonly answer: object;

@@ -25,7 +25,7 @@ const WHOLE_ASKS_TOOL = {
 
 describe('a call with server tools whose caller disconnects', () => {
   const tool = new FakeTool('datetime', async () => found('Found.'));
-  /** Is done some time after it was left. */
+  /** A tool that ends some time after its caller has left. */
   const painter = new FakeTool(
     'image_generation',
     async ({ context: { signal } }) => {

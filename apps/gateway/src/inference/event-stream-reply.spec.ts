@@ -9,7 +9,7 @@ const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 const END = '\r\n0\r\n\r\n';
 
-/** The body of a response in chunks (RFC 9112, section 7.1), of which `text` is all. */
+/** Returns the body of a response in chunks (RFC 9112, section 7.1). `text` is the whole response. */
 function unchunked(text: string): string {
   let body = '';
   let at = text.indexOf('\r\n\r\n') + 4;

@@ -8,7 +8,7 @@ export interface StreamPace {
   readonly firstCommentMs: number;
   /** After how much silence the next comment is sent. */
   readonly keepAliveMs: number;
-  /** How long a reader may take nothing at all. */
+  /** How long a client may read nothing at all. */
   readonly writeIdleMs: number;
 }
 
@@ -25,12 +25,12 @@ export interface EventStreamReplyOptions {
 }
 
 /**
- * The client's end of a streamed answer.
+ * Writes a streamed answer to its client.
  *
- * Head and first event leave together, so that a call that fails early is answered with its status. Clients and
- * proxies give up on a connection without bytes, so after `firstCommentMs` the head leaves with a comment, and from
- * then on a failure can only be an event. While nothing comes, a comment follows every `keepAliveMs`. Comments stand
- * between events, never inside one, because each write is of whole events.
+ * Head and first event leave together, so that a call that fails early is answered with its status. Clients and proxies
+ * give up on a connection without bytes, so after `firstCommentMs` the head leaves with a comment, and from then on a
+ * failure can only be an event. While nothing comes, a comment follows every `keepAliveMs`. Comments come between
+ * events, never inside one, because each write is of whole events.
  *
  * The upstream is read only while the reader keeps up, so a slow reader costs what one socket buffers and one event
  * more.
@@ -56,7 +56,7 @@ export class EventStreamReply {
     return this.hasHead;
   }
 
-  /** Settles as `opening` does; sends head and comments while that takes long. */
+  /** Settles as `opening` does; sends the head and comments while it waits. */
   async whileOpening<T>(opening: Promise<T>): Promise<T> {
     const firstComment = setTimeout(this.onFirstComment, this.pace.firstCommentMs);
     try {
@@ -92,7 +92,7 @@ export class EventStreamReply {
     }
   }
 
-  /** Ends a reply that has begun and got no stream, with the events that tell why. */
+  /** Ends a reply that has begun and got no stream, with events that give the reason. */
   async fail(events: Buffer): Promise<void> {
     try {
       await this.writer.write(events);

@@ -10,7 +10,7 @@ export interface ExplainedRequest extends BodyRequest {
   besideError?: Readonly<Record<string, unknown>>;
 }
 
-/** Errors of calls to models: the standard envelope (interface §7) and what was asked for beside it. */
+/** Answers errors of calls to models: the standard envelope (interface §7) with the requested metadata next to it. */
 @Catch()
 export class InferenceErrorFilter extends AppExceptionFilter {
   protected override responseOf(error: AppError, request: ExplainedRequest): ErrorResponse {
@@ -30,7 +30,7 @@ export class MessagesErrorFilter extends InferenceErrorFilter {
   }
 }
 
-/** What went wrong inside is told to nobody. */
+/** Returns the fields next to `error`; none for an internal error, whose causes callers do not see. */
 function besideOf(error: AppError, { besideError }: ExplainedRequest): object {
   return error.status === 500 ? {} : { ...besideError };
 }

@@ -48,14 +48,14 @@ export interface OpenedStream extends StreamResult, Partial<LoopServed> {
   readonly refusal: () => AppError | null;
 }
 
-/** Of a prompt that plugins may still shorten: it is not too long for any endpoint yet. */
+/** Estimate of a prompt that plugins may still shorten: it counts as too long for no endpoint. */
 const UNKNOWN_PROMPT: PromptEstimate = { tokens: 0, likelyTokens: 0, unlikelyMediaTokens: 0, kinds: null, pdfs: [] };
 
-/** Counts as a request, and uses no tokens of anybody. */
+/** Counts as a request, and uses no tokens. */
 const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
 /**
- * One inference call: check it, put it on the books, route it, charge it. The ticket is ended on every way
+ * Runs one inference call: checks it, puts it on the books, routes it and charges it. The ticket is ended on every way
  * out, so nothing is held for a call that is over.
  */
 export class InferenceService {
@@ -97,7 +97,7 @@ export class InferenceService {
     }
   }
 
-  /** Resolves when the stream is one. @throws AppError until then */
+  /** Resolves when the first event has arrived. @throws AppError until then */
   async stream(api: StreamableApi, incoming: IncomingCall): Promise<OpenedStream> {
     const call = hasUnmeasuredPdfs(incoming) ? await this.measured(api, incoming) : incoming;
     const prepared = this.prepare(api, call, true);
@@ -109,7 +109,7 @@ export class InferenceService {
   }
 
   /**
-   * The tokens of a prompt for `messages`, by the provider that would answer where it can count, else
+   * Returns the tokens of a prompt for `messages`, as counted by the provider that would answer if it can count, else
    * estimated. Nothing is charged. @throws AppError for every refusal of the interface
    */
   async countTokens(call: IncomingCall): Promise<number> {
@@ -122,7 +122,7 @@ export class InferenceService {
     return (await this.engine.countTokens(request)) ?? promptTokens;
   }
 
-  /** What the `<service>_metadata` member tells of an answer. */
+  /** Returns the value of the `<service>_metadata` member of an answer; null if no route was planned. */
   metadataOf(api: CallableApi, served: Served & Partial<LoopServed>, generationMs: number): RoutingMetadata | null {
     const { plan, attempts, losses, endpoint } = served;
     if (plan === undefined) return null;
@@ -131,7 +131,7 @@ export class InferenceService {
     return routingMetadata({ plan, attempts, served, generationMs, pipeline });
   }
 
-  /** What is kept as long as the stream goes on holds nothing of its prompt. */
+  /** Returns the opened stream. What is kept while it goes on contains nothing of its prompt. */
   private opened(prepared: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
     const { ticket, plugins, admission, startedMs, abort } = prepared;
     const recorded = withoutPrompt(prepared);
@@ -175,7 +175,7 @@ export class InferenceService {
     const opening = openingOf(call, { api, model: route.model, streamed: isStream });
     const answers = APIS[api].generates ? choices : 0;
     const tokens = { promptTokens: likelyTokens, maxTokens, answers };
-    // On its way to Redis while the hold is on its way to PostgreSQL.
+    // Asks Redis while the hold is written to PostgreSQL.
     const admission = this.limits?.admit(opening.workspaceId, tokens) ?? null;
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
     const fund = new CallFund(ticket, turnPicoUsd, countsByok(opening));
@@ -216,7 +216,7 @@ export class InferenceService {
     }
   }
 
-  /** Ends a call that came to nothing; why it did. */
+  /** Ends a failed call, and returns the error that its caller gets. */
   private fail(call: PreparedCall, thrown: unknown, isAdmitted: boolean): AppError {
     const { ticket, plugins } = call;
     const error = ticket.refusal ?? AppError.from(thrown);
@@ -230,7 +230,7 @@ export class InferenceService {
     return this.noted(call, error, route, plugins?.stages);
   }
 
-  /** What its plugins did is paid all the same. */
+  /** Returns the outcome of a failed call; what its plugins did is charged all the same. */
   private failure(
     call: PreparedCall,
     { error, route, left }: Pick<Failure, 'error' | 'left'> & { readonly route: FailedRoute | null },
@@ -278,7 +278,7 @@ export class InferenceService {
   }
 }
 
-/** Turns name no tools of a provider: the gateway runs all that they use. */
+/** Returns the expected usage. Turns name no tools of a provider: the gateway runs all that they use. */
 function expectedOf(
   { answers, maxTokens, thinking, predictedTokens, toolUses }: CheckedCall,
   { turns }: Pick<Aim, 'turns'>,

@@ -18,7 +18,7 @@ export interface ClosingMember {
 }
 
 /**
- * A stream whose last event has one member more. All other bytes pass. An end that reports an internal error gets no
+ * Adds one member to the last event of a stream. All other bytes pass. An end that reports an internal error gets no
  * metadata.
  */
 export class MetadataStream implements AnswerStream {
@@ -71,7 +71,7 @@ export class MetadataStream implements AnswerStream {
     return withEventData(event, this.ends.withAnswer(data, whole));
   }
 
-  /** Where the last chunk of a chat has left already. */
+  /** Returns a separate last event, for a chat whose last chunk has been sent already. */
   private ownEnd(): Buffer {
     const { model, endpoint } = this.served;
     const head = { generationId: this.generationId, model: model.slug, provider: endpoint.provider.name };

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** Longer pieces are not copied to stand in one buffer with their frame. */
+/** Longer pieces are not copied into one buffer with their frame. */
 const LARGEST_COPIED = 16 * 1024;
 /** Shorter pieces that wait for their reader are part of what a stream takes anyway. */
 const LARGEST_UNCOUNTED = 64 * 1024;
@@ -33,7 +33,7 @@ export class PacedWriter {
     if (!this.isWaiting && this.isOpen) this.send(text);
   }
 
-  /** False when nobody reads any more. */
+  /** Returns false if the client no longer reads. */
   write(bytes: Buffer | string): boolean | Promise<boolean> {
     if (!this.isOpen) return false;
     return this.send(bytes) || this.drained(bytes.length);

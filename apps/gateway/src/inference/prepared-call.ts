@@ -7,7 +7,7 @@ import type { PluginRun } from '../plugins/plugin-run';
 import type { ServerToolCall } from '../server-tools/server-tool-engine';
 import type { CheckedCall } from './checked-call';
 
-/** What is asked, and of whom. */
+/** The request, and how it is answered. */
 export interface Aim {
   readonly request: RoutedRequest;
   /** How it is answered where it names tools of ours; null: the engine answers it. */
@@ -18,7 +18,7 @@ export interface PreparedCall {
   readonly api: CallableApi;
   readonly call: IncomingCall;
   readonly checked: CheckedCall;
-  /** Of the call as it came; plugins make another of it. */
+  /** The aim of the call as it came; plugins may change it. */
   readonly aim: Aim;
   readonly plugins: PluginRun | null;
   readonly abort: Cancellation;

@@ -45,7 +45,7 @@ describe('a stream that has begun', () => {
       };
       const response = await app.post(path, { model: 'test/chat', stream: true, ...REQUESTS[path] });
       expect(response.status).toBe(200);
-      // It remembers with what it was called.
+      // The spy remembers the arguments of its calls.
       wantsStream.mockRestore();
 
       const collectGarbage = garbageCollector();

@@ -33,7 +33,10 @@ export function formatNamed(name: string, member: string): AudioFormat {
   return format;
 }
 
-/** A recording that is here. @throws AppError invalid_request naming the member for what is none in this format */
+/**
+ * Returns a recording that is in memory. @throws AppError invalid_request naming the member for what is none in this
+ * format
+ */
 export function audioOf(bytes: AudioBytes, format: AudioFormat, member: string): AudioInput {
   return audioInHand(format, bytes, judge(bytes, format, member));
 }
@@ -46,8 +49,8 @@ function judge(bytes: AudioBytes, format: AudioFormat, member: string): AudioLen
 }
 
 /**
- * A recording that stays where it is until its bytes are needed. The URL is judged as far as that can be done
- * without asking anybody.
+ * A recording that stays where it is until its bytes are needed. The URL is checked as far as possible without a
+ * request.
  *
  * @throws AppError invalid_request
  */

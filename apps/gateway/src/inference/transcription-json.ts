@@ -5,13 +5,13 @@ import { parseJsonObject, type JsonObject } from '../http/parse-json';
 import { MAX_AUDIO_BYTES, wrong } from './transcription-audio';
 
 const MEMBER = 'input_audio.data';
-/** Decoded at once; a multiple of four, and little enough that others are not held up. */
+/** Characters decoded at once: a multiple of four, and few enough not to delay other requests. */
 const PIECE_CHARACTERS = 1024 * 1024;
 const PLACEHOLDER = Buffer.from('"-"');
 
 /** A JSON body with a recording in it, taken out. */
 export interface AudioJson {
-  /** The rest; in place of the recording stands a dash. */
+  /** The rest of the body, with a dash in place of the recording. */
   readonly parsed: JsonObject;
   /** In base64, still unread; null where the body has none. */
   readonly data: Buffer | null;
@@ -30,7 +30,7 @@ export function takeOutAudio(body: Buffer): AudioJson {
   return { parsed: parseJsonObject(rest, 'lenient'), data: body.subarray(found.start + 1, found.end - 1) };
 }
 
-/** Where the text of `input_audio.data` stands, its quotes included; null where it is none, or empty. */
+/** Returns where the text of `input_audio.data` is, its quotes included; null if it is no text, or empty. */
 function findData(body: Buffer): { readonly start: number; readonly end: number } | null {
   try {
     if (!new JsonCursor(body).isObject()) return null;
@@ -69,7 +69,7 @@ export async function decodeAudio(data: Buffer): Promise<AudioBytes> {
   return new AudioBytes(pieces);
 }
 
-/** The decoder passes over what is no base64, so that then less comes out; the other alphabet it takes. */
+/** Refuses what the decoder skips (characters that are no base64) or accepts as well (the URL-safe alphabet). */
 function decodePiece(piece: Buffer, padding: number): Buffer {
   const decoded = Buffer.from(piece.toString('latin1'), 'base64');
   const isWhole = decoded.length === (piece.length / 4) * 3 - padding;

@@ -14,7 +14,7 @@ import type { TranscriptionService } from './transcription.service';
 
 const NO_BODY = Buffer.alloc(0);
 
-/** From a checked credential and an unread recording to what was said in it. */
+/** Answers transcription requests: from a checked credential and an unread recording to its text. */
 export class TranscriptionReplier {
   constructor(
     private readonly intake: TranscriptionIntake,

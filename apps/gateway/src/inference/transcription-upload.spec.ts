@@ -8,7 +8,7 @@ import { PausedUpload } from './testing/paused-upload';
 import { TranscriptionUpload, UPLOAD_PACE } from './transcription-upload';
 
 const BOUNDARY = 'boundary-of-a-test';
-/** Ten seconds in 2 MB. */
+/** Ten seconds of sound in 2 MB. */
 const WAVE = waveFile(10, 100_000);
 const SPOKEN = { text: 'Hello there.', usage: { cost: 0.001, seconds: 10 } };
 const HALF = 1_000_000;
@@ -56,17 +56,17 @@ describe(TranscriptionUpload.name, () => {
       rawForm(BOUNDARY, parts, ending),
     );
   const arrival = (index = 0): UpstreamArrival | undefined => app.upstreamArrivals[index];
-  /** Until the upstream has much of what the caller has sent by now. */
+  /** Resolves when the upstream has much of what the caller has sent by now. */
   const isPassedOn = (bytes = HALF / 2, index = 0) => until(() => (arrival(index)?.bytes ?? 0) > bytes);
   const areOver = () => until(() => app.upstreamArrivals.every(({ state }) => state !== 'arriving'));
   const states = (): string[] => app.upstreamArrivals.map(({ state }) => state);
-  /** What is on the books, when all of it is. */
+  /** Returns what is on the books, when all of it has been written. */
   const books = async () => {
     await app.recorder.flush();
     return app.books.settled;
   };
 
-  // The first ones: of whoever is known to have money nobody waits to hear it again.
+  // These tests come first: once a caller is known to have money, its calls do not wait for their hold.
   it('is not transcribed for who cannot pay', async () => {
     app.books.isBroke = true;
     const upload = begin([model, file]);
@@ -114,7 +114,7 @@ describe(TranscriptionUpload.name, () => {
     const upload = begin(parts);
     await upload.sendTo(rawForm(BOUNDARY, parts).length - 1);
     await isPassedOn(WAVE.length - 200_000);
-    // The provider may have anything but all of it.
+    // The provider may have any part of it, but not all.
     expect(arrival()).toMatchObject({ state: 'arriving' });
     expect(arrival()!.bytes).toBeLessThan(WAVE.length);
     upload.end();

@@ -18,7 +18,7 @@ import { readForm } from '../forms/read-form';
 import type { IncomingTranscription } from './incoming-transcription';
 import { audioOf, MAX_AUDIO_BYTES, wrong } from './transcription-audio';
 
-/** Room for 25 MiB in base64 and everything beside it. */
+/** Room for 25 MiB in base64 and the rest of the body. */
 export const MAX_TRANSCRIPTION_BYTES = 36 * 1024 * 1024;
 const FILE = 'file';
 /** `stream` is refused where the members are checked; the rest, such as `prompt`, means nothing here. */
@@ -35,9 +35,9 @@ const HEAD_BYTES = 16;
 const LEAST_AHEAD_BYTES = 256 * 1024;
 
 /**
- * How fast an upload has to be for its recording to be passed on while it arrives. A slower one would hold a
- * provider's connection, and be blamed on the provider when that gives up; and beside its own time that of the
- * second transfer does not show.
+ * How fast an upload has to be for its recording to be passed on while it arrives. A slower one would hold a provider's
+ * connection, and the provider would be blamed for giving up; and compared with its own time, the time of the second
+ * transfer is small.
  */
 export interface UploadPace {
   /** Between two pieces. */
@@ -49,9 +49,9 @@ export interface UploadPace {
 export const UPLOAD_PACE: UploadPace = { stallMs: 5_000, longestMs: 60_000 };
 
 /**
- * A form with a recording. Where everything else has come before the file, the request is handed on when the file
- * begins, with a recording that arrives; whatever turns out otherwise annuls that one, and the request goes on with
- * the recording that was taken in meanwhile, or is refused.
+ * Reads a form with a recording. If everything else came before the file, it passes the request on when the file
+ * begins, with a recording that still arrives. If the rest of the form then differs from that request, the recording is
+ * annulled, and the request goes on with the one that was collected meanwhile, or is refused.
  */
 export class TranscriptionUpload {
   readonly #form = new FormMembers(FIELDS);
@@ -59,7 +59,7 @@ export class TranscriptionUpload {
   readonly #ahead = Promise.withResolvers<IncomingTranscription>();
   #rest: Promise<IncomingTranscription> | null = null;
   #part: FormPart | null = null;
-  /** What the file would be long, if nothing follows it. */
+  /** Length of the file in bytes, if nothing follows it in the form. */
   #announced = 0;
   #isJudged = false;
   #arriving: ArrivingAudio | null = null;
@@ -91,7 +91,7 @@ export class TranscriptionUpload {
       if (this.#part === null) throw wrong(FILE, 'is required');
       const audio = audioOf(this.#collector.toAudio(), formatOf(this.#part), FILE);
       this.#audio = audio;
-      // It is shorter where anything follows it, be it a field that changes what is asked.
+      // It is shorter if anything follows it, even a field that changes the request.
       if (this.#collector.length !== this.#announced) this.#arriving?.annul();
       return { dto, audio, rest: null };
     } catch (thrown) {
@@ -118,7 +118,7 @@ export class TranscriptionUpload {
     else if (this.#arriving !== null) this.#keepPace(this.#arriving);
   }
 
-  /** Hands the request on where it can be told already; a fault is told when the rest of it is known. */
+  /** Passes the request on if it can be judged already; a fault is reported when all of it has arrived. */
   #passOn(): void {
     this.#isJudged = true;
     const format = formatNamedBy(this.#part!);
@@ -141,7 +141,7 @@ export class TranscriptionUpload {
     this.#stall?.refresh();
   }
 
-  /** The members as they came before the file; null where they would be refused. */
+  /** Returns the members that came before the file, checked; null if they would be refused. */
   #checked(): TranscriptionDto | null {
     try {
       return validateInstance(TranscriptionDto, this.#form.toBody());
@@ -152,7 +152,7 @@ export class TranscriptionUpload {
   }
 }
 
-/** By the end of its name, else by its Content-Type; null where neither says it. */
+/** Returns the format by the extension of the name, else by the Content-Type; null if neither names one. */
 function formatNamedBy({ filename, mediaType }: FormPart): AudioFormat | null {
   return audioFormatOfFile(filename ?? '') ?? audioFormatOfMediaType(mediaType ?? '');
 }

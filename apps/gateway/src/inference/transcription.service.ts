@@ -32,7 +32,7 @@ import { UPLOAD_PACE } from './transcription-upload';
 import { observeUpstream } from './upstream-time';
 
 const API = 'transcription';
-/** Speech is limited by requests: nobody knows its tokens before it has been heard. */
+/** Speech is limited by requests: its tokens are unknown before it has been transcribed. */
 const NO_TOKENS: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
 /** A call that is on the books. */
@@ -43,15 +43,15 @@ interface OpenCall {
 }
 
 /**
- * One transcription: put it on the books, route it, charge it. The ticket is ended on every way out, so nothing
- * is held for a call that is over.
+ * Runs one transcription: puts it on the books, routes it and charges it. The ticket is ended on every way out, so
+ * nothing is held for a call that is over.
  */
 export class TranscriptionService {
   constructor(
     private readonly engine: Pick<InferenceEngine, 'transcribe' | 'deadlineMs' | 'mostExpensiveTranscription'>,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
-    /** What one provider may take. */
+    /** Timeout of one provider, in milliseconds. */
     private readonly timeoutMs: number,
     private readonly limits: Pick<InferenceLimits, 'admit'> | null = null,
     private readonly nowMs: () => number = () => performance.now(),
@@ -69,8 +69,8 @@ export class TranscriptionService {
   }
 
   /**
-   * Asks while the recording arrives (ADR 0027). The provider cannot have all of it before its end is here and
-   * right, and its price is held; until then nothing is on the books, as for any upload.
+   * Asks while the recording arrives (ADR 0027). The provider gets the end of it only when all of it has arrived and is
+   * valid, and its price is held; until then nothing is on the books, as for any upload.
    */
   async #transcribeAhead(
     call: IncomingCall,
@@ -85,7 +85,7 @@ export class TranscriptionService {
       const deadlineMs = this.engine.deadlineMs() + UPLOAD_PACE.longestMs;
       const request = { ...this.#requestOf(call, dto, audio), signal: arriving.annulment, deadlineMs };
       const ahead = admitted.then(() => this.engine.transcribe(request));
-      // What is wrong with the request is told before what is wrong with its providers.
+      // A fault of the request is reported before a fault of its providers.
       ahead.catch(() => undefined);
       const whole = await rest;
       await admitted;
@@ -170,7 +170,7 @@ export class TranscriptionService {
   }
 }
 
-/** Who has left, or must stop, sends nothing more. */
+/** Ends the recording when its caller has left or the process stops: nothing more is sent. */
 function endWith(abort: Cancellation, arriving: ArrivingAudio): void {
   const onEnd = (): void => {
     // What has been sent whole is read on like any other call that its caller has left.

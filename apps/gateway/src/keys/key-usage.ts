@@ -17,8 +17,8 @@ export interface KeyUsageFigures {
 }
 
 /**
- * The port to the books: one question for all keys of a page. A key that never spent may be left out of
- * the answer, and so is one of another organization.
+ * The port to the books: one request for all keys of a page. A key that never spent may be left out of the answer, and
+ * so is one of another organization.
  */
 export abstract class KeyUsage {
   abstract usageOf(tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>>;

@@ -35,7 +35,7 @@ const DEFAULT_PAGE = 100;
 
 export interface CreatedKey {
   readonly data: KeyDto;
-  /** The key itself; after this answer nobody can show it again. */
+  /** The key itself; it cannot be shown again after this answer. */
   readonly key: string;
 }
 
@@ -159,7 +159,7 @@ function notFoundAsBadCredential(error: unknown): never {
   throw error instanceof AppError && error.code === 'not_found' ? badCredential() : error;
 }
 
-/** What is no hash names no key: the answer is the one for an unknown hash. */
+/** A text that is no hash names no key: the answer is the one for an unknown hash. */
 function ownApiKey(caller: Principal, hash: string): KeyReference {
   if (!API_KEY_HASH.test(hash)) throw new AppError('not_found', 'No such key');
   return { organizationId: caller.organizationId, hash, kind: 'api' };

@@ -5,12 +5,12 @@ import type { RateLimit, RateVerdict } from './rate-limiter';
  * the next one would come if they came evenly. One is allowed while that lies no further ahead than the burst.
  */
 export interface CellRate {
-  /** Between two, when they come evenly. */
+  /** Time between two requests, if they come evenly. */
   readonly intervalMs: number;
   readonly burst: number;
 }
 
-/** So many cells of a rate at once. */
+/** Several cells of a rate, taken at once. */
 export interface CellDemand {
   readonly key: string;
   readonly rate: CellRate;

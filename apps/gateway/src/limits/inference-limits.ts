@@ -2,10 +2,13 @@ import type { GatewayEnv } from '../gateway.env';
 import { RateLimiter, rateLimitError, type RateDemand, type RateLimit } from './rate-limiter';
 import { perMinute } from './rate-limits';
 
-/** Of an answer, however high its cap: answers seldom come near it, and what one really has is counted after it. */
+/**
+ * Most tokens expected of an answer, however high its cap: answers seldom come near it, and the real number is counted
+ * afterwards.
+ */
 const MOST_EXPECTED_ANSWER_TOKENS = 1_024;
 
-/** What a call is expected to use, before anybody is asked. */
+/** What a call is expected to use, before a provider is called. */
 export interface ExpectedTokens {
   readonly promptTokens: number;
   /** The caller's cap on one answer, or null. */
@@ -14,7 +17,7 @@ export interface ExpectedTokens {
   readonly answers: number;
 }
 
-/** One call that was let in, or not. */
+/** The decision about one call. */
 export interface Admission {
   /** Settles while other things go on. @throws AppError rate_limit_exceeded */
   readonly decided: Promise<void>;
@@ -55,7 +58,7 @@ export class InferenceLimits {
     const decided = this.limiter.takeAll(demands, workspaceId).then((verdict) => {
       if (!verdict.allowed) throw rateLimitError(verdict);
     });
-    // Whoever waits for it hears of it; until then something else may have failed.
+    // The code that awaits it gets the error; before that the call may fail for another reason.
     decided.catch(() => undefined);
     return decided;
   }

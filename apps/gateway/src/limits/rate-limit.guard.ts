@@ -25,9 +25,9 @@ interface RouteLimit {
 }
 
 /**
- * Limits of whole classes of routes, before their bodies are read: management routes per organization, public
- * routes per source address. Inference and batches have limits of their own, counted where it is
- * known what they ask for. It stands behind the bearer guard because its module is imported after that guard's.
+ * Limits of whole classes of routes, before their bodies are read: management routes per organization, public routes
+ * per source address. Inference and batches have limits of their own, counted where it is known what they ask for. Runs
+ * after the bearer guard because its module is imported after that guard's.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
@@ -61,7 +61,7 @@ export class RateLimitGuard implements CanActivate {
     return true;
   }
 
-  /** By handler: decorators do not change. */
+  /** Caches the limit by handler: decorators do not change. */
   private limitOf(context: ExecutionContext): RouteLimit | null {
     const handler = context.getHandler();
     let known = this.limits.get(handler);

@@ -7,13 +7,16 @@ export interface RateLimit {
   readonly perMinute: number;
   readonly burst: number;
   /**
-   * What happens while nobody can count for all processes together: each grants its `share` of the limit (the
-   * default), or all `refuse`, for what must rather not be done than be done too often.
+   * What happens while the shared store is unavailable: each process grants its `share` of the limit (the default), or
+   * all `refuse`, for actions that must rather not be done than be done too often.
    */
   readonly withoutStore?: 'share' | 'refuse';
 }
 
-/** So much of a limit at once. A count above the burst is taken for the burst: else it could never be granted. */
+/**
+ * How much of a limit is asked for at once. A count above the burst is lowered to the burst, or it could never be
+ * granted.
+ */
 export interface RateDemand {
   readonly limit: RateLimit;
   readonly count: number;
@@ -29,13 +32,13 @@ export interface RateVerdict {
   readonly retryAfterMs: number;
   /** Until the limit is as if nothing had been taken. */
   readonly resetAfterMs: number;
-  /** Nobody could be asked, and the limit says to refuse then. */
+  /** The store could not be asked, and the limit says to refuse then. */
   readonly isUndecided?: boolean;
 }
 
 /** Limits per billable entity (interface §5.6 and §7, status 429). Never throws: without its store it guesses. */
 export abstract class RateLimiter {
-  /** Counts one more for the entity, unless that is one too many. */
+  /** Counts one for the entity, unless it exceeds the limit. */
   take(limit: RateLimit, entity: string): Promise<RateVerdict> {
     return this.takeAll([{ limit, count: 1 }], entity);
   }

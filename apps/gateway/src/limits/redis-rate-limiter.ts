@@ -10,18 +10,18 @@ export interface RedisRateLimiterOptions {
   readonly keyPrefix: string;
   /** How many processes share a limit: what each of them allows alone when Redis is away. */
   readonly replicas: number;
-  /** Told once when Redis is lost and once when it is back. */
+  /** Called once when Redis is lost and once when it is back. */
   readonly onStateChange: (state: 'lost' | 'back') => void;
   /** Monotonic milliseconds. */
   readonly nowMs?: () => number;
 }
 
 const ANSWER_TIMEOUT_MS = 75;
-/** Of a limit that refuses without Redis: a moment's wait is better than a refusal where Redis or a core is busy. */
+/** Timeout of a limit that refuses without Redis: a short wait is better than a refusal if Redis or a core is busy. */
 const STRICT_ANSWER_TIMEOUT_MS = 1_000;
 /** A connection on which nothing is answered for so long is given up for a new one. */
 const SILENCE_MS = 2_000;
-/** After a failure, so that a Redis that hangs slows one request and not every one. */
+/** Pause after a failure, so that a Redis that hangs slows one request and not every one. */
 const PAUSE_MS = 1_000;
 
 /**
@@ -47,7 +47,7 @@ for i, key in ipairs(KEYS) do
 end
 return {0, arrivals[1] - now}`;
 
-/** KEYS[1] state · ARGV[1] what is taken beside, or given back when below zero, in microseconds. */
+/** KEYS[1] state · ARGV[1] what is taken in addition, or given back if below zero, in microseconds. */
 const ADJUST = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -72,11 +72,10 @@ const refusals = counter({
 });
 
 /**
- * One limit for all processes, decided in one Lua call. When Redis is down or hangs each process decides by
- * itself with its share of the limit, or refuses, as the limit says: a limit keeps the service fair, and money
- * never depends on it. While Redis is away one request in `PAUSE_MS` looks whether it is back, and so does each
- * that would be refused otherwise; nobody waits longer than `ANSWER_TIMEOUT_MS`, or `STRICT_ANSWER_TIMEOUT_MS`
- * where the limit refuses.
+ * One limit for all processes, decided in one Lua call. When Redis is down or hangs each process decides by itself with
+ * its share of the limit, or refuses, as the limit says: a limit keeps the service fair, and money never depends on it.
+ * While Redis is away one request in `PAUSE_MS` looks whether it is back, and so does each that would be refused
+ * otherwise; no request waits longer than `ANSWER_TIMEOUT_MS`, or `STRICT_ANSWER_TIMEOUT_MS` where the limit refuses.
  */
 export class RedisRateLimiter extends RateLimiter {
   private readonly redis: Commands;
@@ -132,7 +131,7 @@ export class RedisRateLimiter extends RateLimiter {
     if (answer === null) this.local.adjust(this.ownShare(cell));
   }
 
-  /** Without asking anybody: what was refused a moment ago. */
+  /** Returns the refusal of a moment ago, without asking Redis; null if there is none. */
   private findRefusal(demands: readonly RateDemand[], cells: readonly CellDemand[]): RateVerdict | null {
     for (const [index, { key, count }] of cells.entries()) {
       const verdict = count === 1 ? this.refused.find(key) : null;

@@ -11,15 +11,15 @@ const MOST_REFUSALS = 10_000;
 const MOST_REMEMBERED_MS = 1_000;
 
 /**
- * Who was refused a moment ago and would be refused again: a caller that hammers at its limit is told so by
- * this process alone, and costs neither Redis nor anybody else anything.
+ * Remembers who was refused a moment ago and would be refused again. This process alone refuses a caller that keeps
+ * sending beyond its limit, at no cost to Redis or to other callers.
  */
 export class RefusedEntities {
   private readonly refusals = new Map<string, Refusal>();
 
   constructor(private readonly nowMs: () => number) {}
 
-  /** The refusal as it stands now, or null when the entity should be asked about. */
+  /** Returns the refusal as of now, or null if the entity should be asked about. */
   find(key: string): RateVerdict | null {
     if (this.refusals.size === 0) return null;
     const refusal = this.refusals.get(key);

@@ -9,7 +9,7 @@ export interface SubmissionLimitsOptions {
   readonly readsPerMinute: number;
 }
 
-/** Limits of endpoints that take long work in and tell about it later, per workspace (interface §5.6 and §7). */
+/** Limits, per workspace, of endpoints that accept long work and report on it later (interface §5.6 and §7). */
 export class SubmissionLimits {
   private readonly submissions: RateLimit;
   private readonly reads: RateLimit;

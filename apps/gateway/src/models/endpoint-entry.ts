@@ -30,7 +30,7 @@ export function toModelEndpoints(model: Model, slug: string): ModelEndpoints {
   };
 }
 
-/** What nobody measures yet is null. */
+/** Returns an endpoint for the interface; what is not measured yet is null. */
 function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean): object {
   const prices = isBatch ? endpoint.listedBatchPricing : endpoint.listedPricing;
   // The catalogue says whether the member is taken, not which of its values are.

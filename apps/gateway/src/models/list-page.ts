@@ -33,7 +33,7 @@ function readWhole(query: Readonly<Record<string, unknown>>, name: string, least
   });
 }
 
-/** The path of the page after this one, or null. Relative, so no Host header can lead anybody astray. */
+/** Returns the path of the next page, or null. It is relative, so that no Host header can change where it leads. */
 export function nextPagePath(
   path: string,
   { offset, limit }: ListPage,

@@ -15,7 +15,7 @@ type Compare = (one: ListedModel, other: ListedModel) => number;
 const DAY_SECONDS = 86_400;
 const TOKENS_PER_PRICE = 1_000_000n;
 
-/** Those that are asked for, in the order that is asked for; without wishes all of them, in the catalogue's. */
+/** Returns the models that are asked for, in the order asked for; without wishes all, in the catalogue's order. */
 export function filterModels(
   all: readonly ListedModel[],
   query: ListModelsQueryDto,
@@ -122,7 +122,7 @@ function byPrice(one: ListedModel, other: ListedModel): number {
   return difference > 0n ? 1 : -1;
 }
 
-/** Of a million tokens. */
+/** Price of a million tokens. */
 const promptPrice = ({ entry }: ListedModel): bigint => parseRate(entry.pricing.prompt) * TOKENS_PER_PRICE;
 const outputPrice = ({ entry }: ListedModel): bigint => parseRate(entry.pricing.completion) * TOKENS_PER_PRICE;
 

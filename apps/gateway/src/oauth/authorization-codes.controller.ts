@@ -32,7 +32,7 @@ export class AuthorizationCodesController {
     return { data: { id: code, app_id: appId, created_at: createdAt } };
   }
 
-  /** Code and verifier are the credential. There are no users, so the key is nobody's in particular. */
+  /** Code and verifier are the credential. There are no users, so the key belongs to none. */
   @Post()
   @HttpCode(200)
   @Public()

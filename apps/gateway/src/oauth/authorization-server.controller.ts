@@ -19,8 +19,8 @@ interface AuthorizationServerMetadata {
 }
 
 /**
- * What this authorization server is, for programs that configure themselves (RFC 8414 §3): at the root of the
- * public URL, which is the issuer, and beside the other endpoints too.
+ * Describes this authorization server, for programs that configure themselves (RFC 8414 §3): at the root of the public
+ * URL, which is the issuer, and also next to the other endpoints.
  */
 @Controller('.well-known/oauth-authorization-server')
 @Public()

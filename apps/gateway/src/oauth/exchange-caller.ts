@@ -15,12 +15,12 @@ export class ExchangeCaller {
   ) {}
 
   /**
-   * The organization of the key that came along, of either kind; null without one where none is needed.
+   * Returns the organization of the request's key, of either kind; null without a key if none is needed.
    *
    * @param rawHeaders as Node's `IncomingMessage.rawHeaders`
    * @param address the source address, whose unknown keys are counted
    * @throws AppError authentication for a key that is no usable one, and for none where one is needed;
-   * rate_limit_exceeded for an address with too many unknown keys
+   *   rate_limit_exceeded for an address with too many unknown keys
    */
   async organizationOf(rawHeaders: readonly string[], address: string): Promise<string | null> {
     const brings = rawHeaders.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization');

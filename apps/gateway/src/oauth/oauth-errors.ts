@@ -15,7 +15,7 @@ interface OauthMeaning {
   readonly status: number;
 }
 
-/** A refusal that has a word of its own in OAuth; the status is 400. */
+/** Returns a refusal with an error code of OAuth; the status is 400. */
 export function oauthRefusal(error: OauthErrorCode, description: string): AppError {
   return new AppError('invalid_request', description, { metadata: { oauthError: error } });
 }
@@ -32,7 +32,7 @@ const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set([
   'timeout',
 ]);
 
-/** What one of our errors is in the words of OAuth. */
+/** Returns the OAuth error for one of our errors. */
 export function oauthMeaningOf(error: AppError): OauthMeaning {
   if (UNAVAILABLE.has(error.code)) return { error: 'temporarily_unavailable', status: 503 };
   if (error.status >= 500) return { error: 'server_error', status: 500 };

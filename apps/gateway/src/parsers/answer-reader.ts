@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { GatheredPieces } from '@libs/contracts';
 
 const PREFIX_BYTES = 4;
-/** A million characters as JSON, each escaped, and what stands beside them. */
+/** A million characters as JSON, each escaped, and the rest of the answer. */
 const LARGEST_ANSWER = 8 * 1024 * 1024;
 
 /**
@@ -21,7 +21,7 @@ export class AnswerReader {
     output.on('error', (error) => this.#fail(error));
   }
 
-  /** Whether the child has said nothing that was not read. */
+  /** Returns whether everything that the child has sent was read. */
   get isEmpty(): boolean {
     return this.#gathered.bytes === 0;
   }

@@ -6,7 +6,7 @@ export interface HtmlText {
   readonly text: string;
 }
 
-/** What stands in them is not for readers. */
+/** Elements whose content is not for readers. */
 const HIDDEN = new Set(['script', 'style', 'noscript', 'template', 'svg', 'math', 'iframe', 'object', 'select']);
 const BLOCKS = new Set(
   (
@@ -127,8 +127,8 @@ function closingOf(name: string): string {
 }
 
 /**
- * No line ends with blanks, and no more than one empty line stands between two others. Line by line, because the
- * text may be one long run of blanks.
+ * Removes blanks at the ends of lines, and leaves at most one empty line between two others. Works line by line,
+ * because the text may be one long run of blanks.
  */
 function tidy(text: string): string {
   const lines = text

@@ -5,8 +5,8 @@ import { getHeapStatistics } from 'node:v8';
 import { deflate } from 'node:zlib';
 
 /**
- * The child in which files and texts of strangers are parsed, one after another. It stands alone: it imports packages
- * and the parsers beside it, and has no code of the gateway.
+ * The child process that parses files and texts of strangers, one after another. It imports packages and the parsers
+ * next to it, and no code of the gateway.
  *
  * A job comes on the standard input: the length of its head and of its payload, four bytes each, then both. An answer
  * goes to the standard output: four bytes of length, then JSON. The first answer says that the parsers are loaded; to

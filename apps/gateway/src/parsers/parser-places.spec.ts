@@ -8,7 +8,7 @@ const workOf = (workspace: string, organization = `organization of ${workspace}`
   signal: new AbortController().signal,
 });
 
-/** A line of tasks that say in which order they are served. */
+/** A queue of tasks that record the order in which they are served. */
 class Line {
   readonly served: string[] = [];
   readonly refused: string[] = [];
@@ -19,7 +19,7 @@ class Line {
     this.places = new ParserPlaces({ ...LIMITS, ...limits });
   }
 
-  /** So many tasks of a workspace come, one after another. */
+  /** Adds tasks of a workspace, one after another. */
   async come(work: PlaceWork, count = 1): Promise<void> {
     const [name] = work.holders;
     for (let nth = 0; nth < count; nth += 1) {
@@ -31,7 +31,7 @@ class Line {
     await settled();
   }
 
-  /** The task that was served first ends. */
+  /** Ends the task that was served first. */
   async end(): Promise<void> {
     this.places.leave('pdf-text', this.#running.shift()!);
     await settled();

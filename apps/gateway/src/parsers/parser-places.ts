@@ -9,7 +9,7 @@ export interface PlaceLimits {
   readonly maxPerParser: number;
   /** Tasks that may wait for a place; more are refused. */
   readonly maxWaiting: number;
-  /** How long one may wait. */
+  /** How long a task may wait. */
   readonly maxWaitMs: number;
 }
 

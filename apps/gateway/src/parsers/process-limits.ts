@@ -6,15 +6,15 @@ const execute = promisify(execFile);
 
 /** What a child may take in memory beyond what it has when it is ready: heap, buffers and stacks together. */
 export const CHILD_HEADROOM_BYTES = 48 * 1024 * 1024;
-/** Of processor time in its whole life. It is ended earlier, unless the gateway is gone and cannot. */
+/** Processor time of a child in its whole life. The gateway ends it earlier, unless the gateway itself is gone. */
 const CPU_SECONDS = 30;
 const PRLIMIT = '/usr/bin/prlimit';
 const TIMEOUT_MS = 10_000;
 
 /**
  * Sets the kernel's limits of a child that is ready: memory, processor time, no file that it writes, no dump of its
- * memory, no further descriptor (file, socket or pipe) beside those that it has, no further thread or process. Root is
- * not held by the last of these.
+ * memory, no further descriptor (file, socket or pipe), no further thread or process. Root is not held by the last of
+ * these.
  *
  * The limit is that of writable private memory (RLIMIT_DATA), so it counts V8's heap, array buffers and zlib alike, and
  * not the address space that V8 only reserves. An allocation beyond it fails in the child at once. Linux alone has it;

@@ -5,7 +5,7 @@ import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
 import { PromptMeter } from './prompt-meter';
 import type { RequestBody } from './request-body';
 
-/** Kept free for an answer of which the request does not say how long it may be. */
+/** Tokens kept free for the answer if the request does not limit its length. */
 const ANSWER_TOKENS = 4_096;
 
 const STAGE = { type: 'context_compression', name: 'context-compression' } as const;
@@ -39,7 +39,7 @@ async function compress(body: RequestBody, context: PluginContext): Promise<Prep
   };
 }
 
-/** Tokens that the prompt may have, at the roomiest endpoint of the model; unlimited where nobody knows. */
+/** Returns the tokens that the prompt may have at the model's largest endpoint; unlimited if that is unknown. */
 function budgetOf({ model, maxTokens }: PluginContext): number {
   if (model === null) return Number.POSITIVE_INFINITY;
   const contexts = model.endpoints.map(({ contextLength }) => contextLength ?? model.contextLength ?? Infinity);

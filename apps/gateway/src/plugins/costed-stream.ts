@@ -15,7 +15,7 @@ import { RewordedStream } from './reworded-stream';
 
 const COST = Buffer.from('"cost":');
 
-/** A stream whose usage also tells what plugins cost. Events without a cost pass as they are. */
+/** Adds the cost of plugins to the usage in a stream. Events without a cost pass unchanged. */
 export class CostedStream extends RewordedStream {
   constructor(
     private readonly api: StreamableApi,
@@ -43,7 +43,7 @@ export class CostedStream extends RewordedStream {
   }
 }
 
-/** JSON text of an answer whose `usage.cost` is so much more; the same where it tells none. */
+/** Returns the JSON text of an answer with `cost` added to its `usage.cost`; the same if it has none. */
 export function withCost(answer: Buffer, cost: PicoUsd): Buffer {
   const usage = findValue(answer, ['usage']);
   const told = usage && findValue(usage, ['cost']);

@@ -9,7 +9,7 @@ import { isText } from '../server-tools/web-fetch-pages/page-reader';
 const LARGEST_FILE = 32 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 const PDF_START = Buffer.from('%PDF-');
-/** What the model is told of a file that is longer than what is read of one. */
+/** Text for the model in place of the rest of a file that is too long. */
 const CUT_NOTE = '(The rest of the file is left out.)';
 const TEXT_NAME =
   /\.(txt|md|markdown|csv|tsv|json|jsonl|ndjson|xml|html?|ya?ml|toml|ini|log|rst|tex|sql|[jt]sx?|py|rb|go|rs|java|c|h|cpp|sh)$/i;

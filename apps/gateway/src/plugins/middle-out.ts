@@ -4,7 +4,7 @@ import { isSystemTurn, isTextPart, type RequestBody, textsOf } from './request-b
 
 /** Tokens are not spread evenly over a text, so a cut may have to be followed by another. */
 const MOST_CUTS = 4;
-/** The first and the last. */
+/** The first and the last exchange. */
 const KEPT_EXCHANGES = 2;
 /** No text is cut below this. */
 const SHORTEST_TEXT = 200;

@@ -50,7 +50,7 @@ async function moderate(
   });
   const verdicts = listOf(answer['results']);
   if (verdicts.length !== inputs.length || verdicts.some(({ flagged }) => typeof flagged !== 'boolean')) {
-    // A request of which nobody knows is not let through.
+    // A request without a verdict is not let through.
     throw new AppError('provider_unavailable', `The ${NAME} is not available`, { internal: `${NAME}: no verdict` });
   }
   const flagged = inputs.filter((_input, index) => verdicts[index]!['flagged'] === true);

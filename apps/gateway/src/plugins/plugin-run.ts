@@ -26,7 +26,7 @@ import { RequestBody } from './request-body';
 /** What plugins work on. */
 interface PluginRequest {
   readonly call: IncomingCall;
-  /** As the plugins have it so far. */
+  /** The body as changed by the plugins so far. */
   readonly body: RequestBody;
 }
 
@@ -140,12 +140,12 @@ export class PluginRun {
     return new CitedStream(costed, APIS[api].stream.citer(this.#sources, head));
   }
 
-  /** An answer whose metadata tells of the plugins too. */
+  /** Returns the answer with the plugins in its metadata too. */
   told<T extends Partial<LoopServed>>(served: T): T & LoopServed {
     return { ...served, stages: () => [...this.#stages, ...(served.stages?.() ?? [])] };
   }
 
-  /** What comes into the books, with what the plugins cost. */
+  /** Returns the outcome for the books, with what the plugins cost. */
   charged(outcome: CallOutcome): CallOutcome {
     const costPicoUsd = outcome.costPicoUsd + this.#spent;
     const recorded = this.recorded(outcome);
@@ -153,13 +153,15 @@ export class PluginRun {
     return { ...recorded, details, costPicoUsd, costUsd: formatUsd(costPicoUsd) };
   }
 
-  /** The gateway's own tools cost it that; the provider charges nothing for it. */
+  /** Adds the cost of the plugins to that of the gateway's own tools, for which the provider charges nothing. */
   #withSpent(details: CallOutcome['details']): CallOutcome['details'] {
     if (details.isByok) return details;
     return { ...details, gatewayToolsUsd: formatUsd(parseUsd(details.gatewayToolsUsd ?? '0') + this.#spent) };
   }
 
-  /** What is known of a call, with what the plugins searched for; also of one that nobody answered or pays. */
+  /**
+   * Returns the outcome with the plugins' searches; also for a call that no provider answered or that is not charged.
+   */
   recorded(outcome: CallOutcome): CallOutcome {
     const { details } = outcome;
     const search = joinSearches(this.#search, details.search);
@@ -167,8 +169,8 @@ export class PluginRun {
   }
 
   /**
-   * One after the other, until one of them is the last. Whatever goes wrong when the caller has left is that the
-   * caller has left.
+   * Runs the plugins one after the other, until `work` returns false. After the caller has left, every error is
+   * reported as a cancelled call.
    */
   async #eachPlugin(
     work: (plugin: BoundPlugin) => Promise<boolean>,

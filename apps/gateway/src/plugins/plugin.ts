@@ -35,7 +35,7 @@ export interface Preparation {
 
 /** A plugin as one request set it up. */
 export interface BoundPlugin {
-  /** What it goes by in the metadata. */
+  /** Its stage in the metadata. */
   readonly stage: StageName;
   /** What `prepare` may cost the caller at most, in pico-dollars; nothing when absent. */
   readonly mostPicoUsd?: bigint;
@@ -53,7 +53,7 @@ export interface BoundPlugin {
   finish?(answer: AnswerBody, request: RequestBody, context: PluginContext): Promise<PipelineStage | null>;
 }
 
-/** Something that a request may have done to itself or to its answer (`plugins[]`). One file each, one registry line. */
+/** Changes a request or its answer, if the request asks for it (`plugins[]`). One file each, one registry line. */
 export interface Plugin {
   readonly id: string;
   /**

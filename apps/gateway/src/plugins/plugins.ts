@@ -14,7 +14,7 @@ import type { BoundPlugin, Plugin } from './plugin';
 import { PluginRun } from './plugin-run';
 
 const WEB = 'web';
-/** The suffix of a model that asks for it; what an entry says of it, also that it is not enabled, goes before. */
+/** Suffix of a model that asks for the web plugin; an entry for the plugin, even a disabled one, comes first. */
 const ONLINE = ':online';
 
 /** What plugins read of a checked call. */

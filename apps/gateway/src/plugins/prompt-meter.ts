@@ -3,11 +3,11 @@ import { likelyPromptTokens, usualTextTokens } from '@libs/inference';
 import type { OutsideWork } from '../parsers/outside-work';
 import type { RequestBody } from './request-body';
 
-/** Of a longer text the tokens are guessed from so many characters at its beginning. */
+/** The tokens of a longer text are estimated from so many characters at its beginning. */
 const SAMPLE_CHARACTERS = 16 * 1_024;
-/** After so much other requests have their turn. */
+/** Bytes after which other requests get a turn. */
 const BYTES_OF_A_TURN = 1024 * 1024;
-/** What one request may have measured before its next cut. */
+/** Most bytes that one request may have measured before its next cut. */
 const MOST_BYTES = 48 * 1024 * 1024;
 /** Copies while a body is rewritten: its texts with a gap, two bytes a character, and bytes, before and after; the JSON. */
 const COPIES_WHILE_REWRITTEN = 8;
@@ -41,7 +41,7 @@ export class PromptMeter {
     return this.#bytes > MOST_BYTES;
   }
 
-  /** Others have their turn before, since the body may just have been written. */
+  /** Lets others have their turn first, since the body may just have been written. */
   async measured(body: RequestBody): Promise<Measured> {
     await this.#turn();
     return { body, tokens: await this.tokensOf(body.bytes) };

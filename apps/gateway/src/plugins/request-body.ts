@@ -52,7 +52,7 @@ export class RequestBody {
     return textsOf(this.turns[this.#lastUserTurn] ?? {}).join('\n');
   }
 
-  /** All that the model is told, by whom it may be. */
+  /** Returns all texts for the model, of every role. */
   get texts(): readonly string[] {
     const { instructions, system } = this.parsed;
     const first = [instructions, system].flatMap((content) => textsOf({ content }));
@@ -83,7 +83,7 @@ export class RequestBody {
   }
 }
 
-/** Whether a turn tells the model how to behave. */
+/** Returns whether a turn instructs the model how to behave. */
 export function isSystemTurn(turn: Fields): boolean {
   return SYSTEM_ROLES.has(turn['role']);
 }

@@ -35,7 +35,7 @@ export class ResponseHealingPlugin implements Plugin {
     return { ...STAGE, summary: `healed=${healed}`, data: { healed } };
   }
 
-  /** Null for what needs no repair, and for what is beyond it. */
+  /** Returns the repaired text; null if it needs no repair or cannot be repaired. */
   async #repair(text: string, context: PluginContext): Promise<string | null> {
     if (text.length > LONGEST_TEXT || parses(text)) return null;
     const bare = withoutFence(text);
@@ -59,7 +59,7 @@ function isStructure(text: string): boolean {
   return /^\s*[[{]/.test(text) && parses(text);
 }
 
-/** The text between the lines of a Markdown fence, the second of which an answer that was cut does not have. */
+/** Returns the text inside a Markdown fence. An answer that was cut has no closing line. */
 function withoutFence(text: string): string {
   const trimmed = text.trim();
   const firstLine = trimmed.indexOf('\n');

@@ -2,7 +2,7 @@ import type { RoutingPolicy } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { findUnknownName, type Catalogue } from '@libs/inference';
 
-/** Sees to it that policies name what there is: a mistyped name among the ignored ones would forbid nothing. */
+/** Checks that policies name only what exists: a mistyped name among the ignored ones would forbid nothing. */
 export class PolicyNames {
   constructor(private readonly catalogue: () => Catalogue) {}
 

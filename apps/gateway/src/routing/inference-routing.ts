@@ -26,7 +26,7 @@ import {
 import { chargedShareFor, ownKeysAtHand, type ChargedShare } from './charged-share';
 import { estimateHold, type ExpectedUsage } from './hold-estimate';
 
-/** What calls on keys of callers' own are priced by. */
+/** What prices calls on callers' own keys. */
 export interface Byok {
   readonly credentials: Pick<CredentialSource, 'ownCredentials'>;
   readonly fee: Share;
@@ -34,7 +34,7 @@ export interface Byok {
 
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
 export class InferenceRouting {
-  /** Jobs tell nothing of a provider's calls; for them every provider is well. */
+  /** Jobs report nothing of a provider's calls; for them every provider counts as healthy. */
   private readonly jobHealth = new ProviderHealth(monotonicMs);
 
   constructor(
@@ -89,7 +89,7 @@ export class InferenceRouting {
     );
   }
 
-  /** What the provider of a slug calls itself; null for one that the catalogue does not name any more. */
+  /** Returns the name of the provider with a slug; null for one that is no longer in the catalogue. */
   providerName(slug: string): string | null {
     return (
       this.catalogue()

@@ -8,7 +8,7 @@ interface Routable {
   /** What `models` is called on messages. */
   readonly fallbacks?: readonly { readonly model: string }[] | null;
   readonly provider?: ProviderPreferences | null;
-  /** An older way to say `provider.sort.partition`; words without a meaning here are passed over. */
+  /** An older form of `provider.sort.partition`; values without a meaning here are ignored. */
   readonly route?: unknown;
 }
 

@@ -1,10 +1,10 @@
 import type { ToolDefinition } from '@libs/inference';
 
-/** Of the functions that one search shows, as JSON. */
+/** Most bytes of the functions that one search shows, as JSON. */
 const MOST_SHOWN_BYTES = 64 * 1_024;
-/** Of the description of a function that is too long to be shown whole. */
+/** Most characters of a description, if its function is too long to be shown whole. */
 const MOST_DESCRIPTION_CHARACTERS = 1_024;
-/** Of one function, so that several fit. */
+/** Most bytes of one function, so that several fit. */
 const MOST_FUNCTION_BYTES = 16 * 1_024;
 
 /** What one search shows the model. */
@@ -41,7 +41,7 @@ export class FoundFunctions {
     return { text: [...listOf(written), ...noteOf(known), ...noteOfLeft(left)].join('\n'), tools };
   }
 
-  /** The model has not seen these after all. */
+  /** Forgets functions that the model has not seen after all. */
   forget(tools: readonly ToolDefinition[]): void {
     for (const one of tools) this.#shown.delete(one);
   }

@@ -26,7 +26,7 @@ import {
 /** Pictures take their time. */
 const TIMEOUT_MS = 300_000;
 const MOST_PROMPT_CHARACTERS = 32_000;
-/** As JSON. They are sent with each picture. */
+/** Most bytes of settings as JSON, which are sent with each picture. */
 const MOST_SETTINGS_BYTES = 16 * 1_024;
 const DATA_URL = /^data:[^,]{0,200};base64,/;
 
@@ -118,7 +118,7 @@ export class ImageGenerationTool implements ServerTool {
       model,
       generationId: context.generationId,
       body,
-      // The provider paints on when the caller has left, and charges for it.
+      // The provider goes on with the picture after the caller has left, and charges for it.
       signal: context.cancellation,
       expected: () => APIS.chat.outputOf(request),
       estimatedPromptTokens: likelyPromptTokens(body),
@@ -156,7 +156,7 @@ async function kept(prompt: string, outcome: ToolOutcome, { memory }: ToolContex
   }
 }
 
-/** Null for a prompt that is not painted. */
+/** Returns the prompt; null for one that is refused. */
 function readPrompt(args: unknown): string | null {
   const { prompt } = fieldsOf(args);
   const isFit = typeof prompt === 'string' && prompt !== '' && prompt.length <= MOST_PROMPT_CHARACTERS;
@@ -184,7 +184,7 @@ function outcomeOf(prompt: string, { body, cost }: InferenceResult): ToolOutcome
   };
 }
 
-/** The fee where the picture was painted with a key of the caller's own. */
+/** Returns what a picture costs; if the caller's own key was used, also the upstream cost and the fee. */
 function chargeOf({ totalCost, upstreamCost, byokFee }: Cost): Pick<ToolOutcome, 'costPicoUsd' | 'ownKey'> {
   if (upstreamCost === undefined || byokFee === undefined) return { costPicoUsd: totalCost };
   return { costPicoUsd: totalCost, ownKey: { upstreamCost, byokFee } };

@@ -14,7 +14,7 @@ import { joinSearches } from './web-search';
 
 type Provenance = Usage['provenance'];
 
-/** A sum is known no better than the worst known part of it. */
+/** The provenance of a sum is that of its least reliable part. Best first. */
 const BEST_FIRST: readonly Provenance[] = ['upstream', 'estimated', 'partial'];
 
 /** Sums up what the turns and the tools of one answer used. */
@@ -36,7 +36,7 @@ export class LoopBill {
     this.#tools = { ...this.#tools, requested: this.#tools.requested + 1 };
   }
 
-  /** A search that was refused or failed is none: nobody pays for it. */
+  /** Adds a use of a tool. A search that was refused or failed does not count and is not charged. */
   addUse(tool: string, outcome: ToolOutcome): void {
     const { isError, search } = outcome;
     this.#search = joinSearches(this.#search, search);
@@ -51,7 +51,7 @@ export class LoopBill {
     };
   }
 
-  /** What a use costs that was counted before its end. */
+  /** Adds the cost of a use that was counted before its end. */
   addLateCost({ costPicoUsd, ownKey }: Pick<ToolOutcome, 'costPicoUsd' | 'ownKey'>): void {
     this.#tools = { ...this.#tools, cost: this.#tools.cost + costPicoUsd };
     if (ownKey === undefined) return;
@@ -64,7 +64,7 @@ export class LoopBill {
     return Object.fromEntries(this.#uses);
   }
 
-  /** Undefined where none was made. */
+  /** The search for the record; undefined if none was made. */
   get search(): GenerationSearch | undefined {
     return this.#search;
   }

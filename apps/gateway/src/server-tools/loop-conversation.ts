@@ -20,7 +20,7 @@ export class LoopConversation {
     return this.#grownBytes;
   }
 
-  /** What was said and found becomes part of it. A choice that was forced has been made. */
+  /** Adds what the model said and the tools found. Ends a forced tool choice: it has been made. */
   grow(relay: TurnRelay, results: ReadonlyMap<string, ToolOutcome>): void {
     const { messages, tools, toolChoice } = this.#current;
     const found = [...results.values()].flatMap((outcome) => outcome.tools ?? []);
@@ -38,7 +38,7 @@ export class LoopConversation {
     };
   }
 
-  /** The next turn is the last, and calls nothing. */
+  /** Makes the next turn the last, which may call no tools. */
   endTools(): void {
     this.#current = { ...this.#current, toolChoice: { type: 'none' } };
   }

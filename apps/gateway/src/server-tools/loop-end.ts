@@ -13,7 +13,7 @@ export interface LoopEnd {
   readonly serviceTier?: string | undefined;
 }
 
-/** Of `native_finish_reason`, and of `stopped_by` in the metadata. */
+/** Value of `native_finish_reason`, and of `stopped_by` in the metadata. */
 export const OUT_OF_CREDIT = 'insufficient_credits';
 
 /** The next turn could not be paid: what was said stays, and the answer says why there is no more of it. */

@@ -32,7 +32,7 @@ class HeldMemory implements CallMemory {
   }
 }
 
-/** The memory of a call that is answered in turns, beside that of its request. */
+/** The memory of a call that is answered in turns, in addition to that of its request. */
 export class LoopMemory {
   readonly #ofTurns: HeldMemory;
   #ofTools: HeldMemory;

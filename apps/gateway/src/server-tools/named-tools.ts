@@ -9,7 +9,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 export interface NamedTool {
   readonly tool: ServerTool;
   readonly parameters: Fields;
-  /** Where the settings stand in the request. */
+  /** Path of the settings in the request. */
   readonly path: string;
 }
 
@@ -21,7 +21,7 @@ export interface SortedTools {
   readonly plain: readonly NamedTool[];
   /** Paths of tools that only a provider can run. */
   readonly providers: readonly string[];
-  /** The caller's: whatever is none of the others. */
+  /** The caller's own tools: all that are none of the others. */
   readonly rest: readonly Fields[];
 }
 
@@ -84,7 +84,7 @@ export class NamedTools {
     throw refusal(`${path}.type`, `names a server tool that is not offered here; there are ${offered}`);
   }
 
-  /** Settings stand beside the type, or among the parameters as they do under our own name. */
+  /** Settings are next to the type, or among the parameters as under our own name. */
   #plain({ type, parameters, filters, ...settings }: Fields, path: string): NamedTool {
     const { blocked_domains: blocked, ...domains } = fieldsOf(filters);
     const given = {

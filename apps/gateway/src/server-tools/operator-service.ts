@@ -19,7 +19,7 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 422]);
 
 const refused = new WeakSet<object>();
 
-/** Whether a call failed because the service does not take what it was asked: asking for less may help. */
+/** Returns whether a call failed because the service refused the request: asking for less may help. */
 export function isRefusal(error: unknown): boolean {
   return typeof error === 'object' && error !== null && refused.has(error);
 }

@@ -2,7 +2,7 @@ import { demandsNoRetention, type CanonicalRequest, type Part, type RetentionFac
 import { addressesIn } from './addresses';
 import type { ToolContext } from './server-tool';
 
-/** Roles in whose name the caller speaks. The model wrote the words of the others, or a tool that it called. */
+/** Roles of messages that the caller wrote. The model, or a tool that it called, wrote the others. */
 const OF_CALLER: ReadonlySet<Role> = new Set<Role>(['system', 'developer', 'user']);
 
 /**

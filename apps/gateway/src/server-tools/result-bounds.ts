@@ -9,12 +9,12 @@ type Bytes = Readonly<Record<keyof typeof MOST_OF_TURN, number>>;
 
 const NOTHING: Bytes = { text: 0, pictures: 0 };
 
-/** Of `stopped_by` in the metadata. */
+/** Value of `stopped_by` in the metadata. */
 export const RESULTS_TOO_LONG = 'tool_results_too_long';
 
 /**
- * What the tools of one turn, and of one request, may find together. A result beyond it is left out, and no further
- * tool of the turn or request begins.
+ * Bounds what the tools of one turn, and of one request, may find together. A result beyond it is left out, and no
+ * further tool of the turn or request begins.
  */
 export class ResultBounds {
   #turn = NOTHING;
@@ -43,7 +43,7 @@ export class ResultBounds {
     return this.#isTurnFull ? 'The results of these calls are too long together. Ask for less at once.' : null;
   }
 
-  /** The outcome, or one in its place that leaves its results out. What it cost is not part of this. */
+  /** Returns the outcome, or one without its results if they do not fit. Its cost is not changed. */
   admit(outcome: ToolOutcome): ToolOutcome {
     const bytes = bytesOf(outcome);
     const [turn, request] = [sum(this.#turn, bytes), sum(this.#request, bytes)];

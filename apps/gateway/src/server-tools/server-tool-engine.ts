@@ -26,7 +26,7 @@ import type { ToolFund } from './tool-fund';
 import type { LoopEnd } from './loop-end';
 import { ToolLoop, type TurnEngine } from './tool-loop';
 
-/** What an answer in turns tells beside the answer. */
+/** What an answer in turns reports in addition to the answer. */
 export interface LoopServed {
   /** What the metadata says of the tools, at the time of asking. */
   readonly stages: () => readonly PipelineStage[];
@@ -38,16 +38,16 @@ export interface LoopServed {
 
 export interface LoopResult extends InferenceResult, LoopServed {
   /**
-   * Set where nobody waited for the end, or the caller's API has no words for an answer that broke off: what was
-   * used is to be paid, and this is what the caller is told.
+   * Set if the caller did not wait for the end, or if its API has no form for an answer that broke off: what was used
+   * is charged, and the caller gets this error.
    */
   readonly interruption: AppError | null;
 }
 
-/** What the tools of a call know of it. */
+/** The parts of a call that its tools may use. */
 type CallOwner = Pick<IncomingCall, 'caller' | 'memory' | 'pdfs'>;
 
-/** How one request is answered in turns; in place of the engine, which answers it in one. */
+/** Answers one request in several turns; takes the place of the engine, which answers in one. */
 export class ServerToolCall {
   constructor(
     private readonly engine: TurnEngine,

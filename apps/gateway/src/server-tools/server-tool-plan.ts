@@ -37,13 +37,13 @@ export interface ServerToolPlan {
 export interface PlannerParts {
   readonly serviceName: string;
   readonly tools: readonly ServerTool[];
-  /** How many endpoints of these models speak the API themselves, and are meant. */
+  /** Returns how many endpoints of these models speak the API themselves, among those that the request means. */
   readonly nativeShare: (
     models: readonly string[],
     api: StreamableApi,
     isMeant?: (endpoint: Endpoint) => boolean,
   ) => NativeShare;
-  /** Whether the endpoint does, and so may run the tools of its provider. */
+  /** Returns whether the endpoint speaks the API itself, and so may run the tools of its provider. */
   readonly isNative: (endpoint: Endpoint, api: StreamableApi) => boolean;
 }
 
@@ -186,7 +186,7 @@ export class ServerToolPlanner {
   }
 }
 
-/** What of a request and its caller concerns tools, beside the tools. */
+/** What a request and its caller say about tools, in addition to the tools themselves. */
 interface Surroundings {
   /** Names of functions of the caller's that the model is not to see until it finds them. */
   readonly deferred: ReadonlySet<string>;
@@ -225,7 +225,7 @@ function sellsSearch({ pricing }: Endpoint): boolean {
   return toolRate(pricing, 'web_search') !== undefined;
 }
 
-/** A tool can be set up in one way only. */
+/** Refuses a tool that is given twice, because it can be set up in one way only. */
 function once(named: readonly NamedTool[]): readonly NamedTool[] {
   const twice = named.find(({ tool }, index) => named.findIndex((other) => other.tool === tool) < index);
   if (twice !== undefined) throw refusal(twice.path, 'names a server tool that is there twice');
@@ -236,7 +236,10 @@ function areLeftToProvider(plain: readonly NamedTool[], share: NativeShare): boo
   return plain.every((tool) => isLeftToProvider(tool, share));
 }
 
-/** Who names no engine takes the provider's own search where there is one, whichever endpoint serves. */
+/**
+ * Returns whether the provider's own tool is used: for engine `native`, or without an engine if all endpoints have one
+ * or this installation has none.
+ */
 function isLeftToProvider({ tool, parameters: { engine } }: NamedTool, share: NativeShare): boolean {
   if (engine === 'native') return true;
   return (engine === undefined || engine === 'auto') && (share === 'all' || tool.isReady === false);
@@ -257,7 +260,7 @@ function searchSettings(deferral: unknown): Fields | null {
   return fieldsOf(search);
 }
 
-/** A function that the conversation has used already, or that must be called now, is known to the model. */
+/** Returns the names that the model does not know yet: neither used in the conversation, nor to be called now. */
 function unknownOf(names: ReadonlySet<string>, { messages, toolChoice }: CanonicalRequest): ReadonlySet<string> {
   const parts = messages.flatMap((message) => message.parts);
   const known = new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.name] : [])));
@@ -265,7 +268,7 @@ function unknownOf(names: ReadonlySet<string>, { messages, toolChoice }: Canonic
   return new Set([...names].filter((name) => !known.has(name)));
 }
 
-/** A name that none of the caller's functions has. */
+/** Returns a name that none of the caller's functions has. */
 function freeName(wanted: string, serviceName: string, taken: Set<string>): string {
   let name = wanted;
   for (let count = 1; taken.has(name); count += 1) {

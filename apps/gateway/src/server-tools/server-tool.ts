@@ -34,11 +34,11 @@ export type OwnKeyCost = Required<Pick<Cost, 'upstreamCost' | 'byokFee'>>;
 export interface ToolOutcome {
   /** What the model reads. */
   readonly parts: ToolResultPart['parts'];
-  /** The tool could not do it; the model is told so by `parts` and may go on without it. */
+  /** The tool failed. `parts` say so to the model, which may go on without it. */
   readonly isError: boolean;
-  /** The members of the output item in the answer (interface §2.11) beside `type`, `id` and `status`. */
+  /** The members of the output item in the answer (interface §2.11) other than `type`, `id` and `status`. */
   readonly item: Readonly<Record<string, unknown>>;
-  /** Sources for the answer's text; offsets are set by whoever places them. */
+  /** Sources for the answer's text; the code that places them sets their offsets. */
   readonly sources?: readonly AnswerSource[];
   /** The search of the web that was made, for the record of the call. */
   readonly search?: GenerationSearch;
@@ -97,7 +97,7 @@ export interface ServerTool {
   bind(parameters: Readonly<Record<string, unknown>>, path: string, surroundings?: ToolSurroundings): BoundTool;
 }
 
-/** An outcome for a use that came to nothing, told to the model in one sentence. */
+/** Returns the outcome of a use that failed, with one sentence for the model. */
 export function failedUse(reason: string, item: ToolOutcome['item'] = {}, costPicoUsd = 0n): ToolOutcome {
   return { parts: [{ type: 'text', text: reason }], isError: true, item, costPicoUsd };
 }

@@ -7,13 +7,13 @@ interface Text {
 }
 
 /**
- * Puts the sources that tools have found at the texts that were written with them. A source whose address
- * stands in a text is cited there; what no text names is cited for the whole of the last one.
+ * Puts the sources that tools have found at the texts that were written with them. A source whose address is in a text
+ * is cited there; a source that no text names is cited for the whole of the last one.
  */
 export class SourcePlacer {
   readonly #known = new Set<string>();
   #waiting: readonly AnswerSource[] = [];
-  /** The text that is being written, or that was written last and has not been told to have ended. */
+  /** The text that is being written, or that was written last and whose end has not been passed on. */
   #text: Text | null = null;
 
   add(sources: readonly AnswerSource[]): void {

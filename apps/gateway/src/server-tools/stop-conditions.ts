@@ -1,13 +1,13 @@
 import { parseUsd, type FinishReason, type PicoUsd } from '@libs/inference';
 import { listOf, type Fields } from './named-tools';
 
-/** What a loop has come to after one of its turns. */
+/** State of a loop after one of its turns. */
 export interface LoopProgress {
   /** Turns in which the model used tools of ours. */
   readonly steps: number;
   /** The tools and functions that the model called in the last turn, by every name they have. */
   readonly called: ReadonlySet<string>;
-  /** Of all turns, in and out. */
+  /** Tokens of all turns, input and output. */
   readonly totalTokens: number;
   readonly cost: PicoUsd;
   readonly finishReason: FinishReason | null;
@@ -20,14 +20,14 @@ export interface StopCondition {
   isMet(progress: LoopProgress): boolean;
 }
 
-/** Steps where the request says nothing, and the most that `max_tool_calls` may ask for (interface §4.4). */
+/** Steps if the request sets none, and the most that `max_tool_calls` may ask for (interface §4.4). */
 const DEFAULT_STEPS = 30;
 /** Steps of a request whose conditions are never met. */
 const MOST_STEPS = 100;
 
 /**
- * When a request wants its tools to end: when one of its conditions is met, which take the place of
- * `max_tool_calls`. `body` is checked.
+ * Returns the conditions that end the use of tools. Those of the request take the place of `max_tool_calls`. `body` is
+ * checked.
  */
 export function readStopConditions(body: Fields): readonly StopCondition[] {
   const { stop_server_tools_when: conditions, max_tool_calls: most } = body;
@@ -35,7 +35,7 @@ export function readStopConditions(body: Fields): readonly StopCondition[] {
   return [...listOf(conditions).map(readCondition), stepCount('step_limit', MOST_STEPS)];
 }
 
-/** The condition that ends the loop now, or null. */
+/** Returns the condition that ends the loop now, or null. */
 export function metCondition(conditions: readonly StopCondition[], progress: LoopProgress): StopCondition | null {
   return conditions.find((condition) => condition.isMet(progress)) ?? null;
 }
@@ -71,7 +71,7 @@ function stepCount(name: string, most: number): StopCondition {
   return { name, isMet: ({ steps }) => steps >= most };
 }
 
-/** JSON has the amount as a number; what is beyond a pico-dollar is nothing. */
+/** Returns the amount of a JSON number, rounded to a pico-dollar. */
 function picoUsdOf(dollars: number): PicoUsd {
   return parseUsd(dollars.toFixed(12));
 }

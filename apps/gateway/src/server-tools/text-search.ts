@@ -3,9 +3,9 @@ import type { ParserOutcome, ParserPool } from '../parsers/parser-pool';
 import type { ParserName } from '../parsers/parser-process';
 import type { SearchMatches, SearchSettings } from '../parsers/word-match';
 
-/** For one search. A pattern can be made to take for ever; honest searches take a few milliseconds. */
+/** Time for one search. A pattern can be made to take for ever; honest searches take a few milliseconds. */
 const TIMEOUT_MS = 1_000;
-/** For all searches of one request. */
+/** Time for all searches of one request. */
 const MOST_MS = 2_000;
 
 /** Places of the texts that match, or a sentence for the model that says why there are none. */

@@ -52,7 +52,7 @@ export interface LoopRequest {
 /** What a turn sends, and what is reserved for it. */
 type FundedTurn = Required<Pick<RoutedRequest, 'body' | 'prompt'>> & { readonly reserved: PicoUsd };
 
-/** Turns of a conversation without a key of its own stay together by the id of their answer. */
+/** Prefix of the key that keeps turns at one provider if the conversation has no key: the id of the answer follows. */
 const LOOP_KEY = 'loop ';
 
 /**
@@ -291,7 +291,7 @@ export class ToolLoop {
     return turn;
   }
 
-  /** Only what comes after the first turn ends here. */
+  /** Ends the answer with an error that comes after the first turn. */
   #fail(error: AppError): void {
     this.attempts.push(...(failedRouteOf(error)?.attempts ?? []));
     this.#end = brokenBy(error, this.#abort.aborted);

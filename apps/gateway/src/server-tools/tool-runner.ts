@@ -22,12 +22,12 @@ export interface FinishedCall<Call extends ToolCall = ToolCall> {
 type UseCost = Parameters<ToolFund['spent']>[1];
 
 const MOST_AT_ONCE = 8;
-/** Of one turn; no sensible model asks for more at once. */
+/** Most calls of one turn; no sensible model asks for more at once. */
 const MOST_CALLS = 64;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 export interface RunSettings<Call extends ToolCall> {
-  /** How long all of it may take. */
+  /** Time for all calls together. */
   readonly leftMs: number;
   /** Paid uses of tools reserve their cost from it. */
   readonly fund: ToolFund;
@@ -181,7 +181,7 @@ async function withinTime(
   return null;
 }
 
-/** Longer than any leftover read. */
+/** How long the cost of a use that was left is awaited; longer than any leftover read. */
 const LATEST_MS = 60_000;
 
 /** Resolves with the outcome of a use that was left; with its whole reservation for one that never ends. */
@@ -189,7 +189,7 @@ async function lateOutcome(use: Promise<ToolOutcome>, fund: ToolFund, reserved: 
   const givenUp = Promise.withResolvers<ToolOutcome>();
   const timer = setTimeout(() => givenUp.resolve(failedUse('It did not end.', {}, reserved)), LATEST_MS).unref();
   try {
-    // What costs nothing is not waited for.
+    // A use without a reservation costs nothing and is not waited for.
     const outcome = reserved === 0n ? null : await Promise.race([use, givenUp.promise]);
     fund.spent(reserved, outcome === null ? NOTHING : costOf(outcome));
     return outcome;
@@ -211,12 +211,12 @@ function costOf({ costPicoUsd, ownKey }: ToolOutcome): UseCost {
 
 const INVALID = Symbol('no JSON');
 
-/** No arguments at all are those of a function that takes none. */
+/** Returns the parsed arguments; an empty text means none. */
 function parsedArguments(text: string): unknown {
   try {
     return text.trim() === '' ? {} : (JSON.parse(text) as unknown);
   } catch {
-    // The model wrote it: it is told so.
+    // The model wrote it, so the model gets the error.
     return INVALID;
   }
 }

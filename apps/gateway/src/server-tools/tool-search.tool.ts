@@ -21,7 +21,7 @@ const MOST_QUERY_CHARACTERS = 1_000;
 const MOST_FUNCTION_CHARACTERS = 4_096;
 const MOST_SEARCHED_CHARACTERS = 128 * 1_024;
 const LEAST_FUNCTION_CHARACTERS = 32;
-/** Of one request; no sensible model searches so often. */
+/** Most searches of one request; no sensible model searches so often. */
 const MOST_SEARCHES = 50;
 
 /**

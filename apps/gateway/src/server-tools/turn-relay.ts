@@ -36,7 +36,7 @@ export class TurnRelay {
 
   constructor(
     private readonly scope: RelayScope,
-    /** In a turn that may not call tools a call of ours is no call. */
+    /** False in a turn that may not call tools: calls of our tools in it are ignored. */
     private readonly mayCall: boolean,
     private readonly hidesSeals = false,
   ) {}

@@ -11,7 +11,7 @@ export class SettingsReader {
     private readonly path: string,
   ) {}
 
-  /** Where a member stands in the request. */
+  /** Returns the path of a member in the request. */
   pathOf(name: string): string {
     return `${this.path}.${name}`;
   }
@@ -43,7 +43,7 @@ export class SettingsReader {
     return new SettingsReader(value as Fields, this.pathOf(name));
   }
 
-  /** The rules of two lists of domains, either of which may be absent. */
+  /** Returns the rules of two lists of domains; each list may be absent. */
   domains(allowed: string, blocked: string): DomainRules {
     return new DomainRules(this.#domains(allowed), this.#domains(blocked));
   }

@@ -10,7 +10,7 @@ export interface Submission {
   readonly attributes: SpanAttributes;
 }
 
-/** Tells of work that was taken in, and gives its job what joins the worker's part to it. */
+/** Records a span for accepted work. Returns what joins the spans of the worker to it. */
 export function tracedSubmission({ name, startMs, cause, attributes }: Submission): JobPayload {
   const span = { name, kind: 'producer', startMs, endMs: Date.now(), attributes } as const;
   const traceparent = tracing()?.record(span, cause);

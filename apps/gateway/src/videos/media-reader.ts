@@ -7,7 +7,7 @@ import { readImageHeader } from './image-header';
 import { mediaTypeOf } from './media-kind';
 
 const MEBIBYTE = 1024 * 1024;
-/** Of one picture, sound or film. */
+/** Most bytes of one picture, sound or film. */
 export const LARGEST_MEDIUM_BYTES = 20 * MEBIBYTE;
 const LARGEST_SUM_BYTES = 30 * MEBIBYTE;
 const SMALLEST_SIDE = 64;
@@ -40,7 +40,7 @@ export class MediaReader {
     const { frame_images: frames, input_references: references } = dto;
     if (!frames?.length && !references?.length) return NONE;
     const budget = { bytes: LARGEST_SUM_BYTES, memory };
-    // Frames say what the video must be; references beside them are passed over (interface §4.8).
+    // Frames say what the video must be; references given with them are ignored (interface §4.8).
     if (frames?.length) return { ...NONE, ...(await this.#readFrames(frames, budget)) };
     const read: VideoMedia[] = [];
     for (const [index, reference] of references!.entries()) {
@@ -116,7 +116,7 @@ export class MediaReader {
 
 interface Budget {
   bytes: number;
-  /** Of the submission. */
+  /** Memory of the submission. */
   readonly memory: CallMemory;
 }
 

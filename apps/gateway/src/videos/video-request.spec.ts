@@ -10,7 +10,7 @@ const PICTURE = Buffer.from('a picture, perhaps');
 const ASKED = [fieldPart('model', 'a/b'), fieldPart('prompt', 'A heron lands.')];
 
 function read(body: Buffer, type: string, headers: Record<string, string> = {}): Promise<IncomingVideo> {
-  // Small forms arrive in so small pieces that every name and boundary is cut somewhere.
+  // Small forms arrive in pieces so small that every name and boundary is cut somewhere.
   const size = body.length > 10_000 ? 65_536 : 7;
   const count = Math.ceil(body.length / size);
   const pieces = Array.from({ length: count }, (_, n) => body.subarray(n * size, (n + 1) * size));

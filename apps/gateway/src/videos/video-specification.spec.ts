@@ -33,7 +33,7 @@ describe(specifyVideo, () => {
     expect(() => specifyVideo(asked({ seed: 7 }), able(capabilities))).toThrow(
       expect.objectContaining({ code: 'invalid_request', metadata: { param: 'seed' } }),
     );
-    // A null is what every optional member may be.
+    // Every optional member may be null.
     for (const seed of [null, undefined]) {
       expect(specifyVideo(asked({ seed }), able(capabilities))).toMatchObject({ seed: null });
     }

@@ -23,10 +23,10 @@ import { MAX_VIDEO_BYTES, readVideoRequest } from './video-request';
 import { toVideoObject } from './video-view';
 import { VideosService, type VideoOwner } from './videos.service';
 
-/** What a client takes at least of a video within the time in which it must take something: 17 KiB/s in a minute. */
+/** Least bytes of a video that a client must read within the idle limit: 17 KiB/s in a minute. */
 const LEAST_READ_BYTES = 1024 * 1024;
 
-/** Interface §4.8 and the reads beside it. */
+/** Routes of interface §4.8, and further reads of videos. */
 @Controller('videos')
 export class VideosController {
   constructor(

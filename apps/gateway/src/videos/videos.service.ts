@@ -87,8 +87,8 @@ export class VideosService {
   }
 
   /**
-   * A job, new or, for an idempotency key used before with the same body, the one of then. The row, the hold of its
-   * whole price and its first nudge commit together.
+   * Returns the new job, or for an idempotency key used before with the same body, the earlier job. The row, the hold
+   * of its whole price and its first nudge commit together.
    *
    * @throws AppError for every refusal of the interface; nothing is stored then
    * @throws UnknownSubmission when it is not known whether the job was accepted
@@ -113,7 +113,7 @@ export class VideosService {
 
   /** @throws AppError not_found (unknown or another workspace's) */
   async get(id: string, tenant: WorkspaceTenant): Promise<VideoView> {
-    // What is no id names no job, and some of it (a NUL) would not even be text to PostgreSQL.
+    // A text that is no id names no job, and some of it (a NUL) is no text to PostgreSQL.
     const video = VIDEO_ID.test(id) ? await this.videos.findForWorkspace(id, tenant) : null;
     if (video === null) throw new AppError('not_found', 'Video not found');
     return video;

@@ -3,9 +3,9 @@ import { MAX_CALLBACK_URL_LENGTH } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Egress } from '@libs/platform';
 
-/** Whose work it is whose end is announced. */
+/** The owner of work whose end is announced. */
 export interface CallbackOwner {
-  /** Of the workspace. */
+  /** The callback URL of the workspace. */
   readonly defaultCallbackUrl: string | null;
 }
 

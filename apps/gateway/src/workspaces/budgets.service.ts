@@ -14,7 +14,7 @@ import { AppError } from '@libs/errors';
 import type { MessageBus } from '@libs/platform';
 import { ownWorkspace } from './own-workspace';
 
-/** What `include_byok_in_budgets` says is said of all budgets of the workspace, beside what was asked for. */
+/** `include_byok_in_budgets` holds for all budgets of the workspace; `data` is what was asked for. */
 export interface BudgetAnswer<Data> {
   readonly data: Data;
   readonly include_byok_in_budgets: boolean;

@@ -58,7 +58,7 @@ export class WorkspacesController {
     };
   }
 
-  /** Shown once. The secret before signs beside it for 24 hours. */
+  /** Returns the new secret, which is shown once. The previous secret also signs for 24 hours. */
   @Post(':id/webhook-secret')
   @HttpCode(200)
   @Header('Cache-Control', 'no-store')

@@ -8,7 +8,7 @@ import type {
   WorkspaceTenant,
 } from '@libs/persistence';
 
-/** Takes down what is opened and settled; money is there unless it is told otherwise. */
+/** Records what is opened and settled. There is money unless a test says otherwise. */
 export class FakeBooks {
   readonly opened: GenerationOpening[] = [];
   readonly settled: GenerationSettlement[] = [];

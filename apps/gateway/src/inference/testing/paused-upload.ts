@@ -8,7 +8,7 @@ export class PausedUpload {
   readonly #request: ClientRequest;
   #sent = 0;
 
-  /** @param headers beside Content-Length, which is that of the body unless they say how it is transferred */
+  /** @param headers in addition to Content-Length, which is that of the body unless they have a Transfer-Encoding */
   constructor(
     url: string,
     headers: Readonly<Record<string, string>>,

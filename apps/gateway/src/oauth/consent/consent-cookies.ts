@@ -6,7 +6,7 @@ import { CONSENT_PATH } from './consent-pages';
 const SECRET = /^[\w-]{43}$/;
 
 export const SESSION_COOKIE = 'consent_session';
-/** For forms of whoever is not signed in. */
+/** For the forms of a person who is not signed in. */
 export const FORM_COOKIE = 'consent_form';
 
 export function newSecret(): string {
@@ -20,7 +20,7 @@ export function readCookie(header: string | undefined, name: string): string | n
     .map((pair) => pair.trim())
     .filter((pair) => pair.startsWith(`${name}=`))
     .map((pair) => pair.slice(name.length + 1));
-  // A second one of the same name was set by somebody else.
+  // A second cookie of the same name was set by another party.
   return values.length === 1 && SECRET.test(values[0]!) ? values[0]! : null;
 }
 

@@ -72,7 +72,7 @@ export function consentPage(asked: Asked, workspaces: readonly WorkspaceRecord[]
   };
 }
 
-/** For programs that nobody can be sent back to. */
+/** For programs that a browser cannot be redirected to. */
 export function codePage(code: string): Page {
   return {
     status: 200,

@@ -3,15 +3,15 @@ import { AppError } from '@libs/errors';
 import { validateInstance } from '@libs/platform';
 import type { FormFields } from '../../http/parse-form';
 
-/** The app that asks: what it says of itself may not be changed by whoever agrees. */
+/** The app that asks. The person who agrees may not change what it says of itself. */
 export interface ConsentApp {
-  /** Null: the code is shown, for programs that nobody can send back to. */
+  /** Null: the code is shown, for programs that a browser cannot be redirected to. */
   readonly callbackUrl: string | null;
   readonly challenge: string | undefined;
   readonly challengeMethod: ChallengeMethod | undefined;
 }
 
-/** What whoever agrees may choose, as text in a form; empty is left out. */
+/** What the person who agrees may choose, as text in a form; empty means left out. */
 export interface ConsentChoices {
   readonly key_label: string;
   readonly limit: string;
@@ -91,7 +91,7 @@ export function nameOf({ callbackUrl }: ConsentApp): string {
   return protocol === 'http:' ? `A program on this computer (${host})` : host;
 }
 
-/** Where somebody is sent back to, with the answer. */
+/** Returns the URL that the browser is redirected to, with the answer. */
 export function callbackWith(callbackUrl: string, answer: Readonly<Record<string, string>>): string {
   const url = new URL(callbackUrl);
   for (const [name, value] of Object.entries(answer)) url.searchParams.set(name, value);

@@ -41,11 +41,11 @@ interface Outcome {
 }
 
 /**
- * The page on which somebody gives an app a key (step 1 and 2 of the PKCE flow): `GET /auth` with what the app
- * asks, and the forms of that page. It works without scripts.
+ * The page on which a person gives an app a key (step 1 and 2 of the PKCE flow): `GET /auth` with what the app asks,
+ * and the forms of that page. It works without scripts.
  *
- * A form counts only with the token that belongs to the cookie of its page, and only when the browser does not
- * say that another site sent it.
+ * A form counts only with the token that belongs to the cookie of its page, and only when the browser does not say that
+ * another site sent it.
  */
 @Controller('auth')
 @Public()
@@ -127,7 +127,7 @@ export class ConsentController {
     this.send(reply, signInPage(asked, addressOf(app, choices)));
   }
 
-  /** Back to the app, or to whoever sits before the page when there is no way back. */
+  /** Redirects to the app with the answer, or shows the page if the app has no callback URL. */
   private answer(reply: FastifyReply, { callbackUrl }: ConsentApp, answer: Record<string, string>, page: Page): void {
     if (callbackUrl === null) this.send(reply, page);
     else redirect(reply, callbackWith(callbackUrl, answer));

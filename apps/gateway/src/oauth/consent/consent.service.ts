@@ -41,7 +41,7 @@ export class ConsentService {
   ) {}
 
   /**
-   * Whether the key is a management key that can be used, and `sessionSecret` now stands for it.
+   * Opens a session for a management key that can be used. Returns whether `sessionSecret` is now signed in with it.
    *
    * @throws AppError rate_limit_exceeded for an address with too many unknown keys
    */

@@ -7,7 +7,7 @@ export interface Page {
   readonly status: number;
   readonly title: string;
   readonly content: Html;
-  /** Where a form of it may lead in the end, beside this site: the origin of the app. */
+  /** Origin of the app, to which a form may redirect in addition to this site. */
   readonly leadsTo?: string;
 }
 
@@ -37,8 +37,8 @@ ${content}
 }
 
 /**
- * Nothing runs on the page, nothing is loaded, nobody frames it, and its forms go to this site or, through a
- * redirect, to the app.
+ * Returns headers for a page that runs and loads nothing, that no site may frame, and whose forms go to this site or,
+ * through a redirect, to the app.
  */
 export function pageHeaders({ leadsTo }: Pick<Page, 'leadsTo'>): Record<string, string> {
   const policy = [

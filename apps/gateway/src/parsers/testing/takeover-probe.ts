@@ -3,7 +3,7 @@ export interface TakeoverSettings {
   /** Of the process that shall run `expression`. */
   readonly pid: number;
   readonly expression: string;
-  /** Where to open a plain connection, beside that. */
+  /** Port to which it also opens a plain connection. */
   readonly gatewayPort: number;
 }
 

@@ -11,12 +11,12 @@ export interface PageRequest {
   readonly domains: DomainRules;
   /** Of the content, in characters. */
   readonly maxCharacters: number;
-  /** Whose shares and memory the fetch takes. */
+  /** Whom the shares and the memory of the fetch count for. */
   readonly work: OutsideWork;
 }
 
 export interface Page {
-  /** Where it was found in the end. */
+  /** The URL of the page after redirects. */
   readonly url: string;
   readonly httpStatus: number;
   readonly title: string | null;
@@ -41,7 +41,7 @@ export class PageReader {
     private readonly egress: Egress,
     private readonly pdf: PdfReader,
     private readonly html: HtmlReader,
-    /** How we call ourselves to web servers. */
+    /** The `User-Agent` that is sent to web servers. */
     private readonly userAgent: string,
   ) {}
 
@@ -96,7 +96,7 @@ export class PageReader {
   }
 }
 
-/** Links of old are asked for over TLS, and a part of a page is the page. */
+/** Returns the address to fetch: over TLS for `http:` links without a port, and without the fragment. */
 function addressOf(text: string): string {
   const url = parseLink(text.trim());
   if (url === null) return text;

@@ -9,7 +9,7 @@ export interface SearchQuery {
   /** Of the text of one result; an engine may give less. */
   readonly maxCharacters: number;
   readonly mode: SearchMode | null;
-  /** A wish that an engine takes as far as it can; what it finds beyond it is dropped by the caller. */
+  /** An engine follows the rules as far as it can; the caller drops results that break them. */
   readonly domains: DomainRules;
   readonly location: UserLocation | null;
   readonly work: OutsideWork;

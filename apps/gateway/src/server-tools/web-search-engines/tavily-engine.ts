@@ -52,7 +52,7 @@ export class TavilyEngine extends SearchEngine {
   }
 }
 
-/** A host of which only a part is unwanted must be searched all the same. */
+/** Returns the hosts that are blocked as a whole. A host with only a blocked path must be searched all the same. */
 function wholeHosts({ domains }: SearchQuery): string[] {
   return domains.blocked.filter(({ path }) => path === '').map(({ host }) => host);
 }
