@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 
-/** What a caller did, when one of these constraints of ours refuses the row. */
+/** The caller's error, by the constraint that refuses the row. */
 const REFUSALS: Readonly<Record<string, () => AppError>> = {
   workspaces_slug_once: () => refused('slug', 'slug is used by another workspace'),
   workspaces_organization: () => new AppError('not_found', 'No such organization'),
@@ -14,8 +14,8 @@ const REFUSALS: Readonly<Record<string, () => AppError>> = {
 };
 
 /**
- * The refusal behind a constraint that the database enforced, or the error as it came. PostgreSQL names
- * the constraint, and through it the member; its own words, which hold values, stay in the cause.
+ * Returns the AppError for a violated constraint, or the error unchanged. PostgreSQL names the constraint, which
+ * gives the field; its own message, which holds values, stays in the cause.
  */
 export function refusalOf(error: unknown): unknown {
   const constraint = (error as { driverError?: { constraint?: unknown } } | null)?.driverError?.constraint;

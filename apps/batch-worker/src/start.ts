@@ -14,8 +14,8 @@ import { createInference } from './create-inference';
 import { NativeLaneService } from './native/native-lane.service';
 
 /**
- * Boots the worker and says how it ends: at once it claims nothing more, while the lane finishes what it calls, commits
- * it and gives the rest back; then connections close.
+ * Starts the worker and returns how to stop it: it stops claiming at once, the lane finishes and commits its calls and
+ * gives the rest back, then connections close.
  */
 export async function start(context: AppContext<BatchWorkerEnv>): Promise<RunningApp> {
   const inference = await createInference(context.env, providerKeyVariables());

@@ -10,7 +10,7 @@ import {
 import { Egress } from '@libs/platform';
 import type { VideoWorkerEnv } from './video-worker.env';
 
-/** What videos are made with: the operator's catalogue, followed through its changes, adapters and shared keys. */
+/** The operator's catalogue, kept up to date, with the adapters and shared keys for videos. */
 export interface VideoProviders {
   readonly catalogue: CatalogueSource;
   readonly adapters: ReadonlyMap<string, ProviderAdapter>;

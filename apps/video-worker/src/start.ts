@@ -11,8 +11,8 @@ import { DeliveryLaneService } from './webhooks/delivery-lane.service';
 import { DeliverySweeperService } from './webhooks/delivery-sweeper.service';
 
 /**
- * Boots the worker and says how it ends: at once it claims nothing more, while submissions and attempts under way come
- * to their end; then connections close.
+ * Starts the worker and returns how to stop it: it stops claiming at once, finishes the submissions and attempts under
+ * way, then closes connections.
  */
 export async function start(context: AppContext<VideoWorkerEnv>): Promise<RunningApp> {
   const providers = await createVideoProviders(context.env, providerKeyVariables());

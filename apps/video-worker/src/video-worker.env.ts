@@ -13,7 +13,7 @@ export class VideoWorkerEnv extends ProviderCallerEnv {
   @Int({ min: 1, max: 1_000 })
   VIDEO_CONCURRENCY: number = 32;
 
-  /** Seconds for which a job waits for a person when nobody knows whether its provider took it. */
+  /** Seconds for which a job waits for an operator if it is unknown whether its provider took it. */
   @Int({ min: 1, max: 604_800 })
   VIDEO_REVIEW_SECONDS: number = 3_600;
 

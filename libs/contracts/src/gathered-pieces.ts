@@ -1,4 +1,4 @@
-/** A Buffer object takes about 500 bytes beside its content, and a sender decides how small the pieces are. */
+/** A Buffer object takes about 500 bytes in addition to its content, and a sender may send tiny pieces. */
 const SMALL_PIECE = 4 * 1024;
 const FIRST_BLOCK = 1024;
 const LARGEST_BLOCK = 64 * 1024;

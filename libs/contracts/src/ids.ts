@@ -33,9 +33,9 @@ export function mintId(kind: IdKind, nowMs: number = Date.now()): string {
 const NUMBERED_SUFFIX = 6;
 
 /**
- * The id of the `index`-th piece of a whole, the same however often it is asked for: what makes a repeated
- * piece of work write the same key. It has the time of the whole and, of its 20 characters, the first 14;
- * the last six count the piece (base 62, up to 56 billion).
+ * Returns the id of the `index`-th piece of a whole, always the same, so that repeated work writes the same key. It
+ * has the time of the whole and the first 14 of its 20 characters; the last six count the piece (base 62, up to 56
+ * billion).
  */
 export function numberedId(kind: IdKind, wholeId: string, index: number): string {
   const stem = wholeId.slice(wholeId.lastIndexOf('-', wholeId.lastIndexOf('-') - 1), -NUMBERED_SUFFIX);
@@ -48,14 +48,14 @@ export function numberedId(kind: IdKind, wholeId: string, index: number): string
   return `${kind}${stem}${suffix}`;
 }
 
-/** What `numberedId` made an id of. */
+/** The parts from which `numberedId` made an id. */
 export interface NumberedPiece {
   /** How the id of the whole begins: all of it but its last characters. */
   readonly wholeStem: string;
   readonly index: number;
 }
 
-/** Takes an id of `numberedId` apart; null for text that is none of that kind. */
+/** Splits an id made by `numberedId`; returns null for any other text. */
 export function readNumberedId(kind: IdKind, wholeKind: IdKind, id: string): NumberedPiece | null {
   const found = NUMBERED.exec(id);
   if (found === null || found[1] !== kind) return null;
@@ -69,7 +69,7 @@ function addDigit(sum: number, digit: string): number {
   return sum * 62 + ALPHABET.indexOf(digit);
 }
 
-/** The UTC day (`YYYY-MM-DD`) that an id names, or null for text that is no such id. */
+/** Returns the UTC day (`YYYY-MM-DD`) that an id names, or null for text that is no such id. */
 export function dayOfId(id: string): string | null {
   const seconds = /^[a-z-]{3,12}-(\d{1,11})-[0-9A-Za-z]{20}$/.exec(id)?.[1];
   return seconds === undefined ? null : new Date(Number(seconds) * 1000).toISOString().slice(0, 10);

@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 const REDACTED = '[redacted]';
 
 /**
- * A value that must never be printed: every implicit way to text gives `[redacted]`.
- * `reveal()` is the one way to the value; whoever calls it answers for where the text goes.
+ * A value that must never be printed: every implicit conversion to text gives `[redacted]`.
+ * Only `reveal()` returns the value; its caller is responsible for where the text goes.
  */
 export class Secret {
   readonly #value: string;

@@ -5,9 +5,9 @@ export interface AppErrorDetails {
   readonly internal?: string;
   /** For our logs only; never leaves the process. */
   readonly cause?: unknown;
-  /** Shown to the caller beside the message. */
+  /** Shown to the caller with the message. */
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** Shown beside the metadata: why nothing can serve the request, and what may be done about it (interface §7). */
+  /** Shown with the metadata: why nothing can serve the request, and what the caller can do (interface §7). */
   readonly availability?: Readonly<Record<string, unknown>>;
   /** Shown as the `Retry-After` header, in whole seconds, at least 1. */
   readonly retryAfterSeconds?: number;
@@ -25,7 +25,7 @@ export interface AppErrorWire {
 }
 
 /**
- * The one error of the house, told apart by `code`.
+ * The only error class of this project; `code` says which error it is.
  *
  * `message`, `metadata` and `availability` may be shown to the caller, so they name members and ids but never
  * values, secrets or another system's words. `internal` and `cause` are for our logs.

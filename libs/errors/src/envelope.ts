@@ -12,7 +12,7 @@ export interface ErrorEnvelope {
   };
 }
 
-/** A 500 tells the caller nothing of what went wrong inside. */
+/** Message of every 500: it hides what went wrong inside. */
 const MASKED_MESSAGE = 'Internal error';
 
 export function toEnvelope(error: AppError): ErrorEnvelope {

@@ -3,7 +3,7 @@ import { withoutDeadline } from './questions/commit-deadline';
 import type { Session } from './session';
 import { CommitUnknown } from './transactions';
 
-/** How to find out whether a transaction happened whose COMMIT was not answered. */
+/** How to find out whether a transaction was committed if the answer to its COMMIT is lost. */
 export interface Outcome {
   /** Names the transaction. A look waits until the transaction of this id is over. */
   readonly id: string;

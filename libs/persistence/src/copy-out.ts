@@ -2,10 +2,10 @@ import type { Connection, Submittable } from 'pg';
 import { afterCopyHeader, CopyRow } from './copy-row';
 
 /**
- * `COPY (SELECT …) TO STDOUT` in binary, for `client.query`. Rows are told one by one as the driver takes them off the
- * wire, which for many small rows costs a third of a stream of chunks that have to be joined and cut again.
+ * `COPY (SELECT …) TO STDOUT` in binary, for `client.query`. Rows are passed on one by one as the driver reads them,
+ * which for many small rows costs a third of a stream of chunks that have to be joined and cut again.
  *
- * Nothing holds PostgreSQL back: whoever asks bounds what the statement gives.
+ * There is no backpressure: the caller must limit the rows of the statement.
  */
 export class CopyOut implements Submittable {
   /** Settles when the connection may be used again. */

@@ -7,7 +7,7 @@ const FLAGS_LENGTH = 4;
  * bytes are those of the next row as soon as the next row is read: what is to be kept must be copied.
  */
 export class CopyRow {
-  /** What the offsets are counted in. */
+  /** The buffer to which the offsets refer. */
   bytes: Buffer = Buffer.alloc(0);
   private readonly starts: number[] = [];
   private readonly lengths: number[] = [];
@@ -55,13 +55,13 @@ export class CopyRow {
     return this.bytes.toString('utf8', start, start + this.lengthOf(field));
   }
 
-  /** A copy, for keeps. */
+  /** Returns a copy, which stays valid. */
   bytea(field: number): Buffer {
     const start = this.starts[field]!;
     return Buffer.from(this.bytes.subarray(start, start + this.lengthOf(field)));
   }
 
-  /** Copies the field's bytes into `target`; how many they were. */
+  /** Copies the field's bytes into `target` and returns their number. */
   copy(field: number, target: Buffer, at: number): number {
     const start = this.starts[field]!;
     return this.bytes.copy(target, at, start, start + this.lengthOf(field));

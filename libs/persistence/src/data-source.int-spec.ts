@@ -80,7 +80,7 @@ describe(createDataSource.name, () => {
   });
 });
 
-/** What nobody listened to while the work was done. Jest takes such errors for its own; here they are looked for. */
+/** Returns the uncaught errors during the work. Jest's own listeners are removed meanwhile. */
 async function uncaughtDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
   const unheard: unknown[] = [];
   const note = (error: unknown): void => void unheard.push(error);

@@ -15,25 +15,25 @@ export interface PersistenceOptions {
   readonly entities?: readonly EntityClass[];
   /** Connections this process may open. */
   readonly poolSize?: number;
-  /** Longest wait for a connection, a new one or one of the pool; who serves requests says soon that it has none. */
+  /** Longest wait for a connection, new or pooled; short in apps that serve requests, so that they fail soon. */
   readonly connectTimeoutMs?: number;
   /** Longest time one statement may take. */
   readonly statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
-  /** Told of connections that died while idle, for the log. */
+  /** Called when a connection dies while idle, for the log. */
   readonly onPoolError?: (error: Error) => void;
 }
 
 const PREPARE = prepareSql(TENANT_ROLES);
 
 /**
- * Plans are not compiled: every statement here takes less time than that would, each time it is run. It is set by a
- * statement because proxies of PostgreSQL refuse a connection that opens with options of a server's command line. The
- * same statement also looks up the tenant role of the login.
+ * Turns JIT compilation of plans off, which would take longer than any statement here. A statement sets it, because
+ * proxies of PostgreSQL refuse connections that open with options of a server's command line. The same statement also
+ * looks up the tenant role of the login.
  *
- * Its round trip keeps a new connection in the pool's hands, which listens. Without it, one that ends in the packet
- * that opened it would have left them and not be in TypeORM's yet; and an error to which nobody listens ends the process.
+ * During its round trip the pool still listens for errors of the new connection. Without it, a connection that ends in
+ * the packet that opened it would fail between pool and TypeORM, and an error without a listener ends the process.
  */
 async function prepare(client: ClientBase, statementMs: number): Promise<void> {
   endWhenSilent(client, statementMs);

@@ -59,8 +59,8 @@ export class Database {
   }
 
   /**
-   * The database as a tenant may see it, for everything that answers a caller's own request. What is asked of this
-   * object itself sees the rows of all tenants: work that is nobody's own.
+   * Returns the database as a tenant may see it, for everything that answers a caller's own request. Queries on this
+   * object itself see the rows of all tenants, for work that belongs to no tenant.
    *
    * @param batchIds batches whose lines, segments and results are asked for; no others are shown
    */
@@ -68,7 +68,7 @@ export class Database {
     return new TenantDatabase(this.dataSource, scopeOf(tenant, batchIds));
   }
 
-  /** The same for management, which sees all workspaces of an organization, whichever one is spoken of. */
+  /** The same for management calls, which see all workspaces of the organization. */
   asOrganization({ organizationId }: { readonly organizationId: string }): TenantDatabase {
     return this.asTenant({ organizationId });
   }
@@ -90,7 +90,7 @@ export class Database {
     );
   }
 
-  /** A statement without a transaction is one by itself: what a deadlock ended left nothing behind. */
+  /** Retries a statement without a transaction: it is atomic, so one that a deadlock ended changed nothing. */
   private alone<T>(work: (session: Session) => Promise<T>): Promise<T> {
     if (hasDeadline()) return this.transaction(work);
     return reporting(() => retried(() => this.connected(work)));

@@ -15,7 +15,7 @@ export interface GroupTry<Row> {
 }
 
 export interface GroupCommitOptions<Row, Try extends GroupTry<Row>> {
-  /** How long rows wait for company. */
+  /** How long rows wait for others to join their group. */
   readonly gatherMs: number;
   /** Of one group. */
   readonly mostRows: number;
@@ -35,7 +35,7 @@ export interface GroupCommitOptions<Row, Try extends GroupTry<Row>> {
 }
 
 /**
- * Collects rows and stores them in groups, one group at a time: what waits when a group is through makes the next one.
+ * Collects rows and stores them in groups, one group at a time: rows that wait when a group is done form the next one.
  * No row is given up here. Rows that PostgreSQL did not take are tried again for as long as the process lives.
  */
 export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTry<Row>> {
@@ -84,7 +84,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
     this.#arrange();
   }
 
-  /** What waits now waits for no company. */
+  /** Stores the waiting rows without waiting for more. */
   hurry(): void {
     this.#isHurried = this.#waiting.length > 0;
     this.#arrange();

@@ -46,8 +46,8 @@ export class Session {
   }
 
   /**
-   * Tells the rows of `SELECT …` one by one, in PostgreSQL's binary COPY format: `bytea` arrives as the bytes it is,
-   * where a plain query would send it as hex text. COPY takes no parameters, so the text must hold none of a caller's.
+   * Calls `onRow` for each row of `SELECT …`, in PostgreSQL's binary COPY format: `bytea` arrives as bytes, where a
+   * plain query would send hex text. COPY takes no parameters, so the text must hold no input of callers.
    *
    * @param onRow valid during the call, see CopyRow
    */

@@ -4,7 +4,7 @@ import type { ClientBase } from 'pg';
 /** For so long after PostgreSQL must have ended a statement its word of that may be on the way. */
 const ON_THE_WAY_MS = 5_000;
 
-/** What the driver has and its types do not tell. */
+/** Members of the driver's client that its types leave out. */
 interface Wire {
   readonly connection: { readonly stream: Socket };
   /** False while a statement is not answered. */

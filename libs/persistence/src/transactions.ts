@@ -5,7 +5,7 @@ import { refuseLate } from './questions/commit-deadline';
 import { sqlStateOf } from './session';
 import { expectUsual } from './silence';
 
-/** PostgreSQL says: somebody else was first, the same transaction may be tried again. */
+/** SQLSTATEs of a conflict with another transaction: the same transaction may be tried again. */
 const RETRYABLE_STATES = new Set(['40001', '40P01']);
 const MAX_TRANSACTION_ATTEMPTS = 3;
 const RETRY_AFTER_SECONDS = 5;

@@ -76,18 +76,18 @@ export class ApiKeyEntity {
   @Column({ type: 'timestamptz', name: 'deleted_at', nullable: true })
   deletedAt: Date | null;
 
-  /** Of the current secret; null for a key that was never rotated. */
+  /** Hash of the current secret; null for a key that was never rotated. */
   @Column({ type: 'character', length: 64, name: 'secret_hash', nullable: true })
   secretHash: string | null;
 
-  /** Of the secret before it, which works until the time beside it. */
+  /** Hash of the previous secret, which works until `previousSecretUntil`. */
   @Column({ type: 'character', length: 64, name: 'previous_secret_hash', nullable: true })
   previousSecretHash: string | null;
 
   @Column({ type: 'timestamptz', name: 'previous_secret_until', nullable: true })
   previousSecretUntil: Date | null;
 
-  /** Of the last rotation, where its request may be sent again. */
+  /** Id of the last rotation, if its request may be sent again. */
   @Column({ type: 'uuid', name: 'rotation_id', nullable: true })
   rotationId: string | null;
 }

@@ -32,14 +32,14 @@ export class WorkspaceEntity {
   @Column({ type: 'text', nullable: true })
   description: string | null;
 
-  /** Where the ends of batches and videos are announced whose requests name no place. */
+  /** Webhook URL for batches and videos whose requests name none. */
   @Column({ type: 'text', name: 'default_callback_url', nullable: true })
   defaultCallbackUrl: string | null;
 
   @Column({ type: 'jsonb', nullable: true })
   policy: RoutingPolicy | null;
 
-  /** Without what was never set. */
+  /** Only the settings that were ever set. */
   @Column({ type: 'jsonb', default: {} })
   settings: WorkspaceSettings;
 

@@ -1,19 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '@libs/persistence';
 
-/** What runs out, and for how long it is kept after that. */
+/** The tables whose rows expire, and for how long a row is kept after it has. */
 const EXPIRING = {
-  // A code that was used or has run out tells a replay from a guess for one more day.
+  // For one more day a used or expired code shows that a request is a replay and not a guess.
   authorization_codes: { key: 'code_hash', keptFor: '1 day' },
   consent_sessions: { key: 'session_hash', keptFor: '0' },
-  // The end of the token and the leeway for other clocks are within the column.
+  // The column already includes the leeway for other clocks.
   used_token_ids: { key: 'hash', keptFor: '0' },
 } as const;
 
 export type ExpiringTable = keyof typeof EXPIRING;
 export const EXPIRING_TABLES = Object.keys(EXPIRING) as ExpiringTable[];
 
-/** Rows that nobody will ask for again. */
+/** Finds and deletes expired rows. */
 @Injectable()
 export class ExpiredRowsRepository {
   constructor(private readonly database: Database) {}

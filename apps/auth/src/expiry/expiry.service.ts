@@ -6,7 +6,7 @@ import { EXPIRING_TABLES, ExpiredRowsRepository, type ExpiringTable } from './ex
 const TASK = 'expired-rows.delete';
 const EVERY_MS = 60_000;
 const ROWS_PER_STATEMENT = 1_000;
-/** Of one table in one pass: a backlog is worked off over several, and never holds the database for long. */
+/** Most DELETEs per table in one pass: a backlog takes several passes and never holds the database for long. */
 const STATEMENTS_PER_PASS = 20;
 
 const deleted = counter({
@@ -15,7 +15,7 @@ const deleted = counter({
   labelNames: ['table'],
 });
 
-/** Deletes what has had its time, in one process of all; a row that cannot be deleted stops no other. */
+/** Deletes expired rows, in one process at a time; a row that cannot be deleted stops no other. */
 @Injectable()
 export class ExpiryService {
   private readonly each = new EachAlone(TASK, new Logger(ExpiryService.name));

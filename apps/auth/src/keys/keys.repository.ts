@@ -151,11 +151,11 @@ export class KeysRepository {
   }
 
   /**
-   * Gives the key another secret. At most two secrets work: this one, and for the overlap the one before it.
+   * Gives the key a new secret. At most two secrets work: this one and, during the overlap, the previous one.
    *
-   * Why rotations at the same time are safe: each locks the row before it reads which secret is the current one. An
-   * attempt with the id of the last rotation replaces that rotation's secret, whose answer its caller did not get, and
-   * leaves the one before it as it is.
+   * Concurrent rotations are safe: each locks the row before it reads the current secret. A retry with the id of the
+   * last rotation replaces the secret of that rotation, whose response the caller did not get, and keeps the previous
+   * secret.
    */
   async rotateKey(
     reference: KeyReference,
@@ -185,7 +185,7 @@ export class KeysRepository {
     });
   }
 
-  /** The workspace that is named, or the default one; nobody deletes it before the transaction ends. */
+  /** Returns the named workspace or the default one, locked against deletion until the transaction ends. */
   async lockWorkspace(
     manager: EntityManager,
     key: { readonly organizationId: string; readonly workspaceId: string | null },
@@ -207,7 +207,7 @@ export class KeysRepository {
   }
 }
 
-/** How a key is looked up, and when it ends for who found it so. The old secret of a rotation has an end of its own. */
+/** How a key is looked up, and when it expires if found so. After a rotation the old secret has its own end. */
 const LOOKUPS = {
   secret: {
     condition: `((k.hash = $1 AND k.secret_hash IS NULL) OR k.secret_hash = $1

@@ -57,7 +57,7 @@ function entity(values: Partial<ApiKeyEntity>): ApiKeyEntity {
   };
 }
 
-/** What a key has of a workspace of which nothing is set. */
+/** The workspace fields of a key whose workspace has nothing set. */
 const UNSET = {
   workspacePolicy: null,
   defaultCallbackUrl: null,

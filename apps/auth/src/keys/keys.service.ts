@@ -92,7 +92,7 @@ export class KeysService {
   }
 }
 
-/** Most workspaces have nothing set and no budget, and the answer is as short as it was. */
+/** Returns the workspace's settings and budgets; nothing for the many workspaces that have none. */
 function termsOf({ settings, budgets, includeByokInBudgets }: UsableKey): Pick<Principal, 'settings' | 'budgets'> {
   return {
     ...(settings !== null && { settings }),
@@ -106,7 +106,7 @@ function termsOf({ settings, budgets, includeByokInBudgets }: UsableKey): Pick<P
   };
 }
 
-/** Most keys have none, and their answer is as short as it was. */
+/** Returns the policies of the key and its workspace; nothing for the many keys that have none. */
 function policiesOf({ policy, workspacePolicy }: UsableKey): Pick<Principal, 'policies'> {
   const policies: OwnedPolicy[] = [
     ...(workspacePolicy === null ? [] : [{ owner: 'workspace', policy: workspacePolicy } as const]),
@@ -115,7 +115,7 @@ function policiesOf({ policy, workspacePolicy }: UsableKey): Pick<Principal, 'po
   return policies.length > 0 ? { policies } : {};
 }
 
-/** Member by member: what else a request may hold does not reach the table. */
+/** Copies field by field, so that no other field of the request reaches the table. */
 function toNewKey(request: CreateKeyRequest): NewKey {
   return {
     hash: request.hash,
@@ -156,7 +156,7 @@ function toRecord(key: ApiKeyEntity): KeyRecord {
   };
 }
 
-/** What is over is not shown; the row keeps it until the next rotation. */
+/** Returns when the previous secret ends; null once it has ended, though the row keeps it until the next rotation. */
 function overlapOf({ previousSecretUntil }: ApiKeyEntity): Date | null {
   return previousSecretUntil !== null && previousSecretUntil.getTime() > Date.now() ? previousSecretUntil : null;
 }

@@ -20,12 +20,12 @@ export type NewCode = Pick<
   | 'keyExpiresAt'
 > & { readonly workspaceId: string | null; readonly appHost: string | null; readonly lifetimeSeconds: number };
 
-/** The members of the key that the code does not say. */
+/** The fields of the key that the code does not hold. */
 export type KeyOfCode = Pick<NewKey, 'id' | 'hash' | 'label'>;
 
 type KeyRow = Pick<KeyOfCode, 'id' | 'hash'>;
 
-/** What the audit trail calls it. */
+/** Name of a redemption in the audit trail. */
 const ACTION = 'POST /api/v1/auth/keys';
 
 type LockedCode = AuthorizationCodeEntity & CodeState;
@@ -47,8 +47,8 @@ const LOCK_CODE = `
   FROM authorization_codes WHERE code_hash = $1 FOR UPDATE`;
 
 /**
- * Codes are judged under the lock of their row, so of any number of requests that show the same code one
- * makes the key, and every other one sees that it was used.
+ * Each code is judged under a lock on its row: of any number of requests with the same code, one makes the key and
+ * the others see that the code was used.
  */
 @Injectable()
 export class AuthorizationCodesRepository {
@@ -79,8 +79,8 @@ export class AuthorizationCodesRepository {
   }
 
   /**
-   * Judges the code and does what follows: the key is made, counted against, or revoked. A key whose commit is not
-   * answered is looked up: a caller who came again with the code would have it revoked.
+   * Judges the code, then makes the key, counts a failed attempt, or revokes the key. If the answer to the commit is
+   * lost, looks up whether the key was made: a caller that sent the code again would have the key revoked.
    */
   async redeemCode(request: RedeemAuthorizationCodeRequest, key: KeyOfCode): Promise<Verdict> {
     return this.database.entities(
@@ -96,7 +96,7 @@ export class AuthorizationCodesRepository {
           const revoked = await revokeKeyOf(manager, code);
           if (revoked !== null) await this.note(manager, code, { request, key: revoked, status: 403 });
         } else if (verdict !== 'refused') {
-          // A stolen code is tried like this. The entry names the code by its hash: it became no key.
+          // This may be an attempt with a stolen code. The entry names the hash of the code, as there is no key.
           const status = verdict === 'wrong-proof' ? 403 : 400;
           await this.note(manager, code, { request, key: { id: key.id, hash: code.codeHash }, status });
           await manager.increment(AuthorizationCodeEntity, { codeHash: code.codeHash }, 'failedAttempts', 1);
@@ -107,7 +107,7 @@ export class AuthorizationCodesRepository {
     );
   }
 
-  /** In the audit trail the key that the code became, or would have become, is the actor: the code is the consent. */
+  /** Writes an audit entry whose actor is the key that the code became or would have become. */
   private note(
     manager: EntityManager,
     { organizationId }: LockedCode,
@@ -141,7 +141,7 @@ async function ensureApp(manager: EntityManager, host: string): Promise<number> 
   return app!.id;
 }
 
-/** Returns the key if it was usable until now. */
+/** Revokes the key made from the code. Returns it if it was usable until now. */
 async function revokeKeyOf(manager: EntityManager, { keyHash: hash }: LockedCode): Promise<KeyRow | null> {
   const key = hash === null ? null : await manager.findOneBy(ApiKeyEntity, { hash, deletedAt: IsNull() });
   if (key === null) return null;

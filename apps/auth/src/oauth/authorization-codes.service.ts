@@ -10,7 +10,7 @@ import {
 import { AppError } from '@libs/errors';
 import { AuthorizationCodesRepository } from './authorization-codes.repository';
 
-/** Authorization codes: made for a caller with a management key, exchanged for a key by whoever has the proof. */
+/** Authorization codes: made for a caller with a management key, exchanged for a key by an app that has the proof. */
 @Injectable()
 export class AuthorizationCodesService {
   private readonly logger = new Logger(AuthorizationCodesService.name);

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { ChallengeMethod } from '@libs/contracts';
 
-/** A code as it stands in its locked row. */
+/** The state of a code in its locked row. */
 export interface CodeState {
-  /** Its time is over, or that of its workspace. */
+  /** The code has expired or its workspace is deleted. */
   readonly isExpired: boolean;
   readonly usedAt: Date | null;
   readonly failedAttempts: number;
@@ -11,7 +11,7 @@ export interface CodeState {
   readonly challengeMethod: ChallengeMethod | null;
 }
 
-/** What was shown for it. */
+/** The proof that came with the code. */
 export interface CodeProof {
   readonly challenge: string | null;
   readonly challengeMethod: ChallengeMethod | null;
@@ -30,11 +30,11 @@ export type Verdict = 'redeemed' | 'refused' | 'wrong-proof' | 'wrong-method' | 
 const MAX_FAILED_ATTEMPTS = 5;
 
 /**
- * Whether a code becomes a key (RFC 6749 §4.1.2, RFC 7636 §4.6, RFC 9700 §2.1.1).
+ * Decides whether a code becomes a key (RFC 6749 §4.1.2, RFC 7636 §4.6, RFC 9700 §2.1.1).
  *
- * A code that comes again after it was used is in two hands, and nobody can tell which of them has the key.
- * A request that was on its way before that moment is a copy of the winner, sent by whoever sent the winner.
- * A verifier for a code without a challenge is refused too: somebody took the challenge out on the way.
+ * A code that is sent again after its use has leaked, and the key may belong to the thief: the verdict is `replayed`.
+ * A request that was received before the code was used is a copy of the winning request and is only refused.
+ * A verifier for a code without a challenge is refused: the challenge may have been removed on the way.
  */
 export function judgeRedemption(code: CodeState, proof: CodeProof): Verdict {
   if (code.usedAt !== null) return proof.receivedAt > code.usedAt ? 'replayed' : 'refused';

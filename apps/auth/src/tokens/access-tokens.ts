@@ -3,7 +3,7 @@ import { SignJWT } from 'jose';
 import { ACCESS_TOKEN_SCOPE, ACCESS_TOKEN_SECONDS, ACCESS_TOKEN_TYPE, type AccessTokenClaims } from '@libs/contracts';
 import type { SigningKey } from './signing-keys';
 
-/** Whom an access token stands for, and how long it may at most. */
+/** The subject of an access token, and when it must expire at the latest. */
 export interface AccessTokenFacts {
   readonly issuer: string;
   readonly subject: string;

@@ -9,8 +9,8 @@ const SEED_BYTES = 32;
 const PUBLIC_KEY_BYTES = 32;
 
 /**
- * Keeps subject tokens and access tokens unreadable on their way through the broker: questions are sealed to a
- * key that every auth process has, answers to one that came within the question.
+ * Encrypts subject tokens and access tokens on their way through the broker: requests with a key that every auth
+ * process has, responses with a key that came in the request.
  *
  * Each pair is derived from a signing key (HKDF, RFC 5869) and used for nothing else, so all processes that were
  * given the same signing keys have the same sealing keys, and the two roles never share one.
@@ -22,7 +22,7 @@ export class SealingKeys {
     this.pairs = new Map(signingKeys.map((key) => [key.keyId, derivePair(key)]));
   }
 
-  /** What to seal to; null without signing keys. */
+  /** The public key to seal to; null without signing keys. */
   get current(): SealingJwk | null {
     const first = this.pairs.entries().next().value;
     return first === undefined ? null : { kty: 'OKP', crv: 'X25519', kid: first[0], x: first[1].publicKey };

@@ -13,8 +13,8 @@ export interface SigningKey {
 const MAX_KEYS = 16;
 
 /**
- * The keys of a JSON list of private JWKs (RFC 7517, RFC 7518 §6.2), the first of which signs. A key without
- * `kid` is named by its thumbprint (RFC 7638).
+ * Parses a JSON list of private JWKs (RFC 7517, RFC 7518 §6.2); the first key signs. A key without `kid` is named by
+ * its thumbprint (RFC 7638).
  *
  * @throws Error that says what is wrong and never shows any of the text
  */
@@ -31,7 +31,7 @@ function parseList(text: string): readonly unknown[] {
   try {
     list = JSON.parse(text);
   } catch {
-    // The parser's own words would repeat what it read.
+    // The parser's own message would repeat the text.
     throw new Error('the text is not JSON');
   }
   if (!Array.isArray(list)) throw new Error('the text is not a JSON list');
@@ -41,7 +41,7 @@ function parseList(text: string): readonly unknown[] {
 function parseKey(value: unknown): SigningKey {
   const jwk = (value ?? {}) as JsonWebKey & { readonly kid?: unknown };
   const privateKey = importPrivateKey(jwk);
-  // Exported again, so that what is published is the point of the curve that signs, in its one spelling.
+  // Exported again, so that the published point is the one that signs, in canonical form.
   const { x = '', y = '', d = '' } = privateKey.export({ format: 'jwk' });
   const keyId = typeof jwk.kid === 'string' && jwk.kid !== '' ? jwk.kid : thumbprint(x, y);
   const publicJwk = { kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', kid: keyId, x, y } as const;

@@ -13,12 +13,11 @@ import { decodeSubjectToken, type DecodedToken } from '../workload-identity/subj
 import { UsedTokenIdsRepository } from '../workload-identity/used-token-ids.repository';
 
 /**
- * Subject tokens for access tokens (interface §4.12, RFC 8693).
+ * Exchanges subject tokens for access tokens (interface §4.12, RFC 8693).
  *
- * Nothing that a token says is believed before its signature was verified with a key of the policy's issuer;
- * then come its time, issuer, audience, subject, the checks and the condition, in this order, and last the
- * claim of a token that counts once. Whoever asks learns from none of these steps which one failed: the reason
- * is in our log.
+ * Verifies the signature with a key of the policy's issuer before it trusts any claim. Then checks time, issuer,
+ * audience, subject, further checks and condition, in this order, and last that a single-use token is new. The
+ * response never says which step failed; the reason is in our log.
  */
 @Injectable()
 export class TokenExchangeService {
@@ -43,7 +42,7 @@ export class TokenExchangeService {
     return { grant: await this.grant(admitted, policy, { issuer: request.issuer, replyKey }) };
   }
 
-  /** The token that may be exchanged, or why it may not. */
+  /** Returns the token if it may be exchanged, otherwise the reason why not. */
   private async admit(
     subjectToken: string,
     policy: EnabledPolicy,

@@ -7,7 +7,7 @@ import type { SigningKey } from './signing-keys';
 /** DI token of the parsed `TOKEN_SIGNING_KEYS`, the key that signs first. */
 export const SIGNING_KEYS = Symbol('signing keys');
 
-/** What there is to sign, verify and seal with. */
+/** The keys to sign, verify and seal with. */
 @Injectable()
 export class TokenKeysService {
   readonly sealingKeys: SealingKeys;

@@ -8,11 +8,11 @@ export type Claims = Readonly<Record<string, unknown>>;
 const MAX_VALUES = 512;
 
 /**
- * The one JSON object of a part of a token, or null for what is none.
+ * Returns the JSON object that a part of a token holds, or null if it is not one.
  *
- * A name that stands twice is refused: whoever signed and whoever reads might mean different ones (RFC 8725
- * §2.4). So is text that is not well-formed. Names are read without `JSON.parse` of the whole, which may mix
- * up those that are written with an escape (nodejs/node#63785).
+ * Refuses duplicate names, of which signer and reader may use different ones (RFC 8725 §2.4), and text that is not
+ * well-formed. Reads names without `JSON.parse` of the whole, which may mix up names with an escape
+ * (nodejs/node#63785).
  */
 export function readClaims(bytes: Buffer): Claims | null {
   if (!isUtf8(bytes)) return null;
@@ -60,7 +60,7 @@ class ClaimsReader {
     this.#cursor.readObject((name) => {
       if (Object.hasOwn(members, this.#wellFormed(name))) throw this.#malformed('a name stands twice');
       const value = this.#readValue();
-      // Assigned, `__proto__` would change what the object is instead of giving it a member.
+      // Assigning to `__proto__` would change the prototype instead of adding a member.
       Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
     });
     return members;

@@ -2,7 +2,7 @@ import { Environment, type ASTNode } from '@marcbachmann/cel-js';
 import { AppError } from '@libs/errors';
 import type { Claims } from './claims';
 
-/** What a condition may call: nothing that takes a regular expression, and nothing that makes long things of short ones. */
+/** The functions that a condition may call: none takes a regular expression or makes a long value of a short one. */
 const FUNCTIONS: ReadonlySet<string> = new Set([
   'has',
   'size',
@@ -21,7 +21,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
   'dyn',
   'type',
 ]);
-/** These run what they are given once for each element of a list. */
+/** These evaluate their argument once for each element of a list. */
 const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter']);
 const VARIABLE = 'claims';
 
@@ -30,15 +30,15 @@ const MAX_LENGTH = 2_000;
 
 const environment = new Environment({ limits: LIMITS }).registerVariable(VARIABLE, 'map');
 
-/** Whether claims that were verified fulfil a condition. An error in it, such as a claim that is not there, does not. */
+/** Returns whether verified claims meet a condition; false if its evaluation fails, as for a missing claim. */
 export type Condition = (claims: Claims) => boolean;
 
 /**
- * A condition of a policy: an expression of the Common Expression Language over `claims`.
+ * Compiles a policy's condition: an expression of the Common Expression Language over `claims`.
  *
- * Whoever may write policies writes programs that run in this process, so no expression is taken whose work is
- * more than its size times that of the claims: it is short and shallow, has no regular expression, and what
- * runs for each element of a list sees that element and no loop within the loop. Claims are few (`readClaims`).
+ * Policies are programs of callers that run in this process, so the work of an expression is bounded by its size
+ * times the size of the claims: it is short and shallow and has no regular expression, and the body of a loop sees
+ * only its element and contains no other loop. The number of claims is limited (`readClaims`).
  *
  * @throws AppError invalid_request that names `condition`
  */
@@ -53,7 +53,7 @@ export function compileCondition(text: string): Condition {
     try {
       return parsed({ claims }) === true;
     } catch {
-      // A claim that is not there or has another type: the policy does not match.
+      // A claim is missing or has another type: the policy does not match.
       return false;
     }
   };

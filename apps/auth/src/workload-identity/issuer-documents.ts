@@ -5,9 +5,9 @@ import { readKeySet, type VerificationKey } from './key-set';
 export interface KeySource {
   /** Exactly the `iss` of the issuer's tokens. */
   readonly issuerUrl: string;
-  /** Whose fetches it counts among. */
+  /** The organization whose share of fetches this one counts against. */
   readonly organizationId: string;
-  /** Null: what the issuer's OpenID configuration says. */
+  /** Null: the URL is taken from the issuer's OpenID configuration. */
   readonly jwksUrl: string | null;
 }
 
@@ -16,10 +16,10 @@ const TIMEOUT_MS = 5_000;
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i;
 
 /**
- * The keys of an issuer, from its own host (OpenID Connect Discovery §4, RFC 7517). Both documents together
+ * Fetches the keys of an issuer from its own host (OpenID Connect Discovery §4, RFC 7517). Both documents together
  * have five seconds. Redirects are not followed.
  *
- * @throws AppError for whatever keeps them from being had
+ * @throws AppError if the keys cannot be fetched
  */
 export async function fetchKeys(egress: Pick<Egress, 'fetch'>, source: KeySource): Promise<readonly VerificationKey[]> {
   const endMs = performance.now() + TIMEOUT_MS;

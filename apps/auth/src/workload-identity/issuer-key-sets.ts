@@ -17,14 +17,14 @@ export interface IssuerKeySetsOptions {
 }
 
 const FRESH_FOR_MS = 600_000;
-/** An issuer that is away does not lock its tokens out at once. */
+/** How long fetched keys may be used while their issuer does not answer. */
 const USABLE_FOR_MS = 3_600_000;
-/** Between two looks for a key that is not in the set. */
+/** Least time between two fetches for a key that is not in the set. */
 const LOOK_AGAIN_MS = 30_000;
-/** Between two tries while there is no set at all. */
+/** Least time between two fetches while there is no set at all. */
 const TRY_AGAIN_MS = 5_000;
 const MAX_ISSUERS = 1_000;
-/** Fetches at once. One organization alone gets half, and some are left for others. */
+/** Most fetches at once. One organization gets at most half, so that some are left for others. */
 const MOST_FETCHES = 64;
 /** Tokens that wait for fetches, shared in the same way; fewer than the exchanges that this process takes at once. */
 const MOST_WAITING = 256;
@@ -40,11 +40,11 @@ interface KnownKeys {
 }
 
 /**
- * The keys of issuers, kept for ten minutes, so that a key that is taken back stops being good within them.
+ * Caches the keys of issuers for ten minutes, so that a key that its issuer withdraws stops working within that time.
  *
- * A token that names an unknown key makes us look again, for all such tokens together at most once in thirty
- * seconds: whoever invents key names cannot make us knock at an issuer's door. A set that cannot be had, or
- * holds nothing, never takes the place of a good one, which serves for an hour in all.
+ * A token that names an unknown key causes another fetch, at most once in thirty seconds for all such tokens, so
+ * that invented key names cannot make us flood an issuer. If a fetch fails or returns no keys, the previous set
+ * stays in use, for at most an hour in all.
  */
 export class IssuerKeySets {
   private readonly logger = new Logger(IssuerKeySets.name);
@@ -59,7 +59,7 @@ export class IssuerKeySets {
   }
 
   /**
-   * The key that a token of the issuer names; null when the issuer has no such key.
+   * Returns the key that a token of the issuer names; null if the issuer has no such key.
    *
    * @throws AppError provider_unavailable if the issuer's keys cannot be fetched, or if its organization waits
    * for too many keys of slow issuers
@@ -98,7 +98,7 @@ export class IssuerKeySets {
     return entry;
   }
 
-  /** One fetch at a time, which everybody who needs it waits for. */
+  /** Fetches if due. Concurrent callers share one fetch. */
   private async fetchIfDue(entry: KnownKeys, issuer: TokenIssuer): Promise<void> {
     if (entry.fetching === null && this.nowMs() < entry.mayFetchAtMs) return;
     const holders = [issuer.organizationId];

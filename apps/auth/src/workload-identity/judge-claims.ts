@@ -5,7 +5,7 @@ import type { Claims } from './claims';
 export interface ClaimRules {
   /** Exactly the `iss`. */
   readonly issuerUrl: string;
-  /** Our own issuer: what we gave out is not taken for a token of somebody else. */
+  /** Our own issuer, whose tokens are refused as subject tokens. */
   readonly ownIssuer: string;
   readonly audience: string;
   readonly subject: string | null;
@@ -17,11 +17,11 @@ export interface ClaimRules {
 export interface AdmittedToken {
   readonly subject: string;
   readonly expiresAtSeconds: number;
-  /** Given exactly where the policy wants it. */
+  /** Set exactly if the policy requires it. */
   readonly tokenId: string | null;
 }
 
-/** Why a token may not be exchanged, for our logs; whoever asks is not told. */
+/** Why a token may not be exchanged: for our logs, never for the caller. */
 export interface ClaimProblem {
   readonly problem: string;
 }

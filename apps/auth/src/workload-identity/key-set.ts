@@ -10,14 +10,14 @@ export interface VerificationKey {
 
 const MAX_KEYS = 50;
 const MIN_RSA_BITS = 2_048;
-/** What one verification takes grows with the size of both. */
+/** The time for a verification grows with the size of both. */
 const MAX_RSA_BITS = 4_096;
 const MAX_RSA_EXPONENT = 2n ** 32n;
 
 /**
- * The keys of a JWK set (RFC 7517 §5) that can verify our algorithms, or null for what is no usable set. A key
- * for another use, of another kind, too weak or too large is passed over; so is one that holds its private part, which
- * is nobody's secret any more.
+ * Returns the keys of a JWK set (RFC 7517 §5) that can verify our algorithms, or null if it is no usable set. Skips
+ * keys for another use, of another kind, too weak or too large, and keys published with their private part, which is
+ * no longer secret.
  */
 export function readKeySet(document: unknown): readonly VerificationKey[] | null {
   const members = (document ?? {}) as { readonly keys?: unknown };
@@ -27,8 +27,8 @@ export function readKeySet(document: unknown): readonly VerificationKey[] | null
 }
 
 /**
- * The key that a token names, or the only one of its algorithm when it names none; null when there is none, or
- * when there are several and so nobody can say which is meant.
+ * Returns the key that a token names, or the only key of its algorithm if the token names none; null if there is no
+ * such key or more than one.
  */
 export function chooseKey(
   keys: readonly VerificationKey[],
@@ -72,7 +72,7 @@ function importKey({ kty, crv, x, y, n, e }: GivenJwk): KeyObject | null {
   try {
     return createPublicKey({ key: { kty, crv, x, y, n, e } as JsonWebKey, format: 'jwk' });
   } catch {
-    // Numbers that are no point of the curve or no modulus: passed over like a key of an unknown kind.
+    // The numbers are not a point of the curve or not a modulus: skipped like a key of an unknown kind.
     return null;
   }
 }

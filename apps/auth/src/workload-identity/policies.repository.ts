@@ -38,12 +38,12 @@ const FIND_ENABLED = `
 export class PoliciesRepository {
   constructor(private readonly database: Database) {}
 
-  /** The id of a policy names its organization: whoever exchanges a token says nothing else. */
+  /** Asks for no organization: the id of the policy is all that a token exchange names, and implies it. */
   async findEnabledPolicy(id: string): Promise<EnabledPolicy | null> {
     return this.database.firstRow<EnabledPolicy>({ name: 'find-enabled-policy', sql: FIND_ENABLED, values: [id] });
   }
 
-  /** @throws AppError invalid_request for a foreign issuer, and for a policy that binds nobody */
+  /** @throws AppError invalid_request for a foreign issuer, and for a policy that restricts no token */
   async insertPolicy(policy: NewPolicy): Promise<FederationPolicyEntity> {
     return this.database.asOrganization(policy).entities(
       async (manager) => {

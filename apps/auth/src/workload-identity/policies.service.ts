@@ -27,7 +27,7 @@ const CHANGEABLE = [
   'checks',
 ] as const;
 
-/** Which tokens may act as which key. What a policy could not be evaluated with is refused when it is saved. */
+/** Which tokens may act as which key. A policy that could not be evaluated is refused when it is saved. */
 @Injectable()
 export class PoliciesService {
   constructor(

@@ -10,12 +10,12 @@ export interface DecodedToken {
   readonly claims: Claims;
 }
 
-/** Members by which a token would say itself with which key or how it is to be read (RFC 8725 §3.10). */
+/** Header members with which a token would choose its own key or how it is read (RFC 8725 §3.10). */
 const FOREIGN_MEMBERS = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'cty', 'enc'] as const;
 const MAX_KEY_ID_LENGTH = 512;
 const SEGMENT = /^[A-Za-z0-9_-]+$/;
 
-/** The parts of a compact JWS (RFC 7515 §3.1) that can be a subject token of ours, or null. */
+/** Splits a compact JWS (RFC 7515 §3.1) into its parts; null if it cannot be a subject token. */
 export function decodeSubjectToken(token: string): DecodedToken | null {
   const segments = token.split('.');
   if (segments.length !== 3 || !segments.every((segment) => SEGMENT.test(segment))) return null;

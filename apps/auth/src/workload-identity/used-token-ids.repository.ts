@@ -3,18 +3,18 @@ import { Injectable } from '@nestjs/common';
 import { failpoint } from '@libs/failpoints';
 import { Database } from '@libs/persistence';
 
-/** Past the end of the token, for clocks that differ. */
+/** Seconds that an id is kept after its token has expired, for clocks that differ. */
 const KEPT_FOR_SECONDS = 30;
 const CLAIM = `
   INSERT INTO used_token_ids (hash, expires_at) VALUES ($1, to_timestamp($2))
   ON CONFLICT (hash) DO NOTHING`;
 
-/** Tokens of policies that take each of them once. One statement decides, so of many at once one wins. */
+/** Ids of used single-use tokens. One statement decides, so of many requests at once one wins. */
 @Injectable()
 export class UsedTokenIdsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Whether the token id was never used before; from now on it was. */
+  /** Marks the token id as used. Returns false if it was used before. */
   async claimTokenId(issuerId: string, tokenId: string, expiresAtSeconds: number): Promise<boolean> {
     const rows = await this.database.execute({
       name: 'claim-token-id',

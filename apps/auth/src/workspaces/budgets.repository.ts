@@ -18,7 +18,7 @@ export interface WorkspaceBudgets {
   readonly includeByok: boolean;
 }
 
-/** The narrower interval has the smaller limit, or one of the two would say nothing. */
+/** The shorter interval must have the smaller limit, or one of the two would have no effect. */
 const SMALLER_FIRST = `
   SELECT count(*)::integer AS misplaced FROM workspace_budgets b
   WHERE b.workspace_id = $1 AND CASE

@@ -44,7 +44,7 @@ export class MembersRepository {
     });
   }
 
-  /** Nobody of whom there are keys in the workspace is removed; then nobody is. */
+  /** Removes the members. Refuses and removes none if one of them still has keys in the workspace. */
   async removeMembers(request: MembersRequest): Promise<number> {
     return this.database.asOrganization(request).entities(async (manager) => {
       const { id: workspaceId } = await lockWorkspace(manager, request);

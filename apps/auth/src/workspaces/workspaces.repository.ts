@@ -102,7 +102,7 @@ export async function getWorkspaceWithin(
   return workspace;
 }
 
-/** Nobody else changes it, what belongs to it, or deletes it before the transaction ends. */
+/** Locks the workspace: until the transaction ends, no other changes or deletes it or what belongs to it. */
 export async function lockWorkspace(manager: EntityManager, reference: WorkspaceReference): Promise<WorkspaceEntity> {
   const workspace = await manager.findOne(WorkspaceEntity, {
     where: livingWorkspace(reference),

@@ -48,7 +48,7 @@ export class WorkspacesService {
   }
 }
 
-/** What is cleared before it was ever set is as good as left out. */
+/** Drops nulls: clearing a setting that was never set is the same as leaving it out. */
 function withoutNulls(changes: WorkspaceSettingsChanges): WorkspaceSettings {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null));
 }

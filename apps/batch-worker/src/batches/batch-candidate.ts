@@ -14,7 +14,7 @@ export function apiOf(endpoint: string): CallableApi {
   throw new AppError('server', 'Internal error', { internal: `no lane for ${endpoint}` });
 }
 
-/** What a batch was accepted for. */
+/** The endpoint that a batch was accepted for. */
 export interface BatchTarget {
   readonly model: string;
   readonly provider: string;

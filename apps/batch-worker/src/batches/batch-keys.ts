@@ -4,17 +4,17 @@ import type { BatchOwner } from '@libs/persistence';
 import type { KeyDirectory } from '@libs/platform';
 
 /**
- * The keys that batches were submitted with, as they stand now: whoever disables or deletes a key, or lets it
- * expire, stops its batches within a second, and a policy that was changed is in force for the next line.
+ * The current state of the keys that batches were submitted with: a key that is disabled, deleted or expired stops its
+ * batches within a second, and a changed policy applies to the next line.
  *
- * While the auth app cannot be asked, lines go on with what the directory knew for as long as it allows, and wait
- * after that. A worker may be cut off from an auth app that others still reach, so there has to be an end to it.
+ * While the auth app cannot be asked, lines use the last known state for as long as the directory allows, and wait
+ * after that. The time is limited because only this worker may be cut off from the auth app.
  */
 export class BatchKeys {
   constructor(private readonly directory: Pick<KeyDirectory, 'findRecord'>) {}
 
   /**
-   * At once while the directory knows it, as it does for all but one line of thousands.
+   * Returns the key's principal, without a wait while the directory knows it: for all but one line of thousands.
    *
    * @param owner as the row of the batch names it
    * @throws AppError authentication when the key may not be used any more, or not for this owner; unavailable while
@@ -26,7 +26,7 @@ export class BatchKeys {
   }
 }
 
-/** What runs for a tenant is paid by a key of that tenant, whatever else is in the row. */
+/** Requires a principal of the batch's own tenant, so that no tenant pays for another. */
 function checked(principal: Principal | null, { organizationId, workspaceId }: BatchOwner): Principal {
   if (principal === null) throw new AppError('authentication', 'The API key of this batch can no longer be used');
   if (principal.organizationId === organizationId && principal.workspaceId === workspaceId) return principal;

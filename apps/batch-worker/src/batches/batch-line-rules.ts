@@ -33,7 +33,7 @@ export interface BatchRoute {
 type Rule = (body: JsonObject, route: BatchRoute) => string | null;
 
 const OWN_ENGINES = new Set<unknown>([undefined, null, 'auto', 'native']);
-/** Tools of a provider that it runs only for who asks by a header, which a line has none of. */
+/** Tools that a provider runs only if a request header asks for them; a batch line has no headers. */
 const BETA_TOOLS: Readonly<Partial<Record<Api, RegExp>>> = {
   messages: /^(advisor|computer|code_execution|mcp_toolset)/,
 };
@@ -78,24 +78,24 @@ const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
 };
 
 /**
- * What keeps bodies that fit their API out of a batch: they ask for something that only the gateway does, or
- * for more than one endpoint, or carry more than text. Looks at the lines of one batch in their order, because
- * the lines of some providers must be alike.
+ * Finds valid request bodies that cannot run in a batch: they ask for something that only the gateway does, name more
+ * than one endpoint, or carry more than text. Checks the lines of one batch in order, because some providers require
+ * lines to be alike.
  */
 export class BatchLineRules {
-  /** How many inputs each line embeds that was looked at; none for lines of other APIs. */
+  /** Number of inputs that each checked line embeds; empty for other APIs. */
   readonly embedded: number[] = [];
   private firstFormat: { readonly value: unknown } | null = null;
 
   constructor(private readonly route: BatchRoute) {}
 
-  /** What is wrong with a link of a line, to be asked before anything else looks at its links; null for nothing. */
+  /** Returns what is wrong with a link of a line, or null. To be called before any other check of its links. */
   static findLinkProblem(body: JsonObject): string | null {
     const link = findBodyLinkProblem(body);
     return link === null ? null : `${link.path}${link.what}`;
   }
 
-  /** The member and what is wrong with it beside its links, or null. */
+  /** Returns the field and what is wrong with it, or null. Does not check links. */
   findProblem(body: JsonObject): string | null {
     for (const rule of RULES[this.route.api] ?? []) {
       const problem = rule(body, this.route);
@@ -117,7 +117,7 @@ export class BatchLineRules {
   }
 }
 
-/** What of a format the provider is asked for: a schema's name is the caller's own, and text is what it writes anyway. */
+/** Returns what a format asks of the provider: not the schema's name, and nothing for text, which is the default. */
 function demandOf(format: unknown): unknown {
   if (!isObject(format) || format.type === 'text') return null;
   const { type, json_schema: named } = format;
@@ -181,7 +181,7 @@ function findProblemIn(tools: unknown, path: string, route: BatchRoute): string 
   return null;
 }
 
-/** With what stands between it and the path of the tool. */
+/** Returns what is wrong with a tool, with the separator to put after the tool's path, or null. */
 function problemOfTool(entry: JsonObject, route: BatchRoute): string | null {
   const { type } = entry;
   const tool = typeof type === 'string' ? toolSentAs(type) : null;

@@ -6,13 +6,13 @@ import { FinalizerService } from './finalizer.service';
 import { reportInconsistent } from './inconsistent-batches';
 import { ManagedLaneService } from './managed-lane.service';
 
-/** A cancelled batch is over within seconds, so whoever holds lines of it looks every second. */
+/** Every worker looks this often, so that a cancelled batch ends within seconds. */
 const LOOK_MS = 1_000;
 const BATCHES_PER_LOOK = 100;
 
 /**
- * Winds batches up that are to end before their last line. Every worker looks, because each may hold segments of
- * such a batch; the row lock lets one of them end it. While there is none, a look is one read of an empty index.
+ * Ends batches that are to stop before their last line. Every worker looks, because each may hold segments of such a
+ * batch; the row lock lets one of them end it. If there is none, a look is one read of an empty index.
  */
 @Injectable()
 export class BatchStopperService {

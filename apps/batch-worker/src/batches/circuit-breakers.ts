@@ -1,5 +1,5 @@
 import { monotonicMs } from '@libs/inference';
-/** What a call says of those behind a breaker; `none` says nothing. */
+/** What the end of a call means for its breaker; `none`: nothing. */
 export type BreakerNews = 'worked' | 'failed' | 'none';
 
 /** What a call changed: nothing, or the breaker opened, stays open after a failed probe, or closed. */
@@ -27,8 +27,9 @@ interface Breaker {
 }
 
 /**
- * Breakers by name. Open, one lets a single call through as a probe, after a second and after twice as long each time
- * that fails, up to half a minute. A probe that works closes it. What never fails is not remembered.
+ * Circuit breakers by name. An open breaker lets one call through as a probe, after one second at first and after twice
+ * as long each time a probe fails, up to half a minute. A probe that works closes it. Names without failures take no
+ * memory.
  */
 export class CircuitBreakers {
   private readonly breakers = new Map<string, Breaker>();
@@ -79,7 +80,7 @@ export class CircuitBreakers {
   end(name: string, isProbe: boolean, news: BreakerNews, askedMs: number | null = null): BreakerChange {
     const breaker = this.breakers.get(name);
     if (isProbe) return breaker === undefined ? null : this.probed(breaker, news, askedMs);
-    // What was under way when it opened says nothing new.
+    // A call that was under way when the breaker opened does not count.
     if (news === 'none' || (breaker !== undefined && breaker.probeAtMs !== null)) return null;
     if (news === 'failed') return this.failed(breaker ?? this.remember(name));
     if (breaker !== undefined) this.worked(name, breaker);

@@ -36,7 +36,7 @@ export class FinalizerService {
     await this.compareWithQuote(id);
   }
 
-  /** Once per batch, by whoever ended it. */
+  /** Compares the batch with its quote. Called once per batch, by the worker that ended it. */
   async compareWithQuote(id: string): Promise<void> {
     const outcome = await this.quotes.outcome(id);
     if (outcome !== null) countQuoteOutcome(outcome);

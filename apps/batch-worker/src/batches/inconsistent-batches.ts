@@ -10,7 +10,7 @@ const inconsistent = counter({
 export interface InconsistentBatch {
   readonly id: string;
   readonly foundAt: 'validation' | 'completion' | 'stop';
-  /** As its owner reads it. */
+  /** As shown to the owner of the batch. */
   readonly problem: string;
 }
 

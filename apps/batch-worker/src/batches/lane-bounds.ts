@@ -6,7 +6,7 @@ export const LEAST_CLAIMED = 4;
 /** Outcomes per slot that are committed at once. */
 export const FULL_GROUP_PER_SLOT = 4;
 /**
- * Outcomes per slot that are not committed yet, above which no line is begun: a group in commit and one that gathers.
- * A worker that dies repeats so many calls at most, beside those in flight.
+ * Most uncommitted outcomes per slot; no line begins above it. Allows one group in commit and one being collected. If a
+ * worker dies, at most this many calls per slot are repeated, in addition to those in flight.
  */
 export const UNCOMMITTED_PER_SLOT = 2 * FULL_GROUP_PER_SLOT;

@@ -11,7 +11,7 @@ import {
 } from '@libs/inference';
 import type { LineError, LineOutcome, LineUsageDetails, SegmentLease } from '@libs/persistence';
 
-/** Which line of which batch, and under whose lease its outcome is written. */
+/** Identifies a line of a batch, and the lease under which its outcome is written. */
 export interface LinePlace {
   readonly lease: SegmentLease;
   readonly batchId: string;
@@ -19,12 +19,12 @@ export interface LinePlace {
   readonly customId: string;
 }
 
-/** The same for every try of a line in whatever lane, so that a repeated charge would meet its own key. */
+/** Returns the same id for every try of a line in every lane, so that a repeated charge meets its own key. */
 export function generationIdOf({ batchId, seq }: LinePlace): string {
   return numberedId('gen-batch', batchId, seq);
 }
 
-/** What a line came to that was answered. */
+/** Returns the outcome of a line that was answered. */
 export function answered(
   place: LinePlace,
   answer: Pick<Answer, 'body' | 'usage' | 'cost' | 'details' | 'serviceTier'> & { readonly status: number },
@@ -44,13 +44,13 @@ export function answered(
   };
 }
 
-/** What a line came to that was called off while its provider worked on it: it is charged, and has no answer. */
+/** Returns the outcome of a line cancelled while its provider worked on it: it is charged and has no answer. */
 export function calledOff(place: LinePlace, error: AppError, charge: Pick<LeftCall, 'usage' | 'cost'>): LineOutcome {
   const said = { type: 'batch_cancelled', message: CALLED_OFF, param: null, error_type: wireErrorType(error.code) };
   return charged({ ...refused(place, error), error: said }, charge);
 }
 
-/** The same outcome, which now costs something. */
+/** Returns the outcome with the charge added. */
 export function charged(outcome: LineOutcome, charge: Pick<LeftCall, 'usage' | 'cost'>): LineOutcome {
   return { ...outcome, ...chargeOf(charge) };
 }
@@ -80,7 +80,7 @@ function toolDetails({ promptCost, completionCost }: Answer['cost'], costs: Tool
   return { providerTools: toolCostTexts(costs), tokensUsd: formatUsd(tokens) };
 }
 
-/** Most lines are text alone, of which there is nothing more to tell. */
+/** Returns the usage details of a line; only lines with more than text get counts per medium. */
 function detailsOf({ usage, details }: Pick<Answer, 'usage' | 'details'>): LineUsageDetails | undefined {
   const { audioPromptTokens, audioCompletionTokens } = usage;
   const { videoPromptTokens = 0, filePromptTokens = 0, imageCompletionTokens = 0 } = usage;
@@ -97,7 +97,7 @@ function detailsOf({ usage, details }: Pick<Answer, 'usage' | 'details'>): LineU
   };
 }
 
-/** What a line came to that failed for good: nobody pays for it. */
+/** Returns the outcome of a line that failed for good, which is not charged. */
 export function refused(place: LinePlace, error: AppError): LineOutcome {
   return failedInPlaceOf(identityOf(place), error);
 }

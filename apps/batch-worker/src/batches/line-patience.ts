@@ -8,7 +8,7 @@ import type { QuotaNews } from './quota-news';
 export const MOST_TRIES = 8;
 /** So long before a batch's window is over, a line whose try fails ends with that failure. */
 export const WINDOW_MARGIN_MS = 2 * 60_000;
-/** For so long failures do not count against a line with which no other can be compared. */
+/** Failures do not count against a line during this time if there is no other line to compare it with. */
 const BENEFIT_OF_DOUBT_MS = 30 * 60_000;
 const FIRST_BACKOFF_MS = 500;
 const LAST_BACKOFF_MS = 5_000;
@@ -33,7 +33,7 @@ const OF_ACCOUNT: ReadonlySet<number> = new Set([400, 401, 402, 403, 404]);
 /** Ours: what a line alone can bring about, or an upstream's plain 500. */
 const OWN_FAULTS: ReadonlySet<string> = new Set(['server', 'unmapped']);
 
-/** A failure before the provider was asked, which is no line's fault. */
+/** Returns the failure of a try that ended before the provider was called, which is never the line's fault. */
 export function unasked(error: AppError, of: 'quota' | 'caller'): LineFailure {
   return {
     error,
@@ -47,7 +47,7 @@ export function unasked(error: AppError, of: 'quota' | 'caller'): LineFailure {
   };
 }
 
-/** A failure of a call that may pass: whose it is, and what it says of others. */
+/** Returns a temporary failure of a call: whether it may be the line's fault, and what it means for other lines. */
 export function failureOf({ segment: { claim } }: HeldLine, error: AppError): LineFailure {
   // More at once than the catalogue allows this process: it was not sent.
   if (isHeldBack(error)) return { ...unasked(error, 'quota'), quota: 'none', window: 'congested' };
@@ -67,7 +67,7 @@ export function failureOf({ segment: { claim } }: HeldLine, error: AppError): Li
   };
 }
 
-/** A pause that the provider asks for answers it already; fewer calls at once as well would pay for it twice. */
+/** Returns the pause that the provider asks for, or else a smaller window; both together would slow down twice. */
 function paceAfter(error: AppError): Pick<LineFailure, 'window' | 'pauseMs'> {
   if (error.retryAfterSeconds !== undefined) {
     return { window: 'other', pauseMs: Math.min(MAX_RETRY_AFTER_MS, error.retryAfterSeconds * 1_000) };
@@ -77,7 +77,7 @@ function paceAfter(error: AppError): Pick<LineFailure, 'window' | 'pauseMs'> {
 
 function isOfAccount(error: AppError): boolean {
   const status = upstreamStatusOf(error) ?? 0;
-  // Out of credit, which providers tell as 429 too.
+  // Out of credit: providers answer that with 429 too.
   const isOutOfCredit = status === 429 && error.code !== 'rate_limit_exceeded';
   return error.code === 'authentication' || keyRefusalOf(error) !== null || OF_ACCOUNT.has(status) || isOutOfCredit;
 }

@@ -11,11 +11,11 @@ const AFTER_PROBE_MS = 100;
 export interface LineRetryOptions {
   /** Called when a line is ready for its next try and its quota does not pause. */
   readonly onReady: () => void;
-  /** Called for a line that ends with what failed. */
+  /** Called for a line that ends with the error of its last try. */
   readonly onEnd: (line: HeldLine, error: AppError) => void;
 }
 
-/** What becomes of a line whose try failed: it ends with that, or rests until it is tried again. */
+/** Decides what happens to a line after a failed try: it ends with that failure, or waits for the next try. */
 export class LineRetries {
   private readonly news = new QuotaNews();
   private readonly memory = new LineMemory();
@@ -46,7 +46,7 @@ export class LineRetries {
     this.memory.keep(segment.claim, segment.giveBack());
   }
 
-  /** A segment is taken over, perhaps for another time. */
+  /** Called when a segment is claimed, possibly not for the first time. */
   takenOver(segment: HeldSegment): void {
     segment.resume(this.memory.take(segment.claim), () => this.whenReady(segment));
   }

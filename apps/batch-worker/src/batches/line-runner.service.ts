@@ -29,7 +29,7 @@ import { failureOf, unasked, type LineFailure } from './line-patience';
 /** Time limits of a call where they are not the usual ones. */
 export type CallLimits = Pick<UpstreamTimeouts, 'headersMs' | 'totalMs'>;
 
-/** Of a line that all others wait for. */
+/** Limits of a call that all other lines wait for. */
 export const ALONE_LIMITS: CallLimits = { headersMs: 60_000, totalMs: 60_000 };
 
 type CallBounds = Pick<InferenceRequest, 'signal' | 'timeouts'>;
@@ -56,7 +56,7 @@ const REFUSED_BY_PROVIDER: CallNews = {
   isHeard: true,
 };
 
-/** One call of one line: what it came to, or what failed. Never throws. */
+/** Makes one call for one line and returns its outcome or failure. Never throws. */
 @Injectable()
 export class LineRunnerService {
   constructor(
@@ -145,7 +145,7 @@ export function isKept(result: LineResult): boolean {
   return result.kind === 'outcome' && (result.outcome.error === null || Number(result.outcome.costUsd) > 0);
 }
 
-/** What the body of a line says of its answer. */
+/** Returns what the body of a line says about the expected answer. */
 function expectedOf({ body, segment: { claim } }: HeldLine): ExpectedOutput {
   const { outputOf, toolUsesOf } = APIS[apiOf(claim.endpoint)];
   const asked = JSON.parse(body.toString()) as Readonly<Record<string, unknown>>;

@@ -162,7 +162,7 @@ export class ManagedLaneService {
     await this.funds.releaseAll();
   }
 
-  /** Begins no more lines of a batch and calls those off that take long; true once none of it is held here. */
+  /** Starts no more lines of a batch and cancels calls that take long. Returns true once none of it is held here. */
   stopBatch(number: bigint, isCharged: boolean): boolean {
     return this.stops.stopBatch(number, isCharged);
   }
@@ -261,7 +261,7 @@ export class ManagedLaneService {
     this.meter.called(segment.quota, endMs - beganMs, result.kind === 'outcome');
     this.slots.end();
     this.shares.end(segment.claim.workspaceId);
-    // What was called off is neither an answer nor the provider's failure, though it may have cost something.
+    // A cancelled call is neither an answer nor the provider's failure, though it may have cost something.
     const isCalledOff = segment.calls.aborted && !isKept(result);
     this.quotas.end(ticket, isCalledOff ? SAYS_NOTHING : result.news);
     if (isCalledOff || (result.kind === 'failure' && segment.isStopped)) {

@@ -52,7 +52,7 @@ describe(PartitionKeeperService.name, () => {
   it('keeps the other tables when one cannot be kept, and says which', async () => {
     await execute(`SELECT drop_weekly_partitions(t, (now() AT TIME ZONE 'UTC')::date + 100)
                    FROM unnest(ARRAY['batch_lines', 'batch_results', 'generations']) t`);
-    // Somebody made a table of the name that a partition of this week has.
+    // A foreign table already has the name of this week's partition.
     await execute(`DO $$ BEGIN EXECUTE format('CREATE TABLE batch_lines_%s (i int)',
                    to_char((now() AT TIME ZONE 'UTC')::date, 'IYYY"w"IW')); END $$`);
     await keep();

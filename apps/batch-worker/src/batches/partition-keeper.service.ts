@@ -15,8 +15,8 @@ const strays = gauge({
 });
 
 /**
- * Keeps the weekly partitions of the coming month in place, moves rows out of the default partitions, and drops what
- * the retention has ended. One worker of all does it; each table, week and step is taken alone.
+ * Creates the weekly partitions of the coming month, moves rows out of the default partitions, and drops partitions
+ * past their retention. One worker at a time does it; each table, week and step is taken alone.
  */
 @Injectable()
 export class PartitionKeeperService {

@@ -5,9 +5,9 @@ const BEFORE_FIRST_TRY_MS = 60_000;
 /** Two are enough to know that another line than a given one failed. */
 const MOST_FAILED = 2;
 const MOST_QUOTAS = 2_000;
-/** Above this share of failures that passed, one more says nothing of the line that meets it. */
+/** Above this share of temporary failures, one more does not count against its line. */
 const MOST_PASSING = 0.2;
-/** Of one call in that share. */
+/** Weight of one call in that share. */
 const CALL_WEIGHT = 0.05;
 
 interface News {

@@ -2,7 +2,7 @@ import { monotonicMs } from '@libs/inference';
 /** Pauses that are remembered before those that are over are looked for. */
 const LEAST_SWEPT = 256;
 
-/** Quotas whose provider asked for quiet (Retry-After): until when nobody of this process calls on them. */
+/** Quotas whose provider sent `Retry-After`, and until when this process makes no call on them. */
 export class QuotaPauses {
   private readonly until = new Map<string, number>();
   private sweptFrom = LEAST_SWEPT;
@@ -24,12 +24,12 @@ export class QuotaPauses {
     return 0;
   }
 
-  /** Those that are paused now. */
+  /** Returns the quotas that are paused now. */
   active(): string[] {
     return [...this.until.keys()].filter((quota) => this.remainingMs(quota) > 0);
   }
 
-  /** At once, or when the pause is over; timers may be a little ahead of the clock by which it is measured. */
+  /** Calls `then` once no pause is left. Timers may be a little ahead of the clock that measures the pause. */
   whenOver(quota: string, then: () => void): void {
     const remainingMs = this.remainingMs(quota);
     if (remainingMs === 0) then();

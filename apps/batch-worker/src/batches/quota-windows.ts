@@ -1,5 +1,5 @@
 import { monotonicMs } from '@libs/inference';
-/** What the end of a call says about how much its quota can take. `other` says nothing. */
+/** How a call ended, as far as it matters for its quota's limit; `other` changes nothing. */
 export type CallEnd = 'answered' | 'congested' | 'other';
 
 export interface WindowTicket {
@@ -9,20 +9,20 @@ export interface WindowTicket {
   readonly cuts: number;
 }
 
-/** Cut to half where a provider says that it is too much, a little where it only slows down. */
+/** The limit is halved if a provider refuses calls as too many, and cut a little if it only slows down. */
 const REFUSED_FACTOR = 0.5;
 const SLOWER_FACTOR = 0.9;
-/** Recent calls take so many times as long as they used to. */
+/** Calls count as slow if they take this many times as long as usual. */
 const SLOW_RATIO = 3;
 const RECENT_WEIGHT = 0.2;
 const USUAL_WEIGHT = 0.01;
 /** Lines differ in length: a comparison needs some of them. */
 const LEAST_SAMPLES = 20;
-/** A quota with calls under way whose provider has said nothing for so long is silent. */
+/** A quota is silent if calls are under way and its provider has sent nothing for this long. */
 const SILENT_AFTER_MS = 30_000;
 /** After an outage a quota begins with this part of its former window. */
 const RESTART_SHARE = 1 / 8;
-/** Quotas remembered; beyond it one goes that is not being called. */
+/** Most quotas remembered; above it, one without calls under way is forgotten. */
 const MOST_QUOTAS = 500;
 
 interface Window {
@@ -30,11 +30,11 @@ interface Window {
   /** Below it the limit doubles with each window of answers. */
   formerLimit: number;
   inFlight: number;
-  /** When the provider said something last, or a call began where none was under way. */
+  /** When the provider last sent something, or a call began while none was under way. */
   movedAtMs: number;
-  /** When the provider said something last. */
+  /** When the provider last sent something. */
   heardAtMs: number;
-  /** Calls that began before the last cut tell nothing new about it. */
+  /** Number of cuts so far. Calls that began before the last cut cause no other. */
   cuts: number;
   recentMs: number;
   usualMs: number;
@@ -42,10 +42,10 @@ interface Window {
 }
 
 /**
- * How many calls are made at once on a quota: additive increase, multiplicative decrease. Each window of answers raises
- * the limit by one; a refusal for too much, or an overload, halves it, and answers that became much slower cut it by a tenth, once per window. Never below 1, never
- * above what the process may do in all. After an outage it begins small and doubles with each window of answers until
- * it is what it was.
+ * Limits the concurrent calls of each quota: additive increase, multiplicative decrease. Each window of answers raises
+ * the limit by one. A refusal as too many calls or an overload halves it, and much slower answers cut it by a tenth,
+ * once per window. Never below 1 or above the limit of the process. After an outage the limit starts small and doubles
+ * with each window of answers until it reaches its former value.
  */
 export class QuotaWindows {
   private readonly windows = new Map<string, Window>();
@@ -99,12 +99,12 @@ export class QuotaWindows {
     return { quota, startedAtMs: this.nowMs(), cuts: window.cuts };
   }
 
-  /** The quota answers again: not all that waits is sent at once. */
+  /** To be called when the quota answers again. Lowers the limit, so that not all waiting lines are sent at once. */
   restart(quota: string): void {
     const window = this.windowOf(quota);
     window.formerLimit = Math.max(window.formerLimit, window.limit);
     window.limit = Math.max(1, window.formerLimit * RESTART_SHARE);
-    // Calls of before the outage say nothing of now.
+    // Calls from before the outage no longer count.
     window.cuts += 1;
     window.samples = 0;
   }

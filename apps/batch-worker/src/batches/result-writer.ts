@@ -26,7 +26,7 @@ export const RESULT_GROUPS = {
   mostWeight: 8 * 1024 * 1024,
 } satisfies ResultGroups;
 
-/** Of an answer, beyond which it counts as one more outcome: 512 outcomes are at most 64 MiB. */
+/** An answer counts as one more outcome for each of these bytes, so that 512 outcomes are at most 64 MiB. */
 const BYTES_PER_OUTCOME = 128 * 1024;
 const FIRST_RETRY_MS = 250;
 

@@ -4,7 +4,7 @@ import type { LaneQuotas } from './lane-quotas';
 import type { LineRetries } from './line-retries';
 import type { SegmentReturns } from './segment-returns';
 
-/** What this worker holds and cannot run: it goes back, so that another worker may run it. */
+/** Gives back segments that this worker holds and cannot run, so that another worker may. */
 export class SegmentHandover {
   /** @param onRoom called when the pause of a quota is over whose segments made room for others */
   constructor(
@@ -26,13 +26,13 @@ export class SegmentHandover {
   }
 
   /**
-   * Gives back all that waits behind an open breaker. The trouble may be this worker's alone: its network, or its way to
-   * RabbitMQ. It claims again when the next probe is due; any other worker may at once.
+   * Gives back all segments behind an open breaker. Only this worker may be affected, by its network or its connection
+   * to RabbitMQ. It claims again when the next probe is due; other workers may claim at once.
    */
   giveBackUnreachable(): void {
     const unreachable = this.quotas.unreachable(this.held);
     if (unreachable.length === 0) return;
-    // What ends now is written first: its segments go back afterwards.
+    // Lines that end now are written first; their segments go back afterwards.
     this.retries.endLate(unreachable);
     this.giveBack(unreachable.filter(({ isIdle }) => isIdle));
   }

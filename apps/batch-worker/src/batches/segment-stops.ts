@@ -18,9 +18,9 @@ export class SegmentStops {
   ) {}
 
   /**
-   * Begins no more lines of a batch and calls those off that take long; true once none of it is held here.
+   * Starts no more lines of a batch and cancels calls that take long. Returns true once none of it is held here.
    *
-   * @param isCharged whether calls are charged that are called off: their caller wanted the end
+   * @param isCharged whether cancelled calls are charged, as they are if the caller cancelled the batch
    */
   stopBatch(number: bigint, isCharged: boolean): boolean {
     const segments = this.held.ofBatch(number);

@@ -4,10 +4,10 @@ import type { HeldLine, HeldSegment } from './held-segment';
 import { LEASE_MS } from './lease-keeper';
 
 const LOOK_MS = 5_000;
-/** After a suspect that could not be called, for so long no other is looked for. */
+/** After a suspect that could not be called, the next look for one is this much later. */
 const LOOK_AGAIN_MS = 60_000;
 const ABSOLVE_AGAIN_MS = 500;
-/** For so long no line begins so that those in flight end; where one does not, others go on and this is tried later. */
+/** Longest pause in which no line begins, to let those in flight end; then lines go on and the turn comes later. */
 const MOST_WAIT_FOR_QUIET_MS = 30_000;
 
 /** What a turn needs of the lane. */
@@ -24,8 +24,8 @@ export interface SuspectLane {
 }
 
 /**
- * Runs segments whose workers died again and again: one at a time, and the first line with nothing else in the
- * process. So when a worker dies once more, that line is known to have killed it, and no other is given up for it.
+ * Runs segments whose workers died repeatedly: one at a time, and the first line with nothing else in the process. If
+ * the worker dies again, that line is known to have killed it, and no other line is given up.
  */
 export class SuspectTurn {
   private wantedSinceMs = 0;

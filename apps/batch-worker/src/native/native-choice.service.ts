@@ -4,7 +4,7 @@ import { CatalogueSource, NativeBatchCaller, type Candidate, type NativeLane } f
 import { NativePlansRepository, type BeginningBatch, type PartLimits, type Session } from '@libs/persistence';
 import { apiOf, candidateOf } from '../batches/batch-candidate';
 
-/** What the provider has not answered this long before the window ends is run as single calls. */
+/** Lines that the provider has not answered this long before the window ends are run as single calls. */
 const MARGIN_MS = 2 * 60 * 60_000;
 /** With less time than this the provider is not worth asking. */
 const LEAST_WINDOW_MS = 2 * MARGIN_MS;

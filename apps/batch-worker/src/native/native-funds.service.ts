@@ -9,8 +9,8 @@ export type OrderCover = 'covered' | 'waits' | 'unpaid';
 const LOOK_MS = 30_000;
 
 /**
- * Reserves money for orders before they are submitted: what a provider runs, it runs whole. An order counts with the
- * mean cost of the lines of its batch that were answered, so the later ones of a dear batch extend its hold.
+ * Reserves money for orders before they are submitted, because a provider runs an order as a whole. An order counts
+ * with the mean cost of the answered lines of its batch, so the later orders of an expensive batch extend its hold.
  */
 @Injectable()
 export class NativeFundsService {
@@ -34,7 +34,7 @@ export class NativeFundsService {
       wanted: lastSeq - firstSeq + 1,
       isWhole: true,
     });
-    // What is left of a batch that is over ends with it.
+    // The batch is over, and the rest of the order ends with it.
     if (verdict.kind !== 'refused') return 'covered';
     const leftMs = this.env.BATCH_CREDIT_GRACE_SECONDS * 1_000 - verdict.refusedForMs;
     if (leftMs <= 0) return 'unpaid';
@@ -43,7 +43,7 @@ export class NativeFundsService {
     return 'waits';
   }
 
-  /** Says that the order is over. Where that fails, what is reserved is void after some minutes. */
+  /** Releases the order's reservation. If that fails, the reservation lapses after some minutes. */
   async release({ reference, batchId }: NativeBatch): Promise<void> {
     await this.funds.release({ batchId, holder: reference });
   }

@@ -12,7 +12,7 @@ import {
 import type { NativeBatch } from '@libs/persistence';
 import { apiOf, candidateOf } from '../batches/batch-candidate';
 
-/** The caller's own key is gone, and will not be back. */
+/** Error code if the caller's own key is gone for good. */
 export const KEY_GONE = 'precondition_failed';
 
 /** An order's provider, with the key it belongs to. */
@@ -32,12 +32,12 @@ type Timeouts = NativeBatchAccess['timeouts'];
 const QUESTION_TIMEOUTS: Timeouts = { headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 };
 const OUTPUT_TIMEOUTS: Timeouts = { headersMs: 60_000, idleMs: Infinity, totalMs: Infinity };
 
-/** What an order's lines are called at the provider: the caller's own ids never leave the house. */
+/** Returns the id of a line at the provider; the caller's own ids are never sent there. */
 export function customIdOf({ reference }: NativeBatch, seq: number): string {
   return `${reference}-${seq}`;
 }
 
-/** The line behind an id; null for one that is not of this order. */
+/** Returns the line that an id names; null if the id is not of this order. */
 export function seqOf({ reference, firstSeq, lastSeq }: NativeBatch, customId: string): number | null {
   if (!customId.startsWith(`${reference}-`)) return null;
   const digits = customId.slice(reference.length + 1);

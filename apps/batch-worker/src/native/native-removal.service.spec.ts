@@ -19,7 +19,7 @@ const ORDER = {
 
 type Removal = ((job: { readonly outputs: readonly string[] }) => Promise<'deleted' | 'unsupported'>) | null;
 
-/** As its provider tells of it. */
+/** The job as its provider reports it. */
 let job: { poll: () => Promise<object | null>; cancel: () => Promise<void> };
 
 async function reportedWhere(remove: Removal, ...orders: NativeBatch[]): Promise<readonly (string | null)[]> {

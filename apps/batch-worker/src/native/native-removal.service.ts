@@ -5,7 +5,7 @@ import { Cancellation, CatalogueSource, NativeBatchCaller } from '@libs/inferenc
 import { BatchRemovalRepository, NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
 import { KEY_GONE, reach, type Reach } from './native-reach';
 
-/** The worst comes first: it is what the batch's owner is told. */
+/** Outcomes, the worst first: the owner of the batch gets the worst of its orders. */
 const OUTCOMES = ['unreachable', 'refused', 'unsupported', 'deleted', 'nothing'] as const;
 type RemovalOutcome = (typeof OUTCOMES)[number];
 
@@ -21,7 +21,7 @@ export class NativeRemovalService {
     private readonly orders: NativeBatchesRepository,
   ) {}
 
-  /** Does nothing for a batch of which nobody asked it. Repeating it is harmless: what is gone counts as deleted. */
+  /** Does nothing if no removal was requested. Safe to repeat: what is already gone counts as deleted. */
   async removeIfRequested(batchId: string): Promise<void> {
     if (!(await this.removal.isUpstreamRequested(batchId))) return;
     const outcomes = new Set<RemovalOutcome>();
@@ -34,7 +34,7 @@ export class NativeRemovalService {
 
   private async remove(order: NativeBatch): Promise<RemovalOutcome> {
     const { upstreamId, inputFileId } = order;
-    // Sent, and neither found nor known to have been refused: what there may be of it cannot be named.
+    // Sent, and neither found nor known to be refused: if the provider has the job, its id is unknown.
     const isLost = upstreamId === null && order.submittedAt !== null;
     if (upstreamId === null && inputFileId === null) return isLost ? 'unsupported' : 'nothing';
     try {
@@ -50,7 +50,7 @@ export class NativeRemovalService {
     }
   }
 
-  /** What the provider wrote, also of a job that was given up before it had; null while it may write still. */
+  /** Returns the ids of the outputs, also of a job given up before it had any; null while more may be written. */
   private async outputsOf(
     { reference, upstreamId, outputIds }: NativeBatch,
     { lane, access }: Reach,

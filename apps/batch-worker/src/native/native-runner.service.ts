@@ -20,21 +20,21 @@ import { NativeSubmissionService } from './native-submission.service';
 
 const FIRST_POLL_MS = 1_000;
 const LAST_POLL_MS = 5 * 60_000;
-/** After its order was called off a job ends soon. */
+/** A job ends soon after it was cancelled. */
 const CANCELLED_POLL_MS = 1_000;
-/** Until an order is sent again for which other orders leave no room. */
+/** Wait before an order is sent again for which other orders leave no room. */
 const TOO_MUCH_MS = 5 * 60_000;
 /** Failures in a row after which outputs are taken as they are, although the provider counts more answers: 15 minutes. */
 const MOST_SHORT_DOWNLOADS = 12;
-/** Until an order is looked at again that waits for a part of this service. */
+/** Wait before the next step of an order that waits for a part of this service. */
 const AWAY_MS = 5_000;
 const FIRST_BACKOFF_MS = 2_000;
 const LAST_BACKOFF_MS = 2 * 60_000;
 /** Failures in a row after which an order that is not submitted is left to single calls. */
 const MOST_FAILURES = 5;
-/** And after which one that runs is given up once it is late: its lines have some time left as single calls. */
+/** The same for a running order that is late; its lines still have time to run as single calls. */
 const MOST_LATE_FAILURES = 8;
-/** The same once nobody wants it, after a quarter of an hour: what it finished is all that its batch can still get. */
+/** The same for an order that is no longer wanted: a quarter of an hour. Its batch gets only the lines it finished. */
 const MOST_UNWANTED_FAILURES = 16;
 
 /**
@@ -95,8 +95,8 @@ export class NativeRunnerService {
   }
 
   /**
-   * As every line is checked before it is called. What may not go out is left to single calls, which refuse it line
-   * by line; what is at the provider already is collected.
+   * Checks the order like a single line before its call. An order that may not be sent is left to single calls, which
+   * refuse it line by line; an order that is at the provider already is collected.
    *
    * @throws AppError authentication for a key that may no longer be used, permission_denied by a policy
    */
@@ -183,7 +183,7 @@ function isHopeless(order: NativeBatch, error: AppError, failures: number): bool
   return isFinal || failures >= MOST_FAILURES;
 }
 
-/** Nobody waits for the provider any more. */
+/** Returns whether the batch no longer waits for the provider. */
 function isOver({ isWanted, isLate }: NativeBatch): boolean {
   return !isWanted || isLate;
 }

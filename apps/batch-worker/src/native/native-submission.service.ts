@@ -29,12 +29,12 @@ const SETTLED_MS = 150_000;
 const LOOK_DELAYS_MS = [3_000, 10_000, 30_000, 60_000];
 
 /**
- * Brings an order to its provider, once.
+ * Submits an order to its provider, once.
  *
- * The row says `submitting` before the order goes out and gets the provider's id right after it came back. Whoever
- * finds the row between the two does not know what happened, and neither repeats nor forgets the order: it
- * searches the provider by our reference until the order is found, or was not found often and long enough that
- * no request can still be under way. Only then it is sent again.
+ * The row is `submitting` before the order is sent and gets the provider's id as soon as there is a response. A worker
+ * that finds the row in between cannot know whether the provider took the order. It searches the provider by our
+ * reference until it finds the order, or has failed to often and long enough that no request can still be under way.
+ * Only then is the order sent again.
  */
 @Injectable()
 export class NativeSubmissionService {
@@ -47,7 +47,7 @@ export class NativeSubmissionService {
     private readonly results: BatchResultsRepository,
   ) {}
 
-  /** From the first byte to the provider's id; or not yet, where others of this process are before it. */
+  /** Sends the order and stores the provider's id; puts it off if others of this process come first. */
   async submit(order: NativeBatch, reach: Reach): Promise<void> {
     if (!this.places.take(order)) {
       await this.orders.wait(order, TURN_MS);
@@ -60,7 +60,7 @@ export class NativeSubmissionService {
     }
   }
 
-  /** For an order of which nobody knows whether it was taken. */
+  /** Searches the provider for an order that it may or may not have taken. */
   async lookFor(order: NativeBatch, { lane, access }: Reach): Promise<void> {
     const lost = {
       reference: order.reference,
@@ -95,7 +95,7 @@ export class NativeSubmissionService {
     return false;
   }
 
-  /** Whether one of the jobs is held by an order that is not sure of it. */
+  /** Returns whether one of the jobs is not known to belong to another order. */
   private async hasUnknown(order: NativeBatch, jobs: readonly NativeJob[]): Promise<boolean> {
     const ids = jobs.map(({ id }) => id);
     const taken = await this.orders.takenFor(order, ids);

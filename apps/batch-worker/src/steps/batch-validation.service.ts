@@ -28,7 +28,7 @@ type BodyClass = ApiDefinition['body'];
 interface Checked {
   /** What is wrong with the first offending line, naming it; null when all lines fit. */
   readonly problem: string | null;
-  /** What is wrong is our fault: lines were lost. */
+  /** The problem is our fault: lines were lost. */
   readonly isLoss?: boolean;
   /** How many inputs each line embeds; none for lines of other APIs. */
   readonly embedded: readonly number[];
@@ -114,7 +114,7 @@ export class BatchValidationService {
   }
 }
 
-/** A page that is not full has no other behind it. */
+/** Returns whether the page is the last one: it is not full. */
 function isLastPage(lines: readonly BatchLine[]): boolean {
   const bytes = lines.reduce((sum, { body }) => sum + body.length, 0);
   return lines.length < PAGE.lines && bytes < PAGE.bytes;

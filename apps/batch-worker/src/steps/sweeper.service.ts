@@ -14,7 +14,7 @@ const SWEEP_MS = 5_000;
 const FORGET_MS = 60_000;
 const STALLED_PER_SWEEP = 100;
 const UPLOADS_PER_SWEEP = 10;
-/** Side by side: a provider may be slow. */
+/** Removals per sweep, at the same time because a provider may be slow. */
 const REMOVALS_PER_SWEEP = 8;
 const EXPIRED_PER_SWEEP = 100;
 /** Statements per run; a backlog is worked off over several. */

@@ -19,7 +19,7 @@ export interface AwsCredentialPlaces {
   readonly AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE?: string;
 }
 
-/** Temporary credentials are fetched anew so long before they end. */
+/** Temporary credentials are renewed this long before they expire. */
 const MARGIN_MS = 300_000;
 
 /** Credentials of this process: those of the environment, or those that the agent of its container gives out. */

@@ -12,7 +12,7 @@ export interface GcpKmsPlaces {
 const METADATA_HOST = 'metadata.google.internal';
 const TOKEN_PATH = '/computeMetadata/v1/instance/service-accounts/default/token';
 const ENDPOINT = 'https://cloudkms.googleapis.com/';
-/** A token is fetched anew so long before it ends. */
+/** A token is renewed this long before it expires. */
 const MARGIN_MS = 60_000;
 
 /** A symmetric key of Google Cloud KMS, by its REST interface, as the service account of the machine or the pod. */

@@ -15,8 +15,8 @@ const PAUSE_MS = 150;
 const MAX_BYTES = 65_536;
 
 /**
- * JSON over HTTP with a key management service, or with what gives out the credentials for it. What does not answer,
- * or says that it cannot now, is asked once more.
+ * Exchanges JSON over HTTP with a key management service, or with the service that issues credentials for it. Retries
+ * once if there is no response, or one that reports a temporary failure.
  */
 export class KeyServiceClient {
   constructor(private readonly service: string) {}
@@ -32,7 +32,7 @@ export class KeyServiceClient {
     throw new AppError('provider_unavailable', 'The key management service does not answer', { internal });
   }
 
-  /** Null for what may be otherwise in a moment. */
+  /** Returns null after a failure that may be temporary. */
   async #attempt({ method, url, headers, body }: KeyServiceRequest): Promise<Readonly<Record<string, unknown>> | null> {
     let status: number;
     let text: string;

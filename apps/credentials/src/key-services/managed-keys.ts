@@ -6,7 +6,7 @@ import { VaultTransitKey, type VaultPlaces } from './vault-transit-key';
 
 export type KeyServicePlaces = AwsKmsPlaces & GcpKmsPlaces & VaultPlaces;
 
-/** Nobody is asked before the key is used. */
+/** Returns the client for a managed key. Sends no request before the key is used. */
 export function openManagedKey(name: ManagedKeyName, places: KeyServicePlaces): ManagedKey {
   switch (name.service) {
     case 'aws-kms':

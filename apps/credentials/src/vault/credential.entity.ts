@@ -60,7 +60,7 @@ export class CredentialEntity {
   @Column({ type: 'boolean', name: 'declared_zdr', nullable: true })
   declaredZdr: boolean | null;
 
-  /** What the key itself says of its region. */
+  /** The region that the key itself names. */
   @Column({ type: 'text', name: 'key_region', nullable: true })
   keyRegion: CredentialRegion | null;
 
@@ -77,7 +77,7 @@ export class CredentialEntity {
   @Column({ type: 'text', name: 'sealed_key', nullable: true })
   sealedKey: string | null;
 
-  /** Counts the keys that stood in this row, so that nothing said of one is taken for another. */
+  /** Counts the keys that this row has held, so that a verdict on one is never applied to another. */
   @Column({ type: 'integer', name: 'key_version', default: 1 })
   keyVersion: number;
 
@@ -92,7 +92,7 @@ export class CredentialEntity {
   @Column({ type: 'timestamptz', name: 'last_error_at', nullable: true })
   lastErrorAt: Date | null;
 
-  /** Until then calls pass the key over. */
+  /** Until then calls skip the key. */
   @Column({ type: 'timestamptz', name: 'skipped_until', nullable: true })
   skippedUntil: Date | null;
 

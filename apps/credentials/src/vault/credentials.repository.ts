@@ -26,7 +26,7 @@ export interface KeyAtRest {
   readonly sealedKey: string;
 }
 
-/** What is known of the key, which begins anew with every key. */
+/** What providers have said of the key; reset with every new key. */
 export type KeyState = Pick<
   CredentialEntity,
   'keyVersion' | 'refusals' | 'lastErrorStatus' | 'lastErrorAt' | 'skippedUntil'
@@ -66,7 +66,7 @@ export interface CredentialPage {
   readonly totalCount: number;
 }
 
-/** One workspace's credentials are read on the way of its requests, so there is an end to them. */
+/** Limited, because each request reads the credentials of its workspace. */
 export const MAX_CREDENTIALS_OF_WORKSPACE = 200;
 
 /** Every method asks for the organization: a foreign credential is as unknown as no credential. */
@@ -118,8 +118,8 @@ export class CredentialsRepository {
   }
 
   /**
-   * Changes a credential by what it is at that moment: nobody else changes it before the transaction ends. One
-   * that goes over to the other section becomes its last.
+   * Changes a credential, computing the change from its locked row. A credential that moves to the other section
+   * becomes the last one there.
    */
   async updateCredential(
     reference: CredentialReference,
@@ -142,7 +142,7 @@ export class CredentialsRepository {
     });
   }
 
-  /** The row stays, its key goes. */
+  /** Deletes the key and keeps the row. */
   async deleteCredential(reference: CredentialReference): Promise<void> {
     const deleted = await this.database.asOrganization(reference).entities(async (manager) => {
       const erased = await manager.update(CredentialEntity, living(reference), {
@@ -158,7 +158,7 @@ export class CredentialsRepository {
   }
 }
 
-/** Whoever gives out places in a workspace's sections does it alone until the transaction ends. */
+/** Locks the order of a workspace's credentials until the transaction ends. */
 async function takeTurn(manager: EntityManager, workspaceId: string): Promise<void> {
   await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`credentials of ${workspaceId}`]);
 }

@@ -34,7 +34,7 @@ const CHANGEABLE = [
   'declaredZdr',
 ] as const;
 
-/** A key that came in: what may be kept of it, and itself, sealed. */
+/** A received key: the facts that may be kept, and the sealed key itself. */
 interface TakenKey extends KeyMaterial {
   readonly atRest: KeyAtRest;
 }
@@ -126,7 +126,7 @@ function requireOneSection({ isByokOnly, isFallback }: Pick<CredentialEntity, 'i
 
 type Settings = Pick<CredentialEntity, (typeof CHANGEABLE)[number]>;
 
-/** Member by member: what else a request may hold does not reach the table. */
+/** Copies field by field, so that no other field of the request reaches the table. */
 function settingsOf(request: CreateCredentialRequest): Settings {
   const { disabled = false, isByokOnly = false, isFallback = false, isRequired = false } = request;
   return {

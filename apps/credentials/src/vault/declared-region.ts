@@ -1,9 +1,9 @@
 import type { CredentialRegion } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 
-/** Their keys say where they are used; nothing else may be declared. */
+/** Providers whose keys name their region; no other may be declared. */
 const REGION_IN_KEY = new Set(['openai', 'fireworks']);
-/** Has resources in regions that its keys do not name. */
+/** Providers with resources in regions that their keys do not name. */
 const REGION_DECLARED = new Set(['azure']);
 
 /**

@@ -3,7 +3,7 @@ export const DER = { integer: 0x02, octetString: 0x04, sequence: 0x30 } as const
 
 const LONG_LENGTH = 0x80;
 
-/** Bytes that are not what is read; says nothing of them. */
+/** The bytes are not of the expected form. The message never contains any of them. */
 export class DerProblem extends Error {}
 
 /**
@@ -29,7 +29,7 @@ export class DerReader {
   nextNumber(): Buffer {
     const content = this.next(DER.integer);
     const [first = LONG_LENGTH, second = LONG_LENGTH] = content;
-    // A zero in front stands only where the number would be negative without it.
+    // A leading zero is allowed only where the number would be negative without it.
     if (first >= LONG_LENGTH || (first === 0 && second < LONG_LENGTH)) throw new DerProblem('No whole number');
     return first === 0 && content.length > 1 ? content.subarray(1) : content;
   }

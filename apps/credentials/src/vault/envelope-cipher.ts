@@ -5,7 +5,7 @@ import { AppError } from '@libs/errors';
 import { KeyWrapper, type WrappedKey } from '../key-services/key-wrapper';
 import { deriveKey, openBytes, sealBytes } from './sealed-bytes';
 
-/** Whose key it is. Sealed to this, it opens for nothing else. */
+/** The owner of a key. A key sealed for one identity opens for no other. */
 export interface CredentialIdentity {
   readonly id: string;
   readonly organizationId: string;
@@ -74,7 +74,7 @@ export class EnvelopeCipher {
     }
   }
 
-  /** The same data key under the current key-encryption key; what it sealed stays as it is. */
+  /** Wraps the same data key with the current key-encryption key; the sealed key stays as it is. */
   async rewrap(wrapped: WrappedKey, identity: SealedIdentity): Promise<WrappedKey> {
     const context = contextOf(identity);
     return this.keys.wrap(await this.keys.unwrap(wrapped, context), context);
@@ -87,7 +87,7 @@ function contextOf(identity: SealedIdentity): string {
   return JSON.stringify([VERSION, 'byok', id, workspaceId, organizationId, identity.provider]);
 }
 
-/** The decoder passes over foreign characters and left-over bits: one text only may stand for the bytes. */
+/** Returns whether the text is canonical base64url; the decoder ignores foreign characters and left-over bits. */
 function isEncoded(text: string): boolean {
   return Buffer.from(text, 'base64url').toString('base64url') === text;
 }

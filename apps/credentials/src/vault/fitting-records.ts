@@ -1,7 +1,7 @@
-/** Half of what a message may have. One credential with the longest lists takes a tenth of a megabyte. */
+/** Half the size limit of a message. One credential with the longest lists takes a tenth of a megabyte. */
 const MAX_BYTES = 512 * 1024;
 
-/** As many records, from the first on, as fit into one message; the first in any case. */
+/** Returns as many leading records as fit into one message, at least one. */
 export function fittingRecords<T extends object>(records: readonly T[]): T[] {
   let bytes = 0;
   const tooMany = records.findIndex((record, index) => {

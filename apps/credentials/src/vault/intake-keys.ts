@@ -39,7 +39,7 @@ export class IntakeKeys {
     return (await this.pairOf(entry)).open(sealedKey, intakePurpose(organizationId));
   }
 
-  /** Made once; what failed is tried again by whoever asks next. */
+  /** Returns the key pair, made on first use; after a failure the next call tries again. */
   private pairOf(entry: RingEntry): Promise<SealingKeyPair> {
     const { id } = entry;
     const known = this.#pairs.get(id);

@@ -13,7 +13,7 @@ export class IntakeSeeds {
     private readonly keys: KeyWrapper,
   ) {}
 
-  /** Made by whoever asks first. @throws AppError of the key management service */
+  /** Returns the seed, which the first call makes. @throws AppError of the key management service */
   async seedOf(keyId: string): Promise<Buffer> {
     const wrapped = (await this.find(keyId)) ?? (await this.make(keyId));
     return this.keys.unwrap({ keyEncryptionKeyId: keyId, wrapped }, CONTEXT);
@@ -27,7 +27,7 @@ export class IntakeSeeds {
     return row?.wrapped ?? null;
   }
 
-  /** Of several that make one at the same time, one is kept, and all take that one. */
+  /** Makes a seed. If several processes do so at once, one seed is kept and all use it. */
   private async make(keyId: string): Promise<Buffer> {
     const { keyEncryptionKeyId, wrapped } = await this.keys.wrap(randomBytes(SEED_BYTES), CONTEXT);
     if (keyEncryptionKeyId !== keyId) {

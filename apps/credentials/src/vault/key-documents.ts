@@ -82,7 +82,7 @@ export const azureResources: ReadDocument = (value) => {
   return { secret: secrets[0]!, region: null };
 };
 
-/** Of entries that say the same of a member, no call would use any but the first. */
+/** Refuses entries with the same value in a field, because calls would use only the first of them. */
 function requireDifferent(entries: readonly Members[], member: string, advice: string): void {
   const values = entries.map((entry) => entry[member]).filter((value) => value !== undefined);
   if (new Set(values).size < values.length) {

@@ -1,10 +1,10 @@
 const SHOWN_END = 4;
 const LONGEST_START = 3;
-/** Of a shorter secret, seven characters would be too large a part. */
+/** Seven characters would be too large a part of a shorter secret. */
 const SHORTEST_SHOWN = 12;
 const HIDDEN = '***';
 
-/** `sk-...AbCd`: enough to tell keys apart, and nothing to guess one from. */
+/** Returns a label such as `sk-...AbCd`: enough to distinguish keys, too little to guess one. */
 export function labelOfKey(key: string): string {
   if (key.length < SHORTEST_SHOWN) return HIDDEN;
   const dash = key.indexOf('-');

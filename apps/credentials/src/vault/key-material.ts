@@ -14,11 +14,11 @@ import { labelOfDocument, labelOfKey } from './key-label';
 /** What is known of a raw key without keeping it. */
 export interface KeyMaterial {
   readonly label: string;
-  /** Where the key itself says that it is used; null where it says nothing. */
+  /** The region that the key itself names; null if it names none. */
   readonly region: CredentialRegion | null;
 }
 
-/** The providers whose keys may be documents. Everywhere a plain key is a key too. */
+/** The providers whose keys may be JSON documents. Every provider also takes a plain key. */
 const DOCUMENTS: Readonly<Record<string, ReadDocument>> = {
   openai: regionalKey,
   fireworks: regionalKey,
@@ -30,10 +30,10 @@ const DOCUMENTS: Readonly<Record<string, ReadDocument>> = {
 };
 
 /**
- * The forms of a key that a provider takes (interface §4.9). Only the form is judged: whether the key is good
- * is found out by its use.
+ * Reads a key in one of the forms that its provider takes (interface §4.9). Judges only the form: whether the key
+ * works shows when it is used.
  *
- * @throws AppError invalid_request for a document that is none of the provider's; never any of its text
+ * @throws AppError invalid_request for a document that does not have the provider's form; it shows none of the text
  */
 export function readKeyMaterial(provider: string, key: Secret): KeyMaterial {
   const text = key.reveal();
@@ -49,7 +49,7 @@ function readDocument(text: string, read: ReadDocument): KeyDocument {
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's own words would repeat what it read.
+    // The parser's own message would repeat the text.
     throw refused('it is not valid JSON');
   }
   try {

@@ -41,7 +41,7 @@ function parseEntry(entry: string): RingEntry {
   const [id, encoded] = [entry.slice(0, Math.max(0, colon)), entry.slice(colon + 1)];
   if (!KEY_ID.test(id)) throw new Error('an id is not 1 to 64 letters, digits and . _ -');
   const key = Buffer.from(encoded, 'base64');
-  // The decoder passes over what it cannot read and over bits that are left; both are mistakes here.
+  // The decoder ignores characters that it cannot read and left-over bits; both are errors here.
   if (!BASE64.test(encoded) || key.toString('base64') !== encoded || key.length !== KEY_BYTES) {
     throw new Error('a key is not 32 bytes in base64');
   }

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '@libs/persistence';
 
-/** The key of a credential as somebody used it. */
+/** The version of a credential's key that a call used. */
 export interface UsedKey {
   readonly organizationId: string;
   readonly workspaceId: string;
   readonly id: string;
-  /** What is said of another key than the one that is stored now changes nothing. */
+  /** A verdict on any version but the stored one changes nothing. */
   readonly keyVersion: number;
 }
 
@@ -14,12 +14,12 @@ const THIS_KEY = `id = $1 AND organization_id = $2 AND workspace_id = $3 AND key
 /** A minute after the first refusal, then twice as long after each, at most an hour. */
 const PASSED_OVER = `least(interval '1 hour', interval '1 minute' * power(2, least(refusals, 6)))`;
 
-/** What providers say of keys. Each statement is guarded, so of many calls that hear the same one counts. */
+/** Stores whether providers accept keys. Each statement is guarded, so of many calls with one verdict one counts. */
 @Injectable()
 export class KeyVerdictsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Calls that were under way with a key that is passed over already add nothing. */
+  /** Counts a refusal. Calls that were under way when the key was already skipped add nothing. */
   async noteRefusal(key: UsedKey, status: number): Promise<boolean> {
     const touched = await this.database.asTenant(key).execute({
       name: 'note-key-refusal',
@@ -32,7 +32,7 @@ export class KeyVerdictsRepository {
     return touched === 1;
   }
 
-  /** Only a call that was made after the key had been passed over says that it is good again. */
+  /** Clears the refusals. Only a call made after the key's pause shows that the key works again. */
   async noteAcceptance(key: UsedKey): Promise<boolean> {
     const touched = await this.database.asTenant(key).execute({
       name: 'note-key-acceptance',

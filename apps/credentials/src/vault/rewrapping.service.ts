@@ -7,10 +7,10 @@ import { KeyWrapper } from '../key-services/key-wrapper';
 import { SealedCredentialsRepository, type Rewrapping, type StoredSecret } from './sealed-credentials.repository';
 
 /**
- * The rotation of the key-encryption key, page by page, while credentials are read and written.
+ * Rotates the key-encryption key, page by page, while credentials are read and written.
  *
- * A page is one statement that replaces what is still as it was read: it is done or not done, and whoever dies
- * in between leaves rows that open with the key they name. Running it again finds what is left.
+ * A page is one statement that replaces the rows that have not changed since they were read. If the process dies
+ * between pages, every row still opens with the key that it names, and the next run takes the rest.
  */
 @Injectable()
 export class RewrappingService {

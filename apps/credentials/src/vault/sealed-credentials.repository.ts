@@ -21,7 +21,7 @@ export interface UsableKey extends StoredKey {
 /** A key or a webhook secret, as the rotation of key-encryption keys sees it. */
 export type StoredSecret = StoredKey | (KeyAtRest & WebhookSecretIdentity);
 
-/** A data key that was wrapped anew. */
+/** A data key that was wrapped again. */
 export interface Rewrapping {
   readonly id: string;
   readonly before: Buffer;
@@ -141,7 +141,7 @@ export class SealedCredentialsRepository {
   }
 }
 
-/** What is said of a key that its provider refused is left out of most records. */
+/** Returns the record, with `refusedForMs` and `wasRefused` only for a key that its provider refused. */
 function toRecord({ totalCount: _all, refusedForMs, wasRefused, ...credential }: OwnRow): OwnCredentialRecord {
   return { ...credential, ...(wasRefused && { wasRefused }), ...(refusedForMs && { refusedForMs }) };
 }

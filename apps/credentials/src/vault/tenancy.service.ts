@@ -9,10 +9,10 @@ export class TenancyService {
   constructor(private readonly bus: MessageBus) {}
 
   /**
-   * The workspace that is named, or the default one.
+   * Returns the named workspace, or the default one.
    *
-   * @throws AppError invalid_request for a foreign workspace in the words for an unknown one, and where nothing is
-   *   named and there is no default workspace
+   * @throws AppError invalid_request for a foreign workspace (as for an unknown one), and if none is named and there
+   *   is no default workspace
    */
   async workspaceOf(organizationId: string, named: string | null): Promise<string> {
     return named === null ? this.defaultWorkspaceOf(organizationId) : this.ownWorkspace(organizationId, named);

@@ -8,7 +8,7 @@ export interface StoredWebhookSecret extends KeyAtRest {
   readonly workspaceId: string;
 }
 
-/** Within which receivers must have taken over a new secret. */
+/** Receivers must switch to a new secret within this time. */
 const OVERLAP = `interval '24 hours'`;
 
 /** At most two rows of a workspace: the current secret and the one it replaced. */
@@ -16,7 +16,10 @@ const OVERLAP = `interval '24 hours'`;
 export class WebhookSecretsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Makes it the current one: it is shown once, so a commit without an answer is looked up. The one before goes on for 24 hours, one before that ends now. */
+  /**
+   * Makes it the current secret; the previous one works for another 24 hours, an older one ends now. The secret is
+   * shown once, so if the answer to the commit is lost, it is looked up.
+   */
   async replace(secret: StoredWebhookSecret): Promise<void> {
     const { id, organizationId, workspaceId, keyEncryptionKeyId, wrappedDataKey, sealedKey } = secret;
     await this.database.asTenant(secret).transaction(
@@ -45,7 +48,7 @@ export class WebhookSecretsRepository {
     );
   }
 
-  /** Those that sign now, the current one first. One whose time is over is deleted on the way. */
+  /** Returns the secrets that sign now, the current one first. Deletes one whose time is over. */
   async findLive(organizationId: string, workspaceId: string): Promise<StoredWebhookSecret[]> {
     return this.database.asTenant({ organizationId, workspaceId }).rows<StoredWebhookSecret>({
       name: 'webhook-secrets-live',
@@ -61,7 +64,7 @@ export class WebhookSecretsRepository {
     });
   }
 
-  /** Those of the workspaces that have a secret. */
+  /** Returns the ids among `workspaceIds` that have a secret. */
   async findSigning(organizationId: string, workspaceIds: readonly string[]): Promise<string[]> {
     const rows = await this.database.asOrganization({ organizationId }).rows<{ id: string }>({
       name: 'webhook-secrets-signing',

@@ -20,8 +20,8 @@ const PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
 /**
- * What webhooks are signed with. A secret is made here, is stored as callers' provider keys are, and leaves sealed to
- * the process that asked: the gateway, which shows it once, or the worker that signs.
+ * Makes and opens the secrets that sign webhooks. A secret is stored like callers' provider keys and sent sealed to the
+ * process that asked: the gateway, which shows it once, or the worker that signs.
  */
 @Injectable()
 export class WebhookSecretsService {

@@ -4,12 +4,12 @@ import { upstreamStatusOf } from '@libs/inference';
 const LARGEST_BYTES = 1024 * 1024 * 1024;
 const HEAD_BYTES = 12;
 
-/** What was fetched is no video, and would be none the next time. */
+/** The output is not a video, and fetching it again would not change that. */
 export class NoVideo extends Error {
   override readonly name = 'NoVideo';
 }
 
-/** The media type of a video by its first bytes; null for anything else, such as a page that says sorry. */
+/** Returns the media type of a video by its first bytes; null for anything else, such as an error page. */
 export function videoTypeOf(head: Buffer): string | null {
   if (head.toString('latin1', 4, 8) === 'ftyp') {
     return head.toString('latin1', 8, 10) === 'qt' ? 'video/quicktime' : 'video/mp4';
@@ -20,7 +20,7 @@ export function videoTypeOf(head: Buffer): string | null {
 }
 
 /**
- * The same chunks, judged while they pass: they begin like a video and end within bounds.
+ * Yields the same chunks, and checks that they begin like a video and stay within the size limit.
  *
  * @throws NoVideo
  */
@@ -52,13 +52,13 @@ function typeOrThrow(head: Buffer): string {
   return type;
 }
 
-/** Answers that are about the film itself, and are believed when they are repeated. */
+/** Statuses about the video itself, which are trusted if they are repeated. */
 const GONE_STATUSES: ReadonlySet<number> = new Set([400, 404, 410, 422]);
 
-/** What another try may bring: `later` anything, `gone` the same answer, `never` nothing else. */
+/** Whether another try may succeed: `later` it may, `gone` it likely fails again, `never` it cannot. */
 export type Prospect = 'later' | 'gone' | 'never';
 
-/** The provider did not give a film that it calls finished; every other failure to keep one is ours. */
+/** The provider did not deliver a video that it calls finished. All other failures to store one are ours. */
 export class NotFetched extends Error {
   override readonly name = 'NotFetched';
 

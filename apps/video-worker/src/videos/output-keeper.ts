@@ -15,7 +15,7 @@ import { judged, LARGEST_VIDEO_BYTES, NotFetched, prospectOfStatus } from './out
 
 const LINK_TIMEOUT_MS = 900_000;
 const MOST_REDIRECTS = 3;
-/** What one job may leave behind. */
+/** Most videos of one job. */
 const MOST_OUTPUTS = 16;
 
 /** Copies finished videos to where they are kept. Names follow from the job, so a repeated copy replaces itself. */
@@ -25,7 +25,7 @@ export class OutputKeeper {
     private readonly egress: Egress,
   ) {}
 
-  /** @throws NotFetched where the provider does not give a film; anything else where it cannot be stored */
+  /** @throws NotFetched if the provider does not deliver a video; other errors if it cannot be stored */
   async keep(jobId: string, outputs: readonly VideoOutput[], api: VideoApi, access: VideoAccess): Promise<KeptVideo[]> {
     const kept: KeptVideo[] = [];
     for (const [index, output] of outputs.slice(0, MOST_OUTPUTS).entries()) {
@@ -48,7 +48,7 @@ export class OutputKeeper {
     return opened.kind === 'stream' ? chunksOfStream(opened.stream) : this.chunksOfLink(opened.url, access);
   }
 
-  /** A link that a provider handed out is nobody's we know: it is fetched like a link of a caller, without any key. */
+  /** Fetches a link from a provider's response. Its host is not trusted: no key is sent, as with links of callers. */
   private chunksOfLink(url: string, { signal }: VideoAccess): AsyncIterable<Buffer> {
     const pipe = new PassThrough();
     const stop = new AbortController();

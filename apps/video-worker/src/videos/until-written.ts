@@ -6,12 +6,12 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 
 /**
- * Runs a write of what only this process knows until PostgreSQL has answered it. The write may have happened although
- * it failed, so it must be able to run again. After `signal` it is tried once more.
+ * Repeats a write of facts that only this process knows until PostgreSQL answers. A write that failed may have
+ * happened, so it must be safe to repeat. After `signal` it is tried once more.
  *
  * @param onFailure called with the first failure
- * @throws what the last try after `signal` threw; at once what PostgreSQL would refuse again, and what is no trouble
- * of PostgreSQL
+ * @throws the error of the last try after `signal`; at once an error that PostgreSQL would repeat or that is not
+ * PostgreSQL's
  */
 export async function untilWritten<T>(
   write: () => Promise<T>,

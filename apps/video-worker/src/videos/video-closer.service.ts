@@ -9,7 +9,7 @@ const ended = counter({
   labelNames: ['status'],
 });
 
-/** Brings jobs to their end: once, with the books and the news in the same commit. */
+/** Ends jobs: once each, with the charge and the webhook event in the same commit. */
 @Injectable()
 export class VideoCloserService {
   constructor(

@@ -24,9 +24,9 @@ export interface VideoRoute {
   readonly api: VideoApi;
   readonly can: VideoCapabilities;
   readonly accessFor: (signal: CancelSignal, timeouts: UpstreamTimeouts) => VideoAccess;
-  /** Passes on that the provider refused the key of the caller's own; any other error says nothing of it. */
+  /** Reports that the provider refused the caller's own key; does nothing for any other error. */
   readonly noteFailure: (error: AppError) => void;
-  /** Passes on that the provider answered, which is news of a key of the caller's own that it refused before. */
+  /** Reports that the provider answered, which matters if it refused the caller's own key before. */
   readonly noteAnswer: () => void;
 }
 
@@ -46,7 +46,7 @@ export interface EndpointParts {
   readonly onKeyUse: (organizationId: string, keyHash: string) => void;
 }
 
-/** Finds the endpoint and the key that a job was accepted for, and no others: a job is only known where it was made. */
+/** Finds the endpoint and key that a job was accepted for, and no others: only its own provider knows the job. */
 export class VideoEndpoints {
   constructor(private readonly parts: EndpointParts) {}
 

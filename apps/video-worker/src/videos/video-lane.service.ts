@@ -11,14 +11,14 @@ import { LEASE_MS, RENEW_EVERY_MS } from './video-timing';
 const LOOK_EVERY_MS = 500;
 /** One provider gets up to two thirds of the places, one organization at it up to half. */
 const WEIGHTS = { account: 1, provider: 2 };
-/** Polls that brought nothing are written down together. */
+/** Polls without news are stored together, after this long. */
 const LINGER_MS = 100;
 const MOST_WAITS = 500;
 
 /**
- * Takes the steps that are due, as many at once as this process may. What a job is waiting for stands in its row; the
- * lane only looks which rows are due, holds them by lease and fence while it works on them, and gives them back. A
- * job of a process that died is due again once its lease has run out.
+ * Takes the steps that are due, as many at once as this process may. The row of a job says what it waits for; the lane
+ * only claims the rows that are due, with lease and fence, works on them and gives them back. A job of a process that
+ * died is due again once its lease has expired.
  */
 @Injectable()
 export class VideoLaneService {
@@ -59,8 +59,8 @@ export class VideoLaneService {
   }
 
   /**
-   * Takes nothing new, cuts polls and downloads short, and lets submissions end: only this process gets their answer. What
-   * PostgreSQL has not taken of it yet is tried once more.
+   * Claims nothing more, aborts polls and downloads, and lets submissions end, because only this process gets their
+   * responses. Writes that PostgreSQL has not yet taken are tried once more.
    */
   async drain(): Promise<void> {
     await this.work.drain(0, () => this.abort.abort());

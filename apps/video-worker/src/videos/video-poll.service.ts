@@ -20,13 +20,13 @@ import { VideoCloserService } from './video-closer.service';
 import { VideoEndpoints, type VideoRoute } from './video-endpoints';
 import { DOWNLOAD_TIMEOUTS, fetchDelayMs, POLL_TIMEOUTS, pollDelayMs } from './video-timing';
 
-/** How often a provider may say that a film is gone which it calls finished: for about a minute. */
+/** How often a provider may say that a finished video is gone before the job ends: about a minute. */
 const MOST_GONE = 7;
 /** A commit that failed costs nothing to try again. */
 const SLOWEST_COMMIT_MS = 30_000;
-/** What a provider asks for beyond this is not waited for. */
+/** Longest wait that a provider may ask for. */
 const LONGEST_WAIT_MS = 3_600_000;
-/** A bill above so many times the quote is not believed. */
+/** A provider's bill above this many times the quote is not trusted. */
 const MOST_TIMES_QUOTED = 4n;
 
 const GONE = 'The provider no longer has the finished video';
@@ -48,7 +48,7 @@ export class VideoPollService {
     private readonly env: VideoWorkerEnv,
   ) {}
 
-  /** What is to be waited for, or null when the job came to its end. */
+  /** Returns what to wait for next, or null if the job ended. */
   async run(job: VideoJob, signal: CancelSignal): Promise<VideoWait | null> {
     let route: VideoRoute | null = null;
     let status: VideoStatus;
@@ -95,8 +95,8 @@ export class VideoPollService {
   }
 
   /**
-   * One try to fetch, store and write down a finished film; what is stored already is not fetched again. Until the time
-   * of the job is over, failures of ours end nothing, and those of its provider only where it says that there is no film.
+   * Tries once to fetch, store and record a finished video; does not fetch again what is stored. Before the job's
+   * deadline our own failures never end it, and the provider's only if it says that there is no video.
    */
   private async complete(
     job: VideoJob,

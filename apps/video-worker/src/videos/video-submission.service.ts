@@ -16,7 +16,7 @@ import { VideoCloserService } from './video-closer.service';
 import { VideoEndpoints, type VideoRoute } from './video-endpoints';
 import { FIRST_POLL_MS, POLL_TIMEOUTS, retryDelayMs, SUBMIT_TIMEOUTS } from './video-timing';
 
-/** How often a provider may refuse for now. */
+/** Most temporary refusals of a provider. */
 const MOST_REFUSALS = 6;
 /**
  * How often a submission is repeated whose outcome is unknown, where a repetition is no second job: a quarter of an
@@ -32,10 +32,10 @@ const reviewed = counter({
 });
 
 /**
- * Submits jobs, each at most once. A submission costs money and cannot be taken back, and this process may die
- * between the provider's yes and our writing it down. So the intent is written first; whoever finds it later asks
- * again only where the provider knows repetitions by their idempotency key, looks for the job where the provider lets
- * itself be searched, and else leaves it to a person. A job that nobody looks at in time fails.
+ * Submits jobs, each at most once. A submission costs money and cannot be undone, and this process may die between the
+ * provider's response and our write. So the intent is written first. A worker that finds it later submits again only if
+ * the provider supports idempotency keys, searches for the job if the provider supports that, and otherwise sends the
+ * job to review by an operator. A job that is not reviewed in time fails.
  */
 @Injectable()
 export class VideoSubmissionService {
@@ -48,7 +48,7 @@ export class VideoSubmissionService {
     private readonly env: VideoWorkerEnv,
   ) {}
 
-  /** What a provider answered is written down until it is known to be, also after `stop`: then it is tried once more. */
+  /** Writes the provider's answer until PostgreSQL confirms it; after `stop` it tries once more. */
   async run(job: VideoJob, stop: CancelSignal): Promise<void> {
     if (job.needsReview) return this.closer.fail(job, 'The provider did not say whether it took the job');
     const isUntouched = job.step === 'submit';
@@ -79,7 +79,7 @@ export class VideoSubmissionService {
     if (request === null) return;
     let start: VideoStart;
     try {
-      // Never cut short by our own stopping: what is not heard to the end is not known.
+      // A stop of this process never aborts the request: without the response the outcome is unknown.
       const access = route.accessFor(new Cancellation(), SUBMIT_TIMEOUTS);
       start = await route.api.start(request as VideoRequest, access, job.id);
     } catch (thrown) {
@@ -152,11 +152,11 @@ export class VideoSubmissionService {
     });
     if (found !== null) return this.follow(job, found, stop);
     const delayMs = SEARCH_DELAYS_MS[job.searches + 1];
-    // That it is not listed does not say that it is not there, so there is no second submission.
+    // A job that is not listed may still exist, so there is no second submission.
     return delayMs === undefined ? this.review(job) : this.jobs.retrySubmission(job, 'submitting', delayMs);
   }
 
-  /** Nobody can say whether there is a job at the provider, so there will not be a second one. */
+  /** Sends the job to review. The provider may have it, so it is not submitted again. */
   private async review(job: VideoJob): Promise<void> {
     const reviewMs = this.env.VIDEO_REVIEW_SECONDS * 1_000;
     if (!(await this.jobs.sendToReview(job, reviewMs))) return;

@@ -6,7 +6,7 @@ const SWEEP_MS = 30_000;
 const PER_SWEEP = 100;
 const FORGETS_PER_SWEEP = 20;
 
-/** What time alone brings: copies that are kept no longer, and old idempotency keys. One worker of all does it. */
+/** Deletes expired video copies and old idempotency keys. One worker at a time does it. */
 @Injectable()
 export class VideoSweeperService {
   private readonly outdated = new EachAlone('videos.remove-outputs', new Logger(VideoSweeperService.name));

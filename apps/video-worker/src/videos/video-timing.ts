@@ -1,6 +1,6 @@
 import type { UpstreamTimeouts } from '@libs/inference';
 
-/** A job stays with a worker for so long without a sign of life of it. */
+/** A job stays with a worker for this long without a renewal. */
 export const LEASE_MS = 30_000;
 export const RENEW_EVERY_MS = 10_000;
 
@@ -21,7 +21,7 @@ export function pollDelayMs(polls: number, dice: number = Math.random()): number
 
 const SLOWEST_FETCH_MS = 300_000;
 
-/** How long to wait for the next try to bring a finished film home, after so many that failed. */
+/** Returns the wait before the next try to fetch a finished video, after this many failures. */
 export function fetchDelayMs(failures: number, dice: number = Math.random()): number {
   const usual = Math.min(SLOWEST_FETCH_MS, 1_000 * 2 ** Math.min(failures, 20));
   return Math.round(usual * (0.75 + dice / 4));

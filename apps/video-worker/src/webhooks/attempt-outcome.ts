@@ -2,10 +2,10 @@ import { AppError } from '@libs/errors';
 import type { EgressResponse } from '@libs/platform';
 import type { ReceiverVerdict } from './receiver-breaker';
 
-/** What became of one attempt. */
+/** The outcome of one attempt. */
 export type AttemptOutcome =
   | { readonly kind: 'delivered'; readonly status: number }
-  /** `retryAfterMs`: when the receiver wants to be asked again; null where it did not say. */
+  /** `retryAfterMs`: the wait that the receiver asks for; null if it names none. */
   | {
       readonly kind: 'failed';
       readonly status: number | null;
@@ -40,7 +40,7 @@ export const MAX_ATTEMPTS = DELAYS_MS.length + 1;
 const JITTER = 0.2;
 const LONGEST_RETRY_AFTER_MS = 24 * HOUR_MS;
 
-/** Any 2xx is a delivery; a redirect is none, because nobody judged where it leads. */
+/** Returns the outcome of a response: any 2xx is a delivery. Redirects are not, as their target was not checked. */
 export function outcomeOf(
   { status, headers }: Pick<EgressResponse, 'status' | 'headers'>,
   nowMs: number,
@@ -60,8 +60,8 @@ export function outcomeOfError(thrown: unknown): AttemptOutcome {
 }
 
 /**
- * What an attempt says of its receiver. One that refuses an event with a status of its own (4xx) is there, and may
- * take the next event: it fails when it cannot be reached, breaks, is too slow, or says that this is too much.
+ * Returns what an attempt says about its receiver. One that refuses an event (4xx) is alive and may take the next. It
+ * is failing if it cannot be reached, has an error, is too slow, or says that there are too many requests.
  */
 export function receiverVerdict(outcome: AttemptOutcome): ReceiverVerdict {
   const { kind, status } = outcome;
@@ -86,7 +86,7 @@ export function retryDelayMs(attempts: number, retryAfterMs: number | null, dice
 function readRetryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   if (/^\d{1,9}$/.test(value)) return Number(value) * SECOND_MS;
-  // Left to itself the parser takes a bare number for a year.
+  // `Date.parse` would read a bare number as a year.
   const atMs = value.endsWith('GMT') ? Date.parse(value) : Number.NaN;
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }

@@ -19,12 +19,12 @@ import { WebhookSender } from './webhook-sender';
 const CONCURRENCY = 64;
 /** Attempts under way at one host, in all processes. */
 const PER_HOST = 5;
-/** More than an attempt, the question for its secrets and the note of its end can take. */
+/** Longer than an attempt, the request for its secrets and the write of its outcome can take. */
 const LEASE_MS = 45_000;
 const DRAIN_MS = 18_000;
 /** The wait when not even an attempt could be made. */
 const NOT_TRIED_DELAY_MS = 5_000;
-/** For so long an event may be held back by the breaker of its receiver; ten attempts take about as long. */
+/** Longest time that a receiver's breaker may hold back an event; ten attempts take about as long. */
 const LIFETIME_MS = 75 * 3_600_000;
 /**
  * Deaths of workers in a row after which an event is given up. The first ten may come from a bad deployment; later
@@ -50,11 +50,11 @@ const heldBack = counter({
 });
 
 /**
- * Sends events: many at a time, of each host only a few, so that a receiver which is slow or away costs the others
- * nothing. One that failed several times in a row is probed with one event at a time, and the rest waits for that.
+ * Sends events: many at a time, but few per host, so that a slow or unreachable receiver does not delay the others. A
+ * receiver that failed several times in a row is probed with one event at a time, while its other events wait.
  *
- * Safe because the row knows: an attempt is claimed before it is made, its end is noted under the claim's fence, and
- * who dies in between leaves a claim that runs out. The event is then sent once more, under the same id.
+ * An attempt is claimed in its row before it is made, and its outcome is stored under the claim's fence. If the worker
+ * dies in between, the claim expires and the event is sent once more, under the same id.
  */
 @Injectable()
 export class DeliveryLaneService {
@@ -80,7 +80,7 @@ export class DeliveryLaneService {
     this.work.wake();
   }
 
-  /** Begins nothing new, lets attempts come to their end, and gives back what is left after 18 seconds. */
+  /** Starts nothing new, lets attempts end, and gives back what is left after 18 seconds. */
   drain(): Promise<void> {
     return this.work.drain(DRAIN_MS, () => this.callOff.abort(new Error('the worker stops')));
   }
@@ -102,7 +102,7 @@ export class DeliveryLaneService {
       await this.giveUpUntried(webhook, NO_MORE_WORKERS);
       return;
     }
-    // Who has an event sent again by hand wants to see it go, and learns the receiver's answer from it.
+    // An event that a caller sends again by hand is always sent, so that the caller sees the receiver's answer.
     const admission = webhook.isByHand ? UNCONDITIONAL : this.breakers.admit(webhook.url);
     if (admission.kind === 'wait') await this.holdBack(webhook, admission.waitMs);
     else await this.attempt(webhook, admission.isProbe);
@@ -124,7 +124,7 @@ export class DeliveryLaneService {
     else await this.noteInAnyCase(webhook, outcome);
   }
 
-  /** Without the words of an outcome where PostgreSQL takes them not: else the event would be sent again. */
+  /** Stores an outcome, without its text if PostgreSQL refuses that; otherwise the event would be sent again. */
   private async noteInAnyCase(webhook: ClaimedWebhook, outcome: AttemptOutcome): Promise<void> {
     try {
       await this.note(webhook, outcome);
@@ -141,7 +141,7 @@ export class DeliveryLaneService {
     this.logger.warn(`the receiver of event ${id} failed ${FAILURES_TO_OPEN} times in a row: it is probed`);
   }
 
-  /** Costs the event no attempt; what else waits for this receiver is put off with it, so that it is not claimed. */
+  /** Puts the event off without counting an attempt, and with it all others that wait for this receiver. */
   private async holdBack(webhook: ClaimedWebhook, delayMs: number): Promise<void> {
     if (webhook.owedForMs >= LIFETIME_MS) {
       await this.giveUpUntried(webhook, NO_MORE_TIME);

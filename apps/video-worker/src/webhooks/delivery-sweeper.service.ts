@@ -16,8 +16,8 @@ const openBreakers = gauge({
 });
 
 /**
- * Brings what no message brings: attempts whose time has come, events whose nudge was lost or whose worker died. Now
- * and then it counts what waits, and one worker of all deletes what ended long ago.
+ * Finds what no message announces: attempts that are due, and events whose message was lost or whose worker died. From
+ * time to time it counts the waiting events, and one worker at a time deletes those that ended long ago.
  */
 @Injectable()
 export class DeliverySweeperService {

@@ -3,7 +3,7 @@
  *
  * - `closed`: it failed `failures` times in a row, and is still sent whatever is due.
  * - `open`: it is left alone until `probeAtMs`; `openings` times now without a success in between.
- * - `half-open`: one attempt, the probe, is under way; who took it has until `probeEndsAtMs` to say how it ended.
+ * - `half-open`: one attempt, the probe, is under way; its end must be reported before `probeEndsAtMs`.
  */
 export type BreakerState =
   | { readonly kind: 'closed'; readonly failures: number }
@@ -23,16 +23,16 @@ export const HEALTHY: BreakerState = { kind: 'closed', failures: 0 };
 /** As many as may be under way at one host: a burst that meets a dead receiver costs one round. */
 export const FAILURES_TO_OPEN = 5;
 const FIRST_PAUSE_MS = 30_000;
-/** What a receiver that has come back may have to wait at most, the scatter left aside. */
+/** Longest wait of a receiver that works again, without jitter. */
 export const LONGEST_PAUSE_MS = 15 * 60_000;
 /** Workers whose breakers opened together do not probe together. */
 const JITTER = 0.2;
-/** Longer than a probe can take: a probe of which nobody told the end is forgotten. */
+/** A probe whose end is not reported is forgotten after this time, which is longer than a probe can take. */
 const PROBE_LEASE_MS = 45_000;
-/** What is due during a probe asks again after so long. */
+/** Wait of an event that is due during a probe. */
 const PROBE_WAIT_MS = 5_000;
 
-/** Asks for an attempt. The state that is returned holds from now on: a yes may have taken the probe. */
+/** Decides whether an attempt may be made. Returns the new state, in which this attempt may be the probe. */
 export function admit(state: BreakerState, nowMs: number): { state: BreakerState; admission: Admission } {
   if (state.kind === 'closed') return { state, admission: { kind: 'attempt', isProbe: false } };
   if (state.kind === 'open' && state.probeAtMs > nowMs) {
@@ -46,8 +46,8 @@ export function admit(state: BreakerState, nowMs: number): { state: BreakerState
 }
 
 /**
- * An attempt has ended. Whatever reached the receiver and found it alive closes the breaker. A failure opens it
- * anew only if it was the probe's: attempts that began before it opened tell nothing that is not known.
+ * Returns the state after an attempt. Any attempt that finds the receiver alive closes the breaker. While it is open or
+ * half-open, only a failed probe opens it again; failures of attempts that began before are ignored.
  *
  * @param dice 0 to 1
  */

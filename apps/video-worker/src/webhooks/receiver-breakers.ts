@@ -7,12 +7,12 @@ import {
   type ReceiverVerdict,
 } from './receiver-breaker';
 
-/** So many receivers in trouble are remembered; of one that is forgotten a few events more are tried. */
+/** Most failing receivers remembered; one that is forgotten gets a few more attempts. */
 const MOST_RECEIVERS = 2_000;
 
 /**
- * One breaker per callback URL, in this process: a receiver that fails again and again is not called for every
- * event that is due. Only receivers that have failed take room, and what was longest without news goes first.
+ * One breaker per callback URL, in this process: a receiver that keeps failing is not called for every event that is
+ * due. Only receivers that have failed are remembered; the one longest without an attempt is forgotten first.
  * URLs may carry secrets: they are never shown.
  */
 export class ReceiverBreakers {
@@ -23,7 +23,7 @@ export class ReceiverBreakers {
     private readonly dice: () => number = Math.random,
   ) {}
 
-  /** Asks for an attempt. Who gets a yes tells its end with {@link note}, whatever that is. */
+  /** Returns whether an attempt may be made. If so, its end must be reported with {@link note}. */
   admit(url: string): Admission {
     const { state, admission } = admit(this.#stateOf(url), this.monotonicNowMs());
     this.#keep(url, state);
@@ -38,7 +38,7 @@ export class ReceiverBreakers {
     return before.kind === 'closed' && state.kind === 'open';
   }
 
-  /** Receivers that are left alone now. */
+  /** Number of receivers whose breakers are open or half-open. */
   get openCount(): number {
     let count = 0;
     for (const { kind } of this.#states.values()) if (kind !== 'closed') count += 1;

@@ -6,12 +6,12 @@ interface Opening {
   readonly secrets: Promise<readonly Secret[]>;
 }
 
-/** A burst of events of one workspace asks once, and a new secret signs within a moment. */
+/** Short enough that a new secret signs almost at once; long enough that a burst of events makes one request. */
 const KEPT_FOR_MS = 750;
 
 /**
- * What a workspace's events are signed with, from the credentials app. Each question has a key pair of its own, so
- * its answer can be read by this process, while it waits for it, and never again by anybody.
+ * Gets the secrets that sign a workspace's events from the credentials app. Each request has its own key pair, so only
+ * this process can read the response, and only while it waits for it.
  */
 export class SigningSecrets {
   readonly #openings = new Map<string, Opening>();
@@ -31,9 +31,9 @@ export class SigningSecrets {
     const forget = (): void => {
       if (this.#openings.get(workspaceId) === opening) this.#openings.delete(workspaceId);
     };
-    // Also while nobody asks: a secret is not left lying around.
+    // A timer, so that a secret is also forgotten if there is no further call.
     setTimeout(forget, KEPT_FOR_MS).unref();
-    // That there is none is not kept: what ends after a secret was made is signed.
+    // An empty list is not kept: events after a first secret was made must be signed.
     opening.secrets.then((secrets) => secrets.length === 0 && forget(), forget);
     return opening.secrets;
   }

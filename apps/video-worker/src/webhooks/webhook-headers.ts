@@ -15,9 +15,9 @@ export interface SignedEvent {
 const SECRET_PREFIX = 'whsec_';
 
 /**
- * What a receiver tells a real event by (Standard Webhooks 1.0), and the older pair of the interface for those who
- * read that: `X-<Service>-Idempotency-Key` with the event's id, `X-<Service>-Signature` as `t=<timestamp>,v1=<hex>`.
- * While a secret is being replaced there is one signature of each. A workspace without a secret has none.
+ * Returns the headers by which a receiver verifies an event (Standard Webhooks 1.0), and the interface's older pair:
+ * `X-<Service>-Idempotency-Key` with the event's id, `X-<Service>-Signature` as `t=<timestamp>,v1=<hex>`.
+ * While a secret is being replaced there is one signature per secret; without a secret there is none.
  */
 export function webhookHeaders(serviceName: string, event: SignedEvent): Record<string, string> {
   const { id, timestamp, secrets } = event;
@@ -35,13 +35,13 @@ export function webhookHeaders(serviceName: string, event: SignedEvent): Record<
   };
 }
 
-/** The key is what the secret's base64 stands for. */
+/** Signs with the bytes that the secret encodes in base64. */
 function standardSignature({ id, timestamp, body }: SignedEvent, secret: Secret): string {
   const key = Buffer.from(secret.reveal().slice(SECRET_PREFIX.length), 'base64');
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
 }
 
-/** The key is the secret as it was shown, and a comma joins what is signed. */
+/** Signs with the secret as it was shown; a comma joins the signed parts. */
 function olderSignature({ timestamp, body }: SignedEvent, secret: Secret): string {
   return createHmac('sha256', secret.reveal()).update(`${timestamp},${body}`).digest('hex');
 }

@@ -6,11 +6,11 @@ import { VideoWorkerEnv } from '../video-worker.env';
 import { outcomeOf, outcomeOfError, type AttemptOutcome } from './attempt-outcome';
 import { webhookHeaders } from './webhook-headers';
 
-/** From resolving the name to the head of the answer. */
+/** Covers everything from name resolution to the response headers. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
 const NO_BODY_BYTES = 0;
 
-/** Makes one attempt: builds what is sent, signs it, and says what became of it. */
+/** Makes one attempt: builds the event, signs it, sends it and returns the outcome. */
 @Injectable()
 export class WebhookSender {
   constructor(
@@ -47,7 +47,7 @@ export class WebhookSender {
   }
 }
 
-/** The event: the same bytes for every attempt, so that who keeps them can compare them. */
+/** Returns the body of the event: the same bytes for every attempt, so that receivers can compare them. */
 function bodyOf({ type, createdAt, payload }: ClaimedWebhook): string {
   return `{"type":${JSON.stringify(type)},"created_at":"${createdAt.toISOString()}","data":${payload}}`;
 }

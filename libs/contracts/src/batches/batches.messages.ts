@@ -8,7 +8,7 @@ export class AdvanceBatchPayload extends JobPayload {
   @Length(1, 100)
   batchId: string;
 
-  /** Whose batch it is, as the sender knows it. A message that says another than the row is of no effect. */
+  /** The batch's workspace, as the sender knows it. A message whose value differs from the row has no effect. */
   @IsOptional()
   @IsUUID()
   workspaceId?: string;

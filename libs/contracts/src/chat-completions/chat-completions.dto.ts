@@ -82,7 +82,7 @@ export class ChatCompletionDto extends OpenAiConversationDto {
   @IsWellFormed(findChatReasoningProblem)
   reasoning?: object | null;
 
-  /** Some providers have words of their own for it. */
+  /** Some providers define additional values. */
   @IsOptional()
   @IsString()
   @MaxLength(64)

@@ -39,7 +39,7 @@ export function findPredictionProblem(prediction: unknown): string | null {
   return problem === null ? null : `.content${problem}`;
 }
 
-/** Checks `tool_choice`: a word, a function by its name, or a tool by its type. Providers have words of their own. */
+/** Checks `tool_choice`: a word, a function by name, or a tool by type. Providers define additional words. */
 export function findChatToolChoiceProblem(choice: unknown): string | null {
   if (isNonEmptyString(choice)) return null;
   if (!isPlainObject(choice)) return ' must be a string or an object';

@@ -14,7 +14,7 @@ export const MAX_CREDENTIAL_NAME_LENGTH = 255;
 
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const DOCUMENT = /^[{[]/;
-/** What JSON allows between its parts; every other control character would end up in a header. */
+/** Control characters other than the blanks of JSON; any of these would end up in a header. */
 const FOREIGN_CONTROL = /(?![\t\n\r])\p{Cc}/u;
 
 /**

@@ -111,16 +111,16 @@ export interface CredentialDto {
   sort_order: number;
   /** Beyond the interface: when its key last served a call, up to two minutes late; null when it has not yet. */
   last_used_at: string | null;
-  /** Beyond the interface: that the provider refused the key when it was last used; null else. */
+  /** Beyond the interface: the refusal, if the provider refused the key at its last use; otherwise null. */
   last_error: {
     readonly kind: 'refused';
     /** Of the provider's answer, 401 or 403. */
     readonly status: number;
     readonly at: string;
-    /** Until then calls pass the key over; after it one finds out. */
+    /** Until then calls skip the key; after that, one call tries it. */
     readonly skipped_until: string;
   } | null;
-  /** Beyond the interface: what keeps the credential from being used, in sentences; empty where nothing does. */
+  /** Beyond the interface: why the credential cannot be used, in sentences; empty if it can. */
   warnings: readonly string[];
 }
 

@@ -18,13 +18,13 @@ export const COMPACT_JWE = /^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Enough for the longest key in the widest characters. */
 export const MAX_SEALED_LENGTH = 70_000;
 
-/** That its provider refused the key, which nobody has told to be good since. */
+/** The provider's last refusal of a key that has not been accepted since. */
 export class CredentialError {
   /** 401 or 403. */
   status: number;
   /** ISO 8601, like the next. */
   at: string;
-  /** Until then calls pass the key over. */
+  /** Until then calls skip the key. */
   skippedUntil: string;
 }
 
@@ -95,7 +95,7 @@ export class CredentialSettings {
 }
 
 export class CreateCredentialRequest extends CredentialSettings {
-  /** Of the new credential; left out for any. Asked for again under the same id, the answer is the credential of then. */
+  /** Id of the new credential; left out for any. A repeated request with this id returns the existing credential. */
   @IsOptional()
   @IsUUID()
   id?: string;
@@ -149,8 +149,8 @@ export class ListCredentialsRequest extends Page {
 
 export class ListCredentialsResponse {
   /**
-   * By provider, then in the order of their use. There are fewer than `limit`, and at least one, where more would
-   * not fit into a message: whoever wants the rest asks for it from there.
+   * By provider, then in the order of their use. If `limit` credentials do not fit into a message, there are fewer but
+   * at least one; the next request continues from there.
    */
   credentials: CredentialRecord[];
   /** Credentials that match, on this page or not. */

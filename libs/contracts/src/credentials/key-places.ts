@@ -11,7 +11,7 @@ export const GOOGLE_PROJECT = /^[a-z0-9][a-z0-9.:-]{0,99}$/;
 /** A resource of Azure; it goes into a host name. */
 export const AZURE_RESOURCE = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?$/;
 
-/** A deployment of Azure, as it stands in a body or in a path. */
+/** Name of an Azure deployment, as in a body or a path. */
 export const AZURE_DEPLOYMENT = /^[A-Za-z0-9][\w.-]{0,127}$/;
 
 /** Where an Azure deployment is called. */
@@ -26,7 +26,7 @@ const HOST = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9]
 const PATH =
   /^(?:\/openai)?(?:\/v1(?:\/(?:chat\/completions|responses|embeddings|audio\/transcriptions))?|\/deployments\/([^/]+)(?:\/(?:chat\/completions|embeddings|audio\/transcriptions))?)?\/?$/;
 
-/** What a text must be, each with what is wrong where it is not; the first that is not says so. */
+/** Patterns that the text must match, each with the problem to report if it does not. */
 const SPELLING: readonly (readonly [RegExp, string])[] = [
   [/^https:\/\//, 'it must start with https://'],
   [/^[^?]*$/, 'it must not have a query: the gateway calls /openai/v1, which takes no api-version'],

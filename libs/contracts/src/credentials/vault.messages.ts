@@ -10,13 +10,13 @@ export const SEALING_PUBLIC_KEY = /^[\w-]{43}$/;
 export class GetIntakeKeyRequest {}
 
 export class IntakeKey {
-  /** Goes into the `kid` of what is sealed to it. */
+  /** The `kid` of every JWE sealed to this key. */
   keyId: string;
   /** See SEALING_PUBLIC_KEY. */
   publicKey: string;
 }
 
-/** To what a raw key is sealed on its way into the credentials app. */
+/** Returns the public key to which raw keys are sealed on their way into the credentials app. */
 export const GetIntakeKey = call({
   queue: queues.credentials,
   name: 'credentials.get-intake-key',
@@ -41,7 +41,7 @@ export class OwnCredentialRecord {
   allowedUserIds: string[] | null;
   declaredZdr: boolean | null;
   declaredRegion: CredentialRegion | null;
-  /** Its provider refused the key a while ago, and calls pass it over for so long from the answer on. */
+  /** Its provider refused the key: calls skip it for this many milliseconds after this response. */
   refusedForMs?: number;
   /** Its provider refused the key when it was last used; true or left out. */
   wasRefused?: boolean;
@@ -66,7 +66,7 @@ export class FindOwnCredentialsResponse {
   totalCount: number;
 }
 
-/** Asked on the way of every request, so it answers from one index. */
+/** Called during every request, so it reads one index. */
 export const FindOwnCredentials = call({
   queue: queues.credentials,
   name: 'credentials.find-own-credentials',
@@ -77,7 +77,7 @@ export const FindOwnCredentials = call({
   response: FindOwnCredentialsResponse,
 });
 
-/** Who asks for a key, in whose name. What the credential does not belong to, or does not allow, is not found. */
+/** Who asks for a key, and for which tenant. `not_found` if the credential is another's or does not allow the use. */
 export class OpenCredentialRequest {
   @IsUUID()
   organizationId: string;
@@ -93,7 +93,7 @@ export class OpenCredentialRequest {
   @Matches(API_KEY_HASH)
   apiKeyHash?: string | null;
 
-  /** Of a key pair that was made for this question by the process that asks it. */
+  /** Public key of a key pair that the asking process made for this request. */
   @Matches(SEALING_PUBLIC_KEY)
   recipient: string;
 }
@@ -101,14 +101,14 @@ export class OpenCredentialRequest {
 export class OpenedCredential {
   /** The raw key as a compact JWE (ECDH-ES, A256GCM) to the recipient. */
   sealedKey: string;
-  /** Which of the keys that the credential had; for `NoteKeyVerdict`. */
+  /** Number of this key among those that the credential has had; for `NoteKeyVerdict`. */
   keyVersion?: number;
-  /** Its provider refused it when it was used last: that it is taken again is worth telling. */
+  /** Its provider refused it at its last use: an acceptance should be reported. */
   wasRefused?: boolean;
 }
 
 /**
- * The key of a credential, readable by the process that asked and by nobody else.
+ * Returns the key of a credential, readable only by the process that asked.
  *
  * Errors: `not_found` for a credential that is unknown, foreign, disabled, deleted or not for this API key;
  * `server` when what is stored cannot be opened.
@@ -138,20 +138,20 @@ export class NoteKeyVerdictRequest {
   @Min(1)
   keyVersion: number;
 
-  /** What the provider refused it with; null: it took the key. */
+  /** Status with which the provider refused the key; null: it accepted the key. */
   @IsOptional()
   @IsIn([401, 403])
   refusedWith: 401 | 403 | null;
 }
 
 export class KeyVerdictNoted {
-  /** False for what was known, and for a key that is no longer there. */
+  /** False if the verdict was known already, or the key is no longer there. */
   isNews: boolean;
 }
 
 /**
- * What a provider said of a key. A refused one is passed over for a minute, then, refused again, for twice as long
- * each time, at most an hour; it is forgotten when the key is taken again, and with a new key.
+ * Records whether a provider accepted a key. Calls skip a refused key for a minute, then for twice as long after each
+ * further refusal, at most an hour. An acceptance or a new key clears that.
  */
 export const NoteKeyVerdict = call({
   queue: queues.credentials,
@@ -187,17 +187,17 @@ export class RewrapCredentialsResponse {
   rewrapped: number;
   /** Credentials that could not be opened and were left as they are. */
   failedIds: string[];
-  /** Null: there was nothing behind this page. */
+  /** Null: this was the last page. */
   lastId: string | null;
   /** Credentials of the whole installation that are still wrapped with another key. */
   remaining: number;
 }
 
 /**
- * Wraps the data keys of one page of credentials with the current key-encryption key. The keys of the
- * providers stay as they are sealed, and every credential can be opened at any moment of it.
+ * Wraps the data keys of one page of credentials with the current key-encryption key. The sealed provider keys do not
+ * change, and every credential can be opened at any time during the rotation.
  *
- * Errors: `conflict` when the process that answers has another current key than `keyId`.
+ * Errors: `conflict` if the current key of the answering process is not `keyId`.
  */
 export const RewrapCredentials = call({
   queue: queues.credentials,

@@ -22,7 +22,7 @@ export function findEmbeddingsInputProblem(input: unknown): string | null {
   return null;
 }
 
-/** How many embeddings an input asks for. */
+/** Returns how many embeddings an input asks for. */
 export function countEmbeddingsInputs(input: string | readonly unknown[]): number {
   return typeof input === 'string' || typeof input[0] === 'number' ? 1 : input.length;
 }
@@ -62,7 +62,7 @@ function findContentProblem(element: unknown): string | null {
   return null;
 }
 
-/** What stands in a part of each type, under the name of the type itself. */
+/** Checks for the value of a part, by type; the value is in the field named like the type. */
 const PARTS: Readonly<Record<string, Check>> = {
   text: (text) => (isNonEmptyString(text) ? null : ' must be a non-empty string'),
   image_url: (image) => {

@@ -9,7 +9,7 @@ import { queues } from '../messages/queues';
 export const FEED_NAMES = ['access', 'credentials'] as const;
 export type FeedName = (typeof FEED_NAMES)[number];
 
-/** Most changes in one answer or event; a process that missed more forgets everything. */
+/** Most changes in one response or event; a process that missed more drops all that it has cached. */
 export const MOST_CHANGES = 1_000;
 
 /** A state of a feed. Two histories that have the same revision, as after a restored backup, differ in its mark. */
@@ -20,7 +20,7 @@ export interface FeedPosition {
 
 /** Changes from one position to another. */
 export interface FeedChanges {
-  /** Null when what changed since is not known: the reader must forget everything. */
+  /** Null if the changes since are not known: the reader must drop all that it has cached. */
   readonly since: FeedPosition | null;
   readonly position: FeedPosition;
   /** Hashes of keys and ids of workspaces that changed, each once; empty where `since` is null. */

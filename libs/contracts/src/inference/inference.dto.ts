@@ -25,7 +25,7 @@ export const MAX_OUTPUT_TOKENS = 10_000_000;
 
 const NUMBER = { allowInfinity: false, allowNaN: false };
 
-/** What every inference request may say: where it may go, and for whom it is. */
+/** Fields of every inference request: where it may be routed, and for whom it is. */
 export class InferenceDto {
   @IsOptional()
   @IsWellFormed(findProviderPreferencesProblem)
@@ -43,8 +43,8 @@ export class InferenceDto {
 }
 
 /**
- * What requests of text may all say. Such a request is validated, never rebuilt: where the upstream speaks the same
- * API the caller's bytes go there, members we do not know included. A provider may take these in any of the APIs.
+ * Fields that all text requests share. Such a request is validated, never rebuilt: an upstream that speaks the same API
+ * gets the caller's bytes, with fields we do not know. A provider may take these in any of the APIs.
  */
 export class RelayedDto extends InferenceDto {
   @IsOptional()
@@ -58,7 +58,7 @@ export class RelayedDto extends InferenceDto {
   prompt_cache_key?: string | null;
 }
 
-/** What chat completions, responses and messages may all say. */
+/** Fields that chat completions, responses and messages share. */
 export class ConversationDto extends RelayedDto {
   /** Each is stored with the call. */
   @IsOptional()
@@ -110,7 +110,7 @@ export class ConversationDto extends RelayedDto {
   trace?: object | null;
 }
 
-/** What the two APIs of OpenAI have in common beyond that. */
+/** Further fields that the two APIs of OpenAI share. */
 export class OpenAiConversationDto extends ConversationDto {
   @IsOptional()
   @IsInt()

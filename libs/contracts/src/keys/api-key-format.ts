@@ -3,10 +3,10 @@ import { crc32 } from 'node:zlib';
 
 /**
  * The shape of a key: `sk-<service>-v1-` + 43 base62 characters (over 255 bits of chance) + 6 base62
- * characters of CRC-32 over all that stands before them. A management key has `mgmt-` after the prefix.
+ * characters of CRC-32 over all characters before them. A management key has `mgmt-` after the prefix.
  *
- * The checksum is no secret: it lets a mistyped or invented key be refused without asking the database,
- * and lets scanners tell a real key from a look-alike. Keys of an earlier SERVICE_NAME stay valid.
+ * The checksum is no secret: with it, mistyped or invented keys are refused without a database query, and scanners
+ * recognize real keys. Keys of an earlier SERVICE_NAME stay valid.
  */
 export type ApiKeyKind = 'api' | 'management';
 
@@ -20,7 +20,7 @@ export function mintApiKey(serviceName: string, kind: ApiKeyKind): string {
   return head + checksum(head);
 }
 
-/** The kind that a well-formed key claims to be, or null for anything that was never minted by this format. */
+/** Returns the kind that a well-formed key claims to be, or null for text that is not of this format. */
 export function readApiKeyKind(key: string): ApiKeyKind | null {
   const match = PATTERN.exec(key);
   if (!match) return null;

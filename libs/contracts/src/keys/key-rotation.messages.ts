@@ -27,7 +27,7 @@ export class RotateKeyRequest extends KeyReference {
   rotationId?: string;
 }
 
-/** The key gets the new secret; its old one works for the overlap, and the one before that no longer. Errors: `not_found`. */
+/** Sets the new secret. The old one works for the overlap, an older one no longer. Errors: `not_found`. */
 export const RotateKey = call({
   queue: queues.auth,
   name: 'auth.rotate-key',

@@ -95,7 +95,7 @@ export class UpdateKeyDto {
   @IsBoolean()
   include_byok_in_limit?: boolean;
 
-  /** Takes the place of the whole policy that there was; null takes it away. */
+  /** Replaces the whole policy; null removes it. */
   @IsOptional()
   @IsRoutingPolicy()
   policy?: RoutingPolicy | null;
@@ -153,7 +153,7 @@ export interface KeyDto extends KeyLimitsDto {
   name: string;
   disabled: boolean;
   workspace_id: string | null;
-  /** Keys belong to nobody outside of the organization. */
+  /** Always null: keys belong to no user outside of the organization. */
   external_user: null;
   policy: RoutingPolicy | null;
   created_at: string;
@@ -164,7 +164,7 @@ export interface KeyDto extends KeyLimitsDto {
   last_used_at: string | null;
 }
 
-/** What a key spends and when it is used changes with every call, and the end of an overlap comes by itself. */
+/** `moving`: spending and last use change with every call, and an overlap ends by itself. */
 export const READ_ONLY_OF_KEYS: ReadOnlyMembers<KeyDto> = {
   fixed: ['hash', 'label', 'external_user', 'created_at'],
   moving: [

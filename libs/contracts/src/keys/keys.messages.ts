@@ -38,21 +38,21 @@ export class Principal {
   limitUsd: string | null;
   limitReset: LimitReset | null;
   includeByokInLimit: boolean;
-  /** ISO 8601 UTC; null is never. For the old secret of a rotated key not after its overlap. */
+  /** ISO 8601 UTC; null is never. For the old secret of a rotated key at most the end of its overlap. */
   expiresAt: string | null;
-  /** Whom the key was made for, in the words of who made it. */
+  /** The user for whom the key was made, as its maker named them. */
   creatorUserId?: string | null;
-  /** Of the workspace and of the key, those that there are; every one of them binds. */
+  /** Policies of the workspace and of the key, if any; every one of them binds. */
   policies?: readonly OwnedPolicy[];
-  /** Of the workspace: where the ends of batches and videos are announced whose requests name no place. */
+  /** The workspace's webhook URL for batches and videos whose requests name none. */
   defaultCallbackUrl?: string;
   /** Of the workspace; absent where nothing is set. */
   settings?: WorkspaceSettings;
-  /** What the workspace may spend, each of which binds; absent where it has no budget. */
+  /** The workspace's budgets, every one of which binds; absent if it has none. */
   budgets?: readonly BudgetLimit[];
 }
 
-/** A budget as it is judged. */
+/** A budget, as calls are checked against it. */
 export interface BudgetLimit {
   /** Decimal US dollars. */
   readonly amountUsd: string;
@@ -61,7 +61,7 @@ export interface BudgetLimit {
   readonly includesByok: boolean;
 }
 
-/** A key as its owner may see it; the key itself is known to nobody after its creation. */
+/** A key as its owner may see it; the key itself is not kept after its creation. */
 export class KeyRecord {
   hash: string;
   id: string;
@@ -88,8 +88,8 @@ export class VerifyKeyRequest {
   keyHash: string;
 
   /**
-   * What the hash is of: the `secret` that a caller presents, or the `record` that a batch or token names. A record
-   * stays usable under its hash when the secret of that hash no longer is. Left out: `secret`.
+   * Whether the hash is of the `secret` that a caller presents or of the `record` that a batch or token names. A record
+   * stays usable under its hash after the secret of that hash has ended. Left out: `secret`.
    */
   @IsOptional()
   @IsIn(['secret', 'record'])
@@ -97,11 +97,11 @@ export class VerifyKeyRequest {
 }
 
 export class VerifyKeyResponse {
-  /** Null alike for a key that is unknown, deleted, disabled or expired: no caller can tell them apart. */
+  /** Null for a key that is unknown, deleted, disabled or expired: callers cannot distinguish these. */
   principal: Principal | null;
 }
 
-/** Who may act on a key right now. Asked on the way of every request, so it answers from one indexed row. */
+/** Returns who may act with a key now. Called during every request, so it reads one indexed row. */
 export const VerifyKey = call({
   queue: queues.auth,
   name: 'auth.verify-key',
@@ -113,8 +113,8 @@ export const VerifyKey = call({
 });
 
 /**
- * A key to remember. The process that asks has minted the key and sends only its hash and label: a message
- * rests in broker memory, queues and traces, so what crosses it must be worthless to whoever reads it.
+ * A key to store. The asking process has made the key and sends only its hash and label: messages are kept in broker
+ * memory, queues and traces, so they must be worthless to a reader.
  */
 export class CreateKeyRequest {
   @IsUUID()
@@ -187,7 +187,7 @@ export class ListKeysRequest extends Page {
   @IsIn(KEY_KINDS)
   kind?: ApiKeyKind;
 
-  /** Only those of these that there are; left out: all. */
+  /** Only keys with one of these hashes; left out: all. */
   @IsOptional()
   @IsArray()
   @ArrayMaxSize(100)

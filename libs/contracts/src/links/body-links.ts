@@ -88,10 +88,10 @@ const OPENED: ReadonlySet<string> = new Set(['http', 'https', 'file', 'ftp']);
 const TOO_MANY = ' is beyond the number of links that one request may hold';
 
 /**
- * Checks every link of a request body, in whatever member and API it stands: it must lead to a public host or to cloud
- * storage. A link is what stands where links stand, and any other text that is a URL as a whole, unless it is text for
- * a model or belongs to the caller's own functions. Data URLs are left to the dialects. A body with more links than are
- * quickly checked is refused.
+ * Checks every link of a request body, in any member and API: it must lead to a public host or to cloud storage. A link
+ * is the value of a member that holds links, and any other text that is a URL as a whole, unless it is text for a model
+ * or belongs to the caller's own functions. Data URLs are left to the dialects. A body with too many links to check
+ * quickly is refused.
  */
 export function findBodyLinkProblem(body: Fields): FoundMember | null {
   const budget = new LinkBudget();
@@ -107,7 +107,7 @@ function judgeLink(name: string, value: unknown, holder: Fields, budget: LinkBud
   return name === 'server_url' ? findServerUrlProblem(value) : findLinkProblem(value);
 }
 
-/** Whether a link is opened that stands in a member of this name. */
+/** Returns whether a member of this name holds a link that is opened. */
 export function isLinkMember(name: string): boolean {
   return LINKS.has(name) || LINK_NAME.test(name);
 }
@@ -123,7 +123,7 @@ function findLinkProblem(link: string): string | null {
   return /^data:/i.test(link) ? null : findMediaLinkProblem(link);
 }
 
-/** Checks a text of a member that is not known to hold links: it may be one as a whole. */
+/** Checks the text of a member that is not known to hold links: the whole text may be a link. */
 export function findTextLinkProblem(value: string, budget: LinkBudget): string | null {
   const head = linkHeadOf(value);
   if (head === null || head.scheme === 'data' || !(head.hasAuthority || OPENED.has(head.scheme))) return null;
@@ -132,7 +132,7 @@ export function findTextLinkProblem(value: string, budget: LinkBudget): string |
   return isProse(value, head, place) ? null : findPlaceProblem(value, place);
 }
 
-/** A sentence may begin with a link, but it is none. */
+/** Returns whether the text is a sentence that begins with a link, which is no link as a whole. */
 function isProse(value: string, head: LinkHead, place: URL | null): boolean {
   if (place !== null || (isUnreadableHost(head) && !hasBlankHost(head))) return false;
   return /\s/.test(withoutEdges(value));

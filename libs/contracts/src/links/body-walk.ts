@@ -1,6 +1,6 @@
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A member of a body that a judge found, and what the judge said of it. */
+/** A member of a body that a judge refused, and the problem. */
 export interface FoundMember {
   readonly path: string;
   readonly what: string;
@@ -12,7 +12,7 @@ export interface FoundMember {
  */
 export type MemberJudge = (name: string, value: unknown, holder: Fields) => string | null;
 
-/** Members of a body that no provider is sent, or that only say who calls. `provider` has rules of its own. */
+/** Members of a body that are sent to no provider, or only say who calls. `provider` has its own rules. */
 const CALLERS_NOTES: ReadonlySet<string> = new Set([
   'provider',
   'metadata',
@@ -43,8 +43,8 @@ const FUNCTIONS: ReadonlySet<unknown> = new Set(['function', 'custom']);
 const LONGEST_NAME = 64;
 
 /**
- * Walks over every member of a request body but for what is only the caller's, at any depth, and returns the first that
- * the judge says something of. The depth of a body is bounded where it is parsed.
+ * Walks over the members of a request body at any depth, except those that are only the caller's, and returns the first
+ * problem that the judge finds. The depth of a body is bounded where it is parsed.
  */
 export function findInBody(body: Fields, judge: MemberJudge): FoundMember | null {
   for (const name in body) {

@@ -24,7 +24,7 @@ export const LONGEST_LINK = 8_192;
 /** What the name system allows for a name and for a label of it. */
 const LONGEST_NAME = 253;
 const LONGEST_LABEL = 63;
-/** Blanks that no parser lets stand in a host. */
+/** Blanks that no parser accepts in a host. */
 const BLANK = /[ \v\f]/;
 // oxlint-disable-next-line no-control-regex -- it is the range of ASCII
 const ASCII = /^[\u0000-\u007f]*$/;

@@ -109,7 +109,7 @@ export function findContextManagementProblem(management: unknown): string | null
   return problem === null ? null : `.edits${problem}`;
 }
 
-/** Checks `fallbacks`: at most three models and nothing but their names, and no `models` beside them. */
+/** Checks `fallbacks`: at most three models with only their names, and not together with `models`. */
 export function findFallbacksProblem(fallbacks: unknown, { models }: Readonly<Record<string, unknown>>): string | null {
   if (!isAbsent(models)) return ' must not be given together with models';
   if (!Array.isArray(fallbacks) || fallbacks.length > MAX_FALLBACKS) {

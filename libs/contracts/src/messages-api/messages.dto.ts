@@ -34,7 +34,7 @@ export class MessagesDto extends ConversationDto {
   @MinLength(1)
   model: string;
 
-  /** Not beside `models`, which say the same. */
+  /** Not allowed together with `models`, which means the same. */
   @IsOptional()
   @IsWellFormed(findFallbacksProblem)
   fallbacks?: { readonly model: string }[] | null;

@@ -4,28 +4,28 @@ import type { QueueSpec } from './queues';
 /** A class whose instances a contract carries; requests are validated against its class-validator decorators. */
 export type MessageClass<T extends object> = new () => T;
 
-/** A question: the caller waits for the answer, at most `timeoutMs`; the message expires with the wait. */
+/** A call: the caller waits for the response at most `timeoutMs`; the message expires with the wait. */
 export interface CallContract<Request extends object, Response extends object> {
   readonly kind: 'call';
   readonly queue: QueueSpec;
   /** Wire name, `<noun>.<verb-noun>`. */
   readonly name: string;
   readonly timeoutMs: number;
-  /** Who may ask. The owner refuses the question of any other party before it reads it. */
+  /** Who may call. The owner refuses a call of any other party before it reads it. */
   readonly askedBy: readonly PartyName[];
   /**
-   * What a second copy of one question does. `harmless`: it reads, or does again what has been done. `refused`: it could
-   * undo what happened since, so the owner handles each question id once.
+   * What a second copy of one call does. `harmless`: it reads, or repeats what has been done. `refused`: it could undo
+   * what happened since, so the owner handles each call id once.
    */
   readonly repeat: 'harmless' | 'refused';
   /**
-   * For a deletion by id that is `harmless`: the answer to a redelivered question that finds nothing (`not_found`). The
-   * process that had it before has done it and died, or there was nothing to do.
+   * For a deletion by id that is `harmless`: the response to a redelivered call that finds nothing (`not_found`). The
+   * process that had the call before has deleted it and died, or there was nothing to delete.
    */
   readonly whenGone?: Response;
   /**
-   * The feed in which what this call does is a change. Its owner publishes the change before it answers, and a process
-   * that follows the feed knows of it before the caller has the answer.
+   * The feed to which this call's effect belongs. The owner publishes the change before it responds, and a process that
+   * follows the feed knows of it before the caller has the response.
    */
   readonly changes?: 'access' | 'credentials';
   readonly request: MessageClass<Request>;
@@ -33,8 +33,8 @@ export interface CallContract<Request extends object, Response extends object> {
 }
 
 /**
- * A nudge, unsigned: the row in PostgreSQL is the truth and the payload only names it.
- * Delivered at least once; a handler must be able to meet the same job twice.
+ * A job, unsigned: the row in PostgreSQL is the truth and the payload only names it.
+ * Delivered at least once; a handler must be able to get the same job twice.
  */
 export interface JobContract<Payload extends object> {
   readonly kind: 'job';

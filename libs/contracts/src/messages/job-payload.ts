@@ -1,8 +1,8 @@
 import { IsOptional, IsString, Length } from 'class-validator';
 
-/** What every job may carry beside the ids of its rows. */
+/** What every job may carry in addition to the ids of its rows. */
 export class JobPayload {
-  /** Of the span that caused the job (W3C Trace Context, `traceparent`); absent where nobody traces. */
+  /** `traceparent` of the span that caused the job (W3C Trace Context); absent without tracing. */
   @IsOptional()
   @IsString()
   @Length(55, 55)

@@ -26,7 +26,7 @@ const jobDefaults = { kind: 'job', deliveryLimit: 5 } as const;
 export const queues = {
   auth: { name: 'auth', kind: 'call', owner: 'auth', prefetch: 50 },
   credentials: { name: 'credentials', kind: 'call', owner: 'credentials', prefetch: 50 },
-  // Apart from the others, so that what was revoked is not asked for behind a crowd of other questions.
+  // A queue of its own, so that questions about revoked keys do not wait behind many others.
   authChanges: { name: 'auth-changes', kind: 'call', owner: 'auth', prefetch: 50 },
   credentialsChanges: { name: 'credentials-changes', kind: 'call', owner: 'credentials', prefetch: 50 },
   // Apart, because the keys of an issuer are fetched meanwhile, which its host may draw out. Most wait for nothing else.

@@ -1,7 +1,7 @@
 import { IsIn, IsString, Matches, MaxLength } from 'class-validator';
 import { MayBeAbsent } from '../organizations/member-rules';
 
-/** Orders of a list of models. Only the first four are of facts that a catalogue has; the others leave its order. */
+/** Orders of a list of models. A catalogue has data for the first four only; the others keep its order. */
 export const MODEL_ORDERS = [
   'newest',
   'pricing-low-to-high',
@@ -56,11 +56,11 @@ export class ListModelsQueryDto {
   @IsQueryText()
   arch?: string;
 
-  /** One of them: what stands before the slash of the id. */
+  /** Any of these authors: the part of the id before the slash. */
   @IsQueryText()
   model_authors?: string;
 
-  /** Slugs or names, of which one has an endpoint. */
+  /** Slugs or names of providers, one of them with an endpoint for the model. */
   @IsQueryText()
   providers?: string;
 

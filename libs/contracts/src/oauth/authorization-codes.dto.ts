@@ -6,7 +6,7 @@ import { IsWellFormed } from '../validation/well-formed';
 import { IsCallbackUrl } from './callback-url';
 import { CHALLENGE_METHODS, isCodeChallenge, type ChallengeMethod } from './pkce';
 
-/** What an authorization code is asked for: by a program in one request, or by a person on the consent page. */
+/** Fields of a request for an authorization code, by a program or by a person on the consent page. */
 export class CodeRequestDto {
   /** S256: 43 characters of base64url. Plain: 43 to 128 unreserved characters. */
   @MayBeAbsent()
@@ -20,7 +20,7 @@ export class CodeRequestDto {
   )
   code_challenge?: string;
 
-  /** Left out beside a challenge: plain. */
+  /** Left out with a challenge: plain. */
   @MayBeAbsent()
   @IsIn(CHALLENGE_METHODS)
   @IsWellFormed((_value, { code_challenge: challenge }) =>
@@ -58,7 +58,7 @@ export class CreateAuthorizationCodeDto extends CodeRequestDto {
   @IsCallbackUrl()
   callback_url: string;
 
-  /** For telemetry of whoever starts agents; checked, and not kept. */
+  /** For telemetry of programs that start agents; checked, and not kept. */
   @IsOptional()
   @IsStoredText(200)
   spawn_agent?: string | null;
@@ -80,7 +80,7 @@ export class ExchangeAuthorizationCodeDto {
   @IsStoredText(512)
   code: string;
 
-  /** Needed exactly when the code was asked for with a challenge. What is no verifier is a wrong one. */
+  /** Needed exactly if the code was asked for with a challenge. Malformed text counts as a wrong verifier. */
   @IsOptional()
   @IsStoredText(512)
   code_verifier?: string | null;

@@ -23,12 +23,12 @@ export class CreateAuthorizationCodeRequest {
   @IsUUID()
   workspaceId: string | null;
 
-  /** The host name of the callback URL, by which apps are told apart; null when the code is shown to a person. */
+  /** The host name of the callback URL, which identifies the app; null if the code is shown to a person. */
   @IsOptional()
   @IsNameText(1, 255)
   appHost: string | null;
 
-  /** As `storedChallenge` makes it; null: the code is all that its holder needs. */
+  /** As `storedChallenge` makes it; null: the code alone is enough to redeem it. */
   @IsOptional()
   @Matches(STORED_CHALLENGE)
   challenge: string | null;
@@ -92,7 +92,7 @@ export class RedeemAuthorizationCodeRequest {
   @IsNameText(1, 80)
   keyLabel: string;
 
-  /** When the request reached the asking process, to tell a copy of the winning request from a replay of it. */
+  /** When the request reached the asking process; distinguishes a copy of the winning request from a replay. */
   @IsUtcInstant()
   receivedAt: string;
 

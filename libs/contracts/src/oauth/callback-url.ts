@@ -3,7 +3,7 @@ import { parseLink } from '../links/link-head';
 
 const MAX_LENGTH = 2_048;
 
-/** Scheme, authority and rest as they were written, before anybody normalises them (RFC 3986 §3). */
+/** Scheme, authority and rest as they were written, before any normalisation (RFC 3986 §3). */
 const PARTS = /^(https?):\/\/([^/?@]+)(?:[/?].*)?$/i;
 /** What one reader drops or converts and another does not, and the fragment, which no code may follow. */
 const FOREIGN = /[\s\\#\p{Cc}\p{Cs}]/u;
@@ -13,7 +13,7 @@ const PORT = /:(\d+)$/;
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1']);
 
 /**
- * The host name of a callback URL, which is the name of its app, or null for what is no callback URL
+ * Returns the host name of a callback URL, which is the name of its app, or null for text that is no callback URL
  * (interface §4.11): https with any host, or http with `localhost` or `127.0.0.1`, on any port.
  *
  * A loopback host is judged as it is written: a URL parser turns `127.1`, `0x7f.1` and full-width digits

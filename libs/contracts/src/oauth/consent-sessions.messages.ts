@@ -4,7 +4,7 @@ import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { SECRET_HASH } from './authorization-codes.messages';
 
-/** How long somebody stays signed in on the consent page, in seconds. */
+/** How long a user stays signed in on the consent page, in seconds. */
 export const CONSENT_SESSION_SECONDS = 3_600;
 
 /** A session of the consent page, by the SHA-256 of what its cookie holds. */
@@ -19,7 +19,7 @@ export class OpenConsentSessionRequest extends ConsentSessionReference {
 }
 
 export class ConsentSessionOpened {
-  /** False for what is no management key that can be used: no caller can tell why. */
+  /** False if the key is not a usable management key; the caller cannot learn why. */
   opened: boolean;
 }
 

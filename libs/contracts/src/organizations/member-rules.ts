@@ -1,6 +1,6 @@
 import { ValidateIf, buildMessage, ValidateBy, type ValidationOptions } from 'class-validator';
 
-/** The member may be left out; null is a value like any other and must pass the rules beside this one. */
+/** The member may be left out; null is a value like any other and must pass the member's other rules. */
 export function MayBeAbsent(): PropertyDecorator {
   return ValidateIf((_object, value) => value !== undefined);
 }

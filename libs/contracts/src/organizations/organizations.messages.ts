@@ -7,7 +7,7 @@ import { Page } from './page';
 export class OrganizationRecord {
   id: string;
   name: string;
-  /** Where keys go that name no workspace. */
+  /** The workspace of keys that name none. */
   defaultWorkspaceId: string | null;
   createdAt: string;
 }
@@ -36,7 +36,7 @@ export class ListOrganizationsResponse {
   totalCount: number;
 }
 
-/** For the operator, who stands above the tenants; no HTTP route asks it. */
+/** Lists all organizations, for the operator only: no HTTP route calls it. */
 export const ListOrganizations = call({
   queue: queues.auth,
   name: 'auth.list-organizations',

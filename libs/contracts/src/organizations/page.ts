@@ -2,13 +2,13 @@ import { IsInt, Max, Min } from 'class-validator';
 
 /** Which part of a list is asked for; requests for lists extend it. */
 export class Page {
-  /** So many are passed over. */
+  /** Number of entries to skip. */
   @IsInt()
   @Min(0)
   @Max(1_000_000)
   offset: number;
 
-  /** So many are answered at most. */
+  /** Most entries in the response. */
   @IsInt()
   @Min(1)
   @Max(100)

@@ -36,7 +36,7 @@ function findKindProblem(schema: unknown): string | null {
   return isKnown ? null : `.type must be one of ${TYPES.join(', ')}`;
 }
 
-/** What is left to do of a schema: look at a value, or close an object or list. */
+/** A step of the walk: look at a value, or close an object or list. */
 type Step = { readonly value: unknown } | { readonly end: object };
 
 /**
@@ -49,7 +49,7 @@ class SchemaWalk {
   #characters = 0;
   /** Objects and lists that are being looked into (true) or have been (false). */
   readonly #seen = new Map<object, boolean>();
-  /** The last is the next. What stands above the end of an object or list belongs to it. */
+  /** A stack: the last step is the next. Steps above the end of an object or list belong to it. */
   readonly #steps: Step[] = [];
 
   constructor(

@@ -127,7 +127,7 @@ export function findToolChoiceProblem(choice: unknown, { tools }: Readonly<Recor
   return problem === null ? null : `.tools${problem}`;
 }
 
-/** What may be chosen, gathered once for all that is. */
+/** The tools that may be chosen, collected once for all choices. */
 interface Offered {
   readonly names: ReadonlySet<unknown>;
   readonly families: ReadonlySet<string>;
@@ -139,7 +139,7 @@ function findChosenProblem({ type, name }: Fields, { names, families }: Offered)
   return families.has(familyOf(type)) ? null : '.type must be one of the tools';
 }
 
-/** The kind of a tool, whoever runs it and whatever its version. */
+/** Returns the kind of a tool, without its version and whether a provider or we run it. */
 function familyOf(type: string): string {
   const plain = type.slice(type.indexOf(':') + 1);
   return plain.startsWith('web_search') ? 'web_search' : plain;

@@ -15,10 +15,10 @@ import {
 } from './responses-settings';
 import { findPluginsProblem, findResponsesToolsProblem, findToolChoiceProblem } from './responses-tools';
 
-/** What is asked where neither `model` nor `models` says it is decided by whoever routes the request. */
+/** Checks `model`. It may be absent: if `models` is absent too, routing chooses the model. */
 function findModelProblem(model: unknown): string | null {
   if (model === undefined || model === null) return null;
-  // It is stored with the call, and PostgreSQL takes neither NUL nor half a surrogate pair.
+  // The model is stored with the call, and PostgreSQL accepts neither NUL nor a lone surrogate.
   const fits =
     typeof model === 'string' &&
     isLength(model, 1, MAX_MODEL_LENGTH) &&

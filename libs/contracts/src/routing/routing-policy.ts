@@ -12,7 +12,7 @@ export const DATA_REGIONS = ['global', 'europe', 'us'] as const;
 export type DataRegion = (typeof DATA_REGIONS)[number];
 
 /**
- * What the calls of a workspace or key may be routed to, whatever a call prefers. Members that are left out forbid
+ * Where the calls of a workspace or key may be routed, whatever a call prefers. Members that are left out forbid
  * nothing. Providers are named by slug or display name as in the `provider` object of a request, models by slug.
  */
 export interface RoutingPolicy {
@@ -77,8 +77,8 @@ const CHECKS: Readonly<Record<keyof RoutingPolicy, MemberCheck>> = {
 };
 
 /**
- * What is wrong with a policy, beginning with the path below it, or null. A member of another name is refused: a
- * mistyped one would forbid nothing, and nobody would notice. Null is refused for the same reason.
+ * Returns what is wrong with a policy, beginning with the path below it, or null. Refuses unknown members, because a
+ * mistyped one would silently forbid nothing. Null is refused for the same reason.
  */
 export function findRoutingPolicyProblem(value: unknown): string | null {
   if (!isPlainObject(value)) return ' must be an object';

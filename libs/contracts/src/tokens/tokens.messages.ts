@@ -4,7 +4,7 @@ import { queues } from '../messages/queues';
 
 /** How long an access token can be used at most, in seconds (interface §2.10). */
 export const ACCESS_TOKEN_SECONDS = 900;
-/** `typ` of an access token (RFC 9068 §2.1): no other token of ours or of anybody else passes for one. */
+/** `typ` of an access token (RFC 9068 §2.1): tokens of any other type are not accepted as one. */
 export const ACCESS_TOKEN_TYPE = 'at+jwt';
 export const ACCESS_TOKEN_SCOPE = 'inference';
 
@@ -36,7 +36,7 @@ export interface SigningJwk {
   y: string;
 }
 
-/** An X25519 public key (RFC 8037) to which what is secret in a question to the auth app is encrypted. */
+/** An X25519 public key (RFC 8037) that encrypts the secrets in a request to the auth app. */
 export interface SealingJwk {
   kty: 'OKP';
   crv: 'X25519';
@@ -86,7 +86,7 @@ export class ExchangeTokenRequest {
   @Matches(COMPACT_JWE)
   sealed: string;
 
-  /** The public URL under which the token is asked for, which it is good for. */
+  /** The public URL under which the token is requested; the token is valid for it. */
   @IsString()
   @MaxLength(2_048)
   issuer: string;
@@ -99,12 +99,12 @@ export interface TokenGrant {
 }
 
 export class ExchangeTokenResponse {
-  /** Null alike for every reason to refuse the grant, so that nobody can feel out a policy from outside. */
+  /** Null for every reason to refuse the grant, so that a policy cannot be probed from outside. */
   grant: TokenGrant | null;
 }
 
 /**
- * A subject token for an access token (RFC 8693). Neither of them is readable on the broker.
+ * Exchanges a subject token for an access token (RFC 8693). Neither of them is readable on the broker.
  *
  * Errors: `precondition_failed` when it was sealed to a key that is no longer there, `provider_unavailable`
  * when the issuer's keys cannot be had, or the installation has no signing key.

@@ -20,7 +20,7 @@ const MAX_KEYTERMS = 100;
 const MAX_KEYTERM_LENGTH = 1_000;
 const MAX_TRACE_MEMBERS = 64;
 
-/** What `POST /audio/transcriptions` takes beside the recording, in JSON and in forms alike (interface §4.5). */
+/** Fields of `POST /audio/transcriptions` other than the recording, for JSON and forms (interface §4.5). */
 export class TranscriptionDto extends InferenceDto {
   /** Stored with the call. */
   @IsStoredText(MAX_MODEL_LENGTH)
@@ -42,7 +42,7 @@ export class TranscriptionDto extends InferenceDto {
   @Max(1)
   temperature?: number | null;
 
-  /** Without `verbose_json` it means nothing. */
+  /** Has no effect without `verbose_json`. */
   @IsOptional()
   @IsArray()
   @ArrayMinSize(1)
@@ -74,7 +74,7 @@ export class TranscriptionDto extends InferenceDto {
   stream?: boolean | null;
 }
 
-/** `input_audio` of a JSON body: bytes in base64, of which `data` stands for their place in the body, or a URL. */
+/** `input_audio` of a JSON body: a URL, or bytes in base64 (then `data` is only their place in the body). */
 export class TranscriptionJsonDto extends TranscriptionDto {
   @IsWellFormed(findInputAudioProblem)
   input_audio: InputAudioDto;

@@ -3,7 +3,7 @@ import { isPlainObject } from './well-formed';
 /** Says what is wrong with a value, beginning with the path below it, or null. */
 export type MemberCheck = (value: unknown) => string | null;
 
-/** Checks the named members of an object, of which those that are absent or null are fine; others are left alone. */
+/** Checks the named members of an object. Absent and null members pass; other members are not checked. */
 export function findMembersProblem(value: unknown, checks: Readonly<Record<string, MemberCheck>>): string | null {
   if (!isPlainObject(value)) return ' must be an object';
   for (const [name, check] of Object.entries(checks)) {
@@ -14,10 +14,10 @@ export function findMembersProblem(value: unknown, checks: Readonly<Record<strin
   return null;
 }
 
-/** A name that may be repeated to the caller: no secret looks like it. */
+/** A name that may be shown to the caller: no secret looks like it. */
 const PLAIN_NAME = /^[A-Za-z0-9_-]{1,40}$/;
 
-/** Refuses, by its name, a member that none of the known ones is: a misspelled rule would forbid nothing. */
+/** Returns the problem of an unknown member, by name, or null: a misspelled rule would forbid nothing. */
 export function findUnknownMember(object: Readonly<Record<string, unknown>>, known: readonly string[]): string | null {
   const name = Object.keys(object).find((given) => !known.includes(given));
   if (name === undefined) return null;

@@ -3,7 +3,7 @@ import { SEALING_PUBLIC_KEY } from '../credentials/vault.messages';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 
-/** A workspace and the process that asks, by a key pair made for this question. */
+/** A workspace, and the public key of a key pair that the asking process made for this request. */
 export class WebhookSecretRequest {
   @IsUUID()
   organizationId: string;
@@ -21,7 +21,7 @@ export class RotatedWebhookSecret {
 }
 
 /**
- * Makes a new secret for the workspace's webhooks. The one before signs beside it for 24 hours, one before that no
+ * Makes a new secret for the workspace's webhooks. The previous one also signs for another 24 hours, an older one no
  * longer.
  *
  * Errors: `not_found` for a workspace that is unknown, foreign or deleted.
@@ -37,7 +37,7 @@ export const RotateWebhookSecret = call({
 });
 
 export class OpenedWebhookSecrets {
-  /** What signs now, sealed as above, the newest first; none for a workspace that never had one made. */
+  /** The secrets that sign now, sealed as above, the newest first; empty if none was ever made. */
   sealedSecrets: string[];
 }
 

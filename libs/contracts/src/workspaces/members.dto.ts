@@ -16,7 +16,7 @@ export interface WorkspaceMemberDto {
   id: string;
   workspace_id: string;
   user_id: string;
-  /** Whoever is listed has no rights by that. */
+  /** Membership grants no rights. */
   role: 'member';
   created_at: string;
 }

@@ -6,9 +6,9 @@ import { Page } from '../organizations/page';
 import { WorkspaceReference } from './workspaces.messages';
 
 export const MAX_USER_ID_LENGTH = 200;
-/** One request names so many users at most. */
+/** Most users in one request. */
 export const MOST_USER_IDS = 100;
-/** A workspace has so many members at most. */
+/** Most members of a workspace. */
 export const MOST_MEMBERS = 1_000;
 
 /** A user who is listed as a member, by a name that is the client's own. */
@@ -74,7 +74,7 @@ export class MembersRemoved {
   removedCount: number;
 }
 
-/** Who is no member is passed over. Errors: `not_found` as above. */
+/** Removes the named members and ignores other users. Errors: `not_found` as above. */
 export const RemoveMembers = call({
   queue: queues.auth,
   name: 'auth.remove-members',

@@ -20,7 +20,7 @@ export interface WorkspaceSettings {
   readonly default_provider_sort?: ProviderSort;
   /** Whether contents of calls are kept, where the installation keeps any. */
   readonly is_observability_io_logging_enabled?: boolean;
-  /** The share of calls of which they are kept, above 0 to 1. */
+  /** The share of calls whose inputs and outputs are kept, above 0 to 1. */
   readonly io_logging_sampling_rate?: number;
   /** Keys whose calls they are kept of, by numbers that keys of this service do not have. */
   readonly io_logging_api_key_ids?: readonly number[];

@@ -39,7 +39,7 @@ type RunStatement = (sql: string, values: unknown[]) => Promise<unknown>;
 export class AuditRepository {
   constructor(private readonly database: Database) {}
 
-  /** Written before the call does anything: what could not be written down does not happen. */
+  /** Writes the entry before the call does anything: if it cannot be written, the call fails. */
   async beginEntry(entry: NewAuditEntry): Promise<BegunAuditEntry> {
     const { organizationId, keyId, action, target, requestId, clientRequestId = null } = entry;
     const row = await this.database.asOrganization({ organizationId }).firstRow<{ id: string }>({
@@ -108,7 +108,7 @@ export class AuditRepository {
     });
   }
 
-  /** Once; an entry that has its outcome keeps it. */
+  /** Sets the outcome of an entry, once: a later outcome is ignored. */
   async endEntry({ organizationId, id }: BegunAuditEntry, status: number): Promise<void> {
     await this.database.asOrganization({ organizationId }).execute({
       name: 'end-audit-entry',

@@ -4,12 +4,12 @@ import type { Session } from '../database';
 import { WebhookDeliveriesRepository } from '../webhooks/webhook-deliveries.repository';
 import { BATCH_VIEW_SQL, toBatchView, type BatchViewRow } from './batch-views.repository';
 
-/** The end of a batch, told to whoever its caller named. */
+/** Announces the end of a batch to the webhook URL that its caller named. */
 @Injectable()
 export class BatchAnnouncementsRepository {
   constructor(private readonly webhooks: WebhookDeliveriesRepository) {}
 
-  /** In the transaction that ends the batch: it is owed exactly when the batch has ended, and once. */
+  /** Stores the event in the transaction that ends the batch, so that it is sent exactly if the batch has ended. */
   async announceEnd(session: Session, id: string): Promise<void> {
     const row = await session.firstRow<BatchViewRow & { organization_id: string; workspace_id: string; url: string }>({
       name: 'batch-to-announce',

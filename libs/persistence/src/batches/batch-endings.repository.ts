@@ -36,13 +36,12 @@ const CANCELLABLE: ReadonlySet<BatchStatus> = new Set<BatchStatus>(['validating'
 export const WIND_UP_MS = 6_000;
 
 /**
- * How a batch ends otherwise than by its last line: cancelled, expired, or failed midway.
+ * Ends batches before their last line: cancelled, expired, or failed midway.
  *
- * Stopping is one guarded UPDATE that says how the batch will end and until when lines in flight may come to
- * their results. In the same commit every segment that nobody holds is closed, and no claim and no step of
- * validation touches a stopping batch. Workers close the segments they hold; what they do not close in time is
- * taken from them: `finish` deletes the segments first, which waits for results that are being written, and
- * whoever writes later finds no segment to write for. So the sums that are frozen then are final.
+ * Stopping is one guarded UPDATE that sets how the batch will end and until when lines in flight may still get results.
+ * The same commit closes every segment without a lease, and no claim or validation step touches a stopping batch.
+ * Workers close the segments they hold. `finish` deletes those not closed in time before it sums: the DELETE waits for
+ * results that are being written, and a later result finds no segment. So the sums that are frozen then are final.
  */
 @Injectable()
 export class BatchEndingsRepository {
@@ -136,12 +135,11 @@ export class BatchEndingsRepository {
   }
 
   /**
-   * The end of a stopping batch, as soon as nobody holds a segment of it or its time to wind up is over: counts
-   * and usage are frozen, lines without a result count as failed, the hold is resolved. Returns how it ended, or
-   * null when it is not that far, or somebody else is at it. A result that comes later finds nothing to write for.
+   * Ends a stopping batch once no segment of it is leased or its time to wind up is over: freezes counts and usage,
+   * counts lines without a result as failed, and resolves the hold. Returns how it ended, or null if it is too early or
+   * another worker is ending it. Later results are discarded.
    *
-   * A batch whose lines are not all there ends as it was to end, because its caller asked for that or its time is over;
-   * its error message names the loss, and so does `report`.
+   * A batch that has lost lines still ends as planned; its error message names the loss, and so does `report`.
    */
   async finish(
     number: bigint,

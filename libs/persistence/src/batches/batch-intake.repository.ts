@@ -41,10 +41,10 @@ export interface BatchAcceptance {
   /** Its provider may keep nothing, so it is not given its files. */
   readonly leavesNothing?: boolean;
   readonly total: number;
-  /** Where its end is announced; null or absent for nowhere. */
+  /** Webhook URL for its end; null or absent for none. */
   readonly callbackUrl?: string | null;
   readonly idempotency: SubmissionKey | null;
-  /** What its caller is told of cost and time; null or absent for nothing. */
+  /** The quote of cost and time that its caller gets; null or absent for none. */
   readonly quote?: StoredQuote | null;
 }
 
@@ -53,7 +53,7 @@ const WINDOW = `interval '24 hours'`;
 
 /**
  * Rows of a batch whose upload is still running. A large upload is written in slices, each its own short
- * transaction, under a `receiving` batch that nobody can see; the last slice and the acceptance commit
+ * transaction, under a `receiving` batch that no caller can see; the last slice and the acceptance commit
  * together. An upload that ends early is discarded, and one whose gateway died is swept.
  */
 @Injectable()
@@ -95,7 +95,7 @@ export class BatchIntakeRepository extends SubmittedRows {
    *
    * @param isBegun whether something of the batch was stored before
    * @returns the partition for its lines, locked until the transaction ends
-   * @throws AppError server when that was swept meanwhile: what follows would be a batch without its first lines
+   * @throws AppError server if the stored part was swept meanwhile: the batch would lack its first lines
    */
   async keepReceiving(
     session: Session,

@@ -4,7 +4,7 @@ import type { WorkspaceTenant } from '../tenants/tenant';
 import type { BatchKey } from './batch-intake.repository';
 import { selectLines, type BatchLine } from './select-lines';
 
-/** The requests of batches, for whoever reads them again. */
+/** Reads the requests of batches again. */
 @Injectable()
 export class BatchLinesRepository {
   constructor(private readonly database: Database) {}

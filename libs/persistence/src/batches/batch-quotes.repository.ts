@@ -10,7 +10,7 @@ export interface BatchKind {
   readonly endpoint: string;
 }
 
-/** What a finished batch of a kind came to, in parts of what had been expected. */
+/** Cost and duration of a finished batch, relative to what had been expected. */
 export interface QuotedBatch {
   readonly workspaceId: string;
   readonly lane: BatchLane;
@@ -24,7 +24,7 @@ export interface QuotedBatch {
 /** `below` and `above` the interval that was quoted. */
 export type QuoteVerdict = 'inside' | 'below' | 'above';
 
-/** What became of a quote. */
+/** How a quote compares with the batch. */
 export interface QuoteOutcome {
   /** Null where the batch did not run to its last line. */
   readonly cost: { readonly verdict: QuoteVerdict; readonly basis: CostBasis } | null;

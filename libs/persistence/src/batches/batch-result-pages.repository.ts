@@ -3,7 +3,7 @@ import type { CopyRow } from '../copy-row';
 import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 
-/** Whose results are read. */
+/** The batch whose results are read. */
 export interface ResultsOf {
   readonly id: string;
   readonly createdOn: string;
@@ -20,18 +20,18 @@ export interface ResultRange {
   readonly mostBytes: number;
 }
 
-/** The fields of a row that is told: see `page`. */
+/** Positions of the fields in the rows of `page`. */
 export const RESULT_FIELD = { seq: 0, customId: 1, statusCode: 2, requestId: 3, body: 4, error: 5 } as const;
 
-/** What callers read: the results of a batch that is over, page by page. */
+/** Reads the results of a finished batch for callers, page by page. */
 @Injectable()
 export class BatchResultPagesRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Tells the results after `afterSeq` in the order of the lines, as rows of RESULT_FIELD. A request without a result
-   * has neither body nor error. A page is one statement, so no snapshot is held between two of them; it ends by count
-   * or by weight, whatever the page before weighed.
+   * Passes on the results after `afterSeq` in the order of the lines, as rows of RESULT_FIELD. A request without a
+   * result has neither body nor error. A page is one statement, so no snapshot is held between pages; it ends by number
+   * of items or by bytes.
    */
   async page(
     tenant: WorkspaceTenant,

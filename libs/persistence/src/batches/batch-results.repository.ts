@@ -15,7 +15,7 @@ export interface LineError {
   readonly error_type?: string;
 }
 
-/** What one line came to: a body or an error, never both. Money as exact decimal strings in US dollars. */
+/** The outcome of one line: a body or an error, never both. Money as exact decimal strings in US dollars. */
 export interface LineOutcome {
   readonly lease: SegmentLease;
   readonly seq: number;
@@ -33,7 +33,7 @@ export interface LineOutcome {
   readonly promptCostUsd: string;
   readonly completionCostUsd: string;
   readonly costUsd: string;
-  /** The fee for a call on an own key, of which an allowance may spare all or a part; absent on shared capacity. */
+  /** The fee for a call on an own key, which an allowance may waive in whole or in part; absent on shared capacity. */
   readonly byokFeeUsd?: string;
   /** The provider's tier that served it; absent where it does not say. */
   readonly serviceTier?: string;
@@ -44,7 +44,7 @@ export interface LineOutcome {
 export interface StoreReport {
   /** Outcomes that are now results; the others came from a stale lease or were stored before. */
   readonly stored: number;
-  /** Batches of which at least one segment is done now. */
+  /** Batches with at least one segment that is done now. */
   readonly batchesWithDoneSegments: readonly bigint[];
   /** Batches that cost more than is held: their next lines need a reservation (BatchFundsRepository). */
   readonly batchesAheadOfHold: readonly bigint[];
@@ -66,10 +66,9 @@ export class BatchResultsRepository {
   /**
    * Stores a group of outcomes: result, usage, charge and progress in one commit.
    *
-   * Safe against everything that can come twice: a line of a segment whose fence has moved on joins no
-   * `owned` row; a line that has a result conflicts with its primary key and is left out of `stored`, and
-   * only what is in `stored` is charged and counted. Segments are locked in key order, so two groups
-   * cannot wait for each other.
+   * Safe to repeat: a line of a segment whose fence has moved on joins no `owned` row; a line that has a result
+   * conflicts with its primary key and is left out of `stored`, and only rows in `stored` are charged and counted.
+   * Segments are locked in key order, so two groups cannot wait for each other.
    *
    * Charges beyond a hold raise it, so that they lower available credit, key limit and budget with this commit. Rows
    * are locked in the order of all that move money: hold, account, key, workspace.
@@ -91,7 +90,7 @@ export class BatchResultsRepository {
       return this.database.rows<StoredRow>({ name: 'results-store', sql: STORE_SQL, values });
     }
     return this.database.transaction(async (session) => {
-      // What is seen under the lock is what counts: a line has a result or has none.
+      // Whether a line has a result is read under the lock.
       await session.execute({ name: 'results-lock-segments', sql: LOCK_SEGMENTS_SQL, values: values.slice(0, 3) });
       const fees = plainArray(outcomes.map((o) => o.byokFeeUsd ?? null));
       const sql = STORE_BYOK_SQL;

@@ -110,7 +110,7 @@ export class BatchSegmentsRepository {
     );
   }
 
-  /** Extends the leases; returns those that are still held. The others belong to somebody else now. */
+  /** Extends the leases and returns those that are still held; the others have gone to other workers. */
   async renew(leases: readonly SegmentLease[], leaseMs: number): Promise<TimedLease[]> {
     const askedAtMs = performance.now();
     const rows = await this.database.rows<LeaseRow>({
@@ -121,7 +121,7 @@ export class BatchSegmentsRepository {
     return rows.map((row) => toTimedLease(row, askedAtMs));
   }
 
-  /** Says that a worker is alive that has lost these leases while PostgreSQL was away: no line of them killed it. */
+  /** Records that no line of these leases killed its worker: the leases ended because PostgreSQL was away. */
   async outlived(leases: readonly SegmentLease[]): Promise<void> {
     await this.database.execute({
       name: 'segments-outlived',
@@ -134,7 +134,7 @@ export class BatchSegmentsRepository {
     });
   }
 
-  /** Says that the first open line of a suspect is called next, alone; returns false when the lease is lost. */
+  /** Records that the first open line of a suspect is called next, alone. Returns false if the lease is lost. */
   async beginAlone(lease: SegmentLease): Promise<boolean> {
     const row = await this.database.firstRow({
       name: 'segments-begin-alone',
@@ -145,7 +145,7 @@ export class BatchSegmentsRepository {
     return row !== null;
   }
 
-  /** Says that the first open line of a suspect ran and its worker lives; its lines go on one at a time. */
+  /** Records that the first open line of a suspect ran and its worker lives; its lines go on one at a time. */
   async absolve(lease: SegmentLease): Promise<void> {
     await this.database.execute({
       name: 'segments-absolve',
@@ -198,7 +198,7 @@ function follows(segment: ClaimedSegment, last: ClaimedSegment): boolean {
   return isAdjacent && isFirstLease(segment) && isFirstLease(last);
 }
 
-/** Nobody held it before, so it has no results. Its attempts do not tell: they are taken back when it is given back. */
+/** Returns whether the segment was never leased before, so it has no results. `attempts` is reset by a return. */
 function isFirstLease({ fence }: SegmentLease): boolean {
   return fence === 1n;
 }

@@ -23,7 +23,7 @@ export interface BatchTotals {
   readonly costUsd: string;
   /** What providers charged owners of keys, by their list prices; null where no such key was used. */
   readonly upstreamCostUsd: string | null;
-  /** What providers reported beside; 0 for what none did. */
+  /** Further counts that providers reported; 0 for those that none did. */
   readonly details: Readonly<Record<DetailCount, number>>;
   /** The iterations of all lines, added up by type and model. */
   readonly iterations: readonly SummedIteration[];
@@ -64,7 +64,7 @@ const SUM_SQL = `
       ${common(`(usage_details->>'speed')`)} AS speed, bool_or(usage_details ? 'iterations') AS has_iterations
     FROM ${RESULTS}) sums`;
 
-/** What the stored results of a batch come to. */
+/** Returns the sums over the stored results of a batch. */
 export async function sumResults(
   session: Session,
   work: { readonly createdOn: string; readonly number: bigint },

@@ -69,7 +69,7 @@ const PROGRESS = `
 export const BATCH_VIEW_SQL = `SELECT ${viewColumns('p.completed', 'p.failed')} FROM batches b, ${PROGRESS}`;
 const VISIBLE = `b.status <> 'receiving' AND b.deleted_at IS NULL`;
 
-/** What callers and operators read of batches. */
+/** Reads batches for callers and operators. */
 @Injectable()
 export class BatchViewsRepository {
   constructor(private readonly database: Database) {}
@@ -108,7 +108,7 @@ export class BatchViewsRepository {
     return rows.map(toBatchView);
   }
 
-  /** The segments that tell of progress are shown of batches that are named, so the page is found first. */
+  /** Returns the ids of a page. The tenant role sees only segments of named batches, so the ids are read first. */
   private async idsInWorkspace(
     tenant: WorkspaceTenant,
     filter: BatchFilter,
@@ -138,7 +138,7 @@ export class BatchViewsRepository {
     return row !== null;
   }
 
-  /** All that an operator may want to know of one batch, by the names of a report; null when there is none. */
+  /** Returns a report on one batch for an operator, by field name; null if there is no such batch. */
   async report(id: string): Promise<Record<string, string | number | null> | null> {
     return this.database.firstRow<Record<string, string | number | null>>({
       sql: `

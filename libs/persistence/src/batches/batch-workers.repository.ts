@@ -22,7 +22,7 @@ export interface WorkerSpeed {
   readonly lane: LaneSpeed | null;
 }
 
-/** A process that has said nothing for so long is taken for dead. */
+/** A process that has reported nothing for this long counts as dead. */
 const ALIVE_SECONDS = 30;
 const KEPT_HOURS = 24;
 
@@ -31,7 +31,7 @@ const KEPT_HOURS = 24;
 export class BatchWorkersRepository {
   constructor(private readonly database: Database) {}
 
-  /** Replaces what the process has said before. */
+  /** Replaces the process's previous report. */
   async report(id: string, concurrency: number, lanes: Readonly<Record<string, LaneSpeed>>): Promise<void> {
     await this.database.execute({
       name: 'batch-worker-report',

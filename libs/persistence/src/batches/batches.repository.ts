@@ -37,7 +37,7 @@ const LAST_SEQ = 2_147_483_647;
 const WORK_COLUMNS =
   'id, number, created_on::text AS created_on, endpoint, model, provider, total, fence, credential_id IS NOT NULL AS is_own_key';
 
-/** Where an unfinished batch stands. */
+/** The state of an unfinished batch. */
 export interface BatchStep {
   readonly number: bigint;
   readonly status: BatchStatus;
@@ -61,7 +61,7 @@ export class BatchesRepository {
     private readonly announcements: BatchAnnouncementsRepository,
   ) {}
 
-  /** Takes the batch for validation; null when it is not waiting for that or somebody else has it. */
+  /** Takes the batch for validation; null if it is not waiting for that or another worker has it. */
   async claimValidation(id: string, leaseMs: number): Promise<BatchWork | null> {
     const row = await this.database.firstRow<WorkRow>({
       name: 'batch-claim-validation',

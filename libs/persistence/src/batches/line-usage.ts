@@ -1,11 +1,11 @@
 /**
- * What a provider reported of a line beside its token counts, as it is stored: counts above 0, and words. A member of
- * which nothing was reported is absent, and a line of which nothing at all was reported has none of this.
+ * Usage that a provider reported of a line in addition to token counts, as it is stored: counts above 0, and words. A
+ * member that was not reported is absent; a line without any reported usage has no such object.
  */
 export interface LineUsageDetails extends Readonly<Partial<Record<DetailCount, number>>> {
   readonly speed?: string;
   readonly iterations?: readonly LineIteration[];
-  /** What of the list price is for each tool that the provider ran, and for everything else. Exact decimal strings. */
+  /** The part of the list price for each tool that the provider ran, and for the rest. Exact decimal strings. */
   readonly providerTools?: Readonly<Record<string, string>>;
   readonly tokensUsd?: string;
 }

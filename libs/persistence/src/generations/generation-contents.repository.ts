@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 
-/** What was asked and answered in one call, each as JSON text. */
+/** The request and response of one call, each as JSON text. */
 export interface GenerationContent {
   readonly input: string;
   readonly output: string;

@@ -14,7 +14,7 @@ export interface GenerationOpening {
   readonly holdUsd: string;
   /** Null: the key may spend what its organization has. */
   readonly keyLimit: KeyLimit | null;
-  /** Of the workspace, each of which must cover the hold; absent where it has none. */
+  /** Budgets of the workspace, which must all cover the hold; absent if it has none. */
   readonly budgets?: readonly SpendingLimit[] | undefined;
 }
 
@@ -68,9 +68,9 @@ export interface GenerationDetails {
   readonly cacheWriteTokens?: number | undefined;
   /** Among them, those that are kept for an hour. */
   readonly cacheWrite1hTokens?: number | undefined;
-  /** What of the cost is for tools that the provider ran, and for tools that the gateway ran itself. */
+  /** Parts of the cost: for tools that the provider ran, and (`gatewayToolsUsd`) for tools that the gateway ran. */
   readonly providerToolsUsd?: string | undefined;
-  /** What of `providerToolsUsd` is for each tool. */
+  /** The part of `providerToolsUsd` for each tool. */
   readonly providerTools?: Readonly<Record<string, string>> | undefined;
   readonly gatewayToolsUsd?: string | undefined;
   /** Pages that a tool of ours read for the model; absent where it had no tools of ours. */
@@ -79,7 +79,7 @@ export interface GenerationDetails {
   readonly search?: GenerationSearch | undefined;
 }
 
-/** What became of it. */
+/** The end of a call. */
 export interface GenerationSettlement extends Omit<GenerationOpening, OpeningTerms> {
   readonly provider: string | null;
   readonly upstreamModel: string | null;
@@ -93,7 +93,7 @@ export interface GenerationSettlement extends Omit<GenerationOpening, OpeningTer
   readonly cachedTokens: number;
   readonly reasoningTokens: number;
   readonly costUsd: string;
-  /** What of `costUsd` is the fee for a call on an own key, of which an allowance may spare all or a part. */
+  /** The part of `costUsd` that is the fee for an own key, which an allowance may waive in whole or in part. */
   readonly byokFeeUsd?: string | undefined;
   readonly latencyMs: number | null;
   readonly generationMs: number | null;

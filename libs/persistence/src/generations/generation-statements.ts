@@ -123,7 +123,7 @@ const openSql = (budgets: BudgetParts): string => `${LOCKED_PAYERS}, limited AS 
   LEFT JOIN funded ON funded.id = 'org:' || payer.organization_id
   ORDER BY payer.number`;
 
-/** For calls without budgets: what is set aside is written down for workspaces that have some, and nothing judged. */
+/** For calls without budgets: amounts are recorded for workspaces that have budgets, and no budget is checked. */
 export const OPEN_SQL = openSql(NO_BUDGETS);
 
 export const OPEN_BUDGETED_SQL = openSql(BUDGETS);

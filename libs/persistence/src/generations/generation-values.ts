@@ -4,7 +4,7 @@ import type { SqlValue } from '../session';
 import { costParts } from './cost-parts';
 import type { GenerationOpening, GenerationSettlement } from './generation-records';
 
-/** Whose money openings take, and the terms of it: what is said of one opening of a payer holds for all of them. */
+/** Who pays for openings, and on which terms; these are the same for all openings of a payer. */
 export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | 'apiKeyHash' | 'keyLimit' | 'budgets'>;
 
 export interface PayerGroups {
@@ -28,7 +28,7 @@ export function payersOf(openings: readonly GenerationOpening[]): PayerGroups {
   return { payers, numbers };
 }
 
-/** For keys that are the same. Two of which this is not known count as two, which costs a row and changes nothing. */
+/** Compares payers with the same key. Payers that may differ count as two, which costs a row and is harmless. */
 function isSamePayer(one: Payer, other: Payer): boolean {
   return (
     one.workspaceId === other.workspaceId &&

@@ -17,7 +17,7 @@ import {
 } from './generation-statements';
 import { openingValues, payersOf, settlementValues, type Payer, type PayerGroups } from './generation-values';
 
-/** What became of the openings of one payer, which are opened together or not at all. */
+/** The result for the openings of one payer, which are opened together or not at all. */
 export type OpeningVerdict =
   | {
       readonly refusedBy: null;
@@ -62,7 +62,7 @@ export interface GenerationView {
   readonly costUsd: string;
   readonly latencyMs: number | null;
   readonly generationMs: number | null;
-  /** Null while the call is open, and where nobody saw its end. */
+  /** Null while the call is open, and if its end was never recorded. */
   readonly details: GenerationDetails | null;
   readonly createdAt: Date;
 }
@@ -80,11 +80,11 @@ export class GenerationsRepository {
 
   /**
    * Opens each generation and holds its money, all or nothing per key, per workspace with budgets and per
-   * organization: those of a key whose limit does not cover their sum are refused, those of a workspace of which a
-   * budget does not, and those of an organization whose balance does not cover the sum of the others.
+   * organization. Refuses the openings of a key whose limit does not cover their sum, those of a workspace if one of
+   * its budgets does not, and those of an organization whose balance does not cover the sum of the rest.
    *
-   * The row of a key is made when the key is first seen, that of a workspace when it first has a budget; only a row
-   * that is there can be locked, so such calls are asked for again.
+   * The row of a key is made at its first call, that of a workspace at its first budget. Only an existing row can be
+   * locked, so such calls are tried again.
    *
    * @returns a verdict for each opening, in their order; calls of one payer have the same one
    */
@@ -127,9 +127,9 @@ export class GenerationsRepository {
   }
 
   /**
-   * Holds so much more for a call that is open; its settlement gives back all that is held.
+   * Increases the hold of an open call by `amountUsd`; its settlement releases the whole hold.
    *
-   * @returns what refuses it, `closed` where the call is not open (any more), or null when it is held
+   * @returns what refuses it, `closed` if the call is not open (any more), or null if the amount is held
    */
   async extend(call: Omit<GenerationOpening, 'holdUsd'>, amountUsd: string): Promise<HoldRefusal | 'closed' | null> {
     const tried = this.database.transaction(async (session) => {
@@ -202,8 +202,8 @@ export class GenerationsRepository {
   }
 
   /**
-   * Marks calls as abandoned that are still open, and gives their holds back. A settlement that comes later all the
-   * same is still charged.
+   * Marks calls that are still open as abandoned and releases their holds. A settlement that comes later is still
+   * charged.
    *
    * @returns how many were marked
    */

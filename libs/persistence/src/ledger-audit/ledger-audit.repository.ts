@@ -42,7 +42,7 @@ const LONGEST_SECONDS = 7_200;
 /**
  * Compares every charge with its source, both ways, and the rows that show balances with the transfers.
  *
- * An audit reads one snapshot, so it may run beside everything else. An incremental one reads the rows that were
+ * An audit reads one snapshot, so it may run during normal operation. An incremental one reads the rows that were
  * written since the last: each row bears the id of its transaction, and the watermark is the lowest id that was still
  * running then, so a transaction that commits late is not passed over. The watermark and the sums below it commit
  * together at the end. An audit that dies leaves both as they were; of two at once, one is repeated.

@@ -47,7 +47,7 @@ describe(ByokAllowance.name, () => {
     expect(await ledger.audit()).toEqual([]);
   });
 
-  /** A call on an own key of which 5 per cent are the fee, and what else was charged for it. */
+  /** A call on an own key whose fee is 5 per cent, and what else was charged for it. */
   function call(listUsd: string, byokFeeUsd: string, costUsd = byokFeeUsd): GenerationSettlement {
     return aSettlement(anOpening({ organizationId, apiKeyHash }), costUsd, {
       byokFeeUsd,

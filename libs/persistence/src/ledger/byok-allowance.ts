@@ -1,6 +1,6 @@
 /**
- * What an organization may run on its own keys in a calendar month (UTC) without a fee, by list price. Null: nothing,
- * and nobody counts. Decimal string in US dollars.
+ * Amount, by list price, that an organization may run on its own keys in a calendar month (UTC) without a fee. Decimal
+ * string in US dollars. Null: none, and nothing is counted.
  */
 export class ByokAllowance {
   readonly freeUsdPerMonth: string | null;
@@ -15,14 +15,14 @@ export const NO_ALLOWANCE = new ByokAllowance(null);
 const THIS_MONTH = `date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
 
 /**
- * SQL for what of their fees calls need not pay: common table expressions that end with `waived` (`id`,
- * `waived_usd`). `source` is one with `id`, `organization_id`, `fee_usd` and `list_usd` (above 0): calls that this
- * statement charges for certain, so that none is counted twice. `free` is an expression for the allowance.
+ * Returns SQL for the waived part of fees: common table expressions that end with `waived` (`id`, `waived_usd`).
+ * `source` is one with `id`, `organization_id`, `fee_usd` and `list_usd` (above 0): calls that this statement charges
+ * for certain, so that none is counted twice. `free` is an expression for the allowance.
  *
- * The row of the month is locked by what is added to it, and what it comes to tells which part of the allowance
- * the calls of this statement had: of any number of statements at once each has a part of its own. Within one the
- * calls come in the order of their ids. A call that the allowance ends in pays the fee for what is beyond it, rounded
- * half up to the pico-dollar. Months are locked before accounts, in the order of the organizations.
+ * The statement adds its calls to the row of the month, which locks it. The new total shows which part of the allowance
+ * they use, so concurrent statements use different parts. Within a statement calls count in the order of their ids. The
+ * call at which the allowance runs out pays the fee for the amount beyond it, rounded half up to the pico-dollar.
+ * Months are locked before accounts, in the order of the organizations.
  */
 export function waiveFees(source: string, free: string): string {
   return `

@@ -1,4 +1,4 @@
-/** What a key or a workspace may spend, as whoever asks for money knows it. */
+/** The spending limit of a key or a workspace, as known to the process that reserves money. */
 export interface SpendingLimit {
   /** Exact decimal in US dollars. */
   readonly amountUsd: string;
@@ -15,7 +15,7 @@ export const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 /**
  * SQL for what is left of a limit: null where there is none. `key` is the alias of the row of `ledger_keys` or
  * `ledger_workspaces`, the others are expressions for the members of a SpendingLimit. It reads that row and nothing
- * else, so a statement that had to wait for the row judges by what the row says afterwards.
+ * else, so a statement that had to wait for the row uses its new values.
  */
 export function leftOfLimit(key: string, limit: { amount: string; reset: string; includesByok: string }): string {
   const period = (column: string): string =>
@@ -33,7 +33,7 @@ export function isSamePeriod(unit: 'week' | 'month', key: string, day: string): 
   return `date_trunc('${unit}', ${key}.spent_on) >= date_trunc('${unit}', ${day})`;
 }
 
-/** What stands in the row of a key or a workspace, once for credits and once for own providers. */
+/** Sums in the row of a key or a workspace, each once for credits and once for own providers. */
 export const FIGURES = ['total', 'day', 'week', 'month'] as const;
 
 /**

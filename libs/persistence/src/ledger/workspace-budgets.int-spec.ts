@@ -44,7 +44,7 @@ describe('the budgets of a workspace', () => {
     return (await books.generations.open([call]))[0]!.refusedBy;
   }
 
-  /** What a call without budgets spends, unless it is told some. */
+  /** Spends an amount with a call, which has no budgets unless `of` has some. */
   async function spend(costUsd: string, of = payer, upstreamCostUsd?: string): Promise<void> {
     const call = anOpening({ ...of, holdUsd: costUsd });
     expect(await refusalOf(call)).toBeNull();

@@ -18,12 +18,12 @@ export const budgetRows = (json: string): string => `
     FROM json_array_elements(${json}) budget`;
 
 /**
- * Sees to it that what the workspaces of an organization spend is written down, from now on and for what was before.
+ * Starts to record the spending of an organization's workspaces, including past spending.
  *
- * Only organizations with a budget pay for that: every statement that moves money has locked the organization's
- * account, and learns from that row whether it is to write to `ledger_workspaces` as well. So the account is marked
- * first, which waits for the statements that are on their way and lets no other begin; then what the keys have spent
- * and set aside is added up by workspace, in a statement of its own that sees what those left behind.
+ * Only organizations with a budget pay for that: every statement that moves money locks the organization's account and
+ * reads there whether to write to `ledger_workspaces` as well. So the account is marked first, which waits for the
+ * statements under way and blocks new ones. Then a second statement, which sees their results, sums what the keys have
+ * spent and set aside by workspace.
  */
 export async function trackWorkspaces(session: Session, organizationId: string): Promise<void> {
   const marked = await session.execute({
@@ -37,7 +37,7 @@ export async function trackWorkspaces(session: Session, organizationId: string):
   await session.execute({ name: 'ledger-add-up-workspaces', sql: ADD_UP_SQL, values: [organizationId] });
 }
 
-/** A workspace that was never charged has its row made with the first budget it is judged by. */
+/** Makes the row of a workspace that was never charged, for its first budget. */
 export async function ensureWorkspaceRow(session: Session, organizationId: string, workspaceId: string): Promise<void> {
   await session.execute({
     name: 'ledger-workspace-exists',

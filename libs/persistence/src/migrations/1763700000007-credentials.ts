@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Keys that callers brought along, sealed. The table belongs to the credentials app, and nobody else can read
- * what is in it: the keys that open it are outside of the database.
+ * Callers' own provider keys, sealed. The table belongs to the credentials app, and no other app can read the keys:
+ * those that open them are outside of the database.
  *
  * A deleted credential keeps its row and loses its key: the ciphertext and the data key it was made with.
  */

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Who changed or looked at what with a management key. Rows are added and, once, given their outcome: a rule of
- * the database lets nobody change anything else of them or take them away.
+ * Who changed or looked at what with a management key. Rows are added and, once, given their outcome: the database
+ * refuses any other change and any deletion.
  */
 export class Audit1763700000010 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Video jobs of which nobody knows whether the provider took them stay open until a person has looked or their time
- * for that is over; looks for a job at its provider are counted apart from its submissions. And the audit trail also
- * holds what an operator did at the command line, where there is a name and no key.
+ * Video jobs that their provider may or may not have taken stay open until an operator decides or their time in review
+ * is over. Searches for a job at its provider are counted apart from its submissions. The audit trail also holds what
+ * an operator did at the command line, where there is a name and no key.
  */
 export class VideoReviews1763900000062 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

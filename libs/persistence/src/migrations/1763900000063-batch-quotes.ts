@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What a batch was said to cost and to take, and what its workers tell of their speed, from which that is said. */
+/** Quotes of a batch's cost and duration, and the speeds that workers report, from which quotes are made. */
 export class BatchQuotes1763900000063 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE batches ADD COLUMN quote jsonb');

@@ -73,7 +73,7 @@ const GRANTED: Readonly<Record<string, string>> = {
  * whatever they ask for.
  *
  * The owner of the tables is not bound by their policies, and neither, by a policy of its own, is any other role that
- * was granted them: work that is nobody's own sees all rows, with whichever login an app connects.
+ * was granted them: work that belongs to no tenant sees all rows, with whichever login an app connects.
  */
 export class TenantRows1763900000071 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

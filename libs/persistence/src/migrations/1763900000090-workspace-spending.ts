@@ -4,8 +4,8 @@ import { guardTenantRows, OF_ORGANIZATION_OR_WORKSPACE } from './tenant-policy';
 const FIGURES = ['total', 'day', 'week', 'month'].flatMap((figure) => [`${figure}_usd`, `byok_${figure}_usd`]);
 
 /**
- * What workspaces spend, in one row each, for organizations of which one has a budget. The rows are made when that is
- * so, out of what the keys have spent.
+ * Spending of workspaces, in one row each, for organizations with a budget on one of them. The rows are made when the
+ * first budget is set, from what the keys have spent.
  */
 export class WorkspaceSpending1763900000090 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What providers report of a line beside its token counts. Null on lines of which they report nothing, and on those
- * that were stored before, so no row is written again.
+ * Usage that providers report of a line in addition to token counts. Null if they report none, and on lines stored
+ * before this migration, so no row is rewritten.
  */
 export class LineUsage1763900000100 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -15,7 +15,7 @@ export const OF_ORGANIZATION_OR_WORKSPACE = `organization_id = ${ORGANIZATION} A
 export interface TenantRules {
   /** Which of its rows are a tenant's. */
   readonly owned: string;
-  /** What answering a caller takes; nothing where only work that is nobody's own touches it. */
+  /** Rights needed to answer a caller; absent if only work that belongs to no tenant uses the table. */
   readonly granted?: string | undefined;
 }
 

@@ -115,7 +115,7 @@ describe(ensureTenantRole.name, () => {
     for (const login of logins) await owner.query(`ALTER ROLE ${login} CREATEROLE`);
     const clients = await Promise.all(logins.map((login) => connected(urlOf(login))));
     try {
-      // From version 16 on only who made the role may grant it; the others are told what to run.
+      // From version 16 on only the creator of the role may grant it; the others get an error that says what to run.
       const made = await Promise.allSettled(
         clients.map((client) => ensureTenantRole(client as unknown as Parameters<typeof ensureTenantRole>[0], role)),
       );

@@ -1,6 +1,6 @@
 /**
- * `planned`: nothing has left the house. `uploaded`: the provider has the lines. `submitting`: the order may or may
- * not have been taken. `running`: the id at the provider is known. `done`: nothing more is expected from it.
+ * `planned`: nothing was sent yet. `uploaded`: the provider has the lines. `submitting`: the order may or may not
+ * have been taken. `running`: the id at the provider is known. `done`: nothing more is expected from it.
  */
 export type NativeBatchState = 'planned' | 'uploaded' | 'submitting' | 'running' | 'done';
 
@@ -25,7 +25,7 @@ export interface NativeBatch {
   readonly apiKeyHash: string;
   readonly state: NativeBatchState;
   readonly credentialId: string | null;
-  /** Whether nothing but keys of its owner's may serve it. */
+  /** Whether only its owner's own keys may serve it. */
   readonly isOwnKeysOnly: boolean;
   readonly inputFileId: string | null;
   readonly upstreamId: string | null;
@@ -42,11 +42,11 @@ export interface NativeBatch {
   readonly isCancelled: boolean;
   /** Since it was submitted; 0 before. */
   readonly ageMs: number;
-  /** Its batch goes on: nobody cancelled it, and its window is open. */
+  /** Its batch goes on: it was not cancelled, and its window is open. */
   readonly isWanted: boolean;
-  /** Too late for the provider: what is left is to be run as single calls. */
+  /** Too late for the provider: the remaining lines are to be run as single calls. */
   readonly isLate: boolean;
-  /** Called off long ago, and still not over. */
+  /** Cancelled long ago, and still not over. */
   readonly isStuck: boolean;
 }
 

@@ -53,7 +53,7 @@ export class NativeBatchesRepository {
     return this.write(order, set, [leaseMs]);
   }
 
-  /** Looks at it again after this time; what went wrong is counted until something goes right. */
+  /** Makes the order due again after this time. Counts problems in a row. */
   async rest(order: NativeLease, delayMs: number, problem: string | null = null): Promise<boolean> {
     return this.write(
       order,
@@ -92,7 +92,7 @@ export class NativeBatchesRepository {
     });
   }
 
-  /** The intent: from here on the provider may have the order. False also where its batch is being stopped meanwhile. */
+  /** Records the intent to submit: from now on the provider may have the order. False also if its batch is stopping. */
   async submitting(order: NativeLease): Promise<boolean> {
     const touched = await this.database.execute({
       name: 'native-submitting',
@@ -142,7 +142,7 @@ export class NativeBatchesRepository {
     return known !== null;
   }
 
-  /** Those of these jobs that are known to be other orders'. */
+  /** Returns the ids among `upstreamIds` that are known to belong to another order. */
   async takenFor(order: NativeBatch, upstreamIds: readonly string[]): Promise<ReadonlySet<string>> {
     const rows = await this.database.rows<{ upstream_id: string }>({
       name: 'native-taken',
@@ -153,13 +153,13 @@ export class NativeBatchesRepository {
     return new Set(rows.map((row) => row.upstream_id));
   }
 
-  /** A search found nothing. */
+  /** Records a search that found nothing. */
   async looked(order: NativeLease, delayMs: number): Promise<boolean> {
     const set = `looks = looks + 1, failures = 0, is_leased = false, available_at = now() + $3 * interval '1 millisecond'`;
     return this.write(order, set, [delayMs]);
   }
 
-  /** What was taken for it is another's: it is looked for again. */
+  /** Records that the job adopted for the order belongs to another; the order is searched for again. */
   async disown(order: NativeLease, upstreamId: string): Promise<boolean> {
     return this.write(
       order,
@@ -221,9 +221,9 @@ export class NativeBatchesRepository {
   }
 
   /**
-   * The end of an order, in one commit: what it left without a result is taken back. While the batch goes on, its
-   * segments become the other lane's; otherwise they are closed, and whoever ends the batch answers for their
-   * lines. Their fences move on, so that nothing of the order can be stored any more.
+   * Ends an order and takes back its segments without a result, in one commit. While the batch goes on, they go to the
+   * other lane; otherwise they are closed, and the end of the batch accounts for their lines. Their fences are raised,
+   * so that no result of the order can be stored any more.
    */
   async finish(order: NativeBatch, problem: string | null): Promise<boolean> {
     return this.database.transaction(async (session) => {
@@ -261,7 +261,7 @@ export class NativeBatchesRepository {
     return rows.map(toNativeBatch);
   }
 
-  /** Rows that nobody will ask for again. */
+  /** Deletes rows of orders that are no longer needed. */
   async forgetOld(): Promise<number> {
     return this.database.execute({
       name: 'native-forget',

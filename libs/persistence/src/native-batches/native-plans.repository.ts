@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Session } from '../database';
 
-/** A batch that begins, as far as its lane is decided by it. */
+/** The facts of a beginning batch that decide its lane. */
 export interface BeginningBatch {
   readonly id: string;
   readonly number: bigint;
@@ -14,7 +14,7 @@ export interface BeginningBatch {
   readonly remainingMs: number;
 }
 
-/** What one order may hold. */
+/** Limits of one order. */
 export interface PartLimits {
   readonly lines: number;
   /** Of the callers' bodies. */

@@ -43,7 +43,7 @@ async function tried(app: AppName, ...statements: string[]): Promise<number | st
 /** SQL of the Monday so many weeks after that of this week. */
 const mondayIn = (weeks: number): string => `date_trunc('week', now() AT TIME ZONE 'UTC')::date + ${weeks * 7}`;
 
-/** Runs a statement and returns the tables that nobody can read until its transaction ends, also if it was refused. */
+/** Runs a statement and returns the tables that cannot be read until its transaction ends, also if it was refused. */
 async function lockedBy(app: AppName, sql: string): Promise<string[]> {
   const undone = new Error('undone');
   let locked: string[] = [];

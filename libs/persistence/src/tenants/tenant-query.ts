@@ -6,7 +6,7 @@ const ENTER = 'enter-tenant';
 /** Connections that have ENTER prepared. */
 const prepared = new WeakSet<PoolClient>();
 
-/** What the driver tells a query, which its types leave out. */
+/** Methods of a query that the driver calls and its types leave out. */
 interface AnsweredQuery {
   submit(connection: Connection): Error | null;
   handleRowDescription(message: unknown): void;

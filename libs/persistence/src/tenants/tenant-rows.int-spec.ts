@@ -64,8 +64,8 @@ afterAll(() => opened.close());
 class UndoneAsMeant extends Error {}
 
 /**
- * As the tenant, who names both batches and may for once do everything to the table: what stands between it and other
- * rows is the policy alone. Triggers and foreign keys are off. Everything is undone.
+ * Runs the work as the tenant, who names both batches and has all rights on the table, so that only the policy keeps it
+ * from other rows. Triggers and foreign keys are off. Everything is rolled back.
  */
 async function asTenant<T>(table: string, tenant: Tenant | null, work: (session: Session) => Promise<T>): Promise<T> {
   const told: T[] = [];

@@ -27,8 +27,8 @@ export interface Answered {
 }
 
 /**
- * Asks the same of a foreign id and of one that nobody has; before that of the second once for nothing, so that
- * neither has statements to prepare.
+ * Calls `ask` with a foreign id and with an unknown one, and returns both answers. A first call with the unknown id
+ * prepares the statements for both.
  *
  * @param database with a pool of one connection
  */

@@ -23,7 +23,7 @@ export type VideoEnd =
       readonly errorMessage: string;
     };
 
-/** Told of an end, with what was charged for it, in the transaction that makes it one. */
+/** Called with the end of a job and its charge, in the transaction that ends it. */
 export type TellEnd = (session: Session, end: VideoEnd) => Promise<void>;
 
 const STATUS_CODES = { completed: 200, failed: 502, cancelled: 499, expired: 504 } as const;
@@ -58,7 +58,7 @@ export class VideoEndsRepository {
     });
   }
 
-  /** On an own key the whole charge is a fee, of which the organization's allowance may spare all or a part. */
+  /** On an own key the whole charge is a fee, which the organization's allowance may waive in whole or in part. */
   private async withoutWaivedFee(session: Session, job: VideoJob, end: VideoEnd): Promise<VideoEnd> {
     const { freeUsdPerMonth } = this.allowance;
     if (freeUsdPerMonth === null || end.status !== 'completed' || end.upstreamCostUsd === null) return end;
@@ -152,7 +152,7 @@ async function charge(session: Session, job: VideoJob, { costUsd, upstreamCostUs
   });
 }
 
-/** So that `GET /generation` tells of videos as of every other call. */
+/** Records the job as a generation, so that `GET /generation` shows videos like every other call. */
 async function recordGeneration(session: Session, job: VideoJob, end: VideoEnd): Promise<void> {
   const isDone = end.status === 'completed';
   const upstreamCostUsd = isDone ? end.upstreamCostUsd : null;

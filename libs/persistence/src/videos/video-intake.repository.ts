@@ -27,17 +27,17 @@ export interface NewVideo {
   readonly dimensions: VideoDimensions;
   readonly priceUsd: string;
   readonly listPriceUsd: string;
-  /** What is reserved: the price, and the list price beside it where a limit counts what the own key is charged. */
+  /** Amount to reserve: the price, plus the list price if a limit counts what the own key is charged. */
   readonly holdUsd: string;
   readonly callbackUrl: string | null;
   readonly idempotency: SubmissionKey | null;
   /** How long the provider may take. */
   readonly lifetimeMs: number;
-  /** Joins the worker's part to what caused it; absent where nobody traces. */
+  /** Trace context that links the worker's spans to the request; absent without tracing. */
   readonly trace?: JobPayload;
 }
 
-/** What nobody settled within this time after the end of the job is given back. */
+/** Time after the job's deadline at which a hold that is still open expires. */
 const HOLD_SLACK_MS = 3_600_000;
 
 /** Takes video jobs in: the row, the hold on the organization's credits and the first nudge in one commit. */

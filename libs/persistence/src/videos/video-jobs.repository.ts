@@ -23,7 +23,7 @@ export interface VideoJob {
   readonly outputAttempts: number;
   /** How often the provider was searched for it. */
   readonly searches: number;
-  /** Nobody knows whether the provider took it, and its time in review is over. */
+  /** It is unknown whether the provider took it, and its time in review is over. */
   readonly needsReview: boolean;
   readonly operation: Readonly<Record<string, unknown>> | null;
   readonly callbackUrl: string | null;
@@ -55,8 +55,8 @@ const DUE = 'next_at <= now() AND (lease_until IS NULL OR lease_until < now())';
 const CLAIMED = { table: 'videos', id: 'id', at: 'next_at', open: OPEN, due: `${DUE} AND id <> ALL($3::text[])` };
 
 /**
- * The life of a video job up to its end. A job belongs to whoever claimed it last: the claim raises its fence, every
- * later write names the fence it was claimed with, and a write that comes too late touches no row.
+ * The life of a video job up to its end. A job belongs to the worker that claimed it last: the claim raises its fence,
+ * every later write names the fence it was claimed with, and a write that comes too late touches no row.
  */
 @Injectable()
 export class VideoJobsRepository {
@@ -115,7 +115,7 @@ export class VideoJobsRepository {
   }
 
   /**
-   * Writes down that the provider is about to be asked, before it is. Whoever finds the job like this later knows
+   * Records the intent to submit, before the provider is called. A worker that finds the job in this state later knows
    * that it may have been submitted.
    *
    * @returns what to submit; null when the job is no longer ours

@@ -3,7 +3,7 @@ import { AppError } from '@libs/errors';
 import { AuditRepository } from '../audit/audit.repository';
 import { Database, type Session } from '../database';
 
-/** A job of which nobody knows whether its provider took it. */
+/** A job that its provider may or may not have taken. */
 export interface VideoInReview {
   readonly id: string;
   readonly organizationId: string;
@@ -14,7 +14,7 @@ export interface VideoInReview {
   /** US dollars, exact. */
   readonly priceUsd: string;
   readonly createdAt: Date;
-  /** When it ends as failed if nobody decides. */
+  /** When it ends as failed without a decision. */
   readonly endsAt: Date;
 }
 
@@ -35,9 +35,9 @@ export interface Reviewer {
 const LEAST_LIFETIME = `interval '1 hour'`;
 
 /**
- * What operators decide about jobs in review. A decision raises the fence, so whoever still holds the job writes
- * nothing more, and it is in the audit trail in the same commit or does not happen. What follows from it is the
- * worker's: it asks after the job like after any other, or ends it with its books and its news.
+ * Decisions of operators about jobs in review. A decision raises the fence, so a worker that still holds the job can
+ * write nothing more, and its audit entry is in the same commit. The worker does the rest: it polls the job like any
+ * other, or ends it with its charge and its webhook event.
  */
 @Injectable()
 export class VideoReviewsRepository {

@@ -63,7 +63,7 @@ async function submitted(): Promise<VideoJob> {
   return claim();
 }
 
-/** Until a statement in this database waits for a lock that somebody holds. */
+/** Resolves when a statement in this database waits for a lock. */
 async function untilSomebodyWaits(): Promise<void> {
   for (;;) {
     const waiting = await opened.database.rows({

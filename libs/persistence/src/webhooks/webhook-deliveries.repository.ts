@@ -35,11 +35,10 @@ const LONGEST_REST_MS = 3_600_000;
 const MOST_HELD_BACK = 1_000;
 
 /**
- * Events on their way to receivers. An event is stored in the transaction that makes it true, so it is owed
- * exactly when it happened; its id is its key, so announcing it twice stores it once. From there on it is sent at
- * least once: an attempt is claimed with a lease and a fence, by the database's clock, and whoever dies in one
- * leaves a row that is claimed again under the same id. An attempt counts once its end is known; claims without an
- * end count apart.
+ * Events on their way to receivers. An event is stored in the transaction that it reports, so it is sent exactly if
+ * that commits; its id is its key, so announcing it twice stores it once. It is sent at least once: an attempt is
+ * claimed with a lease and a fence, by the database's clock, and if the worker dies the row is claimed again under the
+ * same id. An attempt counts once its outcome is known; claims without an outcome are counted apart.
  */
 @Injectable()
 export class WebhookDeliveriesRepository {

@@ -8,7 +8,7 @@ export interface NewWebhookDelivery {
   readonly url: string;
   /** Such as `batch.completed`. */
   readonly type: string;
-  /** What stands in the event's `data`. */
+  /** The event's `data`. */
   readonly payload: object;
 }
 
