@@ -16,12 +16,12 @@ const BODIES: Readonly<Record<PartitionedTable, string>> = {
 const HAS_RETENTION: ReadonlySet<PartitionedTable> = new Set(['batch_lines', 'batch_results']);
 /** An upload may begin a day before its batch is accepted, and the retention counts from there. */
 const GRACE_DAYS = 2;
-/** Of rows that stand in no weekly partition, so many are deleted at once. */
+/** Most rows of a default partition deleted at once. */
 const STRAYS_AT_ONCE = 10_000;
 const MOST_COUNTED = 10_000;
 
 /**
- * The weekly partitions of the bulk tables: made ahead of time, and dropped with what the retention ends.
+ * The weekly partitions of the bulk tables: made ahead of time, and dropped after the retention.
  *
  * Each step is a transaction of its own with short locks, which may be repeated, run twice at once or be left out. A
  * lock that is not had within a second is left for the next time.
@@ -113,7 +113,7 @@ export class PartitionsRepository {
     );
   }
 
-  /** Returns how many rows stand in the default partition, at most 10,000. */
+  /** Returns how many rows are in the default partition, at most 10,000. */
   async countStrays(table: PartitionedTable): Promise<number> {
     const row = await this.database.firstRow<{ rows: number }>({
       sql: `SELECT count(*)::integer AS rows FROM (SELECT 1 FROM ${table}_default LIMIT ${MOST_COUNTED}) strays`,

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { ClientBase } from 'pg';
 
-/** For so long after PostgreSQL must have ended a statement its word of that may be on the way. */
+/** Time for PostgreSQL's message to arrive after it must have ended a statement. */
 const ON_THE_WAY_MS = 5_000;
 
 /** Members of the driver's client that its types leave out. */
@@ -14,9 +14,9 @@ interface Wire {
 const usualMs = new WeakMap<object, number>();
 
 /**
- * Ends a connection on which PostgreSQL says nothing of a statement for longer than it lets one run: the host is gone,
- * or the network has dropped the connection without a sign. TCP alone notices that after a quarter of an hour, if at
- * all, and until then each such connection is missing in the pool.
+ * Ends a connection without a response for longer than PostgreSQL lets a statement run: the host is gone, or the
+ * network has dropped the connection silently. TCP alone notices that after a quarter of an hour, if at all, and until
+ * then each such connection is missing from the pool.
  *
  * @param statementMs PostgreSQL's own limit; 0 is none, so nothing is ended
  */
@@ -34,13 +34,13 @@ export function endWhenSilent(client: ClientBase, statementMs: number): void {
   });
 }
 
-/** Statements of this connection may take so long from now on. */
+/** Sets how long statements of this connection may take from now on. */
 export function expectWithin(client: ClientBase, statementMs: number): void {
   const { stream } = (client as unknown as Wire).connection;
   stream.setTimeout(statementMs === 0 ? 0 : statementMs + ON_THE_WAY_MS);
 }
 
-/** They may take as long as they usually may. */
+/** Restores the usual limit of statements. */
 export function expectUsual(client: ClientBase): void {
   expectWithin(client, usualMs.get(client) ?? 0);
 }

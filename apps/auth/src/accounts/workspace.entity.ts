@@ -39,7 +39,7 @@ export class WorkspaceEntity {
   @Column({ type: 'jsonb', nullable: true })
   policy: RoutingPolicy | null;
 
-  /** Only the settings that were ever set. */
+  /** Only the settings that are set. */
   @Column({ type: 'jsonb', default: {} })
   settings: WorkspaceSettings;
 

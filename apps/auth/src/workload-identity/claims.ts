@@ -10,7 +10,7 @@ const MAX_VALUES = 512;
 /**
  * Returns the JSON object that a part of a token holds, or null if it is not one.
  *
- * Refuses duplicate names, of which signer and reader may use different ones (RFC 8725 §2.4), and text that is not
+ * Refuses duplicate names, because signer and reader may use different values (RFC 8725 §2.4), and text that is not
  * well-formed. Reads names without `JSON.parse` of the whole, which may mix up names with an escape
  * (nodejs/node#63785).
  */

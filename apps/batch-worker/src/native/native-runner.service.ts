@@ -38,8 +38,8 @@ const MOST_LATE_FAILURES = 8;
 const MOST_UNWANTED_FAILURES = 16;
 
 /**
- * So often an order is sent that is neither taken nor refused. Each time it is searched for until it may be sent again
- * as it is not there; for the same reason its lines may be called then.
+ * Most times that an order is sent which its provider neither takes nor refuses. After each it is searched for until it
+ * is certain not to be there, so that it may be sent again, or in the end its lines may run as single calls.
  */
 const MOST_LOSSES = 3;
 

@@ -26,7 +26,7 @@ export interface KeyAtRest {
   readonly sealedKey: string;
 }
 
-/** What providers have said of the key; reset with every new key. */
+/** The number of the current key, and its refusals, which start anew with every new key. */
 export type KeyState = Pick<
   CredentialEntity,
   'keyVersion' | 'refusals' | 'lastErrorStatus' | 'lastErrorAt' | 'skippedUntil'

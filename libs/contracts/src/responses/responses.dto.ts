@@ -15,7 +15,7 @@ import {
 } from './responses-settings';
 import { findPluginsProblem, findResponsesToolsProblem, findToolChoiceProblem } from './responses-tools';
 
-/** Checks `model`. It may be absent: if `models` is absent too, routing chooses the model. */
+/** Checks `model`. It may be absent: routing decides what to do if `models` is absent too. */
 function findModelProblem(model: unknown): string | null {
   if (model === undefined || model === null) return null;
   // The model is stored with the call, and PostgreSQL accepts neither NUL nor a lone surrogate.

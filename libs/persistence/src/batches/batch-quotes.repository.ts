@@ -39,7 +39,7 @@ interface OutcomeRow {
   finish_basis: FinishBasis;
 }
 
-/** What quotes are made from, and what became of them. */
+/** Reads the data from which quotes are made, and how quotes compared with their batches. */
 @Injectable()
 export class BatchQuotesRepository {
   constructor(private readonly database: Database) {}

@@ -8,10 +8,10 @@ import { OutboxRepository } from '../outbox/outbox.repository';
 import type { BatchStatus, UpstreamDeletion } from './batch-status';
 
 /**
- * What a removal came to. `unknown`: no such batch, or removed before. `unfinished`: it is not in a terminal
- * status. `awaits-upstream`: what the provider holds must go first, and a worker was asked to see to it.
- * `upstream-refused`: the provider would not; nothing was removed here. `upstream-unreachable`: nor could it be asked,
- * as the key that the batch ran with is gone.
+ * Result of a removal. `unknown`: no such batch, or removed before. `unfinished`: it is not in a terminal status.
+ * `awaits-upstream`: the provider's data must be deleted first, and a worker was asked to do that.
+ * `upstream-refused`: the provider refused; nothing was removed here. `upstream-unreachable`: the provider cannot be
+ * asked, because the key that the batch ran with is gone; nothing was removed here.
  */
 export type RemovalAnswer =
   | { readonly kind: 'unknown' | 'unfinished' | 'awaits-upstream' | 'upstream-refused' | 'upstream-unreachable' }
@@ -34,7 +34,7 @@ interface LockedBatch {
   readonly upstream_deletion: UpstreamDeletion | null;
 }
 
-/** DELETE /batches/{id} (interface §4.3): requests and results go, the row and the books stay. */
+/** DELETE /batches/{id} (interface §4.3): deletes requests and results, keeps the row and the ledger. */
 @Injectable()
 export class BatchRemovalRepository {
   constructor(
@@ -72,7 +72,7 @@ export class BatchRemovalRepository {
     });
   }
 
-  /** Whether a worker is asked to have the provider delete what it holds of the batch. */
+  /** Returns whether a worker is asked to have the provider delete its data of the batch. */
   async isUpstreamRequested(id: string): Promise<boolean> {
     const row = await this.database.firstRow({
       name: 'batch-upstream-requested',
@@ -95,7 +95,7 @@ export class BatchRemovalRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** What the provider answered, null where it held nothing after all; counts once per request. */
+  /** Stores the provider's answer (null: it held nothing), once per request. */
   async reportUpstream(
     id: string,
     outcome: 'deleted' | 'unsupported' | 'refused' | 'unreachable' | null,

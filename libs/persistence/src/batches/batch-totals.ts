@@ -98,7 +98,7 @@ export async function sumResults(
 /** Called once, after the commit, with what is wrong with a batch that ended without one item per request. */
 export type ReportLoss = (problem: string) => void;
 
-/** What the owner of a batch reads where its results are not one for each request; null where they are. */
+/** Returns the error message of a batch that does not have one result per request; null if it has. */
 export function resultsLostOf(total: number, { completed, failed }: BatchTotals): string | null {
   const results = completed + failed;
   if (results === total) return null;

@@ -31,7 +31,7 @@ export interface ClaimedSegment extends TimedLease {
   readonly account: string;
   /** Whether that is the account of a caller's own key. */
   readonly isOwnKey: boolean;
-  /** Whether nothing but keys of its owner's may serve it; absent: no. */
+  /** Whether only its owner's own keys may serve it; absent: no. */
   readonly isOwnKeysOnly?: boolean;
   readonly organizationId: string;
   readonly workspaceId: string;
@@ -125,7 +125,7 @@ const LEAST_OF_EACH = 16;
 /** What a provider counts calls against, as claimed segments name it. */
 export type AccountModel = Pick<ClaimedSegment, 'account' | 'upstreamModel'>;
 
-/** What gets no more segments for now. */
+/** What a claim leaves out: lines of these models, API keys and batches, and these segments. */
 export interface KeptOut {
   readonly models: readonly AccountModel[];
   readonly apiKeyHashes: readonly string[];

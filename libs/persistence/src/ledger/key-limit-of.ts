@@ -3,7 +3,7 @@ import type { KeyLimit, SpendingLimit } from './key-limit';
 
 type Limited = Pick<Principal & KeyRecord, 'limitUsd' | 'limitReset' | 'includeByokInLimit'>;
 
-/** What a key may spend; null where it has no limit. */
+/** Returns the spending limit of a key; null if it has none. */
 export function keyLimitOf({ limitUsd, limitReset, includeByokInLimit }: Limited): KeyLimit | null {
   return limitUsd === null ? null : { amountUsd: limitUsd, reset: limitReset, includesByok: includeByokInLimit };
 }

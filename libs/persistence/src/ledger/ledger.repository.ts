@@ -24,7 +24,7 @@ export interface HoldRequest extends AmountToHold {
   readonly listUsd?: string;
 }
 
-/** What a key was charged, and what its owner's own providers charged, in periods of the UTC calendar. */
+/** Charges to a key, and charges of its owner's own providers, by periods of the UTC calendar. */
 export interface KeySpending {
   readonly totalUsd: string;
   readonly dailyUsd: string;
@@ -106,8 +106,8 @@ export class LedgerRepository {
   }
 
   /**
-   * What was ever bought and what was ever charged, less refunds, for `GET /credits`. Charges of a batch that runs are
-   * on its hold. Reads the account and its open holds, never the history.
+   * Returns all credits ever bought and all charges less refunds, for `GET /credits`. Charges of a running batch are on
+   * its hold. Reads the account and its open holds, never the history.
    */
   async creditsOf(organizationId: string): Promise<{ totalCreditsUsd: string; totalUsageUsd: string }> {
     const account = organizationAccount(organizationId);
@@ -199,7 +199,7 @@ export class LedgerRepository {
     return new Map(rows.map(({ hash, ...spending }) => [hash, spending]));
   }
 
-  /** What keys may still take of their limits; what is set aside for calls and batches that run is taken already. */
+  /** Returns what is left of keys' limits; amounts set aside for running calls and batches count as spent. */
   async leftOf(tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<Map<string, string>> {
     const given = [...limits.values()];
     const rows = await this.database.asTenant(tenant).rows<{ hash: string; left: string }>({

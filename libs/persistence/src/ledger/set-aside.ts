@@ -2,7 +2,7 @@ import type { Session } from '../session';
 import { leftOfLimit, type SpendingLimit } from './key-limit';
 import { holdOnWorkspace, trackWorkspaces } from './workspace-budgets';
 
-/** What money is refused by: the organization's credits, the key's limit or a budget of the workspace. */
+/** What refuses an amount: the organization's credits, the key's limit or a budget of the workspace. */
 export type HoldRefusal = 'credits' | 'key_limit' | 'budget';
 
 export interface AmountToHold {
@@ -21,9 +21,9 @@ export interface AmountToHold {
 const GIVEN_LIMIT = { amount: '$3::numeric', reset: '$4::text', includesByok: '$5::boolean' };
 
 /**
- * Takes an amount from what is available to an organization, to a key and to a workspace, each in one guarded
- * statement, in this order: what was checked is what was taken, and no two callers wait for each other. The caller
- * records in the same transaction what the amount is held for.
+ * Reserves an amount from the credits of an organization, the limit of a key and the budgets of a workspace. One
+ * guarded statement for each, in this order, checks and takes it, so no two callers deadlock. The caller records in the
+ * same transaction what the amount is held for.
  *
  * @returns what refuses it; the transaction must then end without a commit
  */

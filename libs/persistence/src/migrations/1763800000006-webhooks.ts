@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Events that are owed to receivers, where receivers are, and what events are signed with.
+ * Events to send to receivers, the URLs of receivers, and the secrets that sign events.
  *
- * `webhook_secrets` belongs to the credentials app. Its secrets are sealed like the keys of providers: what opens
- * them is outside of the database.
+ * `webhook_secrets` belongs to the credentials app. Its secrets are sealed like the keys of providers: the keys that
+ * open them are outside of the database.
  */
 export class Webhooks1763800000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

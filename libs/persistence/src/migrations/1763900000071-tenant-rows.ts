@@ -42,7 +42,7 @@ const OWNED: Readonly<Record<string, string>> = {
   outbox: `EXISTS (SELECT FROM batches b WHERE b.id = payload ->> 'batchId')`,
 };
 
-/** What answering a caller takes, and nothing else. Partitions are reached through their tables alone. */
+/** Only the rights needed to answer a caller. Partitions are reached through their tables alone. */
 const GRANTED: Readonly<Record<string, string>> = {
   workspaces: 'SELECT, INSERT, UPDATE',
   api_keys: 'SELECT, INSERT, UPDATE',

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { guardTenantRows, OF_ORGANIZATION_OR_WORKSPACE } from './tenant-policy';
 
-/** What workspaces are set to, what they may spend, and who is listed as their member. */
+/** Settings, budgets and members of workspaces. */
 export class WorkspaceSettings1763900000091 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A provider's part of a batch cannot be deleted once the key is gone that it belongs to. */
+/** A batch's data at a provider cannot be deleted once the key that it was sent with is gone. */
 export class UnreachableUpstream1763900000101 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await constrain(runner, `'due', 'requested', 'deleted', 'unsupported', 'refused', 'unreachable'`);

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Of a batch that only keys of its owner's may serve the fee is reserved, so it must stay one. */
+/** Marks batches that only their owner's keys may serve: only the fee is reserved, so no other key may serve them. */
 export class OwnKeysOnly1763900000215 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE batches ADD own_keys_only boolean NOT NULL DEFAULT false');

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { guardTenantRows, ORGANIZATION } from './tenant-policy';
 
 /**
- * When keys and credentials were last used. A table of its own, as a column of theirs would make each use a change that
- * every process hears of, and rewrite rows that others lock.
+ * When keys and credentials were last used. In a separate table, because with a column in theirs each use would be a
+ * change that the feeds report to every process, and would rewrite rows that others lock.
  */
 export class LastUses1763900000251 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Batches whose limits count own providers' charges are metered by these too. Open holds keep to the fee. */
+/** Holds of batches also cover own providers' charges if a limit counts these. Open holds cover the fee only. */
 export class HoldsThatCountByok1763900000260 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE ledger_holds ADD counts_byok boolean NOT NULL DEFAULT false');

@@ -8,11 +8,11 @@ const COLUMNS = 'revision, subject, mark, changed_at';
 const WEEKS_AHEAD = 4;
 const MOST_ROWS_MOVED = 20_000;
 const MOST_BYTES_MOVED = 64 * 1024 * 1024;
-/** Of rows that are dated by a wrong clock, weeks further ahead than this are for the owner to look at. */
+/** Rows further ahead than this have a date of a wrong clock: the owner has to look at them. */
 const MOST_WEEKS_AHEAD = 53;
 
 /**
- * Keeps footholds in `credentials` and `batch-worker` from what is not theirs.
+ * Keeps an attacker who took over `credentials` or `batch-worker` from the data of other apps.
  *
  * Each feed has a table of its own: its owner's login deletes old entries, and with one table it could delete or lock
  * those of the other feed. The functions for the upkeep of partitions take no weeks but those that are planned, and lock
@@ -104,7 +104,7 @@ const PLANNED_WEEKS_ONLY = `
         END IF;
       END;`;
 
-/** Whole weeks from one of which the default partition holds too many rows to move, up to the end of those made ahead. */
+/** Checks that an adoption starts at a week with too many rows to move and ends with the weeks made ahead, at most. */
 const PLANNED_ADOPTIONS_ONLY = `
       IF step = 'forget' AND NOT EXISTS (
           SELECT FROM pg_constraint WHERE conrelid = adopted::regclass AND conname = check_name) THEN

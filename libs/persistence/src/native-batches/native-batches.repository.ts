@@ -63,13 +63,13 @@ export class NativeBatchesRepository {
     );
   }
 
-  /** Gives it back untouched, to be looked at after this time. */
+  /** Releases the order unchanged, due again after this time. */
   async wait(order: NativeLease, delayMs: number): Promise<boolean> {
     const set = `available_at = now() + $3 * interval '1 millisecond', is_leased = false`;
     return this.write(order, set, [delayMs]);
   }
 
-  /** Before the first byte goes out: whose account it will be. */
+  /** Stores the credential that the order will use, before anything is sent. */
   async pin(order: NativeLease, credentialId: string | null): Promise<boolean> {
     return this.write(order, 'credential_id = $3', [credentialId]);
   }

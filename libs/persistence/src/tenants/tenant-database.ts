@@ -10,9 +10,9 @@ import { inTransaction, retried } from '../transactions';
 import { ENTER_TENANT, enterTenantSql, scopeOf, type Tenant, type TenantScope } from './tenant';
 import { queryAsTenant } from './tenant-query';
 
-/** A transaction of one tenant; what is given one cannot be given a transaction that sees everybody's rows. */
+/** A transaction of one tenant. Where this type is required, a transaction that sees all rows is not accepted. */
 export class TenantSession extends EntitySession {
-  /** Keeps a plain Session from being one by its looks. */
+  /** Brands the type, so that a plain `Session` is not assignable to it. */
   protected readonly isOfTenant = true;
 }
 

@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 
 /**
  * Whose rows a piece of work may see and change: those of an organization, or those of one workspace of it. A
- * Principal is one, and so is everything else that says both.
+ * Principal is a tenant, as is any other object with both fields.
  */
 export interface Tenant {
   readonly organizationId: string;

@@ -18,7 +18,7 @@ export function anOpening(values: Partial<GenerationOpening> = {}): GenerationOp
   };
 }
 
-/** What an opened chat came to: it was answered with one token for one, and costs so many dollars. */
+/** The settlement of an opened chat: one prompt token, one completion token, and the given cost in US dollars. */
 export function aSettlement(
   { holdUsd: _held, keyLimit: _limit, budgets: _budgets, ...opening }: GenerationOpening,
   costUsd: string,

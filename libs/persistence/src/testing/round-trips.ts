@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { Database } from '../database';
 
 /**
- * How often PostgreSQL was asked during the work: how often it said that it is ready for the next question.
+ * Returns the number of round trips during the work: how often PostgreSQL said that it is ready for a query.
  *
  * @param database with a pool of one connection
  */
@@ -20,7 +20,7 @@ export async function roundTripsOf(database: Database, work: () => Promise<unkno
   return trips;
 }
 
-/** How a question was answered, with an error or without, and how many round trips that took. */
+/** The answer to a call, with or without an error, and the number of its round trips. */
 export interface Answered {
   readonly answer: string;
   readonly roundTrips: number;

@@ -7,7 +7,7 @@ import { createTestDatabase } from './test-database';
 /** A database in which two tenants have a row in each table. */
 export interface TwoTenants {
   readonly url: string;
-  /** With one connection: everybody is the next user of the one before. */
+  /** With one connection, so that each session reuses the one of the session before. */
   readonly database: Database;
   /** The same, as the login sees it. */
   readonly dataSource: DataSource;

@@ -30,8 +30,8 @@ const STATUS_CODES = { completed: 200, failed: 502, cancelled: 499, expired: 504
 const OUTCOMES = { completed: 'completed', failed: 'failed', cancelled: 'cancelled', expired: 'failed' } as const;
 
 /**
- * Ends of video jobs. The row, the charge, the hold, the generation and the news of it commit together, guarded by
- * the fence and by `finished_at`: the first end is the only one.
+ * Ends video jobs. The row, the charge, the hold, the generation and the event commit together, guarded by the fence
+ * and by `finished_at`, so only the first end counts.
  *
  * Locks are taken in the order of every other charge: the account, the key, the day of the key.
  */
@@ -83,7 +83,7 @@ export class VideoEndsRepository {
     });
   }
 
-  /** Says that the copies of a job are gone. */
+  /** Records that the copies of a job are deleted. */
   async forgetOutputs(id: string): Promise<void> {
     await this.database.execute({ sql: 'UPDATE videos SET outputs = NULL WHERE id = $1', values: [id] });
   }

@@ -146,8 +146,9 @@ export class VideoJobsRepository {
   }
 
   /**
-   * Notes what the provider calls a job whose lease was lost while it answered, or whose id may be stored already: that
-   * is certain, so it is recorded whichever worker holds the job now, and ends a review. The holder writes nothing more.
+   * Stores the provider's id of a job whose lease was lost during the request, or whose id may be stored already. The
+   * id is certain, so it is stored whichever worker holds the job now, and ends a review. The holder writes nothing
+   * more.
    *
    * @returns false when the job has ended, or is known under another id
    */
@@ -181,7 +182,7 @@ export class VideoJobsRepository {
     });
   }
 
-  /** Counts a look for a job that may have been submitted. */
+  /** Counts a search for a job that may have been submitted. */
   async countSearch({ id, fence }: VideoJob): Promise<void> {
     await this.database.execute({
       name: 'video-count-search',
@@ -191,7 +192,7 @@ export class VideoJobsRepository {
   }
 
   /**
-   * Leaves a job that may have been submitted to a person, for so long. After that it is due again.
+   * Sends a job that may have been submitted to review by an operator for `reviewMs`. After that it is due again.
    *
    * @returns false when it is no longer ours
    */

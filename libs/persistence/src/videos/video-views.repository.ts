@@ -23,7 +23,7 @@ export interface VideoView {
   readonly outputsExpireAt: number | null;
 }
 
-/** What callers read of video jobs. */
+/** Reads video jobs for callers. */
 @Injectable()
 export class VideoViewsRepository {
   constructor(private readonly database: Database) {}

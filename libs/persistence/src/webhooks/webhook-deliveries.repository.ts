@@ -29,7 +29,7 @@ interface ClaimRow {
 
 const OWED_SINCE = 'coalesce(w.redelivered_at, w.created_at)';
 const PENDING = 'delivered_at IS NULL AND given_up_at IS NULL';
-/** After so many claims in a row that came to no end, an event is claimed ever more rarely: it may be what kills workers. */
+/** After this many unfinished claims in a row, an event is claimed ever more rarely: it may be what kills workers. */
 const SUSPECT_FROM = 10;
 const LONGEST_REST_MS = 3_600_000;
 const MOST_HELD_BACK = 1_000;
@@ -48,9 +48,9 @@ export class WebhookDeliveriesRepository {
   ) {}
 
   /**
-   * Owes the event to its receiver, in the caller's own transaction: the one that makes the event true.
+   * Stores an event for its receiver, in the transaction of the change that it reports.
    *
-   * @returns false when it was owed already
+   * @returns false if it was stored before
    */
   async enqueue(session: Session, delivery: NewWebhookDelivery): Promise<boolean> {
     const { id, organizationId, workspaceId, url, type, payload } = delivery;
@@ -114,12 +114,12 @@ export class WebhookDeliveriesRepository {
     return this.end(lease, 'given_up_at = now(), attempts = attempts + 1', result);
   }
 
-  /** No attempt was made, and there will be none. */
+  /** Gives the event up without an attempt. */
   async giveUpUntried(lease: WebhookLease, error: string): Promise<boolean> {
     return this.end(lease, 'given_up_at = now()', { status: null, error });
   }
 
-  /** The attempt came to nothing; there will be another one in `delayMs`. */
+  /** Records a failed attempt; the next one is due in `delayMs`. */
   async postpone(lease: WebhookLease, result: AttemptResult, delayMs: number): Promise<boolean> {
     const touched = await this.database.execute({
       name: 'webhook-postpone',
@@ -207,7 +207,7 @@ export class WebhookDeliveriesRepository {
     });
   }
 
-  /** Owes an event anew, whatever became of it, with all its attempts before it and under its id. False: unknown. */
+  /** Makes an event due again, in any state, under the same id and with all attempts left. False if unknown. */
   async redeliver(id: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({

@@ -15,7 +15,7 @@ export const LINES = 8;
 /** Lines that have a result in a batch that is stopped or runs. */
 const ANSWERED = 5;
 
-/** What the provider reports of one line, with another number in each sum. */
+/** Usage that the provider reports of one line, with a different number for each count. */
 const TOKENS = { promptTokens: 7, completionTokens: 5, cachedTokens: 3, cacheWriteTokens: 2, reasoningTokens: 4 };
 /** Calls on an own key cost their owner the list price, and us the fee. */
 const OWN_KEY = { promptCostUsd: '0.1', completionCostUsd: '0.2', costUsd: '0.015', byokFeeUsd: '0.015' };
