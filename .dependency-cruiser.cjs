@@ -25,7 +25,7 @@ const packageOnlyIn = (name, packages, allowed, comment) => ({
 });
 
 /**
- * The folders of the inference library from the lowest to the highest, each with the reason why it stands there. Those
+ * The folders of the inference library from the lowest to the highest, each with the reason for its place. Those
  * of one row do not import each other.
  */
 const inferenceLayers = [

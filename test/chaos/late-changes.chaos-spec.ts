@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually';
 import { Installation, type AppName } from '../support/installation';
 
 /**
- * The owner of a change stands still (SIGSTOP, as when a host swaps, a container is frozen or a virtual machine moves)
+ * The owner of a change is stopped (SIGSTOP, as when a host swaps, a container is frozen or a virtual machine moves)
  * until the caller has got a timeout and what the change is of has been revoked. When the owner goes on, the old change
  * must not be done after the new one.
  */
@@ -112,7 +112,7 @@ const policy: Revocable = {
   isRevoked: 'NOT enabled',
 };
 
-/** Where the owner stands still: PostgreSQL lets it go no further than to a lock that the test holds. */
+/** Where the owner stops: PostgreSQL lets it go no further than to a lock that the test holds. */
 type Step = readonly [where: string, lock: ((of: Revocable) => string) | null];
 
 const STEPS: readonly Step[] = [

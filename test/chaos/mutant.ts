@@ -1,7 +1,7 @@
 /** A change of one place. */
 export interface Edit {
   readonly file: string;
-  /** Stands exactly once in the file. */
+  /** Text that occurs exactly once in the file. */
   readonly find: string;
   readonly replace: string;
 }

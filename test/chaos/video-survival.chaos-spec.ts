@@ -127,7 +127,7 @@ const ends = (): Promise<Ended[]> =>
       FROM videos v JOIN ledger_holds h ON h.id = v.id`,
   });
 
-/** The ids under which each job was announced, and the state that each event told. */
+/** The ids under which each job was announced, and the state in each event. */
 function announcements(): Map<string, Set<string>> {
   const told = new Map<string, Set<string>>();
   for (const { headers, text } of receiver.events) {

@@ -51,7 +51,7 @@ export async function startClientInstallation(
   }
 }
 
-/** Speech is sold by the second, and told apart by what its endpoint can do. */
+/** Speech is sold by the second, and models differ in what their endpoints can do. */
 function catalogueAt(upstream: FakeUpstream): string {
   const catalogue = JSON.parse(catalogueOf(modelsAt(upstream))) as {
     models: { slug: string; architecture: object; endpoints: Record<string, unknown>[] }[];

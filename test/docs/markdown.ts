@@ -69,7 +69,7 @@ export function headingsOf({ prose }: MarkdownFile, level: number): string[] {
   return [...prose.matchAll(new RegExp(`^${marks} (.+)$`, 'gm'))].map(([, heading = '']) => heading);
 }
 
-/** What stands under a heading, up to the next one of its level. */
+/** The text under a heading, up to the next one of its level. */
 export function sectionOf({ path, prose }: MarkdownFile, heading: string): string {
   const section = prose.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
   if (section === undefined) throw new Error(`${path} has no section ${heading}`);

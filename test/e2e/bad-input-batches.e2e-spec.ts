@@ -95,7 +95,7 @@ interface Sending {
   readonly more?: readonly HeaderLine[];
 }
 
-/** A submission by hand: its body goes out as it stands. */
+/** A submission by hand: its body is sent unchanged. */
 function submissionOf(
   body: string | Buffer,
   { key = installation.seed.apiKey, framing, more = [] }: Sending = {},
@@ -117,7 +117,7 @@ function submissionOf(
 const sendRaw = (body: string | Buffer, sending?: Sending): Promise<RawAnswer> =>
   exchange(installation.baseUrl, submissionOf(body, sending));
 
-/** What stands in the database and what the upstream was asked, before and after. */
+/** What is in the database and what the upstream was asked, before and after. */
 async function traces(): Promise<{ rows: StoredRows; calls: number }> {
   return { rows: await countRows(installation.database), calls: (await upstream.counts()).calls };
 }

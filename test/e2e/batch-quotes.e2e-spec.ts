@@ -3,7 +3,7 @@ import { chatRequests, linesOf } from '../support/batch-lines';
 import type { ApiAnswer, ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
 
-/** What a caller is told of cost and time when a batch is taken, and what they then are. */
+/** The cost and time that a batch is quoted, and what they then are. */
 
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const CONCURRENCY = 16;
@@ -71,7 +71,7 @@ function ended(id: string): Promise<BatchBody> {
   });
 }
 
-/** Until the worker has told how fast it called a provider. */
+/** Until the worker has reported how fast it called a provider. */
 function untilMeasured(quota: string): Promise<true> {
   return eventually(`a speed for ${quota}`, END_MS, async () => {
     const row = await installation.database.firstRow<{ lines: number }>({

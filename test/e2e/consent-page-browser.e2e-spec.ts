@@ -19,7 +19,7 @@ const UNUSED_MODEL = {
   pricing: { prompt: '0', completion: '0' },
 };
 
-/** What a person reads beside a field, and what stands in it; of a list the chosen words. What is hidden is left out. */
+/** The label of a field, and its value; of a list the chosen words. What is hidden is left out. */
 const SEEN_FIELDS = `Object.fromEntries([...document.querySelectorAll('label')]
   .filter(({ control }) => control !== null && control.checkVisibility())
   .map(({ innerText, control }) => [innerText, control.selectedOptions?.[0].text ?? control.value]))`;
@@ -80,7 +80,7 @@ async function follow(page: Page, selector: string): Promise<void> {
   await Promise.all([page.waitForEvent('load'), page.click(selector)]);
 }
 
-/** What stands on the page, as a person reads it. */
+/** The text of the page, as a person reads it. */
 function textOf(page: Page): Promise<string> {
   return page.innerText('body');
 }
@@ -217,7 +217,7 @@ describe('the consent page in a browser', () => {
 });
 
 describe('another site in the same browser', () => {
-  /** A page that sends the form of the consent page, as it stands there, in the name of its visitor. */
+  /** A page that sends the form of the consent page, unchanged, in the name of its visitor. */
   async function forge(page: Page): Promise<void> {
     const form = await page.evaluate<string>(`document.querySelector('form[action="/auth"]').outerHTML`);
     app.pages.set('/forged', form.replace('action="/auth"', `action="${new URL('/auth', installation.baseUrl).href}"`));

@@ -284,7 +284,7 @@ const anyMutation: fc.Arbitrary<Mutation> = fc.record({
 
 type Holder = { [name: string]: Json } | Json[];
 
-/** Every place in a value where another one stands, outermost first. */
+/** Every place of a value within another one, outermost first. */
 function placesIn(value: Json, into: { holder: Holder; key: string }[] = []): { holder: Holder; key: string }[] {
   if (typeof value !== 'object' || value === null) return into;
   for (const key of Object.keys(value)) into.push({ holder: value, key });

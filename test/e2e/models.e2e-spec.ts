@@ -73,7 +73,7 @@ async function list(target: string): Promise<List> {
 const idsOf = ({ data }: List): string[] => data.map(({ id }) => id);
 
 describe.each([
-  // Each model stands there twice: once as it is, once with the prices of batches.
+  // Each model is listed twice: once as it is, once with the prices of batches.
   ['/models', (CHATS.length + EMBEDDERS.length) * 2],
   ['/embeddings/models', EMBEDDERS.length * 2],
 ])('GET %s', (path, total) => {

@@ -16,7 +16,7 @@ import { bytesOf, open, readAnswer, write, type RawAnswer } from './raw-http';
 import { findInsides } from './refusals';
 
 const FORMS = Number(process.env.MUTATED_FORMS ?? 2_000);
-/** As a failure tells it: the same seed makes the same forms. */
+/** Printed with a failure: the same seed makes the same forms. */
 const SEED = Number(process.env.MUTATED_FORMS_SEED ?? Date.now() % 2 ** 31);
 const AT_ONCE = 50;
 const PATIENCE_MS = 15_000;

@@ -4,7 +4,7 @@ import type { HeaderLine } from './raw-http';
 
 export type FormRoute = 'transcription' | 'video';
 
-/** What becomes of a good form: everything about it follows from these three, so they are all that need be told. */
+/** What becomes of a good form: everything about it follows from these three, so they are all that is printed. */
 export interface Recipe {
   readonly route: FormRoute;
   readonly mutations: readonly MutationName[];
@@ -36,7 +36,7 @@ interface Draft {
   /** Behind the last part; null for the delimiter that belongs there. */
   closing: string | null;
   body: Buffer;
-  /** What Content-Length says: `right`, nothing, or what stands here. */
+  /** What Content-Length says: `right`, nothing, or this text. */
   length: string | null;
   headers: HeaderLine[];
   pieces: number;

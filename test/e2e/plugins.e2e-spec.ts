@@ -43,7 +43,7 @@ let judged: ReceivedRequest[];
 const sendJson = (response: ServerResponse, body: object): void =>
   void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
-/** Services and models are told apart by their paths. */
+/** Services and models have different paths. */
 function behave(response: ServerResponse, request: ReceivedRequest): void {
   if (request.path.startsWith('/search')) {
     searches.push(request);

@@ -8,7 +8,7 @@ import { startBrowser } from '../support/browser';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 
-/** What the README tells a new user to try, with the sandbox's own catalogue: the same requests, and real answers. */
+/** What a new user tries after reading the README, with the sandbox's own catalogue: the same requests, and real answers. */
 
 const SANDBOX_KEY = 'a-key-of-the-sandbox';
 const PATIENCE_MS = 30_000;

@@ -16,7 +16,7 @@ const INSIDES = [
   /\bsk-[a-z0-9-]+-v1-/,
 ];
 
-/** What a text tells of the inside; null where it tells nothing. */
+/** What a text reveals of the inside; null where it reveals nothing. */
 export function findInsides(text: string): string | null {
   return INSIDES.find((inside) => inside.test(text))?.source ?? null;
 }

@@ -200,7 +200,7 @@ const ask = (model: string, more: object = {}, headers = {}) =>
     headers,
   );
 
-/** A form whose file stands behind everything else. */
+/** A form whose file comes last. */
 function uploadLast(model: string, file: Buffer): Promise<Response> {
   const form = rawForm(BOUNDARY, [fieldPart('model', `speech/${model}`), filePart(file)]);
   const headers = {

@@ -13,7 +13,7 @@ export function childrenOf(pid: number): readonly number[] {
 
 function parentOf(pid: string): number | null {
   const fields = textOf(`/proc/${pid}/stat`);
-  // The name of the program stands in parentheses and may hold blanks.
+  // The name of the program is in parentheses and may hold blanks.
   return fields === null ? null : Number(fields.slice(fields.lastIndexOf(')') + 2).split(' ')[1]);
 }
 

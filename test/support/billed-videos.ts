@@ -28,7 +28,7 @@ interface BilledJob {
   fetches: number;
 }
 
-/** Told of moments at which a worker may die: the job is billed, and its answer not sent; its film has been sent. */
+/** Called at moments at which a worker may die: the job is billed, and its answer not sent; its film has been sent. */
 export interface BilledMoments {
   submitted(reference: string): void;
   fetched(reference: string): void;

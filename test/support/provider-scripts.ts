@@ -19,7 +19,7 @@ export interface StreamScript {
   readonly endWithoutUsage: string;
   /** An error in the place of an end. */
   readonly error: string;
-  /** An error after which nothing is missing but the answer: what was used is told. */
+  /** An error after which nothing is missing but the answer: the usage is reported. */
   readonly errorWithUsage: string;
   /** No event, though it begins like one. */
   readonly malformed: string;

@@ -5,7 +5,7 @@ const BASE64_ALIGNMENTS = [0, 1, 2] as const;
 type Encode = (needle: string) => readonly (Buffer | string)[];
 
 /**
- * The parts of a base64 text that a needle has wherever it stands in what was encoded: the characters at both ends
+ * The parts of a base64 text that a needle has wherever it is in what was encoded: the characters at both ends
  * also hold bits of its neighbours.
  */
 function base64Inside(needle: string, encoding: 'base64' | 'base64url'): string[] {
@@ -49,7 +49,7 @@ export interface Find {
   readonly secret: string;
   readonly place: string;
   readonly encoding: SecretEncoding;
-  /** What stands before it. */
+  /** The text before it. */
   readonly after: string;
 }
 
@@ -57,7 +57,7 @@ export interface Find {
 export class SecretHunt {
   readonly #secrets = new Map<string, string>();
 
-  /** Gives the secret back. One that is too short to be told from chance is refused. */
+  /** Gives the secret back. Refuses one so short that it could occur by chance. */
   add(what: string, secret: string): string {
     if (secret.length < NEEDLE_LENGTH) throw new Error(`${what} is too short to be looked for`);
     this.#secrets.set(`${what} #${this.#secrets.size}`, secret);

@@ -1,6 +1,6 @@
 /**
  * Every place at which a process can be made to die, named for what has happened by then. docs/failpoints.md says
- * where each stands and what would have come next.
+ * where each is and what would have come next.
  */
 export const FAILPOINTS = [
   'batch-stored',

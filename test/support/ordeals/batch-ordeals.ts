@@ -12,7 +12,7 @@ const MOST_SUBMISSIONS = 20;
 
 type KeyedPlan = BatchPlan & { readonly idempotencyKey: string };
 
-/** A gateway that dies while it takes in or removes a batch or tells of one, and a worker that dies while it runs one. */
+/** A gateway that dies while it takes in, removes or announces a batch, and a worker that dies while it runs one. */
 export class BatchOrdeals {
   constructor(
     private readonly stage: FailpointStage,
