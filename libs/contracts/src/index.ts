@@ -23,6 +23,7 @@ export * from './credentials/vault.messages';
 export * from './feeds/feeds.messages';
 export { mintApiKey, readApiKeyKind, hashApiKey, labelApiKey, type ApiKeyKind } from './keys/api-key-format';
 export { GatheredPieces } from './gathered-pieces';
+export { SharedLine } from './shared-line';
 export { SharedPool, type Rooms } from './shared-pool';
 export { Secret } from './secret';
 export * from './keys/key-rotation.messages';

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
@@ -58,6 +59,19 @@ describe(VideoDownloads.name, () => {
     const second = open();
     first.destroy();
     (await second).destroy();
+  });
+
+  it('gives the place back of a video that is closed before it is handed out', async () => {
+    const one = new VideoDownloads(1, { longestWaitMs: 10 });
+    const closed = async (): Promise<Readable> => {
+      const video = await store.read('video/film');
+      const ended = once(video, 'error');
+      video.destroy();
+      await ended;
+      return video;
+    };
+    await one.open(['a', 'a'], closed);
+    (await one.open(['b', 'b'], () => store.read('video/film'))).destroy();
   });
 
   it('gives the place back where nothing could be opened', async () => {

@@ -23,7 +23,9 @@ export class VideoDownloads {
     if (!this.#places.take(holders, 1) && !(await this.#places.wait(holders, 1))) throw overloaded();
     try {
       const video = await open();
-      video.once('close', () => this.#places.give(holders, 1));
+      // A caller that has left may have closed it meanwhile.
+      if (video.closed) this.#places.give(holders, 1);
+      else video.once('close', () => this.#places.give(holders, 1));
       return video;
     } catch (thrown) {
       this.#places.give(holders, 1);

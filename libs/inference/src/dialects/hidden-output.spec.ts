@@ -1,5 +1,5 @@
 import { readThinkingWish } from '../model/expected-output';
-import { aModel, anEndpoint, aProvider } from '../testing';
+import { anAnswerContext, anEndpoint, aProvider } from '../testing';
 import { StreamMeter } from './answer-billing';
 import type { AnswerContext } from './dialect';
 import { hiddenTokens } from './hidden-output';
@@ -9,16 +9,11 @@ const ADAPTIVE = { apis: ['messages'], capabilities: { messages: { thinking: 'ad
 
 function contextOf(request: object, endpoint: Parameters<typeof anEndpoint>[0] = {}, maxTokens = 1_000): AnswerContext {
   const own = 'thinking' in request ? (['thinking'] as const) : (['reasoning', 'reasoning_effort'] as const);
-  const made = anEndpoint({ supportedParameters: THINKS, ...endpoint });
-  return {
-    generationId: 'gen-1-abc',
-    model: aModel({ endpoints: [made] }),
-    endpoint: made,
-    priceList: 'standard',
-    beganMs: 0,
+  return anAnswerContext({
+    endpoint: anEndpoint({ supportedParameters: THINKS, ...endpoint }),
     requestBody: Buffer.from('{"messages":[{"role":"user","content":"twelve bytes"}]}'),
     expected: () => ({ maxTokens, answers: 1, thinking: readThinkingWish(request, own) }),
-  };
+  });
 }
 
 describe(hiddenTokens.name, () => {

@@ -2,7 +2,7 @@ import { APIS } from '../apis/apis';
 import { callAbandoned } from '../model/cancellation';
 import type { JsonObject } from '../json/loose-values';
 import { parseRate } from '../pricing/money';
-import { aModel, anEndpoint } from '../testing';
+import { anAnswerContext, anEndpoint } from '../testing';
 import { StreamMeter } from './answer-billing';
 import { MessagesStream } from './anthropic-messages/relayed-stream';
 import type { AnswerContext } from './dialect';
@@ -16,19 +16,14 @@ const SEARCH_RATE = parseRate('0.01');
 const PRICING = { ...RATES, webSearch: SEARCH_RATE };
 
 function contextOf(api: 'responses' | 'messages', request: JsonObject, contextLength = 400_000): AnswerContext {
-  const made = anEndpoint({ apis: [api], pricing: PRICING, contextLength });
   const { outputOf, toolUsesOf } = APIS[api];
-  return {
-    generationId: 'gen-1-abc',
-    model: aModel({ endpoints: [made] }),
-    endpoint: made,
-    priceList: 'standard',
-    beganMs: 0,
+  return anAnswerContext({
+    endpoint: anEndpoint({ apis: [api], pricing: PRICING, contextLength }),
     requestBody: Buffer.from(JSON.stringify(request)),
     prompt: { tokens: PROMPT, likelyTokens: PROMPT, unlikelyMediaTokens: 0, kinds: null, pdfs: [] },
     expected: () => outputOf(request),
     toolUses: () => toolUsesOf(request),
-  };
+  });
 }
 
 const ASKED = { max_output_tokens: 4_000, input: 'Hi', tools: [{ type: 'web_search' }] };

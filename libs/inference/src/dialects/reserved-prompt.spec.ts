@@ -1,7 +1,7 @@
 import { callAbandoned } from '../model/cancellation';
 import type { PromptEstimate } from '../model/json-shape';
 import { PICTURE_LIMITS } from '../model/media-limits';
-import { aModel, anEndpoint } from '../testing';
+import { anAnswerContext, anEndpoint } from '../testing';
 import { StreamMeter } from './answer-billing';
 import { MessagesStream } from './anthropic-messages/relayed-stream';
 import type { AnswerContext } from './dialect';
@@ -17,16 +17,11 @@ function contextOf(
   endpoint: Parameters<typeof anEndpoint>[0] = {},
   prompt?: Partial<PromptEstimate>,
 ): AnswerContext {
-  const made = anEndpoint({ contextLength: 200_000, ...endpoint });
-  return {
-    generationId: 'gen-1-abc',
-    model: aModel({ endpoints: [made] }),
-    endpoint: made,
-    priceList: 'standard',
-    beganMs: 0,
+  return anAnswerContext({
+    endpoint: anEndpoint({ contextLength: 200_000, ...endpoint }),
     requestBody: Buffer.from(JSON.stringify({ messages: [{ role: 'user', content }] })),
     ...(prompt && { prompt: { tokens: 0, likelyTokens: 0, unlikelyMediaTokens: 0, kinds: null, pdfs: [], ...prompt } }),
-  };
+  });
 }
 
 /** What a stream is billed that its caller leaves before the provider has reported anything. */

@@ -1,80 +1,68 @@
-import { SharedPool } from '@libs/contracts';
+import { SharedLine, SharedPool } from '@libs/contracts';
 
-/** A call's place at a provider: a connection, or one in the line for them. */
+/** A call's place at a provider: a connection, or a place in the line for one. */
 export interface CallPlace {
-  /** Runs `begin` as soon as the call may have a connection: now, or when others have given theirs back. */
+  /** Runs `begin` as soon as the call may have a connection: now, or when other calls have ended. */
   start(begin: () => void): void;
-  /** Gives the place back. Called once. */
+  /** Gives the place back. To be called once. */
   leave(): void;
 }
 
 /**
- * The connections to one provider, and a line of as many calls that wait for one. Both are shared: a caller with many
- * slow answers leaves connections for others, and its waiting calls let those of others pass.
+ * The connections to one provider, and a line of as many calls that wait for one. A caller with many slow answers
+ * leaves connections for others, and its waiting calls let those of others pass.
  */
 export class CallPlaces {
-  readonly #running: SharedPool;
-  readonly #waiting: SharedPool;
-  /** In the order in which they came. */
-  readonly #line = new Set<Place>();
+  readonly #line: SharedLine;
 
-  /** @param weights of what a call's holders may have, as `SharedPool` has them; none where callers need no shares */
+  /** @param weights of the holders of calls, as in `SharedPool`; empty if one holder may have all connections */
   constructor(connections: number, weights: readonly number[]) {
-    this.#running = new SharedPool(connections, weights);
-    this.#waiting = new SharedPool(connections, weights);
+    this.#line = new SharedLine(new SharedPool(connections, weights), new SharedPool(connections, weights));
   }
 
+  /** Number of calls that have a connection or wait for one. */
   get taken(): number {
-    return this.#running.taken + this.#waiting.taken;
+    return this.#line.pool.taken + this.#line.waiting;
   }
 
-  /** Returns null where even the line has no place for the holders. */
+  /** Returns a place for a call; null if even the line has none for its holders. */
   enter(holders: readonly string[]): CallPlace | null {
-    if (this.#running.take(holders)) return new Place(this, holders, true);
-    if (!this.#waiting.take(holders)) return null;
-    const place = new Place(this, holders, false);
-    this.#line.add(place);
-    return place;
-  }
-
-  leave(place: Place): void {
-    if (this.#line.delete(place)) return this.#waiting.give(place.holders);
-    this.#running.give(place.holders);
-    for (const next of this.#line) {
-      if (this.#running.taken === this.#running.size) return;
-      if (this.#running.take(next.holders)) this.#advance(next);
-    }
-  }
-
-  #advance(next: Place): void {
-    this.#line.delete(next);
-    this.#waiting.give(next.holders);
-    next.advance();
+    const place = new Place(this.#line, holders);
+    return place.enter() ? place : null;
   }
 }
 
 class Place implements CallPlace {
   #begin: (() => void) | null = null;
+  /** Leaves the line; null once the call may have a connection. */
+  #leaveLine: (() => void) | null = null;
 
   constructor(
-    private readonly places: CallPlaces,
-    readonly holders: readonly string[],
-    private mayRun: boolean,
+    private readonly line: SharedLine,
+    private readonly holders: readonly string[],
   ) {}
 
-  start(begin: () => void): void {
-    if (this.mayRun) begin();
-    else this.#begin = begin;
+  enter(): boolean {
+    if (this.line.pool.take(this.holders)) return true;
+    this.#leaveLine = this.line.wait(this.holders, 1, () => this.#advance());
+    return this.#leaveLine !== null;
   }
 
-  advance(): void {
-    this.mayRun = true;
-    this.#begin?.();
-    this.#begin = null;
+  start(begin: () => void): void {
+    if (this.#leaveLine === null) begin();
+    else this.#begin = begin;
   }
 
   leave(): void {
     this.#begin = null;
-    this.places.leave(this);
+    if (this.#leaveLine === null) this.line.give(this.holders, 1);
+    else this.#leaveLine();
+  }
+
+  #advance(): void {
+    const begin = this.#begin;
+    this.#leaveLine = null;
+    this.#begin = null;
+    begin?.();
   }
 }

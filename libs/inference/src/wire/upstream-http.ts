@@ -95,7 +95,8 @@ export class UpstreamHttp {
   request(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply> {
     const [target, place] = this.#admit(call);
     const exchange = new ReplyExchange(this.#options(place, call, call.body.length));
-    this.#dispatch(target, place, path, headers, call, call.body, exchange);
+    const request = requestOf(target, path, headers, call, call.body);
+    atTurnEnd(() => place.start(() => exchange.start(target.pool, request)));
     return exchange.reply;
   }
 
@@ -137,34 +138,14 @@ export class UpstreamHttp {
     const [target, place] = this.#admit(call);
     const exchange = new StreamExchange(this.#options(place, call, call.body.length));
     // The client holds on to what it was given until the answer has ended.
-    this.#dispatch(target, place, path, headers, call, givenOnce(keptBytes(call.body)), exchange);
+    const request = requestOf(target, path, headers, call, givenOnce(keptBytes(call.body)));
+    atTurnEnd(() => place.start(() => exchange.start(target.pool, request)));
     return exchange.opened;
   }
 
   /** Waits for calls in flight, then closes every connection. */
   async close(): Promise<void> {
     await this.#pools.close();
-  }
-
-  #dispatch(
-    { pool, pathPrefix, headers: ownHeaders }: Target,
-    place: CallPlace,
-    path: string,
-    headers: readonly string[],
-    { timeouts, method = 'POST', isFromRoot = false }: UpstreamRequest,
-    body: Buffer | SizedBody,
-    exchange: ReplyExchange | StreamExchange,
-  ): void {
-    const request: Dispatcher.DispatchOptions = {
-      method,
-      path: isFromRoot ? path : pathPrefix + path,
-      headers: [...ownHeaders, ...headers, ...(Buffer.isBuffer(body) ? [] : lengthOf(body))],
-      body: method === 'POST' ? (body as Buffer) : null,
-      headersTimeout: timeouts.headersMs,
-      bodyTimeout: timeouts.idleMs,
-    };
-    const begin = (): void => exchange.start(pool, request);
-    atTurnEnd(() => place.start(begin));
   }
 
   /** Whether too many others whose bodies still arrive have a connection. */
@@ -207,6 +188,23 @@ export class UpstreamHttp {
     if (!isOwnPlace) this.#targets.set(provider, target);
     return target;
   }
+}
+
+function requestOf(
+  { pathPrefix, headers: ownHeaders }: Target,
+  path: string,
+  headers: readonly string[],
+  { timeouts, method = 'POST', isFromRoot = false }: UpstreamRequest,
+  body: Buffer | SizedBody,
+): Dispatcher.DispatchOptions {
+  return {
+    method,
+    path: isFromRoot ? path : pathPrefix + path,
+    headers: [...ownHeaders, ...headers, ...(Buffer.isBuffer(body) ? [] : lengthOf(body))],
+    body: method === 'POST' ? (body as Buffer) : null,
+    headersTimeout: timeouts.headersMs,
+    bodyTimeout: timeouts.idleMs,
+  };
 }
 
 /** A call counts among those that arrive until its body is whole, or never will be. */
