@@ -1,6 +1,6 @@
 import { GatheredPieces } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
-import type { AnswerStream, StreamOutcome } from '@libs/inference';
+import type { AnswerFrame, AnswerStream, StreamOutcome } from '@libs/inference';
 import type { ContentBudget } from './content-budget';
 
 /** The most that is kept of the events of one stream. */
@@ -34,12 +34,12 @@ export class OverheardStream implements AnswerStream {
     });
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly AnswerFrame[]> {
     this.isRead = true;
     try {
-      for await (const events of this.inner) {
-        this.listen(events);
-        yield events;
+      for await (const frames of this.inner) {
+        for (const { bytes } of frames) this.listen(bytes);
+        yield frames;
       }
     } finally {
       void this.outcome.then((outcome) => this.end(outcome));
@@ -50,7 +50,7 @@ export class OverheardStream implements AnswerStream {
     this.inner.cancel();
   }
 
-  lastWords(error: AppError): Buffer {
+  lastWords(error: AppError): readonly AnswerFrame[] {
     return this.inner.lastWords(error);
   }
 
@@ -59,10 +59,10 @@ export class OverheardStream implements AnswerStream {
   }
 
   /** Once something does not fit, what follows is left out too: words with a hole in them mislead. */
-  private listen(events: Buffer): void {
+  private listen(event: Buffer): void {
     if (!this.isListening) return;
-    const { length } = events;
+    const { length } = event;
     this.isListening = this.heard.bytes + length <= MOST_STREAM_BYTES && this.budget.take(length);
-    if (this.isListening) this.heard.add(events);
+    if (this.isListening) this.heard.add(event);
   }
 }

@@ -1,8 +1,9 @@
+import { frameWith } from '@libs/inference/testing';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { emptyUsage, type AnswerStream, type StreamOutcome } from '@libs/inference';
+import { emptyUsage, type AnswerStream, type StreamOutcome, type AnswerFrame } from '@libs/inference';
 import { EventStreamReply, type StreamPace } from './event-stream-reply';
 
 const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -49,16 +50,16 @@ class ScriptedStream implements AnswerStream {
     this.finish('cancelled');
   }
 
-  lastWords(): Buffer {
-    return Buffer.alloc(0);
+  lastWords(): readonly AnswerFrame[] {
+    return [];
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly AnswerFrame[]> {
     for (;;) {
       const event = this.events.shift();
       if (event) {
         this.taken += 1;
-        yield event;
+        yield [frameWith(event)];
       } else if (this.isOver) return;
       else await new Promise<void>((resolve) => (this.wake = resolve));
     }
@@ -101,7 +102,7 @@ describe(EventStreamReply.name, () => {
       const writeHead = (): void => void response.writeHead(200, { 'content-type': 'text/event-stream' });
       reply = new EventStreamReply(response, { serviceName: 'sluice', writeHead, pace });
       done = reply.whileOpening(opening).then(
-        () => reply.write(stream, () => 'data: last\n\n'),
+        () => reply.write(stream, () => [frameWith('data: last\n\n')]),
         (error: Error) => reply.fail(Buffer.from(`data: ${error.message}\n\n`)),
       );
       started.resolve();

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { AnswerStream } from '@libs/inference';
+import { joinFrames, type AnswerFrame, type AnswerStream } from '@libs/inference';
 import { PacedWriter, type UnreadMemory } from './paced-writer';
 
 /** The times of a streamed reply, in milliseconds. */
@@ -70,21 +70,21 @@ export class EventStreamReply {
    * Writes a stream to its end. It ends with its own last event; with `lastWords` when something here ended it; or
    * with the connection, when the reader left or took nothing for a minute.
    */
-  async write(stream: AnswerStream, lastWords: () => Buffer | string): Promise<void> {
+  async write(stream: AnswerStream, lastWords: () => readonly AnswerFrame[]): Promise<void> {
     const { response, writer } = this;
     this.begin();
     const onClose = (): void => stream.cancel();
     response.once('close', onClose);
     if (!writer.isOpen) stream.cancel();
     try {
-      for await (const events of stream) {
+      for await (const frames of stream) {
         this.keepAlive?.refresh();
-        if (!(await writer.write(events))) break;
+        if (!(await writer.write(joinFrames(frames)))) break;
       }
       // The outcome of a stream whose reader has disconnected may take long.
       if (!writer.isOpen) return;
       const { state } = await stream.outcome;
-      if (state === 'cancelled' && writer.isOpen) await writer.write(lastWords());
+      if (state === 'cancelled' && writer.isOpen) await writer.write(joinFrames(lastWords()));
     } finally {
       response.off('close', onClose);
       stream.cancel();

@@ -1,12 +1,13 @@
 import { AppError } from '@libs/errors';
 import {
   APIS,
-  eventData,
+  frameData,
   spliceMembers,
-  withEventData,
+  withFrameData,
+  type AnswerFrame,
   type AnswerStream,
   type StreamableApi,
-  type StreamEnds,
+  type StreamEvents,
   type StreamOutcome,
   type StreamResult,
 } from '@libs/inference';
@@ -18,13 +19,13 @@ export interface ClosingMember {
 }
 
 /**
- * Adds one member to the last event of a stream. All other bytes pass. An end that reports an internal error gets no
+ * Adds one member to the last event of a stream. All other events pass. An end that reports an internal error gets no
  * metadata.
  */
 export class MetadataStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;
   private readonly inner: AnswerStream;
-  private readonly ends: StreamEnds;
+  private readonly events: StreamEvents;
 
   constructor(
     api: StreamableApi,
@@ -32,15 +33,15 @@ export class MetadataStream implements AnswerStream {
     private readonly served: StreamResult,
     private readonly member: ClosingMember,
   ) {
-    this.ends = APIS[api].stream;
+    this.events = APIS[api].stream;
     this.inner = served.stream;
     this.outcome = this.inner.outcome;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
-    for await (const events of this.inner) {
-      // The last bytes come when the outcome is known.
-      yield this.ends.lastEventIn(events) === null ? events : this.closed(events, (await this.outcome).error);
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly AnswerFrame[]> {
+    for await (const frames of this.inner) {
+      // The last event comes when the outcome is known.
+      yield frames.at(-1)?.event.isEnd ? this.closed(frames, (await this.outcome).error) : frames;
     }
   }
 
@@ -48,33 +49,32 @@ export class MetadataStream implements AnswerStream {
     this.inner.cancel();
   }
 
-  lastWords(error: AppError): Buffer {
+  lastWords(error: AppError): readonly AnswerFrame[] {
     return this.closed(this.inner.lastWords(error), error);
   }
 
-  private closed(events: Buffer, error: AppError | null): Buffer {
-    const last = error?.status === 500 ? null : this.ends.lastEventIn(events);
-    if (last === null) return events;
-    const { start, end } = last;
-    if (start === end) return Buffer.concat([this.extended(this.ownEnd()), events]);
-    return Buffer.concat([events.subarray(0, start), this.extended(events.subarray(start, end)), events.subarray(end)]);
+  private closed(frames: readonly AnswerFrame[], error: AppError | null): readonly AnswerFrame[] {
+    if (error?.status === 500 || frames.length === 0) return frames;
+    const last = frames.findLastIndex(({ event }) => event.dataStart !== null);
+    if (last === -1) return [this.extended(this.ownEnd()), ...frames];
+    return frames.map((frame, index) => (index === last ? this.extended(frame) : frame));
   }
 
   /** The event with the member in its answer. */
-  private extended(event: Buffer): Buffer {
-    const data = eventData(event);
-    const answer = data === null ? undefined : this.ends.answerIn(data);
+  private extended(frame: AnswerFrame): AnswerFrame {
+    const data = frameData(frame);
+    const answer = data === null ? undefined : this.events.answerIn(data);
     if (data === null || answer === undefined) {
       throw new AppError('server', 'Internal error', { internal: 'the last event of a stream has no answer' });
     }
     const whole = spliceMembers(answer, { set: { [this.member.name]: this.member.value() } });
-    return withEventData(event, this.ends.withAnswer(data, whole));
+    return withFrameData(frame, this.events.withAnswer(data, whole));
   }
 
   /** Returns a separate last event, for a chat whose last chunk has been sent already. */
-  private ownEnd(): Buffer {
+  private ownEnd(): AnswerFrame {
     const { model, endpoint } = this.served;
     const head = { generationId: this.generationId, model: model.slug, provider: endpoint.provider.name };
-    return this.ends.ownEnd!(head);
+    return this.events.ownEnd!(head);
   }
 }

@@ -9,7 +9,7 @@ import {
   type TextPlace,
 } from '@libs/inference';
 import { listOf, type Fields } from '../server-tools/named-tools';
-import { withCost } from './costed-stream';
+import { withCost } from './added-cost';
 
 /** One text of an answer, which may be replaced. */
 export interface AnswerText {

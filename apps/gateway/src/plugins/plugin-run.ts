@@ -18,8 +18,8 @@ import type { Fields } from '../server-tools/named-tools';
 import type { LoopServed } from '../server-tools/server-tool-engine';
 import { joinSearches } from '../server-tools/web-search';
 import { AnswerBody } from './answer-body';
-import { CitedStream } from './cited-stream';
-import { CostedStream } from './costed-stream';
+import { addingCost } from './added-cost';
+import { ChangedStream } from './changed-stream';
 import type { BoundPlugin, PluginContext, Preparation } from './plugin';
 import { RequestBody } from './request-body';
 
@@ -134,10 +134,11 @@ export class PluginRun {
   open({ stream, model, endpoint }: StreamResult): AnswerStream {
     this.#request = null;
     const { api } = this.context;
-    const costed = this.#spent > 0n ? new CostedStream(api, stream, this.#spent) : stream;
+    const costed = this.#spent > 0n ? new ChangedStream(stream, addingCost(api, this.#spent)) : stream;
     if (this.#sources.length === 0) return costed;
     const head = { generationId: this.#generationId, model: model.slug, provider: endpoint.provider.name };
-    return new CitedStream(costed, APIS[api].stream.citer(this.#sources, head));
+    const citer = APIS[api].stream.citer(this.#sources, head);
+    return new ChangedStream(costed, (frame) => citer.cite(frame));
   }
 
   /** Returns the answer with the plugins in its metadata too. */

@@ -1,5 +1,6 @@
+import { framesOf, textOf } from '@libs/inference/testing';
 import { AppError } from '@libs/errors';
-import { Cancellation, type StreamResult } from '@libs/inference';
+import { Cancellation, type StreamResult, frameData, joinFrames } from '@libs/inference';
 import { tinyPdf } from '../parsers/testing/tiny-pdf';
 import { Plugins } from './plugins';
 import { answerOf, PluginBench, SEARCH_COST, PUBLIC_NAME } from './testing/plugin-bench';
@@ -256,7 +257,7 @@ describe(Plugins.name, () => {
         outcome: new Promise(() => {}),
         async *[Symbol.asyncIterator]() {
           try {
-            for (;;) yield Buffer.from(first);
+            for (;;) yield framesOf(first);
           } finally {
             left += 1;
           }
@@ -264,10 +265,9 @@ describe(Plugins.name, () => {
       };
       const served = { stream, model: { slug: 'test/text' }, endpoint: { provider: { name: 'Test' } } };
       const opened = run.open(served as unknown as StreamResult);
-      for await (const bytes of opened) {
-        const [own, rest] = bytes.toString().split(/(?<=\n\n)/);
-        expect(rest).toBe(first);
-        expect(JSON.parse(own!.slice('data: '.length))).toMatchObject({
+      for await (const [own, rest] of opened) {
+        expect(rest!.bytes.toString()).toBe(first);
+        expect(JSON.parse(String(frameData(own!)))).toMatchObject({
           id: 'gen-1',
           object: 'chat.completion.chunk',
           model: 'test/text',
@@ -296,17 +296,18 @@ describe(Plugins.name, () => {
       const stream = {
         outcome: new Promise(() => {}),
         cancel: () => undefined,
-        lastWords: () => Buffer.from(end),
+        lastWords: () => framesOf(end),
         async *[Symbol.asyncIterator]() {
-          yield Buffer.from(said + end);
+          yield framesOf(said + end);
         },
       };
       const served = { stream, model: { slug: 'test/text' }, endpoint: { provider: { name: 'Test' } } };
       const opened = run.open(served as unknown as StreamResult);
-      let text = '';
-      for await (const bytes of opened) text += bytes.toString();
+      const text = await textOf(opened);
       expect(text.endsWith(said + end.replace('0.001', '0.005'))).toBe(true);
-      expect(opened.lastWords(new AppError('server', 'Stop')).toString()).toBe(end.replace('0.001', '0.005'));
+      expect(joinFrames(opened.lastWords(new AppError('server', 'Stop'))).toString()).toBe(
+        end.replace('0.001', '0.005'),
+      );
     });
 
     it('leaves the request as it is when it finds nothing, or nobody said anything', async () => {

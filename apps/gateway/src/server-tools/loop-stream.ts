@@ -1,5 +1,5 @@
 import type { AppError } from '@libs/errors';
-import type { AnswerStream, StreamOutcome, StreamWriter, TerminalState } from '@libs/inference';
+import type { AnswerFrame, AnswerStream, StreamOutcome, StreamWriter, TerminalState } from '@libs/inference';
 import type { ToolLoop } from './tool-loop';
 
 /** A conversation of several turns as one streamed answer, in the caller's dialect. */
@@ -15,17 +15,17 @@ export class LoopStream implements AnswerStream {
     this.outcome = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly AnswerFrame[]> {
     try {
       for await (const event of this.loop.events()) {
         const written = this.writer.write(event);
-        if (written.length > 0 && this.#state === null) yield Buffer.concat(written);
+        if (written.length > 0 && this.#state === null) yield written;
       }
       const { state = 'cancelled' as const, error = null } = this.loop.end ?? {};
       await this.#endAs(state);
       if (this.#state === 'cancelled') return;
       const { bill } = this.loop.bill;
-      yield Buffer.concat(error === null ? this.writer.complete(bill) : this.writer.fail(error, bill));
+      yield error === null ? this.writer.complete(bill) : this.writer.fail(error, bill);
     } finally {
       this.cancel();
     }
@@ -37,9 +37,8 @@ export class LoopStream implements AnswerStream {
     void this.#endAs('cancelled');
   }
 
-  lastWords(error: AppError): Buffer {
-    if (this.#state !== 'cancelled') return Buffer.alloc(0);
-    return Buffer.concat(this.writer.fail(error, this.loop.bill.bill));
+  lastWords(error: AppError): readonly AnswerFrame[] {
+    return this.#state === 'cancelled' ? this.writer.fail(error, this.loop.bill.bill) : [];
   }
 
   /** The first end counts. */

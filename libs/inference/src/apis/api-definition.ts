@@ -9,7 +9,7 @@ import type { AllowedUses, ProviderTool } from '../pricing/tool-uses';
 import type { AnswerView } from './answer-view';
 import type { ContentInput } from './content-input';
 import type { FilePart } from './file-part';
-import type { StreamEnds } from './stream-events';
+import type { StreamEvents } from './stream-events';
 import type { UnansweredCall } from './unanswered-call';
 
 /** What checked bodies of all APIs may say of the model. */
@@ -56,7 +56,7 @@ export interface ConversationApi extends ApiDefinition {
   readonly caller: CallerTranslation;
   readonly turns: TurnsView;
   readonly answer: AnswerView;
-  readonly stream: StreamEnds;
+  readonly stream: StreamEvents;
   readonly tools: ToolRules;
   /** Returns all events of a stream that failed before its first. */
   readonly failureEvents: (call: UnansweredCall, error: AppError) => Buffer;

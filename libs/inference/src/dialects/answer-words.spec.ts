@@ -1,3 +1,4 @@
+import { joinFrames, type AnswerFrame } from '../model/answer-frame';
 import { AppError } from '@libs/errors';
 import type { AnswerPart } from '../model/canonical-answer';
 import { emptyUsage } from '../pricing/usage';
@@ -28,10 +29,10 @@ describe.each([...TRANSLATIONS])('the words of an answer of %s', (api, { caller 
   const choice = { parts, finishReason: 'tool_calls' as const, nativeFinishReason: null };
   const answer = { upstreamId: 'up-1', createdAt: 1, choices: [choice], usage: bill.usage };
   const whole = Buffer.from(JSON.stringify(caller.writeAnswer(answer, bill, context)));
-  const begun = (): { writer: ReturnType<typeof caller.writeStream>; bytes: Buffer[] } => {
+  const begun = (): { writer: ReturnType<typeof caller.writeStream>; frames: AnswerFrame[] } => {
     const writer = caller.writeStream(context);
     const events = eventsOf(parts, bill.usage, 5).filter(({ type }) => type !== 'finish');
-    return { writer, bytes: events.flatMap((event) => writer.write(event)) };
+    return { writer, frames: events.flatMap((event) => writer.write(event)) };
   };
 
   it('are what the model thought, said and called', () => {
@@ -39,14 +40,14 @@ describe.each([...TRANSLATIONS])('the words of an answer of %s', (api, { caller 
   });
 
   it('are the same when they were streamed', () => {
-    const { writer, bytes } = begun();
+    const { writer, frames } = begun();
     const finish = writer.write({ type: 'finish', finishReason: 'tool_calls', nativeFinishReason: null });
-    const stream = Buffer.concat([...bytes, ...finish, ...writer.complete(bill)]);
+    const stream = joinFrames([...frames, ...finish, ...writer.complete(bill)]);
     expect(wordsOfStream(api, stream, endpoint)).toEqual(words);
   });
 
   it('are those from before a stream was cut, wherever that was', () => {
-    const bytes = Buffer.concat(begun().bytes);
+    const bytes = joinFrames(begun().frames);
     let most = 0;
     for (let end = 0; end <= bytes.length; end += 7) {
       const { text } = wordsOfStream(api, bytes.subarray(0, end), endpoint);
@@ -58,9 +59,9 @@ describe.each([...TRANSLATIONS])('the words of an answer of %s', (api, { caller 
   });
 
   it('are those from before a stream ended in an error', () => {
-    const { writer, bytes } = begun();
+    const { writer, frames } = begun();
     const failure = writer.fail(new AppError('provider_unavailable', 'Cut'), bill);
-    expect(wordsOfStream(api, Buffer.concat([...bytes, ...failure]), endpoint)).toMatchObject({ text: words.text });
+    expect(wordsOfStream(api, joinFrames([...frames, ...failure]), endpoint)).toMatchObject({ text: words.text });
   });
 
   it('are none in what is no answer', () => {

@@ -1,4 +1,5 @@
 import { AppError } from '@libs/errors';
+import type { AnswerFrame } from '../model/answer-frame';
 import type { AnswerStream, StreamOutcome } from '../model/answer-stream';
 import type { CanonicalAnswer } from '../model/canonical-answer';
 import type { Turn } from '../model/conversation-turn';
@@ -69,21 +70,21 @@ class CutStream implements AnswerStream {
     this.outcome = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
-    yield Buffer.concat(this.#writer.write({ type: 'start', upstreamId: null, createdAt: null }));
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly AnswerFrame[]> {
+    yield this.#writer.write({ type: 'start', upstreamId: null, createdAt: null });
     if (this.#state !== null) return;
     this.#writer.write({ type: 'finish', ...stopOf(this.error) });
-    // Settled before the last bytes are handed out: code that adds to them waits for the outcome.
+    // Settled before the last events are handed out: code that adds to them waits for the outcome.
     this.#end('incomplete');
-    yield Buffer.concat(this.#writer.complete(NOTHING_USED));
+    yield this.#writer.complete(NOTHING_USED);
   }
 
   cancel(): void {
     this.#end('cancelled');
   }
 
-  lastWords(error: AppError): Buffer {
-    return Buffer.concat(this.#state === 'cancelled' ? this.#writer.fail(error, NOTHING_USED) : []);
+  lastWords(error: AppError): readonly AnswerFrame[] {
+    return this.#state === 'cancelled' ? this.#writer.fail(error, NOTHING_USED) : [];
   }
 
   #end(state: 'incomplete' | 'cancelled'): void {

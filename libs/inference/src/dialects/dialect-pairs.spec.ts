@@ -1,9 +1,10 @@
+import { joinFrames } from '../model/answer-frame';
 import fc from 'fast-check';
 import type { AnswerEvent, AnswerPart } from '../model/canonical-answer';
 import type { CanonicalRequest } from '../model/canonical-request';
 import { LossLog } from '../model/loss-report';
 import type { UpstreamStream } from '../wire/upstream-stream';
-import { aModel, anEndpoint, anyId, anyText, anyToolCall, anyUsage, eventsOf, foldAnswer } from '../testing';
+import { aModel, anEndpoint, anyId, anyText, anyToolCall, anyUsage, eventsOf, foldAnswer, textOf } from '../testing';
 import { TRANSLATIONS } from './dialect-pairs';
 import type { AnswerContext } from './dialect';
 import { EventSplitter } from './event-splitter';
@@ -88,7 +89,7 @@ function streamOf({ caller }: Translation, events: readonly AnswerEvent[], conte
   const writer = caller.writeStream(context);
   const usage = events.flatMap((event) => (event.type === 'usage' ? [event.usage] : [])).at(-1)!;
   const cost = { totalCost: 0n, promptCost: 0n, completionCost: 0n };
-  return Buffer.concat([...events.flatMap((event) => writer.write(event)), ...writer.complete({ usage, cost })]);
+  return joinFrames([...events.flatMap((event) => writer.write(event)), ...writer.complete({ usage, cost })]);
 }
 
 function readEvents({ upstream }: Translation, body: Buffer): AnswerEvent[] {
@@ -183,9 +184,7 @@ describe.each(pairs)('a caller of %s and an upstream of %s', (callerApi, upstrea
             reader,
             writer: near.caller.writeStream(context),
           });
-          const buffers: Buffer[] = [];
-          for await (const buffer of stream) buffers.push(buffer);
-          const read = foldAnswer(readEvents(near, Buffer.concat(buffers)));
+          const read = foldAnswer(readEvents(near, Buffer.from(await textOf(stream))));
           expect(wordsAndCalls(read.parts)).toEqual(wordsAndCalls(parts));
           expect(read.finishReason).toBe(finishReason);
           const { promptTokens, completionTokens } = usage;

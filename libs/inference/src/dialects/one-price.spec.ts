@@ -1,3 +1,4 @@
+import { joinFrames } from '../model/answer-frame';
 import fc from 'fast-check';
 import { emptyUsage, type Usage } from '../pricing/usage';
 import type { AnswerPart, CanonicalAnswer } from '../model/canonical-answer';
@@ -162,7 +163,7 @@ function streamOf(upstream: StreamableApi, call: Call): Buffer {
     event.type === 'finish' ? { ...event, ...tier } : event,
   );
   const written = events.flatMap((event) => writer.write(event));
-  const stream = Buffer.concat([...written, ...writer.complete({ usage: call.usage, cost: FREE })]);
+  const stream = joinFrames([...written, ...writer.complete({ usage: call.usage, cost: FREE })]);
   const rewritten = stream
     .toString()
     .replaceAll(/^data: (\{.*)$/gm, (_line, text: string) => `data: ${asProvider(upstream, text, call)}`);

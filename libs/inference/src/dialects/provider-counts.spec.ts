@@ -1,7 +1,7 @@
 import { formatUsd, parseRate, parseUsd } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import type { UpstreamStream } from '../wire/upstream-stream';
-import { aModel, anAnswerContext, anEndpoint } from '../testing';
+import { aModel, anAnswerContext, anEndpoint, textOf } from '../testing';
 import { dialectOf } from '.';
 import { TRANSLATIONS, type StreamableApi } from './dialect-pairs';
 import { googleGenerateContent } from './google-generate-content';
@@ -136,8 +136,7 @@ describe('what a chat provider counts', () => {
 
   it('comes to the caller once, with its cost, in the usage of the stream', async () => {
     const stream = await dialectOf('chat').openStream!(sent([word, chunk({ ...stop, usage })], DONE), context);
-    let text = '';
-    for await (const bytes of stream) text += bytes.toString();
+    const text = await textOf(stream);
     const chunks = text.match(/^data: \{.*$/gm)!.map((line) => JSON.parse(line.slice(6)) as Record<string, unknown>);
     expect(chunks.flatMap((one) => one['usage'] ?? [])).toMatchObject([
       { ...COUNTS, prompt_tokens_details: { cached_tokens: 9_000 }, cost: 0.0072 },

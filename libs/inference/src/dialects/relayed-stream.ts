@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { AnswerStream, StreamOutcome, TerminalState } from '../model/answer-stream';
+import type { StreamOf, StreamOutcome, TerminalState } from '../model/answer-stream';
 import type { FinishReason } from '../model/finish-reason';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import { callAbandoned, isAbandoned } from '../model/cancellation';
@@ -22,19 +22,19 @@ export interface Stop {
 }
 
 /**
- * Base class of streamed answers in all dialects: reads the upstream, passes output on, ends once.
+ * Base class of streamed answers in all dialects and in none: reads the upstream, passes output on, ends once.
  *
  * Until `isCommitted` is set nothing is handed out and a failure throws, so that another endpoint may be
- * tried. From then on the caller sees exactly one end: what `finalBytes` gives, or what `failureBytes` gives.
+ * tried. From then on the caller sees exactly one end: what `finalOutput` gives, or what `failureOutput` gives.
  * The timers of the exchange are the upstream stream's own: its `read` throws when one runs out.
  *
  * `cancel` says that the caller has disconnected. The stream reads on without output until the upstream has reported
  * its usage or the bounds of leftover reads are reached, and only then settles its outcome.
  */
-export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffer> {
+export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIterator<readonly Piece[]> {
   readonly outcome: Promise<StreamOutcome>;
-  /** Bytes for the caller. */
-  protected output: Buffer[] = [];
+  /** What the caller has yet to get. */
+  protected output: Piece[] = [];
   /** Output or a valid event has come from this upstream: no other endpoint is tried any more. */
   protected isCommitted = false;
   /** The answer is complete; later events of the upstream are ignored. */
@@ -79,10 +79,10 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   protected abstract leftBill(): Bill;
   /** What the model has written so far (text, arguments, thoughts), in units (`UNITS_PER_TOKEN`). */
   protected abstract get writtenUnits(): number;
-  /** The last bytes of a whole answer. */
-  protected abstract finalBytes(bill: Bill): readonly Buffer[];
-  /** The last bytes of a broken one. */
-  protected abstract failureBytes(error: AppError, bill: Bill): readonly Buffer[];
+  /** The end of a whole answer. */
+  protected abstract finalOutput(bill: Bill): readonly Piece[];
+  /** The end of a broken one. */
+  protected abstract failureOutput(error: AppError, bill: Bill): readonly Piece[];
 
   /** Resolves as soon as the stream is committed; throws AppError when it never is. */
   protected async opened(): Promise<this> {
@@ -96,11 +96,11 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     }
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<Buffer> {
+  [Symbol.asyncIterator](): AsyncIterator<readonly Piece[]> {
     return this;
   }
 
-  async next(): Promise<IteratorResult<Buffer>> {
+  async next(): Promise<IteratorResult<readonly Piece[]>> {
     this.#isReading = true;
     while (this.output.length === 0 && this.#state === null && !this.isLeft) await this.#step();
     this.#isReading = false;
@@ -108,10 +108,10 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     const { output } = this;
     if (output.length === 0 || this.isLeft) return { done: true, value: undefined };
     this.output = [];
-    return { done: false, value: output.length === 1 ? output[0]! : Buffer.concat(output) };
+    return { done: false, value: output };
   }
 
-  async return(): Promise<IteratorResult<Buffer>> {
+  async return(): Promise<IteratorResult<readonly Piece[]>> {
     this.cancel();
     return { done: true, value: undefined };
   }
@@ -126,9 +126,8 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     if (!this.#isReading) void this.#readOn();
   }
 
-  lastWords(error: AppError): Buffer {
-    if (this.#state !== 'cancelled' || this.#bill === null) return Buffer.alloc(0);
-    return Buffer.concat(this.failureBytes(error, this.#bill));
+  lastWords(error: AppError): readonly Piece[] {
+    return this.#state === 'cancelled' && this.#bill !== null ? this.failureOutput(error, this.#bill) : [];
   }
 
   /** Reads on after the disconnection until the upstream ends or `#mostUnits` is reached. The caller pays for it. */
@@ -170,7 +169,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     if (this.#state !== null) return;
     const bill = this.wholeBill();
     if (this.isLeft) return this.#end('cancelled', null, bill.usage.provenance === 'upstream' ? bill : this.leftBill());
-    this.output.push(...this.finalBytes(bill));
+    this.output.push(...this.finalOutput(bill));
     const { finishReason } = this.stop;
     const isCut = finishReason === 'length' || finishReason === 'content_filter';
     if (finishReason === 'error') this.#end('failed', this.broken('the model stopped with an error'));
@@ -183,7 +182,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     if (this.isLeft) return this.#end('cancelled', null, isOurs(error) ? this.leftBill() : this.partialBill());
     if (error.code === 'request_timeout') return this.#end('cancelled', null);
     const bill = this.partialBill();
-    this.output.push(...this.failureBytes(error, bill));
+    this.output.push(...this.failureOutput(error, bill));
     this.#end('failed', error, bill);
   }
 

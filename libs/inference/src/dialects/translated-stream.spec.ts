@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { AnswerEvent } from '../model/canonical-answer';
 import { emptyUsage, type Usage } from '../pricing/usage';
-import { aModel, anEndpoint } from '../testing';
+import { aModel, anEndpoint, textOf } from '../testing';
 import type { AnswerContext } from './dialect';
 import { TRANSLATIONS } from './dialect-pairs';
 import { TranslatedStream } from './translated-stream';
@@ -49,8 +49,7 @@ async function streamOf(...groups: readonly (readonly AnswerEvent[])[]) {
   };
   const writer = TRANSLATIONS.get('chat')!.caller.writeStream(context);
   const stream = await TranslatedStream.open(upstream, context, { reader, writer });
-  let text = '';
-  for await (const events of stream) text += events.toString();
+  const text = await textOf(stream);
   return { text, outcome: await stream.outcome };
 }
 

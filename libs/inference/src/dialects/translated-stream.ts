@@ -4,14 +4,14 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import { StreamMeter, countsOf } from './answer-billing';
 import type { AnswerContext } from './dialect';
 import { RelayedStream } from './relayed-stream';
-import type { Bill, StreamReader, StreamWriter } from './translation';
+import type { Bill, PieceWriter, StreamReader } from './translation';
 
 type FinishEvent = Extract<AnswerEvent, { type: 'finish' }>;
 
 /** The two ends of a translated stream. */
-export interface StreamTranslation {
+export interface StreamTranslation<Piece> {
   readonly reader: StreamReader;
-  readonly writer: StreamWriter;
+  readonly writer: PieceWriter<Piece>;
 }
 
 /**
@@ -21,12 +21,12 @@ export interface StreamTranslation {
  * The stream is committed by the first event with output of the model, or by `finish`. Earlier events (the start,
  * early counts) wait. The answer ends with `finish`; later events of the upstream are ignored.
  */
-export class TranslatedStream extends RelayedStream {
+export class TranslatedStream<Piece> extends RelayedStream<Piece> {
   readonly #reader: StreamReader;
-  readonly #writer: StreamWriter;
+  readonly #writer: PieceWriter<Piece>;
   readonly #meter: StreamMeter;
 
-  private constructor(upstream: UpstreamStream, context: AnswerContext, { reader, writer }: StreamTranslation) {
+  private constructor(upstream: UpstreamStream, context: AnswerContext, { reader, writer }: StreamTranslation<Piece>) {
     super(upstream, context);
     this.#reader = reader;
     this.#writer = writer;
@@ -34,11 +34,11 @@ export class TranslatedStream extends RelayedStream {
   }
 
   /** Resolves at the first content; throws AppError when there is none. */
-  static open(
+  static open<Piece>(
     upstream: UpstreamStream,
     context: AnswerContext,
-    translation: StreamTranslation,
-  ): Promise<TranslatedStream> {
+    translation: StreamTranslation<Piece>,
+  ): Promise<TranslatedStream<Piece>> {
     return new TranslatedStream(upstream, context, translation).opened();
   }
 
@@ -99,11 +99,11 @@ export class TranslatedStream extends RelayedStream {
     return this.#meter.text.units;
   }
 
-  protected override finalBytes(bill: Bill): readonly Buffer[] {
+  protected override finalOutput(bill: Bill): readonly Piece[] {
     return this.#writer.complete(bill);
   }
 
-  protected override failureBytes(error: AppError, bill: Bill): readonly Buffer[] {
+  protected override failureOutput(error: AppError, bill: Bill): readonly Piece[] {
     return this.#writer.fail(error, bill);
   }
 }

@@ -1,4 +1,5 @@
 import type { AppError } from '@libs/errors';
+import type { AnswerFrame } from '../model/answer-frame';
 import type { AnswerEvent, CanonicalAnswer } from '../model/canonical-answer';
 import type { JsonObject } from '../json/loose-values';
 import type { CanonicalRequest } from '../model/canonical-request';
@@ -52,15 +53,18 @@ export interface CallerTranslation {
   writeStream(context: AnswerContext, request?: JsonObject): StreamWriter;
 }
 
-/** Turns the events of one answer into the bytes of one stream. */
-export interface StreamWriter {
-  /** Ready-made server-sent events, possibly none. */
-  write(event: AnswerEvent): Buffer[];
-  /** The last bytes of a whole stream: what is still open is closed, then the terminal event with the bill. */
-  complete(bill: Bill): Buffer[];
-  /** The last bytes of a broken stream, in the dialect's own shape of an error (interface §7). */
-  fail(error: AppError, bill: Bill): Buffer[];
+/** Turns the events of one answer into the pieces of one stream. */
+export interface PieceWriter<Piece> {
+  /** Possibly none. */
+  write(event: AnswerEvent): readonly Piece[];
+  /** The end of a whole stream: what is still open is closed, then the terminal event with the bill. */
+  complete(bill: Bill): readonly Piece[];
+  /** The end of a broken stream, in the dialect's own shape of an error. */
+  fail(error: AppError, bill: Bill): readonly Piece[];
 }
+
+/** Writes server-sent events. */
+export type StreamWriter = PieceWriter<AnswerFrame>;
 
 /** A dialect on the upstreams' side of a translation: requests are written, answers are read. */
 export interface UpstreamTranslation {

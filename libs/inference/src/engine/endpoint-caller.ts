@@ -20,7 +20,6 @@ import { translateAnswer } from '../dialects/translated-answer';
 import { withEcho } from '../dialects/upstream-echo';
 import type { AnswerStream } from '../model/answer-stream';
 import type { Turn } from '../model/conversation-turn';
-import type { TurnRequest } from './turn-request';
 import type { ExpectedOutput } from '../model/expected-output';
 import type { LeftCharge } from '../model/left-charge';
 import { NO_LOSS, type LossReport } from '../model/loss-report';
@@ -38,7 +37,7 @@ import { providerAccountOf } from '../routing/account-of-request';
 import type { Candidate } from '../routing/route-plan';
 import { usesAt } from '../routing/unasked-uses';
 import { chargedAsReserved } from './reserved-charge';
-import { RequestWriter, type Addressed, type Addressee, type WrittenPair } from './request-writer';
+import { passRequest, translateRequest, type Addressed, type Addressee, type WrittenPair } from './request-writer';
 import { UpstreamCalls, unusable, type TimedRequest, type UpstreamCallParts } from './upstream-calls';
 
 export interface CallerParts extends UpstreamCallParts {
@@ -83,7 +82,6 @@ interface Pair extends WrittenPair {
 export class EndpointCaller {
   readonly #parts: CallerParts;
   readonly #translations: Translations;
-  readonly #writer = new RequestWriter();
 
   constructor(
     parts: CallerParts,
@@ -106,8 +104,8 @@ export class EndpointCaller {
   lostMembers(api: CallableApi, addressee: Addressee, request: Addressed): readonly string[] {
     const pair = this.#pairOf(api, addressee.endpoint);
     try {
-      if (pair === null) return this.#writer.pass(api, addressee, request, false).losses.dropped;
-      return this.#writer.translate(pair, addressee, request, false).losses.dropped;
+      if (pair === null) return passRequest(api, addressee, request, false).losses.dropped;
+      return translateRequest(pair, addressee, request, false).losses.dropped;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
       if (pair === null) return [];
@@ -142,12 +140,12 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(api, candidate, request);
     if (pair === null) {
-      const { dialect, sent, losses } = this.#writer.pass(api, candidate, request, false);
+      const { dialect, sent, losses } = passRequest(api, candidate, request, false);
       const { body } = await this.#askWhole(api, candidate, request, sent, context);
       if (this.#parts.gathersAnswers) await turnEnd();
       return { ...dialect.readAnswer(body, context), losses };
     }
-    const { sent, losses } = this.#writer.translate(pair, candidate, request, false);
+    const { sent, losses } = translateRequest(pair, candidate, request, false);
     const { body } = await this.#askWhole(pair.upstreamApi, candidate, request, sent, context);
     if (this.#parts.gathersAnswers) await turnEnd();
     return { ...translateAnswer(body, context, pair, request.parsed), losses };
@@ -168,18 +166,18 @@ export class EndpointCaller {
     const { body, parsed } = request;
     const { context, keptBytes } = lastingContext(api, this.#contextOf(api, candidate, request), parsed);
     if (pair === null) {
-      const { dialect, sent, losses } = this.#writer.pass(api, candidate, request, true);
+      const { dialect, sent, losses } = passRequest(api, candidate, request, true);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
       return { stream: await dialect.openStream(upstream, withEcho(context, body, sent)), keptBytes, losses };
     }
-    const { sent, losses } = this.#writer.translate(pair, candidate, request, true);
+    const { sent, losses } = translateRequest(pair, candidate, request, true);
     const writer = pair.caller.writeStream(withEcho(context, body, sent), parsed);
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
     const stream = await TranslatedStream.open(upstream, context, { reader, writer });
     // Nothing is tried again, and the stream keeps the bytes of a short request, so this would stay with them.
-    this.#writer.forget(body);
+    request.reading?.forget();
     return { stream, keptBytes, losses };
   }
 
@@ -191,12 +189,7 @@ export class EndpointCaller {
     return part === null ? { ...leftEmbeddings(context), upstreamId: null } : answeredEmbeddings(part, context);
   }
 
-  /** Registers the conversation of a turn's body, so that the body is not parsed in the caller's dialect. */
-  know({ body, conversation }: TurnRequest): void {
-    this.#writer.know(body, conversation);
-  }
-
-  /** One turn of a conversation that was made known; translated even where the endpoint speaks the caller's API. */
+  /** One turn of a conversation that was read already; translated even where the endpoint speaks the caller's API. */
   openTurn(api: StreamableApi, candidate: Candidate, request: TimedRequest, isStream: boolean): Promise<OpenedTurn> {
     const opened = this.#openTurn(api, candidate, request, isStream);
     return this.#cutShort(api, request, opened, (error) => ({ turn: cutTurn(error), losses: NO_LOSS }));
@@ -211,7 +204,7 @@ export class EndpointCaller {
     const { endpoint } = candidate;
     const pair = this.#translationOf(api, this.#upstreamApiOf(api, endpoint), endpoint);
     const context = this.#contextOf(api, candidate, request);
-    const { sent, losses } = this.#writer.translate(pair, candidate, request, isStream);
+    const { sent, losses } = translateRequest(pair, candidate, request, isStream);
     if (!isStream) {
       const { body } = await this.#askWhole(pair.upstreamApi, candidate, request, sent, context);
       return { turn: wholeTurn(body, context, pair.upstream), losses };

@@ -1,6 +1,6 @@
 import type { InferenceEngine } from './engine';
 import type { Api } from '../catalogue/catalogue';
-import { aModel, anEndpoint, anEngine, aProvider, dataOfEventStream, FakeUpstream } from '../testing';
+import { aModel, anEndpoint, anEngine, aProvider, dataOfEventStream, FakeUpstream, textOf } from '../testing';
 
 const CHUNK = { object: 'chat.completion.chunk', created: 1, model: 'm' };
 const RESPONSE = { id: 'resp_1', object: 'response', created_at: 5, model: 'm', status: 'completed', output: [] };
@@ -50,8 +50,7 @@ describe('a stream whose caller asks what its upstream is sent', () => {
       body: Buffer.from(JSON.stringify({ model: 'acme/large', ...said, stream: true, user: 'anna', debug }, null, 2)),
       signal: new AbortController().signal,
     });
-    let text = '';
-    for await (const piece of stream) text += piece.toString();
+    const text = await textOf(stream);
     return dataOfEventStream(text)
       .slice(0, -1)
       .map((data) => JSON.parse(data) as Record<string, unknown>);

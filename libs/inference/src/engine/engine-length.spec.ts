@@ -3,7 +3,7 @@ import type { InferenceEngine } from './engine';
 import type { RoutedRequest } from './inference-call';
 import type { Api } from '../catalogue/catalogue';
 import { leftCallOf } from './left-call';
-import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
+import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, textOf } from '../testing';
 
 const COMPLAINT = { error: { message: 'too long', type: 'invalid_request_error', code: 'context_length_exceeded' } };
 const CUT = { status: 'incomplete', error: null, incomplete_details: { reason: 'max_output_tokens' }, output: [] };
@@ -56,8 +56,7 @@ describe('a prompt that the endpoint of a response finds too long', () => {
   it.each(['responses', 'chat'] as const)('is a stream that ends as it begins: %s', async (api) => {
     const engine = anEngineSpeaking(api);
     const { stream } = await engine.stream('responses', requestOf({ input: 'Hi', stream: true }));
-    let text = '';
-    for await (const piece of stream) text += piece.toString();
+    const text = await textOf(stream);
     expect([...text.matchAll(/^data: \{"type":"([a-z_.]+)"/gm)].map(([, name]) => name)).toEqual([
       'response.created',
       'response.in_progress',

@@ -10,7 +10,16 @@ import { UpstreamHttp, type ConnectOwnPlace } from '../wire/upstream-http';
 import { CallerCredentials } from '../routing/caller-credentials';
 import type { Endpoint, Provider } from '../catalogue/catalogue';
 import { SharedCredentials, type OwnCredential } from '../routing/credential-source';
-import { aModel, anEndpoint, anEngine, anOwnCredential, aProvider, aTranscription, FakeUpstream } from '../testing';
+import {
+  aModel,
+  anEndpoint,
+  anEngine,
+  anOwnCredential,
+  aProvider,
+  aTranscription,
+  FakeUpstream,
+  textOf,
+} from '../testing';
 
 const SCOPE = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: 'hash' };
 const OPERATOR_KEY = 'operator-key-0123456789';
@@ -146,8 +155,7 @@ describe('the place that a key of the caller names', () => {
       response.end(`data: ${JSON.stringify(delta)}\n\ndata: ${JSON.stringify(usage)}\n\ndata: [DONE]\n\n`);
     };
     const { stream } = await engine.stream('chat', request({ ...chat, stream: true }));
-    let text = '';
-    for await (const event of stream) text += event.toString();
+    const text = await textOf(stream);
     expect(text).toContain('Hello.');
     expect(hosts).toEqual(['tenant2.services.ai.azure.com']);
     expect(JSON.parse(upstream.requests[0]!.body)).toMatchObject({ model: 'my-deployment', stream: true });

@@ -1,3 +1,4 @@
+import { joinFrames } from '../model/answer-frame';
 import type { ServerResponse } from 'node:http';
 import { AppError } from '@libs/errors';
 import { createParser } from 'eventsource-parser';
@@ -16,7 +17,7 @@ import { UpstreamHttp } from '../wire/upstream-http';
 import type { Api } from '../catalogue/catalogue';
 import { SharedCredentials } from '../routing/credential-source';
 import { ProviderHealth } from '../routing/provider-health';
-import { aCatalogue, aModel, anEndpoint, aProvider, FakeUpstream } from '../testing';
+import { aCatalogue, aModel, anEndpoint, aProvider, FakeUpstream, textOf } from '../testing';
 
 /** A protocol of our own, which speaks a dialect of our own in place of messages. */
 class SpokenProvider implements ProviderAdapter {
@@ -140,7 +141,7 @@ const aRequest = (members: object = {}, values: Partial<RoutedRequest> = {}): Ro
 async function readAll({ stream }: StreamResult) {
   const events: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => events.push(data) });
-  for await (const buffer of stream) parser.feed(buffer.toString());
+  parser.feed(await textOf(stream));
   const chunks = events
     .filter((data) => data !== '[DONE]')
     .map((data) => JSON.parse(data) as { choices: { delta: { content?: string } }[] });
@@ -304,8 +305,8 @@ describe('a stream from an endpoint of another dialect', () => {
       };
       const { stream } = await anEngineOfTwo().stream('chat', aRequest());
       const startMs = performance.now();
-      for await (const buffer of stream) {
-        expect(buffer.length).toBeGreaterThan(40);
+      for await (const frames of stream) {
+        expect(joinFrames(frames).length).toBeGreaterThan(40);
         if (how === 'by its signal') controller.abort();
         else if (how === 'by cancelling') stream.cancel();
         else break;

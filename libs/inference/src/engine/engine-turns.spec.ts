@@ -131,9 +131,9 @@ const turnOf = (values: Partial<TurnRequest> = {}): TurnRequest => ({
 async function readTurn({ turn }: TurnResult) {
   const fold = new AnswerFold();
   const types: string[] = [];
-  for await (const one of turn) {
-    fold.add(one);
-    types.push(one.type);
+  for await (const events of turn) {
+    for (const event of events) fold.add(event);
+    types.push(...events.map(({ type }) => type));
   }
   return { parts: fold.parts, types, outcome: await turn.outcome };
 }
@@ -188,7 +188,7 @@ describe(`a turn of ${InferenceEngine.name}`, () => {
     const engine = engineFor('chat');
     upstream.behaviour = (response) => void response.writeHead(200).write(delta({ content: 'No' }));
     const { turn } = await engine.converse('chat', turnOf(), true);
-    for await (const one of turn) if (one.type === 'text-delta') turn.cancel();
+    for await (const events of turn) if (events.some(({ type }) => type === 'text-delta')) turn.cancel();
     expect(await turn.outcome).toMatchObject({ state: 'cancelled', error: null, usage: { provenance: 'partial' } });
     expect(await upstream.endings[0]).toBe(false);
   });

@@ -1,3 +1,4 @@
+import { joinFrames } from '../model/answer-frame';
 import type { ServerResponse } from 'node:http';
 import { AppError } from '@libs/errors';
 import { createParser } from 'eventsource-parser';
@@ -6,7 +7,7 @@ import { callStatus } from '../apis/call-status';
 import type { RoutedRequest, StreamResult } from './inference-call';
 import { attemptsBefore } from '../routing/failed-route';
 import { ProviderHealth } from '../routing/provider-health';
-import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
+import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, textOf } from '../testing';
 
 const ANSWER = JSON.stringify({
   id: 'chatcmpl-1',
@@ -86,7 +87,7 @@ const refusal = async (run: Promise<unknown>): Promise<AppError> => {
 async function readAll({ stream }: StreamResult) {
   const events: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => events.push(data) });
-  for await (const buffer of stream) parser.feed(buffer.toString());
+  parser.feed(await textOf(stream));
   const chunks = events.filter((data) => data !== '[DONE]').map((data) => JSON.parse(data) as Chunk);
   return { events, chunks, text: chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('') };
 }
@@ -505,8 +506,8 @@ describe('a streamed answer', () => {
       };
       const { stream } = await oneProvider().stream('chat', aRequest());
       const startMs = performance.now();
-      for await (const buffer of stream) {
-        expect(buffer.length).toBeGreaterThan(40);
+      for await (const frames of stream) {
+        expect(joinFrames(frames).length).toBeGreaterThan(40);
         if (how === 'by its signal') controller.abort();
         else if (how === 'by cancelling') stream.cancel();
         else break;

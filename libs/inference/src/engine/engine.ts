@@ -4,6 +4,7 @@ import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
 import { parseRequest } from '../dialects/request-members';
 import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
 import { attemptOf, failedLater, type Attempt } from '../routing/attempt';
+import { RequestReading } from './request-reading';
 import { whole, type Admission, type Attempted, type AttemptOutcome, type Run } from './attempted';
 import type { InferenceRequest, InferenceResult, RoutedRequest, StreamResult } from './inference-call';
 import type { TurnRequest, TurnResult } from './turn-request';
@@ -100,8 +101,8 @@ export class InferenceEngine {
 
   /** One turn of a conversation in no dialect; resolves like `answer`, or like `stream` where it is streamed. */
   async converse(api: StreamableApi, request: TurnRequest, isStream: boolean): Promise<TurnResult> {
-    this.#caller.know(request);
-    const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
+    const asked = { ...request, reading: new RequestReading(request.conversation) };
+    const { value, ...served } = await this.#route(api, asked, (candidate, attempt) =>
       this.#caller.openTurn(api, candidate, attempt, isStream),
     );
     const { outcome } = value.turn;
@@ -154,7 +155,8 @@ export class InferenceEngine {
     const tools = policies.some(rulesTools) ? toolsIn(parseRequest(request.body)) : [];
     const allowed = allowedCandidates(candidates, policies, candidate.model.slug, tools);
     const payable = isForOwnKey ? payableCandidates(api, parseRequest(request.body), allowed) : allowed;
-    return whole(await this.#try(api, payable, request, this.#answerer(api), () => true));
+    const asked = { ...request, reading: new RequestReading() };
+    return whole(await this.#try(api, payable, asked, this.#answerer(api), () => true));
   }
 
   async #route<T>(
@@ -163,11 +165,12 @@ export class InferenceEngine {
     run: Run<T>,
     prepare?: (plan: RoutePlan) => Promise<void>,
   ): Promise<Attempted<T>> {
-    const planned = this.#planner.plan(api, request);
+    const asked = request.reading === undefined ? { ...request, reading: new RequestReading() } : request;
+    const planned = this.#planner.plan(api, asked);
     const plan = planned instanceof Promise ? await planned : planned;
     try {
       if (prepare) await prepare(plan);
-      const served = await this.#try(api, plan.candidates, request, run, this.#admits, plan);
+      const served = await this.#try(api, plan.candidates, asked, run, this.#admits, plan);
       this.#remember(request, served);
       return served;
     } catch (thrown) {

@@ -6,6 +6,7 @@ import type { CredentialScope, OwnCredential } from '../routing/credential-sourc
 import type { Candidate, RoutePlan, RoutePolicy, RouteRequest, RoutingPreferences } from '../routing/route-plan';
 import type { AnswerStream } from '../model/answer-stream';
 import type { Attempt } from '../routing/attempt';
+import type { RequestReading } from './request-reading';
 import type { CancelSignal } from '../model/cancellation';
 import type { ExpectedOutput } from '../model/expected-output';
 import type { PromptEstimate } from '../model/json-shape';
@@ -18,6 +19,8 @@ export interface InferenceRequest {
   readonly body: Buffer;
   /** The same parsed, so that it is not parsed again where it is translated. */
   readonly parsed?: JsonObject | undefined;
+  /** The same in no dialect; the engine sets it. */
+  readonly reading?: RequestReading;
   readonly signal: CancelSignal;
   /** When everything must be over, by the engine's clock; the engine's `totalMs` from now when absent. */
   readonly deadlineMs?: number;

@@ -2,11 +2,10 @@ import { dialectOf } from '../dialects';
 import { inAccount } from '../dialects/asked-account';
 import type { CallableApi } from '../dialects/dialect-pairs';
 import type { Dialect } from '../dialects/dialect';
-import { parseRequest } from '../dialects/request-members';
 import type { CallerTranslation, Translation } from '../dialects/translation';
 import { withoutUntaken } from '../dialects/untaken-parameters';
-import type { CanonicalRequest } from '../model/canonical-request';
 import type { InferenceRequest } from './inference-call';
+import { RequestReading } from './request-reading';
 import { LossLog, type LossReport } from '../model/loss-report';
 import { providerAccountOf } from '../routing/account-of-request';
 import type { Candidate } from '../routing/route-plan';
@@ -15,7 +14,7 @@ import type { Candidate } from '../routing/route-plan';
 export type Addressee = Pick<Candidate, 'endpoint' | 'credential'>;
 
 /** What is written, and what decides how. */
-export type Addressed = Pick<InferenceRequest, 'body' | 'parsed' | 'scope' | 'policies' | 'preferences'>;
+export type Addressed = Pick<InferenceRequest, 'body' | 'parsed' | 'reading' | 'scope' | 'policies' | 'preferences'>;
 
 /** The dialects of a caller and of an endpoint. */
 export interface WrittenPair {
@@ -29,49 +28,34 @@ interface Written {
   readonly losses: LossReport;
 }
 
-/** Writes requests of callers for the endpoints that are tried. */
-export class RequestWriter {
-  /** A request is read once, however many endpoints are tried. */
-  readonly #read = new WeakMap<Buffer, CanonicalRequest>();
+/** The request for an endpoint that speaks the caller's API. */
+export function passRequest(
+  api: CallableApi,
+  addressee: Addressee,
+  request: Addressed,
+  isStream: boolean,
+): Written & { readonly dialect: Dialect } {
+  const dialect = dialectOf(api);
+  const log = new LossLog();
+  const account = providerAccountOf(addressee, request);
+  const sent = dialect.toUpstream(request.body, addressee.endpoint, isStream, log, account);
+  return { dialect, sent, losses: log.report() };
+}
 
-  /** Registers the conversation of a body. The body is then never parsed in the caller's dialect. */
-  know(body: Buffer, conversation: CanonicalRequest): void {
-    this.#read.set(body, conversation);
-  }
-
-  /** Forgets the parsed form of a body that is not written again. */
-  forget(body: Buffer): void {
-    this.#read.delete(body);
-  }
-
-  /** The request for an endpoint that speaks the caller's API. */
-  pass(
-    api: CallableApi,
-    addressee: Addressee,
-    request: Addressed,
-    isStream: boolean,
-  ): Written & { readonly dialect: Dialect } {
-    const dialect = dialectOf(api);
-    const log = new LossLog();
-    const account = providerAccountOf(addressee, request);
-    const sent = dialect.toUpstream(request.body, addressee.endpoint, isStream, log, account);
-    return { dialect, sent, losses: log.report() };
-  }
-
-  translate({ caller, upstream }: WrittenPair, addressee: Addressee, addressed: Addressed, isStream: boolean): Written {
-    const { endpoint } = addressee;
-    const { body, parsed } = addressed;
-    const log = new LossLog();
-    const request = this.#read.get(body) ?? caller.readRequest(parsed ?? parseRequest(body));
-    this.#read.set(body, request);
-    for (const member of request.unread) log.drop(member);
-    const taken = inAccount(
-      withoutUntaken(request, endpoint, log),
-      endpoint,
-      providerAccountOf(addressee, addressed),
-      log,
-    );
-    const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
-    return { sent, losses: log.report() };
-  }
+/** The request for an endpoint that speaks another API. */
+export function translateRequest(
+  { caller, upstream }: WrittenPair,
+  addressee: Addressee,
+  addressed: Addressed,
+  isStream: boolean,
+): Written {
+  const { endpoint } = addressee;
+  const { body, parsed, reading = new RequestReading() } = addressed;
+  const log = new LossLog();
+  const request = reading.read(caller, body, parsed);
+  for (const member of request.unread) log.drop(member);
+  const account = providerAccountOf(addressee, addressed);
+  const taken = inAccount(withoutUntaken(request, endpoint, log), endpoint, account, log);
+  const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
+  return { sent, losses: log.report() };
 }

@@ -1,4 +1,5 @@
 import type { AppError } from '@libs/errors';
+import type { AnswerFrame } from './answer-frame';
 import type { FinishReason } from './finish-reason';
 import type { Usage } from '../pricing/usage';
 import type { Cost } from '../pricing/price';
@@ -19,18 +20,21 @@ export interface StreamOutcome {
 }
 
 /**
- * A streamed answer: buffers ready to be written to the caller, terminal event included. The upstream is
- * read only as fast as this is iterated; stopping early or calling `cancel` ends the upstream's
- * work. Iterate it once.
+ * An answer that arrives in pieces. Each value is the pieces that are there at one time, at least one. The upstream is
+ * read only as fast as this is iterated; stopping early or calling `cancel` ends the upstream's work. Iterate it once.
  */
-export interface AnswerStream extends AsyncIterable<Buffer> {
+export interface StreamOf<Piece> extends AsyncIterable<readonly Piece[]> {
   /** Settles with the end of the iteration or with `cancel`, and never rejects. */
   readonly outcome: Promise<StreamOutcome>;
   /** The caller has left. Idempotent. */
   cancel(): void;
+}
+
+/** A streamed answer: events ready to be written to the caller, terminal event included. */
+export interface AnswerStream extends StreamOf<AnswerFrame> {
   /**
    * Returns the last events of a cancelled stream, with the reason, in the caller's dialect.
    * Empty for a stream that ended by itself.
    */
-  lastWords(error: AppError): Buffer;
+  lastWords(error: AppError): readonly AnswerFrame[];
 }

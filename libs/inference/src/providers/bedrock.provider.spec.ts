@@ -2,7 +2,16 @@ import { createHash, createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '@libs/contracts';
-import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY, type ReceivedRequest } from '../testing';
+import {
+  aModel,
+  anEndpoint,
+  anEngine,
+  aProvider,
+  FakeUpstream,
+  FIXTURE_KEY,
+  type ReceivedRequest,
+  textOf,
+} from '../testing';
 import { regionOfHost } from './aws-signature';
 import { BedrockProvider } from './bedrock.provider';
 import type { UpstreamCall } from '../wire/upstream-call';
@@ -204,8 +213,7 @@ describe(BedrockProvider.name, () => {
       upstream.behaviour = (response) => response.writeHead(200).end(bodies[upstream.requests.length - 1]);
       const { engine, http: own } = anEngine([aModel({ endpoints: endpoints() })]);
       const { stream, attempts } = await engine.stream('chat', request({ messages, stream: true }));
-      let text = '';
-      for await (const piece of stream) text += piece.toString();
+      const text = await textOf(stream);
       await own.close();
       expect(text).toContain('Grüße');
       expect(attempts).toMatchObject([{ errorCode: 'rate_limit_exceeded' }, { errorCode: null }]);
@@ -216,8 +224,7 @@ describe(BedrockProvider.name, () => {
       upstream.streams(delta, bedrockException('modelStreamErrorException', 'The model broke off'));
       const { engine, http: own } = anEngine([aModel({ endpoints: endpoints() })]);
       const { stream } = await engine.stream('chat', request({ messages, stream: true }));
-      let text = '';
-      for await (const piece of stream) text += piece.toString();
+      const text = await textOf(stream);
       await own.close();
       expect(text).toContain('Well');
       expect(await stream.outcome).toMatchObject({ state: 'failed', error: { code: 'provider_unavailable' } });

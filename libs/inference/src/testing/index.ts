@@ -5,6 +5,7 @@ export * from './catalogue-fixture';
 export * from './engine-fixture';
 export * from './fake-upstream';
 export * from './fold-answer';
+export * from './frames';
 export * from './heap-taken';
 export * from './media-files';
 export * from './own-credential-fixture';

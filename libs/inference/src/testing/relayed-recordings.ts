@@ -52,9 +52,11 @@ export async function relay(asker: Asker, source: RecordedStream, chunks: readon
   try {
     const upstream = await framed(source, chunks, context);
     const stream = await opened(asker, source, upstream, context);
-    const pieces: Buffer[] = [];
-    for await (const piece of stream) pieces.push(Buffer.isBuffer(piece) ? piece : Buffer.from(jsonLine(piece)));
-    const text = Buffer.concat(pieces).toString().replace(RANDOM_ID, 'call_id');
+    let text = '';
+    for await (const pieces of stream) {
+      for (const piece of pieces) text += 'bytes' in piece ? piece.bytes.toString() : jsonLine(piece);
+    }
+    text = text.replace(RANDOM_ID, 'call_id');
     return { text, outcome: jsonLine(await stream.outcome) };
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;

@@ -106,8 +106,8 @@ class PlayedTurn implements Turn {
     this.left.resolve();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<AnswerEvent> {
-    yield* eventsOf(this.step);
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly AnswerEvent[]> {
+    for (const event of eventsOf(this.step)) yield [event];
     if (this.step.hangs) await this.left.promise;
     if (this.step.breaksWith) return this.end('failed', this.step.breaksWith);
     const finishReason = this.step.finishReason ?? (this.step.calls ? 'tool_calls' : 'stop');

@@ -1,8 +1,9 @@
 import type { AppError } from '@libs/errors';
-import { chatChunk, DONE_EVENT, failureChunk } from '../../dialects/openai-chat/stream-events';
+import { DONE_FRAME, joinFrames, type AnswerFrame } from '../../model/answer-frame';
+import { chatChunk, failureChunk } from '../../dialects/openai-chat/stream-events';
 import { nowSeconds } from '../../dialects/openai-responses/response-object';
 import type { AnswerSource } from '../answer-source';
-import { lastBeforeDone, type AnswerHead, type StreamCiter, type StreamEnds } from '../stream-events';
+import type { AnswerHead, StreamCiter, StreamEvents } from '../stream-events';
 import { besideOf, NOTHING_USED, type UnansweredCall } from '../unanswered-call';
 import { chatSource } from './chat-answer';
 
@@ -10,7 +11,7 @@ import { chatSource } from './chat-answer';
 function ownChunk(
   { generationId, model, provider }: Pick<UnansweredCall, 'generationId' | 'model' | 'provider'>,
   members: string,
-): Buffer {
+): AnswerFrame {
   const own = {
     id: JSON.stringify(generationId),
     model: JSON.stringify(model),
@@ -24,12 +25,12 @@ export function chatFailure(call: UnansweredCall, error: AppError): Buffer {
   const more = Object.entries(besideOf(call, error)).map(
     ([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`,
   );
-  return Buffer.concat([ownChunk(call, failureChunk(error, NOTHING_USED) + more.join('')), DONE_EVENT]);
+  return joinFrames([ownChunk(call, failureChunk(error, NOTHING_USED) + more.join('')), DONE_FRAME]);
 }
 
 /** Cites sources in a chunk in front of all others. */
 class ChatCiter implements StreamCiter {
-  #head: Buffer | null;
+  #head: AnswerFrame | null;
 
   constructor(sources: readonly AnswerSource[], head: AnswerHead) {
     const annotations = sources.map((source) => chatSource(source));
@@ -37,16 +38,14 @@ class ChatCiter implements StreamCiter {
     this.#head = ownChunk(head, `"choices":${JSON.stringify([choice])}`);
   }
 
-  cite(events: Buffer): Buffer {
-    if (this.#head === null) return events;
-    const all = Buffer.concat([this.#head, events]);
+  cite(frame: AnswerFrame): readonly AnswerFrame[] {
+    const frames = this.#head === null ? [frame] : [this.#head, frame];
     this.#head = null;
-    return all;
+    return frames;
   }
 }
 
-export const chatStream: StreamEnds = {
-  lastEventIn: lastBeforeDone,
+export const chatStream: StreamEvents = {
   ownEnd: (head) => ownChunk(head, '"choices":[]'),
   answerIn: (data) => data,
   withAnswer: (_data, answer) => answer,

@@ -1,44 +1,42 @@
-import { objectOf, type JsonObject } from '../../json/loose-values';
+import { frameData, type AnswerFrame } from '../../model/answer-frame';
+import { objectOf } from '../../json/loose-values';
+import { eventOf } from '../../dialects/anthropic-messages/relayed-stream';
 import type { AnswerSource } from '../answer-source';
-import { eventData, eachEvent, type StreamCiter } from '../stream-events';
+import type { StreamCiter } from '../stream-events';
 import { messageSource } from './message-answer';
 
 /** Cites sources at the end of the first text of a streamed message. */
 export class MessagesCiter implements StreamCiter {
-  #block: { readonly index: unknown; text: string } | null = null;
+  /** Index of the block with the text. */
+  #block: unknown = null;
   #isDone = false;
 
   constructor(private readonly sources: readonly AnswerSource[]) {}
 
-  cite(events: Buffer): Buffer {
-    return this.#isDone ? events : eachEvent(events, (event) => this.#take(event));
+  cite(frame: AnswerFrame): readonly AnswerFrame[] {
+    const { type } = frame.event;
+    if (this.#isDone) return [frame];
+    if (this.#block === null && type === 'content_block_start') this.#begin(frame);
+    else if (this.#block !== null && type === 'content_block_stop') return [...this.#citations(frame), frame];
+    return [frame];
   }
 
-  #take(event: Buffer): readonly Buffer[] {
-    const data = this.#isDone ? null : eventData(event);
-    if (data === null) return [event];
-    const said = objectOf(JSON.parse(data.toString()));
-    if (this.#block === null) this.#begin(said);
-    else if (said['index'] === this.#block.index) return [...this.#goOn(said, this.#block), event];
-    return [event];
+  #begin(frame: AnswerFrame): void {
+    const { index, content_block: block } = membersOf(frame);
+    if (objectOf(block)['type'] === 'text') this.#block = index;
   }
 
-  #begin({ type, index, content_block: block }: JsonObject): void {
-    const { type: kind, text } = objectOf(block);
-    if (type === 'content_block_start' && kind === 'text') this.#block = { index, text: String(text ?? '') };
-  }
-
-  #goOn({ type, delta }: JsonObject, block: { text: string }): readonly Buffer[] {
-    const { type: kind, text } = objectOf(delta);
-    if (kind === 'text_delta') block.text += String(text);
-    if (type !== 'content_block_stop') return [];
+  #citations(end: AnswerFrame): readonly AnswerFrame[] {
+    const { index } = membersOf(end);
+    if (index !== this.#block) return [];
     this.#isDone = true;
-    return this.sources.map((source) => this.#citation(messageSource(source)));
+    return this.sources.map((source) => {
+      const delta = { type: 'citations_delta', citation: messageSource(source) };
+      return eventOf('content_block_delta', JSON.stringify({ type: 'content_block_delta', index, delta }));
+    });
   }
+}
 
-  #citation(citation: object): Buffer {
-    const delta = { type: 'citations_delta', citation };
-    const event = { type: 'content_block_delta', index: this.#block!.index, delta };
-    return Buffer.from(`event: content_block_delta\ndata: ${JSON.stringify(event)}\n\n`);
-  }
+function membersOf(frame: AnswerFrame): Readonly<Record<string, unknown>> {
+  return objectOf(JSON.parse(String(frameData(frame))));
 }

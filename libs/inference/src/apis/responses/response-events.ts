@@ -1,11 +1,11 @@
 import type { AppError } from '@libs/errors';
-import { DONE_EVENT } from '../../dialects/openai-chat/stream-events';
+import { DONE_FRAME, joinFrames } from '../../model/answer-frame';
 import { EventSink } from '../../dialects/openai-responses/stream-events';
 import { failureOf } from '../../dialects/openai-responses/error';
 import { readEcho, responseObject } from '../../dialects/openai-responses/response-object';
 import { responseUsageObject } from '../../dialects/openai-responses/usage';
 import { findValue, spliceMembers } from '../../json/json-members';
-import { lastBeforeDone, type StreamEnds } from '../stream-events';
+import type { StreamEvents } from '../stream-events';
 import { besideOf, NOTHING_USED, type UnansweredCall } from '../unanswered-call';
 import { ResponsesCiter } from './responses-citer';
 
@@ -20,12 +20,10 @@ export function responseFailure(call: UnansweredCall, error: AppError): Buffer {
   sink.emit('response.created', { response: begun });
   sink.emit('response.in_progress', { response: begun });
   sink.emit(`response.${status}`, { response: { ...failed, ...besideOf(call, error) } });
-  return Buffer.concat([...sink.take(), DONE_EVENT]);
+  return joinFrames([...sink.take(), DONE_FRAME]);
 }
 
-/** The last event before `[DONE]` has the whole response. */
-export const responseStream: StreamEnds = {
-  lastEventIn: lastBeforeDone,
+export const responseStream: StreamEvents = {
   ownEnd: null,
   answerIn: (data) => findValue(data, ['response']),
   withAnswer: (data, response) => spliceMembers(data, { set: { response } }),

@@ -1,16 +1,14 @@
+import { dataEvent, frameData, frameOf, withFrameData, type AnswerFrame } from '../../model/answer-frame';
 import { findValue, spliceMembers } from '../../json/json-members';
 import { elementsOf, objectOf, type JsonObject } from '../../json/loose-values';
 import type { AnswerSource } from '../answer-source';
-import { eventData, eachEvent, withEventData, type StreamCiter } from '../stream-events';
+import type { StreamCiter } from '../stream-events';
 import { responseSource } from './response-answer';
 
 const ANNOTATION_ADDED = 'response.output_text.annotation.added';
 const TEXT_DONE = 'response.output_text.done';
 const PART_DONE = 'response.content_part.done';
 const ITEM_DONE = 'response.output_item.done';
-/** Types of events that are parsed while the text to cite is not known yet. */
-const TELLING = [ANNOTATION_ADDED, TEXT_DONE, ITEM_DONE].map((type) => Buffer.from(type));
-const RESPONSE = Buffer.from('"response":');
 
 /** The text that cites, and its citations. */
 interface Cited {
@@ -32,28 +30,26 @@ export class ResponsesCiter implements StreamCiter {
 
   constructor(private readonly sources: readonly AnswerSource[]) {}
 
-  cite(events: Buffer): Buffer {
-    return eachEvent(events, (event) => this.#take(event));
-  }
-
-  #take(event: Buffer): readonly Buffer[] {
-    const data = eventData(event);
-    if (data === null) return [event];
-    const before = this.#cited === null ? this.#look(data) : [];
-    return this.#cited === null ? [event] : [...before, withEventData(event, this.#shown(data, this.#cited))];
+  cite(frame: AnswerFrame): readonly AnswerFrame[] {
+    const data = frameData(frame);
+    if (data === null) return [frame];
+    const { type } = frame.event;
+    const before = this.#cited === null ? this.#look(type, data) : [];
+    return this.#cited === null ? [frame] : [...before, withFrameData(frame, this.#shown(type, data, this.#cited))];
   }
 
   /** Returns the citation events to send before this one, if this is the first event that holds a whole text. */
-  #look(data: Buffer): readonly Buffer[] {
-    if (!TELLING.some((type) => data.includes(type))) return [];
-    const said = objectOf(JSON.parse(data.toString()));
-    if (said['type'] === ANNOTATION_ADDED) this.#known.set(placeOf(said), (this.#known.get(placeOf(said)) ?? 0) + 1);
-    if (said['type'] === TEXT_DONE) return this.#announce(said);
-    if (said['type'] === ITEM_DONE) this.#findIn(said);
+  #look(type: string | null, data: Buffer): readonly AnswerFrame[] {
+    if (type === TEXT_DONE) return this.#announce(parsed(data));
+    if (type === ITEM_DONE) this.#findIn(parsed(data));
+    else if (type === ANNOTATION_ADDED) {
+      const place = placeOf(parsed(data));
+      this.#known.set(place, (this.#known.get(place) ?? 0) + 1);
+    }
     return [];
   }
 
-  #announce(said: JsonObject): readonly Buffer[] {
+  #announce(said: JsonObject): readonly AnswerFrame[] {
     const { item_id, output_index, content_index, sequence_number, text } = said;
     const citations = this.#cite(String(text));
     this.#cited = { itemId: item_id, outputIndex: output_index, contentIndex: Number(content_index), citations };
@@ -63,7 +59,7 @@ export class ResponsesCiter implements StreamCiter {
       const number = Number(sequence_number) + index;
       const place = { item_id, output_index, content_index, annotation_index: known + index };
       const event = { type: ANNOTATION_ADDED, sequence_number: number, ...place, annotation };
-      return Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+      return frameOf(JSON.stringify(event), dataEvent(ANNOTATION_ADDED));
     });
   }
 
@@ -81,10 +77,11 @@ export class ResponsesCiter implements StreamCiter {
   }
 
   /** What an event says once there are citations. */
-  #shown(data: Buffer, cited: Cited): Buffer {
+  #shown(type: string | null, data: Buffer, cited: Cited): Buffer {
     const numbered = this.#renumbered(data);
-    if (numbered.includes(PART_DONE) || numbered.includes(ITEM_DONE)) return inPlace(numbered, cited);
-    return numbered.includes(RESPONSE) ? inResponse(numbered, cited) : numbered;
+    if (type === PART_DONE) return inPart(numbered, cited);
+    if (type === ITEM_DONE) return inItem(numbered, cited);
+    return inResponse(numbered, cited);
   }
 
   #renumbered(data: Buffer): Buffer {
@@ -94,23 +91,23 @@ export class ResponsesCiter implements StreamCiter {
   }
 }
 
+function parsed(data: Buffer): JsonObject {
+  return objectOf(JSON.parse(data.toString()));
+}
+
 function placeOf({ output_index: output, content_index: content }: JsonObject): string {
   return `${String(output)} ${String(content)}`;
 }
 
-function inPlace(data: Buffer, cited: Cited): Buffer {
-  const {
-    type,
-    output_index: outputIndex,
-    content_index: contentIndex,
-    part,
-    item,
-  } = objectOf(JSON.parse(data.toString()));
+function inPart(data: Buffer, cited: Cited): Buffer {
+  const { output_index: outputIndex, content_index: contentIndex, part } = parsed(data);
+  if (outputIndex !== cited.outputIndex || contentIndex !== cited.contentIndex) return data;
+  return spliceMembers(data, { set: { part: JSON.stringify(citing(objectOf(part), cited)) } });
+}
+
+function inItem(data: Buffer, cited: Cited): Buffer {
+  const { output_index: outputIndex, item } = parsed(data);
   if (outputIndex !== cited.outputIndex) return data;
-  if (type === PART_DONE && contentIndex === cited.contentIndex) {
-    return spliceMembers(data, { set: { part: JSON.stringify(citing(objectOf(part), cited)) } });
-  }
-  if (type !== ITEM_DONE) return data;
   return spliceMembers(data, { set: { item: JSON.stringify(itemCiting(objectOf(item), cited)) } });
 }
 

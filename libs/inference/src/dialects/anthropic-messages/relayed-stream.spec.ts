@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import type { UpstreamStream } from '../../wire/upstream-stream';
-import { aModel, anEndpoint } from '../../testing';
+import { aModel, anEndpoint, textOf } from '../../testing';
 import { MessagesStream } from './relayed-stream';
 
 type Piece = Buffer | AppError;
@@ -111,7 +111,7 @@ async function relay(...pieces: Piece[]) {
       events.push(parsed);
     },
   });
-  for await (const buffer of stream) parser.feed(buffer.toString());
+  parser.feed(await textOf(stream));
   return { events, outcome: await stream.outcome, upstream };
 }
 

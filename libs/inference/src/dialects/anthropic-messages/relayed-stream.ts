@@ -3,6 +3,7 @@ import { toFinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import { emptyUsage } from '../../pricing/usage';
 import { TextCounter, tokensOfUnits } from '../../model/text-tokens';
+import { EVENT_END, type AnswerFrame, type FrameEvent } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
@@ -36,7 +37,8 @@ import { DELTA_USAGE_MEMBERS, MESSAGE_MEMBERS } from './required-members';
 import { readMessageEvent, type MessageEvent } from './relayed-event';
 import { errorAt, readUpstreamMessage, valueOf } from './relayed-answer';
 
-const EVENT_END = Buffer.from('\n\n');
+const prefixes = new Map<string, Buffer>();
+const MOST_PREFIXES = 32;
 const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
 /** For a message that starts without a usage. */
 const NO_USAGE = JSON.stringify(countObject(emptyUsage('estimated'), 'standard'));
@@ -45,8 +47,9 @@ const NO_END = JSON.stringify({ stop_reason: null, stop_sequence: null, stop_det
 const DONE_WORD = Buffer.from('[DONE]');
 
 /** A server-sent event as this API writes it: with its name and its data. */
-export function eventOf(name: string, data: string): Buffer {
-  return Buffer.from(`event: ${name}\ndata: ${data}\n\n`);
+export function eventOf(name: string, data: string): AnswerFrame {
+  const prefix = prefixOf(name);
+  return { bytes: Buffer.concat([prefix, Buffer.from(data), EVENT_END]), event: frameEventOf(name, prefix) };
 }
 
 /**
@@ -58,7 +61,7 @@ export function eventOf(name: string, data: string): Buffer {
  * `error` event, one of them and once. Both `message_start` and `message_delta` count the prompt; the last count is
  * billed.
  */
-export class MessagesStream extends RelayedStream {
+export class MessagesStream extends RelayedStream<AnswerFrame> {
   #hasStart = false;
   #counts: MessageCounts = NO_COUNTS;
   readonly #text = new TextCounter();
@@ -198,14 +201,14 @@ export class MessagesStream extends RelayedStream {
     return this.#text.units;
   }
 
-  protected override finalBytes(bill: Bill): readonly Buffer[] {
+  protected override finalOutput(bill: Bill): readonly AnswerFrame[] {
     if (this.#hasDelta) return [this.#stopEvent];
     const delta = `"delta":${NO_END}`;
     const event = `{"type":"message_delta",${delta},"usage":${messageUsageText(bill)}}`;
     return [eventOf('message_delta', event), this.#stopEvent];
   }
 
-  protected override failureBytes(error: AppError): readonly Buffer[] {
+  protected override failureOutput(error: AppError): readonly AnswerFrame[] {
     return [eventOf('error', JSON.stringify(messageError(error)))];
   }
 }
@@ -222,11 +225,18 @@ function inOrder(edits: ByteEdit[]): readonly ByteEdit[] {
   return edits.sort((a, b) => a.start - b.start);
 }
 
-const prefixes = new Map<string, Buffer>();
-const MOST_PREFIXES = 32;
+function framed({ type, bytes }: MessageEvent, edits: readonly ByteEdit[]): AnswerFrame {
+  const prefix = prefixOf(type);
+  return { bytes: applyEdits(bytes, edits, { prefix, suffix: EVENT_END, from: 0 }), event: frameEventOf(type, prefix) };
+}
 
-function framed({ type, bytes }: MessageEvent, edits: readonly ByteEdit[]): Buffer {
-  return applyEdits(bytes, edits, { prefix: prefixOf(type), suffix: EVENT_END, from: 0 });
+function frameEventOf(type: string, prefix: Buffer): FrameEvent {
+  return {
+    type,
+    dataStart: prefix.length,
+    isBilled: type === 'message_delta',
+    isEnd: type === 'message_stop' || type === 'error',
+  };
 }
 
 function prefixOf(type: string): Buffer {

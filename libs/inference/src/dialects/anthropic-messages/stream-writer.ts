@@ -1,4 +1,5 @@
 import type { AppError } from '@libs/errors';
+import type { AnswerFrame } from '../../model/answer-frame';
 import type { AnswerEvent, ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
 import { emptyUsage, type Usage } from '../../pricing/usage';
@@ -32,7 +33,7 @@ export class MessagesStreamWriter implements StreamWriter {
     this.#context = context;
   }
 
-  write(event: AnswerEvent): Buffer[] {
+  write(event: AnswerEvent): AnswerFrame[] {
     if (event.type === 'usage') {
       this.#usage = event.usage;
       return [];
@@ -44,7 +45,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return [...this.#start(), ...this.#writeContent(event)];
   }
 
-  complete(bill: Bill): Buffer[] {
+  complete(bill: Bill): AnswerFrame[] {
     const usage = messageUsageObject(bill, wireTier(this.#finish?.serviceTier));
     const delta = { ...endOf(this.#finish, this.#hasCalls), container: null };
     return [
@@ -55,12 +56,12 @@ export class MessagesStreamWriter implements StreamWriter {
     ];
   }
 
-  fail(error: AppError, _bill: Bill): Buffer[] {
+  fail(error: AppError, _bill: Bill): AnswerFrame[] {
     return [eventOf('error', JSON.stringify(messageError(error)))];
   }
 
   /** Writes `message_start`. Most upstreams have not counted the prompt yet: then it has an estimate. */
-  #start(): Buffer[] {
+  #start(): AnswerFrame[] {
     if (this.#hasStart) return [];
     this.#hasStart = true;
     const promptTokens = this.#usage?.promptTokens ?? likelyPrompt(this.#context);
@@ -69,7 +70,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return [send('message_start', { message })];
   }
 
-  #writeContent(event: Exclude<AnswerEvent, { type: 'usage' | 'finish' }>): Buffer[] {
+  #writeContent(event: Exclude<AnswerEvent, { type: 'usage' | 'finish' }>): AnswerFrame[] {
     switch (event.type) {
       case 'start':
         return [];
@@ -90,7 +91,7 @@ export class MessagesStreamWriter implements StreamWriter {
     }
   }
 
-  #onPart(event: Extract<AnswerEvent, { type: 'part-start' }>): Buffer[] {
+  #onPart(event: Extract<AnswerEvent, { type: 'part-start' }>): AnswerFrame[] {
     if (event.kind === 'generated-image' || event.kind === 'server-tool') return [];
     const open: OpenPart = { index: null, isReasoning: event.kind === 'reasoning', thoughts: {} };
     this.#open.set(event.part, open);
@@ -100,19 +101,19 @@ export class MessagesStreamWriter implements StreamWriter {
     return this.#begin(open, isCall ? toolUse(event.id, event.name, {}) : { type: 'text', text: '', citations: null });
   }
 
-  #begin(open: OpenPart, block: object): Buffer[] {
+  #begin(open: OpenPart, block: object): AnswerFrame[] {
     open.index = this.#blocks;
     this.#blocks += 1;
     return [send('content_block_start', { index: open.index, content_block: block })];
   }
 
-  #delta(part: number, delta: object): Buffer[] {
+  #delta(part: number, delta: object): AnswerFrame[] {
     const index = this.#open.get(part)?.index ?? null;
     return index === null ? [] : [send('content_block_delta', { index, delta })];
   }
 
   /** Writes a delta of a thought. Its signature is one opaque text, sent at its end. */
-  #onThought(part: number, delta: ReasoningDelta): Buffer[] {
+  #onThought(part: number, delta: ReasoningDelta): AnswerFrame[] {
     const open = this.#open.get(part);
     if (!open?.isReasoning) return [];
     // A block has one text: the thought's text or its summary, whichever comes first.
@@ -123,11 +124,11 @@ export class MessagesStreamWriter implements StreamWriter {
     return [...this.#beginThinking(open), ...this.#delta(part, { type: 'thinking_delta', thinking: shown })];
   }
 
-  #beginThinking(open: OpenPart): Buffer[] {
+  #beginThinking(open: OpenPart): AnswerFrame[] {
     return open.index === null ? this.#begin(open, { type: 'thinking', thinking: '', signature: '' }) : [];
   }
 
-  #end(part: number): Buffer[] {
+  #end(part: number): AnswerFrame[] {
     const open = this.#open.get(part);
     if (open === undefined) return [];
     const last = open.isReasoning ? this.#proof(open, part) : [];
@@ -135,7 +136,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return open.index === null ? last : [...last, send('content_block_stop', { index: open.index })];
   }
 
-  #proof(open: OpenPart, part: number): Buffer[] {
+  #proof(open: OpenPart, part: number): AnswerFrame[] {
     const block = thinkingBlock({ type: 'reasoning', ...open.thoughts });
     if (block === null) return [];
     if (block.type === 'redacted_thinking') return this.#begin(open, block);
@@ -156,6 +157,6 @@ function grown(thoughts: Thoughts, { text, summary, ...once }: ReasoningDelta): 
   };
 }
 
-function send(type: string, members: object): Buffer {
+function send(type: string, members: object): AnswerFrame {
   return eventOf(type, JSON.stringify({ type, ...members }));
 }

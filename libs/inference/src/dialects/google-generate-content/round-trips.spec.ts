@@ -14,6 +14,7 @@ import {
   aProvider,
   foldAnswer,
   pieces,
+  textOf,
 } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { TRANSLATIONS } from '../dialect-pairs';
@@ -233,10 +234,8 @@ describe.each(callers)('a caller of %s and an upstream of generateContent', (api
           reader: googleGenerateContent.readStream(endpoint),
           writer: caller.writeStream(context),
         });
-        const buffers: Buffer[] = [];
-        for await (const buffer of stream) buffers.push(buffer);
         const reader = upstream.readStream(endpoint);
-        const events = eventsIn(Buffer.concat(buffers)).flatMap((event) => reader.read(event));
+        const events = eventsIn(Buffer.from(await textOf(stream))).flatMap((event) => reader.read(event));
         const read = foldAnswer([...events, ...reader.end()]);
         expect(wordsAndCalls(read.parts)).toEqual(wordsAndCalls(readParts(turn)));
         expect(proofs(read.parts)).toEqual(proofs(readParts(turn)));

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import type { UpstreamStream } from '../../wire/upstream-stream';
-import { aModel, anEndpoint } from '../../testing';
+import { aModel, anEndpoint, textOf } from '../../testing';
 import { OpenAiChatStream } from './relayed-stream';
 
 /** A body that arrives in these pieces. */
@@ -79,7 +79,7 @@ describe(OpenAiChatStream.name, () => {
       const stream = await OpenAiChatStream.open(bodyOf([body]), { ...context, requestBody });
       const events: string[] = [];
       const parser = createParser({ onEvent: ({ data }) => events.push(data) });
-      for await (const buffer of stream) parser.feed(buffer.toString());
+      parser.feed(await textOf(stream));
       const chunks = events.filter((data) => data !== '[DONE]').map((data) => JSON.parse(data) as Chunk);
       const { usage } = await stream.outcome;
       return { deltas: chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta)), usage };
@@ -101,7 +101,7 @@ describe(OpenAiChatStream.name, () => {
         const stream = await OpenAiChatStream.open(bodyOf(cut(body, cuts)), context);
         const events: string[] = [];
         const parser = createParser({ onEvent: ({ data }) => events.push(data) });
-        for await (const buffer of stream) parser.feed(buffer.toString());
+        parser.feed(await textOf(stream));
         expect(events.pop()).toBe('[DONE]');
         const seen = events.map((data) => JSON.parse(data) as Record<string, unknown>);
         const reported = list.some((chunk) => chunk['usage']);
@@ -133,8 +133,7 @@ describe(OpenAiChatStream.name, () => {
   it('completes the usage of every chunk, wherever it stands in the chunk', async () => {
     const event = 'data: {"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"choices":[]}\n\n';
     const stream = await OpenAiChatStream.open(bodyOf([Buffer.from(`${event}${event}data: [DONE]\n\n`)]), context);
-    let text = '';
-    for await (const buffer of stream) text += buffer.toString();
+    const text = await textOf(stream);
     expect(text.match(/"cost":0\.000011/g)).toHaveLength(2);
   });
 
@@ -143,8 +142,7 @@ describe(OpenAiChatStream.name, () => {
       'data: {"choices":[{"delta":{}}]}\n\ndata: [DONE]\n\ndata: {"error":{"message":"late"}}\n\n',
     );
     const stream = await OpenAiChatStream.open(bodyOf([body]), context);
-    let text = '';
-    for await (const buffer of stream) text += buffer.toString();
+    const text = await textOf(stream);
     expect(text).not.toContain('late');
     expect(await stream.outcome).toMatchObject({ state: 'completed', finishReason: null });
   });

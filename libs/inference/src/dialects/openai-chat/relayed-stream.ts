@@ -1,9 +1,10 @@
 import type { AppError } from '@libs/errors';
+import { DONE_FRAME, EVENT_END, type AnswerFrame } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import { ownMembers } from '../billing';
-import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from './stream-events';
+import { chatChunk, chunkEvent, echoChunk, failureChunk, usageChunk } from './stream-events';
 import { chatEdits, readChatObject, type ChatObject } from './relayed-answer';
 import { ChunkHead, nullNames } from './chunk-head';
 import { ExecutedTools } from './executed-tools';
@@ -18,7 +19,6 @@ import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 
 const EVENT_START = Buffer.from('data: ');
-const EVENT_END = Buffer.from('\n\n');
 /** How often the common head of the chunks may change before it is not worth looking for. */
 const MOST_HEADS = 4;
 const NOTHING: Readonly<Record<string, string>> = {};
@@ -33,7 +33,7 @@ const DONE_WORD = Buffer.from('[DONE]');
  * a finish reason was seen. A caller that disconnects is charged for the work so far; a stream that breaks off without
  * output is free.
  */
-export class OpenAiChatStream extends RelayedStream {
+export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
   /** Our `id`, `model` and `provider` as JSON text. */
   readonly #own: Readonly<Record<string, string>>;
   readonly #meter: StreamMeter;
@@ -75,7 +75,8 @@ export class OpenAiChatStream extends RelayedStream {
     const prefix = from === 0 ? EVENT_START : this.#head.rewritten;
     const members = { set: from === 0 ? this.#own : NOTHING, remove: nullNames(chat) };
     const edits = chatEdits(chat, members, usageEdits);
-    this.output.push(applyEdits(data, edits, { prefix, suffix: EVENT_END, from }));
+    const bytes = applyEdits(data, edits, { prefix, suffix: EVENT_END, from });
+    this.output.push({ bytes, event: chunkEvent(usageEdits.length > 0) });
     if (from === 0) this.#learn(chat);
   }
 
@@ -145,16 +146,16 @@ export class OpenAiChatStream extends RelayedStream {
   }
 
   /** Returns `[DONE]`, after a usage chunk if the upstream has sent none. */
-  protected override finalBytes(bill: Bill): readonly Buffer[] {
-    return this.#isUsageTold ? [DONE_EVENT] : [this.#chunk(usageChunk(bill)), DONE_EVENT];
+  protected override finalOutput(bill: Bill): readonly AnswerFrame[] {
+    return this.#isUsageTold ? [DONE_FRAME] : [this.#chunk(usageChunk(bill), true), DONE_FRAME];
   }
 
-  protected override failureBytes(error: AppError, bill: Bill): readonly Buffer[] {
-    return [this.#chunk(failureChunk(error, bill)), DONE_EVENT];
+  protected override failureOutput(error: AppError, bill: Bill): readonly AnswerFrame[] {
+    return [this.#chunk(failureChunk(error, bill), true), DONE_FRAME];
   }
 
   /** An event of our own making. */
-  #chunk(members: string): Buffer {
-    return chatChunk(this.#own, this.#created || String(Math.floor(Date.now() / 1_000)), members);
+  #chunk(members: string, isBilled = false): AnswerFrame {
+    return chatChunk(this.#own, this.#created || String(Math.floor(Date.now() / 1_000)), members, isBilled);
   }
 }

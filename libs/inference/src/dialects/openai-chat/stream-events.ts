@@ -1,19 +1,29 @@
 import { toEnvelope, type AppError } from '@libs/errors';
 import { usageText } from '../openai-usage';
+import { dataEvent, frameOf, type AnswerFrame, type FrameEvent } from '../../model/answer-frame';
 import type { Bill } from '../translation';
 
-export const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
+const CHUNK = dataEvent();
+const BILLED_CHUNK = dataEvent(null, true);
 
 /**
  * An event of our own making, with the members that every `chat.completion.chunk` has. `own` are our `id`,
  * `model` and, once there is one, `provider` as JSON text, `members` what is said in the event, as the inside of an object.
  */
-export function chatChunk(own: Readonly<Record<string, string>>, created: string, members: string): Buffer {
+export function chatChunk(
+  own: Readonly<Record<string, string>>,
+  created: string,
+  members: string,
+  isBilled = false,
+): AnswerFrame {
   const { id, model, provider } = own;
   const named = provider === undefined ? '' : `"provider":${provider},`;
-  return Buffer.from(
-    `data: {"id":${id},"object":"chat.completion.chunk","created":${created},"model":${model},${named}${members}}\n\n`,
-  );
+  const data = `{"id":${id},"object":"chat.completion.chunk","created":${created},"model":${model},${named}${members}}`;
+  return frameOf(data, chunkEvent(isBilled));
+}
+
+export function chunkEvent(isBilled: boolean): FrameEvent {
+  return isBilled ? BILLED_CHUNK : CHUNK;
 }
 
 /** The first event of a stream whose caller wants to see what the upstream was sent. */
@@ -26,7 +36,7 @@ export function usageChunk({ usage, cost, tools }: Bill): string {
   return `"choices":[],"usage":${usageText(usage, cost, true, tools)}`;
 }
 
-/** The last event before the end of a broken stream (interface §7). */
+/** The last event before the end of a broken stream. */
 export function failureChunk(error: AppError, { usage, cost, tools }: Bill): string {
   return (
     `"error":${JSON.stringify(toEnvelope(error).error)},` +

@@ -1,8 +1,9 @@
 import type { AppError } from '@libs/errors';
+import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { ownMembers } from '../billing';
-import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from './stream-events';
+import { chatChunk, echoChunk, failureChunk, usageChunk } from './stream-events';
 import type { AnswerContext } from '../dialect';
 import { defined } from '../../json/loose-values';
 import type { Bill, StreamWriter } from '../translation';
@@ -22,7 +23,7 @@ interface OpenPart {
   readonly textStart: number;
 }
 
-/** Writes one answer as a stream of `chat.completion.chunk` events (interface §4.4, chat). */
+/** Writes one answer as a stream of `chat.completion.chunk` events. */
 export class ChatStreamWriter implements StreamWriter {
   readonly #own: Readonly<Record<string, string>>;
   readonly #isReasoningHidden: boolean;
@@ -40,7 +41,7 @@ export class ChatStreamWriter implements StreamWriter {
     this.#isReasoningHidden = hidesThoughts(context.requestBody);
   }
 
-  write(event: AnswerEvent): Buffer[] {
+  write(event: AnswerEvent): AnswerFrame[] {
     const written = this.#write(event);
     const echoed = this.#echoedBody;
     if (echoed === undefined) return written;
@@ -48,7 +49,7 @@ export class ChatStreamWriter implements StreamWriter {
     return [this.#chunk(echoChunk(echoed)), ...written];
   }
 
-  #write(event: AnswerEvent): Buffer[] {
+  #write(event: AnswerEvent): AnswerFrame[] {
     switch (event.type) {
       case 'start':
         if (event.createdAt !== null) this.#created = String(event.createdAt);
@@ -73,15 +74,15 @@ export class ChatStreamWriter implements StreamWriter {
     }
   }
 
-  complete(bill: Bill): Buffer[] {
-    return [this.#chunk(usageChunk(bill)), DONE_EVENT];
+  complete(bill: Bill): AnswerFrame[] {
+    return [this.#chunk(usageChunk(bill), true), DONE_FRAME];
   }
 
-  fail(error: AppError, bill: Bill): Buffer[] {
-    return [this.#chunk(failureChunk(error, bill)), DONE_EVENT];
+  fail(error: AppError, bill: Bill): AnswerFrame[] {
+    return [this.#chunk(failureChunk(error, bill), true), DONE_FRAME];
   }
 
-  #startPart(event: PartStart): Buffer[] {
+  #startPart(event: PartStart): AnswerFrame[] {
     // This API has no events for the gateway's own tools.
     if (event.kind === 'server-tool') return [];
     const index = this.#counts.get(event.kind) ?? 0;
@@ -94,7 +95,7 @@ export class ChatStreamWriter implements StreamWriter {
     return event.kind === 'generated-image' ? [this.#delta({ images: [writeImage(event.url)] })] : [];
   }
 
-  #text(part: number, text: string, logprobs: readonly TokenLogprob[] | undefined): Buffer[] {
+  #text(part: number, text: string, logprobs: readonly TokenLogprob[] | undefined): AnswerFrame[] {
     if (this.#parts.get(part)?.kind === 'refusal') {
       return [this.#delta({ refusal: text }, writeLogprobs(logprobs, 'refusal'))];
     }
@@ -106,7 +107,7 @@ export class ChatStreamWriter implements StreamWriter {
     return writeAnnotation(shifted(annotation, this.#parts.get(part)?.textStart ?? 0));
   }
 
-  #reasoning({ part, delta }: Extract<AnswerEvent, { type: 'reasoning-delta' }>): Buffer[] {
+  #reasoning({ part, delta }: Extract<AnswerEvent, { type: 'reasoning-delta' }>): AnswerFrame[] {
     if (this.#isReasoningHidden) return [];
     const details = writeDetails(delta, this.#parts.get(part)?.index ?? 0);
     return [this.#delta({ reasoning: plainThought(delta) || null, reasoning_details: details })];
@@ -116,7 +117,7 @@ export class ChatStreamWriter implements StreamWriter {
     return { index: this.#parts.get(part)?.index ?? 0, function: { arguments: text } };
   }
 
-  #finish({ finishReason, nativeFinishReason, serviceTier }: Extract<AnswerEvent, { type: 'finish' }>): Buffer {
+  #finish({ finishReason, nativeFinishReason, serviceTier }: Extract<AnswerEvent, { type: 'finish' }>): AnswerFrame {
     const choice = {
       index: 0,
       delta: this.#withRole({}),
@@ -127,7 +128,7 @@ export class ChatStreamWriter implements StreamWriter {
     return this.#members({ choices: [choice], service_tier: serviceTier });
   }
 
-  #delta(delta: object, logprobs: object | null = null): Buffer {
+  #delta(delta: object, logprobs: object | null = null): AnswerFrame {
     const ending = { finish_reason: null, native_finish_reason: null };
     return this.#members({ choices: [{ index: 0, delta: this.#withRole(delta), logprobs, ...ending }] });
   }
@@ -139,11 +140,11 @@ export class ChatStreamWriter implements StreamWriter {
     return { role: 'assistant', content: '', ...delta };
   }
 
-  #members(members: object): Buffer {
+  #members(members: object): AnswerFrame {
     return this.#chunk(JSON.stringify(defined(members)).slice(1, -1));
   }
 
-  #chunk(members: string): Buffer {
-    return chatChunk(this.#own, this.#created, members);
+  #chunk(members: string, isBilled = false): AnswerFrame {
+    return chatChunk(this.#own, this.#created, members, isBilled);
   }
 }

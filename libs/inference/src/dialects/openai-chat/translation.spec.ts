@@ -1,3 +1,4 @@
+import { DONE_FRAME, joinFrames } from '../../model/answer-frame';
 import type { AppError } from '@libs/errors';
 import fc from 'fast-check';
 import type { AnswerEvent, CanonicalAnswer } from '../../model/canonical-answer';
@@ -413,8 +414,8 @@ describe('a chat stream', () => {
     fc.assert(
       fc.property(anyPartSequence, anyUsage, fc.integer({ min: 1, max: 4 }), cuts, (parts, usage, size, at) => {
         const writer = caller.writeStream(contextOf());
-        const buffers = eventsOf(parts, usage, size).flatMap((event) => writer.write(event));
-        const stream = Buffer.concat([...buffers, ...writer.complete({ usage, cost })]);
+        const frames = eventsOf(parts, usage, size).flatMap((event) => writer.write(event));
+        const stream = joinFrames([...frames, ...writer.complete({ usage, cost })]);
         expect(foldAnswer(readStream(stream, at))).toEqual({
           upstreamId: 'gen-1-abc',
           createdAt: 1_763_715_601,
@@ -435,10 +436,8 @@ describe('a chat stream', () => {
         const [{ parts }] = answer.choices as [(typeof answer.choices)[number]];
         fc.pre(parts.length > 0);
         const writer = caller.writeStream(contextOf());
-        const buffers = eventsOf(parts, answer.usage!, size).flatMap((event) => writer.write(event));
-        expect(foldAnswer(readStream(Buffer.concat([...buffers, Buffer.from('data: [DONE]\n\n')]))).parts).toEqual(
-          parts,
-        );
+        const frames = eventsOf(parts, answer.usage!, size).flatMap((event) => writer.write(event));
+        expect(foldAnswer(readStream(joinFrames([...frames, DONE_FRAME]))).parts).toEqual(parts);
         const whole = sent(caller.writeAnswer(answer, { usage: answer.usage!, cost }, contextOf()));
         expect(upstream.readAnswer(whole, plainEndpoint).choices[0]?.parts).toEqual(parts);
       }),
@@ -453,7 +452,7 @@ describe('a chat stream', () => {
         const events = eventsOf([{ type: kind, text: 'hi' }], usage, 9).map((event) =>
           event.type === 'text-delta' ? { ...event, logprobs } : event,
         );
-        const stream = Buffer.concat([
+        const stream = joinFrames([
           ...events.flatMap((event) => writer.write(event)),
           ...writer.complete({ usage, cost }),
         ]);

@@ -1,3 +1,4 @@
+import { dataEvent, EVENT_END, frameOf, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerContext } from '../dialect';
 import { applyEdits, memberEdits, spliceMembers, type ByteEdit } from '../../json/json-members';
 import type { Bill } from '../translation';
@@ -7,7 +8,6 @@ import { ownResponseMembers, responseEdits, type OwnResponseMembers } from './re
 import { responseUsageText } from './usage';
 
 const EVENT_START = Buffer.from('data: ');
-const EVENT_END = Buffer.from('\n\n');
 const FRAME = { prefix: EVENT_START, suffix: EVENT_END, from: 0 };
 
 /** Bytes of finished items that are kept for the last event of a stream that breaks off. */
@@ -30,34 +30,36 @@ export class ResponseEventRewriter {
   }
 
   /** What comes before the upstream's first event: the body it was sent, if the caller asked to see it. */
-  opening(): Buffer[] {
+  opening(): AnswerFrame[] {
     const { echoedBody } = this.#context;
     return echoedBody === undefined
       ? []
-      : [this.#event('response.debug', `"debug":{"echo_upstream_body":${echoedBody}}`)];
+      : [this.#event('response.debug', `"debug":{"echo_upstream_body":${echoedBody}}`, false)];
   }
 
   /** Returns the event for the caller. `bill` completes the usage of its response. */
-  rewrite(event: StreamEvent, bill: Bill | null): Buffer {
+  rewrite(event: StreamEvent, bill: Bill | null): AnswerFrame {
     const inner = event.response ? responseEdits(event.response, this.#own, bill) : [];
     this.#remember(event, inner);
-    return applyEdits(event.bytes, [...this.#numberEdits(event, {}), ...inner].sort(byPlace), FRAME);
+    const bytes = applyEdits(event.bytes, [...this.#numberEdits(event, {}), ...inner].sort(byPlace), FRAME);
+    return { bytes, event: dataEvent(event.type, bill !== null) };
   }
 
   /** Returns the upstream's last event of a failed response, with these fields in place of its own. */
-  rewriteFailed(event: StreamEvent, members: Readonly<Record<string, string>>, bill: Bill | null): Buffer {
+  rewriteFailed(event: StreamEvent, members: Readonly<Record<string, string>>, bill: Bill): AnswerFrame {
     const inner = responseEdits(event.response!, { ...this.#own, set: { ...this.#own.set, ...members } }, bill);
-    const type = JSON.stringify(`response.${JSON.parse(members['status']!) as string}`);
-    return applyEdits(event.bytes, [...this.#numberEdits(event, { type }), ...inner].sort(byPlace), FRAME);
+    const type = typeOfEnd(members);
+    const edits = [...this.#numberEdits(event, { type: JSON.stringify(type) }), ...inner].sort(byPlace);
+    return { bytes: applyEdits(event.bytes, edits, FRAME), event: dataEvent(type, true) };
   }
 
   /** Returns the last event of a stream that broke off: the response as far as it is known, with these fields. */
-  broken(members: Readonly<Record<string, string>>, bill: Bill): Buffer {
+  broken(members: Readonly<Record<string, string>>, bill: Bill): AnswerFrame {
     const base = this.#snapshot ?? this.#ownResponse();
     const response = spliceMembers(base, {
       set: { ...members, output: Buffer.concat(this.#outputText()), usage: responseUsageText(bill) },
     });
-    return this.#event(`response.${JSON.parse(members['status']!) as string}`, `"response":${response.toString()}`);
+    return this.#event(typeOfEnd(members), `"response":${response.toString()}`, true);
   }
 
   #ownResponse(): Buffer {
@@ -93,11 +95,16 @@ export class ResponseEventRewriter {
     return memberEdits({ ...event, bytes }, { set: all });
   }
 
-  #event(type: string, members: string): Buffer {
+  #event(type: string, members: string, isBilled: boolean): AnswerFrame {
     const number = this.#next;
     this.#next += 1;
-    return Buffer.from(`data: {"type":"${type}","sequence_number":${number},${members}}\n\n`);
+    return frameOf(`{"type":"${type}","sequence_number":${number},${members}}`, dataEvent(type, isBilled));
   }
+}
+
+/** Returns the type of the last event of a response with these members. */
+function typeOfEnd(members: Readonly<Record<string, string>>): string {
+  return `response.${JSON.parse(members['status']!) as string}`;
 }
 
 function byPlace(a: ByteEdit, b: ByteEdit): number {

@@ -1,8 +1,9 @@
 import { AppError } from '@libs/errors';
 import fc from 'fast-check';
 import { parseRate } from '../../pricing/money';
+import { joinFrames } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
-import { aModel, anEndpoint, dataOfEventStream, findResponsesGrammarProblems } from '../../testing';
+import { aModel, anEndpoint, dataOfEventStream, findResponsesGrammarProblems, textOf } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { withEcho } from '../upstream-echo';
 import { openAiResponses } from './dialect';
@@ -102,10 +103,7 @@ const sse = (events: readonly Event[], from = 0): Buffer =>
 
 async function drain(body: UpstreamStream, values: Partial<AnswerContext> = {}) {
   const stream = await OpenAiResponsesStream.open(body, context(values));
-  let text = '';
-  const buffers: Buffer[] = [];
-  for await (const buffer of stream) buffers.push(buffer);
-  text = Buffer.concat(buffers).toString();
+  const text = await textOf(stream);
   const data = dataOfEventStream(text);
   const events = data.slice(0, -1).map((event) => JSON.parse(event) as Event);
   return { text, data, events, last: events.at(-1) as Event & { response: Event }, outcome: await stream.outcome };
@@ -379,7 +377,7 @@ describe(OpenAiResponsesStream.name, () => {
   it('begins at the first valid event', async () => {
     const body = bodyOf([Buffer.from(': hi\n\ndata: {"ping":1}\n\n'), sse(OPENING)], timeout);
     const stream = await OpenAiResponsesStream.open(body, context());
-    expect((await stream.next()).value?.toString()).toContain('response.created');
+    expect(joinFrames((await stream.next()).value!).toString()).toContain('response.created');
   });
 
   it('is charged for what the upstream then reports when the caller leaves', async () => {

@@ -1,4 +1,5 @@
 import type { AppError } from '@libs/errors';
+import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import { StreamMeter } from '../answer-billing';
@@ -14,7 +15,6 @@ import { chargedUnits, unitsOfResponse } from './tool-units';
 import { failureMembers, finishOfResponse, type UpstreamResponse } from './relayed-answer';
 
 const DONE_WORD = Buffer.from('[DONE]');
-const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
 const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
 const WHOLE = new Set(['response.completed', 'response.incomplete']);
 
@@ -26,14 +26,14 @@ interface Breakdown {
 }
 
 /**
- * Rewrites the events of a streamed response (interface §4.4).
+ * Rewrites the events of a streamed response.
  *
  * Every event passes as the bytes it came in, except for our words inside the `response` of the first and the
  * last events, and for sequence numbers where ours differ. However the upstream behaves, the caller sees
  * exactly one terminal event and then `[DONE]`: a cut, stalled or broken stream ends in `response.failed` with
  * the response as far as it got, and one that reached its token limit in `response.incomplete`.
  */
-export class OpenAiResponsesStream extends RelayedStream {
+export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
   readonly #rewriter: ResponseEventRewriter;
   readonly #meter: StreamMeter;
   #openItems = 0;
@@ -138,17 +138,17 @@ export class OpenAiResponsesStream extends RelayedStream {
     return this.#meter.text.units;
   }
 
-  protected override finalBytes(bill: Bill): readonly Buffer[] {
-    if (this.#last !== null) return [this.#rewriter.rewrite(this.#last, bill), DONE_EVENT];
-    return this.failureBytes(this.#breakdown?.error ?? this.broken('the stream was cut'), bill);
+  protected override finalOutput(bill: Bill): readonly AnswerFrame[] {
+    if (this.#last !== null) return [this.#rewriter.rewrite(this.#last, bill), DONE_FRAME];
+    return this.failureOutput(this.#breakdown?.error ?? this.broken('the stream was cut'), bill);
   }
 
-  protected override failureBytes(error: AppError, bill: Bill): readonly Buffer[] {
+  protected override failureOutput(error: AppError, bill: Bill): readonly AnswerFrame[] {
     const { nativeCode = null, event = null } = this.#breakdown ?? {};
     const members = failureMembers(failureOf(error, nativeCode, this.#openItems === 0));
     this.stop = this.stop.finishReason === null ? { ...this.stop, finishReason: 'error' } : this.stop;
     const last = event ? this.#rewriter.rewriteFailed(event, members, bill) : this.#rewriter.broken(members, bill);
-    return [last, DONE_EVENT];
+    return [last, DONE_FRAME];
   }
 }
 

@@ -1,3 +1,4 @@
+import { joinFrames, type AnswerFrame } from '../../model/answer-frame';
 import { AppError } from '@libs/errors';
 import type { AnswerEvent, CanonicalAnswer } from '../../model/canonical-answer';
 import { emptyUsage } from '../../pricing/usage';
@@ -47,12 +48,12 @@ type Sent = { type: string; response: Record<string, unknown>; item: object; del
 /** What the caller gets for these events and an end. */
 function send(
   events: readonly AnswerEvent[],
-  end: (writer: ResponsesStreamWriter) => Buffer[] = (writer) => writer.complete(bill),
+  end: (writer: ResponsesStreamWriter) => readonly AnswerFrame[] = (writer) => writer.complete(bill),
   body?: object,
 ) {
   const writer = new ResponsesStreamWriter(context(body));
-  const buffers = [...events.flatMap((event) => writer.write(event)), ...end(writer)];
-  const data = dataOfEventStream(Buffer.concat(buffers).toString());
+  const frames = [...events.flatMap((event) => writer.write(event)), ...end(writer)];
+  const data = dataOfEventStream(joinFrames(frames).toString());
   expect(findResponsesGrammarProblems(data)).toEqual([]);
   const sent = data.slice(0, -1).map((event) => JSON.parse(event) as Sent);
   return { sent, types: sent.map(({ type }) => type.slice('response.'.length)), response: sent.at(-1)!.response };

@@ -1,6 +1,7 @@
 import type { AppError } from '@libs/errors';
 import type { Provider } from '../../catalogue/catalogue';
 import type { JsonObject } from '../../json/loose-values';
+import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';
@@ -15,12 +16,10 @@ import { nowSeconds, readEcho, responseObject, type ResponseEcho, type ResponseS
 import { statusOf } from './stop-reason';
 import { responseUsageObject } from './usage';
 
-const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
-
 type Finish = Extract<AnswerEvent, { type: 'finish' }>;
 
 /**
- * Writes the events of one answer as a streamed response (interface §4.4): created, in progress, then each
+ * Writes the events of one answer as a streamed response: created, in progress, then each
  * item from its beginning to its end, then one terminal event.
  *
  * An item ends when the next one begins or the answer is over, because only then its status is known. Items
@@ -43,7 +42,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     this.#echo = readEcho(context, null, request);
   }
 
-  write(event: AnswerEvent): Buffer[] {
+  write(event: AnswerEvent): AnswerFrame[] {
     if (event.type === 'usage') return [];
     if (event.type === 'start') this.#echo = { ...this.#echo, createdAt: event.createdAt ?? this.#echo.createdAt };
     this.#start();
@@ -53,7 +52,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     return this.#sink.take();
   }
 
-  complete(bill: Bill): Buffer[] {
+  complete(bill: Bill): AnswerFrame[] {
     const { finishReason = 'stop' } = this.#finish ?? {};
     const { status, incompleteReason } = statusOf(finishReason);
     if (status === 'failed') {
@@ -67,7 +66,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     });
   }
 
-  fail(error: AppError, bill: Bill): Buffer[] {
+  fail(error: AppError, bill: Bill): AnswerFrame[] {
     const failure: ResponseFailure = failureOf(error);
     return this.#end('incomplete', bill, { status: failure.status, failure });
   }
@@ -99,7 +98,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     item.begin(event);
   }
 
-  #end(lastStatus: ItemStatus, bill: Bill, state: Omit<ResponseState, 'output' | 'usage'>): Buffer[] {
+  #end(lastStatus: ItemStatus, bill: Bill, state: Omit<ResponseState, 'output' | 'usage'>): AnswerFrame[] {
     this.#start();
     const last = this.#items.at(-1);
     for (const item of this.#items) item.end(item === last || !item.isIdle ? lastStatus : 'completed');
@@ -109,7 +108,7 @@ export class ResponsesStreamWriter implements StreamWriter {
       usage: responseUsageObject(bill),
       serviceTier: this.#finish?.serviceTier,
     });
-    this.#sink.emit(`response.${state.status}`, { response });
-    return [...this.#sink.take(), DONE_EVENT];
+    this.#sink.emit(`response.${state.status}`, { response }, true);
+    return [...this.#sink.take(), DONE_FRAME];
   }
 }

@@ -1,3 +1,4 @@
+import { joinFrames } from '../../model/answer-frame';
 import fc from 'fast-check';
 import type { AnswerPart, CanonicalAnswer, Choice, TokenLogprob } from '../../model/canonical-answer';
 import type { CanonicalRequest, ReasoningRequest } from '../../model/canonical-request';
@@ -433,9 +434,8 @@ describe('an answer that goes through this API', () => {
     fc.assert(
       fc.property(anyPartSequence, anyUsage, fc.integer({ min: 1, max: 12 }), (parts, usage, size) => {
         const writer = caller.writeStream(context());
-        const buffers = eventsOf(parts, usage, size).flatMap((event) => writer.write(event));
-        buffers.push(...writer.complete(billOf(usage)));
-        const data = dataOfEventStream(Buffer.concat(buffers).toString());
+        const frames = eventsOf(parts, usage, size).flatMap((event) => writer.write(event));
+        const data = dataOfEventStream(joinFrames([...frames, ...writer.complete(billOf(usage))]).toString());
         expect(findResponsesGrammarProblems(data)).toEqual([]);
         const reader = upstream.readStream(endpoint);
         const events = data.flatMap((event) => reader.read({ name: null, data: event }));
@@ -456,7 +456,7 @@ describe('an answer that goes through this API', () => {
       fc.property(anyAnswerParts, anyUsage, fc.integer({ min: 1, max: 12 }), (parts, usage, size) => {
         const writer = caller.writeStream(context());
         eventsOf(parts, usage, size).forEach((event) => writer.write(event));
-        const [terminal] = dataOfEventStream(Buffer.concat(writer.complete(billOf(usage))).toString()).slice(-2);
+        const [terminal] = dataOfEventStream(joinFrames(writer.complete(billOf(usage))).toString()).slice(-2);
         const { response } = JSON.parse(terminal!) as { response: object };
         const choices = [{ parts, finishReason: 'stop' as const, nativeFinishReason: 'stop' }];
         const answer = { upstreamId: 'up-1', createdAt: 1_763_715_601, choices, usage };

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
-import { APIS, type AnswerStream, type StreamCiter } from '@libs/inference';
-import { dataOfEventStream, findResponsesGrammarProblems } from '@libs/inference/testing';
-import { CitedStream } from './cited-stream';
+import { APIS, type AnswerStream, type StreamCiter, frameData, joinFrames, type AnswerFrame } from '@libs/inference';
+import { dataOfEventStream, findResponsesGrammarProblems, framesOf, textOf } from '@libs/inference/testing';
+import { ChangedStream } from './changed-stream';
 
 const URL = 'https://a.example/1';
 const SOURCES = [
@@ -18,22 +18,26 @@ const OURS = [
 
 type Json = Readonly<Record<string, unknown>>;
 
-const numbered = (events: readonly Json[]): Buffer[] =>
-  events.map((event, index) => Buffer.from(`data: ${JSON.stringify({ sequence_number: index, ...event })}\n\n`));
+const numbered = (events: readonly Json[]): AnswerFrame[] =>
+  events.flatMap((event, index) => framesOf(`data: ${JSON.stringify({ sequence_number: index, ...event })}\n\n`));
 
-async function cited(citer: StreamCiter, pieces: readonly Buffer[], end = Buffer.alloc(0)): Promise<string[]> {
+async function cited(
+  citer: StreamCiter,
+  frames: readonly AnswerFrame[],
+  end: readonly AnswerFrame[] = [],
+): Promise<string[]> {
   const inner = {
     outcome: new Promise(() => {}),
     cancel: () => undefined,
     lastWords: () => end,
     async *[Symbol.asyncIterator]() {
-      yield* pieces;
+      yield frames.slice(0, 3);
+      for (const frame of frames.slice(3)) yield [frame];
     },
   };
-  const stream = new CitedStream(inner as unknown as AnswerStream, citer);
-  let text = '';
-  for await (const bytes of stream) text += bytes.toString();
-  return dataOfEventStream(text + stream.lastWords(new AppError('server', 'Stop')).toString());
+  const stream = new ChangedStream(inner as unknown as AnswerStream, (frame) => citer.cite(frame));
+  const text = await textOf(stream);
+  return dataOfEventStream(text + joinFrames(stream.lastWords(new AppError('server', 'Stop'))).toString());
 }
 
 describe('sources of a streamed response', () => {
@@ -89,14 +93,12 @@ describe('sources of a streamed response', () => {
     { type: 'response.output_item.done', output_index: 2, item: second },
     { type: 'response.completed', response: response('completed', [thought, first, second]) },
   ];
-  const DONE = Buffer.from('data: [DONE]\n\n');
+  const DONE = framesOf('data: [DONE]\n\n');
   const parsed = (data: readonly string[]): Json[] =>
     data.filter((one) => one !== '[DONE]').map((one) => JSON.parse(one) as Json);
 
   it('adds its citations to those of the provider, wherever the first text is shown, and to no other', async () => {
-    const [ping, ...events] = [Buffer.from(': ping\n\n'), ...numbered(STREAM)];
-    const pieces = [Buffer.concat([...events.slice(0, 3), ping!]), ...events.slice(3), DONE];
-    const data = (await cited(APIS.responses.stream.citer(SOURCES, HEAD), pieces)).filter((one) => one !== ': ping');
+    const data = await cited(APIS.responses.stream.citer(SOURCES, HEAD), [...numbered(STREAM), ...DONE]);
     expect(findResponsesGrammarProblems(data)).toEqual([]);
     const told = parsed(data);
     const typed = (type: string): Json[] => told.filter((event) => event['type'] === type);
@@ -121,7 +123,7 @@ describe('sources of a streamed response', () => {
 
   it('cites in the message of a provider that tells no end of its text', async () => {
     const short = STREAM.filter(({ type }) => !/text\.done|content_part|annotation/.test(String(type)));
-    const told = parsed(await cited(APIS.responses.stream.citer(SOURCES, HEAD), [...numbered(short), DONE]));
+    const told = parsed(await cited(APIS.responses.stream.citer(SOURCES, HEAD), [...numbered(short), ...DONE]));
     expect(told.map(({ sequence_number: number }) => number)).toEqual(short.map((_, index) => index));
     const citing = message('msg_1', TEXT, [OWN, ...OURS]);
     expect(told.at(-1)).toMatchObject({ response: { output: [thought, citing, second] } });
@@ -131,7 +133,7 @@ describe('sources of a streamed response', () => {
     const events = numbered(STREAM);
     const end = STREAM.findIndex(({ type }) => type === 'response.content_part.done') + 1;
     const failed = { type: 'response.failed', sequence_number: end, response: response('failed', [thought, first]) };
-    const last = Buffer.concat([Buffer.from(`data: ${JSON.stringify(failed)}\n\n`), DONE]);
+    const last = [...framesOf(`data: ${JSON.stringify(failed)}\n\n`), ...DONE];
     const told = parsed(await cited(APIS.responses.stream.citer(SOURCES, HEAD), events.slice(0, end), last));
     expect(told.at(-1)).toMatchObject({
       sequence_number: end + OURS.length,
@@ -145,13 +147,13 @@ describe('sources of a streamed response', () => {
       { type: 'response.completed', response: response('completed', [thought]) },
     ]);
     const data = await cited(APIS.responses.stream.citer(SOURCES, HEAD), silent);
-    expect(data).toEqual(silent.map((event) => event.toString().slice('data: '.length, -2)));
+    expect(data).toEqual(silent.map((frame) => String(frameData(frame))));
   });
 });
 
 describe('sources of a streamed message', () => {
-  const send = (event: Json): Buffer =>
-    Buffer.from(`event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`);
+  const send = (event: Json): AnswerFrame[] =>
+    framesOf(`event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`);
   const block = (index: number, content_block: Json, ...deltas: readonly Json[]): Json[] => [
     { type: 'content_block_start', index, content_block },
     ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
@@ -176,7 +178,7 @@ describe('sources of a streamed message', () => {
       ...text(2, 'More.'),
       { type: 'message_stop' },
     ];
-    const data = await cited(APIS.messages.stream.citer(SOURCES, HEAD), [Buffer.concat(stream.map(send))]);
+    const data = await cited(APIS.messages.stream.citer(SOURCES, HEAD), stream.flatMap(send));
     const stop = stream.findIndex(({ type, index }: Json) => type === 'content_block_stop' && index === 1);
     const added = [citation(URL, 'One', 'The first.'), citation('https://b.example', 'Two', '')].map((one) => ({
       type: 'content_block_delta',
