@@ -6,7 +6,7 @@ import { adtsLength, mp3Length } from './durations/mpeg';
 import { oggSeconds } from './durations/ogg';
 import { waveLength } from './durations/wave';
 import { webmLength } from './durations/webm';
-import { longestOfBytes, type MediaLength } from './media-length';
+import type { MediaLength } from './media-length';
 
 /** What plays longer counts as long as this: no context has room for the tokens of a day. */
 const LONGEST_SECONDS = 24 * 3_600;
@@ -33,10 +33,10 @@ const USUAL_BITRATE = 64_000;
 export interface AudioLength {
   /** The longer of what it states and what is counted in it: for bills. */
   readonly seconds: number;
-  /** The longest that a decoder may play it: for holds. */
+  /** The longest that a decoder may play it, at most a day: for holds. */
   readonly longest: number;
   readonly hasPictures: boolean;
-  /** Whether nothing in it says how long it is, so that its bytes do. */
+  /** Whether nothing in it bounds how long it is. */
   readonly isEstimated: boolean;
 }
 
@@ -52,7 +52,7 @@ export function audioLength(audio: MediaBytes, format: AudioFormat): AudioLength
   const isKnown = found.longest !== null && found.seconds > 0;
   const isEstimated = !isKnown || found.seconds < least;
   const seconds = Math.max(found.seconds, isKnown ? least : bits / USUAL_BITRATE);
-  const longest = Math.max(seconds, isEstimated ? longestOfBytes(audio.length, hasPictures) : found.longest);
+  const longest = isEstimated ? LONGEST_SECONDS : Math.max(seconds, found.longest);
   return {
     seconds: Math.min(seconds, LONGEST_SECONDS),
     longest: Math.min(longest, LONGEST_SECONDS),

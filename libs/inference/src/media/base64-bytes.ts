@@ -9,17 +9,24 @@ const IS_DIGIT = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[A-Za-z0-9+/_-]/.test(String.fromCharCode(byte)) && byte < 0x80 ? 1 : 0,
 );
 const PADDING = 0x3d;
-const LINE_ENDS: ReadonlySet<number> = new Set([0x0a, 0x0d]);
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
 
 /** Limits the work of reading the media of one body, which can hold thousands of files. */
 export class ReadBudget {
   constructor(
     private reads = 20_000,
     private bytes = 96 * 1024 * 1024,
+    /** Frames, packets, boxes; a recording of three hours has 600,000. */
+    private places = 2_000_000,
   ) {}
 
   get isSpent(): boolean {
-    return this.reads <= 0 || this.bytes <= 0;
+    return this.reads <= 0 || this.bytes <= 0 || this.places <= 0;
+  }
+
+  look(places: number): void {
+    this.places -= places;
   }
 
   take(bytes: number): void {
@@ -46,7 +53,7 @@ export class Base64Bytes implements MediaBytes {
 
   /** The base64 in the JSON string between two offsets, without its quotes. */
   static ofJson(body: Buffer, start: number, end: number, budget: ReadBudget): Base64Bytes {
-    return new Base64Bytes(withoutPadding(unescaped(body.subarray(start, end))), budget);
+    return new Base64Bytes(withoutPadding(inOneLine(unescaped(body.subarray(start, end)))), budget);
   }
 
   /** False where less was read than is there, or decoders may see other bytes: nothing found in them can be relied on. */
@@ -54,15 +61,10 @@ export class Base64Bytes implements MediaBytes {
     return !this.hasGarbage && !this.budget.isSpent;
   }
 
-  /** Returns the bytes as decoders that skip non-digits see them; null if padding inside may hide some of them. */
-  onlyDigits(): Base64Bytes | null {
-    if (this.text.includes(PADDING)) return null;
-    return new Base64Bytes(Buffer.from(this.text.filter((byte) => IS_DIGIT[byte] === 1)), this.budget);
-  }
-
   slice(start: number, end: number): Buffer {
     const from = Math.min(Math.max(0, start), this.length);
     const to = Math.min(Math.max(from, end), this.length);
+    this.budget.look(1);
     if (from === to || this.budget.isSpent || this.hasGarbage) return EMPTY;
     if (to - from > SMALL_READ) return this.decode(from, to);
     if (from < this.windowStart || to > this.windowStart + this.window.length) {
@@ -70,6 +72,10 @@ export class Base64Bytes implements MediaBytes {
       this.windowStart = from;
     }
     return this.window.subarray(from - this.windowStart, to - this.windowStart);
+  }
+
+  looked(places: number): void {
+    this.budget.look(places);
   }
 
   private decode(from: number, to: number): Buffer {
@@ -108,10 +114,14 @@ function unescaped(text: Buffer): Buffer {
   }
 }
 
-/** Writers that break lines end with one. */
+/** Some writers break lines; decoders that read such a text skip the breaks. */
+function inOneLine(text: Buffer): Buffer {
+  if (!text.includes(LINE_FEED)) return text;
+  return Buffer.from(text.filter((byte) => byte !== LINE_FEED && byte !== CARRIAGE_RETURN));
+}
+
 function withoutPadding(text: Buffer): Buffer {
   let end = text.length;
-  while (end > 0 && LINE_ENDS.has(text[end - 1]!)) end -= 1;
   for (let signs = 0; signs < 2 && end > 0 && text[end - 1] === PADDING; signs += 1) end -= 1;
   return text.subarray(0, end);
 }

@@ -21,10 +21,14 @@ const MINUTES: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ['Opus in WebM that says its time', 'webm', webmFile(MINUTE, 60_000), MINUTE],
 ];
 
-/** Of these the bytes or packets give no more than a bound. */
+const DAY = 24 * 3_600;
+
+/** Of these the bytes or packets give no more than a bound, or nothing does: then they are held for a day. */
 const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ['extensible MP3 of 8 kbit/s', 'wav', wave({ codec: 0xfffe, sub: 0x55, bits: 6_000, byteRate: 8_000 }), 480],
-  ['PCM of 6,000 bits', 'wav', wave({ codec: 1, bits: 6_000 }), 480],
+  ['PCM of 6,000 bits', 'wav', wave({ codec: 1, bits: 6_000 }), DAY],
+  ['ADPCM of 8 kHz', 'wav', wave({ codec: 0x11, bits: 4, byteRate: 4_000 }), 480],
+  ['a codec in WAVE that nobody knows', 'wav', wave({ codec: 0x1234, bits: 4, byteRate: 4_000 }), DAY],
   [
     'laced Opus in WebM',
     'webm',
@@ -32,12 +36,19 @@ const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
     1_200,
   ],
   ['silent Vorbis in WebM', 'webm', webmFile(MINUTE, 0, { codec: 'A_VORBIS', packet: Buffer.from([0]) }), 1_000],
+  ['a codec in WebM that nobody knows', 'webm', webmFile(MINUTE, 0, { codec: 'A_NEW', packet: Buffer.from([0]) }), DAY],
   ['Opus in MP4', 'm4a', encoded('Opus'), 12_000 * 0.12],
+  ['a codec in MP4 that nobody knows', 'm4a', encoded('sqcp'), DAY],
   ['ALAC in MP4', 'm4a', encoded('alac'), 12_000 * 0.512],
   ['AAC in MP4 whose configuration is of something else', 'm4a', changed('041140', '041169'), 12_000 * 0.128],
   ['MP4 whose table of times has one sample', 'm4a', shortTimes(), M4A_SECONDS],
-  ['MP4 in fragments', 'm4a', mp4File({ seconds: 1, bytes: 60_000, isFilm: false, isFragmented: true }), 80],
-  ['MP4 with two tables of sizes', 'm4a', strayTable(), 12],
+  [
+    'MP4 in fragments without tables',
+    'm4a',
+    mp4File({ seconds: 1, bytes: 60_000, isFilm: false, isFragmented: true }),
+    DAY,
+  ],
+  ['MP4 with two tables of sizes', 'm4a', strayTable(), DAY],
   ['MP4 that plays all of it three times', 'm4a', edited(3), 3 * M4A_SECONDS],
 ];
 

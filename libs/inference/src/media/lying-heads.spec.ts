@@ -235,21 +235,18 @@ describe('sound in base64 that is not plain', () => {
     return inlineMedia('audio', null, Base64Bytes.ofJson(bytes, 0, bytes.length, budget)).tokens;
   };
 
-  it.each(['\\n', ' ', '!', '.'])('plays as long as a decoder finds that passes over %j', (stray) => {
-    const tokens = tokensOf(`${text.slice(0, 5_000)}${stray}${text.slice(5_000)}`);
-    expect(tokens).toBeGreaterThanOrEqual(tokensOf(text));
-    expect(tokens).toBeLessThan(MEDIA_LIMITS.unknown);
+  it.each([' ', '!', '.', '='])('is not known with %j inside, which decoders pass over or not', (stray) => {
+    expect(tokensOf(`${text.slice(0, 5_000)}${stray}${text.slice(5_000)}`)).toBe(MEDIA_LIMITS.unknown);
   });
 
   it('is known in lines as some encoders write them', () => {
     const lines = flac(60, 1)
       .toString('base64')
       .match(/.{1,76}/g)!;
-    expect(tokensOf(lines.map((line) => `${line}\\n`).join(''))).toBeLessThan(3 * tokensOf(lines.join('')));
+    expect(tokensOf(lines.map((line) => `${line}\\n`).join(''))).toBe(tokensOf(lines.join('')));
   });
 
-  it('is not known where padding stands inside, or where not all of it was read', () => {
-    expect(tokensOf(`${text.slice(0, 5_000)}=${text.slice(5_000)}`)).toBe(MEDIA_LIMITS.unknown);
+  it('is not known where not all of it was read', () => {
     expect(tokensOf(text, new ReadBudget(1))).toBe(MEDIA_LIMITS.unknown);
   });
 });

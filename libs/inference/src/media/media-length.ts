@@ -2,26 +2,19 @@
 export interface MediaLength {
   /** The longer of what it states and what is counted in it: for bills. 0 where it says nothing. */
   readonly seconds: number;
-  /** The longest that a decoder may play it: for holds. Null where nothing in it can be relied on. */
+  /** The longest that a decoder may play it: for holds. Null where nothing in it bounds that. */
   readonly longest: number | null;
   readonly hasPictures: boolean;
 }
 
-/**
- * Bits per second below which no sound or film is encoded that a provider reads: Opus and MP3 begin at 6,000 and 8,000,
- * a film of a still picture needs some hundred. A file without a reliable length counts as long as its bytes last at
- * this rate.
- */
-export const LEAST_BITRATES = { sound: 6_000, film: 4_000 } as const;
+/** MP3 begins at 8,000 bits a second. Other codecs need a few bytes for any length of silence, or for a still picture. */
+const LEAST_MP3_BITRATE = 6_000;
 
-export function longestOfBytes(bytes: number, hasPictures = false): number {
-  return (bytes * 8) / LEAST_BITRATES[hasPictures ? 'film' : 'sound'];
+export function longestMp3(bytes: number): number {
+  return (bytes * 8) / LEAST_MP3_BITRATE;
 }
 
-/**
- * The longest packet of sound in a container, in seconds: at 8 kHz, except for Opus. Silence can need a few bytes, so
- * that the bytes alone do not bound it.
- */
+/** The longest packet of sound in a container, in seconds: at 8 kHz, except for Opus. */
 const LONGEST_PACKETS: Readonly<Record<string, number>> = {
   Opus: 0.12,
   A_OPUS: 0.12,
@@ -36,6 +29,7 @@ const LONGEST_PACKETS: Readonly<Record<string, number>> = {
   A_FLAC: 8.192,
 };
 
-export function longestPacket(codec: string): number {
-  return Object.hasOwn(LONGEST_PACKETS, codec) ? LONGEST_PACKETS[codec]! : 0;
+/** Null for a codec of which no longest packet is known. */
+export function longestPacket(codec: string): number | null {
+  return Object.hasOwn(LONGEST_PACKETS, codec) ? LONGEST_PACKETS[codec]! : null;
 }

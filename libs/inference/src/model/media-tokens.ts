@@ -1,6 +1,5 @@
 import type { Base64Bytes } from '../media/base64-bytes';
 import { pictureSize } from '../media/picture-size';
-import { LEAST_BITRATES } from '../media/media-length';
 import { playingTime } from '../media/playing-time';
 import { MEDIA_LIMITS } from './media-limits';
 import { pictureTokens, type PictureTokens } from './picture-tokens';
@@ -83,37 +82,19 @@ function played(bytes: Base64Bytes, said: 'audio' | 'video' | null): CountedMedi
   const time = bytes.isPlain() ? playingTime(bytes) : null;
   if (time === null || !bytes.isSound) return null;
   const kind = said ?? (time.hasPictures ? 'video' : 'audio');
-  const tokensOf = (seconds: number): number => Math.max(1, Math.ceil(seconds * RATES[kind].perSecond));
+  const tokensOf = (seconds: number): number => Math.max(1, Math.ceil(seconds * TOKENS_PER_SECOND[kind]));
   return { kind, tokens: Math.min(MEDIA_LIMITS.unknown, tokensOf(time.longest)), usual: tokensOf(time.usual) };
 }
 
-const RATES = {
-  audio: { perSecond: MEDIA_LIMITS.secondOfSound, leastBitrate: LEAST_BITRATES.sound },
-  video: { perSecond: MEDIA_LIMITS.secondOfFilm, leastBitrate: LEAST_BITRATES.film },
-} as const;
+const TOKENS_PER_SECOND = { audio: MEDIA_LIMITS.secondOfSound, video: MEDIA_LIMITS.secondOfFilm } as const;
 
+/** Bytes bound no length: a still picture or silence of hours needs a few thousand. */
 function unmeasured(kind: MediaKind, bytes: Base64Bytes): CountedMedia {
   const isGarbage = !bytes.isPlain();
   const { bytesPerToken, leastTokens } = USUAL[kind];
   const bySize = Math.max(leastTokens, Math.ceil(bytes.length / bytesPerToken));
   const usual = Math.min(kind === 'image' ? MOST_USUAL_PICTURE : MOST_USUAL, bySize);
-  if (kind === 'image' || kind === 'file') return { ...unknownMedia(kind), usual, isGarbage };
-  return {
-    kind,
-    tokens: Math.min(MEDIA_LIMITS.unknown, Math.max(usual, longestTokens(kind, bytes))),
-    usual,
-    isGarbage,
-  };
-}
-
-/** Counts by size, and by what some decoders read from base64 that is not plain. */
-function longestTokens(kind: 'audio' | 'video', bytes: Base64Bytes): number {
-  const { perSecond, leastBitrate } = RATES[kind];
-  const digits = bytes.isPlain() ? null : bytes.onlyDigits();
-  const seconds = digits === null ? 0 : (playingTime(digits)?.longest ?? 0);
-  const isRead = bytes.isPlain() ? bytes.isSound : digits?.isSound === true;
-  if (!isRead) return MEDIA_LIMITS.unknown;
-  return Math.ceil(Math.max((bytes.length * 8) / leastBitrate, seconds) * perSecond);
+  return { ...unknownMedia(kind), usual, isGarbage };
 }
 
 const TEXT_PIECE = 48 * 1024;

@@ -105,8 +105,10 @@ export interface Mp4Told {
   readonly toldSeconds?: number;
   /** What the table of times says of each frame of sound; the truth when absent. */
   readonly toldTicks?: number;
-  /** In fragments, whose times are not in the head. */
+  /** In fragments that say nothing. */
   readonly isFragmented?: boolean;
+  /** With the list of titles that common encoders write, which has a handler of its own. */
+  readonly hasTitles?: boolean;
 }
 
 /** Descriptors of a stream, of its decoder, and of AAC at 24 kHz. */
@@ -139,13 +141,49 @@ export function mp4File({
   toldSeconds = seconds,
   toldTicks = 1_024,
   isFragmented,
+  hasTitles,
 }: Mp4Told): Buffer {
   const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, Math.round(toldSeconds * 1_000)), Buffer.alloc(80)]));
   const sound = track('soun', 24_000, [Math.round((seconds * 24_000) / 1_024), toldTicks]);
   const tracks = isFilm ? [track('vide', 1_000, [Math.round(seconds * 10), 100]), sound] : [sound];
   const type = box('ftyp', Buffer.from(isFilm ? 'isom' : 'M4A '));
   const fragments = isFragmented === true ? [box('moof', Buffer.alloc(50))] : [];
-  return Buffer.concat([type, box('mdat', Buffer.alloc(bytes)), box('moov', header, ...tracks), ...fragments]);
+  const titles = box('udta', box('meta', words(0), box('hdlr', words(0, 0), Buffer.from('mdirappl'), words(0, 0))));
+  const head = box('moov', header, ...tracks, ...(hasTitles === true ? [titles] : []));
+  return Buffer.concat([type, box('mdat', Buffer.alloc(bytes)), head, ...fragments]);
+}
+
+export interface FragmentedTold {
+  /** Each of a second, of 25 pictures or of frames of sound. */
+  readonly fragments: number;
+  readonly isFilm: boolean;
+  /** Where the times of samples are: in the head of the movie, of each fragment, or with each sample. */
+  readonly times: 'movie' | 'fragment' | 'samples';
+}
+
+const TFHD_TICKS = 0x08;
+const TRUN_TICKS = 0x100;
+
+/** A film or AAC of 24 kHz whose samples are all in fragments, as browsers and streams write them. */
+export function fragmentedMp4({ fragments, isFilm, times }: FragmentedTold): Buffer {
+  const [handler, rate, count, ticks] = isFilm
+    ? (['vide', 1_000, 25, 40] as const)
+    : (['soun', 24_000, 24_000 / 1_024, 1_024] as const);
+  const samples = Math.round(count);
+  const id = box('tkhd', words(0, 0, 0, 1), Buffer.alloc(68));
+  const empty = track(handler, rate, [0, 0]).subarray(8);
+  const extend = box('mvex', box('trex', words(0, 1, 1, times === 'movie' ? ticks : 0, 0, 0)));
+  const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, 0), Buffer.alloc(80)]));
+  const head = box('moov', header, box('trak', id, empty), extend);
+  const moof = (_: unknown, index: number): Buffer => {
+    const own = times === 'fragment' ? words(TFHD_TICKS, 1, ticks) : words(0, 1);
+    const each =
+      times === 'samples' ? words(TRUN_TICKS, samples, ...Array<number>(samples).fill(ticks)) : words(0, samples);
+    const start = box('tfdt', words(0, index * samples * ticks));
+    return box('moof', box('mfhd', words(0, index + 1)), box('traf', box('tfhd', own), start, box('trun', each)));
+  };
+  const pieces = Array.from({ length: fragments }, moof).flatMap((one) => [one, box('mdat', Buffer.alloc(60))]);
+  return Buffer.concat([box('ftyp', Buffer.from('isom')), head, ...pieces]);
 }
 
 function element(id: string, content: Buffer): Buffer {

@@ -11,13 +11,18 @@ export interface Box {
 type ReadBytes = (start: number, end: number) => Buffer;
 
 /** Returns all boxes of one level; null where they do not fill it or are too many. */
-export function boxesBetween(read: ReadBytes, start: number, end: number): readonly Box[] | null {
+export function boxesBetween(
+  read: ReadBytes,
+  start: number,
+  end: number,
+  mostBoxes = MOST_BOXES,
+): readonly Box[] | null {
   const boxes: Box[] = [];
   let position = start;
   while (position + 8 <= end) {
     const head = read(position, position + 16);
     const { headBytes, bytes } = sizeOf(head, end - position);
-    if (bytes < headBytes || bytes > end - position || boxes.length === MOST_BOXES) return null;
+    if (bytes < headBytes || bytes > end - position || boxes.length === mostBoxes) return null;
     boxes.push({ kind: head.toString('latin1', 4, 8), start: position + headBytes, end: position + bytes });
     position += bytes;
   }

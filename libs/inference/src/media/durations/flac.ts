@@ -47,7 +47,9 @@ function secondsOfFrames(audio: MediaBytes, sampleRate: number): number {
     const end = isLast ? window.length : WINDOW_BYTES - LONGEST_HEAD;
     for (let at = 0; at < end; at += 1) {
       const isHead = window[at] === 0xff && window[at + 1]! >> 1 === SECOND_BYTE;
-      if (isHead) seconds += flacFrameSeconds(window, at, sampleRate);
+      if (!isHead) continue;
+      audio.looked(1);
+      seconds += flacFrameSeconds(window, at, sampleRate);
     }
     if (isLast) break;
   }

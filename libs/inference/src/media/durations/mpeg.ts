@@ -1,6 +1,6 @@
 import type { MediaBytes } from '../media-bytes';
 import { AAC_RATES } from './aac-configuration';
-import { longestOfBytes, type MediaLength } from '../media-length';
+import { longestMp3, type MediaLength } from '../media-length';
 import { tagBytes } from './id3';
 import { Window } from './window';
 
@@ -70,9 +70,8 @@ function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
     }
   }
   if (seconds === 0) return null;
-  // What was not looked at.
-  seconds += longestOfBytes(Math.max(0, audio.length - position));
-  return { seconds, longest: seconds + longestOfBytes(otherBytes), hasPictures: false };
+  const isWhole = position >= audio.length;
+  return { seconds, longest: isWhole ? seconds + longestMp3(otherBytes) : null, hasPictures: false };
 }
 
 /** Returns where the next head may begin, or where the bytes end. */
@@ -91,6 +90,7 @@ function firstFrame(audio: MediaBytes, kind: FrameKind): number | null {
   const start = tagBytes(audio.slice(0, 10));
   const area = audio.slice(start, start + LONGEST_SEARCH);
   if (kind.bytesOf(area, 0) > 0 && kind.isLike(area, 0, null)) return start;
+  audio.looked(area.length);
   for (let at = area.indexOf(SYNC); at !== -1; at = area.indexOf(SYNC, at + 1)) {
     const bytes = kind.bytesOf(area, at);
     if (bytes === 0) continue;

@@ -1,5 +1,5 @@
 import type { MediaBytes } from '../media-bytes';
-import { longestOfBytes, type MediaLength } from '../media-length';
+import { longestMp3, type MediaLength } from '../media-length';
 
 /** No recorder writes a file of so many chunks. */
 const MOST_CHUNKS = 1_000;
@@ -15,7 +15,7 @@ const UNKNOWN_SIZES: readonly number[] = [0, 0xffff_ffff];
 export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
   let position = 12;
   let dataBytes = 0;
-  let format: WaveFormat = { bytesPerSecond: Number.POSITIVE_INFINITY, isPlain: true };
+  let format: WaveFormat = { bytesPerSecond: Number.POSITIVE_INFINITY, isPlain: true, longestByte: 0 };
   for (let count = 0; count < MOST_CHUNKS; count += 1) {
     const head = audio.slice(position, position + 8);
     if (head.length < 8) return lengthOf(audio, dataBytes, format);
@@ -42,7 +42,7 @@ const SEARCHED_BYTES = 1024 * 1024;
 function openFormat(format: WaveFormat, audio: MediaBytes, start: number): WaveFormat {
   for (let from = start; from < audio.length; from += SEARCHED_BYTES) {
     const hasHead = audio.slice(from, from + SEARCHED_BYTES + HEAD.length - 1).includes(HEAD);
-    if (hasHead) return { ...format, isPlain: false };
+    if (hasHead) return { ...format, isPlain: false, longestByte: null };
   }
   return format;
 }
@@ -51,13 +51,16 @@ interface WaveFormat {
   readonly bytesPerSecond: number;
   /** Whether its bytes are samples of a known size, so that their number is its length. */
   readonly isPlain: boolean;
+  /** Seconds that a byte may play at most; null where nothing bounds them. */
+  readonly longestByte: number | null;
 }
 
 function lengthOf(audio: MediaBytes, dataBytes: number, format: WaveFormat): MediaLength | 'broken' {
   if (dataBytes === 0 || format.bytesPerSecond === 0) return 'broken';
   const seconds = dataBytes / format.bytesPerSecond;
-  const longest = format.isPlain ? seconds : Math.max(seconds, longestOfBytes(audio.length));
-  return { seconds, longest, hasPictures: false };
+  const { isPlain, longestByte } = format;
+  const most = longestByte === null ? null : Math.max(seconds, audio.length * longestByte);
+  return { seconds, longest: isPlain ? seconds : most, hasPictures: false };
 }
 
 /** Decoders differ in which of several heads they believe; the slowest makes the longest sound. */
@@ -65,6 +68,8 @@ function slower(one: WaveFormat, other: WaveFormat): WaveFormat {
   return {
     bytesPerSecond: Math.min(one.bytesPerSecond, other.bytesPerSecond),
     isPlain: one.isPlain && other.isPlain,
+    longestByte:
+      one.longestByte === null || other.longestByte === null ? null : Math.max(one.longestByte, other.longestByte),
   };
 }
 
@@ -82,18 +87,27 @@ const SAMPLE_BYTES: ReadonlyMap<number, readonly number[]> = new Map([
   [7, [1]],
 ]);
 const EIGHT_BITS: readonly number[] = [6, 7];
+/** Codecs with at least a bit for each sample: kinds of ADPCM, GSM, TrueSpeech. */
+const BIT_A_SAMPLE: readonly number[] = [0x02, 0x11, 0x14, 0x22, 0x31, 0x40, 0x45, 0x64];
+const MP3 = 0x55;
 /** No compressed codec of WAVE files needs more bytes for a second of sound. */
 const MOST_COMPRESSED_BYTES = 125_000;
 
 /** Bytes per second are counted from channels and bits: decoders ignore the block size that a head names. */
 function formatOf(head: Buffer): WaveFormat {
-  if (head.length < 16) return { bytesPerSecond: 0, isPlain: false };
+  if (head.length < 16) return { bytesPerSecond: 0, isPlain: false, longestByte: null };
   const codec = codecOf(head);
   const sampleBytes = EIGHT_BITS.includes(codec) ? 1 : Math.ceil(bitsOf(head) / 8);
   if (SAMPLE_BYTES.get(codec)?.includes(sampleBytes) === true) {
-    return { bytesPerSecond: head.readUInt32LE(4) * head.readUInt16LE(2) * sampleBytes, isPlain: true };
+    return { bytesPerSecond: head.readUInt32LE(4) * head.readUInt16LE(2) * sampleBytes, isPlain: true, longestByte: 0 };
   }
-  return { bytesPerSecond: Math.min(head.readUInt32LE(8), MOST_COMPRESSED_BYTES), isPlain: false };
+  const bytesPerSecond = Math.min(head.readUInt32LE(8), MOST_COMPRESSED_BYTES);
+  return { bytesPerSecond, isPlain: false, longestByte: longestByteOf(codec, head.readUInt32LE(4)) };
+}
+
+function longestByteOf(codec: number, samplesPerSecond: number): number | null {
+  if (codec === MP3) return longestMp3(1);
+  return BIT_A_SAMPLE.includes(codec) && samplesPerSecond > 0 ? 8 / samplesPerSecond : null;
 }
 
 /** The extensible format names its codec at its end; one that has no end there is none that is known. */

@@ -1,5 +1,5 @@
 import type { MediaBytes } from '../media-bytes';
-import { longestOfBytes, longestPacket, type MediaLength } from '../media-length';
+import { longestPacket, type MediaLength } from '../media-length';
 import { OPUS_RATE, opusSamples } from './opus';
 import { Window } from './window';
 
@@ -64,8 +64,9 @@ class WebmReader {
   /** At most so many seconds are in the packets of other sound. */
   private packets = 0;
   private hasPictures = false;
-  /** Whether every decoder finds what was found here. */
-  private isExact = true;
+  private hasOtherSound = false;
+  /** Whether every decoder finds what was found here, and no more. */
+  private isBounded = true;
 
   constructor(private readonly audio: MediaBytes) {
     this.window = new Window(audio, MOST_READ);
@@ -75,10 +76,8 @@ class WebmReader {
     const { hasPictures, packets } = this;
     const played = Math.max(this.latest * ((this.scaleNs || DEFAULT_SCALE_NS) / 1e9), this.opus / OPUS_RATE);
     const seconds = Math.max(played, (this.duration * (this.scaleNs || DEFAULT_SCALE_NS)) / 1e9);
-    const longest = this.isExact
-      ? seconds
-      : Math.max(seconds, packets, longestOfBytes(this.audio.length, hasPictures && packets === 0));
-    return seconds > 0 ? { seconds, longest, hasPictures } : null;
+    const longest = this.hasOtherSound ? Math.max(seconds, packets) : seconds;
+    return seconds > 0 ? { seconds, longest: this.isBounded ? longest : null, hasPictures } : null;
   }
 
   /** Walks through all elements, into those that have others. */
@@ -89,7 +88,7 @@ class WebmReader {
       while (position >= ends.at(-1)!) ends.pop();
       const element = this.elementAt(position, ends.at(-1)!);
       if (element === null || count > MOST_ELEMENTS) {
-        this.isExact = false;
+        this.isBounded = false;
         return;
       }
       if (PARENTS.includes(element.id)) {
@@ -135,7 +134,7 @@ class WebmReader {
         this.duration = Math.max(this.duration, this.float(element));
         return;
       case CONTENT_ENCODINGS:
-        this.isExact = false;
+        this.isBounded = false;
         return;
       default:
         this.takeOfTrack(element);
@@ -147,7 +146,7 @@ class WebmReader {
     if (element.id === CODEC) this.track.codec = this.content(element).toString('latin1').replaceAll('\0', '');
     if (element.id !== TRACK_NUMBER) return;
     const number = this.unsigned(element);
-    this.isExact &&= !this.tracks.has(number);
+    this.isBounded &&= !this.tracks.has(number);
     this.tracks.set(number, this.track);
   }
 
@@ -158,7 +157,7 @@ class WebmReader {
     const numberBytes = Math.clz32(bytes[at]!) - 23;
     const flagsAt = at + numberBytes + 2;
     if (numberBytes > 4 || flagsAt - at >= end - start) {
-      this.isExact = false;
+      this.isBounded = false;
       return;
     }
     const track = this.tracks.get(numberAt(bytes, at, numberBytes));
@@ -175,10 +174,12 @@ class WebmReader {
   private takeOther(track: Track | undefined, packets: number): void {
     if (track?.type === VIDEO && track.codec.startsWith('V_')) {
       this.hasPictures = true;
-    } else {
-      this.isExact = false;
-      this.packets += packets * longestPacket(track?.codec ?? '');
+      return;
     }
+    const longest = longestPacket(track?.codec ?? '');
+    this.isBounded &&= longest !== null;
+    this.hasOtherSound = true;
+    this.packets += packets * (longest ?? 0);
   }
 
   private content({ start, end }: Element): Buffer {
