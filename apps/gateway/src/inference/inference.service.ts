@@ -1,9 +1,11 @@
+import { Injectable } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
   APIS,
   callCancelled,
   failedRouteOf,
+  InferenceEngine,
   isConversationApi,
   leftCallOf,
   routingMetadata,
@@ -12,7 +14,6 @@ import {
   type CallableApi,
   type FailedRoute,
   type CountedPrompt,
-  type InferenceEngine,
   type InferenceResult,
   type PicoUsd,
   type PipelineStage,
@@ -23,12 +24,12 @@ import {
   type StreamResult,
 } from '@libs/inference';
 import { countsByok } from '@libs/persistence';
-import type { GenerationRecorder } from '../generations/generation-recorder';
+import { GenerationRecorder } from '../generations/generation-recorder';
 import type { CallOutcome } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
-import type { Plugins } from '../plugins/plugins';
-import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
-import type { LoopResult, LoopServed, ServerToolEngine } from '../server-tools/server-tool-engine';
+import { Plugins } from '../plugins/plugins';
+import { InferenceLimits, type ExpectedTokens } from '../limits/inference-limits';
+import { ServerToolEngine, type LoopResult, type LoopServed } from '../server-tools/server-tool-engine';
 import { CallFund } from '../generations/call-fund';
 import { withoutPrompt } from './call-details';
 import { causeOf, openingOf, promptOf, workspaceOf } from './call-facts';
@@ -36,10 +37,10 @@ import { noteFailedCall } from './call-failure';
 import { answered, failed, streamed, type Failure } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
-import type { PdfMeter } from '../parsers/pdf-meter';
+import { PdfMeter } from '../parsers/pdf-meter';
 import { hasUnmeasuredPdfs, measureCall } from './measured-call';
 import { HELD_TURNS } from '../routing/hold-estimate';
-import type { InferenceRouting } from '../routing/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import type { Aim, PreparedCall } from './prepared-call';
 import { observeUpstream } from './upstream-time';
 
@@ -58,17 +59,16 @@ const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, an
  * Runs one inference call: checks it, puts it on the books, routes it and charges it. The ticket is ended on every way
  * out, so nothing is held for a call that is over.
  */
+@Injectable()
 export class InferenceService {
   constructor(
     private readonly engine: InferenceEngine,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
-    private readonly serverTools: ServerToolEngine | null = null,
-    private readonly plugins: Plugins | null = null,
-    private readonly limits: InferenceLimits | null = null,
-    private readonly nowMs: () => number = () => performance.now(),
-    /** Null where PDF files are reserved for as what a provider may read at most. */
-    private readonly pdfs: PdfMeter | null = null,
+    private readonly serverTools: ServerToolEngine,
+    private readonly plugins: Plugins,
+    private readonly limits: InferenceLimits,
+    private readonly pdfs: PdfMeter,
   ) {}
 
   /** Whether the body asks for a stream; the body is checked by `answer` and `stream`. */
@@ -84,7 +84,7 @@ export class InferenceService {
     const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
       turns === null ? this.engine.answer(api, request) : turns.answer(request, prepared.fund),
     );
-    const endedMs = this.nowMs();
+    const endedMs = performance.now();
     const interruption = result.interruption ?? (abort.aborted ? callCancelled() : null);
     const ended = interruption === null ? result : { ...result, interruption };
     settle(prepared, answered(prepared, ended, { startedMs, firstByteMs: endedMs, endedMs }));
@@ -115,8 +115,7 @@ export class InferenceService {
   async countTokens(call: IncomingCall): Promise<number> {
     const { route } = checkCall('messages', call.parsed);
     const { likelyTokens: promptTokens } = promptOf(call);
-    const admission = this.limits?.admit(workspaceOf(call), NOTHING_GENERATED) ?? null;
-    await admission?.decided;
+    await this.limits.admit(workspaceOf(call), NOTHING_GENERATED)?.decided;
     // It costs nothing, so nothing is read for it once its caller has disconnected.
     const request = { ...routedRequest('messages', call, route, promptTokens), signal: toAbortSignal(call.abort) };
     return (await this.engine.countTokens(request)) ?? promptTokens;
@@ -135,11 +134,11 @@ export class InferenceService {
   private opened(prepared: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
     const { ticket, plugins, admission, startedMs, abort } = prepared;
     const recorded = withoutPrompt(prepared);
-    const firstByteMs = this.nowMs();
+    const firstByteMs = performance.now();
     void result.stream.outcome.then((ended) => {
       // A stream may also come to its end between the disconnection and its first event.
       const outcome = abort.aborted && ended.error === null ? { ...ended, state: 'cancelled' as const } : ended;
-      const times = { startedMs, firstByteMs, endedMs: this.nowMs() };
+      const times = { startedMs, firstByteMs, endedMs: performance.now() };
       settle({ ticket, plugins, admission }, streamed(recorded, result, outcome, times));
     });
     const opened = { ...result, refusal: () => ticket.refusal };
@@ -154,7 +153,7 @@ export class InferenceService {
   }
 
   private pluginsFor(api: CallableApi, call: IncomingCall, checked: CheckedCall): PluginRun | null {
-    return isConversationApi(api) ? (this.plugins?.runFor(api, call, checked) ?? null) : null;
+    return isConversationApi(api) ? this.plugins.runFor(api, call, checked) : null;
   }
 
   private prepare(api: CallableApi, incoming: IncomingCall, isStream: boolean): PreparedCall {
@@ -176,11 +175,11 @@ export class InferenceService {
     const answers = APIS[api].generates ? choices : 0;
     const tokens = { promptTokens: likelyTokens, maxTokens, answers };
     // Asks Redis while the hold is written to PostgreSQL.
-    const admission = this.limits?.admit(opening.workspaceId, tokens) ?? null;
+    const admission = this.limits.admit(opening.workspaceId, tokens);
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
     const fund = new CallFund(ticket, turnPicoUsd, countsByok(opening));
     const { abort } = call;
-    return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, fund, admission };
+    return { api, call, checked, aim, plugins, abort, startedMs: performance.now(), ticket, fund, admission };
   }
 
   private aimOf(api: CallableApi, call: IncomingCall, checked: CheckedCall, prompt: PromptEstimate): Aim {
@@ -188,9 +187,9 @@ export class InferenceService {
     const routed = { ...routedRequest(api, call, route, prompt.likelyTokens), prompt };
     if (!isConversationApi(api)) return { request: routed, turns: null };
     const models = [route.model, ...route.models];
-    const turns = this.serverTools?.callFor(api, call.parsed, models, { ...call, retention: routed }) ?? null;
+    const turns = this.serverTools.callFor(api, call.parsed, models, { ...call, retention: routed });
     const request = { ...routed, expected: () => expectedOf(checked, { turns }) };
-    const needs = turns === null ? (this.serverTools?.needsOf(api, call.parsed, models) ?? []) : [];
+    const needs = turns === null ? this.serverTools.needsOf(api, call.parsed, models) : [];
     return { request: needs.length === 0 ? request : { ...request, needs }, turns };
   }
 
@@ -209,7 +208,7 @@ export class InferenceService {
       else await covered;
       failpoint('call-covered');
       const result = await ask(call.plugins === null ? call.aim : await this.aimThrough(call.plugins, call));
-      observeUpstream(api, result.endpoint.provider.slug, (this.nowMs() - startedMs) / 1_000);
+      observeUpstream(api, result.endpoint.provider.slug, (performance.now() - startedMs) / 1_000);
       return result;
     } catch (thrown) {
       throw this.fail(call, thrown, isAdmitted);
@@ -238,7 +237,7 @@ export class InferenceService {
     const { abort, startedMs, plugins } = call;
     const { attempts = [] } = route ?? {};
     const failure = { error, isCancelled: abort.aborted, attempts, left };
-    const ended = failed(call, failure, { startedMs, endedMs: this.nowMs() });
+    const ended = failed(call, failure, { startedMs, endedMs: performance.now() });
     return plugins === null ? ended : plugins.charged(ended);
   }
 

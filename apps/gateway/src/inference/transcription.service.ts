@@ -1,8 +1,10 @@
+import { Injectable } from '@nestjs/common';
 import type { TranscriptionDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   callCancelled,
   failedRouteOf,
+  InferenceEngine,
   leftCallOf,
   sameRoute,
   secondsWhenAsked,
@@ -11,20 +13,20 @@ import {
   type AudioInput,
   type Cancellation,
   type Endpoint,
-  type InferenceEngine,
   type Transcription,
   type TranscriptionAnswer,
   type TranscriptionRequest,
 } from '@libs/inference';
-import type { GenerationRecorder } from '../generations/generation-recorder';
+import { GatewayEnv } from '../gateway.env';
+import { GenerationRecorder } from '../generations/generation-recorder';
 import type { GenerationTicket } from '../generations/generation-ticket';
-import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
+import { InferenceLimits, type ExpectedTokens } from '../limits/inference-limits';
 import type { RecordedCall } from './call-details';
 import { answered, failed } from './call-outcome';
 import { routedRequest } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
 import { dearestCharge } from '../routing/hold-estimate';
-import type { InferenceRouting } from '../routing/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import { causeOf, openingOf, workspaceOf } from './call-facts';
 import { routeWishOf } from '../routing/route-request';
 import type { IncomingTranscription } from './incoming-transcription';
@@ -46,20 +48,19 @@ interface OpenCall {
  * Runs one transcription: puts it on the books, routes it and charges it. The ticket is ended on every way out, so
  * nothing is held for a call that is over.
  */
+@Injectable()
 export class TranscriptionService {
   constructor(
-    private readonly engine: Pick<InferenceEngine, 'transcribe' | 'deadlineMs' | 'mostExpensiveTranscription'>,
+    private readonly engine: InferenceEngine,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
-    /** Timeout of one provider, in milliseconds. */
-    private readonly timeoutMs: number,
-    private readonly limits: Pick<InferenceLimits, 'admit'> | null = null,
-    private readonly nowMs: () => number = () => performance.now(),
+    private readonly limits: InferenceLimits,
+    private readonly env: GatewayEnv,
   ) {}
 
   /** @throws AppError for every refusal of the interface */
   async transcribe(call: IncomingCall, incoming: IncomingTranscription): Promise<TranscriptionAnswer> {
-    const admitted = this.limits?.admit(workspaceOf(call), NO_TOKENS)?.decided ?? Promise.resolve();
+    const admitted = this.limits.admit(workspaceOf(call), NO_TOKENS)?.decided ?? Promise.resolve();
     const { arriving } = incoming.audio;
     if (incoming.rest !== null && arriving !== null) {
       return this.#transcribeAhead(call, incoming, arriving, incoming.rest, admitted);
@@ -117,7 +118,7 @@ export class TranscriptionService {
       if (ticket.covered === null) ticket.onRefused(() => call.abort.abort());
       else await ticket.covered;
       const answer = await ask();
-      const endedMs = this.nowMs();
+      const endedMs = performance.now();
       observeUpstream(API, answer.endpoint.provider.slug, (endedMs - startedMs) / 1_000);
       const interruption = call.abort.aborted ? callCancelled() : null;
       ticket.settle(answered(recorded, { ...answer, interruption }, { startedMs, firstByteMs: endedMs, endedMs }));
@@ -130,13 +131,14 @@ export class TranscriptionService {
 
   #requestOf(call: IncomingCall, dto: TranscriptionDto, audio: AudioInput): TranscriptionRequest {
     const transcription = transcriptionOf(dto, audio);
+    const { TRANSCRIPTION_TIMEOUT_MS: timeoutMs } = this.env;
     return {
       ...routedRequest(API, call, routeWishOf(dto), 0),
       ownKeys: this.routing.ownKeysOf(call.caller),
       needs: transcriptionNeeds(transcription),
       mediaParts: 1,
       audioParts: 1,
-      timeouts: { headersMs: this.timeoutMs, idleMs: this.timeoutMs, totalMs: this.timeoutMs },
+      timeouts: { headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs },
       transcription,
     };
   }
@@ -144,7 +146,7 @@ export class TranscriptionService {
   #open(call: IncomingCall, request: TranscriptionRequest): OpenCall {
     const opening = openingOf(call, { api: API, model: request.model, streamed: false });
     const ticket = this.recorder.open(opening, this.#holdFor(call, request), causeOf(call));
-    return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: this.nowMs() };
+    return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: performance.now() };
   }
 
   /** The most that the transcription may cost at the dearest endpoint. */
@@ -162,7 +164,7 @@ export class TranscriptionService {
     const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
     const attempts = route?.attempts ?? [];
     const failure = { error, isCancelled: abort.aborted, attempts, left: leftCallOf(thrown) };
-    const outcome = failed(recorded, failure, { startedMs, endedMs: this.nowMs() });
+    const outcome = failed(recorded, failure, { startedMs, endedMs: performance.now() });
     // A request that could not be routed has asked no provider.
     if (error.availability === undefined) ticket.settle(outcome);
     else ticket.withdraw(outcome);
