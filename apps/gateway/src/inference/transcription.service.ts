@@ -1,12 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { TranscriptionDto } from '@libs/contracts';
-import { AppError } from '@libs/errors';
 import {
-  callCancelled,
-  failedRouteOf,
   InferenceEngine,
-  leftCallOf,
-  sameRoute,
   secondsWhenAsked,
   transcriptionNeeds,
   type ArrivingAudio,
@@ -19,35 +14,22 @@ import {
 } from '@libs/inference';
 import { GatewayEnv } from '../gateway.env';
 import { GenerationRecorder } from '../generations/generation-recorder';
-import type { GenerationTicket } from '../generations/generation-ticket';
 import { InferenceLimits, type ExpectedTokens } from '../limits/inference-limits';
-import type { RecordedCall } from './call-details';
-import { answered, failed } from './call-outcome';
+import { BookedCall } from './booked-call';
 import { routedRequest } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
 import { dearestCharge } from '../routing/hold-estimate';
 import { InferenceRouting } from '../routing/inference-routing';
-import { causeOf, openingOf, workspaceOf } from './call-facts';
+import { workspaceOf } from './call-facts';
 import { routeWishOf } from '../routing/route-request';
 import type { IncomingTranscription } from './incoming-transcription';
 import { UPLOAD_PACE } from './transcription-upload';
-import { observeUpstream } from './upstream-time';
 
 const API = 'transcription';
 /** Speech is limited by requests: its tokens are unknown before it has been transcribed. */
 const NO_TOKENS: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
-/** A call that is on the books. */
-interface OpenCall {
-  readonly recorded: RecordedCall;
-  readonly ticket: GenerationTicket;
-  readonly startedMs: number;
-}
-
-/**
- * Runs one transcription: puts it on the books, routes it and charges it. The ticket is ended on every way out, so
- * nothing is held for a call that is over.
- */
+/** Runs one transcription: puts it on the books, routes it and charges it. */
 @Injectable()
 export class TranscriptionService {
   constructor(
@@ -112,21 +94,19 @@ export class TranscriptionService {
     request: TranscriptionRequest,
     ask: () => Promise<TranscriptionAnswer>,
   ): Promise<TranscriptionAnswer> {
-    const open = this.#open(call, request);
-    const { ticket, startedMs, recorded } = open;
-    try {
-      if (ticket.covered === null) ticket.onRefused(() => call.abort.abort());
-      else await ticket.covered;
-      const answer = await ask();
-      const endedMs = performance.now();
-      observeUpstream(API, answer.endpoint.provider.slug, (endedMs - startedMs) / 1_000);
-      const interruption = call.abort.aborted ? callCancelled() : null;
-      ticket.settle(answered(recorded, { ...answer, interruption }, { startedMs, firstByteMs: endedMs, endedMs }));
-      if (interruption !== null) throw interruption;
-      return answer;
-    } catch (thrown) {
-      throw this.#failed(open, call, thrown);
-    }
+    const booked = new BookedCall(this.recorder, {
+      api: API,
+      call,
+      aim: { request },
+      streamed: false,
+      holdPicoUsd: this.#holdFor(call, request),
+      admission: null,
+      plugins: null,
+    });
+    const answer = await booked.reach(ask);
+    const interruption = booked.settle(answer);
+    if (interruption !== null) throw interruption;
+    return answer;
   }
 
   #requestOf(call: IncomingCall, dto: TranscriptionDto, audio: AudioInput): TranscriptionRequest {
@@ -143,12 +123,6 @@ export class TranscriptionService {
     };
   }
 
-  #open(call: IncomingCall, request: TranscriptionRequest): OpenCall {
-    const opening = openingOf(call, { api: API, model: request.model, streamed: false });
-    const ticket = this.recorder.open(opening, this.#holdFor(call, request), causeOf(call));
-    return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: performance.now() };
-  }
-
   /** The most that the transcription may cost at the dearest endpoint. */
   #holdFor({ caller }: IncomingCall, { model, ownKeys, transcription }: TranscriptionRequest): bigint {
     const priced = {
@@ -157,18 +131,6 @@ export class TranscriptionService {
       listPriceAt: (at: Endpoint) => this.engine.mostExpensiveTranscription(transcription, at),
     };
     return dearestCharge(this.routing.catalogue(), priced, this.routing.chargedShareFor(caller, ownKeys));
-  }
-
-  #failed({ ticket, recorded, startedMs }: OpenCall, { abort }: IncomingCall, thrown: unknown): AppError {
-    const error = ticket.refusal ?? AppError.from(thrown);
-    const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
-    const attempts = route?.attempts ?? [];
-    const failure = { error, isCancelled: abort.aborted, attempts, left: leftCallOf(thrown) };
-    const outcome = failed(recorded, failure, { startedMs, endedMs: performance.now() });
-    // A request that could not be routed has asked no provider.
-    if (error.availability === undefined) ticket.settle(outcome);
-    else ticket.withdraw(outcome);
-    return sameRoute(error, route);
   }
 }
 
