@@ -3,7 +3,6 @@ import {
   failedRouteOf,
   routingMetadata,
   sameRoute,
-  type FailedRoute,
   type PipelineStage,
   type RoutePlan,
   type RoutingMetadata,
@@ -11,20 +10,18 @@ import {
 
 /** What had been done for a call when it failed. */
 export interface FailedCall {
-  /** Null where nothing had been planned. */
-  readonly route: FailedRoute | null;
   readonly stages: readonly PipelineStage[];
   /** Plans the call that was stopped before it was planned. */
   readonly plan: () => Promise<RoutePlan>;
 }
 
 /** Kept outside the errors, because the content of an error may be shown to callers who did not ask for metadata. */
-const calls = new WeakMap<AppError, Omit<FailedCall, 'route'>>();
+const calls = new WeakMap<AppError, FailedCall>();
 
 /** Records what came before the error, for `failureMetadata`. Returns the same error. */
-export function noteFailedCall(error: AppError, { route, ...call }: FailedCall): AppError {
+export function noteFailedCall(error: AppError, call: FailedCall): AppError {
   calls.set(error, call);
-  return sameRoute(error, route);
+  return error;
 }
 
 /** Returns `error`, which is `from` in other words, with what was recorded of the call. */

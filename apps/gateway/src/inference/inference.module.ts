@@ -12,13 +12,8 @@ import { Egress, gauge, noteOwnFault } from '@libs/platform';
 import { EgressModule } from '../egress.module';
 import { GatewayEnv } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
-import { GenerationRecorder } from '../generations/generation-recorder';
-import { InferenceLimits } from '../limits/inference-limits';
-import { PdfMeter } from '../parsers/pdf-meter';
 import { ParserPool } from '../parsers/parser-pool';
 import { ParsersModule } from '../parsers/parsers.module';
-import { PdfReader } from '../parsers/pdf-reader';
-import { Plugins } from '../plugins/plugins';
 import { PluginsModule } from '../plugins/plugins.module';
 import {
   createServerToolEngine,
@@ -101,37 +96,8 @@ const engineLogger = new Logger(InferenceEngine.name);
         return createServerToolEngine({ engine, routing, serviceName, tools });
       },
     },
-    {
-      provide: InferenceService,
-      inject: [
-        InferenceEngine,
-        InferenceRouting,
-        GenerationRecorder,
-        ServerToolEngine,
-        Plugins,
-        InferenceLimits,
-        PdfReader,
-      ],
-      useFactory: (
-        engine: InferenceEngine,
-        routing: InferenceRouting,
-        recorder: GenerationRecorder,
-        serverTools: ServerToolEngine,
-        plugins: Plugins,
-        limits: InferenceLimits,
-        pdf: PdfReader,
-      ) =>
-        new InferenceService(
-          engine,
-          routing,
-          recorder,
-          serverTools,
-          plugins,
-          limits,
-          () => performance.now(),
-          new PdfMeter(pdf),
-        ),
-    },
+    InferenceService,
+    TranscriptionService,
     { provide: LeftoverReads, inject: [GatewayEnv], useFactory: boundLeftovers },
     {
       provide: CallReplier,
@@ -148,27 +114,9 @@ const engineLogger = new Logger(InferenceEngine.name);
     },
     {
       provide: TranscriptionReplier,
-      inject: [
-        InferenceEngine,
-        InferenceRouting,
-        GenerationRecorder,
-        Egress,
-        GatewayEnv,
-        InferenceLimits,
-        LeftoverReads,
-      ],
-      useFactory: (
-        engine: InferenceEngine,
-        routing: InferenceRouting,
-        recorder: GenerationRecorder,
-        egress: Egress,
-        env: GatewayEnv,
-        limits: InferenceLimits,
-        leftovers: LeftoverReads,
-      ) => {
-        const service = new TranscriptionService(engine, routing, recorder, env.TRANSCRIPTION_TIMEOUT_MS, limits);
-        return new TranscriptionReplier(new TranscriptionIntake(egress), service, env.SERVICE_NAME, leftovers);
-      },
+      inject: [TranscriptionService, Egress, GatewayEnv, LeftoverReads],
+      useFactory: (service: TranscriptionService, egress: Egress, env: GatewayEnv, leftovers: LeftoverReads) =>
+        new TranscriptionReplier(new TranscriptionIntake(egress), service, env.SERVICE_NAME, leftovers),
     },
   ],
   exports: [LeftoverReads],

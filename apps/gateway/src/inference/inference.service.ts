@@ -1,18 +1,16 @@
+import { Injectable } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
   APIS,
-  callCancelled,
-  failedRouteOf,
+  InferenceEngine,
   isConversationApi,
-  leftCallOf,
   routingMetadata,
+  sameRoute,
   toAbortSignal,
   translationStage,
   type CallableApi,
-  type FailedRoute,
   type CountedPrompt,
-  type InferenceEngine,
   type InferenceResult,
   type PicoUsd,
   type PipelineStage,
@@ -23,25 +21,22 @@ import {
   type StreamResult,
 } from '@libs/inference';
 import { countsByok } from '@libs/persistence';
-import type { GenerationRecorder } from '../generations/generation-recorder';
-import type { CallOutcome } from '../generations/generation-ticket';
+import { GenerationRecorder } from '../generations/generation-recorder';
 import type { PluginRun } from '../plugins/plugin-run';
-import type { Plugins } from '../plugins/plugins';
-import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
-import type { LoopResult, LoopServed, ServerToolEngine } from '../server-tools/server-tool-engine';
+import { Plugins } from '../plugins/plugins';
+import { InferenceLimits, type ExpectedTokens } from '../limits/inference-limits';
+import { ServerToolEngine, type LoopResult, type LoopServed } from '../server-tools/server-tool-engine';
 import { CallFund } from '../generations/call-fund';
-import { withoutPrompt } from './call-details';
-import { causeOf, openingOf, promptOf, workspaceOf } from './call-facts';
+import { BookedCall } from './booked-call';
+import { promptOf, workspaceOf } from './call-facts';
 import { noteFailedCall } from './call-failure';
-import { answered, failed, streamed, type Failure } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
-import type { PdfMeter } from '../parsers/pdf-meter';
+import { PdfMeter } from '../parsers/pdf-meter';
 import { hasUnmeasuredPdfs, measureCall } from './measured-call';
 import { HELD_TURNS } from '../routing/hold-estimate';
-import type { InferenceRouting } from '../routing/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import type { Aim, PreparedCall } from './prepared-call';
-import { observeUpstream } from './upstream-time';
 
 /** A stream that has begun, and why it has to end early, once that is so. */
 export interface OpenedStream extends StreamResult, Partial<LoopServed> {
@@ -54,21 +49,17 @@ const UNKNOWN_PROMPT: PromptEstimate = { tokens: 0, likelyTokens: 0, unlikelyMed
 /** Counts as a request, and uses no tokens. */
 const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
-/**
- * Runs one inference call: checks it, puts it on the books, routes it and charges it. The ticket is ended on every way
- * out, so nothing is held for a call that is over.
- */
+/** Runs one inference call: checks it, puts it on the books, routes it and charges it. */
+@Injectable()
 export class InferenceService {
   constructor(
     private readonly engine: InferenceEngine,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
-    private readonly serverTools: ServerToolEngine | null = null,
-    private readonly plugins: Plugins | null = null,
-    private readonly limits: InferenceLimits | null = null,
-    private readonly nowMs: () => number = () => performance.now(),
-    /** Null where PDF files are reserved for as what a provider may read at most. */
-    private readonly pdfs: PdfMeter | null = null,
+    private readonly serverTools: ServerToolEngine,
+    private readonly plugins: Plugins,
+    private readonly limits: InferenceLimits,
+    private readonly pdfs: PdfMeter,
   ) {}
 
   /** Whether the body asks for a stream; the body is checked by `answer` and `stream`. */
@@ -80,15 +71,12 @@ export class InferenceService {
   async answer(api: CallableApi, incoming: IncomingCall): Promise<InferenceResult> {
     const call = hasUnmeasuredPdfs(incoming) ? await this.measured(api, incoming) : incoming;
     const prepared = this.prepare(api, call, false);
-    const { plugins, ticket, startedMs, abort } = prepared;
+    const { booked, plugins } = prepared;
     const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
       turns === null ? this.engine.answer(api, request) : turns.answer(request, prepared.fund),
     );
-    const endedMs = this.nowMs();
-    const interruption = result.interruption ?? (abort.aborted ? callCancelled() : null);
-    const ended = interruption === null ? result : { ...result, interruption };
-    settle(prepared, answered(prepared, ended, { startedMs, firstByteMs: endedMs, endedMs }));
-    if (interruption) throw this.failedAfter(prepared, result, ticket.refusal ?? interruption);
+    const interruption = booked.settle(result);
+    if (interruption !== null) throw this.failedAfter(prepared, result, interruption);
     if (plugins === null) return result;
     try {
       return plugins.told(await plugins.finish(result));
@@ -105,7 +93,7 @@ export class InferenceService {
       turns === null ? this.engine.stream(api, request) : turns.stream(request, prepared.fund),
     );
     failpoint('stream-begun');
-    return this.opened(prepared, result);
+    return openedStream(prepared, result);
   }
 
   /**
@@ -115,8 +103,7 @@ export class InferenceService {
   async countTokens(call: IncomingCall): Promise<number> {
     const { route } = checkCall('messages', call.parsed);
     const { likelyTokens: promptTokens } = promptOf(call);
-    const admission = this.limits?.admit(workspaceOf(call), NOTHING_GENERATED) ?? null;
-    await admission?.decided;
+    await this.limits.admit(workspaceOf(call), NOTHING_GENERATED)?.decided;
     // It costs nothing, so nothing is read for it once its caller has disconnected.
     const request = { ...routedRequest('messages', call, route, promptTokens), signal: toAbortSignal(call.abort) };
     return (await this.engine.countTokens(request)) ?? promptTokens;
@@ -131,21 +118,6 @@ export class InferenceService {
     return routingMetadata({ plan, attempts, served, generationMs, pipeline });
   }
 
-  /** Returns the opened stream. What is kept while it goes on contains nothing of its prompt. */
-  private opened(prepared: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
-    const { ticket, plugins, admission, startedMs, abort } = prepared;
-    const recorded = withoutPrompt(prepared);
-    const firstByteMs = this.nowMs();
-    void result.stream.outcome.then((ended) => {
-      // A stream may also come to its end between the disconnection and its first event.
-      const outcome = abort.aborted && ended.error === null ? { ...ended, state: 'cancelled' as const } : ended;
-      const times = { startedMs, firstByteMs, endedMs: this.nowMs() };
-      settle({ ticket, plugins, admission }, streamed(recorded, result, outcome, times));
-    });
-    const opened = { ...result, refusal: () => ticket.refusal };
-    return plugins === null ? opened : plugins.told({ ...opened, stream: plugins.open(result) });
-  }
-
   /** What a plugin puts text in the place of is not measured. @throws AppError for a body that does not fit its API */
   private async measured(api: CallableApi, call: IncomingCall): Promise<IncomingCall> {
     const checked = checkCall(api, call.parsed, call.caller.settings);
@@ -154,7 +126,7 @@ export class InferenceService {
   }
 
   private pluginsFor(api: CallableApi, call: IncomingCall, checked: CheckedCall): PluginRun | null {
-    return isConversationApi(api) ? (this.plugins?.runFor(api, call, checked) ?? null) : null;
+    return isConversationApi(api) ? this.plugins.runFor(api, call, checked) : null;
   }
 
   private prepare(api: CallableApi, incoming: IncomingCall, isStream: boolean): PreparedCall {
@@ -172,15 +144,15 @@ export class InferenceService {
     // The text that takes the place of files is reserved when it is there.
     const heldTokens = plugins?.replacesFiles === true ? likelyTokens : mostTokens;
     const answerPicoUsd = turnPicoUsd({ tokens: heldTokens, kinds }) * (aim.turns === null ? 1n : HELD_TURNS);
-    const opening = openingOf(call, { api, model: route.model, streamed: isStream });
     const answers = APIS[api].generates ? choices : 0;
     const tokens = { promptTokens: likelyTokens, maxTokens, answers };
     // Asks Redis while the hold is written to PostgreSQL.
-    const admission = this.limits?.admit(opening.workspaceId, tokens) ?? null;
-    const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
-    const fund = new CallFund(ticket, turnPicoUsd, countsByok(opening));
-    const { abort } = call;
-    return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, fund, admission };
+    const admission = this.limits.admit(workspaceOf(call), tokens);
+    const holdPicoUsd = answerPicoUsd + (plugins?.mostPicoUsd ?? 0n);
+    const booking = { api, call, aim, streamed: isStream, holdPicoUsd, admission, plugins };
+    const booked = new BookedCall(this.recorder, booking);
+    const fund = new CallFund(booked.ticket, turnPicoUsd, countsByok(booked.ticket.opening));
+    return { api, call, checked, aim, plugins, booked, fund };
   }
 
   private aimOf(api: CallableApi, call: IncomingCall, checked: CheckedCall, prompt: PromptEstimate): Aim {
@@ -188,58 +160,20 @@ export class InferenceService {
     const routed = { ...routedRequest(api, call, route, prompt.likelyTokens), prompt };
     if (!isConversationApi(api)) return { request: routed, turns: null };
     const models = [route.model, ...route.models];
-    const turns = this.serverTools?.callFor(api, call.parsed, models, { ...call, retention: routed }) ?? null;
+    const turns = this.serverTools.callFor(api, call.parsed, models, { ...call, retention: routed });
     const request = { ...routed, expected: () => expectedOf(checked, { turns }) };
-    const needs = turns === null ? (this.serverTools?.needsOf(api, call.parsed, models) ?? []) : [];
+    const needs = turns === null ? this.serverTools.needsOf(api, call.parsed, models) : [];
     return { request: needs.length === 0 ? request : { ...request, needs }, turns };
   }
 
-  /** Makes the call once its money is there, and ends it when the money turns out not to be. */
-  private async reach<T extends InferenceResult | StreamResult>(
-    call: PreparedCall,
-    ask: (aim: Aim) => Promise<T>,
-  ): Promise<T> {
-    const { ticket, abort, api, startedMs, admission } = call;
-    let isAdmitted = admission === null;
+  /** @throws AppError why the call failed, with what its metadata says */
+  private async reach<T extends Served>(call: PreparedCall, ask: (aim: Aim) => Promise<T>): Promise<T> {
+    const { booked, plugins, aim } = call;
     try {
-      if (admission !== null) await admission.decided;
-      isAdmitted = true;
-      const { covered } = ticket;
-      if (covered === null) ticket.onRefused(() => abort.abort());
-      else await covered;
-      failpoint('call-covered');
-      const result = await ask(call.plugins === null ? call.aim : await this.aimThrough(call.plugins, call));
-      observeUpstream(api, result.endpoint.provider.slug, (this.nowMs() - startedMs) / 1_000);
-      return result;
+      return await booked.reach(async () => ask(plugins === null ? aim : await this.aimThrough(plugins, call)));
     } catch (thrown) {
-      throw this.fail(call, thrown, isAdmitted);
+      throw this.noted(call, AppError.from(thrown), plugins?.stages);
     }
-  }
-
-  /** Ends a failed call, and returns the error that its caller gets. */
-  private fail(call: PreparedCall, thrown: unknown, isAdmitted: boolean): AppError {
-    const { ticket, plugins } = call;
-    const error = ticket.refusal ?? AppError.from(thrown);
-    const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
-    const outcome = this.failure(call, { error, route, left: leftCallOf(thrown) });
-    call.admission?.used(outcome.promptTokens + outcome.completionTokens);
-    // A request that was not let in, or could not be routed, has asked no provider, unless a plugin did.
-    const hasAsked = isAdmitted && error.availability === undefined;
-    if (hasAsked || outcome.costPicoUsd > 0n) ticket.settle(outcome);
-    else ticket.withdraw(outcome);
-    return this.noted(call, error, route, plugins?.stages);
-  }
-
-  /** Returns the outcome of a failed call; what its plugins did is charged all the same. */
-  private failure(
-    call: PreparedCall,
-    { error, route, left }: Pick<Failure, 'error' | 'left'> & { readonly route: FailedRoute | null },
-  ): CallOutcome {
-    const { abort, startedMs, plugins } = call;
-    const { attempts = [] } = route ?? {};
-    const failure = { error, isCancelled: abort.aborted, attempts, left };
-    const ended = failed(call, failure, { startedMs, endedMs: this.nowMs() });
-    return plugins === null ? ended : plugins.charged(ended);
   }
 
   /** The error of a call that a provider had answered, at least in part. */
@@ -248,17 +182,12 @@ export class InferenceService {
     { plan, attempts, stages }: Served & Partial<LoopServed>,
     error: AppError,
   ): AppError {
-    const route = plan === undefined ? null : { plan, attempts };
-    return this.noted(call, error, route, [...(call.plugins?.stages ?? []), ...(stages?.() ?? [])]);
+    sameRoute(error, plan === undefined ? null : { plan, attempts });
+    return this.noted(call, error, [...(call.plugins?.stages ?? []), ...(stages?.() ?? [])]);
   }
 
-  private noted(
-    { api, aim }: PreparedCall,
-    error: AppError,
-    route: FailedRoute | null,
-    stages: readonly PipelineStage[] = [],
-  ): AppError {
-    return noteFailedCall(error, { route, stages, plan: () => this.engine.plan(api, aim.request) });
+  private noted({ api, aim }: PreparedCall, error: AppError, stages: readonly PipelineStage[] = []): AppError {
+    return noteFailedCall(error, { stages, plan: () => this.engine.plan(api, aim.request) });
   }
 
   /**
@@ -286,11 +215,9 @@ function expectedOf(
   return { answers, maxTokens, thinking, predictedTokens, ...(turns === null && { toolUses }) };
 }
 
-function settle(
-  { ticket, plugins, admission }: Pick<PreparedCall, 'ticket' | 'plugins' | 'admission'>,
-  outcome: CallOutcome,
-): void {
-  failpoint('call-answered');
-  admission?.used(outcome.promptTokens + outcome.completionTokens);
-  ticket.settle(plugins === null ? outcome : plugins.charged(outcome));
+/** A function of its own, so that what is kept while the stream goes on contains nothing of its prompt. */
+function openedStream({ booked, plugins }: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
+  booked.settleAtEnd(result);
+  const opened = { ...result, refusal: () => booked.refusal };
+  return plugins === null ? opened : plugins.told({ ...opened, stream: plugins.open(result) });
 }

@@ -10,12 +10,12 @@ export function hasUnmeasuredPdfs(call: IncomingCall): boolean {
 }
 
 /**
- * Resolves with the call and what is known of its PDF files: nothing without a meter.
+ * Resolves with the call and what is known of its PDF files.
  *
  * @throws AppError when the call is cancelled meanwhile
  */
-export async function measureCall(meter: PdfMeter | null, call: IncomingCall): Promise<IncomingCall> {
-  if (meter === null || !hasUnmeasuredPdfs(call)) return call;
+export async function measureCall(meter: PdfMeter, call: IncomingCall): Promise<IncomingCall> {
+  if (!hasUnmeasuredPdfs(call)) return call;
   const { body, caller, memory, abort, pdfs = new MeasuredPdfs() } = call;
   const work = { holders: holdersOf(caller), memory, signal: abort.toAbortSignal() };
   try {

@@ -1,10 +1,9 @@
-import type { CallableApi, Cancellation, RoutedRequest } from '@libs/inference';
+import type { CallableApi, RoutedRequest } from '@libs/inference';
 import type { CallFund } from '../generations/call-fund';
-import type { GenerationTicket } from '../generations/generation-ticket';
 import type { IncomingCall } from '../generations/incoming-call';
-import type { Admission } from '../limits/inference-limits';
 import type { PluginRun } from '../plugins/plugin-run';
 import type { ServerToolCall } from '../server-tools/server-tool-engine';
+import type { BookedCall } from './booked-call';
 import type { CheckedCall } from './checked-call';
 
 /** The request, and how it is answered. */
@@ -21,11 +20,7 @@ export interface PreparedCall {
   /** The aim of the call as it came; plugins may change it. */
   readonly aim: Aim;
   readonly plugins: PluginRun | null;
-  readonly abort: Cancellation;
-  readonly startedMs: number;
-  readonly ticket: GenerationTicket;
+  readonly booked: BookedCall;
   /** Plugins and turns reserve their cost from it. */
   readonly fund: CallFund;
-  /** Null where nothing is limited. */
-  readonly admission: Admission | null;
 }

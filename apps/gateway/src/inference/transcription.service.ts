@@ -1,65 +1,48 @@
+import { Injectable } from '@nestjs/common';
 import type { TranscriptionDto } from '@libs/contracts';
-import { AppError } from '@libs/errors';
 import {
-  callCancelled,
-  failedRouteOf,
-  leftCallOf,
-  sameRoute,
+  InferenceEngine,
   secondsWhenAsked,
   transcriptionNeeds,
   type ArrivingAudio,
   type AudioInput,
   type Cancellation,
   type Endpoint,
-  type InferenceEngine,
   type Transcription,
   type TranscriptionAnswer,
   type TranscriptionRequest,
 } from '@libs/inference';
-import type { GenerationRecorder } from '../generations/generation-recorder';
-import type { GenerationTicket } from '../generations/generation-ticket';
-import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
-import type { RecordedCall } from './call-details';
-import { answered, failed } from './call-outcome';
+import { GatewayEnv } from '../gateway.env';
+import { GenerationRecorder } from '../generations/generation-recorder';
+import { InferenceLimits, type ExpectedTokens } from '../limits/inference-limits';
+import { BookedCall } from './booked-call';
 import { routedRequest } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
 import { dearestCharge } from '../routing/hold-estimate';
-import type { InferenceRouting } from '../routing/inference-routing';
-import { causeOf, openingOf, workspaceOf } from './call-facts';
+import { InferenceRouting } from '../routing/inference-routing';
+import { workspaceOf } from './call-facts';
 import { routeWishOf } from '../routing/route-request';
 import type { IncomingTranscription } from './incoming-transcription';
 import { UPLOAD_PACE } from './transcription-upload';
-import { observeUpstream } from './upstream-time';
 
 const API = 'transcription';
 /** Speech is limited by requests: its tokens are unknown before it has been transcribed. */
 const NO_TOKENS: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
-/** A call that is on the books. */
-interface OpenCall {
-  readonly recorded: RecordedCall;
-  readonly ticket: GenerationTicket;
-  readonly startedMs: number;
-}
-
-/**
- * Runs one transcription: puts it on the books, routes it and charges it. The ticket is ended on every way out, so
- * nothing is held for a call that is over.
- */
+/** Runs one transcription: puts it on the books, routes it and charges it. */
+@Injectable()
 export class TranscriptionService {
   constructor(
-    private readonly engine: Pick<InferenceEngine, 'transcribe' | 'deadlineMs' | 'mostExpensiveTranscription'>,
+    private readonly engine: InferenceEngine,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
-    /** Timeout of one provider, in milliseconds. */
-    private readonly timeoutMs: number,
-    private readonly limits: Pick<InferenceLimits, 'admit'> | null = null,
-    private readonly nowMs: () => number = () => performance.now(),
+    private readonly limits: InferenceLimits,
+    private readonly env: GatewayEnv,
   ) {}
 
   /** @throws AppError for every refusal of the interface */
   async transcribe(call: IncomingCall, incoming: IncomingTranscription): Promise<TranscriptionAnswer> {
-    const admitted = this.limits?.admit(workspaceOf(call), NO_TOKENS)?.decided ?? Promise.resolve();
+    const admitted = this.limits.admit(workspaceOf(call), NO_TOKENS)?.decided ?? Promise.resolve();
     const { arriving } = incoming.audio;
     if (incoming.rest !== null && arriving !== null) {
       return this.#transcribeAhead(call, incoming, arriving, incoming.rest, admitted);
@@ -111,40 +94,33 @@ export class TranscriptionService {
     request: TranscriptionRequest,
     ask: () => Promise<TranscriptionAnswer>,
   ): Promise<TranscriptionAnswer> {
-    const open = this.#open(call, request);
-    const { ticket, startedMs, recorded } = open;
-    try {
-      if (ticket.covered === null) ticket.onRefused(() => call.abort.abort());
-      else await ticket.covered;
-      const answer = await ask();
-      const endedMs = this.nowMs();
-      observeUpstream(API, answer.endpoint.provider.slug, (endedMs - startedMs) / 1_000);
-      const interruption = call.abort.aborted ? callCancelled() : null;
-      ticket.settle(answered(recorded, { ...answer, interruption }, { startedMs, firstByteMs: endedMs, endedMs }));
-      if (interruption !== null) throw interruption;
-      return answer;
-    } catch (thrown) {
-      throw this.#failed(open, call, thrown);
-    }
+    const booked = new BookedCall(this.recorder, {
+      api: API,
+      call,
+      aim: { request },
+      streamed: false,
+      holdPicoUsd: this.#holdFor(call, request),
+      admission: null,
+      plugins: null,
+    });
+    const answer = await booked.reach(ask);
+    const interruption = booked.settle(answer);
+    if (interruption !== null) throw interruption;
+    return answer;
   }
 
   #requestOf(call: IncomingCall, dto: TranscriptionDto, audio: AudioInput): TranscriptionRequest {
     const transcription = transcriptionOf(dto, audio);
+    const { TRANSCRIPTION_TIMEOUT_MS: timeoutMs } = this.env;
     return {
       ...routedRequest(API, call, routeWishOf(dto), 0),
       ownKeys: this.routing.ownKeysOf(call.caller),
       needs: transcriptionNeeds(transcription),
       mediaParts: 1,
       audioParts: 1,
-      timeouts: { headersMs: this.timeoutMs, idleMs: this.timeoutMs, totalMs: this.timeoutMs },
+      timeouts: { headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs },
       transcription,
     };
-  }
-
-  #open(call: IncomingCall, request: TranscriptionRequest): OpenCall {
-    const opening = openingOf(call, { api: API, model: request.model, streamed: false });
-    const ticket = this.recorder.open(opening, this.#holdFor(call, request), causeOf(call));
-    return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: this.nowMs() };
   }
 
   /** The most that the transcription may cost at the dearest endpoint. */
@@ -155,18 +131,6 @@ export class TranscriptionService {
       listPriceAt: (at: Endpoint) => this.engine.mostExpensiveTranscription(transcription, at),
     };
     return dearestCharge(this.routing.catalogue(), priced, this.routing.chargedShareFor(caller, ownKeys));
-  }
-
-  #failed({ ticket, recorded, startedMs }: OpenCall, { abort }: IncomingCall, thrown: unknown): AppError {
-    const error = ticket.refusal ?? AppError.from(thrown);
-    const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
-    const attempts = route?.attempts ?? [];
-    const failure = { error, isCancelled: abort.aborted, attempts, left: leftCallOf(thrown) };
-    const outcome = failed(recorded, failure, { startedMs, endedMs: this.nowMs() });
-    // A request that could not be routed has asked no provider.
-    if (error.availability === undefined) ticket.settle(outcome);
-    else ticket.withdraw(outcome);
-    return sameRoute(error, route);
   }
 }
 

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { HtmlReader } from './html-reader';
 import { ParserPool } from './parser-pool';
+import { PdfMeter } from './pdf-meter';
 import { PdfReader } from './pdf-reader';
 
 /** The readers of files that callers bring or name, in processes of their own. */
@@ -8,8 +9,9 @@ import { PdfReader } from './pdf-reader';
   providers: [
     { provide: ParserPool, useFactory: () => new ParserPool() },
     { provide: PdfReader, inject: [ParserPool], useFactory: (parsers: ParserPool) => new PdfReader(parsers) },
+    { provide: PdfMeter, inject: [PdfReader], useFactory: (pdf: PdfReader) => new PdfMeter(pdf) },
     { provide: HtmlReader, inject: [ParserPool], useFactory: (parsers: ParserPool) => new HtmlReader(parsers) },
   ],
-  exports: [ParserPool, PdfReader, HtmlReader],
+  exports: [ParserPool, PdfReader, PdfMeter, HtmlReader],
 })
 export class ParsersModule {}

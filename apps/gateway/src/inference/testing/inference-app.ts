@@ -30,6 +30,7 @@ import {
 import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { aPrincipal, FakeMessageBus } from '@libs/platform/testing';
 import { AuthModule } from '../../auth/auth.module';
+import type { GatewayEnv } from '../../gateway.env';
 import { CallContents } from '../../generations/call-contents';
 import { ContentLog } from '../../generations/content-log';
 import { GenerationRecorder } from '../../generations/generation-recorder';
@@ -40,6 +41,8 @@ import { API_PREFIX, prepareEdge } from '../../http/edge';
 import { createEdgeAdapter } from '../../http/edge-adapter';
 import { HttpModule } from '../../http/http.module';
 import { InFlight } from '../../http/in-flight';
+import type { InferenceLimits } from '../../limits/inference-limits';
+import type { PdfMeter } from '../../parsers/pdf-meter';
 import type { Plugin } from '../../plugins/plugin';
 import { Plugins } from '../../plugins/plugins';
 import { createServerToolEngine } from '../../server-tools/create-server-tool-engine';
@@ -73,6 +76,9 @@ export interface UpstreamArrival {
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
+/** Every PDF file counts as what a provider may read of it at most. */
+const NO_METER = { measure: async () => undefined } as unknown as PdfMeter;
+
 const silent = { log() {}, error() {}, warn() {}, debug() {} };
 
 /** The gateway's inference routes over real HTTP, with an upstream whose every answer the test writes. */
@@ -102,7 +108,7 @@ export class InferenceApp {
   vault: CredentialVault = { credentialsOf: () => [], open: async () => null, noteVerdict: () => undefined };
   /** Of the workspace and of the key. */
   policies: readonly OwnedPolicy[] = [];
-  /** What the limits say to a recording; null where there are none. */
+  /** What the limits say to a call; null where there are none. */
   admission: Promise<void> | null = null;
   private app: NestFastifyApplication;
   private upstream: Server;
@@ -161,14 +167,17 @@ export class InferenceApp {
     const { engine, routing } = this.inference();
     const serverTools = createServerToolEngine({ engine, routing, serviceName: 'sluice', tools: this.tools });
     const plugins = new Plugins(this.plugins, (name) => resolveModel(name, routing.catalogue()));
-    const service = new InferenceService(engine, routing, this.recorder, serverTools, plugins);
+    const limits = {
+      admit: () => this.admission && { decided: this.admission, used: () => undefined },
+    } as unknown as InferenceLimits;
+    const service = new InferenceService(engine, routing, this.recorder, serverTools, plugins, limits, NO_METER);
     const noLines = { get: async () => null, content: async () => null };
     const nameOf = (slug: string): string | null => routing.providerName(slug);
     const generations = new GenerationsService(this.books, nameOf, this.contents, noLines);
     this.contentLog = this.contents && new ContentLog(this.contents, silent);
     const callContents = this.contentLog && new CallContents(this.contentLog);
-    const limits = { admit: () => this.admission && { decided: this.admission, used: () => undefined } };
-    const transcriptions = new TranscriptionService(engine, routing, this.recorder, TRANSCRIPTION_TIMEOUT_MS, limits);
+    const env = { TRANSCRIPTION_TIMEOUT_MS } as GatewayEnv;
+    const transcriptions = new TranscriptionService(engine, routing, this.recorder, limits, env);
     const intake = new TranscriptionIntake(new Egress({ allowCidrs: [] }), this.uploadPace);
     const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({ principal: this.principalOf(keyHash) }));
 
