@@ -68,6 +68,7 @@ export {
   likelyPromptTokens,
   mostPromptTokens,
 } from './model/estimate';
+export type { EndpointNeed } from './model/endpoint-need';
 export { heldOutputTokens, uncappedTokens, type ExpectedOutput, type ThinkingWish } from './model/expected-output';
 export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
@@ -146,7 +147,6 @@ export { isInRegion, isNamedIn, isSlugOf } from './routing/route-names';
 export {
   planRoute,
   type Candidate,
-  type EndpointNeed,
   type RoutePlan,
   type RoutePolicy,
   type RouteRequest,
