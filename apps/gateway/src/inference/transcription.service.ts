@@ -5,14 +5,13 @@ import {
   failedRouteOf,
   leftCallOf,
   sameRoute,
-  secondsWhenAsked,
   transcriptionNeeds,
+  transcriptionOf,
   type ArrivingAudio,
   type AudioInput,
   type Cancellation,
   type Endpoint,
   type InferenceEngine,
-  type Transcription,
   type TranscriptionAnswer,
   type TranscriptionRequest,
 } from '@libs/inference';
@@ -180,18 +179,4 @@ function endWith(abort: Cancellation, arriving: ArrivingAudio): void {
   };
   if (abort.aborted) onEnd();
   else abort.addEventListener('abort', onEnd);
-}
-
-function transcriptionOf(dto: TranscriptionDto, audio: AudioInput): Transcription {
-  return {
-    audio,
-    secondsWhenAsked: secondsWhenAsked(audio),
-    language: dto.language ?? null,
-    temperature: dto.temperature ?? null,
-    isVerbose: dto.response_format === 'verbose_json',
-    granularities: dto.timestamp_granularities ?? ['segment'],
-    keyterms: dto.keyterms ?? [],
-    diarize: dto.diarize ?? false,
-    options: dto.provider?.options ?? {},
-  };
 }
