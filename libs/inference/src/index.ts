@@ -69,6 +69,7 @@ export {
   likelyPromptTokens,
   mostPromptTokens,
 } from './model/estimate';
+export type { EndpointNeed } from './model/endpoint-need';
 export { heldOutputTokens, uncappedTokens, type ExpectedOutput, type ThinkingWish } from './model/expected-output';
 export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
@@ -101,22 +102,29 @@ export type { CallableApi, StreamableApi, UpstreamApi } from './dialects/dialect
 export { totalOf, type Bill, type StreamWriter, type ToolBill } from './dialects/translation';
 export { ArrivingAudio } from './audio/arriving-audio';
 export { AudioBytes, AudioCollector } from './audio/audio-bytes';
-export { audioInHand, type AudioInput, type Transcription } from './audio/transcription';
-export { secondsWhenAsked } from './audio/speech-tokens';
-export { readVideoCapabilities, type VideoCapabilities } from './videos/video-capabilities';
-export { isPricedByToken, priceVideoTokens, quoteVideo } from './videos/video-price';
+export { audioInHand, type AudioInput } from './audio/transcription';
 export type * from './videos/video-provider';
-export { hasRatio, resolutionOf, sizeOf } from './videos/video-size';
-export { APIS, definitionOf, forEachConversationApi, isCallable, isConversationApi } from './apis/apis';
+export { APIS, CALLER_APIS, definitionOf, forEachConversationApi, isCallable, isConversationApi } from './apis/apis';
 export { citedSpan, spanOf, type AnswerSource } from './apis/answer-source';
 export { API_OF_BATCH, isBatchEndpoint, type BatchEndpoint } from './apis/batch-endpoints';
 export { callStatus } from './apis/call-status';
 export type { AnswerView, TextPlace } from './apis/answer-view';
 export type { ApiDefinition, CallBody } from './apis/api-definition';
+export type { FormFieldKinds } from './apis/caller-api';
 export type { ContentInput } from './apis/content-input';
 export type { FilePart } from './apis/file-part';
 export type { StreamCiter, StreamEvents } from './apis/stream-events';
+export { transcriptionApi } from './apis/transcription/transcription-api';
+export { transcriptionNeeds } from './apis/transcription/transcription-needs';
+export { transcriptionOf } from './apis/transcription/transcription-request';
 export type { UnansweredCall } from './apis/unanswered-call';
+export { namedAsSent, videoFromOpenAi, type SentNames } from './apis/videos/openai-video-members';
+export { readVideoCapabilities, type VideoCapabilities } from './apis/videos/video-capabilities';
+export { videoModelsOf } from './apis/videos/video-models';
+export { toVideoEventData, toVideoObject } from './apis/videos/video-object';
+export { isPricedByToken, priceVideoTokens, quoteVideo } from './apis/videos/video-price';
+export { specifyVideo, type VideoSpecification } from './apis/videos/video-specification';
+export { videosApi } from './apis/videos/videos-api';
 export { createProviderAdapters, PROTOCOLS } from './providers';
 export type { BatchRules, NativeBatchAccess, NativeJob, NativeLine } from './providers/native-batch';
 export { isOwnKeyHost, ownKeyHostsOf } from './providers/own-key-hosts';
@@ -147,7 +155,6 @@ export { isInRegion, isNamedIn, isSlugOf } from './routing/route-names';
 export {
   planRoute,
   type Candidate,
-  type EndpointNeed,
   type RoutePlan,
   type RoutePolicy,
   type RouteRequest,
@@ -159,7 +166,6 @@ export { readRoutingPreferences } from './routing/route-preferences';
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';
 export { stickyKeyOf } from './routing/sticky-routes';
-export { transcriptionNeeds } from './routing/transcription-needs';
 export { cachesUnasked, usesAt } from './routing/unasked-uses';
 export type { CallerParts } from './engine/endpoint-caller';
 export { InferenceEngine } from './engine/engine';

@@ -1,16 +1,6 @@
 import { AppError } from '@libs/errors';
+import type { FormFieldKinds } from '@libs/inference';
 import { parseJsonObject } from '../http/parse-json';
-
-/** What the fields of a route's form are, by their names. */
-export interface FormFieldKinds {
-  readonly texts: readonly string[];
-  readonly numbers?: readonly string[];
-  readonly flags?: readonly string[];
-  /** JSON objects. */
-  readonly objects?: readonly string[];
-  /** Texts that may be given several times, under their names with or without `[]`, or as one JSON array. */
-  readonly lists?: readonly string[];
-}
 
 type Kind = keyof FormFieldKinds;
 

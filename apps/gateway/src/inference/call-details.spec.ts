@@ -12,6 +12,7 @@ describe(callDetails.name, () => {
   it.each([
     ['chat', { user: 'alice' }, 'alice'],
     ['embeddings', { user: 'alice' }, 'alice'],
+    ['transcription', { user: 'alice' }, 'alice'],
     ['responses', { user: 'alice', safety_identifier: 'bob' }, 'bob'],
     ['messages', { metadata: { user_id: 'bob' } }, 'bob'],
     ['chat', { user: 'alice', metadata: { user_id: 'bob' } }, 'alice'],

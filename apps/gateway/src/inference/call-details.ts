@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
-  definitionOf,
+  CALLER_APIS,
   formatUsd,
   toolCostTexts,
   totalToolCost,
@@ -103,8 +103,7 @@ interface Body {
  * more either.
  */
 function hashedUserOf(api: Api, body: Body): string | undefined {
-  const definition = definitionOf(api);
-  const named = definition === null ? body.user : definition.endUserOf({ ...body });
+  const named = CALLER_APIS[api].endUserOf({ ...body });
   if (typeof named !== 'string' || named === '') return undefined;
   return createHash('sha256').update(named).digest('hex');
 }

@@ -1,4 +1,4 @@
-import { TranscriptionJsonDto } from '@libs/contracts';
+import { transcriptionApi } from '@libs/inference';
 import { validateInstance, type Egress } from '@libs/platform';
 import type { FastifyRequest } from 'fastify';
 import { readBody } from '../http/read-body';
@@ -25,7 +25,7 @@ export class TranscriptionIntake {
 
   async #readJson(body: Buffer, call: AudioCall): Promise<IncomingTranscription> {
     const { parsed, data } = takeOutAudio(body);
-    const dto = validateInstance(TranscriptionJsonDto, parsed);
+    const dto = validateInstance(transcriptionApi.jsonBody, parsed);
     const { url, format } = dto.input_audio;
     if (data === null) return { dto, audio: audioAt(url!, format ?? null, this.egress, call), rest: null };
     const audioFormat = formatNamed(format!, 'input_audio.format');

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { TranscriptionDto } from '@libs/contracts';
+import type { TranscriptionDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   ArrivingAudio,
@@ -7,11 +7,12 @@ import {
   audioFormatOfFile,
   audioFormatOfMediaType,
   looksLike,
+  transcriptionApi,
   type AudioFormat,
   type AudioInput,
 } from '@libs/inference';
 import { validateInstance } from '@libs/platform';
-import { FormMembers, type FormFieldKinds } from '../forms/form-members';
+import { FormMembers } from '../forms/form-members';
 import { FormParser } from '../forms/form-parser';
 import type { FormPart } from '../forms/form-part';
 import { readForm } from '../forms/read-form';
@@ -21,14 +22,6 @@ import { audioOf, MAX_AUDIO_BYTES, wrong } from './transcription-audio';
 /** Room for 25 MiB in base64 and the rest of the body. */
 export const MAX_TRANSCRIPTION_BYTES = 36 * 1024 * 1024;
 const FILE = 'file';
-/** `stream` is refused where the members are checked; the rest, such as `prompt`, means nothing here. */
-const FIELDS: FormFieldKinds = {
-  texts: ['model', 'language', 'response_format', 'session_id', 'user'],
-  numbers: ['temperature'],
-  flags: ['diarize', 'stream'],
-  objects: ['provider', 'trace'],
-  lists: ['timestamp_granularities', 'keyterms'],
-};
 /** Enough to see what a file is. */
 const HEAD_BYTES = 16;
 /** A shorter file is here in a moment, and is passed on when it is. */
@@ -54,7 +47,7 @@ export const UPLOAD_PACE: UploadPace = { stallMs: 5_000, longestMs: 60_000 };
  * annulled, and the request goes on with the one that was collected meanwhile, or is refused.
  */
 export class TranscriptionUpload {
-  readonly #form = new FormMembers(FIELDS);
+  readonly #form = new FormMembers(transcriptionApi.formFields);
   readonly #collector = new AudioCollector(MAX_AUDIO_BYTES);
   readonly #ahead = Promise.withResolvers<IncomingTranscription>();
   #rest: Promise<IncomingTranscription> | null = null;
@@ -87,7 +80,7 @@ export class TranscriptionUpload {
     });
     try {
       await readForm(this.request, parser, MAX_TRANSCRIPTION_BYTES);
-      const dto = validateInstance(TranscriptionDto, this.#form.toBody());
+      const dto = validateInstance(transcriptionApi.body, this.#form.toBody());
       if (this.#part === null) throw wrong(FILE, 'is required');
       const audio = audioOf(this.#collector.toAudio(), formatOf(this.#part), FILE);
       this.#audio = audio;
@@ -144,7 +137,7 @@ export class TranscriptionUpload {
   /** Returns the members that came before the file, checked; null if they would be refused. */
   #checked(): TranscriptionDto | null {
     try {
-      return validateInstance(TranscriptionDto, this.#form.toBody());
+      return validateInstance(transcriptionApi.body, this.#form.toBody());
     } catch (error) {
       if (error instanceof AppError) return null;
       throw error;

@@ -2,13 +2,12 @@ import { Injectable } from '@nestjs/common';
 import type { TranscriptionDto } from '@libs/contracts';
 import {
   InferenceEngine,
-  secondsWhenAsked,
   transcriptionNeeds,
+  transcriptionOf,
   type ArrivingAudio,
   type AudioInput,
   type Cancellation,
   type Endpoint,
-  type Transcription,
   type TranscriptionAnswer,
   type TranscriptionRequest,
 } from '@libs/inference';
@@ -144,18 +143,4 @@ function endWith(abort: Cancellation, arriving: ArrivingAudio): void {
   };
   if (abort.aborted) onEnd();
   else abort.addEventListener('abort', onEnd);
-}
-
-function transcriptionOf(dto: TranscriptionDto, audio: AudioInput): Transcription {
-  return {
-    audio,
-    secondsWhenAsked: secondsWhenAsked(audio),
-    language: dto.language ?? null,
-    temperature: dto.temperature ?? null,
-    isVerbose: dto.response_format === 'verbose_json',
-    granularities: dto.timestamp_granularities ?? ['segment'],
-    keyterms: dto.keyterms ?? [],
-    diarize: dto.diarize ?? false,
-    options: dto.provider?.options ?? {},
-  };
 }

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { GatheredPieces, VideoDto } from '@libs/contracts';
+import { GatheredPieces, type VideoDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { namedAsSent, videoFromOpenAi, videosApi, type SentNames } from '@libs/inference';
 import { validateInstance } from '@libs/platform';
-import { FormMembers, type FormFieldKinds } from '../forms/form-members';
+import { FormMembers } from '../forms/form-members';
 import { FormParser } from '../forms/form-parser';
 import { readForm } from '../forms/read-form';
-import { parseJsonObject } from '../http/parse-json';
+import { parseJsonObject, type JsonObject } from '../http/parse-json';
 import { readBody } from '../http/read-body';
 import { isMultipart } from '../http/request-head';
 import { LARGEST_MEDIUM_BYTES } from './media-reader';
-import { fromOpenAi, namedAsSent, type MemberNames, type Members } from './openai-video-members';
 
 const MEBIBYTE = 1024 * 1024;
 /** Room for pictures and sounds inside the JSON. */
@@ -20,27 +20,11 @@ const LIMITS = { maxBytes: MAX_VIDEO_BYTES, idleMs: 60_000, totalMs: 300_000 };
 
 const REFERENCE = 'input_reference';
 const REFERENCE_MEMBER = /^input_reference\[(image_url|file_id)\]$/;
-const FIELDS: FormFieldKinds = {
-  texts: [
-    'model',
-    'prompt',
-    'size',
-    'aspect_ratio',
-    'resolution',
-    'callback_url',
-    'previous_job_id',
-    'session_id',
-    'user',
-  ],
-  numbers: ['seconds', 'duration', 'seed', 'creativity', 'upscale_factor'],
-  flags: ['generate_audio'],
-  objects: ['provider', 'trace'],
-};
 
 /** A checked request for a video. */
 export interface IncomingVideo {
   readonly dto: VideoDto;
-  readonly names: MemberNames;
+  readonly names: SentNames;
   /** SHA-256 of what was asked, hex: the same for a repetition, whose form may have another boundary. */
   readonly hash: () => string;
 }
@@ -56,19 +40,19 @@ export async function readVideoRequest({ raw }: Pick<FastifyRequest, 'raw'>): Pr
   const isForm = isMultipart(contentType);
   const body = isForm ? null : await readBody(raw, LIMITS);
   const said = body === null ? await readVideoForm(raw, contentType) : parseJsonObject(body, 'lenient');
-  const { members, names } = fromOpenAi(said);
+  const { members, names } = videoFromOpenAi(said);
   const session = raw.headers['x-session-id'];
   const whole = session === undefined || members['session_id'] ? members : { ...members, session_id: session };
   try {
-    const dto = validateInstance(VideoDto, whole);
+    const dto = validateInstance(videosApi.body, whole);
     return { dto, names, hash: () => hashOf(body ?? JSON.stringify(said)) };
   } catch (thrown) {
     throw namedAsSent(AppError.from(thrown), names);
   }
 }
 
-async function readVideoForm(request: IncomingMessage, contentType: string): Promise<Members> {
-  const form = new FormMembers(FIELDS);
+async function readVideoForm(request: IncomingMessage, contentType: string): Promise<Readonly<JsonObject>> {
+  const form = new FormMembers(videosApi.formFields);
   const reference = new Map<string, string>();
   const picture = new Picture();
   const parser = new FormParser(contentType, REFERENCE, {

@@ -2,7 +2,7 @@ import { Controller, Get, Head, HttpCode, Param, Post, Query, Req, Res } from '@
 import type { FastifyReply } from 'fastify';
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { readRoutePolicies } from '@libs/inference';
+import { namedAsSent, readRoutePolicies, toVideoObject, videoModelsOf } from '@libs/inference';
 import { keyLimitOf, type KeptVideo } from '@libs/persistence';
 import type { ByteRange } from '@libs/platform';
 import { AcceptsAnyKey } from '../auth/access.decorators';
@@ -16,11 +16,8 @@ import { credentialScopeOf } from '../routing/credential-scope';
 import { InferenceRouting } from '../routing/inference-routing';
 import { readByteRange } from './byte-range';
 import { VideoContentsService } from './video-contents.service';
-import { namedAsSent } from './openai-video-members';
 import { VideoLimitsService } from './video-limits.service';
-import { videoModelsOf } from './video-models';
 import { MAX_VIDEO_BYTES, readVideoRequest } from './video-request';
-import { toVideoObject } from './video-view';
 import { VideosService, type VideoOwner } from './videos.service';
 
 /** Least bytes of a video that a client must read within the idle limit: 17 KiB/s in a minute. */

@@ -9,12 +9,14 @@ import {
   formatUsd,
   parsePercent,
   quoteVideo,
+  specifyVideo,
   type Candidate,
   type CredentialScope,
   type RoutedRequest,
   type RoutePolicy,
   type VideoOperation,
   type VideoRequest,
+  type VideoSpecification,
 } from '@libs/inference';
 import {
   CommitUnknown,
@@ -39,7 +41,6 @@ import { InferenceRouting } from '../routing/inference-routing';
 import { routeWishOf } from '../routing/route-request';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { MediaReader } from './media-reader';
-import { specifyVideo, type VideoSpecification } from './video-specification';
 
 /** Whose job it is. */
 export interface VideoOwner {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { toVideoEventData } from '@libs/inference';
 import { VideoEndsRepository, WebhookDeliveriesRepository, type VideoEnd, type VideoJob } from '@libs/persistence';
 import { counter } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
@@ -28,7 +29,7 @@ export class VideoCloserService {
         workspaceId,
         url,
         type: `video.generation.${end.status}`,
-        payload: payloadOf(job, end, this.env.PUBLIC_URL.replace(/\/+$/, '')),
+        payload: toVideoEventData(job, end, this.env.PUBLIC_URL.replace(/\/+$/, '')),
       });
     });
     if (isFirst) ended.inc({ status: ending.status });
@@ -41,15 +42,4 @@ export class VideoCloserService {
   expire(job: VideoJob): Promise<void> {
     return this.finish(job, { status: 'expired', errorMessage: 'The provider took too long' });
   }
-}
-
-/** `data` of the event (interface §6). */
-function payloadOf(job: VideoJob, end: VideoEnd, publicUrl: string): object {
-  const named = { id: job.id, status: end.status, generation_id: job.id, model: job.model };
-  if (end.status !== 'completed') return { ...named, error: end.errorMessage };
-  return {
-    ...named,
-    unsigned_urls: end.outputs.map((_output, index) => `${publicUrl}/api/v1/videos/${job.id}/content?index=${index}`),
-    usage: { cost: Number(end.costUsd), is_byok: job.credentialId !== null },
-  };
 }

@@ -7,6 +7,7 @@ import type { JsonObject } from '../json/loose-values';
 import type { ExpectedOutput } from '../model/expected-output';
 import type { AllowedUses, ProviderTool } from '../pricing/tool-uses';
 import type { AnswerView } from './answer-view';
+import type { CallerApi } from './caller-api';
 import type { ContentInput } from './content-input';
 import type { FilePart } from './file-part';
 import type { StreamEvents } from './stream-events';
@@ -22,12 +23,11 @@ export interface CallBody {
 }
 
 /**
- * One API of callers: the declaration of its body, and all that the system has to know of it. Code outside `apis` asks
- * the definition and does not compare names.
+ * One API that has JSON bodies of text: the declaration of its body, and all that the system has to know of it. Code
+ * outside `apis` asks the definition and does not compare names.
  */
-export interface ApiDefinition {
+export interface ApiDefinition extends CallerApi {
   readonly name: CallableApi;
-  /** The class whose decorators say what a valid body is. */
   readonly body: new () => CallBody;
   /** Whether a prompt that is too long is answered with an empty answer that was cut, not with an error. */
   readonly cutsLongPrompts: boolean;
@@ -43,8 +43,6 @@ export interface ApiDefinition {
   readonly uncappedTokensAt: (endpoint: Endpoint) => number;
   /** Returns the tokens that must fit the context of a model together. */
   readonly contextTokensOf: (body: JsonObject, promptTokens: number) => number;
-  /** Returns the caller's name for its end user; not checked. */
-  readonly endUserOf: (body: JsonObject) => unknown;
   readonly contentInputOf: (body: JsonObject) => ContentInput;
 }
 

@@ -1,13 +1,13 @@
 import { AppError } from '@libs/errors';
-import { billTranscription, mostExpensiveTranscription, type TranscriptionBill } from '../audio/transcription-bill';
-import { transcriptBody, type TranscriptUsage } from '../audio/transcript-body';
+import { transcriptBody, transcriptUsageOf } from '../apis/transcription/transcript-body';
+import { billTranscription, mostExpensiveTranscription } from '../apis/transcription/transcription-bill';
 import type { Transcription } from '../audio/transcription';
 import type { Answer } from '../dialects/dialect';
 import type { CallerParts } from './endpoint-caller';
 import type { LeftCharge } from '../model/left-charge';
 import type { RoutedRequest, Served } from './inference-call';
 import { DEFAULT_BYOK_FEE, type Share } from '../pricing/byok-fee';
-import { formatUsd, type PicoUsd } from '../pricing/money';
+import type { PicoUsd } from '../pricing/money';
 import type { SpeechAdapter } from '../providers/speech/speech-adapter';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { Candidate } from '../routing/route-plan';
@@ -48,7 +48,7 @@ export class SpeechCaller {
     const transcript = { ...result.transcript };
     transcript.durationSeconds ??= bill.seconds ?? undefined;
     return {
-      body: transcriptBody(transcription, transcript, usageOf(bill, result.tokens !== null)),
+      body: transcriptBody(transcription, transcript, transcriptUsageOf(bill, result.tokens !== null)),
       usage: bill.usage,
       cost: bill.cost,
       seconds: bill.seconds,
@@ -89,15 +89,4 @@ export class SpeechCaller {
       internal: `${provider.slug}: protocol ${provider.protocol} cannot transcribe`,
     });
   }
-}
-
-function usageOf({ usage, cost, seconds }: TranscriptionBill, isCountedInTokens: boolean): TranscriptUsage {
-  const { promptTokens, completionTokens, totalTokens } = usage;
-  const tokens = { input: promptTokens, output: completionTokens, total: totalTokens };
-  const isTold = isCountedInTokens || totalTokens > 0;
-  return {
-    cost: formatUsd(cost.totalCost),
-    seconds: seconds ?? undefined,
-    tokens: isTold ? tokens : undefined,
-  };
 }

@@ -9,8 +9,8 @@ import {
   type LinkHead,
 } from '@libs/contracts';
 import { isObject, type JsonObject } from '../json/loose-values';
+import type { EndpointNeed } from '../model/endpoint-need';
 import { MemberNames } from '../model/member-names';
-import type { EndpointNeed } from './route-request';
 
 /**
  * Members whose values name something that lies in the account that calls the provider: files, stores, containers,

@@ -1,3 +1,4 @@
+import type { EndpointNeed } from '../model/endpoint-need';
 import { mostLikelyPromptTokens } from '../model/estimate';
 import { keepsFiles } from '../model/provider-tools';
 import type { ProviderTool } from '../pricing/tool-uses';
@@ -11,7 +12,7 @@ import { collectsData, isZdr, type Contender } from './route-contender';
 import { isChosen, policyFilters, type HardFilter } from './route-policy';
 import { isNamedIn } from './route-names';
 import type { Reason } from './route-refusal';
-import type { EndpointNeed, MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
+import type { MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
 import { supportsParameter, traitsOf } from '../catalogue/endpoint-traits';
 
 /** The members of a request that an endpoint would not be sent with this key. */

@@ -17,15 +17,7 @@ import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers'
 import type { StickyView } from './sticky-routes';
 
 export type { Candidate, ConsideredEndpoint, RoutePlan } from './planned-route';
-export type {
-  EndpointNeed,
-  RouteFacts,
-  RoutePolicy,
-  RouteRequest,
-  RoutingPreferences,
-  SortKey,
-  StickyKey,
-} from './route-request';
+export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey, StickyKey } from './route-request';
 
 /** What a plan is made from in addition to the request. */
 export interface RouteWorld {

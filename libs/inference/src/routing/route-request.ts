@@ -1,7 +1,8 @@
 import type { ProviderTool } from '../pricing/tool-uses';
 import type { Rate } from '../pricing/money';
-import type { Api, Endpoint } from '../catalogue/catalogue';
-import type { CredentialScope, OwnCredential } from './credential-source';
+import type { Api } from '../catalogue/catalogue';
+import type { EndpointNeed } from '../model/endpoint-need';
+import type { CredentialScope } from './credential-source';
 
 export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto';
 
@@ -93,15 +94,6 @@ export interface RouteFacts {
   readonly accountReference?: string | null;
   /** A request for what no endpoint can do is wrong (400). */
   readonly needs?: readonly EndpointNeed[];
-}
-
-/** Something that an endpoint must be able to do for a request, and what to say where none is. */
-export interface EndpointNeed {
-  /** Of the request. */
-  readonly member: string;
-  readonly message: string;
-  /** `credential` is the caller's own; null: the operator's key would be used. */
-  readonly isMetBy: (endpoint: Endpoint, credential: OwnCredential | null) => boolean;
 }
 
 /** What names a conversation, made when it is asked for; null where nothing does. */

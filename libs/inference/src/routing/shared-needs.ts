@@ -3,10 +3,10 @@ import { isConversationApi } from '../apis/apis';
 import type { Endpoint } from '../catalogue/catalogue-entries';
 import type { CallableApi } from '../dialects/dialect-pairs';
 import type { JsonObject } from '../json/loose-values';
+import type { EndpointNeed } from '../model/endpoint-need';
 import { toolsSentIn } from '../model/provider-tools';
 import { accountReferenceIn, ownAccountNeed } from './account-references';
 import type { Candidate } from './planned-route';
-import type { EndpointNeed } from './route-request';
 import { needOfTool } from './tool-needs';
 
 /**

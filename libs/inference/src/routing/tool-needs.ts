@@ -1,10 +1,10 @@
 import { APIS, isConversationApi } from '../apis/apis';
 import type { Api, Endpoint } from '../catalogue/catalogue-entries';
 import type { StreamableApi } from '../dialects/dialect-pairs';
+import type { EndpointNeed } from '../model/endpoint-need';
 import type { AskedTool } from '../model/provider-tools';
 import { toolRate } from '../pricing/price';
 import type { ProviderTool } from '../pricing/tool-uses';
-import type { EndpointNeed } from './route-request';
 
 /** Returns whether answers of an API count the uses of a provider's tool. Uses that are not counted cannot be charged. */
 export function countsUses(api: Api, tool: ProviderTool): boolean {

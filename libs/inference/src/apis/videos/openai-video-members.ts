@@ -1,15 +1,14 @@
 import { isPlainObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-
-export type Members = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../json/loose-values';
 
 /** What members of ours are called in the request that they came from. */
-export type MemberNames = ReadonlyMap<string, string>;
+export type SentNames = ReadonlyMap<string, string>;
 
 /** A request in our members, and what they were called. */
 export interface TranslatedVideo {
-  readonly members: Members;
-  readonly names: MemberNames;
+  readonly members: JsonObject;
+  readonly names: SentNames;
 }
 
 const FIRST_FRAME = 'frame_images[0]';
@@ -21,7 +20,7 @@ const SECONDS = /^[0-9]{1,4}$/;
  *
  * @throws AppError invalid_request naming the member
  */
-export function fromOpenAi(members: Members): TranslatedVideo {
+export function videoFromOpenAi(members: JsonObject): TranslatedVideo {
   const { seconds, input_reference: reference, ...rest } = members;
   const names = new Map<string, string>();
   const translated: Record<string, unknown> = rest;
@@ -40,7 +39,7 @@ export function fromOpenAi(members: Members): TranslatedVideo {
 }
 
 /** A refusal of one of our members, as one of the member that it came from. */
-export function namedAsSent(error: AppError, names: MemberNames): AppError {
+export function namedAsSent(error: AppError, names: SentNames): AppError {
   const param = error.metadata?.['param'];
   const ours = [...names.keys()].find((name) => typeof param === 'string' && isWithin(param, name));
   if (ours === undefined) return error;

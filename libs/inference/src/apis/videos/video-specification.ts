@@ -1,15 +1,12 @@
 import type { VideoDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import {
-  hasRatio,
-  readVideoCapabilities,
-  resolutionOf,
-  sizeOf,
-  type Candidate,
-  type VideoCapabilities,
-  type VideoRequest,
-} from '@libs/inference';
-import type { VideoDimensions } from '@libs/persistence';
+import type { Endpoint, Model } from '../../catalogue/catalogue';
+import type { VideoRequest } from '../../videos/video-provider';
+import { readVideoCapabilities, type VideoCapabilities } from './video-capabilities';
+import { hasRatio, resolutionOf, sizeOf } from './video-size';
+
+/** How large a video is. */
+export type VideoDimensions = Pick<VideoRequest, 'resolution' | 'aspectRatio' | 'width' | 'height'>;
 
 /** What of a video is decided before its media are read. */
 export type VideoSpecification = Omit<VideoRequest, 'firstFrame' | 'lastFrame' | 'references' | 'continues'>;
@@ -29,7 +26,7 @@ const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9', '9:21
  */
 export function specifyVideo(
   dto: VideoDto,
-  { model, endpoint }: Candidate,
+  { model, endpoint }: { readonly model: Model; readonly endpoint: Endpoint },
   continued: VideoDimensions | null = null,
 ): VideoSpecification {
   const can = readVideoCapabilities(endpoint);

@@ -1,13 +1,13 @@
-import { tokensOfBytes } from '../model/estimate';
-import { emptyUsage, type Usage } from '../pricing/usage';
-import { byokCost, type Share } from '../pricing/byok-fee';
-import { priceUsage, type Cost, type PriceList } from '../pricing/price';
-import type { Endpoint } from '../catalogue/catalogue';
-import { paidOptions } from './speech-options';
-import { MOST_WRITTEN_BYTES_PER_SECOND, mostTokens } from './speech-tokens';
-import type { TranscriptionResult, TranscriptTokens } from './transcript';
-import type { Transcription } from './transcription';
-import { transcriptionTraitsOf } from './transcription-traits';
+import { tokensOfBytes } from '../../model/estimate';
+import { emptyUsage, type Usage } from '../../pricing/usage';
+import { byokCost, type Share } from '../../pricing/byok-fee';
+import { priceUsage, type Cost, type PriceList } from '../../pricing/price';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { paidOptions } from '../../audio/speech-options';
+import { MOST_WRITTEN_BYTES_PER_SECOND, mostTokens } from '../../audio/speech-tokens';
+import type { TranscriptionResult, TranscriptTokens } from '../../audio/transcript';
+import type { Transcription } from '../../audio/transcription';
+import { transcriptionTraitsOf } from '../../audio/transcription-traits';
 
 export interface TranscriptionBill {
   readonly usage: Usage;

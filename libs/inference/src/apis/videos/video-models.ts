@@ -1,4 +1,5 @@
-import { readVideoCapabilities, type Catalogue, type Model } from '@libs/inference';
+import type { Catalogue, Endpoint, Model } from '../../catalogue/catalogue';
+import { readVideoCapabilities } from './video-capabilities';
 
 /** The entries of `GET /videos/models`: what the first endpoint that makes videos can do. */
 export function videoModelsOf(catalogue: Catalogue): object[] {
@@ -8,7 +9,7 @@ export function videoModelsOf(catalogue: Catalogue): object[] {
   });
 }
 
-function entryOf(model: Model, endpoint: Model['endpoints'][number]): object {
+function entryOf(model: Model, endpoint: Endpoint): object {
   const can = readVideoCapabilities(endpoint);
   return {
     id: model.slug,

@@ -1,5 +1,5 @@
-import { isObject, numberOf, objectOf, stringOf } from '../json/loose-values';
-import type { Endpoint } from '../catalogue/catalogue';
+import { isObject, numberOf, objectOf, stringOf } from '../../json/loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
 
 /** What an endpoint says in its `capabilities.video`; a list that is null restricts nothing. */
 export interface VideoCapabilities {

@@ -1,9 +1,9 @@
-import { mayBePaid, paidOptions } from '../audio/speech-options';
-import type { Transcription } from '../audio/transcription';
-import { transcriptionTraitsOf } from '../audio/transcription-traits';
-import { audioOptionRate } from '../pricing/price';
-import type { Endpoint } from '../catalogue/catalogue';
-import type { EndpointNeed } from './route-request';
+import { mayBePaid, paidOptions } from '../../audio/speech-options';
+import type { Transcription } from '../../audio/transcription';
+import { transcriptionTraitsOf } from '../../audio/transcription-traits';
+import { audioOptionRate } from '../../pricing/price';
+import type { Endpoint } from '../../catalogue/catalogue';
+import type { EndpointNeed } from '../../model/endpoint-need';
 
 /** What a request asks of endpoints beyond plain text. */
 export function transcriptionNeeds(transcription: Transcription): readonly EndpointNeed[] {

@@ -1,7 +1,7 @@
-import type { Usage } from '../pricing/usage';
-import type { VideoRequest } from './video-provider';
-import type { PriceList } from '../pricing/price';
-import { priceUsage, type Cost } from '../pricing/price';
+import type { Usage } from '../../pricing/usage';
+import type { VideoRequest } from '../../videos/video-provider';
+import type { PriceList } from '../../pricing/price';
+import { priceUsage, type Cost } from '../../pricing/price';
 
 /** For models charged by the token: one token for each 1,024 pixels of 24 pictures a second. */
 const PICTURES_PER_SECOND = 24;

@@ -1,4 +1,4 @@
-import type { TranscriptSegment, TranscriptWord } from './transcript';
+import type { TranscriptSegment, TranscriptWord } from '../../audio/transcript';
 
 /** Silence that ends a segment. */
 const PAUSE_SECONDS = 1;

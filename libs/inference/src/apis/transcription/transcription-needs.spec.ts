@@ -1,6 +1,6 @@
-import { parseRate } from '../pricing/money';
-import { anEndpoint, anOwnCredential, aProvider, aTranscription } from '../testing';
-import type { Transcription } from '../audio/transcription';
+import { parseRate } from '../../pricing/money';
+import { anEndpoint, anOwnCredential, aProvider, aTranscription } from '../../testing';
+import type { Transcription } from '../../audio/transcription';
 import { transcriptionNeeds } from './transcription-needs';
 
 const OWN = anOwnCredential();

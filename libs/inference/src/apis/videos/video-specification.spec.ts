@@ -1,5 +1,5 @@
 import type { VideoDto } from '@libs/contracts';
-import { aModel, anEndpoint } from '@libs/inference/testing';
+import { aModel, anEndpoint } from '../../testing';
 import { specifyVideo } from './video-specification';
 
 const asked = (members: Partial<VideoDto> = {}): VideoDto => ({ model: 'acme/large', prompt: 'Rain.', ...members });

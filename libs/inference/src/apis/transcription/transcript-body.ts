@@ -1,7 +1,9 @@
-import { defined } from '../json/loose-values';
-import type { Transcript, TranscriptEntity, TranscriptSegment, TranscriptWord } from './transcript';
+import type { Transcript, TranscriptEntity, TranscriptSegment, TranscriptWord } from '../../audio/transcript';
+import { wantsSegments, wantsWords, type Transcription } from '../../audio/transcription';
+import { defined } from '../../json/loose-values';
+import { formatUsd } from '../../pricing/money';
 import { segmentsOf } from './transcript-segments';
-import { wantsSegments, wantsWords, type Transcription } from './transcription';
+import type { TranscriptionBill } from './transcription-bill';
 
 /** What a transcription used, as its answer reports it (interface §2.8). */
 export interface TranscriptUsage {
@@ -9,6 +11,21 @@ export interface TranscriptUsage {
   readonly cost: string;
   readonly seconds?: number | undefined;
   readonly tokens?: { readonly input: number; readonly output: number; readonly total: number } | undefined;
+}
+
+/** Returns what an answer says of its bill. Tokens are told where the upstream counts in them, or some were counted. */
+export function transcriptUsageOf(
+  { usage, cost, seconds }: TranscriptionBill,
+  isCountedInTokens: boolean,
+): TranscriptUsage {
+  const { promptTokens, completionTokens, totalTokens } = usage;
+  const tokens = { input: promptTokens, output: completionTokens, total: totalTokens };
+  const isTold = isCountedInTokens || totalTokens > 0;
+  return {
+    cost: formatUsd(cost.totalCost),
+    seconds: seconds ?? undefined,
+    tokens: isTold ? tokens : undefined,
+  };
 }
 
 /** The answer of `POST /audio/transcriptions`, as JSON. */

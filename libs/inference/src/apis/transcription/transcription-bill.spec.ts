@@ -1,10 +1,10 @@
-import { parsePercent } from '../pricing/byok-fee';
-import { formatUsd, parseRate } from '../pricing/money';
-import { anEndpoint, aProvider, aTranscription } from '../testing';
-import type { Endpoint } from '../catalogue/catalogue';
-import type { Share } from '../pricing/byok-fee';
+import { parsePercent } from '../../pricing/byok-fee';
+import { formatUsd, parseRate } from '../../pricing/money';
+import { anEndpoint, aProvider, aTranscription } from '../../testing';
+import type { Endpoint } from '../../catalogue/catalogue';
+import type { Share } from '../../pricing/byok-fee';
 import { billTranscription, mostExpensiveTranscription } from './transcription-bill';
-import type { TranscriptionResult } from './transcript';
+import type { TranscriptionResult } from '../../audio/transcript';
 
 const RESULT = { transcript: { text: 'Hello, world.' }, seconds: null, tokens: null, upstreamId: null };
 const MEASURED = 90.5;
