@@ -273,9 +273,9 @@ export const accountMutants: readonly Mutant[] = [
   {
     name: 'search-free',
     defect: 'what plugins cost is not charged when the call fails afterwards',
-    file: 'apps/gateway/src/inference/inference.service.ts',
-    find: 'return plugins === null ? ended : plugins.charged(ended);',
-    replace: 'return plugins === null ? ended : plugins.recorded(ended);',
+    file: 'apps/gateway/src/inference/booked-call.ts',
+    find: 'this.#plugins === null ? ended : this.#plugins.charged(ended);',
+    replace: 'this.#plugins === null ? ended : this.#plugins.recorded(ended);',
     project: 'unit',
     spec: 'apps/gateway/src/inference/paid-plugins',
   },

@@ -167,9 +167,7 @@ export class ToolLoop {
   async *#speak(relay: TurnRelay): AsyncGenerator<AnswerEvent, StreamOutcome> {
     const turn = this.#turn!;
     for await (const events of turn) {
-      for (const event of events) {
-        for (const passed of relay.pass(event)) yield* this.#sources.pass(passed);
-      }
+      for (const passed of events.flatMap((event) => [...relay.pass(event)])) yield* this.#sources.pass(passed);
     }
     const outcome = await turn.outcome;
     const isLast = relay.calls.length === 0 || relay.hasOtherCalls || outcome.state !== 'completed';
