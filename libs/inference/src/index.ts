@@ -14,7 +14,6 @@ export {
 } from './media/audio-format';
 export { byokCost, countedCost, countedShare, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export {
-  estimatedPrice,
   formatUsd,
   parseRate,
   parseUsd,
@@ -57,7 +56,7 @@ export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-
 export { callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
 export type { AnswerEvent, AnswerPart, CanonicalAnswer } from './model/canonical-answer';
 export type { CanonicalRequest, ToolChoice, ToolDefinition } from './model/canonical-request';
-export type { Annotation, Message, Part, Role, ToolResultPart } from './model/conversation';
+export type { Message, Part, Role, ToolResultPart } from './model/conversation';
 export type { Turn } from './model/conversation-turn';
 export { turnBody } from './model/turn-body';
 export { mayDropCap } from './model/dropped-cap';
@@ -141,7 +140,7 @@ export {
   type OwnCredential,
   type ProviderFilter,
 } from './routing/credential-source';
-export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
+export { attemptsBefore, failedRouteOf, sameRoute } from './routing/failed-route';
 export { keyedCandidates } from './routing/keyed-candidates';
 export { routingMetadata, translationStage, type PipelineStage, type RoutingMetadata } from './routing/metadata';
 export { forbidsKeeping, refuseKeepers, type RetentionFacts } from './routing/outside-keepers';
