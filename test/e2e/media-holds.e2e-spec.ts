@@ -84,6 +84,7 @@ const APIS: readonly UpstreamDialect[] = ['chat', 'responses', 'messages'];
 const FILES: readonly (readonly [name: string, pages: number, bytes: Buffer | null])[] = [
   ['a PDF behind a link', 100, null],
   ['a PDF of 100 pages in a few kilobytes', 100, densePdf(100, TEXT)],
+  ['a PDF of 100 pages that says it has one', 100, densePdf(100, TEXT, 1)],
   ['a PDF of one page', 1, densePdf(1, TEXT)],
   ['a damaged PDF', 60, Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(2_000, 7)])],
 ];

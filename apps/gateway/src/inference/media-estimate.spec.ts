@@ -259,6 +259,7 @@ function files(): Medium[] {
   const all: readonly (readonly [string, Buffer | null, number, string])[] = [
     ['PDF of a page', densePdf(1, page), 1, page],
     ['PDF of 100 pages in a compressed stream of objects', densePdf(100, page), 100, page],
+    ['PDF of 100 pages that says one', densePdf(100, page, 1), 100, page],
     ['PDF of 40 pages of digits', densePdf(40, digits), 40, digits],
     ['PDF of 90 empty pages', densePdf(90, ' '), 90, ''],
     ['PDF of 300 pages', densePdf(300, page), 300, page],

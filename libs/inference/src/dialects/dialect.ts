@@ -22,7 +22,7 @@ export interface AnswerContext {
   readonly beganMs: number;
   /** Share of the list price to charge; present if the caller's own key is used. */
   readonly byokFee?: Share;
-  /** The caller's body; for a long one with a streamed answer, only the fields that are read later. */
+  /** The caller's body; of a long one with a streamed answer, only fields that `lasting-context.ts` lists. */
   readonly requestBody: Buffer;
   /** The output expected. Absent for calls without a client that can disconnect: hidden tokens are not charged. */
   readonly expected?: (() => ExpectedOutput) | undefined;
@@ -30,7 +30,7 @@ export interface AnswerContext {
   readonly toolUses?: (() => readonly AllowedUses[]) | undefined;
   /** The estimate by which the prompt was reserved; absent: it is made again from the body. */
   readonly prompt?: PromptEstimate | undefined;
-  /** Provider tools that the request asks for; absent: `requestBody` is whole and holds them. */
+  /** Provider tools that the request asks for; absent: `requestBody` names them all. For `askedTools` alone. */
   readonly providerTools?: readonly ProviderTool[] | undefined;
   /** The body sent upstream, as JSON in one line; present if the stream is to begin with it. */
   readonly echoedBody?: string;

@@ -17,8 +17,10 @@ interface Entry {
 /**
  * Returns a PDF file of so many pages that show the same text, whose objects are packed into a compressed stream as
  * writers of today do: nothing of its pages can be seen in its bytes.
+ *
+ * @param told the number of pages that the file says it has
  */
-export function densePdf(pages: number, text: string): Buffer {
+export function densePdf(pages: number, text: string, told = pages): Buffer {
   const lines = text.match(new RegExp(`.{1,${LINE}}`, 'g')) ?? [];
   const shown = lines.map((line) => `(${line.replace(/[()\\]/g, ' ')}) Tj T*`).join('\n');
   const content = streamOf('', deflateSync(`BT /F1 6 Tf 8 TL 30 820 Td\n${shown}\nET`));
@@ -27,7 +29,7 @@ export function densePdf(pages: number, text: string): Buffer {
   const page = `<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Resources<</Font<</F1 3 0 R>>>>/Contents ${contentNumber} 0 R>>`;
   const packed = [
     '<</Type/Catalog/Pages 2 0 R>>',
-    `<</Type/Pages/Kids[${kids.join(' ')}]/Count ${pages}>>`,
+    `<</Type/Pages/Kids[${kids.join(' ')}]/Count ${told}>>`,
     '<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>',
     ...kids.map(() => page),
   ];

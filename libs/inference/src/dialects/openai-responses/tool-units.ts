@@ -1,6 +1,6 @@
-import { parseJson } from '../../json/json-value';
-import { providerToolsIn, SEARCH_PREVIEW } from '../../model/provider-tools';
+import { SEARCH_PREVIEW } from '../../model/provider-tools';
 import { toolRate } from '../../pricing/price';
+import { askedTools } from '../asked-tools';
 import type { AnswerContext } from '../dialect';
 import { mostToolUnits, scannedToolUnits, type ToolUnits } from '../reported-tools';
 import { X_SEARCH } from './item-words';
@@ -23,21 +23,21 @@ export function chargedUnits(units: ToolUnits, context: AnswerContext): ToolUnit
 }
 
 /** Returns units without searches of X unless the request asked for them: custom tools may have the same names. */
-function asked(units: ToolUnits, { requestBody, providerTools }: AnswerContext): ToolUnits {
+function asked(units: ToolUnits, context: AnswerContext): ToolUnits {
   const { tools } = units;
-  if (tools?.has(X_SEARCH) !== true) return units;
-  if ((providerTools ?? providerToolsIn(parseJson(requestBody))).includes(X_SEARCH)) return units;
+  if (tools?.has(X_SEARCH) !== true || askedTools(context).includes(X_SEARCH)) return units;
   const others = new Map(tools);
   others.delete(X_SEARCH);
   return { ...units, tools: others.size > 0 ? others : undefined };
 }
 
 /** Counts web searches as uses of the search tool that the request names; of two, the more expensive one. */
-function searchesAsAsked(units: ToolUnits, { requestBody, endpoint: { pricing } }: AnswerContext): ToolUnits {
+function searchesAsAsked(units: ToolUnits, context: AnswerContext): ToolUnits {
   const { webSearches = 0, tools } = units;
   if (webSearches === 0) return units;
-  const named = providerToolsIn(parseJson(requestBody));
+  const named = askedTools(context);
   if (!named.includes(SEARCH_PREVIEW)) return units;
+  const { pricing } = context.endpoint;
   const isDearer = (toolRate(pricing, SEARCH_PREVIEW) ?? 0n) > (pricing.webSearch ?? 0n);
   if (named.includes('web_search') && !isDearer) return units;
   return { ...units, webSearches: 0, tools: new Map([...(tools ?? []), [SEARCH_PREVIEW, webSearches]]) };
