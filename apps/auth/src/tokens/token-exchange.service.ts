@@ -5,7 +5,7 @@ import { KeysRepository } from '../keys/keys.repository';
 import { signAccessToken } from './access-tokens';
 import { sealAnswer } from './sealing-keys';
 import { TokenKeysService } from './token-keys.service';
-import { compileCondition } from '../workload-identity/condition';
+import { meetsCondition } from '../workload-identity/condition';
 import { IssuerKeySets } from '../workload-identity/issuer-key-sets';
 import { judgeClaims, type AdmittedToken } from '../workload-identity/judge-claims';
 import { PoliciesRepository, type EnabledPolicy } from '../workload-identity/policies.repository';
@@ -56,7 +56,7 @@ export class TokenExchangeService {
     if (!(await this.isSignedByIssuer(subjectToken, decoded, policy))) return 'the signature is not the issuer’s';
     const judged = judgeClaims(decoded.claims, { ...policy, ownIssuer: issuer }, Date.now() / 1_000);
     if ('problem' in judged) return judged.problem;
-    if (policy.condition !== null && !compileCondition(policy.condition)(decoded.claims)) {
+    if (policy.condition !== null && !meetsCondition(policy.condition, decoded.claims)) {
       return 'the condition does not hold';
     }
     const key = await this.keys.findUsableKey(policy.apiKeyHash, 'record');

@@ -1,5 +1,5 @@
 import { readClaims } from './claims';
-import { compileCondition } from './condition';
+import { compileCondition, meetsCondition } from './condition';
 
 const CLAIMS = readClaims(
   Buffer.from(
@@ -48,6 +48,7 @@ describe(compileCondition.name, () => {
     ['a loop in the list of a loop in a loop', 'claims.groups.all(g, g.filter(h, true).size() > 0)'],
     ['a loop that sees more than its element', 'claims.groups.all(g, g in claims.groups)'],
     ['a list that grows', 'claims.groups.map(g, g + g).size() > 0'],
+    ['a duration, which is read in cubic time', 'duration(claims.ref) == duration("1h")'],
     ['a list of letters', 'claims.sub.split("").all(letter, letter == "a")'],
     ['too many characters', `claims.sub == "${'a'.repeat(2_000)}"`],
     ['too deep an expression', `${'('.repeat(30)}true${')'.repeat(30)}`],
@@ -57,5 +58,24 @@ describe(compileCondition.name, () => {
     expect(() => compileCondition(text)).toThrow(
       expect.objectContaining({ code: 'invalid_request', message: expect.stringMatching(/^condition /) }),
     );
+  });
+
+  it('is not met when its evaluation takes too long', () => {
+    const searches = Array.from({ length: 24 }, () => 'claims.a.contains(claims.b)').join(' || ');
+    const claims = { a: 'a'.repeat(8_000), b: `${'a'.repeat(2_000)}b${'a'.repeat(1_000)}` };
+    expect(compileCondition(`${searches} || true`, 60_000)(claims)).toBe(true);
+    expect(compileCondition(`${searches} || true`, 1)(claims)).toBe(false);
+  });
+});
+
+describe(meetsCondition.name, () => {
+  it('reads a stored condition', () => {
+    expect(meetsCondition('claims.run_number == 12', CLAIMS)).toBe(true);
+    expect(meetsCondition('claims.run_number == 13', CLAIMS)).toBe(false);
+  });
+
+  it('is false for one that was stored when it was allowed', () => {
+    const digits = { ref: '1'.repeat(6_000) };
+    expect(meetsCondition('duration(claims.ref) == duration("1h") || true', digits)).toBe(false);
   });
 });
