@@ -63,7 +63,7 @@ export { EmbeddingsDto } from './embeddings/embeddings.dto';
 export { countEmbeddingsInputs } from './embeddings/embeddings-input';
 export { MessagesDto } from './messages-api/messages.dto';
 export { findBodyLinkProblem, isLinkMember, isTextMember } from './links/body-links';
-export { findInBody, type FoundMember, type MemberJudge } from './links/body-walk';
+export { findInBody, type FoundMember, type Holder, type MemberJudge } from './links/body-walk';
 export { linkHeadOf, parseLink, placeOf, type LinkHead } from './links/link-head';
 export { isCloudStorage } from './links/media-links';
 export { isPublicAddress } from './links/public-address';

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { findBodyLinkProblem } from './body-links';
 import { findMediaLinkProblem } from './media-links';
 
@@ -182,6 +183,59 @@ const REFUSED = [
   'ftp://acme.example/a.png',
 ];
 
+/** Members that hold other members, without those in which a type says what a member means. */
+const placeWithoutType = fc.constantFrom(
+  'input_audio',
+  'input_video',
+  'image_url',
+  'video_url',
+  'audio_url',
+  'file_url',
+  'file',
+  'image',
+  'audio',
+  'video',
+  'media',
+  'messages',
+  'input',
+  'output',
+  'later',
+  'action',
+  'environment',
+  'extra_body',
+  'prompt',
+);
+const memberOfLink = fc
+  .tuple(
+    fc.constantFrom(
+      'data',
+      'source',
+      'url',
+      'uri',
+      'fileUri',
+      'image_url',
+      'input_audio',
+      'file_data',
+      'file_id',
+      'server_url',
+      'parameters',
+      'input',
+      'at',
+      'text',
+      'content',
+    ),
+    fc.constantFrom('http://169.254.169.254/x', 'file:///etc/passwd', 'gs://bucket/x', 'https://acme.example/x'),
+    fc.boolean(),
+  )
+  .map(([name, link, isDeep]) => ({ [name]: isDeep ? { url: link } : link }));
+const anyType = fc.oneof(
+  fc.constantFrom('text', 'search_result', 'search_result_location', 'tool_use', 'server_tool_use', 'mcp_tool_use'),
+  fc.constantFrom('function', 'custom', 'acme:x', 'anthropic', 'image_generation_call'),
+  fc.string(),
+  fc.constantFrom(null, 1, true),
+);
+const isInList = fc.boolean();
+
 describe(findBodyLinkProblem.name, () => {
   describe.each([...PLACES, ...SERVERS])('%s', (_place, request, path) => {
     it.each(REFUSED)('refuses %j and names the field', (link) => {
@@ -223,6 +277,7 @@ describe(findBodyLinkProblem.name, () => {
     said({ tool_calls: [{ id: LINK, type: 'function', function: { name: 'f', arguments: LINK } }] }),
     messages({ type: 'tool_use', id: 't', name: 'f', input: { url: LINK } }),
     messages({ type: 'tool_result', tool_use_id: 't', content: LINK }),
+    said({ content: [{ type: 'text', text: 'x', citations: [{ type: 'search_result_location', source: LINK }] }] }),
     messages({ type: 'search_result', source: LINK, title: LINK, content: [{ type: 'text', text: LINK }] }),
     { tools: [{ type: 'function', function: { parameters: { properties: { url: { default: LINK } } } } }] },
     { tools: [{ type: 'function', name: 'f', parameters: { properties: { url: { default: LINK } } } }] },
@@ -243,6 +298,32 @@ describe(findBodyLinkProblem.name, () => {
     [said({ type: 'acme:x', parameters: image }), 'messages[1].parameters.image_url'],
   ])('is not led past a member by a type that means nothing in its place: %j', (body, path) => {
     expect(findBodyLinkProblem(body as Body)?.path).toBe(path);
+  });
+
+  it.each([
+    [
+      chat({ type: 'input_audio', input_audio: { type: 'text', data: LINK } }),
+      'messages[0].content[1].input_audio.data',
+    ],
+    [said({ audio: { type: 'text', data: LINK } }), 'messages[1].audio.data'],
+    [{ type: 'text', data: LINK }, 'data'],
+    [chat({ type: 'image', image: { type: 'search_result', source: LINK } }), 'messages[0].content[1].image.source'],
+    [item({ type: 'search_result_location', source: LINK }), 'input[0].source'],
+  ])('does not take a link for text by a type that means nothing in its place: %j', (body, path) => {
+    expect(findBodyLinkProblem(body as Body)?.path).toBe(path);
+  });
+
+  it('says the same whatever type stands where none is read', () => {
+    fc.assert(
+      fc.property(placeWithoutType, memberOfLink, anyType, isInList, (place, member, type, isList) => {
+        const verdict = (holder: object): string | null => problemOf({ [place]: isList ? [holder] : holder });
+        expect(verdict({ type, ...member })).toBe(verdict(member));
+        expect(verdict({ ...member, type })).toBe(verdict(member));
+        const within = (holder: object): string | null => problemOf(chat({ type: 'x', [place]: holder }));
+        expect(within({ ...member, type })).toBe(within(member));
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it('never repeats a long name or the link', () => {

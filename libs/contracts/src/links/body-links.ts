@@ -1,4 +1,4 @@
-import { findInBody, type FoundMember } from './body-walk';
+import { findInBody, type FoundMember, type Holder } from './body-walk';
 import {
   hasBlankHost,
   isUnreadableHost,
@@ -82,6 +82,8 @@ const LINKS: ReadonlySet<string> = new Set(['input_video', 'input_audio']);
 const BYTES_OR_IDS: ReadonlySet<string> = new Set(['file_data', 'file_id']);
 /** Marks of a block that cites what the caller itself named, by a label of any form. */
 const CITED = /^search_result/;
+/** Where such blocks are. */
+const CITING: ReadonlySet<string> = new Set(['content', 'citations']);
 
 /** Schemes that are a link without an authority too. */
 const OPENED: ReadonlySet<string> = new Set(['http', 'https', 'file', 'ftp']);
@@ -98,7 +100,7 @@ export function findBodyLinkProblem(body: Fields): FoundMember | null {
   return findInBody(body, (name, value, holder) => judgeLink(name, value, holder, budget));
 }
 
-function judgeLink(name: string, value: unknown, holder: Fields, budget: LinkBudget): string | null {
+function judgeLink(name: string, value: unknown, holder: Holder, budget: LinkBudget): string | null {
   if (typeof value !== 'string' || isTextMember(name, holder)) return null;
   if (!isLinkMember(name) && !BYTES_OR_IDS.has(name)) return findTextLinkProblem(value, budget);
   const head = linkHeadOf(value);
@@ -113,10 +115,10 @@ export function isLinkMember(name: string): boolean {
 }
 
 /** Whether the text of a member is for a model, a tool or a reader, and no link whatever it looks like. */
-export function isTextMember(name: string, { type }: Fields): boolean {
+export function isTextMember(name: string, { fields: { type }, place }: Holder): boolean {
   if (TEXTS.has(name)) return true;
-  if (name === 'data') return type === 'text';
-  return name === 'source' && typeof type === 'string' && CITED.test(type);
+  if (name === 'data') return place === 'source' && type === 'text';
+  return name === 'source' && CITING.has(place) && typeof type === 'string' && CITED.test(type);
 }
 
 function findLinkProblem(link: string): string | null {

@@ -7,10 +7,20 @@ export interface FoundMember {
 }
 
 /**
+ * An object of a body. Its `type` says what its members mean only where types are read: elsewhere callers may write
+ * any, and translations drop it.
+ */
+export interface Holder {
+  readonly fields: Fields;
+  /** The name of the member that the object is, or is in the list of; empty for the body itself. */
+  readonly place: string;
+}
+
+/**
  * Judges a member, or an element of a list under the name of the list. What it says ends the walk; for null the walk
  * goes on inside of the value.
  */
-export type MemberJudge = (name: string, value: unknown, holder: Fields) => string | null;
+export type MemberJudge = (name: string, value: unknown, holder: Holder) => string | null;
 
 /** Members of a body that are sent to no provider, or only say who calls. `provider` has its own rules. */
 const CALLERS_NOTES: ReadonlySet<string> = new Set([
@@ -47,22 +57,23 @@ const LONGEST_NAME = 64;
  * problem that the judge finds. The depth of a body is bounded where it is parsed.
  */
 export function findInBody(body: Fields, judge: MemberJudge): FoundMember | null {
+  const holder = { fields: body, place: '' };
   for (const name in body) {
     if (CALLERS_NOTES.has(name) || CALLERS_OWN.has(name)) continue;
-    const found = findIn(name, body[name], body, judge);
+    const found = findIn(name, body[name], holder, judge);
     if (found !== null) return below(shown(name), found);
   }
   return null;
 }
 
-function findIn(name: string, value: unknown, holder: Fields, judge: MemberJudge): FoundMember | null {
+function findIn(name: string, value: unknown, holder: Holder, judge: MemberJudge): FoundMember | null {
   const what = judge(name, value, holder);
   if (what !== null) return { path: '', what };
   if (typeof value !== 'object' || value === null) return null;
   return Array.isArray(value) ? findInList(name, value, holder, judge) : findInObject(name, value as Fields, judge);
 }
 
-function findInList(name: string, list: readonly unknown[], holder: Fields, judge: MemberJudge): FoundMember | null {
+function findInList(name: string, list: readonly unknown[], holder: Holder, judge: MemberJudge): FoundMember | null {
   for (let index = 0; index < list.length; index += 1) {
     const found = findIn(name, list[index], holder, judge);
     if (found !== null) return below(`[${index}]`, found);
@@ -70,24 +81,20 @@ function findInList(name: string, list: readonly unknown[], holder: Fields, judg
   return null;
 }
 
-function findInObject(place: string, object: Fields, judge: MemberJudge): FoundMember | null {
-  for (const name in object) {
-    if (isCallersOwn(name, object, place)) continue;
-    const found = findIn(name, object[name], object, judge);
+function findInObject(place: string, fields: Fields, judge: MemberJudge): FoundMember | null {
+  const holder = { fields, place };
+  for (const name in fields) {
+    if (isCallersOwn(name, holder)) continue;
+    const found = findIn(name, fields[name], holder, judge);
     if (found !== null) return below(`.${shown(name)}`, found);
   }
   return null;
 }
 
-/**
- * A type says what a member means only where types are read: elsewhere callers may write any, and translations drop it.
- *
- * @param place the name of the member that the holder is, or is in the list of
- */
-function isCallersOwn(name: string, holder: Fields, place: string): boolean {
+function isCallersOwn(name: string, { fields, place }: Holder): boolean {
   if (CALLERS_OWN.has(name)) return true;
-  if (name === 'input') return place === 'content' && CALLS.has(holder['type']);
-  return name === 'parameters' && place === 'tools' && isDescribed(holder['type']);
+  if (name === 'input') return place === 'content' && CALLS.has(fields['type']);
+  return name === 'parameters' && place === 'tools' && isDescribed(fields['type']);
 }
 
 /** Tools under the name of a service and a colon are run by the gateway. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { accountReferenceIn } from './account-references';
 
 const said = (part: object): object => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, part] }] });
@@ -91,6 +92,16 @@ describe(accountReferenceIn.name, () => {
       'messages[0].content[1].image_url.url',
     ]),
     [{ type: 'tool_use', input: [{ content: [{ type: 'input_file', file_id: 'f' }] }] }, 'input[0].content[0].file_id'],
+    ...['oss://bucket/a.mp3', 'gs://bucket/a.mp3', 'https://generativelanguage.googleapis.com/v1beta/files/abc'].map(
+      (data): [object, string] => [
+        said({ type: 'input_audio', input_audio: { type: 'text', data } }),
+        'messages[0].content[1].input_audio.data',
+      ],
+    ),
+    [said({ type: 'x', image: { type: 'search_result', source: 'gs://b/a' } }), 'messages[0].content[1].image.source'],
+    [{ tools: [{ type: 'anthropic', skill_id: 'skill_1' }] }, 'tools[0].skill_id'],
+    [{ provider: { options: { x: [{ type: 'image_generation_call', id: 'ig_1' }] } } }, 'provider.options.x[0].id'],
+    [{ provider: { options: { x: { type: 'text', data: 'gs://b/a' } } } }, 'provider.options.x.data'],
     [{ provider: { options: { veo: { storageUri: 'gs://b/a' } } } }, 'provider.options.veo.storageUri'],
   ])('finds what lies in the account of the provider: %j', (body, path) => {
     expect(accountReferenceIn(body as Record<string, unknown>)).toBe(path);
@@ -116,5 +127,45 @@ describe(accountReferenceIn.name, () => {
     { tools: [{ type: 'code_interpreter', container: { type: 'auto' } }], input: 'text', container: null },
   ])("leaves the caller's own words alone: %j", (body) => {
     expect(accountReferenceIn(body as Record<string, unknown>)).toBeNull();
+  });
+
+  const places = fc.constantFrom(
+    'input_audio',
+    'input_video',
+    'image_url',
+    'file',
+    'image',
+    'audio',
+    'messages',
+    'input',
+    'later',
+    'tools',
+  );
+  const members = fc
+    .tuple(
+      fc.constantFrom('data', 'source', 'url', 'fileUri', 'input_audio', 'file_data', 'file_id', 'skill_id', 'at'),
+      fc.constantFrom('gs://b/a', 'oss://b/a', 'files/abc', 'https://acme.example/a'),
+    )
+    .map(([name, value]) => ({ [name]: value }));
+  const types = fc.oneof(
+    fc.constantFrom('text', 'search_result', 'search_result_location', 'anthropic', 'tool_use', 'function', 'acme:x'),
+    fc.string(),
+  );
+
+  it('says the same whatever type stands where none is read', () => {
+    fc.assert(
+      fc.property(places, members, types, fc.boolean(), (place, member, type, isList) => {
+        const forms: readonly ((holder: object) => object)[] = [
+          (holder) => ({ [place]: isList ? [holder] : holder }),
+          (holder) => said({ type: 'x', [place]: isList ? [holder] : holder }),
+          (holder) => ({ provider: { options: { [place]: isList ? [holder] : holder } } }),
+        ];
+        for (const form of forms) {
+          const verdict = (holder: object): string | null => accountReferenceIn({ ...form(holder) });
+          expect(verdict({ type, ...member })).toBe(verdict(member));
+        }
+      }),
+      { numRuns: 2_000 },
+    );
   });
 });

@@ -6,6 +6,7 @@ import {
   linkHeadOf,
   parseLink,
   placeOf,
+  type Holder,
   type LinkHead,
 } from '@libs/contracts';
 import { isObject, type JsonObject } from '../json/loose-values';
@@ -73,22 +74,31 @@ export function accountReferenceIn(body: JsonObject): string | null {
 /** The same in `provider.options`, whose members are the providers' own: any of them may hold a link. */
 function optionReferenceIn({ provider }: JsonObject): string | null {
   const options = isObject(provider) ? provider['options'] : undefined;
-  const found = options === undefined || options === null ? null : accountLinkIn(options);
+  const found = options === undefined || options === null ? null : accountLinkIn(options, '');
   return found === null ? null : `provider.options${found}`;
 }
 
-function accountLinkIn(value: unknown): string | null {
-  if (isAccountLink(value) || (typeof value === 'string' && GOOGLE_FILE_NAME.test(value))) return '';
+/** @param place the name of the member that the value is, or is in the list of */
+function accountLinkIn(value: unknown, place: string): string | null {
+  if (typeof value === 'string') return isAccountLink(value) || GOOGLE_FILE_NAME.test(value) ? '' : null;
   if (typeof value !== 'object' || value === null) return null;
-  for (const [name, member] of Object.entries(value)) {
-    const isNamed = refersToAccount(name, member, value as JsonObject);
-    const found = isNamed ? suffixOf(name, member) : accountLinkIn(member);
-    if (found !== null) return Array.isArray(value) ? `[${name}]${found}` : `.${name}${found}`;
+  const holder = { fields: value as JsonObject, place };
+  for (const name of Object.keys(value)) {
+    const found = linkInMember(name, holder, Array.isArray(value));
+    if (found !== null) return found;
   }
   return null;
 }
 
-function refersToAccount(name: string, value: unknown, holder: JsonObject): boolean {
+function linkInMember(name: string, holder: Holder, isList: boolean): string | null {
+  const member = holder.fields[name];
+  const isNamed = refersToAccount(name, member, holder);
+  const found = isNamed ? suffixOf(name, member) : accountLinkIn(member, isList ? holder.place : name);
+  if (found === null) return null;
+  return isList ? `[${name}]${found}` : `.${name}${found}`;
+}
+
+function refersToAccount(name: string, value: unknown, holder: Holder): boolean {
   if (typeof value === 'string') return isReference(name, value, holder);
   if (typeof value !== 'object' || value === null) return false;
   if (OPENED.has(name)) return Object.keys(value).length > 0;
@@ -102,14 +112,18 @@ function isNamedById(name: string, { id, type, result }: JsonObject): boolean {
   return NAMED_BY_ID.has(name) || (type === 'image_generation_call' && !isName(result));
 }
 
-function isReference(name: string, value: string, holder: JsonObject): boolean {
-  if (ID_MEMBERS.has(name)) return value !== '' && !(SKILL.has(name) && holder['type'] === PUBLIC_SKILLS);
+function isReference(name: string, value: string, holder: Holder): boolean {
+  if (ID_MEMBERS.has(name)) return value !== '' && !(SKILL.has(name) && isOfPublicSkill(holder));
   if (isTextMember(name, holder)) return FILE_IN_TEXT.test(value);
   return ((isLinkMember(name) || BYTES.has(name)) && GOOGLE_FILE_NAME.test(value)) || isAccountLink(value);
 }
 
-function isAccountLink(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length > LONGEST_LINK) return false;
+function isOfPublicSkill({ fields, place }: Holder): boolean {
+  return place === 'skills' && fields['type'] === PUBLIC_SKILLS;
+}
+
+function isAccountLink(value: string): boolean {
+  if (value.length > LONGEST_LINK) return false;
   const head = linkHeadOf(value);
   if (head === null) return false;
   return isCloudStorage(head) || (head.host !== '' && isGoogleFile(value, head));
