@@ -10,10 +10,10 @@ const NO_ROW_POLICIES: Edit = {
 const CLAIM_OF_TOKEN_ID = `    const rows = await this.database.execute({
       name: 'claim-token-id',
       sql: CLAIM,
-      values: [hash('sha256', JSON.stringify([issuerId, tokenId]), 'hex'), expiresAtSeconds + KEPT_FOR_SECONDS],
+      values: [byIssuer, byRow, expiresAtSeconds + KEPT_FOR_SECONDS],
     });
     failpoint('token-id-claimed');
-    return rows === 1;`;
+    return rows === 2;`;
 
 /** Defects of money, codes, tokens and sealed keys. */
 export const accountMutants: readonly Mutant[] = [
@@ -64,9 +64,9 @@ export const accountMutants: readonly Mutant[] = [
     defect: 'a token that counts once is looked for first and marked then',
     file: 'apps/auth/src/workload-identity/used-token-ids.repository.ts',
     find: CLAIM_OF_TOKEN_ID,
-    replace: `    const digest = hash('sha256', JSON.stringify([issuerId, tokenId]), 'hex');
-    const seen = await this.database.rows({ sql: 'SELECT hash FROM used_token_ids WHERE hash = $1', values: [digest] });
-    await this.database.execute({ sql: CLAIM, values: [digest, expiresAtSeconds + KEPT_FOR_SECONDS] });
+    replace: `    const values = [byIssuer, byRow];
+    const seen = await this.database.rows({ sql: 'SELECT hash FROM used_token_ids WHERE hash IN ($1, $2)', values });
+    await this.database.execute({ sql: CLAIM, values: [...values, expiresAtSeconds + KEPT_FOR_SECONDS] });
     return seen.length === 0;`,
     project: 'integration',
     spec: 'apps/auth/src/workload-identity/workload-identity.int',

@@ -380,6 +380,16 @@ describe('POST /oauth/token', () => {
     expectOauthError(await exchange(await issuer.sign(CLAIMS), { fields }), 400, 'invalid_grant');
   });
 
+  it('gives one access token for a token that counts once, however many rows name its issuer', async () => {
+    const again = { name: 'Again', issuer_url: issuer.url, jwks_url: issuer.jwksUrl };
+    const second = (await make('issuers', again)).data.id;
+    const policies = [await newPolicy({ single_use: true }), await newPolicy({ single_use: true, issuer_id: second })];
+    const token = await issuer.sign({ ...CLAIMS, jti: randomUUID() });
+    const [first, other] = policies.map((id) => ({ fields: { federation_policy_id: id } }));
+    expect((await exchange(token, first)).status).toBe(200);
+    expectOauthError(await exchange(token, other), 400, 'invalid_grant');
+  });
+
   it('knows a new key of the issuer, and asks the issuer no more often for invented ones', async () => {
     const id = (await make('issuers', { name: 'Rotating', issuer_url: issuer.url, jwks_url: issuer.jwksUrl })).data.id;
     const fields = { federation_policy_id: await newPolicy({ issuer_id: id }) };

@@ -76,9 +76,10 @@ export class TokenExchangeService {
 
   private async isFirstUse(
     { tokenId, expiresAtSeconds }: AdmittedToken,
-    { issuerId }: EnabledPolicy,
+    { organizationId, issuerId, issuerUrl }: EnabledPolicy,
   ): Promise<boolean> {
-    return tokenId === null || this.usedTokenIds.claimTokenId(issuerId, tokenId, expiresAtSeconds);
+    if (tokenId === null) return true;
+    return this.usedTokenIds.claimTokenId({ organizationId, issuerId, issuerUrl, tokenId, expiresAtSeconds });
   }
 
   private async grant(

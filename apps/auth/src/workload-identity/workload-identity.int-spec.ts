@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { createDataSource, Database } from '@libs/persistence';
 import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
@@ -11,7 +11,7 @@ import { FederationPolicyEntity } from './federation-policy.entity';
 import { IdentityIssuerEntity } from './identity-issuer.entity';
 import { IssuersRepository } from './issuers.repository';
 import { PoliciesRepository, type NewPolicy } from './policies.repository';
-import { UsedTokenIdsRepository } from './used-token-ids.repository';
+import { UsedTokenIdsRepository, type TokenUse } from './used-token-ids.repository';
 
 let testDatabase: TestDatabase;
 let dataSource: DataSource;
@@ -189,22 +189,54 @@ describe(IssuersRepository.name, () => {
 
 describe(UsedTokenIdsRepository.name, () => {
   const later = Math.floor(Date.now() / 1_000) + 600;
+  const use = (tokenId: string, values: Partial<TokenUse> = {}): TokenUse => ({
+    organizationId: 'organization',
+    issuerId: 'issuer',
+    issuerUrl: 'https://issuer.example',
+    tokenId,
+    expiresAtSeconds: later,
+    ...values,
+  });
 
   it('gives a token to one of two hundred that show it at once', async () => {
-    const claims = Array.from({ length: 200 }, () => usedTokenIds.claimTokenId('issuer', 'once', later));
+    const claims = Array.from({ length: 200 }, () => usedTokenIds.claimTokenId(use('once')));
     expect((await Promise.all(claims)).filter(Boolean)).toHaveLength(1);
-    expect(await usedTokenIds.claimTokenId('issuer', 'once', later)).toBe(false);
-    expect(await usedTokenIds.claimTokenId('another issuer', 'once', later)).toBe(true);
+    expect(await usedTokenIds.claimTokenId(use('once'))).toBe(false);
+    const another = { issuerId: 'another', issuerUrl: 'https://another.example' };
+    expect(await usedTokenIds.claimTokenId(use('once', another))).toBe(true);
+  });
+
+  it('knows a token again under another row of the same issuer, and of each organization by itself', async () => {
+    expect(await usedTokenIds.claimTokenId(use('rows'))).toBe(true);
+    expect(await usedTokenIds.claimTokenId(use('rows', { issuerId: 'second' }))).toBe(false);
+    const foreign = { organizationId: 'stranger', issuerId: 'third' };
+    expect(await usedTokenIds.claimTokenId(use('rows', foreign))).toBe(true);
+  });
+
+  it('gives a token to one of two hundred that show it under many rows of the same issuer', async () => {
+    const claims = Array.from({ length: 200 }, (_, row) =>
+      usedTokenIds.claimTokenId(use('many rows', { issuerId: `row ${row % 20}` })),
+    );
+    expect((await Promise.all(claims)).filter(Boolean)).toHaveLength(1);
+  });
+
+  it('counts the uses of the version before, which still counts ours while it runs beside', async () => {
+    const byRow = (tokenId: string): string => hash('sha256', JSON.stringify(['issuer', tokenId]), 'hex');
+    await dataSource.query('INSERT INTO used_token_ids (hash, expires_at) VALUES ($1, now())', [byRow('earlier')]);
+    expect(await usedTokenIds.claimTokenId(use('earlier'))).toBe(false);
+    expect(await usedTokenIds.claimTokenId(use('ours'))).toBe(true);
+    const seen = await dataSource.query('SELECT FROM used_token_ids WHERE hash = $1', [byRow('ours')]);
+    expect(seen).toHaveLength(1);
   });
 
   it('lets no token through while it cannot be known whether it was used', async () => {
     const away = createDataSource({ url: testDatabase.url, poolSize: 1 });
     await away.initialize();
     const cut = new UsedTokenIdsRepository(new Database(away));
-    expect(await cut.claimTokenId('issuer', 'before', later)).toBe(true);
+    expect(await cut.claimTokenId(use('before'))).toBe(true);
     await away.destroy();
-    await expect(cut.claimTokenId('issuer', 'after', later)).rejects.toThrow();
-    expect(await usedTokenIds.claimTokenId('issuer', 'after', later)).toBe(true);
+    await expect(cut.claimTokenId(use('after'))).rejects.toThrow();
+    expect(await usedTokenIds.claimTokenId(use('after'))).toBe(true);
   });
 
   it('would give it to several if it looked first and wrote then', async () => {
