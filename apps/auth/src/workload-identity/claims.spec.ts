@@ -29,6 +29,7 @@ describe(readClaims.name, () => {
     ['more than an object', '{}{}'],
     ['a name twice', '{"iss":"a","iss":"b"}'],
     ['a name twice, once escaped', '{"iss":"a","\\u0069ss":"b"}'],
+    ['objects too deep in each other', `${'{"a":'.repeat(10)}1${'}'.repeat(10)}`],
     ['a name twice, deep inside', '{"a":[{"b":1,"b":1}]}'],
     ['half a surrogate pair', '{"a":"\\ud800"}'],
     ['a NUL', '{"a":"\\u0000"}'],

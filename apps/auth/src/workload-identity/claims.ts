@@ -6,6 +6,8 @@ export type Claims = Readonly<Record<string, unknown>>;
 
 /** Objects, lists and values of all depths together. */
 const MAX_VALUES = 512;
+/** Tokens of well-known issuers have objects within objects to a depth of three. */
+const MAX_DEPTH = 8;
 
 /**
  * Returns the JSON object that a part of a token holds, or null if it is not one.
@@ -27,6 +29,7 @@ export function readClaims(bytes: Buffer): Claims | null {
 class ClaimsReader {
   readonly #cursor: JsonCursor;
   #values = 0;
+  #depth = 0;
 
   constructor(bytes: Buffer) {
     this.#cursor = new JsonCursor(bytes);
@@ -43,16 +46,26 @@ class ClaimsReader {
     const cursor = this.#cursor;
     this.#values += 1;
     if (this.#values > MAX_VALUES) throw this.#malformed('too many values');
-    if (cursor.isObject()) return this.#readObject();
-    if (cursor.isArray()) {
-      const items: unknown[] = [];
-      cursor.readArray(() => void items.push(this.#readValue()));
-      return items;
-    }
+    if (cursor.isObject()) return this.#within(() => this.#readObject());
+    if (cursor.isArray()) return this.#within(() => this.#readList());
     const start = cursor.position;
     cursor.skipValue();
     const value: unknown = JSON.parse(cursor.bytes.toString('utf8', start, cursor.position));
     return typeof value === 'string' ? this.#wellFormed(value) : value;
+  }
+
+  #within<T>(read: () => T): T {
+    if (this.#depth === MAX_DEPTH) throw this.#malformed('too many objects or lists within each other');
+    this.#depth += 1;
+    const value = read();
+    this.#depth -= 1;
+    return value;
+  }
+
+  #readList(): unknown[] {
+    const items: unknown[] = [];
+    this.#cursor.readArray(() => void items.push(this.#readValue()));
+    return items;
   }
 
   #readObject(): Record<string, unknown> {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { readClaims } from './claims';
 import { compileCondition, meetsCondition } from './condition';
 
@@ -53,6 +55,7 @@ describe(compileCondition.name, () => {
     ['too many characters', `claims.sub == "${'a'.repeat(2_000)}"`],
     ['too deep an expression', `${'('.repeat(30)}true${')'.repeat(30)}`],
     ['too large an expression', Array.from({ length: 80 }, () => 'claims.a').join(' && ')],
+    ['lists too deep in lists', '[[[[1]]]] == claims.a'],
     ['too long a list', `claims.sub in [${'"a",'.repeat(64)}"b"]`],
   ])('refuses %s', (_what, text) => {
     expect(() => compileCondition(text)).toThrow(
@@ -77,5 +80,41 @@ describe(meetsCondition.name, () => {
   it('is false for one that was stored when it was allowed', () => {
     const digits = { ref: '1'.repeat(6_000) };
     expect(meetsCondition('duration(claims.ref) == duration("1h") || true', digits)).toBe(false);
+  });
+});
+
+describe('the memory of conditions', () => {
+  const MIB = 1024 * 1024;
+  const MOST_DEPTH = 8;
+  setFlagsFromString('--expose_gc');
+  const collect = runInNewContext('gc') as () => void;
+
+  function growthOf(rounds: number, work: (round: number) => void): number {
+    for (let round = 0; round < rounds; round += 1) work(round);
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let round = rounds; round < 2 * rounds; round += 1) work(round);
+    collect();
+    return process.memoryUsage().heapUsed - before;
+  }
+
+  it('does not grow with the forms of claims', () => {
+    const condition = compileCondition('claims.a == claims.b || claims.a in [claims.b] || size(claims.a) > 1');
+    const nested = (form: number): unknown => {
+      let value: unknown = 'a';
+      for (let depth = 0; depth < MOST_DEPTH; depth += 1) value = (form >> depth) % 2 === 0 ? [value] : { k: value };
+      return value;
+    };
+    const judge = (round: number): void => void condition({ a: nested(round), b: nested(round * 48_271) });
+    expect(growthOf(2_000, judge)).toBeLessThan(5 * MIB);
+  });
+
+  it('does not grow with the names and types in conditions that are refused', () => {
+    const refuse = (text: string): void => void expect(() => compileCondition(text)).toThrow();
+    const grown = growthOf(300, (round) => {
+      refuse(Array.from({ length: 60 }, (_, index) => `f${round}x${index}()`).join(' + '));
+      refuse(`${'[{"a":'.repeat(8)}${round}${'}]'.repeat(8)} == 1`);
+    });
+    expect(grown).toBeLessThan(5 * MIB);
   });
 });

@@ -31,7 +31,8 @@ const VARIABLE = 'claims';
 const LIMITS = { maxAstNodes: 200, maxDepth: 20, maxListElements: 64, maxMapEntries: 16, maxCallArguments: 4 };
 const MAX_LENGTH = 2_000;
 
-const environment = new Environment({ limits: LIMITS }).registerVariable(VARIABLE, 'map');
+/** Of lists and objects that are written within each other: each form is a type, and the library keeps all types. */
+const MAX_NESTING = 3;
 
 /** The longest that a condition takes is some tens of milliseconds, for the largest token. */
 const LONGEST_EVALUATION_MS = 250;
@@ -58,7 +59,7 @@ export type Condition = (claims: Claims) => boolean;
 export function compileCondition(text: string, longestMs = LONGEST_EVALUATION_MS): Condition {
   if (text.length > MAX_LENGTH) throw bad(`must be at most ${MAX_LENGTH} characters long`);
   const parsed = parse(text);
-  judge(parsed.ast, false);
+  judge(parsed.ast, { isInLoop: false, nesting: 0 });
   const { valid, type, error } = parsed.check();
   if (!valid) throw bad('does not fit together', error);
   if (type !== 'bool' && type !== 'dyn') throw bad('must be true or false');
@@ -85,35 +86,61 @@ export function meetsCondition(text: string, claims: Claims): boolean {
   return condition(claims);
 }
 
-function parse(text: string): ReturnType<typeof environment.parse> {
+function parse(text: string): ReturnType<Environment['parse']> {
   try {
-    return environment.parse(text);
+    return newEnvironment().parse(text);
   } catch (error) {
     throw bad('is no expression of the Common Expression Language, or too large a one', error);
   }
 }
 
-function judge(node: ASTNode, isInLoop: boolean): void {
+/**
+ * Returns an environment for one condition. The library keeps every name of a function that it ever looked for, and
+ * every pair of types; it does so in the environment only if that has a function and an operator of its own.
+ */
+function newEnvironment(): Environment {
+  return new Environment({ limits: LIMITS })
+    .registerVariable(VARIABLE, 'map')
+    .registerFunction('unused(bool): bool', () => false)
+    .registerOperator('type + type', () => null);
+}
+
+/** Where a node is. */
+interface Place {
+  readonly isInLoop: boolean;
+  /** Of the lists and objects around it. */
+  readonly nesting: number;
+}
+
+function judge(node: ASTNode, place: Place): void {
   switch (node.op) {
     case 'id':
-      if (isInLoop && node.args === VARIABLE) throw bad('must see only its element within a loop');
+      if (place.isInLoop && node.args === VARIABLE) throw bad('must see only its element within a loop');
       return;
     case 'call':
       judgeFunction(node.args[0]);
-      return judgeAll(node.args[1], isInLoop);
+      return judgeAll(node.args[1], place);
     case 'rcall':
-      return judgeMethod(node.args, isInLoop);
+      return judgeMethod(node.args, place);
+    case 'list':
+    case 'map':
+      return judgeAll(node.args, deeper(place));
     default:
-      return judgeAll(node.args, isInLoop);
+      return judgeAll(node.args, place);
   }
 }
 
-function judgeMethod([name, receiver, args]: [string, ASTNode, ASTNode[]], isInLoop: boolean): void {
+function deeper({ isInLoop, nesting }: Place): Place {
+  if (nesting === MAX_NESTING) throw bad('has too many lists within lists');
+  return { isInLoop, nesting: nesting + 1 };
+}
+
+function judgeMethod([name, receiver, args]: [string, ASTNode, ASTNode[]], place: Place): void {
   const isLoop = LOOPS.has(name);
-  if (isLoop && isInLoop) throw bad('must not have a loop within a loop');
+  if (isLoop && place.isInLoop) throw bad('must not have a loop within a loop');
   if (!isLoop) judgeFunction(name);
-  judge(receiver, isInLoop);
-  judgeAll(args, isInLoop || isLoop);
+  judge(receiver, place);
+  judgeAll(args, { ...place, isInLoop: place.isInLoop || isLoop });
 }
 
 function judgeFunction(name: string): void {
@@ -121,9 +148,9 @@ function judgeFunction(name: string): void {
 }
 
 /** Judges the nodes among what an operator works on: one, a list of them, or pairs. */
-function judgeAll(args: unknown, isInLoop: boolean): void {
-  if (Array.isArray(args)) for (const each of args) judgeAll(each, isInLoop);
-  else if (typeof args === 'object' && args !== null && 'op' in args) judge(args as ASTNode, isInLoop);
+function judgeAll(args: unknown, place: Place): void {
+  if (Array.isArray(args)) for (const each of args) judgeAll(each, place);
+  else if (typeof args === 'object' && args !== null && 'op' in args) judge(args as ASTNode, place);
 }
 
 function bad(what: string, cause?: unknown): AppError {
