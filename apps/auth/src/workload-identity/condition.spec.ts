@@ -27,6 +27,7 @@ describe(compileCondition.name, () => {
     ['claims.groups.filter(g, g != "dev").all(g, g == "ops")', true],
     ['has(claims.environment) && claims.environment == "prod"', false],
     ['claims.verified', true],
+    ['claims.run_number + 1.0 == 13.0 && claims.ref + "!" == "refs/heads/main!"', true],
     ['claims.sub', false],
     ['claims.ref == "refs/heads/Main"', false],
     ['claims.environment == "prod"', false],
@@ -55,6 +56,9 @@ describe(compileCondition.name, () => {
     ['too many characters', `claims.sub == "${'a'.repeat(2_000)}"`],
     ['too deep an expression', `${'('.repeat(30)}true${')'.repeat(30)}`],
     ['too large an expression', Array.from({ length: 80 }, () => 'claims.a').join(' && ')],
+    ['a search in a sum of texts', '(claims.a + claims.a).contains(claims.b)'],
+    ['a search for a sum of texts', 'claims.a.contains(claims.b + claims.b)'],
+    ['a sum in a function in a loop', 'claims.groups.all(g, size(g + g) > 1)'],
     ['lists too deep in lists', '[[[[1]]]] == claims.a'],
     ['too long a list', `claims.sub in [${'"a",'.repeat(64)}"b"]`],
   ])('refuses %s', (_what, text) => {

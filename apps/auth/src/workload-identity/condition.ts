@@ -36,7 +36,7 @@ const MAX_NESTING = 3;
 
 /** The longest that a condition takes is some tens of milliseconds, for the largest token. */
 const LONGEST_EVALUATION_MS = 250;
-/** V8 ends a script after a time, with everything that it calls. */
+/** V8 ends a script after a time, with everything that it calls; but not within a search in a text. So no function is given sums of texts. */
 const evaluation = new Script('evaluate()');
 const outside = createContext({ evaluate: (): unknown => null });
 
@@ -59,7 +59,7 @@ export type Condition = (claims: Claims) => boolean;
 export function compileCondition(text: string, longestMs = LONGEST_EVALUATION_MS): Condition {
   if (text.length > MAX_LENGTH) throw bad(`must be at most ${MAX_LENGTH} characters long`);
   const parsed = parse(text);
-  judge(parsed.ast, { isInLoop: false, nesting: 0 });
+  judge(parsed.ast, { isInLoop: false, isInCall: false, nesting: 0 });
   const { valid, type, error } = parsed.check();
   if (!valid) throw bad('does not fit together', error);
   if (type !== 'bool' && type !== 'dyn') throw bad('must be true or false');
@@ -108,6 +108,8 @@ function newEnvironment(): Environment {
 /** Where a node is. */
 interface Place {
   readonly isInLoop: boolean;
+  /** In what a function is called with. */
+  readonly isInCall: boolean;
   /** Of the lists and objects around it. */
   readonly nesting: number;
 }
@@ -117,9 +119,12 @@ function judge(node: ASTNode, place: Place): void {
     case 'id':
       if (place.isInLoop && node.args === VARIABLE) throw bad('must see only its element within a loop');
       return;
+    case '+':
+      if (place.isInCall) throw bad('must not add within a function');
+      return judgeAll(node.args, place);
     case 'call':
       judgeFunction(node.args[0]);
-      return judgeAll(node.args[1], place);
+      return judgeAll(node.args[1], { ...place, isInCall: true });
     case 'rcall':
       return judgeMethod(node.args, place);
     case 'list':
@@ -130,17 +135,18 @@ function judge(node: ASTNode, place: Place): void {
   }
 }
 
-function deeper({ isInLoop, nesting }: Place): Place {
-  if (nesting === MAX_NESTING) throw bad('has too many lists within lists');
-  return { isInLoop, nesting: nesting + 1 };
+function deeper(place: Place): Place {
+  if (place.nesting === MAX_NESTING) throw bad('has too many lists within lists');
+  return { ...place, nesting: place.nesting + 1 };
 }
 
 function judgeMethod([name, receiver, args]: [string, ASTNode, ASTNode[]], place: Place): void {
   const isLoop = LOOPS.has(name);
   if (isLoop && place.isInLoop) throw bad('must not have a loop within a loop');
   if (!isLoop) judgeFunction(name);
-  judge(receiver, place);
-  judgeAll(args, { ...place, isInLoop: place.isInLoop || isLoop });
+  const isInCall = place.isInCall || !isLoop;
+  judge(receiver, { ...place, isInCall });
+  judgeAll(args, { ...place, isInCall, isInLoop: place.isInLoop || isLoop });
 }
 
 function judgeFunction(name: string): void {

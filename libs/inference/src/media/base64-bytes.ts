@@ -53,7 +53,7 @@ export class Base64Bytes implements MediaBytes {
 
   /** The base64 in the JSON string between two offsets, without its quotes. */
   static ofJson(body: Buffer, start: number, end: number, budget: ReadBudget): Base64Bytes {
-    return new Base64Bytes(withoutPadding(inOneLine(unescaped(body.subarray(start, end)))), budget);
+    return new Base64Bytes(withoutPadding(inOneLine(unescaped(body.subarray(start, end)), budget)), budget);
   }
 
   /** False where less was read than is there, or decoders may see other bytes: nothing found in them can be relied on. */
@@ -115,9 +115,18 @@ function unescaped(text: Buffer): Buffer {
 }
 
 /** Some writers break lines; decoders that read such a text skip the breaks. */
-function inOneLine(text: Buffer): Buffer {
+function inOneLine(text: Buffer, budget: ReadBudget): Buffer {
   if (!text.includes(LINE_FEED)) return text;
-  return Buffer.from(text.filter((byte) => byte !== LINE_FEED && byte !== CARRIAGE_RETURN));
+  budget.take(text.length);
+  if (budget.isSpent) return text;
+  const line = Buffer.allocUnsafe(text.length);
+  let length = 0;
+  for (const byte of text) {
+    if (byte === LINE_FEED || byte === CARRIAGE_RETURN) continue;
+    line[length] = byte;
+    length += 1;
+  }
+  return line.subarray(0, length);
 }
 
 function withoutPadding(text: Buffer): Buffer {
