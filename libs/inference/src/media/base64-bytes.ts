@@ -18,7 +18,7 @@ export class ReadBudget {
     private reads = 20_000,
     private bytes = 96 * 1024 * 1024,
     /** Frames, packets, boxes; a recording of three hours has 600,000. */
-    private places = 2_000_000,
+    private places = 1_000_000,
   ) {}
 
   get isSpent(): boolean {
@@ -121,7 +121,8 @@ function inOneLine(text: Buffer, budget: ReadBudget): Buffer {
   if (budget.isSpent) return text;
   const line = Buffer.allocUnsafe(text.length);
   let length = 0;
-  for (const byte of text) {
+  for (let at = 0; at < text.length; at += 1) {
+    const byte = text[at]!;
     if (byte === LINE_FEED || byte === CARRIAGE_RETURN) continue;
     line[length] = byte;
     length += 1;

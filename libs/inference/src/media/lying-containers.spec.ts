@@ -1,4 +1,4 @@
-import { mp4File, webmFile } from '../testing';
+import { fragmentedMp4, mp3File, mp4File, opusFile, webmFile, type FragmentedTold } from '../testing';
 import { AudioBytes } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
@@ -22,6 +22,7 @@ const MINUTES: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
 ];
 
 const DAY = 24 * 3_600;
+const ID3 = Buffer.from('ID3\u0004\0\0\0\0\0\0', 'latin1');
 
 /** Of these the bytes or packets give no more than a bound, or nothing does: then they are held for a day. */
 const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
@@ -48,9 +49,33 @@ const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
     mp4File({ seconds: 1, bytes: 60_000, isFilm: false, isFragmented: true }),
     DAY,
   ],
+  ['MP4 in fragments with two starts', 'm4a', fragments({ flaw: 'two starts' }), DAY],
+  ['MP4 in fragments with a start in an unknown form', 'm4a', fragments({ flaw: 'start in an unknown form' }), DAY],
+  ['MP4 in fragments with two defaults', 'm4a', fragments({ flaw: 'two defaults' }), DAY],
+  ['MP4 in fragments with a late picture', 'm4a', fragments({ lateSeconds: 3_600 }), 3_600],
+  ['MP4 with a late picture', 'm4a', mp4File({ seconds: 1, bytes: 90, isFilm: true, lateSeconds: 3_600 }), 3_600],
+  [
+    'MP4 with MP3 in one sample',
+    'm4a',
+    mp4File({ seconds: 1, bytes: 60_000, isFilm: false, more: ['.mp3', 'soun'] }),
+    80,
+  ],
+  [
+    'MP4 with sound that is called titles',
+    'm4a',
+    mp4File({ seconds: 60, bytes: 90, isFilm: false, more: ['zzzz', 'text'] }),
+    DAY,
+  ],
+  ['WebM with a long time of a cluster', 'webm', webmFile(MINUTE, 60_000, { timeBytes: 8 }), DAY],
+  ['WebM whose track stretches its times', 'webm', webmFile(MINUTE, 60_000, { trackScale: 60 }), DAY],
+  ['MP3 behind a tag and Opus', 'mp3', Buffer.concat([ID3, opusFile(9, 90), mp3File(60, 64)]), DAY],
   ['MP4 with two tables of sizes', 'm4a', strayTable(), DAY],
   ['MP4 that plays all of it three times', 'm4a', edited(3), 3 * M4A_SECONDS],
 ];
+
+function fragments(told: Partial<FragmentedTold>): Buffer {
+  return fragmentedMp4({ fragments: 1, isFilm: true, times: 'movie', ...told });
+}
 
 interface WaveTold {
   readonly codec: number;
@@ -125,7 +150,20 @@ function edited(times: number): Buffer {
   return whole;
 }
 
+/** What common programs write, in which there is more than sound and pictures. */
+const ORDINARY: readonly (readonly [string, AudioFormat, Buffer])[] = [
+  ['a film with a time code', 'm4a', mp4File({ seconds: MINUTE, bytes: 90, isFilm: true, more: ['tmcd', 'tmcd'] })],
+  ['a book with chapters', 'm4a', mp4File({ seconds: MINUTE, bytes: 90, isFilm: false, more: ['text', 'text'] })],
+  ['a film with subtitles', 'm4a', mp4File({ seconds: MINUTE, bytes: 90, isFilm: true, more: ['tx3g', 'sbtl'] })],
+  ['WebM whose track says that it stretches nothing', 'webm', webmFile(MINUTE, 60_000, { trackScale: 1 })],
+];
+
 describe('containers whose heads and tables lie', () => {
+  it.each(ORDINARY)('are not %s', (_name, format, file) => {
+    const { longest } = audioLength(new AudioBytes([file]), format) as { longest: number };
+    expect(longest).toBeCloseTo(MINUTE, 1);
+  });
+
   it.each(MINUTES)('play as long as their frames, to a tenth of a second: %s', (_name, format, file, seconds) => {
     const length = audioLength(new AudioBytes([file]), format) as { seconds: number; longest: number };
     expect(length.seconds).toBeCloseTo(seconds, 1);

@@ -107,6 +107,10 @@ export interface Mp4Told {
   readonly toldTicks?: number;
   /** In fragments that say nothing. */
   readonly isFragmented?: boolean;
+  /** Seconds by which the last picture is shown after it is decoded. */
+  readonly lateSeconds?: number;
+  /** Codec and handler of one more track. */
+  readonly more?: readonly [codec: string, handler: string];
   /** With the list of titles that common encoders write, which has a handler of its own. */
   readonly hasTitles?: boolean;
 }
@@ -117,9 +121,14 @@ const ESDS_24_KHZ = Buffer.from(
   'hex',
 );
 
-function track(handler: 'soun' | 'vide', rate: number, [count, ticks]: readonly [number, number]): Buffer {
+function track(
+  handler: string,
+  rate: number,
+  [count, ticks]: readonly [number, number],
+  { codec = handler === 'soun' ? 'mp4a' : 'avc1', lateSeconds = 0 } = {},
+): Buffer {
   const entry = Buffer.alloc(36);
-  entry.write(handler === 'soun' ? 'mp4a' : 'avc1', 4, 'latin1');
+  entry.write(codec, 4, 'latin1');
   if (handler === 'soun') entry.writeUInt16BE(rate, 32);
   const entries = handler === 'soun' ? [entry, box('esds', ESDS_24_KHZ)] : [entry];
   const samples = box(
@@ -127,6 +136,7 @@ function track(handler: 'soun' | 'vide', rate: number, [count, ticks]: readonly 
     box('stsd', words(0, 1), ...entries),
     box('stts', words(0, 1, count, ticks)),
     box('stsz', words(0, 1, count)),
+    ...(lateSeconds > 0 ? [box('ctts', words(0, 1, 1, lateSeconds * rate))] : []),
   );
   const head = box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
   const kind = box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
@@ -142,10 +152,14 @@ export function mp4File({
   toldTicks = 1_024,
   isFragmented,
   hasTitles,
+  lateSeconds,
+  more,
 }: Mp4Told): Buffer {
   const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, Math.round(toldSeconds * 1_000)), Buffer.alloc(80)]));
   const sound = track('soun', 24_000, [Math.round((seconds * 24_000) / 1_024), toldTicks]);
-  const tracks = isFilm ? [track('vide', 1_000, [Math.round(seconds * 10), 100]), sound] : [sound];
+  const pictures = track('vide', 1_000, [Math.round(seconds * 10), 100], { lateSeconds });
+  const tracks = isFilm ? [pictures, sound] : [sound];
+  if (more !== undefined) tracks.push(track(more[1], 1_000, [1, 1_000 * Math.round(seconds)], { codec: more[0] }));
   const type = box('ftyp', Buffer.from(isFilm ? 'isom' : 'M4A '));
   const fragments = isFragmented === true ? [box('moof', Buffer.alloc(50))] : [];
   const titles = box('udta', box('meta', words(0), box('hdlr', words(0, 0), Buffer.from('mdirappl'), words(0, 0))));
@@ -159,28 +173,41 @@ export interface FragmentedTold {
   readonly isFilm: boolean;
   /** Where the times of samples are: in the head of the movie, of each fragment, or with each sample. */
   readonly times: 'movie' | 'fragment' | 'samples';
+  readonly flaw?: 'two starts' | 'start in an unknown form' | 'two defaults';
+  /** All samples at once, and the last is shown so many seconds later. */
+  readonly lateSeconds?: number;
 }
 
 const TFHD_TICKS = 0x08;
 const TRUN_TICKS = 0x100;
+const TRUN_OFFSETS = 0x800;
+
+function timesOf(times: FragmentedTold['times'], samples: number, ticks: number): Buffer {
+  if (times !== 'samples') return words(0, samples);
+  return words(TRUN_TICKS, samples, ...Array<number>(samples).fill(ticks));
+}
 
 /** A film or AAC of 24 kHz whose samples are all in fragments, as browsers and streams write them. */
-export function fragmentedMp4({ fragments, isFilm, times }: FragmentedTold): Buffer {
+export function fragmentedMp4({ fragments, isFilm, times, flaw, lateSeconds }: FragmentedTold): Buffer {
   const [handler, rate, count, ticks] = isFilm
     ? (['vide', 1_000, 25, 40] as const)
     : (['soun', 24_000, 24_000 / 1_024, 1_024] as const);
   const samples = Math.round(count);
   const id = box('tkhd', words(0, 0, 0, 1), Buffer.alloc(68));
   const empty = track(handler, rate, [0, 0]).subarray(8);
-  const extend = box('mvex', box('trex', words(0, 1, 1, times === 'movie' ? ticks : 0, 0, 0)));
+  const usual = box('trex', words(0, 1, 1, times === 'movie' ? ticks : 0, 0, 0));
+  const extend = box('mvex', usual, ...(flaw === 'two defaults' ? [usual] : []));
   const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, 0), Buffer.alloc(80)]));
   const head = box('moov', header, box('trak', id, empty), extend);
   const moof = (_: unknown, index: number): Buffer => {
     const own = times === 'fragment' ? words(TFHD_TICKS, 1, ticks) : words(0, 1);
-    const each =
-      times === 'samples' ? words(TRUN_TICKS, samples, ...Array<number>(samples).fill(ticks)) : words(0, samples);
-    const start = box('tfdt', words(0, index * samples * ticks));
-    return box('moof', box('mfhd', words(0, index + 1)), box('traf', box('tfhd', own), start, box('trun', each)));
+    const start = box('tfdt', words(flaw === 'start in an unknown form' ? 0x0200_0000 : 0, index * samples * ticks));
+    const run = box(
+      'trun',
+      lateSeconds === undefined ? timesOf(times, samples, ticks) : words(TRUN_OFFSETS, 1, lateSeconds * rate),
+    );
+    const starts = flaw === 'two starts' ? [start, start] : [start];
+    return box('moof', box('mfhd', words(0, index + 1)), box('traf', box('tfhd', own), ...starts, run));
   };
   const pieces = Array.from({ length: fragments }, moof).flatMap((one) => [one, box('mdat', Buffer.alloc(60))]);
   return Buffer.concat([box('ftyp', Buffer.from('isom')), head, ...pieces]);
@@ -201,6 +228,10 @@ export interface WebmTold {
   /** What each block says; the truth when absent. */
   readonly toldSeconds?: number;
   readonly isLaced?: boolean;
+  /** Of the number in which a cluster states its time; 4 when absent. */
+  readonly timeBytes?: number;
+  /** By which the times of the track are multiplied. */
+  readonly trackScale?: number;
 }
 
 const OPUS_60_MS = 0x18;
@@ -219,18 +250,20 @@ export function webmFile(seconds: number, bytes: number, told: WebmTold = {}): B
       head.writeInt16BE(Math.round(time), 1);
       return element('a3', Buffer.concat([head, packet]));
     };
-    const at = Buffer.alloc(4);
-    at.writeUInt32BE(told.toldSeconds === undefined ? Math.round(from * SECONDS_OF_PACKET * 1_000) : 0);
+    const { timeBytes = 4 } = told;
+    const at = Buffer.alloc(timeBytes);
+    const time = told.toldSeconds === undefined ? Math.round(from * SECONDS_OF_PACKET * 1_000) : 0;
+    at.writeUInt32BE(time, timeBytes - 4);
     clusters.push(element('1f43b675', Buffer.concat([element('e7', at), ...Array.from({ length: packets }, block)])));
   }
-  const duration = Buffer.alloc(8);
-  duration.writeDoubleBE((told.toldSeconds ?? 0) * 1_000);
+  const duration = floatOf((told.toldSeconds ?? 0) * 1_000);
   const info = [element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40])), element('4489', duration)];
   const codec = Buffer.from(told.codec ?? 'A_OPUS');
   const track = [
     element('d7', Buffer.from([1])),
     element('83', Buffer.from([codec[0] === 0x56 ? 1 : 2])),
     element('86', codec),
+    ...(told.trackScale === undefined ? [] : [element('23314f', floatOf(told.trackScale))]),
   ];
   const parts = [
     element('1549a966', Buffer.concat(info)),
@@ -238,6 +271,12 @@ export function webmFile(seconds: number, bytes: number, told: WebmTold = {}): B
     ...(told.isShuffled === true ? clusters.toReversed() : clusters),
   ];
   return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat(parts))]);
+}
+
+function floatOf(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleBE(value);
+  return bytes;
 }
 
 const PACKETS_OF_CLUSTER = 80;

@@ -24,6 +24,7 @@ export function hasFragments(fragments: Mp4Fragments): boolean {
 export function fragmentsOf(file: MediaBytes, movie: Buffer, boxes: readonly Box[]): Mp4Fragments | null {
   const tracks = new Map<number, FragmentedTrack>();
   const usual = usualTicks(movie);
+  if (usual === null) return null;
   for (const { kind, start, end } of boxes) {
     if (kind !== 'moof') continue;
     if (end - start > MOST_HEAD_BYTES) return null;
@@ -40,12 +41,15 @@ export function fragmentsOf(file: MediaBytes, movie: Buffer, boxes: readonly Box
   return tracks;
 }
 
-/** Ticks of a sample of each track, where a fragment states none. */
-function usualTicks(movie: Buffer): ReadonlyMap<number, number> {
+/** Ticks of a sample of each track, where a fragment states none; null where a track has several. */
+function usualTicks(movie: Buffer): ReadonlyMap<number, number> | null {
   const defaults = contentAt(movie, 'mvex');
   const boxes = (defaults && boxesIn(defaults)) ?? [];
   const tables = boxes.filter(({ kind, start, end }) => kind === 'trex' && end - start >= 16);
-  return new Map(tables.map(({ start }) => [defaults!.readUInt32BE(start + 4), defaults!.readUInt32BE(start + 12)]));
+  const usual = new Map(
+    tables.map(({ start }) => [defaults!.readUInt32BE(start + 4), defaults!.readUInt32BE(start + 12)]),
+  );
+  return usual.size === tables.length ? usual : null;
 }
 
 interface Run {
@@ -69,10 +73,13 @@ function runOf(fragment: Buffer, usual: ReadonlyMap<number, number>): Run | null
   const id = head.readUInt32BE(4);
   const each = ownTicks(head) ?? usual.get(id) ?? 0;
   const tables = boxes.filter(({ kind }) => kind === 'trun').map((box) => tableOf(contentOf(fragment, box)!, each));
-  if (tables.includes(null)) return null;
+  const times = boxes.filter(({ kind }) => kind === 'tfdt');
+  const startTicks = times.length > 1 ? null : startOf(contentOf(fragment, times[0] ?? null));
+  if (tables.includes(null) || startTicks === null) return null;
   const count = tables.reduce((sum, table) => sum + table!.count, 0);
-  const ticks = tables.reduce((sum, table) => sum + table!.ticks, 0);
-  return { id, count, ticks, startTicks: startOf(contentOf(fragment, onlyBox(boxes, 'tfdt'))) };
+  const offset = Math.max(0, ...tables.map((table) => table!.latestOffset));
+  const ticks = tables.reduce((sum, table) => sum + table!.ticks, offset);
+  return { id, count, ticks, startTicks };
 }
 
 function contentOf(within: Buffer, box: Box | null): Buffer | null {
@@ -95,18 +102,31 @@ function ownTicks(head: Buffer): number | null {
 const IN_FRONT = 0x01 | 0x04;
 const OF_SAMPLES = 0x100 | 0x200 | 0x400 | 0x800;
 const STATES_TICKS = 0x100;
+const STATES_OFFSET = 0x800;
 
-function tableOf(table: Buffer, each: number): { readonly count: number; readonly ticks: number } | null {
+interface SampleTable {
+  readonly count: number;
+  readonly ticks: number;
+  /** From decoding to composition. */
+  readonly latestOffset: number;
+}
+
+function tableOf(table: Buffer, each: number): SampleTable | null {
   if (table.length < 8) return null;
   const flags = table.readUInt32BE(0);
   const count = table.readUInt32BE(4);
-  if ((flags & STATES_TICKS) === 0) return { count, ticks: count * each };
+  if ((flags & (STATES_TICKS | STATES_OFFSET)) === 0) return { count, ticks: count * each, latestOffset: 0 };
   const first = 8 + 4 * bits(flags & IN_FRONT);
   const bytes = 4 * bits(flags & OF_SAMPLES);
   if (table.length < first + count * bytes) return null;
-  let ticks = 0;
-  for (let sample = 0; sample < count; sample += 1) ticks += table.readUInt32BE(first + sample * bytes);
-  return { count, ticks };
+  let ticks = flags & STATES_TICKS ? 0 : count * each;
+  let latestOffset = 0;
+  for (let at = first; at < first + count * bytes; at += bytes) {
+    if (flags & STATES_TICKS) ticks += table.readUInt32BE(at);
+    // It is the last field of a sample.
+    if (flags & STATES_OFFSET) latestOffset = Math.max(latestOffset, table.readInt32BE(at + bytes - 4));
+  }
+  return { count, ticks, latestOffset };
 }
 
 function bits(flags: number): number {
@@ -115,8 +135,10 @@ function bits(flags: number): number {
   return count;
 }
 
-/** When a fragment starts, by its own word. */
-function startOf(time: Buffer | null): number {
-  if (time === null || time.length < 8) return 0;
-  return time[0] === 1 && time.length >= 12 ? Number(time.readBigUInt64BE(4)) : time.readUInt32BE(4);
+/** When a fragment starts, by its own word: 0 without one, null for one in an unknown form. */
+function startOf(time: Buffer | null): number | null {
+  if (time === null) return 0;
+  const [version] = time;
+  if (version === 0 && time.length >= 8) return time.readUInt32BE(4);
+  return version === 1 && time.length >= 12 ? Number(time.readBigUInt64BE(4)) : null;
 }

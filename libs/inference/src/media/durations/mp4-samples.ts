@@ -19,11 +19,13 @@ export function mp4Samples(tables: Buffer, mayBeEmpty: boolean): Mp4Samples | nu
   const entries = contentAt(tables, 'stsd');
   const sized = sizesOf(tables);
   const timed = times && timesOf(times, mayBeEmpty);
-  if (entries === null || entries.length < 16 || sized === null || timed === null) return null;
+  const offset = latestOffset(tables);
+  if (entries === null || entries.length < 16 || sized === null || timed === null || offset === null) return null;
   const missing = Math.max(0, sized - timed.count);
   return {
     count: Math.max(sized, timed.count),
-    ticks: timed.ticks + missing * timed.last,
+    // Pictures may be shown later than they are decoded.
+    ticks: timed.ticks + missing * timed.last + offset,
     entry: entries.readUInt32BE(4) === 1 ? entries.subarray(8) : Buffer.alloc(0),
   };
 }
@@ -53,4 +55,18 @@ function timesOf(table: Buffer, mayBeEmpty: boolean): Times | null {
 function sizesOf(tables: Buffer): number | null {
   const box = onlyBox(boxesIn(tables), 'stsz', 'stz2');
   return box === null || box.end - box.start < 12 ? null : tables.readUInt32BE(box.start + 8);
+}
+
+/** Returns the latest offset from decoding to composition (§8.6.1.3), in ticks; null for a table that is none. */
+function latestOffset(tables: Buffer): number | null {
+  const boxes = boxesIn(tables)?.filter(({ kind }) => kind === 'ctts') ?? [];
+  const [box] = boxes;
+  if (box === undefined) return 0;
+  const entries = box.end - box.start < 8 ? 0 : tables.readUInt32BE(box.start + 4);
+  if (boxes.length > 1 || box.start + 8 + entries * 8 > box.end) return null;
+  let latest = 0;
+  for (let at = box.start + 8; at < box.start + 8 + entries * 8; at += 8) {
+    latest = Math.max(latest, tables.readInt32BE(at + 4));
+  }
+  return latest;
 }

@@ -70,8 +70,9 @@ function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
     }
   }
   if (seconds === 0) return null;
-  const isWhole = position >= audio.length;
-  return { seconds, longest: isWhole ? seconds + longestMp3(otherBytes) : null, hasPictures: false };
+  // Where most of a file is no frames, a decoder may take it for another format.
+  const isBounded = position >= audio.length && otherBytes <= audio.length / 2 && !isOtherFormat(audio);
+  return { seconds, longest: isBounded ? seconds + longestMp3(otherBytes) : null, hasPictures: false };
 }
 
 /** Returns where the next head may begin, or where the bytes end. */
@@ -84,6 +85,15 @@ function nextSync(bytes: Buffer, from: number): number {
 /** Whether a head behind what is no frame is one of a frame. */
 function standsAlone(bytes: Buffer, at: number, first: Buffer, kind: FrameKind): boolean {
   return kind.isLike(bytes, at, first) || kind.bytesOf(bytes, at + kind.bytesOf(bytes, at)) > 0;
+}
+
+/** How other formats begin, which decoders look for behind a tag too. */
+const OTHER_HEADS: readonly string[] = ['OggS', 'fLaC', 'RIFF', 'ftyp', '\x1a\x45\xdf\xa3'];
+
+function isOtherFormat(audio: MediaBytes): boolean {
+  const start = tagBytes(audio.slice(0, 10));
+  const head = audio.slice(start, start + 8).toString('latin1');
+  return OTHER_HEADS.some((other) => head.includes(other));
 }
 
 function firstFrame(audio: MediaBytes, kind: FrameKind): number | null {

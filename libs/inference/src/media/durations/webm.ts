@@ -1,5 +1,5 @@
 import type { MediaBytes } from '../media-bytes';
-import { longestPacket, type MediaLength } from '../media-length';
+import { longestOfPackets, type MediaLength } from '../media-length';
 import { OPUS_RATE, opusSamples } from './opus';
 import { Window } from './window';
 
@@ -13,6 +13,9 @@ const TRACK_NUMBER = 0xd7;
 const TRACK_TYPE = 0x83;
 const CODEC = 0x86;
 const CONTENT_ENCODINGS = 0x6d80;
+const TIMESTAMP_SCALE_OF_TRACK = 0x23314f;
+const DURATION_OF_BLOCKS = 0x23e383;
+const DURATION_OF_BLOCK = 0x9b;
 const CLUSTER = 0x1f43b675;
 const TIMESTAMP = 0xe7;
 const GROUP = 0xa0;
@@ -28,6 +31,7 @@ const MOST_ELEMENTS = 300_000;
 const MOST_READ = 64;
 const DEFAULT_SCALE_NS = 1_000_000;
 const VIDEO = 1;
+const SUBTITLES = 0x11;
 const OPUS = 'A_OPUS';
 
 /**
@@ -55,16 +59,17 @@ interface Track {
 class WebmReader {
   private readonly window: Window;
   private readonly tracks = new Map<number, Track>();
+  private readonly packetsOf = new Map<string, number>();
   private track: Track = { type: 0, codec: '' };
   private scaleNs = 0;
   private duration = 0;
   private clusterTime = 0;
   private latest = 0;
+  private blockTime = 0;
+  /** Of the blocks of a track, in nanoseconds. */
+  private usualNs = 0;
   private opus = 0;
-  /** At most so many seconds are in the packets of other sound. */
-  private packets = 0;
   private hasPictures = false;
-  private hasOtherSound = false;
   /** Whether every decoder finds what was found here, and no more. */
   private isBounded = true;
 
@@ -73,11 +78,17 @@ class WebmReader {
   }
 
   get length(): MediaLength | null {
-    const { hasPictures, packets } = this;
-    const played = Math.max(this.latest * ((this.scaleNs || DEFAULT_SCALE_NS) / 1e9), this.opus / OPUS_RATE);
+    const { hasPictures } = this;
+    const blocks = this.latest * ((this.scaleNs || DEFAULT_SCALE_NS) / 1e9) + this.usualNs / 1e9;
+    const played = Math.max(this.latest === 0 ? 0 : blocks, this.opus / OPUS_RATE);
     const seconds = Math.max(played, (this.duration * (this.scaleNs || DEFAULT_SCALE_NS)) / 1e9);
-    const longest = this.hasOtherSound ? Math.max(seconds, packets) : seconds;
-    return seconds > 0 ? { seconds, longest: this.isBounded ? longest : null, hasPictures } : null;
+    return seconds > 0 ? { seconds, longest: this.isBounded ? this.longestOf(seconds) : null, hasPictures } : null;
+  }
+
+  /** By the packets of other sound too; null where nothing bounds them. */
+  private longestOf(seconds: number): number | null {
+    const packets = [...this.packetsOf].map(([codec, count]) => longestOfPackets(codec, count, this.audio.length));
+    return packets.includes(null) ? null : Math.max(seconds, ...packets.map(Number));
   }
 
   /** Walks through all elements, into those that have others. */
@@ -136,6 +147,15 @@ class WebmReader {
       case CONTENT_ENCODINGS:
         this.isBounded = false;
         return;
+      case TIMESTAMP_SCALE_OF_TRACK:
+        this.isBounded &&= this.float(element) === 1;
+        return;
+      case DURATION_OF_BLOCKS:
+        this.usualNs = Math.max(this.usualNs, this.unsigned(element));
+        return;
+      case DURATION_OF_BLOCK:
+        this.latest = Math.max(this.latest, this.blockTime + this.unsigned(element));
+        return;
       default:
         this.takeOfTrack(element);
     }
@@ -161,7 +181,8 @@ class WebmReader {
       return;
     }
     const track = this.tracks.get(numberAt(bytes, at, numberBytes));
-    this.latest = Math.max(this.latest, this.clusterTime + bytes.readInt16BE(flagsAt - 2));
+    this.blockTime = this.clusterTime + bytes.readInt16BE(flagsAt - 2);
+    this.latest = Math.max(this.latest, this.blockTime);
     const isLaced = (bytes[flagsAt]! & LACING) !== 0;
     const packets = isLaced ? (bytes[flagsAt + 1] ?? 0) + 1 : 1;
     if (track?.codec === OPUS) {
@@ -176,10 +197,9 @@ class WebmReader {
       this.hasPictures = true;
       return;
     }
-    const longest = longestPacket(track?.codec ?? '');
-    this.isBounded &&= longest !== null;
-    this.hasOtherSound = true;
-    this.packets += packets * (longest ?? 0);
+    const codec = track?.codec ?? '';
+    if (track?.type === SUBTITLES && codec.startsWith('S_')) return;
+    this.packetsOf.set(codec, (this.packetsOf.get(codec) ?? 0) + packets);
   }
 
   private content({ start, end }: Element): Buffer {
@@ -189,7 +209,9 @@ class WebmReader {
 
   private unsigned(element: Element): number {
     const bytes = this.content(element);
-    return bytes.length >= 1 && bytes.length <= 6 ? bytes.readUIntBE(0, bytes.length) : 0;
+    if (bytes.length >= 1 && bytes.length <= 6) return bytes.readUIntBE(0, bytes.length);
+    this.isBounded &&= bytes.length === 0;
+    return 0;
   }
 
   private float(element: Element): number {
