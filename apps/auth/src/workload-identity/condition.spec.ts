@@ -114,7 +114,7 @@ describe('the memory of conditions', () => {
   });
 
   it('does not grow with the names and types in conditions that are refused', () => {
-    const refuse = (text: string): void => void expect(() => compileCondition(text)).toThrow();
+    const refuse = (text: string): void => expect(() => compileCondition(text)).toThrow();
     const grown = growthOf(300, (round) => {
       refuse(Array.from({ length: 60 }, (_, index) => `f${round}x${index}()`).join(' + '));
       refuse(`${'[{"a":'.repeat(8)}${round}${'}]'.repeat(8)} == 1`);

@@ -250,10 +250,7 @@ export function webmFile(seconds: number, bytes: number, told: WebmTold = {}): B
       head.writeInt16BE(Math.round(time), 1);
       return element('a3', Buffer.concat([head, packet]));
     };
-    const { timeBytes = 4 } = told;
-    const at = Buffer.alloc(timeBytes);
-    const time = told.toldSeconds === undefined ? Math.round(from * SECONDS_OF_PACKET * 1_000) : 0;
-    at.writeUInt32BE(time, timeBytes - 4);
+    const at = clusterTime(from, told);
     clusters.push(element('1f43b675', Buffer.concat([element('e7', at), ...Array.from({ length: packets }, block)])));
   }
   const duration = floatOf((told.toldSeconds ?? 0) * 1_000);
@@ -271,6 +268,12 @@ export function webmFile(seconds: number, bytes: number, told: WebmTold = {}): B
     ...(told.isShuffled === true ? clusters.toReversed() : clusters),
   ];
   return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat(parts))]);
+}
+
+function clusterTime(packets: number, { timeBytes = 4, toldSeconds }: WebmTold): Buffer {
+  const bytes = Buffer.alloc(timeBytes);
+  bytes.writeUInt32BE(toldSeconds === undefined ? Math.round(packets * SECONDS_OF_PACKET * 1_000) : 0, timeBytes - 4);
+  return bytes;
 }
 
 function floatOf(value: number): Buffer {

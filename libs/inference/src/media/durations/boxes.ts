@@ -53,3 +53,10 @@ export function contentAt(within: Buffer, ...path: readonly string[]): Buffer | 
 export function boxesIn(content: Buffer): readonly Box[] | null {
   return boxesBetween((start, end) => content.subarray(start, end), 0, content.length);
 }
+
+/** Returns how often a text is in bytes, wherever. */
+export function countOf(bytes: Buffer, text: string): number {
+  let count = 0;
+  for (let at = bytes.indexOf(text); at !== -1; at = bytes.indexOf(text, at + 1)) count += 1;
+  return count;
+}

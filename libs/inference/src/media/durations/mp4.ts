@@ -1,9 +1,8 @@
 import type { MediaBytes } from '../media-bytes';
-import { longestMp3, longestOfPackets, type MediaLength } from '../media-length';
-import { configuredRate } from './aac-configuration';
-import { boxesBetween, boxesIn, contentAt, onlyBox } from './boxes';
+import type { MediaLength } from '../media-length';
+import { boxesBetween, boxesIn, contentAt, countOf, onlyBox } from './boxes';
 import { fragmentsOf, hasFragments, type Mp4Fragments } from './mp4-fragments';
-import { mp4Samples, type Mp4Samples } from './mp4-samples';
+import { PLAYED, timescaleOf, trackOf, type Mp4File, type Track } from './mp4-track';
 
 /** A head of more is not read: it is that of two hours of AAC. */
 const MOST_HEAD_BYTES = 2 * 1024 * 1024;
@@ -47,31 +46,11 @@ function secondsOf(header: Buffer): number {
   return timescale === 0 || duration >= 0xffff_ffff ? 0 : duration / timescale;
 }
 
-function timescaleOf(header: Buffer): number {
-  const at = header[0] === 1 ? 20 : 12;
-  return header.length < at + 4 ? 0 : header.readUInt32BE(at);
-}
-
-interface Track {
-  readonly seconds: number;
-  /** Null where nothing bounds it. */
-  readonly longest: number | null;
-  readonly hasPictures: boolean;
-}
-
 /** Null where decoders may find other tracks, or other tables in them. */
-/** What a track needs to know of its file. */
-interface Mp4File {
-  readonly fragments: Mp4Fragments;
-  readonly bytes: number;
-  /** Ticks in a second of the movie. */
-  readonly timescale: number;
-}
-
 function tracksOf(movie: Buffer, file: Mp4File): readonly Track[] | null {
   const boxes = boxesIn(movie)?.filter(({ kind }) => kind === 'trak') ?? [];
-  if (boxes.length === 0 || boxes.length > MOST_TRACKS || hasStrayTables(movie, boxes.length, file.fragments))
-    return null;
+  const isUsual = boxes.length > 0 && boxes.length <= MOST_TRACKS;
+  if (!isUsual || hasStrayTables(movie, boxes.length, file.fragments)) return null;
   const tracks = boxes.map(({ start, end }) => trackOf(movie.subarray(start, end), file));
   return tracks.every((track) => track !== null) ? tracks : null;
 }
@@ -87,7 +66,6 @@ function hasStrayTables(movie: Buffer, tracks: number, fragments: Mp4Fragments):
 }
 
 const HANDLER = 'hdlr';
-const PLAYED: readonly string[] = ['vide', 'soun'];
 
 /** Those of sound or pictures. Lists of titles and of files have one of another kind. */
 function handlers(movie: Buffer): number {
@@ -96,112 +74,4 @@ function handlers(movie: Buffer): number {
     if (PLAYED.includes(movie.toString('latin1', at + 12, at + 16))) count += 1;
   }
   return count;
-}
-
-function countOf(bytes: Buffer, text: string): number {
-  let count = 0;
-  for (let at = bytes.indexOf(text); at !== -1; at = bytes.indexOf(text, at + 1)) count += 1;
-  return count;
-}
-
-function trackOf(track: Buffer, file: Mp4File): Track | null {
-  const { fragments } = file;
-  const header = contentAt(track, 'mdia', 'mdhd');
-  const handler = contentAt(track, 'mdia', 'hdlr');
-  const tables = contentAt(track, 'mdia', 'minf', 'stbl');
-  const inHead = tables && mp4Samples(tables, hasFragments(fragments));
-  const samples = inHead && withFragments(inHead, fragments, idOf(track));
-  const edits = editsOf(track, file.timescale);
-  if (!header || !handler || !samples || edits === null) return null;
-  if (hasFragments(fragments) && idOf(track) === 0) return null;
-  const timed = samples.ticks / timescaleOf(header);
-  if (!Number.isFinite(timed)) return null;
-  const kind = handler.toString('latin1', 8, 12);
-  const hasPictures = kind === 'vide';
-  // Titles, chapters and time codes are neither seen nor heard.
-  if (!PLAYED.includes(kind) && NEVER_PLAYED.includes(codecOf(samples))) return NOTHING_PLAYED;
-  const { seconds, longest } = hasPictures ? { seconds: timed, longest: timed } : soundOf(samples, timed, file.bytes);
-  return { seconds, longest: longest === null ? null : longest * edits.times + edits.emptySeconds, hasPictures };
-}
-
-function idOf(track: Buffer): number {
-  const header = contentAt(track, 'tkhd');
-  const at = header?.[0] === 1 ? 20 : 12;
-  return header === null || header.length < at + 4 ? 0 : header.readUInt32BE(at);
-}
-
-function withFragments(samples: Mp4Samples, fragments: Mp4Fragments, id: number): Mp4Samples {
-  const more = fragments.get(id);
-  if (more === undefined) return samples;
-  return { ...samples, count: samples.count + more.count, ticks: Math.max(samples.ticks + more.ticks, more.endTicks) };
-}
-
-const NOTHING_PLAYED: Track = { seconds: 0, longest: 0, hasPictures: false };
-/** Whatever a track says that it is, decoders may go by its codec. */
-const NEVER_PLAYED: readonly string[] = [
-  'tmcd',
-  'text',
-  'tx3g',
-  'mebx',
-  'gpmd',
-  'rtp ',
-  'c608',
-  'c708',
-  'wvtt',
-  'stpp',
-];
-
-function codecOf({ entry }: Mp4Samples): string {
-  return entry.toString('latin1', 4, 8);
-}
-
-interface Edits {
-  /** How often a track may be played: each entry of the list of edits (§8.6.6) can name all of it. */
-  readonly times: number;
-  /** In which nothing is played. */
-  readonly emptySeconds: number;
-}
-
-const NO_EDITS: Edits = { times: 1, emptySeconds: 0 };
-const EMPTY = -1;
-
-function editsOf(track: Buffer, movieTimescale: number): Edits | null {
-  const lists = countOf(track, 'elst');
-  if (lists === 0) return NO_EDITS;
-  const list = lists === 1 ? contentAt(track, 'edts', 'elst') : null;
-  if (list === null || list.length < 8) return null;
-  const isLong = list[0] === 1;
-  const entryBytes = isLong ? 20 : 12;
-  const entries = Math.min(list.readUInt32BE(4), Math.floor((list.length - 8) / entryBytes));
-  let ticks = 0;
-  for (let at = 8; at < 8 + entries * entryBytes; at += entryBytes) {
-    const start = isLong ? Number(list.readBigInt64BE(at + 8)) : list.readInt32BE(at + 4);
-    if (start === EMPTY) ticks += isLong ? Number(list.readBigUInt64BE(at)) : list.readUInt32BE(at);
-  }
-  return { times: Math.max(1, list.readUInt32BE(4)), emptySeconds: movieTimescale === 0 ? 0 : ticks / movieTimescale };
-}
-
-/** Of AAC, whatever the table says how long its frames are shown. */
-const SAMPLES_OF_FRAME = 1_024;
-const AAC = 'mp4a';
-
-/** Decoders go by what the frames hold. */
-function soundOf(samples: Mp4Samples, timed: number, fileBytes: number): Pick<Track, 'seconds' | 'longest'> {
-  const { count, entry } = samples;
-  const codec = codecOf(samples);
-  const rate = codec === AAC && entry.length >= 36 ? slowestRate(entry) : 0;
-  if (rate > 0) {
-    const seconds = Math.max(timed, (count * SAMPLES_OF_FRAME) / rate);
-    return { seconds, longest: seconds };
-  }
-  const packets = longestOfPackets(codec, count, fileBytes);
-  // The entry of AAC may name another codec, of which MP3 is the one with packets of any length.
-  const most = packets === null || codec !== AAC ? packets : Math.max(packets, longestMp3(fileBytes));
-  return { seconds: timed, longest: most === null ? null : Math.max(timed, most) };
-}
-
-/** Decoders go by the configuration, some by the entry; 0 where the configuration is none of AAC. */
-function slowestRate(entry: Buffer): number {
-  const configured = configuredRate(entry);
-  return Math.min(entry.readUInt16BE(32) || configured, configured);
 }

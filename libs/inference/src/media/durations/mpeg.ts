@@ -70,9 +70,13 @@ function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
     }
   }
   if (seconds === 0) return null;
-  // Where most of a file is no frames, a decoder may take it for another format.
-  const isBounded = position >= audio.length && otherBytes <= audio.length / 2 && !isOtherFormat(audio);
-  return { seconds, longest: isBounded ? seconds + longestMp3(otherBytes) : null, hasPictures: false };
+  const isWhole = position >= audio.length;
+  return { seconds, longest: isWhole ? longestWith(seconds, otherBytes, audio) : null, hasPictures: false };
+}
+
+/** Null where most of a file is no frames: a decoder may take it for another format. */
+function longestWith(seconds: number, otherBytes: number, audio: MediaBytes): number | null {
+  return otherBytes > audio.length / 2 || isOtherFormat(audio) ? null : seconds + longestMp3(otherBytes);
 }
 
 /** Returns where the next head may begin, or where the bytes end. */

@@ -150,15 +150,16 @@ class WebmReader {
       case TIMESTAMP_SCALE_OF_TRACK:
         this.isBounded &&= this.float(element) === 1;
         return;
-      case DURATION_OF_BLOCKS:
-        this.usualNs = Math.max(this.usualNs, this.unsigned(element));
-        return;
-      case DURATION_OF_BLOCK:
-        this.latest = Math.max(this.latest, this.blockTime + this.unsigned(element));
-        return;
       default:
         this.takeOfTrack(element);
+        this.takeDuration(element);
     }
+  }
+
+  private takeDuration(element: Element): void {
+    if (element.id === DURATION_OF_BLOCKS) this.usualNs = Math.max(this.usualNs, this.unsigned(element));
+    if (element.id !== DURATION_OF_BLOCK) return;
+    this.latest = Math.max(this.latest, this.blockTime + this.unsigned(element));
   }
 
   private takeOfTrack(element: Element): void {
