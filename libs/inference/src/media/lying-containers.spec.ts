@@ -71,6 +71,8 @@ const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ['MP3 behind a tag and Opus', 'mp3', Buffer.concat([ID3, opusFile(9, 90), mp3File(60, 64)]), DAY],
   ['MP4 with two tables of sizes', 'm4a', strayTable(), DAY],
   ['MP4 that plays all of it three times', 'm4a', edited(3), 3 * M4A_SECONDS],
+  ['MP4 that begins with an hour of nothing', 'm4a', edited(1, [3_600_000, -1, 0x1_0000]), 3_600],
+  ['MP4 with a picture that stands for an hour', 'm4a', edited(1, [3_600_000, 0, 0]), 3_600],
 ];
 
 function fragments(told: Partial<FragmentedTold>): Buffer {
@@ -135,12 +137,15 @@ function strayTable(): Buffer {
   return file;
 }
 
-function edited(times: number): Buffer {
+/** @param entry duration in milliseconds, start, and rate as a number of 16.16 bits */
+function edited(times: number, entry: readonly number[] = []): Buffer {
   const file = m4a();
-  const list = Buffer.alloc(24);
-  list.writeUInt32BE(24, 0);
-  list.write('edts\0\0\0\u0010elst', 4, 'latin1');
+  const list = Buffer.alloc(24 + entry.length * 4);
+  list.writeUInt32BE(list.length, 0);
+  list.write('edts\0\0\0\0elst', 4, 'latin1');
+  list.writeUInt32BE(list.length - 8, 8);
   list.writeUInt32BE(times, 20);
+  entry.forEach((value, index) => list.writeInt32BE(value, 24 + index * 4));
   const at = file.indexOf('mdia') - 4;
   const whole = Buffer.concat([file.subarray(0, at), list, file.subarray(at)]);
   for (const kind of ['moov', 'trak']) {

@@ -3,11 +3,11 @@ import { contentAt, countOf } from './boxes';
 export interface Edits {
   /** How often a track may be played: each entry of the list of edits (§8.6.6) can name all of it. */
   readonly times: number;
-  /** In which nothing is played. */
-  readonly emptySeconds: number;
+  /** In which nothing is played, or one picture stands. */
+  readonly stillSeconds: number;
 }
 
-const NO_EDITS: Edits = { times: 1, emptySeconds: 0 };
+const NO_EDITS: Edits = { times: 1, stillSeconds: 0 };
 const EMPTY = -1;
 
 /** Null for a list that is none. */
@@ -16,18 +16,19 @@ export function editsOf(track: Buffer, movieTimescale: number): Edits | null {
   if (lists === 0) return NO_EDITS;
   const list = lists === 1 ? contentAt(track, 'edts', 'elst') : null;
   if (list === null || list.length < 8) return null;
-  const emptySeconds = movieTimescale === 0 ? 0 : emptyTicks(list) / movieTimescale;
-  return { times: Math.max(1, list.readUInt32BE(4)), emptySeconds };
+  const stillSeconds = movieTimescale === 0 ? 0 : stillTicks(list) / movieTimescale;
+  return { times: Math.max(1, list.readUInt32BE(4)), stillSeconds };
 }
 
-function emptyTicks(list: Buffer): number {
+function stillTicks(list: Buffer): number {
   const isLong = list[0] === 1;
   const entryBytes = isLong ? 20 : 12;
   const entries = Math.min(list.readUInt32BE(4), Math.floor((list.length - 8) / entryBytes));
   let ticks = 0;
   for (let at = 8; at < 8 + entries * entryBytes; at += entryBytes) {
     const start = isLong ? Number(list.readBigInt64BE(at + 8)) : list.readInt32BE(at + 4);
-    if (start === EMPTY) ticks += isLong ? Number(list.readBigUInt64BE(at)) : list.readUInt32BE(at);
+    const isSlow = list.readInt16BE(at + entryBytes - 4) === 0;
+    if (start === EMPTY || isSlow) ticks += isLong ? Number(list.readBigUInt64BE(at)) : list.readUInt32BE(at);
   }
   return ticks;
 }

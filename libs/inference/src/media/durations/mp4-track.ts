@@ -42,7 +42,7 @@ export function trackOf(track: Buffer, file: Mp4File): Track | null {
   // Titles, chapters and time codes are neither seen nor heard.
   if (!PLAYED.includes(kind) && NEVER_PLAYED.includes(codecOf(samples))) return NOTHING_PLAYED;
   const { seconds, longest } = hasPictures ? { seconds: timed, longest: timed } : soundOf(samples, timed, file.bytes);
-  return { seconds, longest: longest === null ? null : longest * edits.times + edits.emptySeconds, hasPictures };
+  return { seconds, longest: longest === null ? null : longest * edits.times + edits.stillSeconds, hasPictures };
 }
 
 function idOf(track: Buffer): number {
