@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { estimatePrompt } from '../model/estimate';
 import { turnBody } from '../model/turn-body';
-import { jpegFile, mp3File, mp4File, pngFile } from '../testing/media-files';
+import { mp4File } from '../testing/mp4-files';
+import { jpegFile, pngFile } from '../testing/picture-files';
+import { mp3File } from '../testing/sound-files';
 import { waveFile } from '../testing/recordings';
 import { mulberry, TEXT_SAMPLES } from '../testing/text-samples';
 import { TRANSLATIONS, type StreamableApi } from './dialect-pairs';

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { Base64Bytes, ReadBudget } from './base64-bytes';
 import { pictureSize } from './picture-size';
 import { playingTime } from './playing-time';
-import { jpegFile, mp4File, pngFile } from '../testing/media-files';
+import { mp4File } from '../testing/mp4-files';
+import { jpegFile, pngFile } from '../testing/picture-files';
 
 const of = (base64: string, budget = new ReadBudget()): Base64Bytes => {
   const body = Buffer.from(`{"data":"${base64}"}`);

@@ -1,5 +1,5 @@
 import { Base64Bytes, ReadBudget } from '../media/base64-bytes';
-import { fragmentedMp4, mp4File } from '../testing/media-files';
+import { fragmentedMp4, mp4File } from '../testing/mp4-files';
 import { MEDIA_LIMITS } from './media-limits';
 import { inlineMedia, type MediaKind } from './media-tokens';
 

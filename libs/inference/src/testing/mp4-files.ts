@@ -1,0 +1,130 @@
+function box(kind: string, ...content: readonly Buffer[]): Buffer {
+  const length = content.reduce((sum, one) => sum + one.length, 8);
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(length);
+  head.write(kind, 4, 'latin1');
+  return Buffer.concat([head, ...content]);
+}
+
+function words(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 4);
+  values.forEach((value, at) => bytes.writeUInt32BE(value, at * 4));
+  return bytes;
+}
+
+export interface Mp4Told {
+  readonly seconds: number;
+  readonly bytes: number;
+  /** A film with sound; else sound alone. */
+  readonly isFilm: boolean;
+  /** What the head of the movie says; the truth when absent. */
+  readonly toldSeconds?: number;
+  /** What the table of times says of each frame of sound; the truth when absent. */
+  readonly toldTicks?: number;
+  /** In fragments that say nothing. */
+  readonly isFragmented?: boolean;
+  /** Seconds by which the last picture is shown after it is decoded. */
+  readonly lateSeconds?: number;
+  /** Codec and handler of one more track. */
+  readonly more?: readonly [codec: string, handler: string];
+  /** With the list of titles that common encoders write, which has a handler of its own. */
+  readonly hasTitles?: boolean;
+}
+
+/** Descriptors of a stream, of its decoder, and of AAC at 24 kHz. */
+const ESDS_24_KHZ = Buffer.from(
+  '00000000 0316000000 041140150000000000000000000000 05021308'.replaceAll(' ', ''),
+  'hex',
+);
+
+function track(
+  handler: string,
+  rate: number,
+  [count, ticks]: readonly [number, number],
+  { codec = handler === 'soun' ? 'mp4a' : 'avc1', lateSeconds = 0 } = {},
+): Buffer {
+  const entry = Buffer.alloc(36);
+  entry.write(codec, 4, 'latin1');
+  if (handler === 'soun') entry.writeUInt16BE(rate, 32);
+  const entries = handler === 'soun' ? [entry, box('esds', ESDS_24_KHZ)] : [entry];
+  const samples = box(
+    'stbl',
+    box('stsd', words(0, 1), ...entries),
+    box('stts', words(0, 1, count, ticks)),
+    box('stsz', words(0, 1, count)),
+    ...(lateSeconds > 0 ? [box('ctts', words(0, 1, 1, lateSeconds * rate))] : []),
+  );
+  const head = box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
+  const kind = box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
+  return box('trak', box('mdia', head, kind, box('minf', samples)));
+}
+
+/** AAC of 24 kHz and a film of 10 pictures a second. */
+export function mp4File({
+  seconds,
+  bytes,
+  isFilm,
+  toldSeconds = seconds,
+  toldTicks = 1_024,
+  isFragmented,
+  hasTitles,
+  lateSeconds,
+  more,
+}: Mp4Told): Buffer {
+  const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, Math.round(toldSeconds * 1_000)), Buffer.alloc(80)]));
+  const sound = track('soun', 24_000, [Math.round((seconds * 24_000) / 1_024), toldTicks]);
+  const pictures = track('vide', 1_000, [Math.round(seconds * 10), 100], { lateSeconds });
+  const tracks = isFilm ? [pictures, sound] : [sound];
+  if (more !== undefined) tracks.push(track(more[1], 1_000, [1, 1_000 * Math.round(seconds)], { codec: more[0] }));
+  const type = box('ftyp', Buffer.from(isFilm ? 'isom' : 'M4A '));
+  const fragments = isFragmented === true ? [box('moof', Buffer.alloc(50))] : [];
+  const titles = box('udta', box('meta', words(0), box('hdlr', words(0, 0), Buffer.from('mdirappl'), words(0, 0))));
+  const head = box('moov', header, ...tracks, ...(hasTitles === true ? [titles] : []));
+  return Buffer.concat([type, box('mdat', Buffer.alloc(bytes)), head, ...fragments]);
+}
+
+export interface FragmentedTold {
+  /** Each of a second, of 25 pictures or of frames of sound. */
+  readonly fragments: number;
+  readonly isFilm: boolean;
+  /** Where the times of samples are: in the head of the movie, of each fragment, or with each sample. */
+  readonly times: 'movie' | 'fragment' | 'samples';
+  readonly flaw?: 'two starts' | 'start in an unknown form' | 'two defaults';
+  /** All samples at once, and the last is shown so many seconds later. */
+  readonly lateSeconds?: number;
+}
+
+const TFHD_TICKS = 0x08;
+const TRUN_TICKS = 0x100;
+const TRUN_OFFSETS = 0x800;
+
+function timesOf(times: FragmentedTold['times'], samples: number, ticks: number): Buffer {
+  if (times !== 'samples') return words(0, samples);
+  return words(TRUN_TICKS, samples, ...Array<number>(samples).fill(ticks));
+}
+
+/** A film or AAC of 24 kHz whose samples are all in fragments, as browsers and streams write them. */
+export function fragmentedMp4({ fragments, isFilm, times, flaw, lateSeconds }: FragmentedTold): Buffer {
+  const [handler, rate, count, ticks] = isFilm
+    ? (['vide', 1_000, 25, 40] as const)
+    : (['soun', 24_000, 24_000 / 1_024, 1_024] as const);
+  const samples = Math.round(count);
+  const id = box('tkhd', words(0, 0, 0, 1), Buffer.alloc(68));
+  const empty = track(handler, rate, [0, 0]).subarray(8);
+  const usual = box('trex', words(0, 1, 1, times === 'movie' ? ticks : 0, 0, 0));
+  const extend = box('mvex', usual, ...(flaw === 'two defaults' ? [usual] : []));
+  const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, 0), Buffer.alloc(80)]));
+  const head = box('moov', header, box('trak', id, empty), extend);
+  const moof = (_: unknown, index: number): Buffer => {
+    const own = times === 'fragment' ? words(TFHD_TICKS, 1, ticks) : words(0, 1);
+    const start = box('tfdt', words(flaw === 'start in an unknown form' ? 0x0200_0000 : 0, index * samples * ticks));
+    const run = box(
+      'trun',
+      lateSeconds === undefined ? timesOf(times, samples, ticks) : words(TRUN_OFFSETS, 1, lateSeconds * rate),
+    );
+    const starts = flaw === 'two starts' ? [start, start] : [start];
+    return box('moof', box('mfhd', words(0, index + 1)), box('traf', box('tfhd', own), ...starts, run));
+  };
+  const pieces = Array.from({ length: fragments }, moof).flatMap((one) => [one, box('mdat', Buffer.alloc(60))]);
+  return Buffer.concat([box('ftyp', Buffer.from('isom')), head, ...pieces]);
+}
