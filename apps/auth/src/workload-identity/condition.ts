@@ -36,7 +36,10 @@ const MAX_NESTING = 3;
 
 /** The longest that a condition takes is some tens of milliseconds, for the largest token. */
 const LONGEST_EVALUATION_MS = 250;
-/** V8 ends a script after a time, with everything that it calls; but not within a search in a text. So no function is given sums of texts. */
+/**
+ * V8 ends a script after a time, with all that it calls, but not a search in a text. So no function is given a sum of
+ * texts, which may be long.
+ */
 const evaluation = new Script('evaluate()');
 const outside = createContext({ evaluate: (): unknown => null });
 

@@ -43,8 +43,8 @@ export class AudioBytes implements Iterable<Buffer> {
     return joined;
   }
 
-  /** A request has one recording, and readers of each format have bounds of their own. */
-  looked(_places: number): void {}
+  /** Not counted: a request has one recording, and readers of each format have bounds of their own. */
+  countPlaces(_places: number): void {}
 
   #pieceAt(position: number): number {
     let low = 0;

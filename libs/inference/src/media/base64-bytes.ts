@@ -17,7 +17,7 @@ export class ReadBudget {
   constructor(
     private reads = 20_000,
     private bytes = 96 * 1024 * 1024,
-    /** Frames, packets, boxes; a recording of three hours has 600,000. */
+    /** Frames, packets and boxes: a recording of three hours has 600,000. */
     private places = 1_000_000,
   ) {}
 
@@ -25,7 +25,7 @@ export class ReadBudget {
     return this.reads <= 0 || this.bytes <= 0 || this.places <= 0;
   }
 
-  look(places: number): void {
+  takePlaces(places: number): void {
     this.places -= places;
   }
 
@@ -64,7 +64,7 @@ export class Base64Bytes implements MediaBytes {
   slice(start: number, end: number): Buffer {
     const from = Math.min(Math.max(0, start), this.length);
     const to = Math.min(Math.max(from, end), this.length);
-    this.budget.look(1);
+    this.budget.takePlaces(1);
     if (from === to || this.budget.isSpent || this.hasGarbage) return EMPTY;
     if (to - from > SMALL_READ) return this.decode(from, to);
     if (from < this.windowStart || to > this.windowStart + this.window.length) {
@@ -74,8 +74,8 @@ export class Base64Bytes implements MediaBytes {
     return this.window.subarray(from - this.windowStart, to - this.windowStart);
   }
 
-  looked(places: number): void {
-    this.budget.look(places);
+  countPlaces(places: number): void {
+    this.budget.takePlaces(places);
   }
 
   private decode(from: number, to: number): Buffer {
@@ -114,7 +114,7 @@ function unescaped(text: Buffer): Buffer {
   }
 }
 
-/** Some writers break lines; decoders that read such a text skip the breaks. */
+/** Some writers break lines. Decoders that read such a text skip the breaks. */
 function inOneLine(text: Buffer, budget: ReadBudget): Buffer {
   if (!text.includes(LINE_FEED)) return text;
   budget.take(text.length);

@@ -69,6 +69,7 @@ const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ['WebM with a long time of a cluster', 'webm', webmFile(MINUTE, 60_000, { timeBytes: 8 }), DAY],
   ['WebM whose track stretches its times', 'webm', webmFile(MINUTE, 60_000, { trackScale: 60 }), DAY],
   ['MP3 behind a tag and Opus', 'mp3', Buffer.concat([ID3, opusFile(9, 90), mp3File(60, 64)]), DAY],
+  ['MP4 with a time scale that decoders read as 1', 'm4a', timescale(0x8000_0000), DAY],
   ['MP4 with two tables of sizes', 'm4a', strayTable(), DAY],
   ['MP4 that plays all of it three times', 'm4a', edited(3), 3 * M4A_SECONDS],
   ['MP4 that begins with an hour of nothing', 'm4a', edited(1, [3_600_000, -1, 0x1_0000]), 3_600],
@@ -126,6 +127,13 @@ function changed(before: string, after: string): Buffer {
 function shortTimes(): Buffer {
   const file = m4a({ toldSeconds: 1 });
   file.writeUInt32BE(1, file.indexOf('stts') + 12);
+  return file;
+}
+
+/** Of the track, not of the movie. */
+function timescale(ticks: number): Buffer {
+  const file = m4a({ toldSeconds: 1 });
+  file.writeUInt32BE(ticks, file.indexOf('mdhd') + 16);
   return file;
 }
 

@@ -88,7 +88,7 @@ function played(bytes: Base64Bytes, said: 'audio' | 'video' | null): CountedMedi
 
 const TOKENS_PER_SECOND = { audio: MEDIA_LIMITS.secondOfSound, video: MEDIA_LIMITS.secondOfFilm } as const;
 
-/** Bytes bound no length: a still picture or silence of hours needs a few thousand. */
+/** Its bytes do not bound how long it plays: hours of silence or of a still picture need a few thousand. */
 function unmeasured(kind: MediaKind, bytes: Base64Bytes): CountedMedia {
   const isGarbage = !bytes.isPlain();
   const { bytesPerToken, leastTokens } = USUAL[kind];

@@ -13,18 +13,18 @@ export interface TranscriptUsage {
   readonly tokens?: { readonly input: number; readonly output: number; readonly total: number } | undefined;
 }
 
-/** Returns what an answer says of its bill. Tokens are told where the upstream counts in them, or some were counted. */
+/** Returns what an answer says of its bill. Tokens are listed where the upstream counts in them, or some were counted. */
 export function transcriptUsageOf(
   { usage, cost, seconds }: TranscriptionBill,
   isCountedInTokens: boolean,
 ): TranscriptUsage {
   const { promptTokens, completionTokens, totalTokens } = usage;
   const tokens = { input: promptTokens, output: completionTokens, total: totalTokens };
-  const isTold = isCountedInTokens || totalTokens > 0;
+  const isListed = isCountedInTokens || totalTokens > 0;
   return {
     cost: formatUsd(cost.totalCost),
     seconds: seconds ?? undefined,
-    tokens: isTold ? tokens : undefined,
+    tokens: isListed ? tokens : undefined,
   };
 }
 
@@ -85,8 +85,8 @@ function segmentMember(
   speakers: Speakers,
   isDiarized: boolean,
 ): object {
-  const isTold = isDiarized && speaker !== undefined;
-  return defined({ id, start, end, text, ...details, speaker: isTold ? speakers.numberOf(speaker) : undefined });
+  const hasSpeaker = isDiarized && speaker !== undefined;
+  return defined({ id, start, end, text, ...details, speaker: hasSpeaker ? speakers.numberOf(speaker) : undefined });
 }
 
 function entityMember({ text, type, startChar, endChar }: TranscriptEntity): object {

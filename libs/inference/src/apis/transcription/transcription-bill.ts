@@ -97,8 +97,8 @@ function guessUsage(seconds: number, textBytes: number): Usage {
   return { ...usageOf(tokens, null), provenance: 'estimated' };
 }
 
-function usageOf(tokens: TranscriptTokens | null, told: number | null): Usage {
-  const usage = emptyUsage(tokens === null && told === null ? 'estimated' : 'upstream');
+function usageOf(tokens: TranscriptTokens | null, reportedSeconds: number | null): Usage {
+  const usage = emptyUsage(tokens === null && reportedSeconds === null ? 'estimated' : 'upstream');
   if (tokens === null) return usage;
   usage.promptTokens = count(tokens.input);
   usage.audioPromptTokens = Math.min(count(tokens.audioInput), usage.promptTokens);

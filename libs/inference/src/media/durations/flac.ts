@@ -48,7 +48,7 @@ function secondsOfFrames(audio: MediaBytes, sampleRate: number): number {
     for (let at = 0; at < end; at += 1) {
       const isHead = window[at] === 0xff && window[at + 1]! >> 1 === SECOND_BYTE;
       if (!isHead) continue;
-      audio.looked(1);
+      audio.countPlaces(1);
       seconds += flacFrameSeconds(window, at, sampleRate);
     }
     if (isLast) break;

@@ -10,14 +10,14 @@ export interface Edits {
 const NO_EDITS: Edits = { times: 1, stillSeconds: 0 };
 const EMPTY = -1;
 
-/** Null for a list that is none. */
+/** @param movieTimescale 0 counts as 1, as decoders do it
+ * @returns null for a list that is none */
 export function editsOf(track: Buffer, movieTimescale: number): Edits | null {
   const lists = countOf(track, 'elst');
   if (lists === 0) return NO_EDITS;
   const list = lists === 1 ? contentAt(track, 'edts', 'elst') : null;
   if (list === null || list.length < 8) return null;
-  const stillSeconds = movieTimescale === 0 ? 0 : stillTicks(list) / movieTimescale;
-  return { times: Math.max(1, list.readUInt32BE(4)), stillSeconds };
+  return { times: Math.max(1, list.readUInt32BE(4)), stillSeconds: stillTicks(list) / (movieTimescale || 1) };
 }
 
 function stillTicks(list: Buffer): number {

@@ -12,7 +12,7 @@ interface FragmentedTrack {
 /** By the number of the track; empty for a file without fragments. */
 export type Mp4Fragments = ReadonlyMap<number, FragmentedTrack>;
 
-/** A head of a fragment of more is not read: it is that of an hour of AAC in one. */
+/** Longer heads of fragments are not read: an hour of AAC in one fragment has this one. */
 const MOST_HEAD_BYTES = 2 * 1024 * 1024;
 const NO_SAMPLES: FragmentedTrack = { count: 0, ticks: 0, endTicks: 0 };
 
@@ -29,7 +29,7 @@ export function fragmentsOf(file: MediaBytes, movie: Buffer, boxes: readonly Box
     if (kind !== 'moof') continue;
     if (end - start > MOST_HEAD_BYTES) return null;
     const content = file.slice(start, end);
-    file.looked(content.length);
+    file.countPlaces(content.length);
     const runs = content.length === end - start ? runsIn(content, usual) : null;
     if (runs === null) return null;
     for (const { id, ...run } of runs) {

@@ -23,10 +23,14 @@ export interface Track {
 /** Handlers of tracks that are seen or heard. */
 export const PLAYED: readonly string[] = ['vide', 'soun'];
 
-/** Of the head of a movie or a track. */
+/** Decoders read a number with a sign, and take one that is not positive for 1. */
+const MOST_TIMESCALE = 0x7fff_ffff;
+
+/** Returns the ticks in a second that the head of a movie or a track states; 0 where it states none that is usable. */
 export function timescaleOf(header: Buffer): number {
   const at = header[0] === 1 ? 20 : 12;
-  return header.length < at + 4 ? 0 : header.readUInt32BE(at);
+  const timescale = header.length < at + 4 ? 0 : header.readUInt32BE(at);
+  return timescale > MOST_TIMESCALE ? 0 : timescale;
 }
 
 /** Null for a track whose tables cannot be relied on. */

@@ -4,9 +4,9 @@ import { boxesBetween, boxesIn, contentAt, countOf, onlyBox } from './boxes';
 import { fragmentsOf, hasFragments, type Mp4Fragments } from './mp4-fragments';
 import { PLAYED, timescaleOf, trackOf, type Mp4File, type Track } from './mp4-track';
 
-/** A head of more is not read: it is that of two hours of AAC. */
+/** Longer heads are not read: two hours of AAC have this one. */
 const MOST_HEAD_BYTES = 2 * 1024 * 1024;
-/** Five hours of those of two seconds. */
+/** Five hours, in fragments of two seconds. */
 const MOST_FRAGMENTS = 10_000;
 const MOST_TRACKS = 32;
 /** What a head leaves out at the start and the end of sound, of frames that are counted whole. */
@@ -21,7 +21,7 @@ export function mp4Length(audio: MediaBytes): MediaLength | null {
   const box = onlyBox(boxes, 'moov');
   if (box === null || box.end - box.start > MOST_HEAD_BYTES) return null;
   const movie = audio.slice(box.start, box.end);
-  audio.looked(movie.length);
+  audio.countPlaces(movie.length);
   const header = contentAt(movie, 'mvhd');
   const seconds = header === null ? 0 : secondsOf(header);
   const fragments = fragmentsOf(audio, movie, boxes!);

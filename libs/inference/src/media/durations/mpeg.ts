@@ -104,7 +104,7 @@ function firstFrame(audio: MediaBytes, kind: FrameKind): number | null {
   const start = tagBytes(audio.slice(0, 10));
   const area = audio.slice(start, start + LONGEST_SEARCH);
   if (kind.bytesOf(area, 0) > 0 && kind.isLike(area, 0, null)) return start;
-  audio.looked(area.length);
+  audio.countPlaces(area.length);
   for (let at = area.indexOf(SYNC); at !== -1; at = area.indexOf(SYNC, at + 1)) {
     const bytes = kind.bytesOf(area, at);
     if (bytes === 0) continue;

@@ -35,7 +35,7 @@ export function oggSeconds(audio: MediaBytes): number | null {
       const pieces = streams.add(window, at);
       bytesLeft -= HEAD_BYTES + pieces;
       piecesLeft -= PIECES_OF_PAGE + pieces;
-      audio.looked(PIECES_OF_PAGE + pieces);
+      audio.countPlaces(PIECES_OF_PAGE + pieces);
       if (bytesLeft < 0 || piecesLeft < 0 || streams.count > MOST_STREAMS) return Number.POSITIVE_INFINITY;
     }
     if (isLast) break;

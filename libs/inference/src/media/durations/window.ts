@@ -16,7 +16,7 @@ export class Window {
 
   /** Returns where in `bytes` a place of the file is. Places are asked for in their order. */
   offsetOf(position: number): number {
-    this.media.looked(1);
+    this.media.countPlaces(1);
     const end = this.start + this.bytes.length;
     if (position + this.needed > end && end < this.media.length) {
       this.bytes = this.media.slice(position, position + WINDOW_BYTES);
