@@ -62,7 +62,7 @@ export type Condition = (claims: Claims) => boolean;
 export function compileCondition(text: string, longestMs = LONGEST_EVALUATION_MS): Condition {
   if (text.length > MAX_LENGTH) throw bad(`must be at most ${MAX_LENGTH} characters long`);
   const parsed = parse(text);
-  judge(parsed.ast, { isInLoop: false, isInCall: false, nesting: 0 });
+  judge(parsed.ast, { isInLoop: false, mayAdd: true, nesting: 0 });
   const { valid, type, error } = parsed.check();
   if (!valid) throw bad('does not fit together', error);
   if (type !== 'bool' && type !== 'dyn') throw bad('must be true or false');
@@ -111,8 +111,8 @@ function newEnvironment(): Environment {
 /** Where a node is. */
 interface Place {
   readonly isInLoop: boolean;
-  /** In what a function is called with. */
-  readonly isInCall: boolean;
+  /** Whether what is added here reaches no function: neither directly nor as an element of a list. */
+  readonly mayAdd: boolean;
   /** Of the lists and objects around it. */
   readonly nesting: number;
 }
@@ -123,11 +123,11 @@ function judge(node: ASTNode, place: Place): void {
       if (place.isInLoop && node.args === VARIABLE) throw bad('must see only its element within a loop');
       return;
     case '+':
-      if (place.isInCall) throw bad('must not add within a function');
+      if (!place.mayAdd) throw bad('must not add within a function, a list or a loop');
       return judgeAll(node.args, place);
     case 'call':
       judgeFunction(node.args[0]);
-      return judgeAll(node.args[1], { ...place, isInCall: true });
+      return judgeAll(node.args[1], { ...place, mayAdd: false });
     case 'rcall':
       return judgeMethod(node.args, place);
     case 'list':
@@ -140,16 +140,16 @@ function judge(node: ASTNode, place: Place): void {
 
 function deeper(place: Place): Place {
   if (place.nesting === MAX_NESTING) throw bad('has too many lists within lists');
-  return { ...place, nesting: place.nesting + 1 };
+  return { ...place, mayAdd: false, nesting: place.nesting + 1 };
 }
 
 function judgeMethod([name, receiver, args]: [string, ASTNode, ASTNode[]], place: Place): void {
   const isLoop = LOOPS.has(name);
   if (isLoop && place.isInLoop) throw bad('must not have a loop within a loop');
   if (!isLoop) judgeFunction(name);
-  const isInCall = place.isInCall || !isLoop;
-  judge(receiver, { ...place, isInCall });
-  judgeAll(args, { ...place, isInCall, isInLoop: place.isInLoop || isLoop });
+  const within = { ...place, mayAdd: false };
+  judge(receiver, within);
+  judgeAll(args, { ...within, isInLoop: place.isInLoop || isLoop });
 }
 
 function judgeFunction(name: string): void {
