@@ -1,4 +1,4 @@
-import { fragmentedMp4, mp3File, mp4File, opusFile, webmFile, type FragmentedTold } from '../testing';
+import { fragmentedMp4, mp3File, mp4Box, mp4File, opusFile, webmFile, type FragmentedTold } from '../testing';
 import { AudioBytes } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
@@ -22,6 +22,7 @@ const MINUTES: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
 ];
 
 const DAY = 24 * 3_600;
+const SHORT = mp4File({ seconds: 1, bytes: 90, isFilm: true });
 const ID3 = Buffer.from('ID3\u0004\0\0\0\0\0\0', 'latin1');
 
 /** Of these the bytes or packets give no more than a bound, or nothing does: then they are held for a day. */
@@ -70,11 +71,32 @@ const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ['WebM whose track stretches its times', 'webm', webmFile(MINUTE, 60_000, { trackScale: 60 }), DAY],
   ['MP3 behind a tag and Opus', 'mp3', Buffer.concat([ID3, opusFile(9, 90), mp3File(60, 64)]), DAY],
   ['MP4 with a time scale that decoders read as 1', 'm4a', timescale(0x8000_0000), DAY],
+  ['MP4 with an early picture', 'm4a', mp4File({ seconds: 1, bytes: 90, isFilm: true, lateSeconds: -3_600 }), 3_600],
+  ['MP4 with another head in a box for notes', 'm4a', Buffer.concat([hidden('udta'), SHORT]), DAY],
+  ['MP4 with another head in free space', 'm4a', Buffer.concat([hidden('free'), SHORT]), DAY],
+  ['MP4 with a table outside of the tables', 'm4a', Buffer.concat([SHORT, mp4Box('meta', mp4Box('ctts'))]), DAY],
+  ['MP4 whose index says when its parts begin', 'm4a', Buffer.concat([SHORT, index(3_600)]), 3_600],
   ['MP4 with two tables of sizes', 'm4a', strayTable(), DAY],
   ['MP4 that plays all of it three times', 'm4a', edited(3), 3 * M4A_SECONDS],
   ['MP4 that begins with an hour of nothing', 'm4a', edited(1, [3_600_000, -1, 0x1_0000]), 3_600],
   ['MP4 with a picture that stands for an hour', 'm4a', edited(1, [3_600_000, 0, 0]), 3_600],
 ];
+
+/** The head of a film of an hour. */
+function hidden(within: string): Buffer {
+  const film = mp4File({ seconds: 3_600, bytes: 0, isFilm: true });
+  return mp4Box(within, film.subarray(film.indexOf('moov') - 4));
+}
+
+/** An index of one part, which is the last second. */
+function index(endSeconds: number): Buffer {
+  const content = Buffer.alloc(36);
+  content.writeUInt32BE(1_000, 8);
+  content.writeUInt32BE((endSeconds - 1) * 1_000, 12);
+  content.writeUInt16BE(1, 22);
+  content.writeUInt32BE(1_000, 28);
+  return mp4Box('sidx', content);
+}
 
 function fragments(told: Partial<FragmentedTold>): Buffer {
   return fragmentedMp4({ fragments: 1, isFilm: true, times: 'movie', ...told });

@@ -1,4 +1,4 @@
-function box(kind: string, ...content: readonly Buffer[]): Buffer {
+export function mp4Box(kind: string, ...content: readonly Buffer[]): Buffer {
   const length = content.reduce((sum, one) => sum + one.length, 8);
   const head = Buffer.alloc(8);
   head.writeUInt32BE(length);
@@ -8,7 +8,7 @@ function box(kind: string, ...content: readonly Buffer[]): Buffer {
 
 function words(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4);
-  values.forEach((value, at) => bytes.writeUInt32BE(value, at * 4));
+  values.forEach((value, at) => bytes.writeUInt32BE(value >>> 0, at * 4));
   return bytes;
 }
 
@@ -23,7 +23,7 @@ export interface Mp4Told {
   readonly toldTicks?: number;
   /** In fragments that say nothing. */
   readonly isFragmented?: boolean;
-  /** Seconds by which the last picture is shown after it is decoded. */
+  /** Seconds by which a picture is shown after it is decoded; before it if negative. */
   readonly lateSeconds?: number;
   /** Codec and handler of one more track. */
   readonly more?: readonly [codec: string, handler: string];
@@ -46,17 +46,17 @@ function track(
   const entry = Buffer.alloc(36);
   entry.write(codec, 4, 'latin1');
   if (handler === 'soun') entry.writeUInt16BE(rate, 32);
-  const entries = handler === 'soun' ? [entry, box('esds', ESDS_24_KHZ)] : [entry];
-  const samples = box(
+  const entries = handler === 'soun' ? [entry, mp4Box('esds', ESDS_24_KHZ)] : [entry];
+  const samples = mp4Box(
     'stbl',
-    box('stsd', words(0, 1), ...entries),
-    box('stts', words(0, 1, count, ticks)),
-    box('stsz', words(0, 1, count)),
-    ...(lateSeconds > 0 ? [box('ctts', words(0, 1, 1, lateSeconds * rate))] : []),
+    mp4Box('stsd', words(0, 1), ...entries),
+    mp4Box('stts', words(0, 1, count, ticks)),
+    mp4Box('stsz', words(0, 1, count)),
+    ...(lateSeconds !== 0 ? [mp4Box('ctts', words(0, 1, 1, lateSeconds * rate))] : []),
   );
-  const head = box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
-  const kind = box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
-  return box('trak', box('mdia', head, kind, box('minf', samples)));
+  const head = mp4Box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
+  const kind = mp4Box('hdlr', words(0, 0), Buffer.from(handler), Buffer.alloc(12));
+  return mp4Box('trak', mp4Box('mdia', head, kind, mp4Box('minf', samples)));
 }
 
 /** AAC of 24 kHz and a film of 10 pictures a second. */
@@ -71,16 +71,22 @@ export function mp4File({
   lateSeconds,
   more,
 }: Mp4Told): Buffer {
-  const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, Math.round(toldSeconds * 1_000)), Buffer.alloc(80)]));
+  const header = mp4Box(
+    'mvhd',
+    Buffer.concat([words(0, 0, 0, 1_000, Math.round(toldSeconds * 1_000)), Buffer.alloc(80)]),
+  );
   const sound = track('soun', 24_000, [Math.round((seconds * 24_000) / 1_024), toldTicks]);
   const pictures = track('vide', 1_000, [Math.round(seconds * 10), 100], { lateSeconds });
   const tracks = isFilm ? [pictures, sound] : [sound];
   if (more !== undefined) tracks.push(track(more[1], 1_000, [1, 1_000 * Math.round(seconds)], { codec: more[0] }));
-  const type = box('ftyp', Buffer.from(isFilm ? 'isom' : 'M4A '));
-  const fragments = isFragmented === true ? [box('moof', Buffer.alloc(50))] : [];
-  const titles = box('udta', box('meta', words(0), box('hdlr', words(0, 0), Buffer.from('mdirappl'), words(0, 0))));
-  const head = box('moov', header, ...tracks, ...(hasTitles === true ? [titles] : []));
-  return Buffer.concat([type, box('mdat', Buffer.alloc(bytes)), head, ...fragments]);
+  const type = mp4Box('ftyp', Buffer.from(isFilm ? 'isom' : 'M4A '));
+  const fragments = isFragmented === true ? [mp4Box('moof', Buffer.alloc(50))] : [];
+  const titles = mp4Box(
+    'udta',
+    mp4Box('meta', words(0), mp4Box('hdlr', words(0, 0), Buffer.from('mdirappl'), words(0, 0))),
+  );
+  const head = mp4Box('moov', header, ...tracks, ...(hasTitles === true ? [titles] : []));
+  return Buffer.concat([type, mp4Box('mdat', Buffer.alloc(bytes)), head, ...fragments]);
 }
 
 export interface FragmentedTold {
@@ -109,22 +115,22 @@ export function fragmentedMp4({ fragments, isFilm, times, flaw, lateSeconds }: F
     ? (['vide', 1_000, 25, 40] as const)
     : (['soun', 24_000, 24_000 / 1_024, 1_024] as const);
   const samples = Math.round(count);
-  const id = box('tkhd', words(0, 0, 0, 1), Buffer.alloc(68));
+  const id = mp4Box('tkhd', words(0, 0, 0, 1), Buffer.alloc(68));
   const empty = track(handler, rate, [0, 0]).subarray(8);
-  const usual = box('trex', words(0, 1, 1, times === 'movie' ? ticks : 0, 0, 0));
-  const extend = box('mvex', usual, ...(flaw === 'two defaults' ? [usual] : []));
-  const header = box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, 0), Buffer.alloc(80)]));
-  const head = box('moov', header, box('trak', id, empty), extend);
+  const usual = mp4Box('trex', words(0, 1, 1, times === 'movie' ? ticks : 0, 0, 0));
+  const extend = mp4Box('mvex', usual, ...(flaw === 'two defaults' ? [usual] : []));
+  const header = mp4Box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, 0), Buffer.alloc(80)]));
+  const head = mp4Box('moov', header, mp4Box('trak', id, empty), extend);
   const moof = (_: unknown, index: number): Buffer => {
     const own = times === 'fragment' ? words(TFHD_TICKS, 1, ticks) : words(0, 1);
-    const start = box('tfdt', words(flaw === 'start in an unknown form' ? 0x0200_0000 : 0, index * samples * ticks));
-    const run = box(
+    const start = mp4Box('tfdt', words(flaw === 'start in an unknown form' ? 0x0200_0000 : 0, index * samples * ticks));
+    const run = mp4Box(
       'trun',
       lateSeconds === undefined ? timesOf(times, samples, ticks) : words(TRUN_OFFSETS, 1, lateSeconds * rate),
     );
     const starts = flaw === 'two starts' ? [start, start] : [start];
-    return box('moof', box('mfhd', words(0, index + 1)), box('traf', box('tfhd', own), ...starts, run));
+    return mp4Box('moof', mp4Box('mfhd', words(0, index + 1)), mp4Box('traf', mp4Box('tfhd', own), ...starts, run));
   };
-  const pieces = Array.from({ length: fragments }, moof).flatMap((one) => [one, box('mdat', Buffer.alloc(60))]);
-  return Buffer.concat([box('ftyp', Buffer.from('isom')), head, ...pieces]);
+  const pieces = Array.from({ length: fragments }, moof).flatMap((one) => [one, mp4Box('mdat', Buffer.alloc(60))]);
+  return Buffer.concat([mp4Box('ftyp', Buffer.from('isom')), head, ...pieces]);
 }

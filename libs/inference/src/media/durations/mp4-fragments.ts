@@ -1,5 +1,6 @@
 import type { MediaBytes } from '../media-bytes';
 import { boxesIn, contentAt, onlyBox, type Box } from './boxes';
+import { hasStrayBoxes } from './mp4-strays';
 
 /** The samples of a track in all fragments. */
 interface FragmentedTrack {
@@ -30,7 +31,8 @@ export function fragmentsOf(file: MediaBytes, movie: Buffer, boxes: readonly Box
     if (end - start > MOST_HEAD_BYTES) return null;
     const content = file.slice(start, end);
     file.countPlaces(content.length);
-    const runs = content.length === end - start ? runsIn(content, usual) : null;
+    if (content.length < end - start || hasStrayBoxes('moof', content)) return null;
+    const runs = runsIn(content, usual);
     if (runs === null) return null;
     for (const { id, ...run } of runs) {
       const before = tracks.get(id) ?? NO_SAMPLES;
@@ -77,7 +79,8 @@ function runOf(fragment: Buffer, usual: ReadonlyMap<number, number>): Run | null
   const startTicks = times.length > 1 ? null : startOf(contentOf(fragment, times[0] ?? null));
   if (tables.includes(null) || startTicks === null) return null;
   const count = tables.reduce((sum, table) => sum + table!.count, 0);
-  const offset = Math.max(0, ...tables.map((table) => table!.latestOffset));
+  const latest = Math.max(0, ...tables.map((table) => table!.latestOffset));
+  const offset = latest - Math.min(0, ...tables.map((table) => table!.earliestOffset));
   const ticks = tables.reduce((sum, table) => sum + table!.ticks, offset);
   return { id, count, ticks, startTicks };
 }
@@ -107,7 +110,8 @@ const STATES_OFFSET = 0x800;
 interface SampleTable {
   readonly count: number;
   readonly ticks: number;
-  /** From decoding to composition. */
+  /** From decoding to composition, in ticks. */
+  readonly earliestOffset: number;
   readonly latestOffset: number;
 }
 
@@ -115,18 +119,22 @@ function tableOf(table: Buffer, each: number): SampleTable | null {
   if (table.length < 8) return null;
   const flags = table.readUInt32BE(0);
   const count = table.readUInt32BE(4);
-  if ((flags & (STATES_TICKS | STATES_OFFSET)) === 0) return { count, ticks: count * each, latestOffset: 0 };
+  const states = flags & (STATES_TICKS | STATES_OFFSET);
+  if (states === 0) return { count, ticks: count * each, earliestOffset: 0, latestOffset: 0 };
   const first = 8 + 4 * bits(flags & IN_FRONT);
   const bytes = 4 * bits(flags & OF_SAMPLES);
   if (table.length < first + count * bytes) return null;
   let ticks = flags & STATES_TICKS ? 0 : count * each;
+  let earliestOffset = 0;
   let latestOffset = 0;
   for (let at = first; at < first + count * bytes; at += bytes) {
     if (flags & STATES_TICKS) ticks += table.readUInt32BE(at);
     // It is the last field of a sample.
-    if (flags & STATES_OFFSET) latestOffset = Math.max(latestOffset, table.readInt32BE(at + bytes - 4));
+    const offset = flags & STATES_OFFSET ? table.readInt32BE(at + bytes - 4) : 0;
+    earliestOffset = Math.min(earliestOffset, offset);
+    latestOffset = Math.max(latestOffset, offset);
   }
-  return { count, ticks, latestOffset };
+  return { count, ticks, earliestOffset, latestOffset };
 }
 
 function bits(flags: number): number {

@@ -19,12 +19,12 @@ export function mp4Samples(tables: Buffer, mayBeEmpty: boolean): Mp4Samples | nu
   const entries = contentAt(tables, 'stsd');
   const sized = sizesOf(tables);
   const timed = times && timesOf(times, mayBeEmpty);
-  const offset = latestOffset(tables);
+  const offset = spreadOfOffsets(tables);
   if (entries === null || entries.length < 16 || sized === null || timed === null || offset === null) return null;
   const missing = Math.max(0, sized - timed.count);
   return {
     count: Math.max(sized, timed.count),
-    // Pictures may be shown later than they are decoded.
+    // Pictures may be shown later or earlier than they are decoded.
     ticks: timed.ticks + missing * timed.last + offset,
     entry: entries.readUInt32BE(4) === 1 ? entries.subarray(8) : Buffer.alloc(0),
   };
@@ -57,16 +57,22 @@ function sizesOf(tables: Buffer): number | null {
   return box === null || box.end - box.start < 12 ? null : tables.readUInt32BE(box.start + 8);
 }
 
-/** Returns the latest offset from decoding to composition (§8.6.1.3), in ticks; null for a table that is none. */
-function latestOffset(tables: Buffer): number | null {
+/**
+ * Returns the ticks from the earliest to the latest offset from decoding to composition (§8.6.1.3); null for a table that
+ * is none.
+ */
+function spreadOfOffsets(tables: Buffer): number | null {
   const boxes = boxesIn(tables)?.filter(({ kind }) => kind === 'ctts') ?? [];
   const [box] = boxes;
   if (box === undefined) return 0;
   const entries = box.end - box.start < 8 ? 0 : tables.readUInt32BE(box.start + 4);
   if (boxes.length > 1 || box.start + 8 + entries * 8 > box.end) return null;
+  let earliest = 0;
   let latest = 0;
   for (let at = box.start + 8; at < box.start + 8 + entries * 8; at += 8) {
-    latest = Math.max(latest, tables.readInt32BE(at + 4));
+    const offset = tables.readInt32BE(at + 4);
+    earliest = Math.min(earliest, offset);
+    latest = Math.max(latest, offset);
   }
-  return latest;
+  return latest - earliest;
 }

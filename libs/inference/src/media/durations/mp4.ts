@@ -1,7 +1,9 @@
 import type { MediaBytes } from '../media-bytes';
 import type { MediaLength } from '../media-length';
-import { boxesBetween, boxesIn, contentAt, countOf, onlyBox } from './boxes';
-import { fragmentsOf, hasFragments, type Mp4Fragments } from './mp4-fragments';
+import { boxesBetween, boxesIn, contentAt, onlyBox, type Box } from './boxes';
+import { fragmentsOf } from './mp4-fragments';
+import { indexedSeconds } from './mp4-index';
+import { hasStrayBoxes } from './mp4-strays';
 import { PLAYED, timescaleOf, trackOf, type Mp4File, type Track } from './mp4-track';
 
 /** Longer heads are not read: two hours of AAC have this one. */
@@ -19,22 +21,51 @@ const MOST_CUT_SECONDS = 0.25;
 export function mp4Length(audio: MediaBytes): MediaLength | null {
   const boxes = boxesBetween((start, end) => audio.slice(start, end), 0, audio.length, MOST_FRAGMENTS);
   const box = onlyBox(boxes, 'moov');
-  if (box === null || box.end - box.start > MOST_HEAD_BYTES) return null;
+  if (boxes === null || box === null || box.end - box.start > MOST_HEAD_BYTES) return null;
   const movie = audio.slice(box.start, box.end);
   audio.countPlaces(movie.length);
-  const header = contentAt(movie, 'mvhd');
-  const seconds = header === null ? 0 : secondsOf(header);
-  const fragments = fragmentsOf(audio, movie, boxes!);
-  const tracks =
-    fragments && tracksOf(movie, { fragments, bytes: audio.length, timescale: header ? timescaleOf(header) : 0 });
-  if (tracks === null) return { seconds, longest: null, hasPictures: false };
+  const header = contentAt(movie, 'mvhd') ?? NO_HEADER;
+  const seconds = secondsOf(header);
+  const fragments = fragmentsOf(audio, movie, boxes);
+  const file = fragments && { fragments, bytes: audio.length, timescale: timescaleOf(header) };
+  const tracks = file && tracksOf(movie, file);
+  const indexed = indexedSecondsOf(audio, boxes);
+  if (tracks === null || indexed === null) return { seconds, longest: null, hasPictures: false };
+  return lengthOf(tracks, seconds, indexed);
+}
+
+const NO_HEADER = Buffer.alloc(0);
+
+/** @param stated seconds, by the header of the movie */
+function lengthOf(tracks: readonly Track[], stated: number, indexed: number): MediaLength {
   const counted = Math.max(...tracks.map((track) => track.seconds));
   const longest = tracks.map((track) => track.longest);
   return {
-    seconds: counted > seconds + MOST_CUT_SECONDS || seconds === 0 ? counted : seconds,
-    longest: longest.includes(null) ? null : Math.max(seconds, ...longest.map(Number)),
+    seconds: counted > stated + MOST_CUT_SECONDS || stated === 0 ? counted : stated,
+    longest: longest.includes(null) ? null : Math.max(stated, indexed, ...longest.map(Number)),
     hasPictures: tracks.some((track) => track.hasPictures),
   };
+}
+
+/** Boxes that are read apart, or hold no boxes. */
+const KNOWN: readonly string[] = ['mdat', 'moov', 'moof'];
+/** Of boxes besides sound, pictures and their heads. */
+const MOST_OTHER_BYTES = 1024 * 1024;
+
+/** Returns when the last sample ends by the indexes of the file; null where boxes may hide in its other boxes. */
+function indexedSecondsOf(file: MediaBytes, boxes: readonly Box[]): number | null {
+  let bytes = 0;
+  let seconds = 0;
+  for (const { kind, start, end } of boxes) {
+    if (KNOWN.includes(kind)) continue;
+    bytes += end - start;
+    if (bytes > MOST_OTHER_BYTES) return null;
+    const content = file.slice(start, end);
+    file.countPlaces(content.length);
+    if (content.length < end - start || hasStrayBoxes('', content)) return null;
+    if (kind === 'sidx') seconds = Math.max(seconds, indexedSeconds(content));
+  }
+  return seconds;
 }
 
 /** Of the head of a movie or a track; 0 where it does not say it. */
@@ -49,20 +80,10 @@ function secondsOf(header: Buffer): number {
 /** Null where decoders may find other tracks, or other tables in them. */
 function tracksOf(movie: Buffer, file: Mp4File): readonly Track[] | null {
   const boxes = boxesIn(movie)?.filter(({ kind }) => kind === 'trak') ?? [];
-  const isUsual = boxes.length > 0 && boxes.length <= MOST_TRACKS;
-  if (!isUsual || hasStrayTables(movie, boxes.length, file.fragments)) return null;
+  const isUsual = boxes.length > 0 && boxes.length <= MOST_TRACKS && handlers(movie) <= boxes.length;
+  if (!isUsual || hasStrayBoxes('moov', movie)) return null;
   const tracks = boxes.map(({ start, end }) => trackOf(movie.subarray(start, end), file));
   return tracks.every((track) => track !== null) ? tracks : null;
-}
-
-/** Each track has one of each. Some decoders also read those in other places, or the last of several. */
-const TABLES = ['trak', 'mdhd', 'stsd', 'stts', 'stsz', 'stz2'];
-/** A compressed head within the head. */
-const COMPRESSED = 'cmov';
-
-function hasStrayTables(movie: Buffer, tracks: number, fragments: Mp4Fragments): boolean {
-  if (movie.includes(COMPRESSED) || countOf(movie, 'mvex') > (hasFragments(fragments) ? 1 : 0)) return true;
-  return TABLES.some((kind) => countOf(movie, kind) > tracks) || handlers(movie) > tracks;
 }
 
 const HANDLER = 'hdlr';
