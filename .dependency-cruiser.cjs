@@ -29,7 +29,6 @@ const packageOnlyIn = (name, packages, allowed, comment) => ({
  * of one row do not import each other.
  */
 const inferenceLayers = [
-  [['json', 'The JSON toolkit knows bytes and grammar only, so that any layer may read a body with it.']],
   [['media', 'How large a picture and how long a sound is stands in its bytes, whatever they are for.']],
   [['pricing', 'A price is arithmetic over counted tokens: who counted them, and from which answer, does not matter.']],
   [['catalogue', 'The catalogue states facts about models and endpoints; how they are called is decided above it.']],
@@ -90,6 +89,11 @@ module.exports = {
       'Failpoints are called from everywhere and do nothing in production: nothing of the product may hang on them.',
     ),
     libImportsOnly(
+      'json',
+      [],
+      'JSON is read by apps that know no provider, too: its readers know bytes and grammar only.',
+    ),
+    libImportsOnly(
       'contracts',
       ['errors'],
       'Contracts are what two processes agree on; they must not know how either of them works.',
@@ -107,7 +111,7 @@ module.exports = {
     },
     libImportsOnly(
       'inference',
-      ['contracts', 'errors'],
+      ['contracts', 'errors', 'json'],
       'Inference is a pure library: no tables, no broker, so a bench or a test runs it alone.',
     ),
     libImportsOnly(
@@ -241,9 +245,10 @@ module.exports = {
     ),
     {
       name: 'no-nest-in-plain-libs',
-      comment: 'Errors, contracts and inference are plain TypeScript: a tool or a test uses them without a container.',
+      comment:
+        'Errors, JSON, contracts and inference are plain TypeScript: a tool or a test uses them without a container.',
       severity: 'error',
-      from: { path: '^libs/(errors|contracts|inference)/' },
+      from: { path: '^libs/(errors|json|contracts|inference)/' },
       to: { path: '(^|/)node_modules/@nestjs/' },
     },
     {

@@ -19,8 +19,8 @@ const lawfulTree: Readonly<Record<string, string>> = {
   'libs/contracts/src/index.ts': `import '@libs/errors'; import 'class-validator'; export * from './words';`,
   'libs/contracts/src/words.ts': `import { inspect } from 'node:util'; export const words = inspect;`,
   'libs/inference/src/index.ts': `import '@libs/contracts'; import 'undici'; export * from './engine/engine';`,
-  'libs/inference/src/json/cursor.ts': `export const cursor = 1;`,
-  'libs/inference/src/pricing/price.ts': `import '../json/cursor'; export const price = 1;`,
+  'libs/json/src/index.ts': `export const cursor = 1;`,
+  'libs/inference/src/pricing/price.ts': `import '@libs/json'; export const price = 1;`,
   'libs/inference/src/catalogue/catalogue.ts': `import '../pricing/price'; export interface Endpoint {}`,
   'libs/inference/src/model/request.ts': `import type { Endpoint } from '../catalogue/catalogue'; export type At = Endpoint;`,
   'libs/inference/src/wire/call.ts': `import '../model/request'; export const call = 1;`,
@@ -54,7 +54,12 @@ const planted: ReadonlyArray<readonly [rule: string, file: string, text: string]
   ['lib-contracts-imports-only-errors', 'libs/contracts/src/a.ts', `import '@libs/platform';`],
   ['lib-failpoints-imports-only-nothing', 'libs/failpoints/src/a.ts', `import '@libs/errors';`],
   ['contracts-packages', 'libs/contracts/src/b.ts', `import 'undici';`],
-  ['lib-inference-imports-only-contracts-and-errors', 'libs/inference/src/a.ts', `import '@libs/persistence';`],
+  ['lib-json-imports-only-nothing', 'libs/json/src/a.ts', `import '@libs/errors';`],
+  [
+    'lib-inference-imports-only-contracts-and-errors-and-json',
+    'libs/inference/src/a.ts',
+    `import '@libs/persistence';`,
+  ],
   [
     'lib-persistence-imports-only-contracts-and-errors-and-failpoints',
     'libs/persistence/src/a.ts',
@@ -84,7 +89,6 @@ const planted: ReadonlyArray<readonly [rule: string, file: string, text: string]
   ['redis-only-in-its-adapters', 'apps/gateway/src/g.ts', `export const redis = () => import('ioredis');`],
   ['telemetry-sdk-only-in-telemetry', 'apps/gateway/src/i.ts', `import { trace } from '@opentelemetry/api';`],
   ['no-nest-in-plain-libs', 'libs/inference/src/b.ts', `import { Injectable } from '@nestjs/common';`],
-  ['inference-json-imports-only-lower-layers', 'libs/inference/src/json/a.ts', `import '../pricing/price';`],
   ['inference-pricing-imports-only-lower-layers', 'libs/inference/src/pricing/a.ts', `import '../model/request';`],
   [
     'inference-catalogue-imports-only-lower-layers',
@@ -101,7 +105,7 @@ const planted: ReadonlyArray<readonly [rule: string, file: string, text: string]
   ['inference-providers-imports-only-lower-layers', 'libs/inference/src/providers/a.ts', `import '../routing/plan';`],
   ['inference-routing-imports-only-lower-layers', 'libs/inference/src/routing/a.ts', `import '../engine/engine';`],
   ['inference-engine-imports-only-lower-layers', 'libs/inference/src/engine/a.ts', `import '../index';`],
-  ['inference-has-only-layers', 'libs/inference/src/clocks/a.ts', `import '../json/cursor';`],
+  ['inference-has-only-layers', 'libs/inference/src/clocks/a.ts', `import '../pricing/price';`],
   ['every-import-resolves', 'apps/gateway/src/h.ts', `import '@libs/utilities';`],
 ];
 

@@ -1,8 +1,4 @@
 // What the library promises, from the lowest layer to the highest: only what is imported from outside.
-export { JsonCursor, MalformedJson } from './json/json-cursor';
-export { withoutDoubledNames } from './json/doubled-names';
-export { findMember, findValue, scanMembers, spliceMembers } from './json/json-members';
-export { setMember } from './json/set-member';
 export { audioLength, type AudioLength } from './media/audio-duration';
 export {
   AUDIO_FORMATS,

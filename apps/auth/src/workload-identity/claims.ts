@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { JsonCursor, MalformedJson } from '@libs/inference';
+import { JsonCursor, MalformedJson } from '@libs/json';
 
 /** The claims of a token (RFC 7519 §4) or the members of its header. */
 export type Claims = Readonly<Record<string, unknown>>;

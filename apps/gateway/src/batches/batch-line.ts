@@ -1,13 +1,11 @@
+import { findValue, MalformedJson, withoutDoubledNames } from '@libs/json';
 import { AppError } from '@libs/errors';
 import {
   APIS,
   findMedia,
-  findValue,
   forEachConversationApi,
-  MalformedJson,
   providerToolsIn,
   scanJsonShape,
-  withoutDoubledNames,
   type AllowedUses,
   type PromptEstimate,
   type StreamableApi,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { heapTakenBy } from '@libs/inference/testing';
+import { heapTakenBy } from '@libs/json/testing';
 import { findShapeProblem, parseJsonObject, readScannedBody, scanJsonBody } from './parse-json';
 
 describe(parseJsonObject.name, () => {

@@ -1,16 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import { JsonCursor, MalformedJson, setMember, withoutDoubledNames } from '@libs/json';
 import { isPlainObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import {
-  JsonCursor,
-  MalformedJson,
-  scanJsonShape,
-  setMember,
-  TOO_MANY_VALUES,
-  type JsonShape,
-  type PromptEstimate,
-  withoutDoubledNames,
-} from '@libs/inference';
+import { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from '@libs/inference';
 
 /**
  * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last

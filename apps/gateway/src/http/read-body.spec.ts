@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
 import { AppError } from '@libs/errors';
-import { bytesInUse } from '@libs/inference/testing';
+import { bytesInUse } from '@libs/json/testing';
 import { readBody, streamBody, takeWholeBody, type BodyLimits } from './read-body';
 import { askRaw } from './testing/raw-client';
 import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';

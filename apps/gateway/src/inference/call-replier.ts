@@ -1,3 +1,4 @@
+import { spliceMembers } from '@libs/json';
 import { mintId, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
@@ -6,7 +7,6 @@ import {
   failedRouteOf,
   APIS,
   isConversationApi,
-  spliceMembers,
   type CallableApi,
   type Served,
   type StreamableApi,

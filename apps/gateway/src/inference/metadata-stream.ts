@@ -1,8 +1,8 @@
+import { spliceMembers } from '@libs/json';
 import { AppError } from '@libs/errors';
 import {
   APIS,
   frameData,
-  spliceMembers,
   withFrameData,
   type AnswerFrame,
   type AnswerStream,

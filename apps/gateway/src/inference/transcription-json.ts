@@ -1,6 +1,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
+import { findMember, JsonCursor, MalformedJson, scanMembers } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { AudioBytes, findMember, JsonCursor, MalformedJson, scanMembers } from '@libs/inference';
+import { AudioBytes } from '@libs/inference';
 import { parseJsonObject, type JsonObject } from '../http/parse-json';
 import { MAX_AUDIO_BYTES, wrong } from './transcription-audio';
 

@@ -1,5 +1,6 @@
+import { spliceMembers } from '@libs/json';
 import { mintId, type Principal } from '@libs/contracts';
-import { LeftoverReads, routingMetadata, spliceMembers, type TranscriptionAnswer } from '@libs/inference';
+import { LeftoverReads, routingMetadata, type TranscriptionAnswer } from '@libs/inference';
 import type { FastifyReply } from 'fastify';
 import { clientOf } from '../generations/call-client';
 import { failureMetadata } from './call-failure';

@@ -1,10 +1,9 @@
+import { findValue, spliceMembers } from '@libs/json';
 import {
   APIS,
-  findValue,
   formatUsd,
   frameData,
   parseUsd,
-  spliceMembers,
   withFrameData,
   type AnswerFrame,
   type PicoUsd,

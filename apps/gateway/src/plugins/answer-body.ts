@@ -1,7 +1,6 @@
+import { findValue, spliceMembers } from '@libs/json';
 import {
   APIS,
-  findValue,
-  spliceMembers,
   type AnswerSource,
   type AnswerView,
   type PicoUsd,

@@ -1,4 +1,5 @@
-import { APIS, spliceMembers, type FilePart, type StreamableApi } from '@libs/inference';
+import { spliceMembers } from '@libs/json';
+import { APIS, type FilePart, type StreamableApi } from '@libs/inference';
 import { fieldsOf, listOf, type Fields } from '../server-tools/named-tools';
 
 const TEXT_TYPES = new Set<unknown>(['text', 'input_text', 'output_text']);

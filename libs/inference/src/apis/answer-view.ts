@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json/loose-values';
+import type { JsonObject } from '@libs/json';
 import type { AnswerSource } from './answer-source';
 
 /** A text of a whole answer: a member of an object that may be changed. */

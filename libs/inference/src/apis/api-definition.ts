@@ -1,9 +1,9 @@
+import type { JsonObject } from '@libs/json';
 import type { EmbeddingsDto } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
 import type { CallerTranslation } from '../dialects/translation';
-import type { JsonObject } from '../json/loose-values';
 import type { ExpectedOutput } from '../model/expected-output';
 import type { AllowedUses, ProviderTool } from '../pricing/tool-uses';
 import type { AnswerView } from './answer-view';

@@ -1,5 +1,5 @@
+import type { JsonObject } from '@libs/json';
 import type { Api } from '../catalogue/catalogue';
-import type { JsonObject } from '../json/loose-values';
 
 /** One API of callers, whatever its bodies hold: what all code that serves every API has to know of it. */
 export interface CallerApi {

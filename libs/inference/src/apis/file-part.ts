@@ -1,4 +1,4 @@
-import { objectOf, stringOf, type JsonObject } from '../json/loose-values';
+import { objectOf, stringOf, type JsonObject } from '@libs/json';
 
 /** A file in the content of a turn. */
 export interface FilePart {

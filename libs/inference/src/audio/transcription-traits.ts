@@ -1,4 +1,4 @@
-import { isObject, numberOf } from '../json/loose-values';
+import { isObject, numberOf } from '@libs/json';
 import type { Endpoint } from '../catalogue/catalogue';
 
 /** What an endpoint makes of recordings: `capabilities.transcription` of the catalogue. */

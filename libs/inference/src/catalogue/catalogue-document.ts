@@ -1,5 +1,5 @@
 import { LineCounter, parseDocument } from 'yaml';
-import { isObject } from '../json/loose-values';
+import { isObject } from '@libs/json';
 import type { CatalogueProblem } from './catalogue-error';
 
 /** What a scalar must be. `blank` replaces a value that was refused, so that reading can go on. */

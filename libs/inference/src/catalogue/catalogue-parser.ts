@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from '../json/loose-values';
+import { isObject } from '@libs/json';
 import { CatalogueError, type CatalogueProblem } from './catalogue-error';
 import { type Kind, type Located, type Mapping, readDocument } from './catalogue-document';
 import { APIS, type Architecture, type Endpoint, type Model, type Provider } from './catalogue-entries';

@@ -1,11 +1,10 @@
+import { MalformedJson, parseJson } from '@libs/json';
 import { AppError } from '@libs/errors';
 import type { FinishReason } from '../model/finish-reason';
 import type { AnswerEvent, AnswerPart } from '../model/canonical-answer';
 import type { Api, Endpoint } from '../catalogue/catalogue';
 import { TRANSLATIONS } from './dialect-pairs';
 import { EventSplitter, EventTooLarge } from './event-splitter';
-import { MalformedJson } from '../json/json-cursor';
-import { parseJson } from '../json/json-value';
 import type { UpstreamTranslation } from './translation';
 
 /** The output of a model in an answer, on any API. */

@@ -1,8 +1,8 @@
+import type { ScannedObject } from '@libs/json';
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
 import type { Endpoint } from '../catalogue/catalogue';
 import { traitsOf } from '../catalogue/endpoint-traits';
-import type { ScannedObject } from '../json/json-members';
 import { memberText } from './request-members';
 
 const TIER = 'service_tier';

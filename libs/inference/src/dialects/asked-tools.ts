@@ -1,4 +1,4 @@
-import { parseJson } from '../json/json-value';
+import { parseJson } from '@libs/json';
 import { providerToolsIn } from '../model/provider-tools';
 import type { ProviderTool } from '../pricing/tool-uses';
 import type { AnswerContext } from './dialect';

@@ -1,6 +1,5 @@
-import type { Endpoint } from '../catalogue/catalogue';
-import { JsonCursor } from '../json/json-cursor';
 import {
+  JsonCursor,
   applyEdits,
   findMember,
   memberEdits,
@@ -9,7 +8,8 @@ import {
   type ByteEdit,
   type JsonMember,
   type ScannedObject,
-} from '../json/json-members';
+} from '@libs/json';
+import type { Endpoint } from '../catalogue/catalogue';
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { CacheMark, Part } from '../model/conversation';
 import type { LossLog } from '../model/loss-report';

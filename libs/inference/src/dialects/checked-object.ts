@@ -1,5 +1,5 @@
+import { isObject, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { isObject, type JsonObject } from '../json/loose-values';
 
 /**
  * An object of a caller's request, read field by field. Null counts as absent. The error for a field of the wrong

@@ -1,6 +1,6 @@
+import { isObject, stringOf, type JsonObject } from '@libs/json';
 import type { ToolDefinition } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
-import { isObject, stringOf, type JsonObject } from '../json/loose-values';
 
 /** Keywords whose value is a schema, a list of schemas, or schemas by name. */
 const NESTED: ReadonlySet<string> = new Set(['items', 'anyOf', 'allOf', 'properties', '$defs', 'definitions']);

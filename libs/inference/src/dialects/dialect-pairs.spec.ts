@@ -1,3 +1,4 @@
+import { parseJson } from '@libs/json';
 import { joinFrames } from '../model/answer-frame';
 import fc from 'fast-check';
 import type { AnswerEvent, AnswerPart } from '../model/canonical-answer';
@@ -8,7 +9,6 @@ import { aModel, anEndpoint, anyId, anyText, anyToolCall, anyUsage, eventsOf, fo
 import { TRANSLATIONS } from './dialect-pairs';
 import type { AnswerContext } from './dialect';
 import { EventSplitter } from './event-splitter';
-import { parseJson } from '../json/json-value';
 import { translateAnswer } from './translated-answer';
 import { TranslatedStream } from './translated-stream';
 import type { Translation } from './translation';

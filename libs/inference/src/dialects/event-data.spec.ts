@@ -1,5 +1,5 @@
+import { MalformedJson } from '@libs/json';
 import { eventData } from './event-data';
-import { MalformedJson } from '../json/json-grammar';
 
 const dataOf = (text: string): string => eventData(Buffer.from(text)).toString();
 

@@ -1,4 +1,4 @@
-import { MalformedJson, QUOTE, isSpace, stringEnd } from '../json/json-grammar';
+import { MalformedJson, QUOTE, isSpace, stringEnd } from '@libs/json';
 
 const LINE_FEED = 0x0a;
 const SPACE = 0x20;

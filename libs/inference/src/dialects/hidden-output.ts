@@ -1,8 +1,8 @@
+import { OPEN_ARRAY } from '@libs/json';
 import { heldOutputTokens, PICTURE_TOKENS, type ExpectedOutput } from '../model/expected-output';
 import { alwaysThinks, isAdaptive, LEAST_BUDGET } from './anthropic-messages/reasoning-settings';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { AnswerContext } from './dialect';
-import { OPEN_ARRAY } from '../json/json-grammar';
 import { memberText, scanRequest } from './request-members';
 import { isKnownToThink, thinks } from './untaken-parameters';
 

@@ -1,6 +1,6 @@
+import type { JsonObject } from '@libs/json';
 import { estimatePrompt } from '../model/estimate';
 import { providerToolsIn } from '../model/provider-tools';
-import type { JsonObject } from '../json/loose-values';
 import type { AnswerContext } from './dialect';
 import type { StreamableApi } from './dialect-pairs';
 import { memberText, parseRequest, scanRequest } from './request-members';

@@ -1,6 +1,6 @@
+import type { JsonObject } from '@libs/json';
 import { APIS } from '../apis/apis';
 import { callAbandoned } from '../model/cancellation';
-import type { JsonObject } from '../json/loose-values';
 import { parseRate } from '../pricing/money';
 import { anAnswerContext, anEndpoint } from '../testing';
 import { StreamMeter } from './answer-billing';

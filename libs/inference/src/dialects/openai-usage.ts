@@ -1,8 +1,8 @@
+import { findMember, memberEdits, type ByteEdit, type ScannedObject } from '@libs/json';
 import type { Usage } from '../pricing/usage';
 import { isByok, upstreamCostText } from '../pricing/byok-fee';
 import { formatUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
-import { findMember, memberEdits, type ByteEdit, type ScannedObject } from '../json/json-members';
 import { NO_COUNTS, whole, type ReportedCounts, type ReportedUsage } from './reported-counts';
 import type { ToolBill } from './translation';
 

@@ -1,15 +1,15 @@
-import type { LossLog } from '../model/loss-report';
-import type { Endpoint } from '../catalogue/catalogue';
-import { JsonCursor } from '../json/json-cursor';
 import {
+  JsonCursor,
   findMember,
   memberEdits,
   scanMembersAt,
   type ByteEdit,
   type JsonMember,
   type ScannedObject,
-} from '../json/json-members';
-import { objectOf } from '../json/loose-values';
+  objectOf,
+} from '@libs/json';
+import type { LossLog } from '../model/loss-report';
+import type { Endpoint } from '../catalogue/catalogue';
 
 /** OpenAI's APIs, to which other providers have added fields. */
 type OpenAiApi = 'chat' | 'responses';

@@ -1,3 +1,4 @@
+import { MalformedJson } from '@libs/json';
 import { AppError } from '@libs/errors';
 import type { StreamOf, StreamOutcome, TerminalState } from '../model/answer-stream';
 import type { FinishReason } from '../model/finish-reason';
@@ -9,7 +10,6 @@ import { brokenAnswer } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
 import { EventSplitter, EventTooLarge } from './event-splitter';
-import { MalformedJson } from '../json/json-grammar';
 import { unlikelyTokens } from './reserved-prompt';
 import type { Bill } from './translation';
 

@@ -1,6 +1,4 @@
-import type { JsonCursor } from '../json/json-cursor';
-import type { JsonMember, ScannedObject } from '../json/json-members';
-import { numberOf, objectOf, type JsonObject } from '../json/loose-values';
+import { type JsonCursor, type JsonMember, type ScannedObject, numberOf, objectOf, type JsonObject } from '@libs/json';
 import type { BilledUnits } from '../pricing/price';
 import { MOST_TURNS } from './inner-turns';
 

@@ -1,7 +1,6 @@
+import { isObject, findMember, type ScannedObject } from '@libs/json';
 import { mostUses, type ProviderTool } from '../pricing/tool-uses';
 import type { BilledUnits } from '../pricing/price';
-import { isObject } from '../json/loose-values';
-import { findMember, type ScannedObject } from '../json/json-members';
 import { toolOfType } from '../model/provider-tools';
 import { MOST_TURNS } from './inner-turns';
 import { valueAt } from './usage-details';

@@ -1,9 +1,14 @@
 import { hash } from 'node:crypto';
+import {
+  MalformedJson,
+  findMember,
+  scanMembers,
+  withoutDoubled,
+  type ScannedObject,
+  parseJson,
+  isObject,
+} from '@libs/json';
 import { AppError } from '@libs/errors';
-import { MalformedJson } from '../json/json-cursor';
-import { findMember, scanMembers, withoutDoubled, type ScannedObject } from '../json/json-members';
-import { parseJson } from '../json/json-value';
-import { isObject } from '../json/loose-values';
 
 /** The APIs whose requests are passed on with unknown fields. */
 export type RelayedApi = 'chat' | 'responses' | 'messages' | 'embeddings';

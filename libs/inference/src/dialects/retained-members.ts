@@ -1,6 +1,5 @@
+import { JsonCursor, scanMembers, spliceMembers, type JsonMember, type ScannedObject } from '@libs/json';
 import type { Endpoint } from '../catalogue/catalogue';
-import { JsonCursor } from '../json/json-cursor';
-import { scanMembers, spliceMembers, type JsonMember, type ScannedObject } from '../json/json-members';
 import { MemberNames } from '../model/member-names';
 import { upstreamCacheKey, upstreamUser, type ProviderAccount } from '../model/provider-account';
 import { hashOfUser, type RelayedApi } from './request-members';

@@ -1,7 +1,14 @@
-import { JsonCursor } from '../json/json-cursor';
-import { findMember, memberEdits, scanMembersAt, applyEdits, type ScannedObject } from '../json/json-members';
-import { parseJson } from '../json/json-value';
-import { objectOf, type JsonObject } from '../json/loose-values';
+import {
+  JsonCursor,
+  findMember,
+  memberEdits,
+  scanMembersAt,
+  applyEdits,
+  type ScannedObject,
+  parseJson,
+  objectOf,
+  type JsonObject,
+} from '@libs/json';
 import { capsOfTool, defaultUsesOf, mostToolCalls, type ToolCaps } from '../model/allowed-uses';
 import type { LossLog } from '../model/loss-report';
 import { providerToolsIn, toolOfType } from '../model/provider-tools';

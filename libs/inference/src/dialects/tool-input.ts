@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { MalformedJson } from '../json/json-grammar';
-import { parseJson } from '../json/json-value';
-import { isObject, type JsonObject } from '../json/loose-values';
+import { MalformedJson, parseJson, isObject, type JsonObject } from '@libs/json';
 
 /** Field that holds arguments which are no JSON object: the input of a tool must be one. */
 const INVALID_JSON = 'INVALID_JSON';

@@ -1,11 +1,9 @@
+import { MalformedJson, objectOf, type JsonObject, parseJson } from '@libs/json';
 import type { AnswerPart, CanonicalAnswer } from '../model/canonical-answer';
 import { TextCounter } from '../model/text-tokens';
 import { brokenAnswer } from '../wire/upstream-error';
 import { billAnswer, countsOf } from './answer-billing';
 import type { Answer, AnswerContext } from './dialect';
-import { MalformedJson } from '../json/json-cursor';
-import { objectOf, type JsonObject } from '../json/loose-values';
-import { parseJson } from '../json/json-value';
 import { NOTHING_SEEN, type SeenOutput } from './seen-output';
 import { servedBy } from './served-tier';
 import { tierMember } from './usage-details';

@@ -1,7 +1,7 @@
+import type { JsonObject } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import type { AnswerFrame } from '../model/answer-frame';
 import type { AnswerEvent, CanonicalAnswer } from '../model/canonical-answer';
-import type { JsonObject } from '../json/loose-values';
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
 import type { Usage } from '../pricing/usage';

@@ -1,7 +1,5 @@
+import { JsonCursor, scanMembers, spliceMembers, type JsonMember, type ScannedObject, parseJson } from '@libs/json';
 import type { LossLog } from '../model/loss-report';
-import { JsonCursor } from '../json/json-cursor';
-import { scanMembers, spliceMembers, type JsonMember, type ScannedObject } from '../json/json-members';
-import { parseJson } from '../json/json-value';
 import { MemberNames } from '../model/member-names';
 import { memberText, type RelayedApi } from './request-members';
 

@@ -1,7 +1,7 @@
+import { scanMembers } from '@libs/json';
 import type { CanonicalRequest } from '../model/canonical-request';
 import { LossLog } from '../model/loss-report';
 import { anEndpoint } from '../testing';
-import { scanMembers } from '../json/json-members';
 import { untakenMembers, withoutUntaken } from './untaken-parameters';
 
 const every = {

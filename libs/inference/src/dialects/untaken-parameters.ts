@@ -1,8 +1,7 @@
+import { JsonCursor, type ScannedObject } from '@libs/json';
 import type { CanonicalRequest, ReasoningRequest, Sampling } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
 import type { Endpoint } from '../catalogue/catalogue';
-import { JsonCursor } from '../json/json-cursor';
-import type { ScannedObject } from '../json/json-members';
 
 /**
  * Sampling settings of OpenAI's API, which callers often send to any model. A provider refuses a request with a setting

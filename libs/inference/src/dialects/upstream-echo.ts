@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
+import { findValue } from '@libs/json';
 import type { AnswerContext } from './dialect';
-import { findValue } from '../json/json-members';
 
 const MEMBER = 'echo_upstream_body';
 /** Bytes of the upstream body that are echoed. An echo waits in memory until its caller reads it. */

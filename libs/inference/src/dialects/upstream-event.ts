@@ -1,8 +1,6 @@
+import { MalformedJson, parseJson, isObject, type JsonObject } from '@libs/json';
 import { brokenAnswer } from '../wire/upstream-error';
 import type { Provider } from '../catalogue/catalogue';
-import { MalformedJson } from '../json/json-grammar';
-import { parseJson } from '../json/json-value';
-import { isObject, type JsonObject } from '../json/loose-values';
 
 /** The data of an event as an object. @throws AppError provider_unavailable when it is none */
 export function parseEventData(data: string, provider: Provider): JsonObject {

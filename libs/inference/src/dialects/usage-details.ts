@@ -1,9 +1,15 @@
+import {
+  objectOf,
+  objectsOf,
+  type JsonObject,
+  MalformedJson,
+  findMember,
+  type JsonMember,
+  type ScannedObject,
+  parseJson,
+} from '@libs/json';
 import { tierWord } from '../catalogue/service-tiers';
 import type { UsageDetails, UsageIteration } from '../pricing/usage';
-import { objectOf, objectsOf, type JsonObject } from '../json/loose-values';
-import { MalformedJson } from '../json/json-grammar';
-import { findMember, type JsonMember, type ScannedObject } from '../json/json-members';
-import { parseJson } from '../json/json-value';
 
 const DETAIL_MEMBERS: ReadonlySet<string> = new Set([
   'cache_creation',

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json/loose-values';
+import type { JsonObject } from '@libs/json';
 import type { Answer } from '../dialects/dialect';
 import type { PriceListName } from '../pricing/price';
 import type { UpstreamTimeouts } from '../wire/upstream-call';

@@ -1,6 +1,6 @@
+import type { JsonObject } from '@libs/json';
 import { parseRequest } from '../dialects/request-members';
 import type { CallerTranslation } from '../dialects/translation';
-import type { JsonObject } from '../json/loose-values';
 import type { CanonicalRequest } from '../model/canonical-request';
 
 /** The body of one call in no dialect. It is read once, however many endpoints are tried. */

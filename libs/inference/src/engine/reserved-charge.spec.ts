@@ -1,6 +1,6 @@
+import type { JsonObject } from '@libs/json';
 import { APIS } from '../apis/apis';
 import type { Api } from '../catalogue/catalogue-entries';
-import type { JsonObject } from '../json/loose-values';
 import { Cancellation } from '../model/cancellation';
 import { parseRate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';

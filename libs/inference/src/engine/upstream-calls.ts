@@ -1,6 +1,6 @@
+import { spliceMembers } from '@libs/json';
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { spliceMembers } from '../json/json-members';
 import type { InferenceRequest } from './inference-call';
 import { betaHeaderOf } from '../providers/anthropic-betas';
 import type { UpstreamCall, UpstreamTimeouts } from '../wire/upstream-call';

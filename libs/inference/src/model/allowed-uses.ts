@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json/loose-values';
+import type { JsonObject } from '@libs/json';
 import { MOST_USES, type AllowedUses, type ProviderTool } from '../pricing/tool-uses';
 import { providerToolsIn, SEARCH_PREVIEW, toolEntriesIn, toolOfType } from './provider-tools';
 

@@ -1,4 +1,4 @@
-import { objectOf, objectsOf, type JsonObject } from '../json/loose-values';
+import { objectOf, objectsOf, type JsonObject } from '@libs/json';
 import type { AllowedUses } from '../pricing/tool-uses';
 
 /** Anthropic compacts no context below 50,000 tokens, and an estimate is at least 0.6 of the tokens of a prompt. */

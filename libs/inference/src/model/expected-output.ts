@@ -1,5 +1,5 @@
+import { objectOf, objectsOf, type JsonObject } from '@libs/json';
 import type { Endpoint } from '../catalogue/catalogue-entries';
-import { objectOf, objectsOf, type JsonObject } from '../json/loose-values';
 import type { AllowedUses } from '../pricing/tool-uses';
 import { mayDropCap } from './dropped-cap';
 import { estimateTextTokens } from './estimate';

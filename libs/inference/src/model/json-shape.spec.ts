@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { MAX_CONTAINERS } from '../json/parsed-size';
+import { MAX_CONTAINERS } from '@libs/json';
 import { MAX_DEPTH, scanJsonShape } from './json-shape';
 
 const shapeOf = (text: string): ReturnType<typeof scanJsonShape> => scanJsonShape(Buffer.from(text));

@@ -1,11 +1,5 @@
-import { StringCounter, type PdfPlace } from './body-media';
-import { ByteNames, unescapedName } from './byte-names';
-import { CacheMarks } from './cache-marks';
-import { NameWatch } from '../json/doubled-names';
-import { placeOf, type Place } from './media-places';
-import type { PromptKinds } from '../pricing/prompt-kinds';
-import { tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 import {
+  NameWatch,
   BACKSLASH,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
@@ -15,8 +9,14 @@ import {
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
-} from '../json/json-grammar';
-import { ParsedSize } from '../json/parsed-size';
+  ParsedSize,
+} from '@libs/json';
+import { StringCounter, type PdfPlace } from './body-media';
+import { ByteNames, unescapedName } from './byte-names';
+import { CacheMarks } from './cache-marks';
+import { placeOf, type Place } from './media-places';
+import type { PromptKinds } from '../pricing/prompt-kinds';
+import { tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 
 /** The deepest nesting of a JSON text that is parsed into objects; `ParsedSize` bounds its values. */
 export const MAX_DEPTH = 64;

@@ -1,4 +1,4 @@
-import { elementsOf, isObject, objectOf, objectsOf, type JsonObject } from '../json/loose-values';
+import { elementsOf, isObject, objectOf, objectsOf, type JsonObject } from '@libs/json';
 import type { ProviderTool } from '../pricing/tool-uses';
 import { dearerSetting } from './tool-settings';
 

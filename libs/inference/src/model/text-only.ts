@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../json/loose-values';
+import { isObject, type JsonObject } from '@libs/json';
 import { MEDIA_TYPES } from './media-places';
 
 /** Members of a body that hold its conversation. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../json/loose-values';
+import { isObject, type JsonObject } from '@libs/json';
 import type { ProviderTool } from '../pricing/tool-uses';
 import { MemberNames } from './member-names';
 

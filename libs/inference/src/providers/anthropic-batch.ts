@@ -1,5 +1,4 @@
-import { findValue } from '../json/json-members';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
+import { findValue, numberOf, objectOf, objectsOf, stringOf, type JsonObject, JsonCursor } from '@libs/json';
 import { BatchRest, type BatchManners } from './batch-rest';
 import type {
   BatchedApi,
@@ -12,7 +11,6 @@ import type {
 } from './native-batch';
 import { CLOCK_SKEW_MS, framed, valueAt, withoutStream } from './batch-files';
 import { brokenAnswer, errorInside, readComplaintAt } from '../wire/upstream-error';
-import { JsonCursor } from '../json/json-cursor';
 import type { UpstreamHttp } from '../wire/upstream-http';
 
 const PATH = '/messages/batches';

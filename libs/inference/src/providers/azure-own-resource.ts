@@ -1,5 +1,5 @@
+import { objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AZURE_DEPLOYMENT, AZURE_RESOURCE, readAzureEndpoint, Secret } from '@libs/contracts';
-import { objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
 import { atOwnPlace, type FindOwnPlace } from './own-place';
 

@@ -1,8 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { JsonCursor } from '../json/json-cursor';
-import { findValue, spliceMembers } from '../json/json-members';
-import { parseJson } from '../json/json-value';
-import { numberOf, stringOf } from '../json/loose-values';
+import { JsonCursor, findValue, spliceMembers, parseJson, numberOf, stringOf } from '@libs/json';
 import type { Provider } from '../catalogue/catalogue';
 import type { BatchRest } from './batch-rest';
 import type { NativeBatchAccess, NativeLine } from './native-batch';

@@ -1,8 +1,6 @@
+import { MalformedJson, parseJson, isObject, type JsonObject } from '@libs/json';
 import { GatheredPieces } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
-import { MalformedJson } from '../json/json-cursor';
-import { parseJson } from '../json/json-value';
-import { isObject, type JsonObject } from '../json/loose-values';
 import type { Provider } from '../catalogue/catalogue';
 import type { ToError } from '../wire/json-exchange';
 import type { NativeBatchAccess, NativeLine } from './native-batch';

@@ -1,8 +1,6 @@
+import { MalformedJson, parseJson, isObject, stringOf } from '@libs/json';
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { MalformedJson } from '../json/json-grammar';
-import { parseJson } from '../json/json-value';
-import { isObject, stringOf } from '../json/loose-values';
 import type { Endpoint, Provider } from '../catalogue/catalogue';
 import { regionOfHost, signatureHeaders, type AwsCredentials } from './aws-signature';
 import type { UpstreamCall } from '../wire/upstream-call';

@@ -1,5 +1,5 @@
+import { isObject, stringOf } from '@libs/json';
 import { AWS_REGION } from '@libs/contracts';
-import { isObject, stringOf } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
 import { regionOfHost } from './aws-signature';
 import { atOwnPlace, isBoundToRegion, type FindOwnPlace } from './own-place';

@@ -1,8 +1,6 @@
+import { findMember, scanMembers, spliceMembers, parseJson, objectOf, stringOf } from '@libs/json';
 import { withPlacedMark } from '../dialects/anthropic-messages';
 import { bedrockConverse } from '../dialects/bedrock-converse';
-import { findMember, scanMembers, spliceMembers } from '../json/json-members';
-import { parseJson } from '../json/json-value';
-import { objectOf, stringOf } from '../json/loose-values';
 import { authorizationOf } from './bedrock-authorization';
 import { readInvocation } from '../dialects/bedrock-embeddings/answer-reader';
 import { toInvocations } from '../dialects/bedrock-embeddings/request-writer';

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
+import { MalformedJson, parseJson, numberOf, objectOf, stringOf } from '@libs/json';
 import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { importPKCS8, SignJWT } from 'jose';
-import { MalformedJson } from '../json/json-cursor';
-import { parseJson } from '../json/json-value';
-import { numberOf, objectOf, stringOf } from '../json/loose-values';
 import { callCancelled, type CancelSignal } from '../model/cancellation';
 import { monotonicMs } from '../wire/monotonic-ms';
 import type { Provider } from '../catalogue/catalogue';

@@ -1,6 +1,5 @@
+import { findValue, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { findValue } from '../json/json-members';
-import { objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { BatchRest, type BatchManners } from './batch-rest';
 import { googleErrorInside } from '../dialects/google-generate-content/error';
 import type {

@@ -1,7 +1,5 @@
+import { MalformedJson, parseJson, isObject, stringOf } from '@libs/json';
 import type { Secret } from '@libs/contracts';
-import { MalformedJson } from '../json/json-cursor';
-import { parseJson } from '../json/json-value';
-import { isObject, stringOf } from '../json/loose-values';
 
 /** The fields that are used of a service account's key document; its `token_uri` is not. */
 export interface ServiceAccount {

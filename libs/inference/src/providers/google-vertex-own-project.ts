@@ -1,5 +1,5 @@
+import { isObject, stringOf } from '@libs/json';
 import { GOOGLE_LOCATION, GOOGLE_PROJECT } from '@libs/contracts';
-import { isObject, stringOf } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
 import { atOwnPlace, isBoundToRegion, type FindOwnPlace } from './own-place';
 

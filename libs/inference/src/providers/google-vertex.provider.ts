@@ -1,7 +1,6 @@
+import { spliceMembers, defined, numberOf, objectOf, objectsOf } from '@libs/json';
 import { withPlacedMark } from '../dialects/anthropic-messages';
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
-import { spliceMembers } from '../json/json-members';
-import { defined, numberOf, objectOf, objectsOf } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
 import { GoogleAccessTokens } from './google-access-token';
 import { parseEmbeddingsAnswer, vectorOf } from '../dialects/google-embeddings/answer-reader';

@@ -1,5 +1,5 @@
+import { defined, numberOf, objectOf } from '@libs/json';
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
-import { defined, numberOf, objectOf } from '../json/loose-values';
 import type { Endpoint } from '../catalogue/catalogue';
 import { parseEmbeddingsAnswer, vectorOf } from '../dialects/google-embeddings/answer-reader';
 import { writeEmbeddingsAnswer, type EmbeddedBatch } from '../dialects/openai-embeddings/answer-writer';

@@ -1,6 +1,5 @@
-import { spliceMembers } from '../json/json-members';
+import { spliceMembers, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { toMistralEmbeddings } from '../dialects/mistral-embeddings/request-writer';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { CLOCK_SKEW_MS, downloadFiles, framed, namesIn, removeFiles, uploadFile, withoutStream } from './batch-files';
 import { BatchRest, type BatchManners } from './batch-rest';
 import type {

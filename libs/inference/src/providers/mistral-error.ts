@@ -1,8 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { MalformedJson, parseJson, defined, isObject, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { AppError } from '@libs/errors';
-import { MalformedJson } from '../json/json-grammar';
-import { parseJson } from '../json/json-value';
-import { defined, isObject, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import type { Provider } from '../catalogue/catalogue';
 import { upstreamError } from '../wire/upstream-error';
 

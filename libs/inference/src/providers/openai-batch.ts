@@ -1,5 +1,5 @@
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { CLOCK_SKEW_MS, downloadFiles, framed, namesIn, removeFiles, uploadFile, withoutStream } from './batch-files';
 import { BatchRest, type BatchManners } from './batch-rest';
 import type {

@@ -1,5 +1,5 @@
+import { MalformedJson } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { MalformedJson } from '../json/json-grammar';
 import type { Provider } from '../catalogue/catalogue';
 import { EventStreamDecoder, MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
 import type { UpstreamStream } from '../wire/upstream-stream';

@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '@libs/json';
 import {
   findInBody,
   isCloudStorage,
@@ -9,7 +10,6 @@ import {
   type Holder,
   type LinkHead,
 } from '@libs/contracts';
-import { isObject, type JsonObject } from '../json/loose-values';
 import type { EndpointNeed } from '../model/endpoint-need';
 import { MemberNames } from '../model/member-names';
 

@@ -1,4 +1,4 @@
-import { objectOf } from '../json/loose-values';
+import { objectOf } from '@libs/json';
 import { demandsNoRetention, forbidsRetention, type AccountFacts } from './account-of-request';
 import { forbiddenBy } from './route-policy';
 import { refusal, type Reason } from './route-refusal';

@@ -1,5 +1,5 @@
+import { isObject, stringOf } from '@libs/json';
 import { Secret } from '@libs/contracts';
-import { isObject, stringOf } from '../json/loose-values';
 import { findAzureResource } from '../providers/azure-own-resource';
 import { findBedrockRegion } from '../providers/bedrock-own-region';
 import { findVertexProject } from '../providers/google-vertex-own-project';

@@ -1,5 +1,5 @@
+import { isObject } from '@libs/json';
 import { tierNamed } from '../catalogue/service-tiers';
-import { isObject } from '../json/loose-values';
 import { toolsIn } from '../model/provider-tools';
 import { accountReferenceIn } from './account-references';
 import type { RouteFacts } from './route-request';

@@ -1,8 +1,8 @@
+import type { JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 import { isConversationApi } from '../apis/apis';
 import type { Endpoint } from '../catalogue/catalogue-entries';
 import type { CallableApi } from '../dialects/dialect-pairs';
-import type { JsonObject } from '../json/loose-values';
 import type { EndpointNeed } from '../model/endpoint-need';
 import { toolsSentIn } from '../model/provider-tools';
 import { accountReferenceIn, ownAccountNeed } from './account-references';

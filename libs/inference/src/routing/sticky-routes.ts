@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import { isObject } from '@libs/json';
 import type { Endpoint } from '../catalogue/catalogue-entries';
-import { isObject } from '../json/loose-values';
 import { LeastRecent } from './least-recent';
 import { traitsOf } from '../catalogue/endpoint-traits';
 

@@ -6,7 +6,6 @@ export * from './engine-fixture';
 export * from './fake-upstream';
 export * from './fold-answer';
 export * from './frames';
-export * from './heap-taken';
 export * from './mp4-files';
 export * from './own-credential-fixture';
 export * from './picture-files';

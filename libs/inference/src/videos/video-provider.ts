@@ -1,6 +1,6 @@
+import type { JsonObject } from '@libs/json';
 import type { Secret } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
-import type { JsonObject } from '../json/loose-values';
 import type { CancelSignal } from '../model/cancellation';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { UpstreamStream } from '../wire/upstream-stream';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { JsonCursor, MalformedJson } from '@libs/json';
 import { AppError, type ErrorCode } from '@libs/errors';
-import { JsonCursor, MalformedJson } from '../json/json-cursor';
 import type { Provider } from '../catalogue/catalogue';
 import { meantStatus } from './account-trouble';
 import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';

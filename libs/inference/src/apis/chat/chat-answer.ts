@@ -1,4 +1,4 @@
-import { objectOf } from '../../json/loose-values';
+import { objectOf } from '@libs/json';
 import { citedSpan, type AnswerSource } from '../answer-source';
 import { textPlace, type AnswerView } from '../answer-view';
 

@@ -1,6 +1,6 @@
+import { objectOf } from '@libs/json';
 import { ChatCompletionDto } from '@libs/contracts';
 import { openAiChatTranslation } from '../../dialects/openai-chat';
-import { objectOf } from '../../json/loose-values';
 import { usesOfChat } from '../../model/allowed-uses';
 import { predictedTokensOf, readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';
 import type { ProviderTool } from '../../pricing/tool-uses';

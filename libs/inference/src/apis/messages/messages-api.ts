@@ -1,7 +1,7 @@
+import { objectOf } from '@libs/json';
 import { MessagesDto } from '@libs/contracts';
 import { anthropicMessagesTranslation } from '../../dialects/anthropic-messages';
 import { maxTokensOf } from '../../dialects/anthropic-messages/request-writer';
-import { objectOf } from '../../json/loose-values';
 import { usesOfMessage } from '../../model/allowed-uses';
 import { compactionsOfMessage } from '../../model/compaction';
 import { readExpectedOutput, uncappedTokens, type OutputMembers } from '../../model/expected-output';

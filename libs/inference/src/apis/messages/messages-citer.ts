@@ -1,5 +1,5 @@
+import { objectOf } from '@libs/json';
 import { frameData, type AnswerFrame } from '../../model/answer-frame';
-import { objectOf } from '../../json/loose-values';
 import { eventOf } from '../../dialects/anthropic-messages/relayed-stream';
 import type { AnswerSource } from '../answer-source';
 import type { StreamCiter } from '../stream-events';

@@ -1,4 +1,4 @@
-import { elementsOf } from '../../json/loose-values';
+import { elementsOf } from '@libs/json';
 import { citedSpan, type AnswerSource } from '../answer-source';
 import { textPlace, type AnswerView } from '../answer-view';
 

@@ -1,10 +1,10 @@
+import { findValue, spliceMembers } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, joinFrames } from '../../model/answer-frame';
 import { EventSink } from '../../dialects/openai-responses/stream-events';
 import { failureOf } from '../../dialects/openai-responses/error';
 import { readEcho, responseObject } from '../../dialects/openai-responses/response-object';
 import { responseUsageObject } from '../../dialects/openai-responses/usage';
-import { findValue, spliceMembers } from '../../json/json-members';
 import type { StreamEvents } from '../stream-events';
 import { besideOf, NOTHING_USED, type UnansweredCall } from '../unanswered-call';
 import { ResponsesCiter } from './responses-citer';

@@ -1,6 +1,5 @@
+import { findValue, spliceMembers, elementsOf, objectOf, type JsonObject } from '@libs/json';
 import { dataEvent, frameData, frameOf, withFrameData, type AnswerFrame } from '../../model/answer-frame';
-import { findValue, spliceMembers } from '../../json/json-members';
-import { elementsOf, objectOf, type JsonObject } from '../../json/loose-values';
 import type { AnswerSource } from '../answer-source';
 import type { StreamCiter } from '../stream-events';
 import { responseSource } from './response-answer';

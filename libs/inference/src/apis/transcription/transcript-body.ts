@@ -1,6 +1,6 @@
+import { defined } from '@libs/json';
 import type { Transcript, TranscriptEntity, TranscriptSegment, TranscriptWord } from '../../audio/transcript';
 import { wantsSegments, wantsWords, type Transcription } from '../../audio/transcription';
-import { defined } from '../../json/loose-values';
 import { formatUsd } from '../../pricing/money';
 import { segmentsOf } from './transcript-segments';
 import type { TranscriptionBill } from './transcription-bill';

@@ -1,6 +1,6 @@
+import type { JsonObject } from '@libs/json';
 import { isPlainObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { JsonObject } from '../../json/loose-values';
 
 /** What members of ours are called in the request that they came from. */
 export type SentNames = ReadonlyMap<string, string>;

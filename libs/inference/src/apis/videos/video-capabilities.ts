@@ -1,4 +1,4 @@
-import { isObject, numberOf, objectOf, stringOf } from '../../json/loose-values';
+import { isObject, numberOf, objectOf, stringOf } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
 
 /** What an endpoint says in its `capabilities.video`; a list that is null restricts nothing. */

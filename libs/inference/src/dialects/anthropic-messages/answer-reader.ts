@@ -1,10 +1,10 @@
+import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import { toFinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/tool-uses';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint, Provider } from '../../catalogue/catalogue';
 import { readCitation } from './content-reader';
-import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { usageDetails } from '../usage-details';
 import { countsOf, settleMessage, tierOf, type MessageCounts } from './usage';
 import { readRedacted, readThinking } from './reasoning';

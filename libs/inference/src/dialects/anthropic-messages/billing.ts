@@ -1,9 +1,8 @@
+import { JsonCursor, findMember, scanMembersAt, type ScannedObject } from '@libs/json';
 import { tokensOfUnits } from '../../model/text-tokens';
 import type { UsageDetails } from '../../pricing/usage';
 import { contextLengthOf, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
-import { JsonCursor } from '../../json/json-cursor';
-import { findMember, scanMembersAt, type ScannedObject } from '../../json/json-members';
 import { seenUses, workOf } from '../left-work';
 import { likelyPrompt, reservedCounts } from '../reserved-prompt';
 import { servedBy } from '../served-tier';

@@ -1,5 +1,5 @@
-import { JsonCursor } from '../../json/json-cursor';
 import {
+  JsonCursor,
   applyEdits,
   findMember,
   joinEdits,
@@ -8,7 +8,7 @@ import {
   scanMembersAt,
   type ByteEdit,
   type ScannedObject,
-} from '../../json/json-members';
+} from '@libs/json';
 import { memberText } from '../request-members';
 
 const MARK = 'cache_control';

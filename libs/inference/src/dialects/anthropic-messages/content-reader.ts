@@ -1,3 +1,4 @@
+import { defined, objectOf, stringOf } from '@libs/json';
 import type {
   Annotation,
   CacheMark,
@@ -8,7 +9,6 @@ import type {
   ToolResultPart,
 } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { defined, objectOf, stringOf } from '../../json/loose-values';
 import { readRedacted, readThinking } from './reasoning';
 import { readSource } from './media';
 import { toArguments } from '../tool-input';

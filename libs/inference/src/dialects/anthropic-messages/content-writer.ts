@@ -1,3 +1,4 @@
+import { defined } from '@libs/json';
 import type {
   CacheMark,
   FilePart,
@@ -9,7 +10,6 @@ import type {
   ToolResultPart,
 } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import { defined } from '../../json/loose-values';
 import { nativeThinkingBlock } from './reasoning';
 import { writeDocumentSource, writeImageSource } from './media';
 import { isInvalidInput, toCallId, toToolInput } from '../tool-input';

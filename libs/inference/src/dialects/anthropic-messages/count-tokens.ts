@@ -1,6 +1,6 @@
+import { findMember, scanMembers, spliceMembers } from '@libs/json';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint, Provider } from '../../catalogue/catalogue';
-import { findMember, scanMembers, spliceMembers } from '../../json/json-members';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
 import { scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';

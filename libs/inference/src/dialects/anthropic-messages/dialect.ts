@@ -1,11 +1,10 @@
+import { JsonCursor, applyEdits, findMember, memberEdits, missingMembers } from '@libs/json';
 import { toFinishReason } from '../../model/finish-reason';
 import type { AnswerStream } from '../../model/answer-stream';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { brokenAnswer } from '../../wire/upstream-error';
 import { ownMembers } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
-import { JsonCursor } from '../../json/json-cursor';
-import { applyEdits, findMember, memberEdits, missingMembers } from '../../json/json-members';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './billing';
 import { messageUsageEdits, messageUsageText } from './usage';

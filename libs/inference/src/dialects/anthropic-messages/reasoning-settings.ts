@@ -1,9 +1,9 @@
+import { defined, objectOf } from '@libs/json';
 import type { CanonicalRequest, ReasoningEffort, ReasoningRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { budgetOfEffort, effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../catalogue/catalogue';
 import type { CheckedObject } from '../checked-object';
-import { defined, objectOf } from '../../json/loose-values';
 
 /** The least that the upstream lets a model think, in tokens. */
 export const LEAST_BUDGET = 1_024;

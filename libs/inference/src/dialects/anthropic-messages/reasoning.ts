@@ -1,7 +1,5 @@
+import { MalformedJson, parseJson, isObject } from '@libs/json';
 import type { ReasoningPart } from '../../model/conversation';
-import { MalformedJson } from '../../json/json-grammar';
-import { parseJson } from '../../json/json-value';
-import { isObject } from '../../json/loose-values';
 
 /**
  * Thoughts of other providers in blocks of this API.

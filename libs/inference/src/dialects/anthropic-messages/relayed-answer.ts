@@ -1,12 +1,9 @@
+import { JsonCursor, MalformedJson, parseJson, type ByteEdit, type JsonMember, type ScannedObject } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import type { Provider } from '../../catalogue/catalogue';
 import { toolOfType } from '../../model/provider-tools';
 import { TextCounter } from '../../model/text-tokens';
 import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/tool-uses';
-import { JsonCursor } from '../../json/json-cursor';
-import { MalformedJson } from '../../json/json-grammar';
-import { parseJson } from '../../json/json-value';
-import type { ByteEdit, JsonMember, ScannedObject } from '../../json/json-members';
 import { brokenAnswer, errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import { blockEdits } from './required-members';
 

@@ -1,8 +1,6 @@
+import { JsonCursor, MalformedJson, type ByteEdit, type JsonMember, type ScannedObject } from '@libs/json';
 import type { ProviderTool } from '../../pricing/tool-uses';
 import type { TextCounter } from '../../model/text-tokens';
-import { JsonCursor } from '../../json/json-cursor';
-import { MalformedJson } from '../../json/json-grammar';
-import type { ByteEdit, JsonMember, ScannedObject } from '../../json/json-members';
 import { countWritten, readBlock } from './relayed-answer';
 
 /** What one pass over the data of a stream's event finds. */

@@ -1,11 +1,10 @@
+import { JsonCursor, scanMembers, spliceMembers, type ScannedObject } from '@libs/json';
 import { tierNamed } from '../../catalogue/service-tiers';
 import type { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT, upstreamUser, type ProviderAccount } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { withPricedMarkTexts } from '../cache-lifetime';
-import { JsonCursor } from '../../json/json-cursor';
-import { scanMembers, spliceMembers, type ScannedObject } from '../../json/json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers, usersInNotes } from '../retained-members';
 import { cappedTools } from '../tool-caps';

@@ -1,3 +1,15 @@
+import {
+  JsonCursor,
+  MalformedJson,
+  applyEdits,
+  findMember,
+  memberEdits,
+  missingMembers,
+  scanMembersAt,
+  type ByteEdit,
+  type JsonMember,
+  objectOf,
+} from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { toFinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
@@ -7,21 +19,9 @@ import { EVENT_END, type AnswerFrame, type FrameEvent } from '../../model/answer
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
-import { JsonCursor } from '../../json/json-cursor';
-import { MalformedJson } from '../../json/json-grammar';
-import {
-  applyEdits,
-  findMember,
-  memberEdits,
-  missingMembers,
-  scanMembersAt,
-  type ByteEdit,
-  type JsonMember,
-} from '../../json/json-members';
 import { RelayedStream } from '../relayed-stream';
 import { hiddenTokens } from '../hidden-output';
 import type { Bill } from '../translation';
-import { objectOf } from '../../json/loose-values';
 import { billMessage, leftCounts, usageIn } from './billing';
 import { messageError } from './error';
 import {

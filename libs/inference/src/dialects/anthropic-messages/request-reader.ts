@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined, type JsonObject } from '@libs/json';
 import type {
   CanonicalRequest,
   ResponseFormat,
@@ -8,7 +9,6 @@ import type {
 } from '../../model/canonical-request';
 import type { Message, Part } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { defined, type JsonObject } from '../../json/loose-values';
 import { readCache, readContent } from './content-reader';
 import { readReasoning } from './reasoning-settings';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';

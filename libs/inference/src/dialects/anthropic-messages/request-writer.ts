@@ -1,10 +1,10 @@
+import { defined } from '@libs/json';
 import type { CanonicalRequest, ResponseFormat, ToolChoice, ToolDefinition } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { writeCache, type Block } from './content-writer';
 import { writeConversation, type Conversation } from './conversation-writer';
 import { inputSchema, outputSchema } from '../closed-schema';
-import { defined } from '../../json/loose-values';
 import { isAdaptive, isOff, withFreeChoice, writeReasoning, type ThinkingSettings } from './reasoning-settings';
 import { writeModelSampling } from './sampling';
 

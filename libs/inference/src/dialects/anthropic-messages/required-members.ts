@@ -1,4 +1,4 @@
-import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../../json/json-members';
+import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '@libs/json';
 
 type Members = Readonly<Record<string, string>>;
 

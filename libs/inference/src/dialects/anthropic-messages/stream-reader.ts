@@ -1,14 +1,13 @@
+import { parseJson, isObject, objectsOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { toFinishReason } from '../../model/finish-reason';
 import { ToolCounter } from '../../pricing/tool-uses';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { parseJson } from '../../json/json-value';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { explanationOf, providerToolOf, tierIn, usageOf } from './answer-reader';
 import { readCitation } from './content-reader';
-import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { countsOf, mergedCounts, NO_COUNTS } from './usage';
 import { readRedacted, readThinking } from './reasoning';
 import { toArguments } from '../tool-input';

@@ -1,3 +1,14 @@
+import {
+  memberEdits,
+  missingMembers,
+  type ByteEdit,
+  type ScannedObject,
+  isObject,
+  objectOf,
+  objectsOf,
+  stringOf,
+  type JsonObject,
+} from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { ToolUses } from '../../pricing/tool-uses';
 import type { Usage } from '../../pricing/usage';
@@ -5,10 +16,8 @@ import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
 import { MOST_TURNS, turnsOf } from '../inner-turns';
-import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../../json/json-members';
 import { settleUsage } from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
-import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { USAGE_MEMBERS } from './required-members';
 
 /**

@@ -1,9 +1,9 @@
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { toArguments } from '../tool-input';
-import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { readCitation } from './citations';
 import { familyOf, type ModelFamily } from './traits';
 import { readStop } from './stop-reason';

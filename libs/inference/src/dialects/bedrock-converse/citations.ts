@@ -1,5 +1,5 @@
+import { objectOf, objectsOf, stringOf } from '@libs/json';
 import type { Annotation } from '../../model/conversation';
-import { objectOf, objectsOf, stringOf } from '../../json/loose-values';
 
 /** A citation of a web page, which covers its whole text of `length`; others have no address. */
 export function readCitation(citation: unknown, length: number): Annotation[] {

@@ -1,9 +1,9 @@
+import { defined } from '@libs/json';
 import type { CanonicalRequest, ResponseFormat } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { withFreeChoice } from '../anthropic-messages/reasoning-settings';
 import { outputSchema } from '../closed-schema';
-import { defined } from '../../json/loose-values';
 import { readTurns, writeTurns } from './conversation-writer';
 import { familyOf, type ModelFamily } from './traits';
 import { writeSettings } from './settings-writer';

@@ -1,3 +1,4 @@
+import { defined, type JsonObject } from '@libs/json';
 import type { CanonicalRequest, ReasoningEffort, ReasoningRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
@@ -5,7 +6,6 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { isAdaptive, isOff, writeReasoning } from '../anthropic-messages/reasoning-settings';
 import { maxTokensOf, withoutReasoning } from '../anthropic-messages/request-writer';
 import { writeModelSampling, writeSampling } from '../anthropic-messages/sampling';
-import { defined, type JsonObject } from '../../json/loose-values';
 import type { Conversation } from './conversation-writer';
 import type { ModelFamily } from './traits';
 

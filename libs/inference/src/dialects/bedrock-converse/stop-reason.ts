@@ -1,5 +1,5 @@
+import { objectOf, stringOf } from '@libs/json';
 import { toFinishReason, type FinishReason } from '../../model/finish-reason';
-import { objectOf, stringOf } from '../../json/loose-values';
 
 /** Bedrock's own words; those it shares with Anthropic are known already. */
 const OWN: Readonly<Record<string, FinishReason>> = {

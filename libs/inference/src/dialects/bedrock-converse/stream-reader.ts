@@ -1,7 +1,7 @@
+import { isObject, numberOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { isObject, numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
 import { proofOf } from './answer-reader';

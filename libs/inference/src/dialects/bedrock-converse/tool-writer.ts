@@ -1,7 +1,7 @@
+import { defined, objectOf, stringOf } from '@libs/json';
 import type { CanonicalRequest, ToolChoice, ToolDefinition } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { inputSchema } from '../closed-schema';
-import { defined, objectOf, stringOf } from '../../json/loose-values';
 import { cachePoint } from './cache-mark';
 import type { Conversation } from './conversation-writer';
 import type { ModelFamily } from './traits';

@@ -1,6 +1,6 @@
+import { isObject, objectOf, objectsOf, stringOf } from '@libs/json';
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import { emptyUsage, type Usage } from '../../pricing/usage';
-import { isObject, objectOf, objectsOf, stringOf } from '../../json/loose-values';
 
 /**
  * Returns the counts of an answer; null unless input and output are both there. Tokens read from or written to

@@ -1,6 +1,4 @@
-import { parseJson } from '../../json/json-value';
-import { MalformedJson } from '../../json/json-grammar';
-import { numberOf, objectOf } from '../../json/loose-values';
+import { parseJson, MalformedJson, numberOf, objectOf } from '@libs/json';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { UpstreamReply } from '../../wire/upstream-exchange';
 import type { Endpoint } from '../../catalogue/catalogue';

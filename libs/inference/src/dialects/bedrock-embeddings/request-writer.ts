@@ -1,6 +1,5 @@
+import { parseJson, numberOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import { CheckedObject } from '../checked-object';
-import { parseJson } from '../../json/json-value';
-import { numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { batchesOf } from '../../wire/ordered-calls';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { modelsOf } from './traits';

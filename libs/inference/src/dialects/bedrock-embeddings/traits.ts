@@ -1,5 +1,5 @@
+import { defined, objectOf, objectsOf, type JsonObject } from '@libs/json';
 import { toInputType } from '../cohere-embeddings/request-writer';
-import { defined, objectOf, objectsOf, type JsonObject } from '../../json/loose-values';
 import type { Endpoint } from '../../catalogue/catalogue';
 
 interface Wanted {

@@ -1,8 +1,8 @@
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { CharacterPlaces } from './character-places';
 import { placeCitation, readCitation, type PlacedCitation } from './citations';
 import { toFinish } from './stop-reason';

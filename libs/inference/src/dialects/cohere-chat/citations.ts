@@ -1,6 +1,6 @@
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { CharacterPlaces } from './character-places';
 import type { Annotation } from '../../model/conversation';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** A citation and the text that it is about. */
 export interface PlacedCitation {

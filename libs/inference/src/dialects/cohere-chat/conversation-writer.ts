@@ -1,6 +1,6 @@
+import { defined } from '@libs/json';
 import type { FilePart, ImagePart, Message, Part, ReasoningPart, ToolResultPart } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import { defined } from '../../json/loose-values';
 import { writeMediaUrl } from '../../model/media-url';
 import { isPicture, textOfFile } from './media';
 

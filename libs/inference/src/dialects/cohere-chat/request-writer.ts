@@ -1,7 +1,7 @@
+import { defined } from '@libs/json';
 import type { CanonicalRequest, ResponseFormat, ToolChoice, ToolDefinition } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined } from '../../json/loose-values';
 import { ConversationWriter } from './conversation-writer';
 import { writeSampling } from './sampling';
 import { writeThinking } from './reasoning-settings';

@@ -1,6 +1,6 @@
+import { defined } from '@libs/json';
 import type { Sampling } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
-import { defined } from '../../json/loose-values';
 
 /** The bounds within which the upstream takes a value, both included. */
 const BOUNDS = {

@@ -1,7 +1,7 @@
+import { numberOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
-import { numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { PartSequence } from '../openai-chat/part-sequence';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';

@@ -1,5 +1,5 @@
+import { objectOf, stringOf } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { objectOf, stringOf } from '../../json/loose-values';
 
 /** How models of the protocol differ, in the catalogue under `capabilities: { chat: { … } }`. */
 export interface CohereTraits {

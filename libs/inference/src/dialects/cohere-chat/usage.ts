@@ -1,5 +1,5 @@
+import { objectOf } from '@libs/json';
 import type { Usage } from '../../pricing/usage';
-import { objectOf } from '../../json/loose-values';
 import { readChatUsage } from '../openai-chat/usage';
 
 /**

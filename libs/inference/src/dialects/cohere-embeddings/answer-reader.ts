@@ -1,8 +1,6 @@
+import { JsonCursor, MalformedJson, defined } from '@libs/json';
 import { brokenAnswer, notAnswered } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
-import { JsonCursor } from '../../json/json-cursor';
-import { MalformedJson } from '../../json/json-grammar';
-import { defined } from '../../json/loose-values';
 
 /** What one answer holds. Vectors are JSON text as the upstream wrote it. */
 export interface EmbedAnswer {

@@ -1,7 +1,6 @@
+import { parseJson, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 import { batchesOf } from '../../wire/ordered-calls';
-import { parseJson } from '../../json/json-value';
-import { objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** What the upstream takes in one call. */
 const MOST_INPUTS = 96;

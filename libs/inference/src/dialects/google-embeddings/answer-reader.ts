@@ -1,6 +1,4 @@
-import { MalformedJson } from '../../json/json-cursor';
-import { parseJson } from '../../json/json-value';
-import { objectOf, type JsonObject } from '../../json/loose-values';
+import { MalformedJson, parseJson, objectOf, type JsonObject } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
 import type { UpstreamResult } from '../../wire/upstream-call';
 import { brokenAnswer } from '../../wire/upstream-error';

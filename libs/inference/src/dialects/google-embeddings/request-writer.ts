@@ -1,8 +1,7 @@
+import { parseJson, isObject, objectOf } from '@libs/json';
 import { AppError } from '@libs/errors';
 import { CheckedObject } from '../checked-object';
 import { writeMedia, writeAudio, type WirePart } from '../google-generate-content';
-import { parseJson } from '../../json/json-value';
-import { isObject, objectOf } from '../../json/loose-values';
 import { readMediaUrl } from '../../model/media-url';
 import type { Endpoint } from '../../catalogue/catalogue';
 

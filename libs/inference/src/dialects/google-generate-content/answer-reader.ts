@@ -1,8 +1,8 @@
+import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
 import { googleErrorInside } from './error';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { readPieces, type Piece } from './content-reader';
 import { finishReasonOf } from './stop-reason';
 import { readLogprobs } from './logprobs';

@@ -1,5 +1,5 @@
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { Annotation } from '../../model/conversation';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** The sources of a candidate: those that grounded its texts, and those they recite. */
 export function sourcesOf(candidate: JsonObject): Source[] {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { toArguments } from '../tool-input';
 
 /** One part of a content that an answer can hold. */

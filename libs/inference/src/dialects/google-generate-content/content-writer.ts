@@ -1,8 +1,8 @@
+import { defined } from '@libs/json';
 import type { Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { isInvalidInput, toToolInput } from '../tool-input';
-import { defined } from '../../json/loose-values';
 import { writeAudio, writeMedia, type WirePart } from './media';
 import { generationOf, THIRD_GENERATION } from './traits';
 import { OWN_FORMAT } from './reasoning';

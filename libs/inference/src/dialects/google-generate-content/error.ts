@@ -1,8 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { MalformedJson, parseJson, isObject, objectOf, objectsOf, stringOf } from '@libs/json';
 import type { AppError } from '@libs/errors';
-import { MalformedJson } from '../../json/json-cursor';
-import { parseJson } from '../../json/json-value';
-import { isObject, objectOf, objectsOf, stringOf } from '../../json/loose-values';
 import type { Provider } from '../../catalogue/catalogue';
 import { errorInside, readComplaint, upstreamError } from '../../wire/upstream-error';
 

@@ -1,5 +1,5 @@
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { TokenLogprob } from '../../model/canonical-answer';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** JSON has no infinities: what is impossible comes without a number. */
 const IMPOSSIBLE = -9999;

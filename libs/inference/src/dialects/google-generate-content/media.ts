@@ -1,6 +1,6 @@
+import { defined } from '@libs/json';
 import type { MediaSource } from '../../model/conversation';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined } from '../../json/loose-values';
 import { plainMediaType } from '../../model/media-url';
 
 /** A part of a content on the wire. */

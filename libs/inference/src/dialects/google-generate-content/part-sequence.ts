@@ -1,6 +1,6 @@
+import type { JsonObject } from '@libs/json';
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
-import type { JsonObject } from '../../json/loose-values';
 import type { Piece } from './content-reader';
 import { annotationsOf, sourcesOf } from './citations';
 import { OWN_FORMAT, signatureThought } from './reasoning';

@@ -1,7 +1,7 @@
+import { defined } from '@libs/json';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined } from '../../json/loose-values';
 import { writeConversation } from './conversation-writer';
 import { writeGenerationConfig } from './settings-writer';
 import { writeTools } from './tool-writer';

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { parseJson, type JsonObject } from '@libs/json';
 import type { AnswerPart } from '../../model/canonical-answer';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import { LossLog } from '../../model/loss-report';
@@ -19,8 +20,6 @@ import {
 import type { AnswerContext } from '../dialect';
 import { TRANSLATIONS } from '../dialect-pairs';
 import { EventSplitter } from '../event-splitter';
-import { parseJson } from '../../json/json-value';
-import type { JsonObject } from '../../json/loose-values';
 import { TranslatedStream } from '../translated-stream';
 import { googleGenerateContent } from '.';
 import { NO_PROOF } from './reasoning';

@@ -1,7 +1,7 @@
+import { defined } from '@libs/json';
 import type { CanonicalRequest, Sampling } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined } from '../../json/loose-values';
 import { generationOf, THIRD_GENERATION } from './traits';
 import { writeThinking } from './reasoning-settings';
 

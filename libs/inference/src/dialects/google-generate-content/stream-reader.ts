@@ -1,8 +1,8 @@
+import { isObject, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { googleErrorInside } from './error';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint, Provider } from '../../catalogue/catalogue';
-import { isObject, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
 import { readPieces } from './content-reader';

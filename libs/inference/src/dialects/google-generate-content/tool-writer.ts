@@ -1,6 +1,6 @@
+import { defined } from '@libs/json';
 import type { CanonicalRequest, ToolDefinition } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
-import { defined } from '../../json/loose-values';
 
 /** `tools` and `toolConfig`; neither where there is nothing to choose from. */
 export function writeTools(request: CanonicalRequest, log: LossLog): object {

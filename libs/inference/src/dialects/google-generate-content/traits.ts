@@ -1,5 +1,5 @@
+import { numberOf, objectOf } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { numberOf, objectOf } from '../../json/loose-values';
 
 /** From this generation on, thinking is set by a level, and every tool call needs its thought signature. */
 export const THIRD_GENERATION = 3;

@@ -1,7 +1,7 @@
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { tierNamed, tierWord } from '../../catalogue/service-tiers';
 import type { Usage } from '../../pricing/usage';
 import type { BilledUnits } from '../../pricing/price';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { settleUsage } from '../openai-usage';
 
 export interface ReportedUsage {

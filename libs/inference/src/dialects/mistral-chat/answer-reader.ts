@@ -1,5 +1,5 @@
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import { readAnswer as readChatAnswer } from '../openai-chat/answer-reader';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { defined, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { LossLog } from '../../model/loss-report';
-import { defined, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 const CALL_ID = /^[A-Za-z0-9]{9}$/;
 const CALL_ID_LENGTH = 9;

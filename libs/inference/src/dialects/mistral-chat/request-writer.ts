@@ -1,7 +1,7 @@
+import { isObject, objectOf, objectsOf } from '@libs/json';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { isObject, objectOf, objectsOf } from '../../json/loose-values';
 import { writeRequest as writeChatRequest } from '../openai-chat/request-writer';
 import { rewriteMessages } from './conversation-writer';
 import { knownReasoning } from './reasoning-settings';

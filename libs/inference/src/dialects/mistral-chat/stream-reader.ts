@@ -1,5 +1,5 @@
+import { isObject, objectOf, objectsOf, type JsonObject } from '@libs/json';
 import type { AnswerEvent } from '../../model/canonical-answer';
-import { isObject, objectOf, objectsOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { piecesOf, plainError } from './answer-reader';
 

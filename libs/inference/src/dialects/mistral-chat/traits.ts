@@ -1,6 +1,6 @@
+import { objectOf } from '@libs/json';
 import type { ReasoningEffort } from '../../model/canonical-request';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { objectOf } from '../../json/loose-values';
 
 const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 

@@ -1,6 +1,5 @@
+import { JsonCursor, spliceMembers } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { JsonCursor } from '../../json/json-cursor';
-import { spliceMembers } from '../../json/json-members';
 import { memberText, scanRequest } from '../request-members';
 
 /** All fields that the upstream takes; it refuses a request with any other. */

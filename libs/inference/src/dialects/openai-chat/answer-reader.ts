@@ -1,9 +1,9 @@
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { TextPart } from '../../model/conversation';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { usageDetails } from '../usage-details';
 import { readAnnotations } from './citations';
 import { ExecutedTools } from './executed-tools';

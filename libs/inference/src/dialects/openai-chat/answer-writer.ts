@@ -1,8 +1,8 @@
+import { defined } from '@libs/json';
 import { toEnvelope } from '@libs/errors';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import type { AnswerContext } from '../dialect';
-import { defined } from '../../json/loose-values';
 import type { Bill } from '../translation';
 import { shifted, writeAnnotation } from './citations';
 import { writeLogprobs } from './logprobs';

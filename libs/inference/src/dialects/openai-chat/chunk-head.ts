@@ -1,6 +1,6 @@
+import { applyEdits, findMember, memberEdits, type ScannedObject } from '@libs/json';
 import { keptBytes } from '../../model/kept-bytes';
 import type { ChatObject } from './relayed-answer';
-import { applyEdits, findMember, memberEdits, type ScannedObject } from '../../json/json-members';
 
 /** Fields that some upstreams write as null. The API has no null there: the field is removed. */
 const NEVER_NULL = ['usage', 'system_fingerprint'];

@@ -1,5 +1,5 @@
+import { defined, numberOf, objectOf, objectsOf, stringOf } from '@libs/json';
 import type { Annotation } from '../../model/conversation';
-import { defined, numberOf, objectOf, objectsOf, stringOf } from '../../json/loose-values';
 
 /** Returns the links that a message or delta cites. Other kinds of annotations are left out. */
 export function readAnnotations(value: unknown): Annotation[] {

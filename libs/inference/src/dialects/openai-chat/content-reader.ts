@@ -1,6 +1,6 @@
+import { defined } from '@libs/json';
 import type { AudioPart, CacheMark, FilePart, ImagePart, Part, TextPart, VideoPart } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { defined } from '../../json/loose-values';
 import { readMediaUrl } from '../../model/media-url';
 
 const DETAILS = ['auto', 'low', 'high', 'original'] as const;

@@ -1,6 +1,6 @@
+import { defined } from '@libs/json';
 import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolCallPart } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { defined } from '../../json/loose-values';
 import { readCacheMark, readContent, readImage } from './content-reader';
 import { readThoughts, toReasoningParts } from './reasoning';
 

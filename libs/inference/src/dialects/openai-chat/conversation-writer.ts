@@ -1,3 +1,4 @@
+import { defined } from '@libs/json';
 import type {
   CacheMark,
   FilePart,
@@ -10,7 +11,6 @@ import type {
 } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined } from '../../json/loose-values';
 import { writeMediaUrl } from '../../model/media-url';
 import { takes } from './traits';
 import { plainThought, writeDetails } from './reasoning';

@@ -1,3 +1,4 @@
+import { JsonCursor, MalformedJson, applyEdits } from '@libs/json';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import type { AnswerStream } from '../../model/answer-stream';
@@ -7,9 +8,6 @@ import { TextCounter } from '../../model/text-tokens';
 import { ExecutedTools } from './executed-tools';
 import { chatEdits, readChatObject, type ChatObject, type ChatReading } from './relayed-answer';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
-import { JsonCursor } from '../../json/json-cursor';
-import { MalformedJson } from '../../json/json-grammar';
-import { applyEdits } from '../../json/json-members';
 import { OpenAiChatStream } from './relayed-stream';
 import { hidesThoughts } from './hidden-thoughts';
 import { usageEdits, usageText } from '../openai-usage';

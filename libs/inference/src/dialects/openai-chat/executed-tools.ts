@@ -1,4 +1,4 @@
-import { objectsOf, numberOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { objectsOf, numberOf, stringOf, type JsonObject } from '@libs/json';
 import { toolOfType } from '../../model/provider-tools';
 import type { ProviderTool } from '../../pricing/tool-uses';
 import { MOST_TURNS } from '../inner-turns';

@@ -1,5 +1,4 @@
-import { parseJson } from '../../json/json-value';
-import { objectOf } from '../../json/loose-values';
+import { parseJson, objectOf } from '@libs/json';
 import { memberText, scanRequest } from '../request-members';
 import { hidesReasoning } from './request-reader';
 

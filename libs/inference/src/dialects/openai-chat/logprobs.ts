@@ -1,5 +1,5 @@
+import { objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { TokenLogprob } from '../../model/canonical-answer';
-import { objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** The log probabilities of a choice, of its text or of its refusal; undefined when there are none. */
 export function readLogprobs(choice: JsonObject): readonly TokenLogprob[] | undefined {

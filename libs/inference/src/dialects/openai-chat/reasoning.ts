@@ -1,6 +1,6 @@
+import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningFormat, ReasoningPart } from '../../model/conversation';
-import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 const FORMATS: readonly ReasoningFormat[] = [
   'unknown',

@@ -1,7 +1,5 @@
-import { toFinishReason, type FinishReason } from '../../model/finish-reason';
-import type { TextCounter } from '../../model/text-tokens';
-import { JsonCursor } from '../../json/json-cursor';
 import {
+  JsonCursor,
   findMember,
   joinEdits,
   memberEdits,
@@ -9,7 +7,9 @@ import {
   type JsonMember,
   type MemberEdits,
   type ScannedObject,
-} from '../../json/json-members';
+} from '@libs/json';
+import { toFinishReason, type FinishReason } from '../../model/finish-reason';
+import type { TextCounter } from '../../model/text-tokens';
 import { EXECUTED_TOOLS, URL_CITATION, type ExecutedTools } from './executed-tools';
 import { THOUGHT_MEMBERS } from './hidden-thoughts';
 import { readUsage, type ReportedUsage } from '../reported-counts';

@@ -1,9 +1,16 @@
+import {
+  JsonCursor,
+  applyEdits,
+  joinEdits,
+  memberEdits,
+  spliceMembers,
+  type ScannedObject,
+  parseJson,
+} from '@libs/json';
 import { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
-import { JsonCursor } from '../../json/json-cursor';
-import { applyEdits, joinEdits, memberEdits, spliceMembers, type ScannedObject } from '../../json/json-members';
 import { withPricedMarkTexts } from '../cache-lifetime';
 import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { cacheMarkEdits, leftOutMembers } from '../own-members';
@@ -11,7 +18,6 @@ import { memberText, scanRequest } from '../request-members';
 import { retainedInChat } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
-import { parseJson } from '../../json/json-value';
 import { CheckedObject } from '../checked-object';
 import { takes } from './traits';
 import { readReasoningRequest } from './request-reader';

@@ -1,3 +1,4 @@
+import { JsonCursor, applyEdits, findMember, type ByteEdit } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, EVENT_END, type AnswerFrame } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
@@ -9,8 +10,6 @@ import { chatEdits, readChatObject, type ChatObject } from './relayed-answer';
 import { ChunkHead, nullNames } from './chunk-head';
 import { ExecutedTools } from './executed-tools';
 import type { AnswerContext } from '../dialect';
-import { JsonCursor } from '../../json/json-cursor';
-import { applyEdits, findMember, type ByteEdit } from '../../json/json-members';
 import { hidesThoughts } from './hidden-thoughts';
 import { usageEdits } from '../openai-usage';
 import type { ReportedUsage } from '../reported-counts';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined, type JsonObject } from '@libs/json';
 import type {
   CanonicalRequest,
   ReasoningEffort,
@@ -9,7 +10,6 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
-import { defined, type JsonObject } from '../../json/loose-values';
 import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { readCacheMark } from './content-reader';
 import { readMessages } from './conversation-reader';

@@ -1,3 +1,4 @@
+import { defined } from '@libs/json';
 import type {
   CanonicalRequest,
   ReasoningEffort,
@@ -10,7 +11,6 @@ import type {
 import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined } from '../../json/loose-values';
 import { takes, type ChatExtension } from './traits';
 import { MessageWriter } from './conversation-writer';
 

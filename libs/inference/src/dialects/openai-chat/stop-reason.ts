@@ -1,5 +1,5 @@
+import { stringOf, type JsonObject } from '@libs/json';
 import { toFinishReason, type FinishReason } from '../../model/finish-reason';
-import { stringOf, type JsonObject } from '../../json/loose-values';
 
 /** How a choice ended, in our word and the upstream's; null while it has not. */
 export function readStop(choice: JsonObject): { finishReason: FinishReason; nativeFinishReason: string } | null {

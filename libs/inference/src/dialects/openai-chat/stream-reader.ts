@@ -1,8 +1,8 @@
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { FinishReason } from '../../model/finish-reason';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
-import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { readAnnotations } from './citations';
 import { ExecutedTools } from './executed-tools';

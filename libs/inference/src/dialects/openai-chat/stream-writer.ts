@@ -1,3 +1,4 @@
+import { defined } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
@@ -5,7 +6,6 @@ import type { Annotation } from '../../model/conversation';
 import { ownMembers } from '../billing';
 import { chatChunk, echoChunk, failureChunk, usageChunk } from './stream-events';
 import type { AnswerContext } from '../dialect';
-import { defined } from '../../json/loose-values';
 import type { Bill, StreamWriter } from '../translation';
 import { shifted, writeAnnotation } from './citations';
 import { writeLogprobs } from './logprobs';

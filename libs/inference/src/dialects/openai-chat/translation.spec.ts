@@ -1,4 +1,5 @@
 import { DONE_FRAME, joinFrames } from '../../model/answer-frame';
+import { parseJson } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import fc from 'fast-check';
 import type { AnswerEvent, CanonicalAnswer } from '../../model/canonical-answer';
@@ -17,7 +18,6 @@ import {
 } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { EventSplitter } from '../event-splitter';
-import { parseJson } from '../../json/json-value';
 import { openAiChatTranslation } from '.';
 
 const { caller, upstream } = openAiChatTranslation;

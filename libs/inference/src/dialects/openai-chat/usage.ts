@@ -1,6 +1,6 @@
+import { objectOf } from '@libs/json';
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import type { Usage } from '../../pricing/usage';
-import { objectOf } from '../../json/loose-values';
 import { settleUsage, usageText } from '../openai-usage';
 import { chatCountsIn, countedUnits } from '../reported-counts';
 import { mostToolUnits, toolUnitsIn } from '../reported-tools';

@@ -1,11 +1,18 @@
+import {
+  JsonCursor,
+  MalformedJson,
+  spliceMembers,
+  type ScannedObject,
+  parseJson,
+  defined,
+  numberOf,
+  objectOf,
+  stringOf,
+  type JsonObject,
+} from '@libs/json';
 import type { Provider } from '../../catalogue/catalogue';
 import { batchesOf } from '../../wire/ordered-calls';
 import { brokenAnswer, notAnswered } from '../../wire/upstream-error';
-import { JsonCursor } from '../../json/json-cursor';
-import { MalformedJson } from '../../json/json-grammar';
-import { spliceMembers, type ScannedObject } from '../../json/json-members';
-import { parseJson } from '../../json/json-value';
-import { defined, numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { memberText, scanRequest } from '../request-members';
 
 /** What an upstream embeds in one call. */

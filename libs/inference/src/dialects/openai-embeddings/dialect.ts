@@ -1,12 +1,10 @@
+import { JsonCursor, MalformedJson, applyEdits, memberEdits } from '@libs/json';
 import { AppError } from '@libs/errors';
 import { chargeLeft, type LeftCharge } from '../../model/left-charge';
 import type { Usage } from '../../pricing/usage';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { contextLengthOf, ownMembers, priceOf } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
-import { JsonCursor } from '../../json/json-cursor';
-import { MalformedJson } from '../../json/json-grammar';
-import { applyEdits, memberEdits } from '../../json/json-members';
 import { EmbeddingsReader, readExpectation } from './relayed-answer';
 import { settleUsage, usageEdits, usageText } from '../openai-usage';
 import type { ReportedCounts } from '../reported-counts';

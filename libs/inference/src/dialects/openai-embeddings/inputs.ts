@@ -1,6 +1,5 @@
+import { JsonCursor, isObject, objectsOf } from '@libs/json';
 import { tokensOfBytes } from '../../model/estimate';
-import { JsonCursor } from '../../json/json-cursor';
-import { isObject, objectsOf } from '../../json/loose-values';
 
 /** Tokens counted for a picture, recording, film or file among the inputs. */
 const MEDIA_TOKENS = 1_000;

@@ -1,5 +1,4 @@
-import { JsonCursor } from '../../json/json-cursor';
-import { findValue, type ByteEdit, type JsonMember, type ScannedObject } from '../../json/json-members';
+import { JsonCursor, findValue, type ByteEdit, type JsonMember, type ScannedObject } from '@libs/json';
 import { countInputs } from './inputs';
 import { base64OfNumbers, dimensionsOf, floatsOfBase64, numbersOf } from './vectors';
 import { readUsage, type ReportedUsage } from '../reported-counts';

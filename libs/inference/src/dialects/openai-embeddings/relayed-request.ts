@@ -1,9 +1,8 @@
+import { JsonCursor, spliceMembers, type ScannedObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 import type { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { JsonCursor } from '../../json/json-cursor';
-import { spliceMembers, type ScannedObject } from '../../json/json-members';
 import { embeddingsTraitsOf, type EmbeddingsTraits } from './traits';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';

@@ -1,5 +1,5 @@
+import { numberOf, objectOf, stringOf } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { numberOf, objectOf, stringOf } from '../../json/loose-values';
 import type { EmbeddingsLimits } from './batches';
 
 /**

@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto';
+import { parseJson, MalformedJson, objectOf, stringOf } from '@libs/json';
 import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart, TextPart } from '../../model/conversation';
-import { parseJson } from '../../json/json-value';
-import { MalformedJson } from '../../json/json-grammar';
-import { objectOf, stringOf } from '../../json/loose-values';
 import { CUSTOM_INPUT } from './conversation-reader';
 import { reasoningItem, writeAnnotation } from './conversation-writer';
 

@@ -1,18 +1,9 @@
+import { defined, isObject, numberOf, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningFormat } from '../../model/conversation';
 import { brokenAnswer, errorInside, type UpstreamComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
-import {
-  defined,
-  isObject,
-  numberOf,
-  objectOf,
-  objectOrNull,
-  objectsOf,
-  stringOf,
-  type JsonObject,
-} from '../../json/loose-values';
 import { usageDetails } from '../usage-details';
 import { customArguments } from './conversation-reader';
 import { readPart, readReasoning } from './content-reader';

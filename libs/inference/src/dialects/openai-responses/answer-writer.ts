@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../json/loose-values';
+import type { JsonObject } from '@libs/json';
 import type { CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';

@@ -1,3 +1,4 @@
+import { defined, isObject, numberOf, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 import type {
   Annotation,
@@ -12,16 +13,6 @@ import type {
   VideoPart,
 } from '../../model/conversation';
 import { readMediaUrl } from '../../model/media-url';
-import {
-  defined,
-  isObject,
-  numberOf,
-  objectOf,
-  objectOrNull,
-  objectsOf,
-  stringOf,
-  type JsonObject,
-} from '../../json/loose-values';
 import { sourceOfFileData } from './media';
 
 /** Separates the parts of a summary, which the conversation holds as one text. */

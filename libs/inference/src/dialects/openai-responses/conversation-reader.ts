@@ -1,6 +1,6 @@
+import { objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolResultPart } from '../../model/conversation';
-import { objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { readPart, readReasoning } from './content-reader';
 
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant'];

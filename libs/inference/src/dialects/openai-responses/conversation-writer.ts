@@ -1,6 +1,6 @@
+import { defined } from '@libs/json';
 import type { Message, Part, ReasoningFormat, ReasoningPart, ToolResultPart } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import { defined } from '../../json/loose-values';
 import { urlOfSource } from './media';
 
 export interface WrittenInput {

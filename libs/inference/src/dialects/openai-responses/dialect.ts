@@ -1,12 +1,10 @@
+import { JsonCursor, MalformedJson, applyEdits } from '@libs/json';
 import type { AnswerStream } from '../../model/answer-stream';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { billAnswer } from '../answer-billing';
 import { NOTHING_SEEN } from '../seen-output';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
-import { JsonCursor } from '../../json/json-cursor';
-import { MalformedJson } from '../../json/json-grammar';
-import { applyEdits } from '../../json/json-members';
 import { servedBy } from '../served-tier';
 import { saidBeside } from '../usage-details';
 import { failureOf } from './error';

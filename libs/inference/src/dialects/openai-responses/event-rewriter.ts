@@ -1,6 +1,6 @@
+import { applyEdits, memberEdits, spliceMembers, type ByteEdit } from '@libs/json';
 import { dataEvent, EVENT_END, frameOf, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerContext } from '../dialect';
-import { applyEdits, memberEdits, spliceMembers, type ByteEdit } from '../../json/json-members';
 import type { Bill } from '../translation';
 import { readEcho, responseObject } from './response-object';
 import type { StreamEvent } from './relayed-event';

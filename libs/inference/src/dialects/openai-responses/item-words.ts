@@ -1,8 +1,7 @@
+import { JsonCursor, objectOf, stringOf, type JsonObject } from '@libs/json';
 import { toolOfItem } from '../../model/provider-tools';
 import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import type { BilledUnits } from '../../pricing/price';
-import { JsonCursor } from '../../json/json-cursor';
-import { objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** Fields of an output item that decide whether it is charged. */
 export interface ItemWords {

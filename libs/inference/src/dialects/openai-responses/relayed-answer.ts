@@ -1,17 +1,17 @@
-import { tierWord } from '../../catalogue/service-tiers';
-import { TextCounter } from '../../model/text-tokens';
-import type { FinishReason } from '../../model/finish-reason';
-import { ToolCounter, type ToolUses } from '../../pricing/tool-uses';
-import type { AnswerContext } from '../dialect';
-import type { JsonCursor } from '../../json/json-cursor';
 import {
+  type JsonCursor,
   findMember,
   joinEdits,
   memberEdits,
   type ByteEdit,
   type JsonMember,
   type ScannedObject,
-} from '../../json/json-members';
+} from '@libs/json';
+import { tierWord } from '../../catalogue/service-tiers';
+import { TextCounter } from '../../model/text-tokens';
+import type { FinishReason } from '../../model/finish-reason';
+import { ToolCounter, type ToolUses } from '../../pricing/tool-uses';
+import type { AnswerContext } from '../dialect';
 import type { ReportedUsage } from '../reported-counts';
 import { memberText, scanRequest } from '../request-members';
 import type { Bill } from '../translation';

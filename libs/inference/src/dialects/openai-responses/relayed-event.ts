@@ -1,5 +1,4 @@
-import { JsonCursor } from '../../json/json-cursor';
-import { type JsonMember, type ScannedObject } from '../../json/json-members';
+import { JsonCursor, type JsonMember, type ScannedObject } from '@libs/json';
 import { readUpstreamResponse, type UpstreamResponse } from './relayed-answer';
 
 /** What one pass over an event of a streamed response finds. */

@@ -1,8 +1,3 @@
-import { LossLog } from '../../model/loss-report';
-import { SHARED_ACCOUNT } from '../../model/provider-account';
-import type { Endpoint } from '../../catalogue/catalogue';
-import { setAskedTier } from '../asked-tier';
-import { withPricedMarkTexts } from '../cache-lifetime';
 import {
   applyEdits,
   joinEdits,
@@ -11,7 +6,16 @@ import {
   type ScannedObject,
   scanMembers,
   spliceMembers,
-} from '../../json/json-members';
+  JsonCursor,
+  parseJson,
+  numberOf,
+  objectOf,
+} from '@libs/json';
+import { LossLog } from '../../model/loss-report';
+import { SHARED_ACCOUNT } from '../../model/provider-account';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { setAskedTier } from '../asked-tier';
+import { withPricedMarkTexts } from '../cache-lifetime';
 import { cacheMarkEdits, leftOutMembers, removalsAt, isTaken } from '../own-members';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';
@@ -19,9 +23,6 @@ import { capToolCalls } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
 import { returnedThoughtEdits } from './returned-thoughts';
-import { JsonCursor } from '../../json/json-cursor';
-import { parseJson } from '../../json/json-value';
-import { numberOf, objectOf } from '../../json/loose-values';
 import { readReasoningRequest } from './request-reader';
 import { effortOf, outputTokensOf } from './request-writer';
 

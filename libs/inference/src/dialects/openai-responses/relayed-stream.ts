@@ -1,10 +1,10 @@
+import { JsonCursor } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import type { AnswerContext } from '../dialect';
-import { JsonCursor } from '../../json/json-cursor';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 import { failureOf, isLengthError } from './error';

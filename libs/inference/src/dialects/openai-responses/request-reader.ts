@@ -1,3 +1,4 @@
+import { booleanOf, defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '@libs/json';
 import type {
   CanonicalRequest,
   ReasoningEffort,
@@ -5,15 +6,6 @@ import type {
   ResponseFormat,
   Sampling,
 } from '../../model/canonical-request';
-import {
-  booleanOf,
-  defined,
-  numberOf,
-  objectOf,
-  objectOrNull,
-  stringOf,
-  type JsonObject,
-} from '../../json/loose-values';
 import { hashOfUser } from '../request-members';
 import { readInput } from './conversation-reader';
 import { readTools } from './tool-reader';

@@ -1,3 +1,4 @@
+import { defined } from '@libs/json';
 import type {
   CanonicalRequest,
   ReasoningEffort,
@@ -9,7 +10,6 @@ import type {
 import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { defined } from '../../json/loose-values';
 import { isKnownToThink, thinks } from '../untaken-parameters';
 import { reasoningFormatOf } from './reasoning';
 import { writeInput } from './conversation-writer';

@@ -1,6 +1,6 @@
+import { parseJson } from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerContext } from '../dialect';
-import { parseJson } from '../../json/json-value';
 import type { ResponseFailure } from './error';
 import { type IncompleteReason, type ResponseStatus } from './stop-reason';
 

@@ -1,7 +1,6 @@
+import { JsonCursor, findMember, memberEdits, scanMembersAt, type ByteEdit, type ScannedObject } from '@libs/json';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { JsonCursor } from '../../json/json-cursor';
-import { findMember, memberEdits, scanMembersAt, type ByteEdit, type ScannedObject } from '../../json/json-members';
 import { reasoningFormatOf } from './reasoning';
 
 /** Fields that the gateway adds to a thought for callers; OpenAI refuses them in a request. */

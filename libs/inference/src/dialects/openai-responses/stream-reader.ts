@@ -1,3 +1,4 @@
+import { defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerEvent, AnswerPart, ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningFormat } from '../../model/conversation';
@@ -5,7 +6,6 @@ import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
-import { defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '../../json/loose-values';
 import { PartLedger } from './part-sequence';
 import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './answer-reader';
 import { readAnnotations, SUMMARY_BREAK } from './content-reader';

@@ -1,11 +1,10 @@
+import { type JsonObject, parseJson } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import type { Provider } from '../../catalogue/catalogue';
-import type { JsonObject } from '../../json/loose-values';
 import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';
-import { parseJson } from '../../json/json-value';
 import type { Bill, StreamWriter } from '../translation';
 import type { ItemStatus } from './answer-items';
 import { EventSink } from './stream-events';

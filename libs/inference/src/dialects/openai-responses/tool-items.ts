@@ -1,6 +1,6 @@
+import { findMember } from '@libs/json';
 import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import type { BilledUnits } from '../../pricing/price';
-import { findMember } from '../../json/json-members';
 import { isUncharged, isWebSearch, readItemWords, toolIn, type ItemWords } from './item-words';
 import type { StreamEvent } from './relayed-event';
 

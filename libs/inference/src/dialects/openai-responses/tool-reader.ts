@@ -1,13 +1,5 @@
+import { booleanOf, defined, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { ToolChoice, ToolDefinition } from '../../model/canonical-request';
-import {
-  booleanOf,
-  defined,
-  objectOf,
-  objectOrNull,
-  objectsOf,
-  stringOf,
-  type JsonObject,
-} from '../../json/loose-values';
 import { readCacheMark } from './content-reader';
 import { CUSTOM_INPUT } from './conversation-reader';
 

@@ -1,12 +1,10 @@
+import { type JsonCursor, memberEdits, type ByteEdit, objectsOf } from '@libs/json';
 import type { Usage } from '../../pricing/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
 import type { Endpoint } from '../../catalogue/catalogue';
-import type { JsonCursor } from '../../json/json-cursor';
 import { turnsOf } from '../inner-turns';
-import { memberEdits, type ByteEdit } from '../../json/json-members';
-import { objectsOf } from '../../json/loose-values';
 import { settleUsage, toolUseObject } from '../openai-usage';
 import {
   COMPLETION_DETAILS,

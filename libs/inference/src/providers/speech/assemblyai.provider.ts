@@ -1,4 +1,4 @@
-import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { sentOptions } from '../../audio/speech-options';
 import type { Transcript, TranscriptionResult, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';

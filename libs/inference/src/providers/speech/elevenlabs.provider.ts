@@ -1,4 +1,4 @@
-import { numberOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { numberOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { sentOptions } from '../../audio/speech-options';
 import { wantsWords, wantsSegments } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptWord } from '../../audio/transcript';

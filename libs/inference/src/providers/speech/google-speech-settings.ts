@@ -1,4 +1,4 @@
-import { isObject } from '../../json/loose-values';
+import { isObject } from '@libs/json';
 import { sentOptions } from '../../audio/speech-options';
 import { transcriptTokensWhenAsked } from '../../audio/speech-tokens';
 import type { Transcription } from '../../audio/transcription';

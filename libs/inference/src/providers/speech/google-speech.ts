@@ -1,4 +1,4 @@
-import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { Transcription } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptTokens } from '../../audio/transcript';
 import type { Endpoint } from '../../catalogue/catalogue';

@@ -1,4 +1,4 @@
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { wantsSegments, wantsWords } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptSegment } from '../../audio/transcript';
 import type { UpstreamHttp } from '../../wire/upstream-http';

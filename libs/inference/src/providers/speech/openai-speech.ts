@@ -1,4 +1,4 @@
-import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { sentOptions } from '../../audio/speech-options';
 import { wantsWords } from '../../audio/transcription';
 import { transcriptionTraitsOf } from '../../audio/transcription-traits';

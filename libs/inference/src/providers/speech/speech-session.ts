@@ -1,6 +1,6 @@
 import { mediaTypeOf } from '../../media/audio-format';
 import { callAbandoned, callCancelled } from '../../model/cancellation';
-import { isObject, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { isObject, objectOf, stringOf, type JsonObject } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import type { Authenticate, ToError } from '../../wire/json-exchange';
 import type { SizedBody } from '../../wire/upstream-call';

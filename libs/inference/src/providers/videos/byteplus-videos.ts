@@ -1,4 +1,4 @@
-import { defined, numberOf, objectOf, objectsOf, stringOf } from '../../json/loose-values';
+import { defined, numberOf, objectOf, objectsOf, stringOf } from '@libs/json';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type {
   VideoAccess,

@@ -1,5 +1,5 @@
+import { defined, isObject, objectOf, objectsOf, stringOf } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { defined, isObject, objectOf, objectsOf, stringOf } from '../../json/loose-values';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../../videos/video-provider';
 import { RestVideos } from './rest-videos';

@@ -1,5 +1,5 @@
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../../videos/video-provider';
 import { RestVideos } from './rest-videos';
 import { veoBody } from './veo-body';

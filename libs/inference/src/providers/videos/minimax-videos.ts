@@ -1,4 +1,4 @@
-import { defined, numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
+import { defined, numberOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 import { brokenAnswer, complaintError } from '../../wire/upstream-error';
 import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../../videos/video-provider';

@@ -1,4 +1,4 @@
-import { defined, stringOf } from '../../json/loose-values';
+import { defined, stringOf } from '@libs/json';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../../videos/video-provider';
 import { RestVideos } from './rest-videos';

@@ -1,4 +1,4 @@
-import { defined, type JsonObject } from '../../json/loose-values';
+import { defined, type JsonObject } from '@libs/json';
 import type { VideoMedia, VideoRequest } from '../../videos/video-provider';
 
 /** Returns what Veo requests have in common at both of Google's APIs: all but an earlier video to continue. */

@@ -1,5 +1,5 @@
+import { defined, isObject, objectOf, objectsOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
-import { defined, isObject, objectOf, objectsOf, type JsonObject } from '../../json/loose-values';
 import { googleError } from '../../dialects/google-generate-content/error';
 import { vertexModelName, type VertexAccess, type VertexDoor } from '../google-vertex-access';
 import { brokenAnswer } from '../../wire/upstream-error';

@@ -1,6 +1,5 @@
+import { type JsonObject, isObject, stringOf } from '@libs/json';
 import { AppError, systemCodeOf } from '@libs/errors';
-import type { JsonObject } from '../../json/loose-values';
-import { isObject, stringOf } from '../../json/loose-values';
 import { scrub } from '../../wire/scrub';
 import { brokenAnswer, upstreamError } from '../../wire/upstream-error';
 import type { UpstreamReply } from '../../wire/upstream-exchange';

@@ -1,6 +1,6 @@
-import { scanJsonShape } from '../model/json-shape';
-import { heapTakenBy } from '../testing/heap-taken';
-import { MAX_CONTAINERS, MAX_MEMBERS, MAX_NUMBERS, MAX_STRINGS, ParsedSize } from './parsed-size';
+import { scanJsonShape } from './json-shape';
+import { heapTakenBy } from '@libs/json/testing';
+import { MAX_CONTAINERS, MAX_MEMBERS, MAX_NUMBERS, MAX_STRINGS, ParsedSize } from '@libs/json';
 
 const listOf = (count: number, item: (at: number) => string): string =>
   `[${Array.from({ length: count }, (_, at) => item(at)).join(',')}]`;

@@ -1,5 +1,5 @@
-import { scanJsonShape } from '../model/json-shape';
-import { withoutDoubledNames } from './doubled-names';
+import { scanJsonShape } from './json-shape';
+import { withoutDoubledNames } from '@libs/json';
 
 const cleaned = (json: string): string => withoutDoubledNames(Buffer.from(json)).toString();
 const mayNameTwice = (json: string): boolean => scanJsonShape(Buffer.from(json)).mayNameTwice;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { heapTakenBy } from '../testing/heap-taken';
+import { heapTakenBy } from './testing/heap-taken';
 import { setMember } from './set-member';
 
 describe(setMember.name, () => {

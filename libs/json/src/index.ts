@@ -1,0 +1,48 @@
+// Reads JSON byte by byte and changes it without writing it anew. Knows grammar only: any library may read with it.
+export { NameWatch, withoutDoubledNames } from './doubled-names';
+export { JsonCursor } from './json-cursor';
+export {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  closingQuote,
+  COLON,
+  COMMA,
+  isSpace,
+  MalformedJson,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  stringEnd,
+} from './json-grammar';
+export {
+  applyEdits,
+  type ByteEdit,
+  findMember,
+  findValue,
+  joinEdits,
+  type JsonMember,
+  memberEdits,
+  type MemberEdits,
+  missingMembers,
+  scanMembers,
+  scanMembersAt,
+  type ScannedObject,
+  spliceMembers,
+  withoutDoubled,
+} from './json-members';
+export { parseJson } from './json-value';
+export {
+  booleanOf,
+  defined,
+  elementsOf,
+  isObject,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  objectOrNull,
+  objectsOf,
+  stringOf,
+} from './loose-values';
+export { MAX_CONTAINERS, MAX_MEMBERS, MAX_NUMBERS, MAX_STRINGS, ParsedSize } from './parsed-size';
+export { setMember } from './set-member';

@@ -1,0 +1,1 @@
+export { bytesInUse, heapTakenBy } from './heap-taken';
