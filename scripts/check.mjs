@@ -1,49 +1,81 @@
-// What to run before a commit: format, lint, types, dependency rules, unit tests. Every step runs, whatever the
-// others found, and only the output of failed ones is shown. The unit tests spend a third of their time waiting, for
-// clocks and sockets; the other steps only compute, so they fill the gaps, one after another and at a lower priority,
-// because some tests measure time.
-import { spawn } from 'node:child_process';
+// What to run before a commit: format, lint, types, dependency rules. Every step runs, whatever the others found, and
+// only the output of failed ones is shown. `npm run check -- --changed` looks at the files that differ from the last
+// commit, and runs the unit tests next to them; types are checked as a whole, because a change can break any file.
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = (path) => join(root, 'node_modules', path);
-const cruise = (config, ...folders) => [
-  bin('dependency-cruiser/bin/dependency-cruiser.mjs'),
-  '--config',
-  config,
-  ...folders,
-];
-const sourceFolders = ['apps', 'libs', 'tools', 'scripts', 'bench', 'test'].filter((folder) =>
+const folders = ['apps', 'libs', 'tools', 'scripts', 'bench', 'test'].filter((folder) =>
   existsSync(join(root, folder)),
 );
 
-/** On both cores: jest leaves one free by default, and there are two. */
-const unitTests = ['--config', 'jest.shares.config.cjs', '--silent', '--maxWorkers=100%'];
-
-/** What uses one core comes first; what uses them all last, when the unit tests may have ended. */
-const fillers = [
-  ['format', [bin('oxfmt/bin/oxfmt'), '--check', '.']],
-  ['dependency rules', cruise('.dependency-cruiser.cjs', ...sourceFolders)],
-  ['folder circles', cruise('.dependency-circles.cjs', 'apps')],
-  // A second checker would check again what the first knows.
-  ['types', [bin('typescript/bin/tsc'), '-p', 'tsconfig.json', '--checkers', '1']],
-  ['lint', [bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings']],
+const format = (files) => ['format', [bin('oxfmt/bin/oxfmt'), '--check', '--no-error-on-unmatched-pattern', ...files]];
+const lint = (files) => ['lint', [bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings', ...files]];
+const rules = (name, config, paths) => [
+  name,
+  [bin('dependency-cruiser/bin/dependency-cruiser.mjs'), '--config', config, ...paths],
 ];
-const tests = [['unit tests', ['--experimental-vm-modules', '--no-warnings', bin('jest/bin/jest.js'), ...unitTests]]];
+// The state of the last check makes the next one five times as fast.
+const types = [
+  'types',
+  [bin('typescript/bin/tsc'), '-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', '.sluice/types.tsbuildinfo'],
+];
+const unitTests = (specs) => [
+  'unit tests',
+  [
+    '--experimental-vm-modules',
+    '--no-warnings',
+    bin('jest/bin/jest.js'),
+    '--selectProjects',
+    'unit',
+    '--silent',
+  ].concat(['--maxWorkers=1', '--runTestsByPath', ...specs]),
+];
 
-/** For `nice`: every other process that needs a core comes first. */
-const LOWEST_PRIORITY = '19';
+/** Two lanes that take about the same time on two cores. */
+const wholeLanes = () => [
+  [types, rules('dependency rules', '.dependency-cruiser.cjs', folders)],
+  [lint([]), rules('folder circles', '.dependency-circles.cjs', ['apps']), format(['.'])],
+];
+
+function changedLanes() {
+  const files = changedFiles();
+  const code = files.filter((file) => file.endsWith('.ts') && folders.includes(file.split('/')[0]));
+  const specs = [...new Set(code.map((file) => file.replace(/(\.spec)?\.ts$/, '.spec.ts')))].filter(isThere);
+  const ifAny = (list, step) => (list.length === 0 ? [] : [step(list)]);
+  return [
+    [types, ...ifAny(specs, unitTests)],
+    [
+      ...ifAny(code, lint),
+      ...ifAny(files, format),
+      ...ifAny(code, (list) => rules('dependency rules', '.dependency-cruiser.cjs', list)),
+    ],
+  ];
+}
+
+const isThere = (file) => existsSync(join(root, file));
+
+/** @returns {string[]} files of the working tree that the last commit has not, or has otherwise */
+function changedFiles() {
+  const listed = (...args) => {
+    const { status, stdout, stderr } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`git ${args[0]} failed: ${stderr}`);
+    return stdout.split('\0').filter((file) => file !== '');
+  };
+  const changed = listed('diff', '--name-only', '--diff-filter=d', '-z', 'HEAD');
+  return [...changed, ...listed('ls-files', '--others', '--exclude-standard', '-z')].filter(isThere);
+}
+
 /** Lint and types end before collecting their garbage is worth it. */
-const fillerEnvironment = { ...process.env, GOGC: 'off', GOMEMLIMIT: '2GiB' };
+const environment = { ...process.env, GOGC: 'off', GOMEMLIMIT: '2GiB' };
 
 /** @returns {Promise<{ ok: boolean, output: string }>} */
-function run(args, isFiller) {
-  const [program, ...rest] = [...(isFiller ? ['nice', '-n', LOWEST_PRIORITY] : []), process.execPath, ...args];
+function run(args) {
   return new Promise((done) => {
-    const env = isFiller ? fillerEnvironment : process.env;
-    const child = spawn(program, rest, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, args, { cwd: root, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
     child.on('error', ({ message }) => done({ ok: false, output: message }));
     const chunks = [];
     child.stdout.on('data', (chunk) => chunks.push(chunk));
@@ -56,10 +88,10 @@ const seconds = (sinceMs) => `${((performance.now() - sinceMs) / 1000).toFixed(1
 const startedAt = performance.now();
 const failed = [];
 
-async function runInTurn(steps, isFiller) {
+async function runInTurn(steps) {
   for (const [name, args] of steps) {
     const stepStartedAt = performance.now();
-    const { ok, output } = await run(args, isFiller);
+    const { ok, output } = await run(args);
     if (!ok) {
       failed.push(name);
       process.stdout.write(`${output}\n`);
@@ -68,7 +100,10 @@ async function runInTurn(steps, isFiller) {
   }
 }
 
-await Promise.all([runInTurn(tests, false), runInTurn(fillers, true)]);
+const unknown = process.argv.slice(2).filter((argument) => argument !== '--changed');
+if (unknown.length > 0) throw new Error(`npm run check takes --changed, not ${unknown.join(' ')}`);
+const lanes = process.argv.includes('--changed') ? changedLanes() : wholeLanes();
+await Promise.all(lanes.map(runInTurn));
 
 console.log(failed.length === 0 ? `All checks passed in ${seconds(startedAt)}.` : `Failed: ${failed.join(', ')}.`);
 process.exit(failed.length === 0 ? 0 : 1);
