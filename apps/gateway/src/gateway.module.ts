@@ -1,4 +1,4 @@
-import { Global, Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
+import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { LeftoverReads } from '@libs/inference';
 import { Database, OutboxRepository, PersistenceModule, POOL_SIZES } from '@libs/persistence';
 import {
@@ -21,8 +21,6 @@ import { GatewayEnv } from './gateway.env';
 import { GenerationRecorder } from './generations/generation-recorder';
 import { GenerationsModule } from './generations/generations.module';
 import { HttpModule } from './http/http.module';
-import { InFlight } from './http/in-flight';
-import { IdempotencyModule } from './idempotency/idempotency.module';
 import { InferenceModule } from './inference/inference.module';
 import { KeyUsage } from './keys/key-usage';
 import { KeysModule } from './keys/keys.module';
@@ -31,7 +29,6 @@ import { LimitsModule } from './limits/limits.module';
 import { ModelsModule } from './models/models.module';
 import { OauthModule } from './oauth/oauth.module';
 import { VideosModule } from './videos/videos.module';
-import { WebhooksModule } from './webhooks/webhooks.module';
 import { WorkloadIdentityModule } from './workload-identity/workload-identity.module';
 import { WorkspacesModule } from './workspaces/workspaces.module';
 
@@ -56,10 +53,9 @@ const LEFTOVER_MS = 3_000;
 const CHARGES_MS = 2_000;
 
 /** The only public door. */
-@Global()
 @Module({})
 export class GatewayModule implements OnModuleInit {
-  static for(env: GatewayEnv, inFlight: InFlight): DynamicModule {
+  static for(env: GatewayEnv): DynamicModule {
     return {
       module: GatewayModule,
       imports: [
@@ -81,11 +77,9 @@ export class GatewayModule implements OnModuleInit {
         LimitsModule,
         SolvencyModule,
         HttpModule,
-        IdempotencyModule,
         GenerationsModule,
         InferenceModule,
         ModelsModule,
-        WebhooksModule,
         BatchesModule,
         VideosModule,
         KeysModule.forRoot({ imports: [KeyUsageModule] }),
@@ -96,8 +90,6 @@ export class GatewayModule implements OnModuleInit {
         OauthModule,
         WorkloadIdentityModule,
       ],
-      providers: [{ provide: InFlight, useValue: inFlight }],
-      exports: [InFlight],
     };
   }
 

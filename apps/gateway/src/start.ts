@@ -28,7 +28,7 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   });
   measurePools(pools);
   const inFlight = new InFlight(pools);
-  const gateway = GatewayModule.for(env, inFlight);
+  const gateway = GatewayModule.for(env);
   const root = { ...gateway, imports: [PlatformModule.for(context), ...(gateway.imports ?? [])] };
   const adapter = createEdgeAdapter(env.TRUSTED_PROXIES);
   const options = { ...nestOptions(context), bodyParser: false };

@@ -2,6 +2,5 @@ import { Module } from '@nestjs/common';
 import { AuditController } from './audit.controller';
 import { AuditService } from './audit.service';
 
-/** Needs the (global) persistence module. */
 @Module({ controllers: [AuditController], providers: [AuditService] })
 export class AuditModule {}

@@ -9,7 +9,7 @@ import { BearerGuard } from './bearer.guard';
 import { FailedAuthentications } from './failed-authentications';
 import { TokenKeyDirectory } from './token-keys';
 
-/** Puts the guard before every route of the app. Needs the (global) messaging module. */
+/** Puts the guard before every route of the app. */
 @Module({
   providers: [
     { provide: TokenKeyDirectory, useFactory: (bus: MessageBus) => new TokenKeyDirectory(bus), inject: [MessageBus] },

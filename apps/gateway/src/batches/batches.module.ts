@@ -6,11 +6,12 @@ import { BatchRemovalService } from './batch-removal.service';
 import { BatchRetryService } from './batch-retry.service';
 import { BatchesController } from './batches.controller';
 import { BatchesService } from './batches.service';
+import { LimitsModule } from '../limits/limits.module';
 import { RoutingModule } from '../routing/routing.module';
+import { WebhooksModule } from '../webhooks/webhooks.module';
 
-/** What it needs is global: persistence, the outbox relay, rate limits, and what this installation can route to. */
 @Module({
-  imports: [RoutingModule],
+  imports: [LimitsModule, RoutingModule, WebhooksModule],
   controllers: [BatchesController],
   providers: [
     BatchesService,

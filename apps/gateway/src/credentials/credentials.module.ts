@@ -1,14 +1,14 @@
 import { Module } from '@nestjs/common';
 import { LastUsesRepository } from '@libs/persistence';
 import { MessageBus } from '@libs/platform';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { InferenceRouting } from '../routing/inference-routing';
 import { CredentialsController } from './credentials.controller';
 import { CredentialsService } from './credentials.service';
 import { RoutingModule } from '../routing/routing.module';
 
-/** Needs the (global) persistence, messaging and inference modules. */
 @Module({
-  imports: [RoutingModule],
+  imports: [IdempotencyModule, RoutingModule],
   controllers: [CredentialsController],
   providers: [
     {

@@ -1,4 +1,4 @@
-import { Global, Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import {
   BatchLineViewsRepository,
   GenerationContentsRepository,
@@ -20,8 +20,7 @@ import { GenerationsService } from './generations.service';
 import { presentTermsOf } from './present-terms';
 import { RoutingModule } from '../routing/routing.module';
 
-/** Needs the (global) platform, persistence and inference modules. */
-@Global()
+/** The rows of calls: their holds, charges and contents, and the routes that show them. */
 @Module({
   imports: [AuthModule, RoutingModule],
   controllers: [GenerationsController],

@@ -1,11 +1,10 @@
-import { Global, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { SingleRunner } from '@libs/persistence';
 import { IdempotencyKeysRepository } from './idempotency-keys.repository';
 import { IdempotencyPurge } from './idempotency-purge';
 import { IdempotencyService } from './idempotency.service';
 
-/** What `@Idempotent` needs, for the whole app. Needs the (global) persistence module with its entity. */
-@Global()
+/** What `@Idempotent` needs: each module whose controllers use it imports this one. */
 @Module({
   providers: [
     IdempotencyKeysRepository,

@@ -12,6 +12,8 @@ import { Egress, gauge, noteOwnFault } from '@libs/platform';
 import { EgressModule } from '../egress.module';
 import { GatewayEnv } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
+import { GenerationsModule } from '../generations/generations.module';
+import { LimitsModule } from '../limits/limits.module';
 import { ParserPool } from '../parsers/parser-pool';
 import { ParsersModule } from '../parsers/parsers.module';
 import { PluginsModule } from '../plugins/plugins.module';
@@ -43,7 +45,7 @@ const engineLogger = new Logger(InferenceEngine.name);
 
 /** The engine over the operator's catalogue and keys, and the routes that call it. */
 @Module({
-  imports: [EgressModule, ParsersModule, PluginsModule, RoutingModule, WebModule],
+  imports: [EgressModule, GenerationsModule, LimitsModule, ParsersModule, PluginsModule, RoutingModule, WebModule],
   controllers: [
     ChatCompletionsController,
     ResponsesController,

@@ -1,5 +1,6 @@
 import { Module, type DynamicModule, type ModuleMetadata } from '@nestjs/common';
 import { MessageBus, ServicesEnv } from '@libs/platform';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { InferenceRouting } from '../routing/inference-routing';
 import { PolicyNames } from '../policies/policy-names';
 import { CurrentKeyController } from './current-key.controller';
@@ -13,13 +14,12 @@ export interface KeysModuleOptions {
   readonly imports: NonNullable<ModuleMetadata['imports']>;
 }
 
-/** Needs the (global) platform, messaging and inference modules. */
 @Module({})
 export class KeysModule {
   static forRoot({ imports }: KeysModuleOptions): DynamicModule {
     return {
       module: KeysModule,
-      imports: [...imports, RoutingModule],
+      imports: [...imports, IdempotencyModule, RoutingModule],
       controllers: [KeysController, CurrentKeyController],
       providers: [
         {

@@ -1,4 +1,4 @@
-import { Global, Inject, Logger, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Inject, Logger, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { GatewayEnv } from '../gateway.env';
 import { InferenceLimits } from './inference-limits';
@@ -7,10 +7,9 @@ import { RateLimiter } from './rate-limiter';
 import { RedisRateLimiter } from './redis-rate-limiter';
 
 /**
- * Provides the RateLimiter to the whole app, and puts the limits of whole classes of routes before them. The
- * app starts and serves with or without Redis.
+ * Provides the RateLimiter, and puts the limits of whole classes of routes before them. The app starts and serves
+ * with or without Redis.
  */
-@Global()
 @Module({
   providers: [
     { provide: RateLimiter, inject: [GatewayEnv], useFactory: createLimiter },

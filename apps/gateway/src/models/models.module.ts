@@ -4,7 +4,6 @@ import { ModelsController } from './models.controller';
 import { ProvidersController } from './providers.controller';
 import { RoutingModule } from '../routing/routing.module';
 
-/** Needs the (global) InferenceModule. */
 @Module({
   imports: [RoutingModule],
   controllers: [ModelsController, ProvidersController],

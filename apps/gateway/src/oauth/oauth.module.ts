@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { AuthorizationCodesController } from './authorization-codes.controller';
 import { AuthorizationCodesService } from './authorization-codes.service';
 import { AuthorizationServerController } from './authorization-server.controller';
@@ -9,9 +10,9 @@ import { ExchangeCaller } from './exchange-caller';
 import { TokenExchangeService } from './token-exchange.service';
 import { TokenController } from './token.controller';
 
-/** How keys and access tokens are given out. Needs the (global) platform, messaging and limits modules. */
+/** How keys and access tokens are given out. */
 @Module({
-  imports: [AuthModule],
+  imports: [AuthModule, IdempotencyModule],
   controllers: [AuthorizationCodesController, TokenController, AuthorizationServerController, ConsentController],
   providers: [AuthorizationCodesService, ConsentService, ExchangeCaller, TokenExchangeService],
 })

@@ -6,11 +6,12 @@ import { VideoLimitsService } from './video-limits.service';
 import { VideosController } from './videos.controller';
 import { VideosService } from './videos.service';
 import { EgressModule } from '../egress.module';
+import { LimitsModule } from '../limits/limits.module';
 import { RoutingModule } from '../routing/routing.module';
+import { WebhooksModule } from '../webhooks/webhooks.module';
 
-/** What else it needs is global: persistence, the outbox relay, rate limits, and what can be routed to. */
 @Module({
-  imports: [EgressModule, RoutingModule],
+  imports: [EgressModule, LimitsModule, RoutingModule, WebhooksModule],
   controllers: [VideosController],
   providers: [
     VideosService,

@@ -4,7 +4,6 @@ import { IssuersService } from './issuers.service';
 import { PoliciesController } from './policies.controller';
 import { PoliciesService } from './policies.service';
 
-/** Needs the (global) messaging module. */
 @Module({
   controllers: [IssuersController, PoliciesController],
   providers: [IssuersService, PoliciesService],

@@ -11,10 +11,10 @@ import { MembersService } from './members.service';
 import { WorkspacesController } from './workspaces.controller';
 import { WorkspacesService } from './workspaces.service';
 import { RoutingModule } from '../routing/routing.module';
+import { WebhooksModule } from '../webhooks/webhooks.module';
 
-/** Needs the (global) modules of messaging, inference and webhooks. */
 @Module({
-  imports: [RoutingModule],
+  imports: [RoutingModule, WebhooksModule],
   controllers: [WorkspacesController, BudgetsController, MembersController],
   providers: [
     {
