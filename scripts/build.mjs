@@ -10,7 +10,11 @@ const dist = join(root, 'dist');
 const quiet = process.argv.includes('--quiet');
 const configFiles = ['tsconfig.base.json', 'tsconfig.build.json', 'node_modules/typescript/package.json'];
 /** Files that the code in the same folder reads. */
-const assets = ['tools/sandbox-provider/src/media/film.mp4', 'tools/sandbox-provider/src/media/recording.wav'];
+const assets = [
+  'apps/gateway/src/openapi/openapi.json',
+  'tools/sandbox-provider/src/media/film.mp4',
+  'tools/sandbox-provider/src/media/recording.wav',
+];
 
 const readIfThere = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 

@@ -25,10 +25,8 @@ const FILES = [
 ];
 
 function runLongForm(args: readonly string[]): Promise<number> {
-  return runNode([join(root, 'dist/scripts/test.js'), '--selectProjects', 'chaos', '--testTimeout=3600000', ...args], {
-    ...process.env,
-    SLUICE_CHAOS: 'full',
-  });
+  const flags = ['--selectProjects', 'chaos', 'timed', '--testTimeout=3600000'];
+  return runNode([join(root, 'dist/scripts/test.js'), ...flags, ...args], { ...process.env, SLUICE_CHAOS: 'full' });
 }
 
 interface JestReport {

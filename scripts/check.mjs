@@ -1,6 +1,7 @@
-// What to run before a commit: format, lint, types, dependency rules. Every step runs, whatever the others found, and
-// only the output of failed ones is shown. `npm run check -- --changed` looks at the files that differ from the last
-// commit, and runs the unit tests next to them; types are checked as a whole, because a change can break any file.
+// What to run before a commit: format, lint, types, dependency rules, the OpenAPI document. Every step runs, whatever
+// the others found, and only the output of failed ones is shown. `npm run check -- --changed` looks at the files that
+// differ from the last commit, and runs the unit tests next to them; types are checked as a whole, because a change can
+// break any file.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -23,6 +24,12 @@ const types = [
   'types',
   [bin('typescript/bin/tsc'), '-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', '.sluice/types.tsbuildinfo'],
 ];
+/** What the compiled gateway and the types of its answers say, against the document that is committed. */
+const openapi = [
+  ['build', ['scripts/build.mjs', '--quiet']],
+  ['OpenAPI document', ['dist/tools/openapi/src/main.js', '--check']],
+];
+const describesApi = (file) => /^(?:apps\/gateway|libs|tools\/openapi)\//.test(file) && !file.endsWith('spec.ts');
 const unitTests = (specs) => [
   'unit tests',
   [
@@ -38,7 +45,7 @@ const unitTests = (specs) => [
 /** Two lanes that take about the same time on two cores. */
 const wholeLanes = () => [
   [types, rules('dependency rules', '.dependency-cruiser.cjs', folders)],
-  [lint([]), rules('folder circles', '.dependency-circles.cjs', ['apps']), format(['.'])],
+  [lint([]), rules('folder circles', '.dependency-circles.cjs', ['apps']), format(['.']), ...openapi],
 ];
 
 function changedLanes() {
@@ -47,7 +54,7 @@ function changedLanes() {
   const specs = [...new Set(code.map((file) => file.replace(/(\.spec)?\.ts$/, '.spec.ts')))].filter(isThere);
   const ifAny = (list, step) => (list.length === 0 ? [] : [step(list)]);
   return [
-    [types, ...ifAny(specs, unitTests)],
+    [types, ...ifAny(specs, unitTests), ...(files.some(describesApi) ? openapi : [])],
     [
       ...ifAny(code, lint),
       ...ifAny(files, format),

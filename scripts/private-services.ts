@@ -7,5 +7,5 @@
  */
 export type { PrivateServer } from './services/private-process';
 export { hasPostgresPrograms, startPrivatePostgres } from './services/private-postgres';
-export { hasRabbitPrograms, startPrivateRabbit } from './services/private-rabbit';
+export { hasRabbitPrograms, startPrivateRabbit, vhostDefinitions } from './services/private-rabbit';
 export { hasRedisPrograms, startPrivateRedis } from './services/private-redis';

@@ -42,6 +42,15 @@ describe('the catalogue that the repository ships', () => {
     expect(catalogue.findModel('sandbox/chat')?.endpoints).toHaveLength(1);
   });
 
+  it('takes every model by its name without its maker, and by the name that its maker has for it', () => {
+    const real = catalogue.models().filter(({ slug }) => !slug.startsWith('sandbox/'));
+    expect(real.length).toBeGreaterThan(100);
+    for (const model of real) expect(catalogue.findModel(model.slug.split('/').slice(1).join('/'))).toBe(model);
+    expect(catalogue.findModel('claude-opus-5-5')?.slug).toBe('anthropic/claude-opus-5.5');
+    expect(catalogue.findModel('claude-haiku-4-5-20251001')?.slug).toBe('anthropic/claude-haiku-4.5');
+    expect(catalogue.findModel('gpt-4o')?.slug).toBe('openai/gpt-4o');
+  });
+
   it('gives every provider a model', () => {
     const used = new Set(catalogue.models().flatMap(({ endpoints }) => endpoints.map(({ provider }) => provider.slug)));
     expect(catalogue.providers().filter(({ slug }) => !used.has(slug))).toEqual([]);

@@ -4,21 +4,24 @@
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { startSharedBroker } from '../test/support/shared-broker';
+import { hasRabbitPrograms } from './private-services';
 import { root, runMain, say, stateFolder } from './checkout';
 import { runNode } from './node-child';
 import { findServices, serviceEnvironment, stopServices } from './services/find-services';
 import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCounts } from './test-counts';
 
 /** In this order: what is quick and close to the cause comes first. */
-const PROJECTS = ['unit', 'integration', 'e2e', 'chaos'] as const;
+const PROJECTS = ['unit', 'integration', 'e2e', 'chaos', 'timed'] as const;
 /**
- * A database may be slow where much else runs. Whole systems boot or wait most of the time, so two fit on two
- * cores. Those of chaos measure how soon something is over, so they run one at a time.
+ * A machine may have much else to do, and no test measures time by its own limit. Whole systems boot or wait most of the
+ * time, so two fit on two cores. Those that look at how soon something happens run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
-  integration: ['--maxWorkers=100%', '--testTimeout=30000'],
-  e2e: ['--maxWorkers=2', '--testTimeout=30000'],
-  chaos: ['--runInBand'],
+  integration: ['--maxWorkers=100%'],
+  e2e: ['--maxWorkers=2', '--testTimeout=120000'],
+  chaos: ['--maxWorkers=2'],
+  timed: ['--runInBand'],
 };
 
 const jest = join(root, 'node_modules/jest/bin/jest.js');
@@ -65,6 +68,21 @@ async function runProject(
   }
 }
 
+/** The other projects need none, or end theirs. */
+async function withBroker<T>(
+  project: string,
+  folder: string,
+  run: (environment: Readonly<Record<string, string>>) => Promise<T>,
+): Promise<T> {
+  if (project !== 'e2e' || !hasRabbitPrograms()) return run({});
+  const broker = await startSharedBroker(folder);
+  try {
+    return await run(broker.environment);
+  } finally {
+    await broker.stop();
+  }
+}
+
 async function main(): Promise<number> {
   const { projects, jestArguments } = selectionOf(process.argv.slice(2));
   mkdirSync(stateFolder, { recursive: true });
@@ -75,10 +93,10 @@ async function main(): Promise<number> {
     const environment = { ...process.env, ...serviceEnvironment(services) };
     for (const project of projects) {
       say(`\n--- ${project} tests`);
-      counts = addCounts(
-        counts,
-        await runProject(project, jestArguments, environment, join(reports, `${project}.json`)),
+      const ran = await withBroker(project, join(reports, 'rabbitmq'), (broker) =>
+        runProject(project, jestArguments, { ...environment, ...broker }, join(reports, `${project}.json`)),
       );
+      counts = addCounts(counts, ran);
     }
   } finally {
     await stopServices(Object.values(services));

@@ -18,12 +18,20 @@ export interface RabbitUser {
 /** What is loaded in addition to the administrator, in every virtual host. */
 export interface RabbitSetup {
   readonly users: readonly RabbitUser[];
+  /** Whether the management plugin runs, at `managementUrl`. */
+  readonly isManaged?: boolean;
   /** In the form of RabbitMQ's definitions. */
   readonly policiesOf: (vhost: string) => readonly object[];
 }
 
 const NOTHING_ELSE: RabbitSetup = { users: [], policiesOf: () => [] };
 const USER = 'sluice';
+const VHOSTS = ['/', 'sluice'];
+
+export interface PrivateRabbitServer extends PrivateServer {
+  /** With login and password; nobody answers there unless the setup asked for the management plugin. */
+  readonly managementUrl: string;
+}
 
 export const hasRabbitPrograms = (): boolean => findProgram('rabbitmq-server') !== undefined;
 
@@ -33,10 +41,21 @@ function passwordHash(password: string): string {
   return Buffer.concat([salt, createHash('sha256').update(salt).update(password).digest()]).toString('base64');
 }
 
-/** User, virtual hosts, permissions and policies: loaded at every start, so neither a plugin nor rabbitmqctl is needed. */
-function definitions(password: string, { users, policiesOf }: RabbitSetup): string {
-  const vhosts = ['/', 'sluice'];
+/** Virtual hosts, and who may do what in them. */
+export function vhostDefinitions(vhosts: readonly string[], { users, policiesOf }: RabbitSetup): object {
   const everything = { configure: '.*', write: '.*', read: '.*' };
+  return {
+    vhosts: vhosts.map((name) => ({ name })),
+    permissions: vhosts.flatMap((vhost) => [
+      { user: USER, vhost, ...everything },
+      ...users.map(({ name, permissions }) => ({ user: name, vhost, ...permissions })),
+    ]),
+    policies: vhosts.flatMap(policiesOf),
+  };
+}
+
+/** What is loaded at every start, so that neither a plugin nor rabbitmqctl is needed. */
+function definitions(password: string, setup: RabbitSetup): string {
   return JSON.stringify({
     users: [
       {
@@ -45,30 +64,31 @@ function definitions(password: string, { users, policiesOf }: RabbitSetup): stri
         hashing_algorithm: 'rabbit_password_hashing_sha256',
         tags: 'administrator',
       },
-      ...users.map(({ name }) => ({
+      ...setup.users.map(({ name }) => ({
         name,
         password_hash: passwordHash(password),
         hashing_algorithm: 'rabbit_password_hashing_sha256',
         tags: '',
       })),
     ],
-    vhosts: vhosts.map((name) => ({ name })),
-    permissions: vhosts.flatMap((vhost) => [
-      { user: USER, vhost, ...everything },
-      ...users.map(({ name, permissions }) => ({ user: name, vhost, ...permissions })),
-    ]),
-    policies: vhosts.flatMap(policiesOf),
+    ...vhostDefinitions(VHOSTS, setup),
   });
 }
 
-function writeConfig(folder: string, { password, ports: [port] }: PrivateSettings, setup: RabbitSetup): void {
+function writeConfig(folder: string, { password, ports }: PrivateSettings, setup: RabbitSetup): void {
+  const [port, , , managementPort] = ports;
   for (const part of ['home', 'data', 'log', 'schema']) mkdirSync(join(folder, part), { recursive: true, mode: 0o700 });
   const definitionsFile = join(folder, 'definitions.json');
   writeFileSync(definitionsFile, definitions(password, setup), { mode: 0o600 });
-  writeFileSync(join(folder, 'enabled_plugins'), '[].\n');
+  writeFileSync(join(folder, 'enabled_plugins'), setup.isManaged === true ? '[rabbitmq_management].\n' : '[].\n');
   // Debian's own environment file would override ours.
   writeFileSync(join(folder, 'environment.conf'), '');
-  const config = [`listeners.tcp.1 = 127.0.0.1:${port}`, `load_definitions = ${definitionsFile}`, 'log.console = true'];
+  const config = [
+    `listeners.tcp.1 = 127.0.0.1:${port}`,
+    `load_definitions = ${definitionsFile}`,
+    'log.console = true',
+    ...(setup.isManaged === true ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+  ];
   writeFileSync(join(folder, 'rabbitmq.conf'), `${config.join('\n')}\n`);
 }
 
@@ -132,10 +152,11 @@ class PortMapper {
 }
 
 /** RabbitMQ and the port mapper that goes with it. */
-class PrivateRabbit implements PrivateServer {
+class PrivateRabbit implements PrivateRabbitServer {
   constructor(
     private readonly server: PrivateProcess,
     private readonly portMapper: PortMapper,
+    readonly managementUrl: string,
   ) {}
 
   get url(): string {
@@ -171,12 +192,12 @@ class PrivateRabbit implements PrivateServer {
  * A RabbitMQ of our own with its data in `folder`: virtual hosts `/` and `sluice`, one administrator, and what `setup`
  * names; all users have the same password.
  */
-export async function startPrivateRabbit(folder: string, setup = NOTHING_ELSE): Promise<PrivateServer> {
+export async function startPrivateRabbit(folder: string, setup = NOTHING_ELSE): Promise<PrivateRabbitServer> {
   const program = findProgram('rabbitmq-server');
   if (program === undefined) throw new Error('no RabbitMQ server program is installed');
   const ownFolder = resolve(folder);
-  const settings = await privateSettings(ownFolder, 3);
-  const [port = 0, , epmdPort = 0] = settings.ports;
+  const settings = await privateSettings(ownFolder, 4);
+  const [port = 0, , epmdPort = 0, managementPort = 0] = settings.ports;
   writeConfig(ownFolder, settings, setup);
   const portMapper = new PortMapper(epmdPort);
   portMapper.start();
@@ -195,7 +216,7 @@ export async function startPrivateRabbit(folder: string, setup = NOTHING_ELSE): 
       probe: () => probeRabbit(url),
       pidBehindWrapper: () => Number(readFileSync(join(ownFolder, 'server.pid'), 'utf8')),
     });
-    return new PrivateRabbit(server, portMapper);
+    return new PrivateRabbit(server, portMapper, `http://${USER}:${settings.password}@127.0.0.1:${managementPort}`);
   } catch (error) {
     await portMapper.stop();
     throw error;

@@ -235,7 +235,7 @@ export const accountMutants: readonly Mutant[] = [
     name: 'hold-json-marks',
     defect: 'brackets and commas of a schema count nothing',
     file: 'libs/inference/src/model/json-shape.ts',
-    find: "if (this.isInPrompt && aroundAt[this.depth] === 'json') this.units += units;",
+    find: "if (this.isInPrompt && places.around(this.depth) === 'json') this.units += units;",
     replace: '',
     project: 'unit',
     spec: 'libs/inference/src/model/structured-prompts',

@@ -55,8 +55,8 @@ export const intakeMutants: readonly Mutant[] = [
     replace: '',
     fence: {
       file: 'apps/gateway/src/batches/batch-upload.ts',
-      find: 'this.writeSlice(session, slice));',
-      replace: 'this.writeSlice(session, this.takeSlice()));',
+      find: 'this.writeSlice(session, slice)));',
+      replace: 'this.writeSlice(session, this.takeSlice())));',
     },
     project: 'integration',
     spec: 'apps/gateway/src/batches/batch-intake.int',

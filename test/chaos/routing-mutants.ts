@@ -10,9 +10,9 @@ export const routingMutants: readonly Mutant[] = [
   {
     name: 'route-own-fault',
     defect: 'a fault of our own counts against the provider',
-    file: ENGINE,
-    find: 'if (!isUpstreamFault(error)) return this.#parts.onOwnFault?.(error, candidate);',
-    replace: 'if (!isUpstreamFault(error)) this.#parts.onOwnFault?.(error, candidate);',
+    file: 'libs/inference/src/engine/attempt-watch.ts',
+    find: 'if (!isUpstreamFault(error)) return this.parts.onOwnFault?.(error, candidate);',
+    replace: 'if (!isUpstreamFault(error)) this.parts.onOwnFault?.(error, candidate);',
     project: 'unit',
     spec: OWN_FAULTS,
     test: 'does not count against a provider',
@@ -70,7 +70,7 @@ export const routingMutants: readonly Mutant[] = [
   {
     name: 'route-attempt-stream',
     defect: 'a stream that failed after its first event leaves its attempt as 200',
-    file: ENGINE,
+    file: 'libs/inference/src/engine/attempt-watch.ts',
     find: '      if (error !== null) attempts[attempts.length - 1] = failedLater(api, last, error);\n',
     replace: '',
     project: 'unit',

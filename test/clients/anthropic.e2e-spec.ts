@@ -1,5 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import {
+  aliasOf,
   CONVERSING,
   LIMITED,
   RETRY_AFTER_SECONDS,
@@ -114,6 +115,42 @@ describe.each(CONVERSING)('the Anthropic client with %s', (model) => {
     const stream = client.messages.stream({ model, max_tokens: MAX_TOKENS, messages: asks(PROMPTS.broken) });
     await expect(stream.finalMessage()).rejects.toBeInstanceOf(Anthropic.APIError);
     expect(stream.currentMessage?.content).toMatchObject([{ type: 'text', text: 'one two ' }]);
+    const events = await client.messages.create({
+      model,
+      max_tokens: MAX_TOKENS,
+      messages: asks(PROMPTS.broken),
+      stream: true,
+    });
+    const types: string[] = [];
+    const read = async (): Promise<void> => {
+      for await (const { type } of events) types.push(type);
+    };
+    await expect(read()).rejects.toBeInstanceOf(Anthropic.APIError);
+    expect(types).not.toContain('message_stop');
+  });
+
+  it('asks as a coding agent does: for too many tokens, new words and betas, and learns what became of them', async () => {
+    const message = await client.messages.create(
+      {
+        model,
+        max_tokens: 32_000,
+        messages: asks(PROMPTS.greet),
+        thinking: { type: 'adaptive', display: 'updates' as 'omitted' },
+      },
+      { timeout: 60_000, headers: { 'x-sluice-metadata': 'enabled', 'anthropic-beta': 'claude-code-20250219' } },
+    );
+    expect(message.content).toMatchObject([{ type: 'text', text: GREETING }]);
+    const { sluice_metadata: metadata } = message as unknown as { sluice_metadata: { pipeline: { data: object }[] } };
+    const isNative = model === 'clients/messages';
+    expect(metadata.pipeline[0]?.data).toMatchObject({
+      dropped: expect.arrayContaining([
+        'anthropic-beta.claude-code-20250219',
+        ...(isNative ? [] : ['thinking.display']),
+      ]),
+      approximated: expect.arrayContaining(['max_tokens']),
+    });
+    const sent = JSON.parse(site.upstream.requests.at(-1)!.body) as object;
+    if (isNative) expect(sent).toMatchObject({ max_tokens: 4_096, thinking: { display: 'updates' } });
   });
 
   it('leaves in the middle of a stream, and the upstream is left too', async () => {
@@ -151,6 +188,43 @@ describe('the Anthropic client', () => {
     const refused = await refusalOf(stranger.messages.create(ask));
     expect(refused).toBeInstanceOf(Anthropic.AuthenticationError);
     expect(refused).toMatchObject({ error: { type: 'error', error: { type: 'authentication_error' } } });
+  });
+
+  it.each(['apiKey', 'authToken'] as const)('hears that a key is not valid, given as %s', async (given) => {
+    const keys = { apiKey: null, authToken: null, [given]: 'sk-ant-mistyped' };
+    const stranger = new Anthropic({ baseURL: baseUrlOf(site), ...keys, maxRetries: 0 });
+    await expect(stranger.messages.create(ask)).rejects.toThrow('the key or token is not valid');
+  });
+
+  it.each(['/api', ''])('works by alias with a base URL that ends in "%s"', async (end) => {
+    const baseURL = site.installation.baseUrl.replace('/api/v1', end);
+    const near = new Anthropic({ baseURL, apiKey: site.installation.seed.apiKey, maxRetries: 0 });
+    for (const model of CONVERSING) {
+      const named = { ...ask, model: aliasOf(model) };
+      expect(await near.messages.create(named)).toMatchObject({ model, content: [{ text: GREETING }] });
+      const { model: asked, messages } = named;
+      expect((await near.messages.countTokens({ model: asked, messages })).input_tokens).toBeGreaterThan(0);
+    }
+  });
+
+  it('hears in its own shape that a route is not there, and which one was meant', async () => {
+    const twice = new Anthropic({
+      baseURL: site.installation.baseUrl,
+      apiKey: site.installation.seed.apiKey,
+      maxRetries: 0,
+    });
+    const refused = await refusalOf(twice.messages.create(ask));
+    expect(refused).toBeInstanceOf(Anthropic.NotFoundError);
+    expect(refused).toMatchObject({
+      error: {
+        type: 'error',
+        error: { type: 'not_found_error', message: expect.stringContaining('/api/v1/messages?') },
+      },
+    });
+    expect(await refusalOf(client.messages.batches.list())).toMatchObject({
+      status: 404,
+      error: { type: 'error', error: { type: 'not_found_error', message: 'Not found' } },
+    });
   });
 
   it('knows a request that is not accepted', async () => {

@@ -21,6 +21,9 @@ export const PRICES = { prompt: '0.000002', completion: '0.000006' };
 export const TURN_COST = (TOKENS.prompt * 2 + TOKENS.completion * 6) / 1e6;
 export const VECTOR = [0.5, -0.25, 0.125, 1];
 
+/** The other name of a model of this installation. */
+export const aliasOf = (slug: string): string => `${slug.split('/')[1]}-by-itself`;
+
 /** How long a call is read on for its usage after its client has left. */
 const LEFTOVER_READ_MS = '300';
 
@@ -54,8 +57,9 @@ export async function startClientInstallation(
 /** Speech is sold by the second, and models differ in what their endpoints can do. */
 function catalogueAt(upstream: FakeUpstream): string {
   const catalogue = JSON.parse(catalogueOf(modelsAt(upstream))) as {
-    models: { slug: string; architecture: object; endpoints: Record<string, unknown>[] }[];
+    models: { slug: string; aliases: string[]; architecture: object; endpoints: Record<string, unknown>[] }[];
   };
+  for (const model of catalogue.models) model.aliases = [aliasOf(model.slug)];
   const speech = catalogue.models.find(({ slug }) => slug === SPEECH)!;
   speech.architecture = { ...speech.architecture, input_modalities: ['audio'], output_modalities: ['transcription'] };
   Object.assign(speech.endpoints[0]!, {

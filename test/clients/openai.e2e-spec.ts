@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { waveFile } from '@libs/inference/testing';
 import OpenAI, { toFile } from 'openai';
 import {
+  aliasOf,
   CONVERSING,
   LIMITED,
   RETRY_AFTER_SECONDS,
@@ -37,6 +38,10 @@ const REPORT_SCHEMA = {
   required: ['city', 'degrees'],
   additionalProperties: false,
 };
+
+/** Of output tokens: what the models of these tests give, and what coding agents ask of any model. */
+const MOST_GIVEN = 4_096;
+const MORE_THAN_GIVEN = 32_000;
 
 const asks = (content: string): OpenAI.ChatCompletionMessageParam[] => [{ role: 'user', content }];
 
@@ -165,10 +170,37 @@ describe.each(CONVERSING)('the OpenAI client with %s', (model) => {
       for await (const { choices } of chat) expect(choices[0]?.finish_reason ?? null).toBeNull();
     };
     await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError);
-    const types: string[] = [];
+    const folded = client.chat.completions.stream({ model, messages: asks(PROMPTS.broken) });
+    await expect(folded.finalChatCompletion()).rejects.toBeInstanceOf(OpenAI.APIError);
+  });
+
+  it('hears of a response that broke after it had begun, although it skips events that it does not know', async () => {
     const response = await client.responses.create({ model, input: PROMPTS.broken, stream: true });
-    for await (const { type } of response) types.push(type);
-    expect(types.at(-1)).toBe('response.failed');
+    const pieces: string[] = [];
+    const read = async (): Promise<void> => {
+      for await (const event of response) if (event.type === 'response.output_text.delta') pieces.push(event.delta);
+    };
+    const heard = await read().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(pieces.join('')).toBe('one two ');
+    expect(heard).toBeInstanceOf(OpenAI.APIError);
+    expect(heard).toMatchObject({ code: 'server_error', error: { metadata: { error_type: 'provider_unavailable' } } });
+    const folded = client.responses.stream({ model, input: PROMPTS.broken });
+    await expect(folded.finalResponse()).rejects.toBeInstanceOf(OpenAI.APIError);
+  });
+
+  it('may ask for more tokens than the model gives, and learns of it', async () => {
+    const ask = { model, messages: asks(PROMPTS.greet), max_completion_tokens: MORE_THAN_GIVEN };
+    const completion = await client.chat.completions.create(ask, { headers: { 'x-sluice-metadata': 'enabled' } });
+    expect(completion).toMatchObject({
+      choices: [{ message: { content: GREETING } }],
+      sluice_metadata: { pipeline: [{ data: { approximated: ['max_completion_tokens'] } }] },
+    });
+    expect(cappedAt(site.upstream.requests.at(-1)!.body)).toBe(MOST_GIVEN);
+    await client.responses.create({ model, input: PROMPTS.greet, max_output_tokens: MORE_THAN_GIVEN });
+    expect(cappedAt(site.upstream.requests.at(-1)!.body)).toBe(MOST_GIVEN);
   });
 
   it('leaves in the middle of a stream, and the upstream is left too', async () => {
@@ -249,6 +281,11 @@ describe('the OpenAI client', () => {
   });
 });
 
+function cappedAt(body: string): unknown {
+  const sent = JSON.parse(body) as Record<string, unknown>;
+  return sent['max_tokens'] ?? sent['max_completion_tokens'] ?? sent['max_output_tokens'];
+}
+
 function callIn(output: readonly { readonly type: string }[]): OpenAI.Responses.ResponseFunctionToolCall {
   const call = output.find(({ type }) => type === 'function_call');
   if (call === undefined) throw new Error('the response calls no function');
@@ -258,6 +295,77 @@ function callIn(output: readonly { readonly type: string }[]): OpenAI.Responses.
 function weatherOf({ city }: { city: string }): string {
   return city === 'Paris' ? FORECAST : 'unknown';
 }
+
+describe('the OpenAI client under /v1, with names as its users know them', () => {
+  let short: OpenAI;
+
+  beforeAll(() => {
+    const { baseUrl, seed } = site.installation;
+    short = new OpenAI({ baseURL: baseUrl.replace('/api/v1', '/v1'), apiKey: seed.apiKey, maxRetries: 0 });
+  });
+
+  it.each(CONVERSING)('takes %s by its alias, and answers with its slug', async (model) => {
+    const asked = aliasOf(model);
+    const completion = await short.chat.completions.create({ model: asked, messages: asks(PROMPTS.greet) });
+    expect(completion).toMatchObject({ model, choices: [{ message: { content: GREETING } }] });
+    const response = await short.responses.create({ model: asked, input: PROMPTS.greet });
+    expect([response.model, response.output_text]).toEqual([model, GREETING]);
+    const metadata = await short.chat.completions.create(
+      { model: asked, messages: asks(PROMPTS.greet) },
+      { headers: { 'X-Sluice-Metadata': 'enabled' } },
+    );
+    expect(metadata).toMatchObject({ sluice_metadata: { requested: asked, strategy: 'alias' } });
+  });
+
+  it('embeds and transcribes by alias', async () => {
+    const { data } = await short.embeddings.create({ model: aliasOf(VECTORS), input: 'one' });
+    expect(data[0]?.embedding).toEqual(VECTOR);
+    const file = await toFile(waveFile(2.5), 'speech.wav');
+    expect(await short.audio.transcriptions.create({ model: aliasOf(SPEECH), file })).toMatchObject({
+      text: TRANSCRIPT.text,
+    });
+  });
+
+  it('lists models and shows one', async () => {
+    const listed: OpenAI.Model[] = [];
+    for await (const model of short.models.list()) listed.push(model);
+    const [first] = CONVERSING;
+    expect(listed.map(({ id }) => id)).toContain(first);
+    expect(listed.filter(({ id }) => id.endsWith(':batch'))).toEqual([]);
+    expect(new Set(listed.map(({ object, owned_by: owner }) => `${object} ${owner}`))).toEqual(
+      new Set(['model clients']),
+    );
+    for (const name of [first, aliasOf(first)]) {
+      expect(await short.models.retrieve(name)).toMatchObject({ id: first, object: 'model', owned_by: 'clients' });
+    }
+    const unknown = short.models.retrieve('clients/chats');
+    await expect(unknown).rejects.toThrow('The model "clients/chats" does not exist. Did you mean clients/chat');
+    await expect(unknown).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  });
+
+  it('hears what is wrong with a name, a key and a base URL', async () => {
+    const { baseUrl, seed } = site.installation;
+    const chat = (client: OpenAI, model: string) =>
+      client.chat.completions.create({ model, messages: asks(PROMPTS.greet) });
+    await expect(chat(short, 'vector')).rejects.toThrow('Did you mean clients/vectors');
+    await expect(chat(short, seed.apiKey)).rejects.toThrow(/^400 The model does not exist$/);
+    const headers = { 'X-Sluice-Metadata': 'enabled' };
+    const answer = await short
+      .post('/chat/completions', { body: { model: seed.apiKey, messages: asks('Hi') }, headers })
+      .catch((error: unknown) => JSON.stringify((error as InstanceType<typeof OpenAI.APIError>).error));
+    expect(answer).toContain('[redacted]');
+    expect(answer).not.toContain(seed.apiKey);
+    const { database } = site.installation;
+    const recorded = { sql: 'SELECT count(*)::int AS n FROM generations WHERE model = $1', values: [seed.apiKey] };
+    expect(await database.firstRow(recorded)).toEqual({ n: 0 });
+    const aliases = { sql: "SELECT count(*)::int AS n FROM generations WHERE model LIKE '%by-itself'", values: [] };
+    expect(await database.firstRow(aliases)).toEqual({ n: 0 });
+    const stranger = new OpenAI({ baseURL: baseUrl, apiKey: 'sk-mistyped', maxRetries: 0 });
+    await expect(chat(stranger, 'x')).rejects.toThrow('the key or token is not valid');
+    const lost = new OpenAI({ baseURL: baseUrl.replace('/v1', ''), apiKey: seed.apiKey, maxRetries: 0 });
+    await expect(chat(lost, 'x')).rejects.toThrow('Did you mean /api/v1/chat/completions?');
+  });
+});
 
 describe('the OpenAI client with speech', () => {
   it('sends a file from the disk', async () => {

@@ -24,7 +24,7 @@ const scripts = (JSON.parse(textOf('package.json')) as { scripts: Record<string,
 describe('the workflow of continuous integration', () => {
   it('runs every project of jest once, in all of its parts', () => {
     const parts = workflow.jobs['test']!.strategy!.matrix.include;
-    const names = ['integration', 'e2e', 'chaos'];
+    const names = ['integration', 'e2e', 'chaos', 'timed'];
     expect([...new Set(parts.map(({ project }) => project))]).toEqual(names);
     for (const name of names) {
       const shards = parts.filter(({ project }) => project === name).map(({ shard }) => shard);

@@ -104,7 +104,7 @@ describe('the README', () => {
       .filter((text) => text.includes('curl '));
     const body = JSON.parse(/-d '([^']+)'/.exec(curl)?.[1] ?? '') as { model: string; messages: unknown[] };
     expect(curl).toContain('http://127.0.0.1:8080/api/v1/chat/completions');
-    expect(readRepositoryFile('apps/gateway/src/http/edge.ts')).toContain(`'/api/v1'`);
+    expect(readRepositoryFile('apps/gateway/src/http/paths.ts')).toContain(`'/api/v1'`);
     expect(readRepositoryFile('apps/gateway/src/inference/chat-completions.controller.ts')).toContain(
       `@Controller('chat/completions')`,
     );

@@ -49,7 +49,7 @@ beforeAll(async () => {
   ];
   const catalogue = JSON.parse(catalogueOf(models)) as { providers: { slug: string; batch: string }[] };
   for (const provider of catalogue.providers) if (provider.slug === 'lots-single') provider.batch = 'none';
-  installation = await Installation.start({ catalogue: JSON.stringify(catalogue) });
+  installation = await Installation.start({ catalogue: JSON.stringify(catalogue), ownBroker: true });
   client = installation.client();
   const operator = new Operator(installation);
   const tenant = await operator.createTenant('Other', '1');
@@ -258,7 +258,7 @@ describe('a submission', () => {
     ...['', 1, null, ['x'], 'm'.repeat(10_000)].map(
       (model) => [`B03 with model ${JSON.stringify(model).slice(0, 9)}`, 400, batchOf({ model })] as const,
     ),
-    ['B04 with a model nobody has', 400, batchOf({ model: `lots/${CANARY}` })],
+    ['B04 with a model nobody has', 400, batchOf({ model: 'lots/nobody' })],
     ['B05 with a chat model for embeddings', 400, batchOf({ endpoint: '/v1/embeddings' })],
     ['B05 with an embeddings model for chat', 400, batchOf({ model: EMBEDDER })],
     ['B05 with a model whose provider runs no batches', 400, batchOf({ model: SINGLE })],

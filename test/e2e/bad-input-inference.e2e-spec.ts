@@ -170,7 +170,7 @@ const RESPONSES: Readonly<Record<string, readonly Members[]>> = {
   'R19 include': [{ include: [CANARY] }, { include: CANARY }],
   'R20 modalities': each([[], ['smell']], (modalities) => ({ modalities })),
   'R21 truncation': [{ truncation: 'on' }],
-  'R22 reasoning': [{ reasoning: { effort: 'ultra' } }, { reasoning: 'high' }],
+  'R22 reasoning': [{ reasoning: { effort: 'x'.repeat(65) } }, { reasoning: { effort: 1 } }, { reasoning: 'high' }],
   'R23 provider': [{ provider: { only: [] } }, { provider: { only: 'x' } }, { provider: 'x' }],
   'R24 a picture': each(
     [
@@ -220,8 +220,8 @@ const MESSAGES: Readonly<Record<string, readonly Members[]>> = {
   temperature: each(['hot', -1, 3], (temperature) => ({ temperature })),
   stop_sequences: each(['x', [1]], (stop_sequences) => ({ stop_sequences })),
   tools: each(['x', [null], [{}], [{ name: 'a b', input_schema: {} }]], (tools) => ({ tools })),
-  tool_choice: each(['auto', { type: CANARY }], (tool_choice) => ({ tool_choice })),
-  thinking: each(['x', { type: CANARY }], (thinking) => ({ thinking })),
+  tool_choice: each(['auto', { type: 1 }, { type: '' }], (tool_choice) => ({ tool_choice })),
+  thinking: each(['x', { type: 1 }, { type: 'x'.repeat(65) }], (thinking) => ({ thinking })),
   system: each([1, [{ type: 'image' }]], (system) => ({ system })),
   metadata: each(['x', { user_id: 1 }], (metadata) => ({ metadata })),
   'fallbacks beside models': [{ models: ['bad/talker'], fallbacks: [{ model: 'bad/talker' }] }],

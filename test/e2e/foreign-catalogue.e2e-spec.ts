@@ -167,12 +167,11 @@ describe('a catalogue that somebody else wrote', () => {
   it('is listed with all its models, from all its files, and no others', async () => {
     expect((await idsOf()).toSorted()).toEqual([
       'northern/aurora-7b',
-      'northern/aurora-7b:batch',
       'winds/breeze-embed',
       'winds/gale',
       'winds/still',
-      'winds/still:batch',
     ]);
+    expect(await idsOf('/models?batch=true')).toEqual(['northern/aurora-7b:batch', 'winds/still:batch']);
     expect(await idsOf('/embeddings/models')).toEqual(['winds/breeze-embed']);
     const aurora = (await listed()).find(({ id }) => id === 'northern/aurora-7b');
     expect(aurora).toMatchObject({ name: 'Aurora 7B (ледяной)', pricing: BOREAL_PRICES });

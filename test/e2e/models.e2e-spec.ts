@@ -73,9 +73,8 @@ async function list(target: string): Promise<List> {
 const idsOf = ({ data }: List): string[] => data.map(({ id }) => id);
 
 describe.each([
-  // Each model is listed twice: once as it is, once with the prices of batches.
-  ['/models', (CHATS.length + EMBEDDERS.length) * 2],
-  ['/embeddings/models', EMBEDDERS.length * 2],
+  ['/models', CHATS.length + EMBEDDERS.length],
+  ['/embeddings/models', EMBEDDERS.length],
 ])('GET %s', (path, total) => {
   it('M05 without a page lists everything, each once', async () => {
     const whole = await list(path);
@@ -115,7 +114,12 @@ describe.each([
   );
 
   it('M02 behind the end is an empty page', async () => {
-    expect(await list(`${path}?offset=1000000000`)).toEqual({ data: [], links: { next: null }, total_count: total });
+    expect(await list(`${path}?offset=1000000000`)).toEqual({
+      object: 'list',
+      data: [],
+      links: { next: null },
+      total_count: total,
+    });
   });
 
   const values = [
@@ -258,7 +262,13 @@ describe('an entry', () => {
   });
 
   it('of a batch has the prices of batches', async () => {
-    const entry = (await list('/models')).data.find(({ id }) => id === 'list/talker-0:batch');
+    const ordinary = idsOf(await list('/models'));
+    expect(ordinary.filter((id) => id.endsWith(':batch'))).toEqual([]);
+    const { data } = await list('/models?batch=true');
+    expect(data.map(({ id }) => id)).toEqual(ordinary.map((id) => `${id}:batch`));
+    const next = '/api/v1/models?batch=true&limit=1&offset=1';
+    expect(await list('/models?limit=1&batch=true')).toMatchObject({ links: { next }, total_count: data.length });
+    const entry = data.find(({ id }) => id === 'list/talker-0:batch');
     expect(entry).toMatchObject({ canonical_slug: 'list/talker-0', pricing: BATCH_PRICES });
   });
 

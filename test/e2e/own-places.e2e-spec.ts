@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waveOf } from '@libs/inference/testing';
 import { HttpsHost } from '@libs/platform/testing';
 import { CHAT_ANSWER } from '../support/chat-answer';
 import type { ApiAnswer, ApiClient } from '../support/client';
@@ -30,7 +31,7 @@ const MODELS = [CHATTER, MANAGED, VECTORS, LISTENER];
 const OWN_KEY = `own-azure-${randomBytes(24).toString('hex')}`;
 const CHAT = { messages: [{ role: 'user', content: 'Hello?' }], max_tokens: 8 };
 /** A tenth of a second of silence. */
-const WAVE = wave(8_000, 800);
+const WAVE = waveOf(8_000, Buffer.alloc(1_600));
 
 let host: HttpsHost;
 let installation: Installation;
@@ -40,23 +41,6 @@ let folder: string;
 const arrivals: Arrival[] = [];
 /** Lines of the batch that was uploaded. */
 let uploaded: { readonly custom_id: string; readonly body: { readonly model: string } }[] = [];
-
-function wave(rate: number, samples: number): Buffer {
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0);
-  head.writeUInt32LE(36 + samples * 2, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(1, 20);
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(rate, 24);
-  head.writeUInt32LE(rate * 2, 28);
-  head.writeUInt16LE(2, 32);
-  head.writeUInt16LE(16, 34);
-  head.write('data', 36);
-  head.writeUInt32LE(samples * 2, 40);
-  return Buffer.concat([head, Buffer.alloc(samples * 2)]);
-}
 
 function catalogue(): string {
   const provider = (slug: string, batch: string): object => ({

@@ -9,6 +9,7 @@ import { CANARY, expectRefusal } from './refusals';
 
 const MODEL = 'policies/talker';
 const LONE = 'policies/lone';
+const LONE_ALIAS = 'lonely';
 const OPEN = 'policies-open';
 const SHUT = 'policies-shut';
 const chatOf = (model: string) => ({
@@ -40,7 +41,7 @@ function catalogue(): string {
   });
   const { providers, models } = JSON.parse(catalogueOf([at(MODEL, OPEN), at(LONE, SHUT)])) as {
     providers: { slug: string; data_policy: object }[];
-    models: { slug: string; endpoints: { provider: string; region: string; zdr: boolean }[] }[];
+    models: { slug: string; aliases?: string[]; endpoints: { provider: string; region: string; zdr: boolean }[] }[];
   };
   const [open, shut] = [models[0]!.endpoints[0]!, models[1]!.endpoints[0]!];
   providers[0]!.data_policy = { retains_prompts: true, trains_on_prompts: false, zdr: false };
@@ -50,6 +51,7 @@ function catalogue(): string {
   ];
   models[0]!.endpoints = [kept, unkept];
   models[1]!.endpoints = [kept];
+  models[1]!.aliases = [LONE_ALIAS];
   return JSON.stringify({ providers, models });
 }
 
@@ -143,10 +145,13 @@ describe('a policy', () => {
       await keyIn({ ignored_models: [LONE] }),
     ];
     expect(await listFor(free)).toEqual((await free.client.request<List>('GET', '/models')).body);
-    expect(idsOf(await listFor(own))).toEqual([LONE, `${LONE}:batch`]);
-    expect(idsOf(await listFor(shared))).toEqual([MODEL, `${MODEL}:batch`]);
+    expect(idsOf(await listFor(own))).toEqual([LONE]);
+    expect(idsOf(await listFor(own, '?batch=true'))).toEqual([`${LONE}:batch`]);
+    expect(idsOf(await listFor(shared))).toEqual([MODEL]);
     const page = await listFor(own, '?limit=1');
-    expect(page).toMatchObject({ links: { next: '/api/v1/models/user?limit=1&offset=1' }, total_count: 2 });
+    expect(page).toMatchObject({ links: { next: null }, total_count: 1 });
+    const batches = await listFor(free, '?batch=true&limit=1');
+    expect(batches.links).toEqual({ next: '/api/v1/models/user?batch=true&limit=1&offset=1' });
     expect(idsOf(page)).toEqual([LONE]);
     expect((await own.client.request('GET', '/models/user?limit=0')).status).toBe(400);
     await Promise.all([free, own, shared].map(({ client }) => client.close()));
@@ -172,6 +177,7 @@ describe('a policy', () => {
   it.each([
     [{ allowed_providers: [SHUT] }, 'allowed_providers'],
     [{ ignored_models: [LONE] }, 'ignored_models'],
+    [{ ignored_models: [LONE_ALIAS] }, 'ignored_models'],
     [{ allowed_models: [MODEL] }, 'allowed_models'],
     [{ allowed_data_regions: ['us', 'europe'] }, 'allowed_data_regions'],
     [{ zdr: true }, 'zdr'],
@@ -181,6 +187,8 @@ describe('a policy', () => {
     const bodies: readonly [string, object][] = [
       ['/chat/completions', chatOf(LONE)],
       ['/chat/completions', { ...chatOf(LONE), stream: true }],
+      ['/chat/completions', chatOf(LONE_ALIAS)],
+      ['/chat/completions', chatOf(`${LONE_ALIAS}:floor`)],
       ['/responses', { model: LONE, input: 'Hello!' }],
       ['/responses', { model: LONE, input: 'Hello!', tools: [{ type: 'sluice:datetime' }] }],
     ];
@@ -294,12 +302,21 @@ describe('a batch', () => {
     await key.client.close();
   });
 
+  it('may name its model by an alias, and shows it as it was named', async () => {
+    const key = await createKey({ allowed_models: [LONE] });
+    const { body } = await key.client.submitBatch(submission(LONE_ALIAS, 'alias'));
+    expect(await untilDone(key.client, body.id)).toMatchObject({ model: LONE_ALIAS, request_counts: { completed: 2 } });
+    await key.client.close();
+  });
+
   it('that a policy blocks is refused, and leaves nothing behind', async () => {
     const key = await keyIn({ zdr: true });
     const count = (): Promise<{ n: string } | null> =>
       installation.database.firstRow({ sql: 'SELECT count(*)::text AS n FROM batches', values: [] });
     const before = await count();
-    expectBlocked(await key.client.submitBatch(submission(LONE, 'blocked')), 'workspace.policy.zdr');
+    for (const model of [LONE, LONE_ALIAS]) {
+      expectBlocked(await key.client.submitBatch(submission(model, 'blocked')), 'workspace.policy.zdr');
+    }
     expect(await count()).toEqual(before);
     await key.client.close();
   });

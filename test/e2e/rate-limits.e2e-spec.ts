@@ -121,6 +121,13 @@ async function hurried(
   return { answers, most: limit + earned + (await decidedAlone()) - aloneBefore };
 }
 
+/** Asks again where Redis answered too late, as on a busy machine, and the gateway decided by itself. */
+async function decidedByAll<T>(ask: () => Promise<T>): Promise<T> {
+  const aloneBefore = await decidedAlone();
+  const answer = await ask();
+  return (await decidedAlone()) === aloneBefore ? answer : decidedByAll(ask);
+}
+
 /** One more may have been earned meanwhile, and another by a machine that is busy. */
 function expectMostOf(answers: readonly ApiAnswer[], limit: number): void {
   expect(allowedOf(answers).length).toBeGreaterThanOrEqual(limit);
@@ -173,13 +180,15 @@ describe('inference', () => {
   }, 30_000);
 
   it('counts tokens while a call runs, and what it really used afterwards', async () => {
-    const client = await newWorkspace();
     const long = {
       ...CHAT,
       model: PONDERER,
       messages: [{ role: 'user', content: 'lorem ipsum dolor '.repeat(12_000) }],
     };
-    const answers = await inParallel(2, () => client.chat(long));
+    const [client, answers] = await decidedByAll(async () => {
+      const caller = await newWorkspace();
+      return [caller, await inParallel(2, () => caller.chat(long))] as const;
+    });
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
     expectLimited(
       answers.find(({ status }) => status === 429)!,
@@ -187,7 +196,7 @@ describe('inference', () => {
     );
     // The provider counted a third of the limit only.
     expect((await client.chat(long)).status).toBe(200);
-  }, 30_000);
+  }, 120_000);
 });
 
 describe('what gives out keys', () => {
@@ -225,7 +234,8 @@ describe('public routes', () => {
         ['Content-Length', '10'],
       ],
     });
-    const answers = await Promise.all(Array.from({ length: limit + 5 }, () => exchange(installation.baseUrl, head)));
+    // Twice the limit: on a busy machine they take seconds, in which a part of the limit is free again.
+    const answers = await Promise.all(Array.from({ length: 2 * limit }, () => exchange(installation.baseUrl, head)));
     // A body of a public route that does not come is waited for, for five seconds.
     const slow = answers.filter(({ status }) => status === 408);
     const refused = answers.filter(({ status }) => status === 429 || status === 503);

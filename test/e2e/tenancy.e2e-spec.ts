@@ -103,8 +103,12 @@ async function acquire(): Promise<Possession[]> {
   const batch = await victim.submitBatch({ endpoint: '/v1/chat/completions', model: MODEL, requests });
   const chat = await victim.request<{ id: string }>('POST', '/chat/completions', CHAT);
   const generation = String(chat.headers['x-generation-id'] ?? chat.body.id);
-  await eventually('the generation can be looked up', 10_000, async () =>
-    (await victim.request('GET', `/generation?id=${generation}`)).status === 200 ? true : undefined,
+  // The gateway shows it from its memory before the row is settled.
+  await eventually('the generation is settled', 10_000, () =>
+    installation.database.firstRow({
+      sql: `SELECT 1 FROM generations WHERE id = $1 AND state = 'settled'`,
+      values: [generation],
+    }),
   );
   const ofUuid = (kind: string, id: string): Possession => ({ kind, id, unknown: UNKNOWN_UUID });
   return [

@@ -147,10 +147,12 @@ function catalogue(): string {
   });
   const plain = { ...model('steady'), slug: 'vid/chat', provider: 'vid-chat', apis: ['chat'] };
   const parsed = JSON.parse(catalogueOf([...Object.keys(BEHAVIOURS).map(model), plain])) as {
-    models: { slug: string; endpoints: { pricing: object; capabilities: object }[] }[];
+    models: { slug: string; aliases?: string[]; endpoints: { pricing: object; capabilities: object }[] }[];
   };
-  for (const { slug, endpoints } of parsed.models) {
+  for (const each of parsed.models) {
+    const { slug, endpoints } = each;
     if (slug === 'vid/chat') continue;
+    each.aliases = [`${slug.slice(4)}-film`];
     endpoints[0]!.pricing = { video_second: SECOND_USD, video_second_480p: '0.001' };
     endpoints[0]!.capabilities = { video: CAPABILITIES };
   }
@@ -378,6 +380,19 @@ describe('a video', () => {
       values: [first.id],
     }))!;
     expect(JSON.parse(sent.body)).toMatchObject({ video: { id: operation.id }, prompt: 'And flies off.' });
+  });
+
+  it('may name its model by an alias, also where it goes on from a job that did not', async () => {
+    const first = await made();
+    const next = await made({ model: 'steady-film', previous_job_id: first.id });
+    const last = await made({ previous_job_id: next.id });
+    expect([next.status, last.status]).toEqual(['completed', 'completed']);
+    const rows = {
+      sql: 'SELECT DISTINCT model FROM videos WHERE id = ANY($1)',
+      values: [[first.id, next.id, last.id]],
+    };
+    expect(await installation.database.rows(rows)).toEqual([{ model: 'vid/steady' }]);
+    expectRefusal(await submit({ model: 'flips-film', previous_job_id: first.id }), 400);
   });
 
   it('has the size of what it goes on from, and its price', async () => {

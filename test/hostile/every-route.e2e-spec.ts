@@ -170,7 +170,8 @@ async function findBlame(route: string, form: RouteForm, sent: Sent): Promise<st
   const inside = findInsides(text);
   if (inside !== null) return `shows the inside (${inside}): ${text.slice(0, 200)}`;
   // Names of models that were asked for are part of the interface.
-  const isRepeated = text.replace(/"requested_models":\[[^\]]*\]/, '').includes(CANARY);
+  const named = /"requested_models":\[[^\]]*\]|The model \\"[^"]*\\" does not exist/g;
+  const isRepeated = text.replaceAll(named, '').includes(CANARY);
   return isRepeated ? `repeats a value: ${text.slice(0, 300)}` : null;
 }
 

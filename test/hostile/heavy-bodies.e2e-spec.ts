@@ -5,6 +5,7 @@ import type { ApiClient } from '../support/client';
 import { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
 import { Upstream } from '../support/upstream';
+import { keepSending, type ChunkedBody } from './chunked-bodies';
 import { IS_FULL, report } from './scale';
 import { Witness } from './witness';
 
@@ -116,28 +117,6 @@ function heavyCall(key: string, isWhole: boolean): HeavyCall {
   return { socket, status };
 }
 
-const TINY_CHUNKS = Buffer.from('1\r\nx\r\n'.repeat(16_384));
-
-/** A request that goes on with so many chunks of one byte, and never ends. Six bytes are sent for each of its body. */
-function tinyChunks(path: string, headers: readonly string[], start: string, bytes: number): Socket {
-  const { hostname, port } = new URL(installation.baseUrl);
-  const socket = connect(Number(port), hostname);
-  const head = [`POST /api/v1${path} HTTP/1.1`, 'Host: gateway', 'Transfer-Encoding: chunked', ...headers];
-  let sent = 0;
-  const send = (): void => {
-    while (socket.writable && sent < bytes) {
-      sent += TINY_CHUNKS.length / 6;
-      if (!socket.write(TINY_CHUNKS)) return;
-    }
-  };
-  socket.on('error', () => undefined).on('data', () => undefined);
-  socket.on('drain', send).on('connect', () => {
-    socket.write(`${head.join('\r\n')}\r\n\r\n${start.length.toString(16)}\r\n${start}\r\n`);
-    send();
-  });
-  return socket;
-}
-
 /** Of the attacker's chat completion with this body. */
 async function statusOf(body: string): Promise<number> {
   const headers = { authorization: `Bearer ${attacker.apiKey}`, 'content-type': 'application/json' };
@@ -208,45 +187,64 @@ describe('the memory of a gateway', () => {
     const startBytes = residentBytes();
     let served = await witness.watch(0);
     const peakBytes = await peakDuring(async () => {
-      const form = ['Content-Type: application/x-www-form-urlencoded'];
-      const sockets = Array.from({ length: 64 }, () => tinyChunks('/oauth/token', form, 'a=', 30_000));
+      const headers = ['Content-Type: application/x-www-form-urlencoded'];
+      const stop = keepSending(64, {
+        baseUrl: installation.baseUrl,
+        path: '/oauth/token',
+        headers,
+        start: 'a=',
+        bytes: 30_000,
+        chunkBytes: 1,
+      });
       served = await witness.watch(HOLD_MS);
-      for (const socket of sockets) socket.destroy();
+      stop();
     });
     const growthMib = Math.round((peakBytes - startBytes) / MEBIBYTE);
     report({ what: 'forms in tiny chunks', growthMib, served });
     expect(served.failures).toEqual({});
+    expect(served.healthStatuses).toEqual([200]);
     expect(growthMib).toBeLessThan(150);
   }, 60_000);
 
-  it('stays within its budget while a tenant sends bodies and forms in chunks of one byte', async () => {
-    const key = `Authorization: Bearer ${attacker.apiKey}`;
-    const chat = ['Content-Type: application/json', key];
-    const form = ['Content-Type: multipart/form-data; boundary=b', key];
-    const file = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp3"\r\n\r\nID3`;
-    let served = await witness.watch(0);
-    const peakBytes = await peakDuring(async () => {
-      const sockets = [0, 1, 2].flatMap(() => [
-        tinyChunks(
-          '/chat/completions',
-          chat,
-          `{"model":"${MODEL}","messages":[{"role":"user","content":"`,
-          2 * MEBIBYTE,
-        ),
-        tinyChunks('/audio/transcriptions', form, file, 2 * MEBIBYTE),
-      ]);
-      served = await witness.watch(IS_FULL ? 45_000 : 20_000);
-      for (const socket of sockets) socket.destroy();
-    });
-    const growthMib = Math.round((peakBytes - restBytes) / MEBIBYTE);
-    report({ what: 'tiny chunks', growthMib, served });
-    expect(served.failures).toEqual({});
-    expect(growthMib).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET);
-  }, 120_000);
+  it.each([1, 64])(
+    'stays within its budget while a tenant sends bodies and forms in %i-byte chunks',
+    async (chunkBytes) => {
+      const key = `Authorization: Bearer ${attacker.apiKey}`;
+      const chat: ChunkedBody = {
+        baseUrl: installation.baseUrl,
+        path: '/chat/completions',
+        headers: ['Content-Type: application/json', key],
+        start: `{"model":"${MODEL}","messages":[{"role":"user","content":"`,
+        bytes: 2 * MEBIBYTE * chunkBytes,
+        chunkBytes,
+      };
+      const recording: ChunkedBody = {
+        ...chat,
+        path: '/audio/transcriptions',
+        headers: ['Content-Type: multipart/form-data; boundary=b', key],
+        start: `--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp3"\r\n\r\nID3`,
+      };
+      let served = await witness.watch(0);
+      const peakBytes = await peakDuring(async () => {
+        const stops = [keepSending(3, chat), keepSending(3, recording)];
+        served = await witness.watch(IS_FULL ? 45_000 : 10_000);
+        for (const stop of stops) stop();
+      });
+      const growthMib = Math.round((peakBytes - restBytes) / MEBIBYTE);
+      report({ what: `chunks of ${chunkBytes} bytes`, growthMib, served });
+      expect(served.failures).toEqual({});
+      expect(served.healthStatuses).toEqual([200]);
+      expect(growthMib).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET);
+    },
+    120_000,
+  );
 
   it('refuses a body of more values than requests have', async () => {
     const body = `{"model":"${MODEL}","messages":[],"usage":[${'{},'.repeat(200_000)}0]}`;
-    expect(await statusOf(body)).toBe(400);
+    let status = 503;
+    // Until memory that the tests before took is given back.
+    while (status === 503) status = await statusOf(body);
+    expect(status).toBe(400);
   });
 
   it('takes nothing of a tenant that can pay for nothing', async () => {

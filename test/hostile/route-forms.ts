@@ -69,6 +69,9 @@ export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
   },
   'GET /api/v1/oauth/jwks': { by: 'nobody' },
   'GET /.well-known/oauth-authorization-server': { by: 'nobody' },
+  'GET /api/v1/openapi.json': { by: 'nobody' },
+  'GET /docs': { by: 'nobody' },
+  'GET /docs/:file': { by: 'nobody' },
   'GET /api/v1/byok': MANAGER,
   'POST /api/v1/byok': {
     ...MANAGER,
@@ -159,6 +162,8 @@ export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
   'GET /api/v1/models/user': {},
   'GET /api/v1/embeddings/models': { by: 'nobody' },
   'GET /api/v1/models/count': { by: 'nobody' },
+  'GET /api/v1/models/:id': { by: 'nobody' },
+  'GET /api/v1/models/:author/:slug': { by: 'nobody' },
   'GET /api/v1/models/:author/:slug/endpoints': { by: 'nobody' },
   'GET /api/v1/model/:author/:slug': { by: 'nobody' },
   'GET /api/v1/providers': { by: 'nobody' },

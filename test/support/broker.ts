@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { connect } from 'amqplib';
-import { PARTY_NAMES, type PartyName } from '@libs/contracts';
-import { brokerPolicies, permissionsOf } from '@libs/platform';
+import type { PartyName } from '@libs/contracts';
 import { TcpProxy } from '@libs/platform/testing';
 import { hasRabbitPrograms, startPrivateRabbit } from '../../scripts/private-services';
+import { askManagement } from './broker-management';
+import { BROKER_SETUP, SharedBrokerVhost } from './shared-broker';
 
 /**
  * The broker of one installation. Queue names are the same in every installation, so two of them on one virtual
- * host would take each other's messages: this one is a RabbitMQ of its own where the program is installed. Elsewhere
- * it is a virtual host of the broker that AMQP_URL names, behind a proxy that can be taken away: a test then loses
- * its connections as from a dead broker, while the broker, which is not ours to kill, stays.
+ * host would take each other's messages. Where the program is installed, this one is a virtual host of the RabbitMQ
+ * that the run of tests shares, or for a test that kills it a RabbitMQ of its own. Elsewhere it is a virtual host of
+ * the broker that AMQP_URL names, behind a proxy that can be taken away: a test then loses its connections as from a
+ * dead broker, while the broker, which is not ours to kill, stays.
  */
 export interface InstallationBroker {
   /** Of the administrator. */
@@ -28,11 +30,13 @@ export interface InstallationBroker {
 const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672';
 const MANAGEMENT_PORT = 15_672;
 
-export async function startBroker(folder: string): Promise<InstallationBroker> {
+/** @param isOwn whether the test wants to end it, or to read its files */
+export async function startBroker(folder: string, isOwn: boolean): Promise<InstallationBroker> {
   if (!hasRabbitPrograms()) return ProxiedBroker.start(process.env.AMQP_URL ?? DEFAULT_URL);
+  const vhost = isOwn ? undefined : await SharedBrokerVhost.create();
+  if (vhost !== undefined) return vhost;
   mkdirSync(folder, { recursive: true });
-  const users = PARTY_NAMES.map((party) => ({ name: party, permissions: permissionsOf(party) }));
-  return Object.assign(await startPrivateRabbit(folder, { users, policiesOf: brokerPolicies }), { hasUsers: true });
+  return Object.assign(await startPrivateRabbit(folder, BROKER_SETUP), { hasUsers: true });
 }
 
 /** The URL with which a party connects: `url` is the broker's, or that of a proxy before it. */
@@ -100,21 +104,12 @@ class ProxiedBroker implements InstallationBroker {
   }
 }
 
-/** Through the management plugin. False where there is none: then the virtual host of the URL is used as it is. */
+/** False where no management plugin answers: then the virtual host of the URL is used as it is. */
 async function manageVhost(method: 'PUT' | 'DELETE', server: URL, name: string): Promise<boolean> {
-  const login = `${decodeURIComponent(server.username)}:${decodeURIComponent(server.password)}`;
-  try {
-    const response = await fetch(`http://${server.hostname}:${MANAGEMENT_PORT}/api/vhosts/${name}`, {
-      method,
-      headers: {
-        authorization: `Basic ${Buffer.from(login).toString('base64')}`,
-        'content-type': 'application/json',
-      },
-      ...(method === 'PUT' && { body: '{}' }),
-      signal: AbortSignal.timeout(5_000),
-    });
-    return response.ok;
-  } catch {
-    return false;
-  }
+  const url = new URL(`http://${server.username}:${server.password}@${server.hostname}:${MANAGEMENT_PORT}`);
+  const asked = askManagement(url, { method, path: `vhosts/${name}`, ...(method === 'PUT' && { body: {} }) });
+  return asked.then(
+    ({ ok }) => ok,
+    () => false,
+  );
 }

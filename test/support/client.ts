@@ -1,4 +1,5 @@
 import { Pool, type Dispatcher } from 'undici';
+import { judgeAnswer } from './documented-answers';
 
 /** An answer of the API. */
 export interface ApiAnswer<T = unknown> {
@@ -65,7 +66,10 @@ export function parseExact(text: string): unknown {
   return JSON.parse(text, keep);
 }
 
-/** The public API as a program sees it: no retries, no defaults, every status an answer. */
+/**
+ * The public API as a program sees it: no retries, no defaults, every status an answer. Answers in JSON must be what the
+ * OpenAPI document says.
+ */
 export class ApiClient {
   readonly #pool: Pool;
   readonly #prefix: string;
@@ -83,7 +87,7 @@ export class ApiClient {
     });
   }
 
-  /** @throws when there is no whole answer */
+  /** @throws when there is no whole answer, or one that is not documented */
   async request<T = unknown>(
     method: Dispatcher.HttpMethod,
     path: string,
@@ -102,6 +106,7 @@ export class ApiClient {
     });
     const text = await answer.body.text();
     const isJson = String(answer.headers['content-type']).includes('json');
+    if (isJson && text !== '') judgeAnswer(method, this.#prefix + path, answer.statusCode, text);
     return {
       status: answer.statusCode,
       headers: answer.headers,

@@ -28,6 +28,8 @@ export interface InstallationOptions {
   readonly environmentOf?: Readonly<Partial<Record<AppName, Readonly<Record<string, string>>>>>;
   /** Something to stand between the apps and a service: takes the service's URL, gives the one for the apps. */
   readonly between?: (url: string) => Promise<string>;
+  /** Whether it has a broker of its own, for a test that ends it or reads its files. */
+  readonly ownBroker?: boolean;
 }
 
 export interface Seed {
@@ -54,8 +56,11 @@ export async function urlsForApps({ between }: InstallationOptions, urls: Servic
 }
 
 /** A broker and a database of its own, or neither. */
-export async function startPlaces(folder: string): Promise<{ broker: InstallationBroker; testDatabase: TestDatabase }> {
-  const starting = [startBroker(join(folder, 'rabbitmq')), createTestDatabase({ logins: true })] as const;
+export async function startPlaces(
+  folder: string,
+  ownBroker: boolean,
+): Promise<{ broker: InstallationBroker; testDatabase: TestDatabase }> {
+  const starting = [startBroker(join(folder, 'rabbitmq'), ownBroker), createTestDatabase({ logins: true })] as const;
   try {
     const [broker, testDatabase] = await Promise.all(starting);
     return { broker, testDatabase };

@@ -85,7 +85,7 @@ export class Installation {
     if (missing.length > 0) throw new Error(`not built: ${missing.join(', ')}; npm run build does it`);
     const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
     writeFileSync(join(folder, 'catalogue.yaml'), options.catalogue);
-    const { broker, testDatabase } = await startPlaces(folder);
+    const { broker, testDatabase } = await startPlaces(folder, options.ownBroker === true);
     const [gatewayPort = 0] = await freePorts(1);
     const dataSource = createDataSource({
       url: testDatabase.url,

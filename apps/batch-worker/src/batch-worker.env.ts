@@ -7,6 +7,10 @@ export class BatchWorkerEnv extends ProviderCallerEnv {
   @Int({ min: 1, max: 10_000 })
   BATCH_CONCURRENCY: number = 64;
 
+  /** Target time of a batch in minutes, from which the number of workers is derived. */
+  @Int({ min: 1, max: 1_440 })
+  BATCH_GOAL_MINUTES: number = 60;
+
   /** How long a batch waits for credit before its remaining lines end with `payment_required`. */
   @Int({ min: 0, max: 86_400 })
   BATCH_CREDIT_GRACE_SECONDS: number = 3_600;

@@ -11,7 +11,6 @@ import {
   MessageBus,
   MessagingModule,
   OutboxModule,
-  OutboxSource,
   Readiness,
 } from '@libs/platform';
 import { BatchKeys } from './batches/batch-keys';
@@ -26,6 +25,7 @@ import { LineRunnerService } from './batches/line-runner.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
 import { SweeperService } from './steps/sweeper.service';
+import { BatchScalingService } from './scaling/batch-scaling.service';
 import { NativeChoiceService } from './native/native-choice.service';
 import { NativeCollectionService } from './native/native-collection.service';
 import { NativeFundsService } from './native/native-funds.service';
@@ -43,6 +43,7 @@ const APP = 'batch-worker';
   controllers: [BatchesConsumer],
   providers: [
     BatchRunnerService,
+    BatchScalingService,
     BatchStopperService,
     BatchValidationService,
     FinalizerService,
@@ -79,7 +80,7 @@ export class BatchWorkerModule implements OnModuleInit {
           serviceName: APP,
           follows: ['access', 'credentials'],
         }),
-        OutboxModule.forRoot({ imports: [BatchWorkerOutbox] }),
+        OutboxModule.forRoot({ source: OutboxRepository }),
       ],
       providers: [
         {
@@ -122,10 +123,3 @@ export class BatchWorkerModule implements OnModuleInit {
     this.readiness.addCheck('rabbitmq', () => this.broker.isConnected());
   }
 }
-
-/** The rows that the relay sends. */
-@Module({
-  providers: [{ provide: OutboxSource, useExisting: OutboxRepository }],
-  exports: [OutboxSource],
-})
-class BatchWorkerOutbox {}

@@ -14,7 +14,7 @@ import {
   type CredentialVault,
   monotonicMs,
 } from '@libs/inference';
-import { Egress, noteOwnFault } from '@libs/platform';
+import { Egress, noteOwnFault, noteUpstreamAttempt } from '@libs/platform';
 import type { BatchWorkerEnv } from './batch-worker.env';
 
 export interface Inference {
@@ -56,6 +56,8 @@ export async function createInference(
       health: new ProviderHealth(monotonicMs),
       dice: Math.random,
       onOwnFault: (error, { endpoint }) => noteOwnFault(error, endpoint.provider.slug, engineLogger),
+      onAttempt: ({ endpoint, model }, outcome, error) =>
+        noteUpstreamAttempt({ provider: endpoint.provider.slug, model: model.slug, outcome }, error, engineLogger),
       gathersAnswers: true,
     });
   return {

@@ -9,6 +9,7 @@ import { HoldWatchService } from './batches/hold-watch.service';
 import { LaneReporterService } from './batches/lane-reporter.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
+import { BatchScalingService } from './scaling/batch-scaling.service';
 import { SweeperService } from './steps/sweeper.service';
 import { createInference } from './create-inference';
 import { NativeLaneService } from './native/native-lane.service';
@@ -32,11 +33,13 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
     app.get(PartitionKeeperService),
     app.get(HoldWatchService),
   ];
+  const scaling = app.get(BatchScalingService);
   // Before anything can end a batch whose orders are not over.
   await native.start();
   const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.batches] });
   lane.start();
   reporter.start();
+  scaling.start();
   sweeper.start();
   stopper.start();
   partitions.start();
@@ -47,11 +50,12 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   context.drainSteps.addBeside('native lane', () => native.drain());
   context.drainSteps.addBeside('queues', () => consumption.drain());
   context.drainSteps.addBeside('sweeper', () => sweeper.stop());
-  context.drainSteps.addBeside('stopper', () => stopper.stop());
+  // Until the lane has drained, cancelled batches still have calls here.
+  context.drainSteps.add('stopper', () => stopper.stop());
   return {
     stop: async () => {
       await Promise.all([partitions.stop(), holds.stop()]);
-      await reporter.stop();
+      await Promise.all([reporter.stop(), scaling.stop()]);
       await app.close();
       await inference.close();
     },

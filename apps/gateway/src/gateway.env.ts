@@ -61,6 +61,10 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 1, max: LONGEST_CALL_MS })
   UPSTREAM_TOTAL_TIMEOUT_MS: number = 600_000;
 
+  /** `cap` lowers a request's output tokens to the limit of the endpoint; `refuse` answers 400. */
+  @OneOf(['cap', 'refuse'])
+  OUTPUT_ABOVE_LIMIT: string = 'cap';
+
   /** How long a stream may take to its first event until its status and a comment are sent without it. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   STREAM_FIRST_COMMENT_MS: number = 15_000;
@@ -134,7 +138,7 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 0, max: 1_000_000 })
   KEY_EXCHANGES_PER_MINUTE: number = 300;
 
-  /** Requests to the consent page, per source address; 0 is no limit. */
+  /** Requests to the consent page and for the description of the API, per source address; 0 is no limit. */
   @Int({ min: 0, max: 1_000_000 })
   CONSENT_REQUESTS_PER_MINUTE: number = 600;
 

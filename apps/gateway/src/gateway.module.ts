@@ -1,16 +1,7 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { LeftoverReads } from '@libs/inference';
-import { Database, OutboxRepository, PersistenceModule, POOL_SIZES } from '@libs/persistence';
-import {
-  BrokerConnection,
-  BrokerIdentity,
-  DrainSteps,
-  Feeds,
-  MessagingModule,
-  OutboxModule,
-  OutboxSource,
-  Readiness,
-} from '@libs/platform';
+import { Database, PersistenceModule, POOL_SIZES } from '@libs/persistence';
+import { BrokerConnection, BrokerIdentity, DrainSteps, Feeds, MessagingModule, Readiness } from '@libs/platform';
 import { AuditModule } from './audit/audit.module';
 import { AuthModule } from './auth/auth.module';
 import { BatchesModule } from './batches/batches.module';
@@ -28,18 +19,12 @@ import { LedgerKeyUsage } from './keys/ledger-key-usage';
 import { LimitsModule } from './limits/limits.module';
 import { ModelsModule } from './models/models.module';
 import { OauthModule } from './oauth/oauth.module';
+import { OpenapiModule } from './openapi/openapi.module';
 import { VideosModule } from './videos/videos.module';
 import { WorkloadIdentityModule } from './workload-identity/workload-identity.module';
 import { WorkspacesModule } from './workspaces/workspaces.module';
 
 const APP = 'gateway';
-
-/** The rows that the relay sends. */
-@Module({
-  providers: [{ provide: OutboxSource, useExisting: OutboxRepository }],
-  exports: [OutboxSource],
-})
-class GatewayOutbox {}
 
 @Module({ providers: [{ provide: KeyUsage, useClass: LedgerKeyUsage }], exports: [KeyUsage] })
 class KeyUsageModule {}
@@ -71,7 +56,6 @@ export class GatewayModule implements OnModuleInit {
           serviceName: APP,
           follows: ['access', 'credentials'],
         }),
-        OutboxModule.forRoot({ imports: [GatewayOutbox] }),
         // Guards run in this order: who is calling, how often, whether anything can be paid, then what is asked.
         AuthModule,
         LimitsModule,
@@ -89,6 +73,7 @@ export class GatewayModule implements OnModuleInit {
         WorkspacesModule,
         OauthModule,
         WorkloadIdentityModule,
+        OpenapiModule,
       ],
     };
   }

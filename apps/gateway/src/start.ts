@@ -1,12 +1,13 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { AppExceptionFilter, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
+import { nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
 import type { GatewayEnv } from './gateway.env';
 import { GatewayModule } from './gateway.module';
 import { API_PREFIX, prepareEdge, ROOT_ROUTES } from './http/edge';
 import { limitConnections, measureConnections } from './http/connections';
 import { descriptorLimit, descriptorWarning } from './http/descriptor-limit';
 import { createEdgeAdapter } from './http/edge-adapter';
+import { EdgeErrorFilter } from './http/edge-error.filter';
 import { drainRequests } from './http/drain-requests';
 import { EdgePools } from './http/edge-pools';
 import { measurePools } from './http/http-metrics';
@@ -34,7 +35,7 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   const options = { ...nestOptions(context), bodyParser: false };
   const app = await NestFactory.create<NestFastifyApplication>(root, adapter, options);
   app.setGlobalPrefix(API_PREFIX, { exclude: ROOT_ROUTES });
-  app.useGlobalFilters(new AppExceptionFilter(logger.child(AppExceptionFilter.name)));
+  app.useGlobalFilters(new EdgeErrorFilter(logger.child(EdgeErrorFilter.name)));
   prepareEdge(app, { readiness, inFlight });
   const server = app.getHttpServer();
   const connections = new OpenConnections(server);

@@ -5,6 +5,7 @@ import { consumeQueues, nestOptions, PlatformModule, type AppContext, type Runni
 import { createVideoProviders } from './create-video-providers';
 import { providerKeyVariables, type VideoWorkerEnv } from './video-worker.env';
 import { VideoWorkerModule } from './video-worker.module';
+import { VideoScalingService } from './scaling/video-scaling.service';
 import { VideoLaneService } from './videos/video-lane.service';
 import { VideoSweeperService } from './videos/video-sweeper.service';
 import { DeliveryLaneService } from './webhooks/delivery-lane.service';
@@ -21,6 +22,7 @@ export async function start(context: AppContext<VideoWorkerEnv>): Promise<Runnin
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
   await app.init();
   const [videos, videoSweeper] = [app.get(VideoLaneService), app.get(VideoSweeperService)];
+  const scaling = app.get(VideoScalingService);
   const [deliveries, deliverySweeper] = [app.get(DeliveryLaneService), app.get(DeliverySweeperService)];
   const consumption = await consumeQueues(app, {
     amqpUrl: context.env.AMQP_URL,
@@ -29,6 +31,7 @@ export async function start(context: AppContext<VideoWorkerEnv>): Promise<Runnin
   videos.start();
   videoSweeper.start();
   deliverySweeper.start();
+  scaling.start();
   process.on('SIGHUP', () => void providers.catalogue.reload());
   context.readiness.addCheck('queues', () => consumption.isConnected());
   context.drainSteps.add('videos', () => videos.drain());
@@ -38,6 +41,7 @@ export async function start(context: AppContext<VideoWorkerEnv>): Promise<Runnin
   context.drainSteps.addBeside('webhook sweeper', () => deliverySweeper.stop());
   return {
     stop: async () => {
+      await scaling.stop();
       await app.close();
       await providers.close();
     },

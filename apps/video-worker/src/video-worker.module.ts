@@ -1,13 +1,6 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, OutboxRepository, PersistenceModule, POOL_SIZES } from '@libs/persistence';
-import {
-  BrokerConnection,
-  BrokerIdentity,
-  MessagingModule,
-  OutboxModule,
-  OutboxSource,
-  Readiness,
-} from '@libs/platform';
+import { BrokerConnection, BrokerIdentity, MessagingModule, OutboxModule, Readiness } from '@libs/platform';
 import type { VideoProviders } from './create-video-providers';
 import type { VideoWorkerEnv } from './video-worker.env';
 import { VideosModule } from './videos/videos.module';
@@ -34,7 +27,7 @@ export class VideoWorkerModule implements OnModuleInit {
           serviceName: APP,
           follows: ['credentials'],
         }),
-        OutboxModule.forRoot({ imports: [VideoWorkerOutbox] }),
+        OutboxModule.forRoot({ source: OutboxRepository }),
         VideosModule.with(providers),
         WebhooksModule,
       ],
@@ -52,10 +45,3 @@ export class VideoWorkerModule implements OnModuleInit {
     this.readiness.addCheck('rabbitmq', () => this.broker.isConnected());
   }
 }
-
-/** The rows that the relay sends. */
-@Module({
-  providers: [{ provide: OutboxSource, useExisting: OutboxRepository }],
-  exports: [OutboxSource],
-})
-class VideoWorkerOutbox {}

@@ -60,7 +60,13 @@ export type { EndpointNeed } from './model/endpoint-need';
 export { heldOutputTokens, uncappedTokens, type ExpectedOutput, type ThinkingWish } from './model/expected-output';
 export type { FinishReason } from './model/finish-reason';
 export type { PdfPlace } from './model/body-media';
-export { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from './model/json-shape';
+export {
+  scanJsonShape,
+  TOO_MANY_VALUES,
+  UNKNOWN_PROMPT,
+  type JsonShape,
+  type PromptEstimate,
+} from './model/json-shape';
 export { pdfTokens } from './model/media-tokens';
 export { findMedia } from './model/text-only';
 export { promptAt, type CountedPrompt } from './model/prompt-at';
@@ -137,7 +143,14 @@ export { ProviderHealth } from './routing/provider-health';
 export { accountOf, providerOfQuota, QuotaGroups, quotaGroupsOf, type AccountModel } from './routing/quotas';
 export { isForCaller, ownKeysFor } from './routing/route-credentials';
 export { readRouteFacts } from './routing/route-facts';
-export { endpointsNamed, resolveModel, type ResolvedModel, type UnresolvedModel } from './routing/route-model';
+export { unknownModelMessage } from './routing/unknown-model';
+export {
+  endpointsNamed,
+  recordedName,
+  resolveModel,
+  type ResolvedModel,
+  type UnresolvedModel,
+} from './routing/route-model';
 export { isInRegion, isNamedIn, isSlugOf } from './routing/route-names';
 export {
   planRoute,

@@ -7,6 +7,8 @@ export const MAX_CONTAINERS = 100_000;
 export const MAX_MEMBERS = 100_000;
 export const MAX_STRINGS = 200_000;
 export const MAX_NUMBERS = 500_000;
+/** Each stands behind a value, unless the text is no JSON. */
+const MAX_COMMAS = MAX_CONTAINERS + MAX_MEMBERS + MAX_STRINGS + MAX_NUMBERS;
 
 /**
  * The most bytes that V8 takes for a value beyond its text, on 64-bit systems: an object with its own hidden class or
@@ -23,6 +25,7 @@ export class ParsedSize {
   private members = 0;
   private strings = 0;
   private numbers = 0;
+  private commas = 0;
 
   /** An object or an array. */
   addContainer(): void {
@@ -42,9 +45,14 @@ export class ParsedSize {
     this.numbers += 1;
   }
 
+  /** A text without values between its commas takes no memory, but time to look at. */
+  addComma(): void {
+    this.commas += 1;
+  }
+
   get isTooLarge(): boolean {
     const hasManyParts = this.containers > MAX_CONTAINERS || this.members > MAX_MEMBERS;
-    return hasManyParts || this.strings > MAX_STRINGS || this.numbers > MAX_NUMBERS;
+    return hasManyParts || this.commas > MAX_COMMAS || this.strings > MAX_STRINGS || this.numbers > MAX_NUMBERS;
   }
 
   /** Returns the most bytes that the parsed values take, without the characters of their strings. */

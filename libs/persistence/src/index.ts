@@ -43,7 +43,13 @@ export {
 export type { BatchTotals, SummedIteration } from './batches/batch-totals';
 export type { LineUsageDetails } from './batches/line-usage';
 export { BatchViewsRepository, type BatchFilter, type BatchView } from './batches/batch-views.repository';
-export { BatchWorkersRepository, type LaneSpeed, type WorkerSpeed } from './batches/batch-workers.repository';
+export { BatchDemandRepository, type DemandGoal } from './batches/batch-demand.repository';
+export {
+  BatchWorkersRepository,
+  type LaneSpeed,
+  type WorkerReport,
+  type WorkerSpeed,
+} from './batches/batch-workers.repository';
 export type { BatchLine } from './batches/select-lines';
 export { outcomeOfRow } from './commit-outcome';
 export { CopyRow } from './copy-row';
@@ -101,12 +107,13 @@ export { SingleRunner } from './single-runner';
 export type { Tenant, WorkspaceTenant } from './tenants/tenant';
 export { enterTenant } from './tenants/tenant-database';
 export { CommitUnknown } from './transactions';
+export { VideoDemandRepository, type VideoDemand } from './videos/video-demand.repository';
 export { VideoEndsRepository, type VideoEnd } from './videos/video-ends.repository';
 export { VideoIntakeRepository, type NewVideo } from './videos/video-intake.repository';
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';
 export { VideoReviewsRepository, type Reviewer, type ReviewVerdict } from './videos/video-reviews.repository';
 export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';
-export type { KeptVideo, VideoDimensions } from './videos/video-state';
+export type { KeptVideo, VideoDimensions, VideoStep } from './videos/video-state';
 export { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
 export type { AttemptResult, ClaimedWebhook, WebhookReport } from './webhooks/webhook-delivery';
 export { NativeBatchesRepository, type NativeBatch } from './native-batches/native-batches.repository';

@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Secret } from '@libs/contracts';
 import { AuditRepository } from './audit/audit.repository';
 import { BatchAnnouncementsRepository } from './batches/batch-announcements.repository';
+import { BatchDemandRepository } from './batches/batch-demand.repository';
 import { BatchEndingsRepository } from './batches/batch-endings.repository';
 import { BatchIntakeRepository } from './batches/batch-intake.repository';
 import { BatchLineViewsRepository } from './batches/batch-line-views.repository';
@@ -36,6 +37,7 @@ import { OutboxRepository } from './outbox/outbox.repository';
 import { UsedQuestionsRepository } from './questions/used-questions.repository';
 import { SingleRunner } from './single-runner';
 import { PartitionsRepository } from './partitions.repository';
+import { VideoDemandRepository } from './videos/video-demand.repository';
 import { VideoEndsRepository } from './videos/video-ends.repository';
 import { VideoIntakeRepository } from './videos/video-intake.repository';
 import { VideoJobsRepository } from './videos/video-jobs.repository';
@@ -57,6 +59,7 @@ const repositories = [
   BatchesRepository,
   BatchViewsRepository,
   BatchAnnouncementsRepository,
+  BatchDemandRepository,
   BatchEndingsRepository,
   BatchQuotesRepository,
   BatchRemovalRepository,
@@ -84,6 +87,7 @@ const repositories = [
   SingleRunner,
   StaleUploadsRepository,
   UsedQuestionsRepository,
+  VideoDemandRepository,
   VideoEndsRepository,
   VideoIntakeRepository,
   VideoJobsRepository,
@@ -91,7 +95,12 @@ const repositories = [
   WebhookDeliveriesRepository,
 ];
 
-/** The one PostgreSQL pool of an app, and the repositories of the tables that apps share. */
+/**
+ * The one PostgreSQL pool of an app, and the repositories of the tables that apps share.
+ *
+ * Global, because a process has one pool, whose address and entities only the root of its app knows. Nearly every module
+ * uses it, and a test puts fakes in place of repositories: a module that imported this one would connect to PostgreSQL.
+ */
 @Module({})
 export class PersistenceModule {
   static forRoot(options: PersistenceModuleOptions): DynamicModule {

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type {
-  ApiKeyKind,
   BudgetInterval,
+  CreateKeyRequest,
+  KeyChanges,
   KeyReference,
-  LimitReset,
   ListKeysRequest,
   RoutingPolicy,
   VerifyKeyRequest,
@@ -16,27 +16,9 @@ import { refusalOf } from '../constraint-errors';
 import { WorkspaceEntity } from '../accounts/workspace.entity';
 import { ApiKeyEntity } from '../accounts/api-key.entity';
 
-export interface NewKey {
-  readonly hash: string;
-  readonly id: string;
-  readonly organizationId: string;
-  /** Null for a management key, and for the default workspace of an API key. */
-  readonly workspaceId: string | null;
-  readonly kind: ApiKeyKind;
-  readonly name: string;
-  readonly label: string;
-  readonly limitUsd: string | null;
-  readonly limitReset: LimitReset | null;
-  readonly includeByokInLimit: boolean;
-  readonly expiresAt: Date | null;
-  readonly creatorUserId: string | null;
-  readonly policy?: RoutingPolicy | null;
-}
-
-/** Members left out stay as they are. */
-export type KeyChanges = Partial<
-  Pick<ApiKeyEntity, 'name' | 'disabled' | 'limitUsd' | 'limitReset' | 'includeByokInLimit' | 'policy'>
->;
+/** The workspace is null for a management key, and for the default workspace of an API key. */
+export type NewKey = Omit<CreateKeyRequest, 'workspaceId' | 'expiresAt'> &
+  Pick<ApiKeyEntity, 'id' | 'workspaceId' | 'expiresAt'>;
 
 export type UsableKey = Pick<
   ApiKeyEntity,

@@ -1,6 +1,7 @@
+import type { KeyChanges } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { ApiKeyEntity } from '../accounts/api-key.entity';
-import type { KeyChanges, KeysRepository, NewKey, UsableKey } from './keys.repository';
+import type { KeysRepository, NewKey, UsableKey } from './keys.repository';
 import { KeysService } from './keys.service';
 
 const ORGANIZATION = '7c1f9c1e-0000-4000-8000-000000000001';

@@ -1,25 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type {
-  CreateKeyRequest,
-  KeyDeleted,
+import {
+  givenFields,
+  KeyChanges,
   KeyRecord,
-  KeyReference,
-  ListKeysRequest,
-  ListKeysResponse,
-  OwnedPolicy,
-  Principal,
-  RotateKeyRequest,
-  UpdateKeyRequest,
-  VerifyKeyRequest,
-  VerifyKeyResponse,
+  NewKeySettings,
+  recordOf,
+  type CreateKeyRequest,
+  type KeyDeleted,
+  type KeyReference,
+  type ListKeysRequest,
+  type ListKeysResponse,
+  type OwnedPolicy,
+  type Principal,
+  type RotateKeyRequest,
+  type UpdateKeyRequest,
+  type VerifyKeyRequest,
+  type VerifyKeyResponse,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { ApiKeyEntity } from '../accounts/api-key.entity';
 import { shortDecimal } from '../short-decimal';
-import { KeysRepository, type KeyChanges, type NewKey, type UsableKey } from './keys.repository';
-
-const CHANGEABLE = ['name', 'disabled', 'limitUsd', 'limitReset', 'includeByokInLimit', 'policy'] as const;
+import { KeysRepository, type NewKey, type UsableKey } from './keys.repository';
 
 @Injectable()
 export class KeysService {
@@ -72,9 +74,7 @@ export class KeysService {
   }
 
   async update(request: UpdateKeyRequest): Promise<KeyRecord> {
-    const given = CHANGEABLE.filter((member) => request[member] !== undefined);
-    const changes = Object.fromEntries(given.map((member) => [member, request[member]])) as KeyChanges;
-    return toRecord(await this.repository.updateKey(request, changes));
+    return toRecord(await this.repository.updateKey(request, givenFields(KeyChanges, request)));
   }
 
   async delete(reference: KeyReference): Promise<KeyDeleted> {
@@ -115,45 +115,16 @@ function policiesOf({ policy, workspacePolicy }: UsableKey): Pick<Principal, 'po
   return policies.length > 0 ? { policies } : {};
 }
 
-/** Copies field by field, so that no other field of the request reaches the table. */
+/** Copies the fields that requests declare: no other field reaches the table. */
 function toNewKey(request: CreateKeyRequest): NewKey {
-  return {
-    hash: request.hash,
-    id: randomUUID(),
-    organizationId: request.organizationId,
-    workspaceId: request.workspaceId ?? null,
-    kind: request.kind,
-    name: request.name,
-    label: request.label,
-    limitUsd: request.limitUsd ?? null,
-    limitReset: request.limitReset ?? null,
-    includeByokInLimit: request.includeByokInLimit ?? false,
-    expiresAt: request.expiresAt ? new Date(request.expiresAt) : null,
-    creatorUserId: request.creatorUserId ?? null,
-    policy: request.policy ?? null,
-  };
+  const { organizationId, workspaceId = null, kind, hash, label } = request;
+  const { expiresAt, ...settings } = givenFields(NewKeySettings, request);
+  const key = { id: randomUUID(), organizationId, workspaceId, kind, hash, label, ...settings };
+  return { ...key, expiresAt: expiresAt ? new Date(expiresAt) : null };
 }
 
 function toRecord(key: ApiKeyEntity): KeyRecord {
-  return {
-    hash: key.hash,
-    id: key.id,
-    organizationId: key.organizationId,
-    workspaceId: key.workspaceId,
-    kind: key.kind,
-    name: key.name,
-    label: key.label,
-    limitUsd: shortDecimal(key.limitUsd),
-    limitReset: key.limitReset,
-    includeByokInLimit: key.includeByokInLimit,
-    disabled: key.disabled,
-    expiresAt: key.expiresAt?.toISOString() ?? null,
-    creatorUserId: key.creatorUserId,
-    policy: key.policy,
-    createdAt: key.createdAt.toISOString(),
-    updatedAt: key.updatedAt?.toISOString() ?? null,
-    previousSecretUntil: overlapOf(key)?.toISOString() ?? null,
-  };
+  return recordOf(KeyRecord, { ...key, limitUsd: shortDecimal(key.limitUsd), previousSecretUntil: overlapOf(key) });
 }
 
 /** Returns when the previous secret ends; null once it has ended, though the row keeps it until the next rotation. */

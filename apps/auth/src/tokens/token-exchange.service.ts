@@ -5,7 +5,7 @@ import { KeysRepository } from '../keys/keys.repository';
 import { signAccessToken } from './access-tokens';
 import { sealAnswer } from './sealing-keys';
 import { TokenKeysService } from './token-keys.service';
-import { meetsCondition } from '../workload-identity/condition';
+import { meetsCondition } from '../workload-identity/conditions/condition';
 import { IssuerKeySets } from '../workload-identity/issuer-key-sets';
 import { judgeClaims, type AdmittedToken } from '../workload-identity/judge-claims';
 import { PoliciesRepository, type EnabledPolicy } from '../workload-identity/policies.repository';

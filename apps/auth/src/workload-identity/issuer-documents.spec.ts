@@ -90,6 +90,13 @@ describe(fetchKeys.name, () => {
     ['the keys are a page', () => ({ [DISCOVERY]: configuration(), '/keys': { type: 'text/html', body: KEYS } })],
     ['the keys are cut off', () => ({ [DISCOVERY]: configuration(), '/keys': { body: KEYS.slice(0, -1) } })],
     ['the keys are none', () => ({ [DISCOVERY]: configuration(), '/keys': { body: '{"keys":[]}' } })],
+    [
+      'the keys stand among very many values',
+      () => ({
+        [DISCOVERY]: configuration(),
+        '/keys': { body: `${KEYS.slice(0, -1)},"x":[${'{},'.repeat(5_000)}0]}` },
+      }),
+    ],
     ['the keys are too long', () => ({ [DISCOVERY]: configuration(), '/keys': { body: KEYS + ' '.repeat(262_144) } })],
   ])('has no keys when %s', async (_what, answers) => {
     serve(answers());

@@ -12,6 +12,10 @@ export interface KeySource {
 }
 
 const MAX_BYTES = 256 * 1024;
+/** A key set has fifty keys of ten members at most. Values take far longer to parse than the characters of long ones. */
+const MOST_VALUES = 5_000;
+/** Each begins a value, a member or an element. */
+const MARKS: readonly number[] = [...'{[,:'].map((mark) => mark.codePointAt(0)!);
 const TIMEOUT_MS = 5_000;
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i;
 
@@ -56,11 +60,18 @@ async function fetchJson(
   const answer = await egress.fetch(url, { headers, ...bounds, maxBytes: MAX_BYTES });
   if (answer.status !== 200) throw unusable(`${subject} was answered with status ${answer.status}`);
   if (!JSON_TYPE.test(answer.headers['content-type'] ?? '')) throw unusable(`${subject} is not JSON by its type`);
+  if (hasTooManyValues(answer.body)) throw unusable(`${subject} has too many values`);
   try {
     return JSON.parse(answer.body.toString()) as unknown;
   } catch (cause) {
     throw unusable(`${subject} is not JSON`, cause);
   }
+}
+
+function hasTooManyValues(json: Uint8Array): boolean {
+  let marks = 0;
+  for (const byte of json) if (MARKS.includes(byte)) marks += 1;
+  return marks > MOST_VALUES;
 }
 
 function unusable(internal: string, cause?: unknown): AppError {

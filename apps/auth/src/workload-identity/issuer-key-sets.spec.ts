@@ -117,6 +117,25 @@ describe(IssuerKeySets.name, () => {
     expect(await world.find('a')).toBe(a.key);
   });
 
+  it('goes on with the keys that it has where there is no place to fetch others', async () => {
+    const healthy = { ...issuer, id: 'healthy' };
+    world.serve(a);
+    await world.find('a', healthy);
+    world.nowMs = 600_000;
+    let release: (keys: readonly VerificationKey[]) => void = () => undefined;
+    const held = new Promise<readonly VerificationKey[]>((resolve) => (release = resolve));
+    world.answer = () => held;
+    const slow = Array.from({ length: 500 }, (_, nth) =>
+      world.find('a', { ...issuer, id: `slow ${nth}` }).catch(() => null),
+    );
+    expect(await world.find('a', healthy)).toBe(a.key);
+    await expect(world.find('b', healthy)).rejects.toMatchObject(unavailable);
+    world.nowMs = 3_600_000;
+    await expect(world.find('a', healthy)).rejects.toMatchObject(unavailable);
+    release([a]);
+    await Promise.all(slow);
+  });
+
   it('waits for slow issuers of one organization only so often, and goes on for others', async () => {
     let release: (keys: readonly VerificationKey[]) => void = () => undefined;
     const held = new Promise<readonly VerificationKey[]>((resolve) => (release = resolve));
@@ -140,5 +159,25 @@ describe(IssuerKeySets.name, () => {
     await Promise.all(slow);
     expect(new Set(outcomes)).toEqual(new Set(['found', 'provider_unavailable']));
     expect(await world.find('a', issuerOf('attacker', 499))).toBe(a.key);
+  });
+
+  it('keeps the keys of an organization while another one has very many', async () => {
+    const issuerOf = (organizationId: string, nth: number): TokenIssuer => ({
+      ...issuer,
+      id: `${organizationId} ${nth}`,
+      organizationId,
+    });
+    world.serve(a, b);
+    await world.find('a', issuerOf('victim', 1));
+    world.serve(...Array.from({ length: 50 }, (_, nth) => ({ ...a, keyId: `k${nth}` })));
+    for (let nth = 0; nth < 200; nth += 1) await world.find('k1', issuerOf('attacker', nth));
+    expect(world.fetches).toBe(201);
+    world.serve(a, b);
+    await world.find('a', issuerOf('victim', 1));
+    expect(world.fetches).toBe(201);
+    await world.find('a', issuerOf('attacker', 0));
+    expect(world.fetches).toBe(202);
+    await world.find('k1', issuerOf('attacker', 199));
+    expect(world.fetches).toBe(202);
   });
 });

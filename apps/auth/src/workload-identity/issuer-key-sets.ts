@@ -23,7 +23,8 @@ const USABLE_FOR_MS = 3_600_000;
 const LOOK_AGAIN_MS = 30_000;
 /** Least time between two fetches while there is no set at all. */
 const TRY_AGAIN_MS = 5_000;
-const MAX_ISSUERS = 1_000;
+/** Keys that are kept, and one for each issuer. A key takes some kilobytes. */
+const MOST_KEPT = 5_000;
 /** Most fetches at once. One organization gets at most half, so that some are left for others. */
 const MOST_FETCHES = 64;
 /** Tokens that wait for fetches, shared in the same way; fewer than the exchanges that this process takes at once. */
@@ -32,6 +33,9 @@ const WEIGHTS = [1] as const;
 
 /** What is known of one issuer's keys. */
 interface KnownKeys {
+  readonly organizationId: string;
+  /** What it counts in all that is kept; 0 once it is forgotten. */
+  kept: number;
   keys: readonly VerificationKey[];
   fetchedAtMs: number;
   mayFetchAtMs: number;
@@ -50,6 +54,8 @@ export class IssuerKeySets {
   private readonly logger = new Logger(IssuerKeySets.name);
   /** In order of last use, the oldest first. */
   private readonly known = new Map<string, KnownKeys>();
+  private kept = 0;
+  private readonly keptBy = new Map<string, number>();
   private readonly nowMs: () => number;
   private readonly fetches = new SharedPool(MOST_FETCHES, WEIGHTS);
   private readonly waiting = new SharedPool(MOST_WAITING, WEIGHTS);
@@ -62,7 +68,7 @@ export class IssuerKeySets {
    * Returns the key that a token of the issuer names; null if the issuer has no such key.
    *
    * @throws AppError provider_unavailable if the issuer's keys cannot be fetched, or if its organization waits
-   * for too many keys of slow issuers
+   * for too many keys of slow issuers and this one is not among those we have
    */
   async find(
     issuer: TokenIssuer,
@@ -72,10 +78,10 @@ export class IssuerKeySets {
     const isFresh = this.ageOf(entry) < FRESH_FOR_MS;
     const key = isFresh ? chooseKey(entry.keys, token) : null;
     if (key !== null) return key;
-    await this.fetchIfDue(entry, issuer);
+    const isUpToDate = await this.fetchIfDue(entry, issuer);
     if (this.ageOf(entry) >= USABLE_FOR_MS) throw unavailable();
     const found = chooseKey(entry.keys, token);
-    if (found === null && entry.lastTryFailed) throw unavailable();
+    if (found === null && (entry.lastTryFailed || !isUpToDate)) throw unavailable();
     return found;
   }
 
@@ -83,9 +89,11 @@ export class IssuerKeySets {
     return this.nowMs() - fetchedAtMs;
   }
 
-  private entryOf({ id, issuerUrl, jwksUrl }: TokenIssuer): KnownKeys {
+  private entryOf({ id, organizationId, issuerUrl, jwksUrl }: TokenIssuer): KnownKeys {
     const name = JSON.stringify([id, issuerUrl, jwksUrl]);
     const entry = this.known.get(name) ?? {
+      organizationId,
+      kept: 0,
       keys: [],
       fetchedAtMs: Number.NEGATIVE_INFINITY,
       mayFetchAtMs: Number.NEGATIVE_INFINITY,
@@ -94,25 +102,52 @@ export class IssuerKeySets {
     };
     this.known.delete(name);
     this.known.set(name, entry);
-    if (this.known.size > MAX_ISSUERS) this.known.delete(this.known.keys().next().value!);
+    if (entry.kept === 0) this.keep(entry);
     return entry;
   }
 
-  /** Fetches if due. Concurrent callers share one fetch. */
-  private async fetchIfDue(entry: KnownKeys, issuer: TokenIssuer): Promise<void> {
-    if (entry.fetching === null && this.nowMs() < entry.mayFetchAtMs) return;
+  /** Counts an entry that is kept, and forgets others if they are too many. */
+  private keep(entry: KnownKeys): void {
+    this.recount(entry, 1 + entry.keys.length);
+    while (this.kept > MOST_KEPT) this.forgetOne();
+  }
+
+  /** Of the organization with the most keys: one with very many issuers displaces its own, not those of others. */
+  private forgetOne(): void {
+    const [most] = [...this.keptBy].reduce((one, other) => (other[1] > one[1] ? other : one));
+    for (const [name, entry] of this.known) {
+      if (entry.organizationId !== most) continue;
+      this.known.delete(name);
+      return this.recount(entry, 0);
+    }
+  }
+
+  private recount(entry: KnownKeys, kept: number): void {
+    const more = kept - entry.kept;
+    const sum = (this.keptBy.get(entry.organizationId) ?? 0) + more;
+    entry.kept = kept;
+    this.kept += more;
+    if (sum === 0) this.keptBy.delete(entry.organizationId);
+    else this.keptBy.set(entry.organizationId, sum);
+  }
+
+  /** Fetches if due. Concurrent callers share one fetch. Returns false where there is no place for it. */
+  private async fetchIfDue(entry: KnownKeys, issuer: TokenIssuer): Promise<boolean> {
+    if (entry.fetching === null && this.nowMs() < entry.mayFetchAtMs) return true;
     const holders = [issuer.organizationId];
-    if (!this.waiting.take(holders)) throw unavailable();
+    if (!this.waiting.take(holders)) return false;
     try {
-      await (entry.fetching ?? this.beginFetch(entry, issuer));
+      const fetching = entry.fetching ?? this.beginFetch(entry, issuer);
+      await fetching;
+      return fetching !== null;
     } finally {
       this.waiting.give(holders);
     }
   }
 
-  private beginFetch(entry: KnownKeys, issuer: TokenIssuer): Promise<void> {
+  private beginFetch(entry: KnownKeys, issuer: TokenIssuer): Promise<void> | null {
     const holders = [issuer.organizationId];
-    if (!this.fetches.take(holders)) throw unavailable();
+    if (!this.fetches.take(holders)) return null;
     entry.fetching = this.fetch(entry, issuer).finally(() => {
       entry.fetching = null;
       this.fetches.give(holders);
@@ -125,6 +160,7 @@ export class IssuerKeySets {
       entry.keys = await this.options.fetchKeys(issuer);
       entry.fetchedAtMs = this.nowMs();
       entry.lastTryFailed = false;
+      if (entry.kept > 0) this.keep(entry);
     } catch (error) {
       this.logger.warn('The keys of an issuer cannot be had', { issuerId: issuer.id, err: error });
       entry.lastTryFailed = true;

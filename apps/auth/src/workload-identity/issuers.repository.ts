@@ -1,15 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import type { IssuerReference, ListIssuersRequest } from '@libs/contracts';
+import type { CreateIssuerRequest, IssuerReference, IssuerSettings, ListIssuersRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database, outcomeOfRow } from '@libs/persistence';
 import type { EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { IdentityIssuerEntity } from './identity-issuer.entity';
 
-export type NewIssuer = Pick<IdentityIssuerEntity, 'id' | 'organizationId' | 'name' | 'issuerUrl' | 'jwksUrl'>;
-
-/** Members left out stay as they are. */
-export type IssuerChanges = Partial<Pick<IdentityIssuerEntity, 'name' | 'issuerUrl' | 'jwksUrl'>>;
+export type NewIssuer = CreateIssuerRequest & Pick<IdentityIssuerEntity, 'id'>;
 
 /** Every method asks for the organization: a foreign issuer is as unknown as no issuer. */
 @Injectable()
@@ -44,7 +41,7 @@ export class IssuersRepository {
     return { issuers, totalCount };
   }
 
-  async updateIssuer({ id, organizationId }: IssuerReference, changes: IssuerChanges): Promise<IdentityIssuerEntity> {
+  async updateIssuer({ id, organizationId }: IssuerReference, changes: IssuerSettings): Promise<IdentityIssuerEntity> {
     const updatedAt = (): string => 'now()';
     return this.database.asOrganization({ organizationId }).entities(async (manager) => {
       const updated = await manager.update(IdentityIssuerEntity, { id, organizationId }, { ...changes, updatedAt });

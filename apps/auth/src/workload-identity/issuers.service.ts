@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type {
-  CreateIssuerRequest,
-  IssuerDeleted,
+import {
+  givenFields,
   IssuerRecord,
-  IssuerReference,
-  ListIssuersRequest,
-  ListIssuersResponse,
-  UpdateIssuerRequest,
+  IssuerSettings,
+  NewIssuerSettings,
+  recordOf,
+  type CreateIssuerRequest,
+  type IssuerDeleted,
+  type IssuerReference,
+  type ListIssuersRequest,
+  type ListIssuersResponse,
+  type UpdateIssuerRequest,
 } from '@libs/contracts';
 import { Egress } from '@libs/platform';
 import type { IdentityIssuerEntity } from './identity-issuer.entity';
-import { IssuersRepository, type IssuerChanges } from './issuers.repository';
-
-const CHANGEABLE = ['name', 'issuerUrl', 'jwksUrl'] as const;
+import { IssuersRepository } from './issuers.repository';
 
 /** Whose tokens an organization trusts. Their URLs are judged when they are stored, and again when they are called. */
 @Injectable()
@@ -25,8 +27,8 @@ export class IssuersService {
 
   async create(request: CreateIssuerRequest): Promise<IssuerRecord> {
     this.judgeUrls(request);
-    const { organizationId, name, issuerUrl, jwksUrl } = request;
-    const issuer = { id: randomUUID(), organizationId, name, issuerUrl, jwksUrl };
+    const { organizationId } = request;
+    const issuer = { ...givenFields(NewIssuerSettings, request), id: randomUUID(), organizationId };
     return toRecord(await this.repository.insertIssuer(issuer));
   }
 
@@ -41,9 +43,7 @@ export class IssuersService {
 
   async update(request: UpdateIssuerRequest): Promise<IssuerRecord> {
     this.judgeUrls(request);
-    const given = CHANGEABLE.filter((member) => request[member] !== undefined);
-    const changes = Object.fromEntries(given.map((member) => [member, request[member]])) as IssuerChanges;
-    return toRecord(await this.repository.updateIssuer(request, changes));
+    return toRecord(await this.repository.updateIssuer(request, givenFields(IssuerSettings, request)));
   }
 
   async delete(reference: IssuerReference): Promise<IssuerDeleted> {
@@ -58,13 +58,5 @@ export class IssuersService {
 }
 
 function toRecord(issuer: IdentityIssuerEntity): IssuerRecord {
-  return {
-    id: issuer.id,
-    organizationId: issuer.organizationId,
-    name: issuer.name,
-    issuerUrl: issuer.issuerUrl,
-    jwksUrl: issuer.jwksUrl,
-    createdAt: issuer.createdAt.toISOString(),
-    updatedAt: issuer.updatedAt?.toISOString() ?? null,
-  };
+  return recordOf(IssuerRecord, issuer);
 }

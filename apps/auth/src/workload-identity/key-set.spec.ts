@@ -23,6 +23,7 @@ describe(readKeySet.name, () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const keys = [
       { ...first, kid: 'good' },
+      { ...first, kid: 'k'.repeat(257) },
       { ...first, use: 'enc' },
       { ...first, key_ops: ['sign'] },
       { ...first, key_ops: 'verify' },

@@ -13,10 +13,12 @@ const MIN_RSA_BITS = 2_048;
 /** The time for a verification grows with the size of both. */
 const MAX_RSA_BITS = 4_096;
 const MAX_RSA_EXPONENT = 2n ** 32n;
+/** Names are kept with their keys. Those of known issuers have 43 or 64 characters. */
+const MAX_KEY_ID_LENGTH = 256;
 
 /**
  * Returns the keys of a JWK set (RFC 7517 §5) that can verify our algorithms, or null if it is no usable set. Skips
- * keys for another use, of another kind, too weak or too large, and keys published with their private part, which is
+ * keys for another use, of another kind, too weak or too large, with a very long name, and keys published with their private part, which is
  * no longer secret.
  */
 export function readKeySet(document: unknown): readonly VerificationKey[] | null {
@@ -51,10 +53,12 @@ function readKey(value: unknown): VerificationKey | null {
   if (typeof value !== 'object' || value === null) return null;
   const jwk = value as GivenJwk;
   const algorithm = algorithmOf(jwk);
+  const keyId = typeof jwk.kid === 'string' ? jwk.kid : null;
+  if (keyId !== null && keyId.length > MAX_KEY_ID_LENGTH) return null;
   if (algorithm === null || !isForVerification(jwk, algorithm)) return null;
   const key = importKey(jwk);
   if (key === null || !isUsable(key)) return null;
-  return { keyId: typeof jwk.kid === 'string' ? jwk.kid : null, algorithm, key };
+  return { keyId, algorithm, key };
 }
 
 function algorithmOf({ kty, crv }: GivenJwk): SignatureAlgorithm | null {

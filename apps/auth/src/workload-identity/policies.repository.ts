@@ -1,15 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import type { ListPoliciesRequest, PolicyCheck, PolicyReference } from '@libs/contracts';
+import type {
+  CreatePolicyRequest,
+  ListPoliciesRequest,
+  PolicyCheck,
+  PolicyReference,
+  PolicySettings,
+} from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database, outcomeOfRow } from '@libs/persistence';
 import type { EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { FederationPolicyEntity } from './federation-policy.entity';
 
-export type NewPolicy = Omit<FederationPolicyEntity, 'createdAt' | 'updatedAt'>;
-
-/** Members left out stay as they are. */
-export type PolicyChanges = Partial<Omit<NewPolicy, 'id' | 'organizationId'>>;
+export type NewPolicy = CreatePolicyRequest & Pick<FederationPolicyEntity, 'id'>;
 
 /** A policy that is enabled, with its issuer. */
 export interface EnabledPolicy {
@@ -75,7 +78,10 @@ export class PoliciesRepository {
   }
 
   /** @throws AppError not_found; invalid_request as `insertPolicy` */
-  async updatePolicy({ id, organizationId }: PolicyReference, changes: PolicyChanges): Promise<FederationPolicyEntity> {
+  async updatePolicy(
+    { id, organizationId }: PolicyReference,
+    changes: PolicySettings,
+  ): Promise<FederationPolicyEntity> {
     const updatedAt = (): string => 'now()';
     return this.database.asOrganization({ organizationId }).entities(async (manager) => {
       const updated = await manager

@@ -1,31 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type {
+import {
   CreatePolicyRequest,
-  ListPoliciesRequest,
-  ListPoliciesResponse,
-  PolicyDeleted,
+  givenFields,
   PolicyRecord,
-  PolicyReference,
-  UpdatePolicyRequest,
+  PolicySettings,
+  recordOf,
+  type ListPoliciesRequest,
+  type ListPoliciesResponse,
+  type PolicyDeleted,
+  type PolicyReference,
+  type UpdatePolicyRequest,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { KeysRepository } from '../keys/keys.repository';
-import { compileCondition } from './condition';
+import { compileCondition } from './conditions/condition';
 import type { FederationPolicyEntity } from './federation-policy.entity';
-import { PoliciesRepository, type PolicyChanges } from './policies.repository';
-
-const CHANGEABLE = [
-  'issuerId',
-  'name',
-  'subject',
-  'audience',
-  'condition',
-  'apiKeyHash',
-  'enabled',
-  'singleUse',
-  'checks',
-] as const;
+import { PoliciesRepository } from './policies.repository';
 
 /** Which tokens may act as which key. A policy that could not be evaluated is refused when it is saved. */
 @Injectable()
@@ -37,20 +28,9 @@ export class PoliciesService {
 
   async create(request: CreatePolicyRequest): Promise<PolicyRecord> {
     await this.judge(request.organizationId, request);
-    const policy = await this.repository.insertPolicy({
-      id: randomUUID(),
-      organizationId: request.organizationId,
-      issuerId: request.issuerId,
-      name: request.name,
-      subject: request.subject,
-      audience: request.audience,
-      condition: request.condition,
-      apiKeyHash: request.apiKeyHash,
-      enabled: request.enabled,
-      singleUse: request.singleUse,
-      checks: request.checks.map(({ kind, value }) => ({ kind, value })),
-    });
-    return toRecord(policy);
+    const { organizationId } = request;
+    const policy = { ...givenFields(CreatePolicyRequest, request), id: randomUUID(), organizationId };
+    return toRecord(await this.repository.insertPolicy(policy));
   }
 
   async list(request: ListPoliciesRequest): Promise<ListPoliciesResponse> {
@@ -64,9 +44,7 @@ export class PoliciesService {
 
   async update(request: UpdatePolicyRequest): Promise<PolicyRecord> {
     await this.judge(request.organizationId, request);
-    const given = CHANGEABLE.filter((member) => request[member] !== undefined);
-    const changes = Object.fromEntries(given.map((member) => [member, request[member]])) as PolicyChanges;
-    return toRecord(await this.repository.updatePolicy(request, changes));
+    return toRecord(await this.repository.updatePolicy(request, givenFields(PolicySettings, request)));
   }
 
   async delete(reference: PolicyReference): Promise<PolicyDeleted> {
@@ -87,19 +65,5 @@ export class PoliciesService {
 }
 
 function toRecord(policy: FederationPolicyEntity): PolicyRecord {
-  return {
-    id: policy.id,
-    organizationId: policy.organizationId,
-    issuerId: policy.issuerId,
-    name: policy.name,
-    subject: policy.subject,
-    audience: policy.audience,
-    condition: policy.condition,
-    apiKeyHash: policy.apiKeyHash,
-    enabled: policy.enabled,
-    singleUse: policy.singleUse,
-    checks: policy.checks,
-    createdAt: policy.createdAt.toISOString(),
-    updatedAt: policy.updatedAt?.toISOString() ?? null,
-  };
+  return recordOf(PolicyRecord, policy);
 }

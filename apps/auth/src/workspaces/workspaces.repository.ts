@@ -1,5 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { ListWorkspacesRequest, WorkspaceReference, WorkspaceSettingsChanges } from '@libs/contracts';
+import type {
+  ListWorkspacesRequest,
+  NewWorkspaceProperties,
+  WorkspaceProperties,
+  WorkspaceReference,
+  WorkspaceSettingsChanges,
+} from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database, outcomeOfRow } from '@libs/persistence';
 import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
@@ -9,13 +15,9 @@ import { WorkspaceBudgetEntity } from './workspace-budget.entity';
 import { WorkspaceMemberEntity } from './workspace-member.entity';
 import { WorkspaceEntity } from '../accounts/workspace.entity';
 
-export type NewWorkspace = Pick<WorkspaceEntity, 'id' | 'organizationId' | 'name' | 'slug' | 'description'> &
-  Partial<Pick<WorkspaceEntity, 'defaultCallbackUrl' | 'policy' | 'settings'>>;
-
-/** Members left out stay as they are. */
-export type WorkspaceChanges = Partial<
-  Pick<WorkspaceEntity, 'name' | 'slug' | 'description' | 'defaultCallbackUrl' | 'policy'>
->;
+export type NewWorkspace = NewWorkspaceProperties &
+  Pick<WorkspaceEntity, 'id' | 'organizationId'> &
+  Partial<Pick<WorkspaceEntity, 'settings'>>;
 
 /** Every method asks for the organization: a foreign workspace is as unknown as no workspace. */
 @Injectable()
@@ -53,7 +55,7 @@ export class WorkspacesRepository {
   /** Settings are changed one by one, within the statement: two changes at once both last. */
   async updateWorkspace(
     reference: WorkspaceReference,
-    changes: WorkspaceChanges,
+    changes: WorkspaceProperties,
     settings?: WorkspaceSettingsChanges,
   ): Promise<WorkspaceEntity> {
     return this.database.asOrganization(reference).entities(async (manager) => {

@@ -1,30 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type {
-  CreateWorkspaceRequest,
-  ListWorkspacesRequest,
-  ListWorkspacesResponse,
-  UpdateWorkspaceRequest,
-  WorkspaceDeleted,
+import {
+  givenFields,
+  NewWorkspaceProperties,
+  recordOf,
+  WorkspaceProperties,
   WorkspaceRecord,
-  WorkspaceReference,
-  WorkspaceSettings,
-  WorkspaceSettingsChanges,
+  type CreateWorkspaceRequest,
+  type ListWorkspacesRequest,
+  type ListWorkspacesResponse,
+  type UpdateWorkspaceRequest,
+  type WorkspaceDeleted,
+  type WorkspaceReference,
+  type WorkspaceSettings,
+  type WorkspaceSettingsChanges,
 } from '@libs/contracts';
 import type { WorkspaceEntity } from '../accounts/workspace.entity';
-import { WorkspacesRepository, type WorkspaceChanges } from './workspaces.repository';
-
-const CHANGEABLE = ['name', 'slug', 'description', 'defaultCallbackUrl', 'policy'] as const;
+import { WorkspacesRepository } from './workspaces.repository';
 
 @Injectable()
 export class WorkspacesService {
   constructor(private readonly repository: WorkspacesRepository) {}
 
   async create(request: CreateWorkspaceRequest): Promise<WorkspaceRecord> {
-    const { organizationId, name, slug, description = null, defaultCallbackUrl = null, policy = null } = request;
-    const members = { organizationId, name, slug, description, defaultCallbackUrl, policy };
+    const { organizationId } = request;
     const settings = withoutNulls(request.settings ?? {});
-    return toRecord(await this.repository.insertWorkspace({ id: randomUUID(), ...members, settings }));
+    const workspace = { ...givenFields(NewWorkspaceProperties, request), id: randomUUID(), organizationId, settings };
+    return toRecord(await this.repository.insertWorkspace(workspace));
   }
 
   async list(request: ListWorkspacesRequest): Promise<ListWorkspacesResponse> {
@@ -37,8 +39,7 @@ export class WorkspacesService {
   }
 
   async update(request: UpdateWorkspaceRequest): Promise<WorkspaceRecord> {
-    const given = CHANGEABLE.filter((member) => request[member] !== undefined);
-    const changes = Object.fromEntries(given.map((member) => [member, request[member]])) as WorkspaceChanges;
+    const changes = givenFields(WorkspaceProperties, request);
     return toRecord(await this.repository.updateWorkspace(request, changes, request.settings));
   }
 
@@ -54,18 +55,5 @@ function withoutNulls(changes: WorkspaceSettingsChanges): WorkspaceSettings {
 }
 
 function toRecord(workspace: WorkspaceEntity): WorkspaceRecord {
-  return {
-    id: workspace.id,
-    organizationId: workspace.organizationId,
-    name: workspace.name,
-    slug: workspace.slug,
-    isDefault: workspace.isDefault,
-    description: workspace.description,
-    defaultCallbackUrl: workspace.defaultCallbackUrl,
-    policy: workspace.policy,
-    settings: workspace.settings,
-    includeByokInBudgets: workspace.includeByokInBudgets,
-    createdAt: workspace.createdAt.toISOString(),
-    updatedAt: workspace.updatedAt?.toISOString() ?? null,
-  };
+  return recordOf(WorkspaceRecord, workspace);
 }

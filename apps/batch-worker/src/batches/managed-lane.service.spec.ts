@@ -104,6 +104,7 @@ const attempt = (isByok: boolean): Attempt => ({
   providerSlug: 'provider',
   status: 429,
   errorCode: null,
+  end: 'ok',
   tookMs: 2,
   isByok,
 });
@@ -179,7 +180,7 @@ function runLane(segments: FakeSegments, admits: Admission): ManagedLaneService 
     },
   };
   const lane = new ManagedLaneService(
-    { BATCH_CONCURRENCY: CONCURRENCY } as BatchWorkerEnv,
+    { BATCH_CONCURRENCY: CONCURRENCY, DRAIN_SECONDS: 25 } as BatchWorkerEnv,
     segments as unknown as BatchSegmentsRepository,
     results as unknown as BatchResultsRepository,
     runner,

@@ -36,7 +36,8 @@ import { SegmentReturns } from './segment-returns';
 import { SegmentStops } from './segment-stops';
 import { SuspectTurn } from './suspect-turn';
 
-const DRAIN_MS = 20_000;
+/** Part of the drain time that is kept for storing results. */
+const STORE_MS = 5_000;
 
 /**
  * Runs batch lines as single calls: `BATCH_CONCURRENCY` at a time, whichever batch they belong to.
@@ -45,8 +46,7 @@ const DRAIN_MS = 20_000;
  * line of any segment. Outcomes go to the group commit with the fence of their lease; a lease that was lost meanwhile
  * makes them void in the database, not here. A line that must wait (Retry-After, backoff) holds no slot. LaneQuotas
  * says how many lines of a quota run at once, BatchFunds what a batch can pay for, line-patience what ends a line, and
- * line-order which comes next. Every bound is on what is held: segments, bytes, and outcomes not yet committed; what
- * cannot run now gives way there to what can.
+ * line-order which comes next. Segments, bytes and unstored results are bounded; lines that can run come first.
  */
 @Injectable()
 export class ManagedLaneService {
@@ -76,7 +76,7 @@ export class ManagedLaneService {
     this.slots.admits(one) && this.quotas.probes.isNext(one) && this.mayCall(one);
 
   constructor(
-    env: BatchWorkerEnv,
+    private readonly env: BatchWorkerEnv,
     private readonly segments: BatchSegmentsRepository,
     results: BatchResultsRepository,
     private readonly runner: LineRunnerService,
@@ -150,7 +150,7 @@ export class ManagedLaneService {
   /** Ends what is under way, commits it and gives the rest back. */
   async drain(): Promise<void> {
     this.stopping = true;
-    const deadlineMs = monotonicMs() + DRAIN_MS;
+    const deadlineMs = monotonicMs() + this.env.DRAIN_SECONDS * 1_000 - STORE_MS;
     const isBusy = (): boolean => this.slots.inFlight > 0 || this.claiming || this.suspects.isRunning;
     while (isBusy() && monotonicMs() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 20));
     for (const segment of this.held) segment.calls.abort();

@@ -1,23 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import type { CredentialReference } from '@libs/contracts';
+import type { CredentialReference, CredentialSettings } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import { Database, outcomeOfRow } from '@libs/persistence';
 import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { CredentialEntity } from './credential.entity';
 
-export type NewCredential = Omit<
-  CredentialEntity,
-  | 'sortOrder'
-  | 'createdAt'
-  | 'updatedAt'
-  | 'deletedAt'
-  | 'keyEncryptionKeyId'
-  | 'wrappedDataKey'
-  | 'sealedKey'
-  | keyof KeyState
-> &
-  KeyAtRest;
+export type NewCredential = CredentialSettings &
+  KeyAtRest &
+  Section &
+  Pick<CredentialEntity, 'id' | 'organizationId' | 'label' | 'keyRegion'>;
 
 /** The three columns that hold a key. */
 export interface KeyAtRest {
@@ -33,25 +25,8 @@ export type KeyState = Pick<
 >;
 
 /** Members left out stay as they are. */
-export type CredentialChanges = Partial<
-  Pick<
-    CredentialEntity,
-    | 'name'
-    | 'label'
-    | 'disabled'
-    | 'isByokOnly'
-    | 'isFallback'
-    | 'isRequired'
-    | 'allowedApiKeyHashes'
-    | 'allowedModels'
-    | 'allowedUserIds'
-    | 'declaredRegion'
-    | 'declaredZdr'
-    | 'keyRegion'
-  > &
-    KeyAtRest &
-    KeyState
->;
+export type CredentialChanges = CredentialSettings &
+  Partial<Pick<CredentialEntity, 'label' | 'keyRegion'> & KeyAtRest & KeyState>;
 
 export interface CredentialQuery {
   readonly organizationId: string;

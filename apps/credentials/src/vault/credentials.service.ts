@@ -1,38 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import type {
-  CreateCredentialRequest,
-  CredentialDeleted,
-  CredentialError,
+import {
   CredentialRecord,
-  CredentialReference,
-  CredentialRegion,
   CredentialSettings,
-  ListCredentialsRequest,
-  ListCredentialsResponse,
-  UpdateCredentialRequest,
+  givenFields,
+  recordOf,
+  type CreateCredentialRequest,
+  type CredentialDeleted,
+  type CredentialError,
+  type CredentialReference,
+  type CredentialRegion,
+  type ListCredentialsRequest,
+  type ListCredentialsResponse,
+  type UpdateCredentialRequest,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { CredentialEntity } from './credential.entity';
-import { CredentialsRepository, type CredentialChanges, type KeyAtRest, type KeyState } from './credentials.repository';
+import { CredentialsRepository, type KeyAtRest, type KeyState } from './credentials.repository';
 import { regionOfCredential, regionWithNewKey } from './declared-region';
 import { EnvelopeCipher, type CredentialIdentity } from './envelope-cipher';
 import { fittingRecords } from './fitting-records';
 import { IntakeKeys } from './intake-keys';
 import { readKeyMaterial, type KeyMaterial } from './key-material';
 import { TenancyService } from './tenancy.service';
-
-const CHANGEABLE = [
-  'name',
-  'disabled',
-  'isByokOnly',
-  'isFallback',
-  'isRequired',
-  'allowedApiKeyHashes',
-  'allowedModels',
-  'allowedUserIds',
-  'declaredZdr',
-] as const;
 
 /** A received key: the facts that may be kept, and the sealed key itself. */
 interface TakenKey extends KeyMaterial {
@@ -56,14 +46,14 @@ export class CredentialsService {
     const organizationId = request.organizationId.toLowerCase();
     const earlier = request.id === undefined ? null : await this.repository.findCredential({ organizationId, id });
     if (earlier !== null) return toRecord(earlier);
-    const settings = settingsOf(request);
-    requireOneSection(settings);
+    const { isFallback = false, ...settings } = givenFields(CredentialSettings, request);
+    requireOneSection({ ...settings, isFallback });
     await this.requireOwnKeys(organizationId, request);
     const workspaceId = await this.tenancy.workspaceOf(organizationId, request.workspaceId ?? null);
     const identity = { id, organizationId, workspaceId, provider };
     const key = await this.take(request.sealedKey, identity);
     const declaredRegion = regionOfCredential(provider, key.region, request.declaredRegion ?? null);
-    const credential = { ...identity, ...settings, ...changesOfKey(key), declaredRegion };
+    const credential = { ...settings, isFallback, ...identity, ...changesOfKey(key), declaredRegion };
     const created = await this.repository.insertCredential(credential);
     this.note('created', created);
     return toRecord(created);
@@ -86,7 +76,8 @@ export class CredentialsService {
     await this.requireOwnKeys(identity.organizationId, request);
     const key = sealedKey === undefined ? null : await this.take(sealedKey, identity);
     const updated = await this.repository.updateCredential({ organizationId, id }, (current) => {
-      const changes = { ...givenOf(request), ...(key !== null && { ...changesOfKey(key), ...nextKey(current) }) };
+      const settings = givenFields(CredentialSettings, request);
+      const changes = { ...settings, ...(key !== null && { ...changesOfKey(key), ...nextKey(current) }) };
       requireOneSection({ ...current, ...changes });
       return { ...changes, declaredRegion: regionAfter(current, key, declaredRegion) };
     });
@@ -117,34 +108,11 @@ export class CredentialsService {
   }
 }
 
-function requireOneSection({ isByokOnly, isFallback }: Pick<CredentialEntity, 'isByokOnly' | 'isFallback'>): void {
+function requireOneSection({ isByokOnly, isFallback }: CredentialSettings): void {
   if (!isByokOnly || !isFallback) return;
   throw new AppError('invalid_request', 'is_fallback and is_byok_only exclude each other', {
     metadata: { param: 'is_byok_only' },
   });
-}
-
-type Settings = Pick<CredentialEntity, (typeof CHANGEABLE)[number]>;
-
-/** Copies field by field, so that no other field of the request reaches the table. */
-function settingsOf(request: CreateCredentialRequest): Settings {
-  const { disabled = false, isByokOnly = false, isFallback = false, isRequired = false } = request;
-  return {
-    name: request.name ?? null,
-    disabled,
-    isByokOnly,
-    isFallback,
-    isRequired,
-    allowedApiKeyHashes: request.allowedApiKeyHashes ?? null,
-    allowedModels: request.allowedModels ?? null,
-    allowedUserIds: request.allowedUserIds ?? null,
-    declaredZdr: request.declaredZdr ?? null,
-  };
-}
-
-function givenOf(request: UpdateCredentialRequest): CredentialChanges {
-  const given = CHANGEABLE.filter((member) => request[member] !== undefined);
-  return Object.fromEntries(given.map((member) => [member, request[member]])) as CredentialChanges;
 }
 
 function changesOfKey({ label, region, atRest }: TakenKey): Pick<CredentialEntity, 'label' | 'keyRegion'> & KeyAtRest {
@@ -171,24 +139,5 @@ function regionAfter(
 }
 
 function toRecord(credential: CredentialEntity): CredentialRecord {
-  return {
-    id: credential.id,
-    organizationId: credential.organizationId,
-    workspaceId: credential.workspaceId,
-    provider: credential.provider,
-    name: credential.name,
-    label: credential.label,
-    disabled: credential.disabled,
-    isByokOnly: credential.isByokOnly,
-    isFallback: credential.isFallback,
-    isRequired: credential.isRequired,
-    allowedApiKeyHashes: credential.allowedApiKeyHashes,
-    allowedModels: credential.allowedModels,
-    allowedUserIds: credential.allowedUserIds,
-    declaredRegion: credential.declaredRegion,
-    declaredZdr: credential.declaredZdr,
-    sortOrder: credential.sortOrder,
-    createdAt: credential.createdAt.toISOString(),
-    lastError: lastErrorOf(credential),
-  };
+  return recordOf(CredentialRecord, { ...credential, lastError: lastErrorOf(credential) });
 }

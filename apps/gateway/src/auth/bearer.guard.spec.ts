@@ -15,14 +15,15 @@ import {
 import { KeyDirectory, AppExceptionFilter, MessageBus } from '@libs/platform';
 import { aPrincipal } from '@libs/platform/testing';
 import { AuditInterceptor } from './audit.interceptor';
-import { AcceptsAnyKey, Public, RequiresManagementKey } from './access.decorators';
+import { AcceptsKeyHeader, AcceptsAnyKey, Public, RequiresManagementKey } from './access.decorators';
 import { AccessTokens, type Judge } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
 import { FailedAuthentications } from './failed-authentications';
 import { Caller } from './caller.decorator';
 import { TokenKeyDirectory } from './token-keys';
 
-const BAD = { error: { code: 401, message: 'No auth credentials found', metadata: { error_type: 'authentication' } } };
+const NOT_VALID = 'No auth credentials found: the key or token is not valid';
+const BAD = { error: { code: 401, message: NOT_VALID, metadata: { error_type: 'authentication' } } };
 
 const apiKey = mintApiKey('sluice', 'api');
 const managementKey = mintApiKey('sluice', 'management');
@@ -107,6 +108,15 @@ class Routes {
   }
 }
 
+@Controller('keyed')
+@AcceptsKeyHeader()
+class KeyedRoutes {
+  @Get()
+  show(@Caller() caller: Principal): object {
+    return { caller: caller.name };
+  }
+}
+
 @Controller('managed')
 @RequiresManagementKey()
 class ManagedRoutes {
@@ -136,7 +146,7 @@ describe(BearerGuard.name, () => {
     bus.allow(managementKey, 'management');
     const directory = new KeyDirectory(bus, { monotonicNowMs: () => nowMs });
     const module = await Test.createTestingModule({
-      controllers: [Routes, ManagedRoutes],
+      controllers: [Routes, KeyedRoutes, ManagedRoutes],
       providers: [
         { provide: KeyDirectory, useValue: directory },
         { provide: AccessTokens, useValue: tokens },
@@ -187,6 +197,35 @@ describe(BearerGuard.name, () => {
     expect(response.statusCode).toBe(401);
     expect(response.json()).toMatchObject({ error: { code: 401, message: 'Missing Authentication header' } });
     expect(response.headers['www-authenticate']).toBe('Bearer');
+  });
+
+  it('says of a wrong key in x-api-key that it is not valid, where a route takes it', async () => {
+    const withHeaders = async (headers: Record<string, string>) => {
+      const response = await app.inject({ method: 'GET', url: '/keyed', headers });
+      return { status: response.statusCode, body: response.json() as unknown };
+    };
+    expect(await withHeaders({ 'x-api-key': apiKey })).toEqual({ status: 200, body: { caller: 'api' } });
+    const token = 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln';
+    for (const wrong of ['sk-ant-api03-x', 'x', otherSecret, mintApiKey('sluice', 'api'), token]) {
+      expect(await withHeaders({ 'x-api-key': wrong })).toEqual({ status: 401, body: BAD });
+      expect(await withHeaders({ authorization: `Bearer ${wrong}` })).toEqual({ status: 401, body: BAD });
+    }
+    expect(await withHeaders({ 'x-api-key': apiKey, authorization: `Bearer ${apiKey}` })).toMatchObject({
+      status: 401,
+    });
+    expect(await withHeaders({})).toMatchObject({
+      status: 401,
+      body: { error: { message: 'Missing Authentication header' } },
+    });
+  });
+
+  it('says of a key in x-api-key that the route does not take it there, where it does not', async () => {
+    const response = await app.inject({ method: 'GET', url: '/inference', headers: { 'x-api-key': apiKey } });
+    expect(response.statusCode).toBe(401);
+    expect(response.json()).toMatchObject({
+      error: { message: 'Missing Authentication header: this route takes no x-api-key' },
+    });
+    expect(bus.asked).toEqual([]);
   });
 
   it('does not look for a key in the query', async () => {
@@ -328,7 +367,7 @@ describe(BearerGuard.name, () => {
       const refusal = refusalOf(() => guard.canActivate(context as never));
       refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
     }
-    expect([...refusals]).toEqual([['No auth credentials found', 10_000]]);
+    expect([...refusals]).toEqual([[NOT_VALID, 10_000]]);
     expect(bus.asked).toEqual([]);
   });
 

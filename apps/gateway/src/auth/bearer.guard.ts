@@ -10,7 +10,7 @@ import { sourceOf } from '../http/source-address';
 import { KEY_HEADER } from './access.decorators';
 import { ROUTE_ACCESS, type RouteAccess } from '../http/route-access';
 import { AccessTokens, isTokenShaped, type Judge } from './access-tokens';
-import { badCredential, readBearer, readBearerOrKey } from './bearer';
+import { badCredential, hasKeyHeader, readBearer, readBearerOrKey } from './bearer';
 import type { AuthenticatedRequest } from '../http/authenticated-request';
 import { FailedAuthentications } from './failed-authentications';
 import { KnownKeys } from './known-keys';
@@ -41,7 +41,10 @@ export class BearerGuard implements CanActivate {
     const request = requestOf<AuthenticatedRequest>(context);
     const { rawHeaders } = request.raw;
     const keyHash = this.knownKeys.hashOf(takesKeyHeader ? readBearerOrKey(rawHeaders) : readBearer(rawHeaders));
-    if (keyHash === null) return this.admitToken(request, access);
+    if (keyHash === null) {
+      if (takesKeyHeader && hasKeyHeader(rawHeaders)) throw badCredential();
+      return this.admitToken(request, access);
+    }
     const found = this.failures.isKnownGood(keyHash)
       ? this.directory.find(keyHash)
       : this.judgerOf(request)(async () => this.directory.find(keyHash));

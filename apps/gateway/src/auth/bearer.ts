@@ -5,7 +5,9 @@ const CHALLENGE = { 'WWW-Authenticate': 'Bearer' } as const;
 
 /** Returns the same error for every bad credential, so that it does not show what is wrong with it. */
 export function badCredential(): AppError {
-  return new AppError('authentication', 'No auth credentials found', { headers: CHALLENGE });
+  return new AppError('authentication', 'No auth credentials found: the key or token is not valid', {
+    headers: CHALLENGE,
+  });
 }
 
 /**
@@ -19,7 +21,7 @@ export function badCredential(): AppError {
  */
 export function readBearer(rawHeaders: readonly string[]): string {
   const value = onlyValueOf('authorization', rawHeaders);
-  if (value === null) throw missingCredential();
+  if (value === null) throw missingCredential(rawHeaders);
   const token = BEARER.exec(value)?.[1];
   if (token === undefined) throw badCredential();
   return token;
@@ -40,6 +42,11 @@ export function readBearerOrKey(rawHeaders: readonly string[]): string {
   return key;
 }
 
+/** Whether a credential came in `x-api-key`. @throws AppError `authentication` where two did */
+export function hasKeyHeader(rawHeaders: readonly string[]): boolean {
+  return onlyValueOf('x-api-key', rawHeaders) !== null;
+}
+
 function onlyValueOf(wanted: string, rawHeaders: readonly string[]): string | null {
   let value: string | null = null;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -51,6 +58,7 @@ function onlyValueOf(wanted: string, rawHeaders: readonly string[]): string | nu
   return value;
 }
 
-function missingCredential(): AppError {
-  return new AppError('authentication', 'Missing Authentication header', { headers: CHALLENGE });
+function missingCredential(rawHeaders: readonly string[]): AppError {
+  const hint = hasKeyHeader(rawHeaders) ? ': this route takes no x-api-key' : '';
+  return new AppError('authentication', `Missing Authentication header${hint}`, { headers: CHALLENGE });
 }

@@ -24,6 +24,7 @@ import {
   type TestDatabase,
 } from '@libs/persistence/testing';
 import type { GatewayEnv } from '../gateway.env';
+import { IntakeTurns } from './intake-turns';
 import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { BatchRetryService } from './batch-retry.service';
 import { BatchesService } from './batches.service';
@@ -115,6 +116,7 @@ function intakeOn(on: Database): BatchIntakeService {
     { ownCredentials: async () => [] } as never,
     { resolve: () => null } as never,
     { quote: async () => null } as never,
+    new IntakeTurns(),
     { BYOK_FEE_PERCENT: '5' } as GatewayEnv,
   );
 }

@@ -41,6 +41,7 @@ import type { BatchHeader } from './batch-header';
 import { BatchQuotesService } from './batch-quotes.service';
 import { routeBatch } from './batch-route';
 import { BatchUpload } from './batch-upload';
+import { IntakeTurns } from './intake-turns';
 
 /** Whose batch it is, what its key may spend and where it may run. */
 export interface BatchCaller extends BatchOwner {
@@ -85,6 +86,7 @@ export class BatchIntakeService {
     private readonly credentials: CallerCredentials,
     private readonly callbackUrls: CallbackUrls,
     private readonly quotes: BatchQuotesService,
+    private readonly turns: IntakeTurns,
     private readonly env: GatewayEnv,
   ) {}
 
@@ -96,7 +98,7 @@ export class BatchIntakeService {
    */
   async receive(owner: BatchCaller, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
     const key = await this.intake.reserve(mintId('batch'));
-    const upload = new BatchUpload(key, owner, this.intake, idempotencyKey);
+    const upload = new BatchUpload(key, owner, this.intake, idempotencyKey, this.turns);
     try {
       for await (const chunk of body) await upload.write(chunk);
       return await this.accept(owner, upload);
@@ -192,7 +194,7 @@ export class BatchIntakeService {
         failpoint('batch-stored');
         return batch;
       });
-    return tryWhileHeldBack(owner.organizationId, accept);
+    return tryWhileHeldBack(owner.organizationId, () => this.turns.run(owner, accept));
   }
 
   private async route(

@@ -84,7 +84,7 @@ describe(routeBatch, () => {
   });
 
   it.each([
-    [{ model: 'vendor/unknown' }, '400 model is not known here'],
+    [{ model: 'vendor/unknown' }, '400 The model "vendor/unknown" does not exist'],
     [{ endpoint: '/v1/embeddings' as const }, '400 model has no batch endpoint for /v1/embeddings'],
     [{ model: 'vendor/unbatched' }, '400 model has no batch endpoint for /v1/chat/completions'],
     [{ model: 'vendor/chat:free' }, '422 Model variants cannot be used in a batch'],

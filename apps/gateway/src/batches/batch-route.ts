@@ -1,5 +1,13 @@
 import { AppError } from '@libs/errors';
-import { API_OF_BATCH, isStandardTier, upstreamApiFor, type Api, type Catalogue, type Endpoint } from '@libs/inference';
+import {
+  API_OF_BATCH,
+  isStandardTier,
+  unknownModelMessage,
+  upstreamApiFor,
+  type Api,
+  type Catalogue,
+  type Endpoint,
+} from '@libs/inference';
 import type { BatchHeader } from './batch-header';
 
 /** Routing hints of single calls; a batch runs on one endpoint, so they have no meaning there. */
@@ -32,7 +40,9 @@ export function routeBatch(
   }
   const model = catalogue.findModel(header.model);
   if (model === null) {
-    throw new AppError('invalid_request', 'model is not known here', { metadata: { param: 'model' } });
+    throw new AppError('invalid_request', unknownModelMessage(header.model, catalogue), {
+      metadata: { param: 'model' },
+    });
   }
   const api = API_OF_BATCH[header.endpoint];
   const capable = model.endpoints.filter(

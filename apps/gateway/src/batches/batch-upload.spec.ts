@@ -1,4 +1,5 @@
 import type { BatchIntakeRepository, Session } from '@libs/persistence';
+import { IntakeTurns } from './intake-turns';
 import { BatchUpload, MAX_BATCH_BYTES } from './batch-upload';
 
 const KEY = { id: 'batch-1', number: 1n, createdOn: '2026-11-22' };
@@ -41,7 +42,7 @@ class FakeIntake {
 }
 
 function uploadInto(intake: FakeIntake, nowMs?: () => number): BatchUpload {
-  return new BatchUpload(KEY, OWNER, intake as unknown as BatchIntakeRepository, null, nowMs);
+  return new BatchUpload(KEY, OWNER, intake as unknown as BatchIntakeRepository, null, new IntakeTurns(), nowMs);
 }
 
 const line = (customId: string): string =>

@@ -13,6 +13,7 @@ import { BatchBodySplitter } from './batch-body-splitter';
 import { BatchEstimate } from './batch-estimate';
 import { BatchHeaderReader, type BatchHeader } from './batch-header';
 import { readBatchLine } from './batch-line';
+import type { IntakeTurns } from './intake-turns';
 
 /** 200 MB, counted as 200 · 2^20 (interface §8). */
 export const MAX_BATCH_BYTES = 209_715_200;
@@ -75,6 +76,7 @@ export class BatchUpload {
     private readonly owner: BatchOwner,
     private readonly intake: BatchIntakeRepository,
     private readonly idempotencyKey: string | null,
+    private readonly turns: Pick<IntakeTurns, 'run'>,
     private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.hash = idempotencyKey === null ? null : createHash('sha256');
@@ -101,7 +103,7 @@ export class BatchUpload {
     if (this.encoder.size >= SLICE_BYTES || this.isLeaseOld()) {
       const slice = this.takeSlice();
       this.mayBeStored = true;
-      await this.intake.slice((session) => this.writeSlice(session, slice));
+      await this.turns.run(this.owner, () => this.intake.slice((session) => this.writeSlice(session, slice)));
       this.sliceWritten = true;
       this.sliceWrittenAtMs = this.nowMs();
     }
@@ -159,7 +161,7 @@ export class BatchUpload {
 
   /** Leaves nothing behind of an upload that was refused or broke off. Does nothing to a batch that was accepted. */
   async discard(): Promise<void> {
-    if (this.mayBeStored) await this.intake.discard(this.key);
+    if (this.mayBeStored) await this.turns.run(this.owner, () => this.intake.discard(this.key));
   }
 
   private addLine(index: number, json: Buffer): void {

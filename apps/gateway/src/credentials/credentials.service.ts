@@ -1,8 +1,11 @@
 import {
   BYOK_PROVIDERS,
   CreateCredential,
+  CredentialSettingsDto,
   DeleteCredential,
+  fromHttp,
   GetCredential,
+  givenFields,
   ListCredentials,
   readPage,
   UpdateCredential,
@@ -19,7 +22,7 @@ import type { Catalogue } from '@libs/inference';
 import type { LastUsesRepository } from '@libs/persistence';
 import type { MessageBus } from '@libs/platform';
 import { CredentialIntake } from './credential-intake';
-import { credentialView, settingsOf } from './credential-view';
+import { credentialView } from './credential-view';
 import { requireKnownHosts, warningsOf } from './key-places';
 
 const DEFAULT_PAGE = 50;
@@ -45,7 +48,8 @@ export class CredentialsService {
     const { key, provider, workspace_id: workspaceId = null } = body;
     this.#requireProvider(provider);
     requireKnownHosts(key, this.catalogue().providers());
-    const members = { ...(id !== undefined && { id }), organizationId, workspaceId, provider, ...settingsOf(body) };
+    const settings = fromHttp(givenFields(CredentialSettingsDto, body));
+    const members = { ...settings, ...(id !== undefined && { id }), organizationId, workspaceId, provider };
     const record = await this.#intake.send(key, organizationId, (sealedKey) =>
       this.bus.call(CreateCredential, { ...members, sealedKey }),
     );
@@ -77,7 +81,7 @@ export class CredentialsService {
   }
 
   async update(caller: Principal, id: string, body: UpdateCredentialDto): Promise<CredentialDto> {
-    const members = { ...ownCredential(caller, id), ...settingsOf(body) };
+    const members = { ...fromHttp(givenFields(CredentialSettingsDto, body)), ...ownCredential(caller, id) };
     const { key } = body;
     if (key === undefined) return this.#view(caller, await this.bus.call(UpdateCredential, members));
     requireKnownHosts(key, this.catalogue().providers());

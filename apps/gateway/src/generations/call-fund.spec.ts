@@ -17,6 +17,14 @@ class FakeHold {
     this.covered.push(totalPicoUsd);
     if (totalPicoUsd > this.heldPicoUsd) this.heldPicoUsd = totalPicoUsd;
   }
+
+  holdsLess = false;
+  mayHold = true;
+
+  mayHoldLess(): boolean {
+    this.holdsLess = this.mayHold;
+    return this.mayHold;
+  }
 }
 
 const refusal = expect.objectContaining({ code: 'payment_required' });
@@ -40,6 +48,31 @@ describe(CallFund.name, () => {
     fund.spent(await fund.reserveTurn({ tokens: 100, kinds: null }), { totalCost: 5n, upstreamCost: 100n });
     await fund.reserveTurn({ tokens: 200, kinds: null });
     expect(hold.covered).toEqual([100n, total]);
+  });
+
+  describe('a turn with media', () => {
+    const prompt = { tokens: 100, kinds: null, unproven: { tokens: 600, kinds: null } };
+    const fundOf = (hold: FakeHold) => new CallFund(hold, ({ tokens }) => BigInt(tokens));
+
+    it('reserves the most that it may cost', async () => {
+      const hold = new FakeHold(0n, 1_000n);
+      expect(await fundOf(hold).reserveTurn(prompt)).toBe(600n);
+      expect(hold.holdsLess).toBe(false);
+    });
+
+    it('reserves what its media say where the most is not there, and goes on so', async () => {
+      const hold = new FakeHold(0n, 400n);
+      const fund = fundOf(hold);
+      expect(await fund.reserveTurn(prompt)).toBe(100n);
+      expect(await fund.reserveTurn(prompt)).toBe(100n);
+      expect(hold.covered).toEqual([100n, 200n]);
+    });
+
+    it('is refused where another call of the organization does so', async () => {
+      const hold = new FakeHold(0n, 400n);
+      hold.mayHold = false;
+      await expect(fundOf(hold).reserveTurn(prompt)).rejects.toEqual(refusal);
+    });
   });
 
   it('counts what runs at one time together, and nothing of what was refused', async () => {

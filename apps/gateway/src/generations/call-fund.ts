@@ -1,4 +1,5 @@
-import { countedCost, type Cost, type CountedPrompt, type PicoUsd } from '@libs/inference';
+import { AppError } from '@libs/errors';
+import { countedCost, type Cost, type CountedPrompt, type PicoUsd, type PromptEstimate } from '@libs/inference';
 import type { GenerationTicket } from './generation-ticket';
 
 /**
@@ -13,23 +14,45 @@ export class CallFund {
   private last: Promise<PicoUsd> | null = null;
 
   constructor(
-    private readonly ticket: Pick<GenerationTicket, 'cover'>,
+    private readonly ticket: Pick<GenerationTicket, 'cover' | 'holdsLess' | 'mayHoldLess'>,
     /** Estimates a turn with such a prompt. */
     private readonly turnPicoUsd: (prompt: CountedPrompt) => PicoUsd,
     /** Whether a limit counts what own providers charge: then estimates are list prices, and so must be what was spent. */
     private readonly countsByok = false,
   ) {}
 
-  /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
-  reserveTurn(prompt: CountedPrompt): Promise<PicoUsd> {
-    return this.reserve(this.turnPicoUsd(prompt));
+  /**
+   * Resolves with what was reserved: the most that the turn may cost whatever its media say of themselves. If that is
+   * not there, what they say is enough for a call that may hold less.
+   *
+   * @throws AppError payment_required when it is not there
+   */
+  reserveTurn(prompt: CountedPrompt & Partial<Pick<PromptEstimate, 'unproven'>>): Promise<PicoUsd> {
+    const least = this.turnPicoUsd(prompt);
+    const most = prompt.unproven ? this.turnPicoUsd(prompt.unproven) : least;
+    return most > least ? this.inTurn(() => this.takeMost(least, most)) : this.reserve(least);
   }
 
   /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
-  async reserve(picoUsd: PicoUsd): Promise<PicoUsd> {
-    // One after the other: each sees what the one before has added to the hold.
-    this.last = this.last === null ? this.take(picoUsd) : this.last.catch(() => 0n).then(() => this.take(picoUsd));
+  reserve(picoUsd: PicoUsd): Promise<PicoUsd> {
+    return this.inTurn(() => this.take(picoUsd));
+  }
+
+  /** One after the other: each sees what the one before has added to the hold. */
+  private inTurn(take: () => Promise<PicoUsd>): Promise<PicoUsd> {
+    this.last = this.last === null ? take() : this.last.catch(() => 0n).then(take);
     return this.last;
+  }
+
+  private async takeMost(least: PicoUsd, most: PicoUsd): Promise<PicoUsd> {
+    if (this.ticket.holdsLess) return this.take(least);
+    try {
+      return await this.take(most);
+    } catch (error) {
+      if (AppError.from(error).code !== 'payment_required') throw error;
+      if (!this.ticket.mayHoldLess({ lackPicoUsd: most - least, by: 'credits', creditsPicoUsd: 0n })) throw error;
+      return this.take(least);
+    }
   }
 
   private async take(picoUsd: PicoUsd): Promise<PicoUsd> {

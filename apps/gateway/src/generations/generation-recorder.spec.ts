@@ -53,11 +53,14 @@ class Books {
     return null;
   }
 
-  async refusal({ organizationId }: Opening, by: HoldRefusal, amountUsd: string): Promise<AppError> {
-    const error = new AppError(
-      'payment_required',
-      by === 'key_limit' ? 'The limit of the key' : 'Insufficient credits',
-    );
+  async refusal({ organizationId, apiKeyHash }: Opening, by: HoldRefusal, amountUsd: string): Promise<AppError> {
+    const isOfKey = by === 'key_limit';
+    const left = isOfKey
+      ? (this.left.get(apiKeyHash) ?? 0n)
+      : this.balanceOf(organizationId) - this.heldBy(organizationId);
+    const error = new AppError('payment_required', isOfKey ? 'The limit of the key' : 'Insufficient credits', {
+      metadata: { left_usd: formatUsd(left) },
+    });
     return this.balanceOf(organizationId) >= parseUsd(amountUsd) ? noteHeldBack(error) : error;
   }
 
@@ -136,6 +139,11 @@ const costing = (costPicoUsd: bigint): CallOutcome => ({
   details: { attempts: [] },
 });
 
+/** Long enough for the recorder to have decided whatever it can. */
+const settledRounds = async (): Promise<void> => {
+  for (let round = 0; round < 100; round += 1) await nextRound();
+};
+
 describe(GenerationRecorder.name, () => {
   let books: Books;
   let recorder: GenerationRecorder;
@@ -162,6 +170,177 @@ describe(GenerationRecorder.name, () => {
     books.openCalls.length = 0;
     books.settleCalls.length = 0;
   };
+
+  describe('a call that may cost more than its files say', () => {
+    const openUncertain = (id: string, most = 10n * USD) => recorder.open(opening(id), USD / 10n, null, most);
+
+    it('holds the most that it may cost', async () => {
+      books.balances.set('acme', 30n * USD);
+      await openUncertain('a').covered;
+      expect(books.rows.get('a')).toMatchObject({ hold: 10n * USD });
+    });
+
+    it('holds half of the credits where they are less, and others wait until it is paid', async () => {
+      books.balances.set('acme', 3n * USD);
+      const tickets = ['a', 'b', 'c'].map((id) => openUncertain(id));
+      for (const [turn, half] of [USD, USD / 2n, USD / 4n].entries()) {
+        const next = await Promise.race(tickets.map(async (ticket) => ticket.covered?.then(() => ticket)));
+        const left = 2n * half + (turn === 0 ? USD : 0n);
+        expect([...books.rows.values()].filter(({ state }) => state === 'open')).toEqual([
+          { state: 'open', hold: left / 2n, cost: 0n },
+        ]);
+        tickets.splice(tickets.indexOf(next!), 1);
+        next!.settle(costing(left - half));
+        await recorder.flush();
+      }
+    });
+
+    it('is refused where the one before it has used the credits up', async () => {
+      books.balances.set('acme', 3n * USD);
+      const first = openUncertain('a');
+      await first.covered;
+      const second = openUncertain('b').covered;
+      first.settle(costing(5n * USD));
+      await expect(second).rejects.toMatchObject({ code: 'payment_required' });
+    });
+
+    it('leaves the other half to calls whose cost is known', async () => {
+      books.balances.set('acme', 3n * USD);
+      await openUncertain('a').covered;
+      await recorder.open(opening('text'), USD).covered;
+      expect(books.rows.get('text')).toMatchObject({ state: 'open', hold: USD });
+    });
+
+    it('holds the least that it may cost where that is more than half', async () => {
+      books.balances.set('acme', 3n * USD);
+      await recorder.open(opening('a'), 2n * USD, null, 10n * USD).covered;
+      expect(books.rows.get('a')).toMatchObject({ hold: 2n * USD });
+    });
+
+    it('keeps others out until its charge is committed', async () => {
+      books.balances.set('acme', 3n * USD);
+      const first = openUncertain('a');
+      await first.covered;
+      books.settleFailure = new Error('PostgreSQL is away');
+      first.settle(costing(USD / 10n));
+      const second = openUncertain('b').covered;
+      await settledRounds();
+      expect([...books.rows.keys()]).toEqual(['a']);
+      books.settleFailure = null;
+      await second;
+      expect(books.rows.get('b')).toMatchObject({ state: 'open' });
+    });
+
+    it('keeps no place among those that wait once its caller has left', async () => {
+      books.balances.set('acme', 3n * USD);
+      const first = openUncertain('a');
+      await first.covered;
+      const left = openUncertain('b');
+      await settledRounds();
+      left.withdraw(costing(0n));
+      first.settle(costing(0n));
+      await recorder.flush();
+      await openUncertain('c').covered;
+      expect([...books.rows.keys()]).toEqual(['a', 'c']);
+    });
+
+    it('is alone in that also when others have given back what they held', async () => {
+      books.balances.set('acme', 3n * USD);
+      const text = recorder.open(opening('text'), 2n * USD);
+      await text.covered;
+      const first = openUncertain('a');
+      await first.covered;
+      text.settle(costing(0n));
+      await recorder.flush();
+      const second = openUncertain('b').covered;
+      await settledRounds();
+      expect([...books.rows.keys()]).toEqual(['text', 'a']);
+      expect(books.rows.get('a')).toMatchObject({ hold: USD / 2n });
+      first.settle(costing(0n));
+      await second;
+      expect(books.rows.get('b')).toMatchObject({ hold: (3n * USD) / 2n });
+    });
+
+    it('keeps no others out when its caller has left before it was opened', async () => {
+      books.balances.set('acme', 3n * USD);
+      const gate = Promise.withResolvers<void>();
+      books.gate = gate.promise;
+      const left = openUncertain('a');
+      await nextRound();
+      left.withdraw(costing(0n));
+      gate.resolve();
+      await recorder.flush();
+      await openUncertain('b').covered;
+      expect(books.rows.get('b')).toMatchObject({ state: 'open', hold: (3n * USD) / 2n });
+    });
+
+    it('holds half of the limit of its key', async () => {
+      books.balances.set('acme', 100n * USD);
+      books.left.set('h', 2n * USD);
+      const limited = { ...opening('a'), keyLimit: { amountUsd: '2', reset: null, includesByok: false } };
+      await recorder.open(limited, USD / 2n, null, 10n * USD).covered;
+      expect(books.rows.get('a')).toMatchObject({ hold: USD });
+    });
+
+    it('is the only one of a key whose limit keeps it from the most, however high the credits', async () => {
+      books.balances.set('acme', 10_000n * USD);
+      books.left.set('h', 2n * USD);
+      const keyLimit = { amountUsd: '2', reset: null, includesByok: false };
+      const openLimited = (id: string) => recorder.open({ ...opening(id), keyLimit }, USD / 10n, null, 10n * USD);
+      const tickets = ['a', 'b', 'c'].map(openLimited);
+      await Promise.race(tickets.map(async ({ covered }) => covered));
+      await settledRounds();
+      expect(books.rows.size).toBe(1);
+      for (const ticket of tickets) ticket.withdraw(costing(0n));
+    });
+
+    it('is one of several that limits of keys keep from it where the credits are far above what they may cost', async () => {
+      books.balances.set('acme', 1_000n * USD);
+      const keyLimit = { amountUsd: '2', reset: null, includesByok: false };
+      const openWith = (apiKeyHash: string) => {
+        books.left.set(apiKeyHash, 2n * USD);
+        return recorder.open({ ...opening(apiKeyHash), apiKeyHash, keyLimit }, USD, null, 10n * USD);
+      };
+      const tickets = Array.from({ length: 10 }, (_, nth) => openWith(`key ${nth}`));
+      await settledRounds();
+      // Each call lacks 9 USD. The credits must be 20 times what all of them lack.
+      expect(books.rows.size).toBe(5);
+      for (const ticket of tickets) ticket.withdraw(costing(0n));
+    });
+
+    it('is the only one of its organization that the limit of a key keeps from it where they are not', async () => {
+      books.balances.set('acme', 100n * USD);
+      const keyLimit = { amountUsd: '2', reset: null, includesByok: false };
+      const openWith = (apiKeyHash: string) => {
+        books.left.set(apiKeyHash, 2n * USD);
+        return recorder.open({ ...opening(apiKeyHash), apiKeyHash, keyLimit }, USD, null, 10n * USD);
+      };
+      const first = openWith('one');
+      await first.covered;
+      const second = openWith('two').covered;
+      await settledRounds();
+      expect([...books.rows.keys()]).toEqual(['one']);
+      first.settle(costing(USD));
+      await second;
+      expect([...books.rows.keys()]).toEqual(['one', 'two']);
+    });
+
+    it('is refused where what it says of itself is not covered, with that amount', async () => {
+      books.balances.set('acme', USD / 100n);
+      await expect(openUncertain('a').covered).rejects.toMatchObject({ code: 'payment_required' });
+      expect(books.rows.size).toBe(0);
+    });
+
+    it('lets the next one begin when it is settled', async () => {
+      books.balances.set('acme', 3n * USD);
+      const first = openUncertain('a');
+      await first.covered;
+      first.settle(costing(USD / 10n));
+      await recorder.flush();
+      await openUncertain('b').covered;
+      expect(books.rows.get('b')).toMatchObject({ hold: (29n * USD) / 20n });
+    });
+  });
 
   it('makes the first call of an organization wait for its hold', async () => {
     books.balances.set('acme', 5n * USD);

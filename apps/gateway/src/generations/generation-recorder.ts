@@ -19,6 +19,7 @@ import type { PresentTerms } from './present-terms';
 import { OpenCalls } from './open-calls';
 import { RecentlyLocked } from './recently-locked';
 import { SettlementQueue } from './settlement-queue';
+import { UnderHeldCalls } from './under-held-calls';
 import { UnpaidCalls } from './unpaid-calls';
 
 const MOST_ROWS = 500;
@@ -38,10 +39,7 @@ const spared = counter({
 
 /**
  * Puts every synchronous call on the books: a row with a hold while it runs, a charge when it is over, both in group
- * commits, so that thousands of calls per second are a few commits.
- *
- * Why this is safe:
- *
+ * commits, so that thousands of calls per second are a few commits. Why this is safe:
  * - **No call spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits for it
  *   unless the organization's credit and what is left of its key's limit and its workspace's budgets were, seconds ago,
  *   at least a dollar and twenty times the hold; then the call goes ahead and the hold is written meanwhile. Should it
@@ -71,6 +69,7 @@ export class GenerationRecorder {
   private hurrying: NodeJS.Immediate | null = null;
   private readonly unpaid: UnpaidCalls;
   private readonly locked: RecentlyLocked;
+  private readonly underHeld = new UnderHeldCalls();
   private readonly background = new Set<Promise<void>>();
 
   constructor(
@@ -81,11 +80,13 @@ export class GenerationRecorder {
   ) {
     this.credits = new CallerCredits(nowMs);
     this.locked = new RecentlyLocked(nowMs);
-    this.settlements = new SettlementQueue(repository, logger);
-    this.books = { end: this.onEnd, extend: new HoldExtensions(repository, this.credits, presentTerms).extend };
+    this.settlements = new SettlementQueue(repository, logger, (charge) => this.underHeld.paid(charge));
+    const { extend } = new HoldExtensions(repository, this.credits, presentTerms);
+    this.books = { end: this.onEnd, extend, underHeld: this.underHeld };
     this.unpaid = new UnpaidCalls(repository, {
       openAlone: (call) => this.openAlone(call),
-      onRefused: (ticket, error) => this.refused(ticket, error),
+      onRefused: (ticket, error) => this.decided(ticket, () => ticket.refused(error)),
+      nextPaid: (organizationId, ms) => this.underHeld.nextPaid(organizationId, ms),
       inBackground: (work) => this.inBackground(work),
     });
     gauge({
@@ -100,16 +101,20 @@ export class GenerationRecorder {
   }
 
   /**
+   * Holds the most that the call may cost, or less where that is not there.
+   *
    * @param cause `traceparent` of what caused the call
    * @throws AppError provider_overloaded when too much waits for PostgreSQL
    */
-  open(opening: Opening, holdPicoUsd: PicoUsd, cause: string | null = null): GenerationTicket {
+  open(opening: Opening, leastPicoUsd: PicoUsd, cause: string | null = null, mostPicoUsd = 0n): GenerationTicket {
     if (this.settlements.size >= MOST_WAITING || this.openings.waiting >= MOST_WAITING) {
       throw new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 5 });
     }
-    const isAhead = this.credits.covers(opening, holdPicoUsd);
+    const holdPicoUsd = mostPicoUsd > leastPicoUsd ? mostPicoUsd : leastPicoUsd;
+    // What is not certain is not believed for a moment either.
+    const isAhead = holdPicoUsd === leastPicoUsd && this.credits.covers(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
-    const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause);
+    const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause, leastPicoUsd);
     this.openings.add(ticket);
     this.calls.began();
     if (!isAhead) this.hurry();
@@ -124,7 +129,7 @@ export class GenerationRecorder {
     await this.settlements.flushed();
   }
 
-  /** Rows that wait to be written: of calls that begin, and charges. */
+  /** Rows that wait to be written. */
   get waiting(): number {
     return this.openings.waiting + this.settlements.size;
   }
@@ -141,6 +146,7 @@ export class GenerationRecorder {
         break;
       case 'refused':
         if (outcome.costPicoUsd > 0n) this.settlements.add(settlementOf(ticket.opening, outcome));
+        else this.underHeld.paid(ticket.opening);
         break;
       case 'open':
       case 'unknown':
@@ -153,7 +159,10 @@ export class GenerationRecorder {
   /** Ends a call whose row will not be written; its charge alone records it. */
   private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
     if (isAhead) this.credits.started(opening, -holdPicoUsd);
-    if (outcome === null) return;
+    if (outcome === null) {
+      this.underHeld.paid(opening);
+      return;
+    }
     this.credits.spent(opening, outcome.costPicoUsd, byokOf(outcome));
     this.settlements.add(settlementOf(opening, outcome));
   }
@@ -217,7 +226,7 @@ export class GenerationRecorder {
       if (!told.has(verdict)) this.credits.learn(ticket.opening, verdict);
       told.add(verdict);
       this.locked.unlocked(ticket.opening);
-      this.onOpened(ticket);
+      this.decided(ticket, () => ticket.opened());
     }
     opened.inc(group.length - missing.length);
     return missing;
@@ -228,7 +237,8 @@ export class GenerationRecorder {
     unopened.inc();
     const { id: generationId, organizationId } = ticket.opening;
     this.logger.error('A hold was refused as invalid', { sqlState: sqlStateOf(error), generationId, organizationId });
-    this.withoutAnswer(ticket, new AppError('server', 'Internal error', { cause: error }));
+    const failure = new AppError('server', 'Internal error', { cause: error });
+    this.decided(ticket, () => ticket.unanswered(failure));
   }
 
   private onStuck(stuck: readonly RefusedRow<GenerationTicket>[]): void {
@@ -242,24 +252,13 @@ export class GenerationRecorder {
 
   private unanswered(group: readonly GenerationTicket[], error: unknown): void {
     this.logger.error('Holds could not be written', { err: error, calls: group.length });
-    for (const ticket of group) this.withoutAnswer(ticket, AppError.from(error));
+    for (const ticket of group) this.decided(ticket, () => ticket.unanswered(AppError.from(error)));
   }
 
-  private withoutAnswer(ticket: GenerationTicket, error: AppError): void {
+  /** It is known what became of the opening. @param tell tells the ticket */
+  private decided(ticket: GenerationTicket, tell: () => void): void {
     this.noLongerAhead(ticket);
-    ticket.unanswered(error);
-    this.settleDeferred(ticket);
-  }
-
-  private onOpened(ticket: GenerationTicket): void {
-    this.noLongerAhead(ticket);
-    ticket.opened();
-    this.settleDeferred(ticket);
-  }
-
-  private refused(ticket: GenerationTicket, error: AppError): void {
-    this.noLongerAhead(ticket);
-    ticket.refused(error);
+    tell();
     this.settleDeferred(ticket);
   }
 
@@ -286,10 +285,13 @@ export class GenerationRecorder {
   /** The call was over while its row was being written. */
   private settleDeferred(ticket: GenerationTicket): void {
     const { deferred } = ticket;
-    if (deferred === null) return;
     ticket.deferred = null;
+    if (deferred === null) return;
     // Nothing was held, and a call that cost nothing leaves nothing to write.
-    if (ticket.state === 'refused' && deferred.costUsd === '0') return;
+    if (ticket.state === 'refused' && deferred.costUsd === '0') {
+      this.underHeld.paid(ticket.opening);
+      return;
+    }
     if (ticket.state === 'open') {
       this.credits.spent(ticket.opening, parseUsd(deferred.costUsd) - ticket.holdPicoUsd, byokOf(deferred));
     }

@@ -1,5 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { PicoUsd } from '@libs/inference';
+import type { Shortage } from './under-held-calls';
 import type { GenerationOpening, GenerationSettlement, OpeningTerms } from '@libs/persistence';
 
 /**
@@ -21,6 +22,10 @@ export interface TicketBooks {
   readonly end: (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean) => void;
   /** Resolves when so much more is held. @throws AppError payment_required when it is not there */
   readonly extend: (ticket: GenerationTicket, amountPicoUsd: PicoUsd) => Promise<void>;
+  readonly underHeld: {
+    readonly has: (call: Opening) => boolean;
+    readonly begin: (call: Opening, shortage: Shortage) => boolean;
+  };
 }
 
 /** One call that is being paid for. The recorder makes it; the code that made the call ends it exactly once. */
@@ -45,6 +50,8 @@ export class GenerationTicket {
     private readonly books: TicketBooks,
     /** `traceparent` of what caused the call, as its caller says. */
     readonly cause: string | null = null,
+    /** The hold may be lowered to this before the call is opened. */
+    readonly leastPicoUsd: PicoUsd = holdPicoUsd,
   ) {
     this.holdDecided = isAhead ? null : Promise.withResolvers<void>();
     // Code that awaits `covered` gets the error; a call that has ended meanwhile no longer waits.
@@ -83,6 +90,16 @@ export class GenerationTicket {
    */
   async cover(totalPicoUsd: PicoUsd): Promise<void> {
     if (totalPicoUsd > this.holdPicoUsd) await this.books.extend(this, totalPicoUsd - this.holdPicoUsd);
+  }
+
+  /** Whether it holds less than it may cost. */
+  get holdsLess(): boolean {
+    return this.books.underHeld.has(this.opening);
+  }
+
+  /** Returns whether it may hold less than it may cost, which keeps others of its organization from it. */
+  mayHoldLess(shortage: Shortage): boolean {
+    return !this.isEnded && this.books.underHeld.begin(this.opening, shortage);
   }
 
   /** Resolves when it is known what became of the opening. */

@@ -40,6 +40,8 @@ export class SettlementQueue {
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'settle'>,
     private readonly logger: LoggerService,
+    /** Called when a charge is committed, or refused for good. */
+    private readonly onDone: (settlement: GenerationSettlement) => void = () => undefined,
   ) {
     this.group = new GroupCommit({
       gatherMs: GATHER_MS,
@@ -77,6 +79,7 @@ export class SettlementQueue {
     const plain = await this.store(full.refused.map(({ row }) => withoutDescription(row)));
     bare.inc(plain.stored.reduce((sum, { rows }) => sum + rows.length, 0));
     for (const refusal of plain.refused) this.giveUp(refusal);
+    for (const { rows } of [...full.stored, ...plain.stored]) rows.forEach(this.onDone);
     const stuck = [...full.stuck, ...plain.stuck];
     const failed = [full.failed, plain.failed].filter((one) => one !== null);
     const left = failed.flatMap(({ rows }) => rows);
@@ -99,6 +102,7 @@ export class SettlementQueue {
   /** With ids and the amount, which is all that an operator needs to charge it by hand. */
   private giveUp({ row, error }: RefusedRow<GenerationSettlement>): void {
     refused.inc();
+    this.onDone(row);
     const { id, organizationId, workspaceId, costUsd, model } = row;
     const sqlState = sqlStateOf(error);
     const fields = { sqlState, generationId: id, organizationId, workspaceId, costUsd, model };

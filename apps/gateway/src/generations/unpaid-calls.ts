@@ -1,10 +1,26 @@
 import { AppError } from '@libs/errors';
-import { formatUsd } from '@libs/inference';
+import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
 import { HeldBack, type GenerationsRepository } from '@libs/persistence';
 import type { UnpaidCall } from './generation-rows';
 import type { GenerationTicket } from './generation-ticket';
 
-/** Opens calls that were not covered together, and refuses those that are not covered alone either. */
+/** Others of the organization may spend meanwhile what was left for the hold. */
+const MOST_LOWERED = 8;
+/** How long a call waits for others that hold less than they may cost. */
+const TURN_MS = 10_000;
+
+/** The tries to open one call. */
+interface Trying {
+  readonly request: HeldBack;
+  /** By `performance.now`. */
+  readonly untilMs: number;
+}
+
+/**
+ * Opens calls that were not covered together, and refuses those that are not covered alone either. A hold is lowered
+ * to half of what is left of the credits, the limit or the budget, or to the least if that is more. The other half is
+ * for calls whose cost is known.
+ */
 export class UnpaidCalls {
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'refusal'>,
@@ -12,6 +28,8 @@ export class UnpaidCalls {
       /** Resolves with the call if it is not covered. */
       readonly openAlone: (call: UnpaidCall) => Promise<UnpaidCall | undefined>;
       readonly onRefused: (ticket: GenerationTicket, error: AppError) => void;
+      /** Resolves when a call that holds less than it may cost is paid; null where too many wait for that. */
+      readonly nextPaid: (organizationId: string, ms: number) => Promise<void> | null;
       /** For work that other calls do not wait for. */
       readonly inBackground: (work: Promise<void>) => void;
     },
@@ -22,25 +40,69 @@ export class UnpaidCalls {
     for (const call of unpaid) {
       const missing = unpaid.length === 1 ? call : await this.books.openAlone(call);
       if (missing === undefined) continue;
-      await this.refuse(missing, new HeldBack(missing.ticket.opening.organizationId));
+      const request = new HeldBack(missing.ticket.opening.organizationId);
+      await this.refuse(missing, { request, untilMs: performance.now() + TURN_MS });
     }
   }
 
   /** Refuses a call, or opens it later if holds of calls that are over may be in its way. */
-  private async refuse(call: UnpaidCall, request: HeldBack): Promise<void> {
-    const error = await this.refusalOf(call);
-    const settled = request.afterSettlements(error);
-    if (settled === null) this.books.onRefused(call.ticket, error);
-    else this.books.inBackground(settled.then(() => this.openLater(call, request)));
+  private async refuse(call: UnpaidCall, trying: Trying, lowered = 0): Promise<void> {
+    const { ticket } = call;
+    const error = await this.refusalOf(call, ticket.leastPicoUsd);
+    if (ticket.holdPicoUsd > ticket.leastPicoUsd && lowered < MOST_LOWERED && leftOf(error) >= ticket.leastPicoUsd) {
+      if (!(await this.lowersHold(call, leftOf(error)))) return this.awaitTurn(call, trying);
+      const missing = await this.books.openAlone(call);
+      return missing && this.refuse(missing, trying, lowered + 1);
+    }
+    const settled = trying.request.afterSettlements(error);
+    if (settled === null) this.books.onRefused(ticket, error);
+    else this.books.inBackground(settled.then(() => this.openLater(call, trying)));
   }
 
-  private async openLater(call: UnpaidCall, request: HeldBack): Promise<void> {
+  /** Waits until the call that holds less than it may cost is paid; refuses the call if that takes too long. */
+  private async awaitTurn(call: UnpaidCall, trying: Trying): Promise<void> {
+    const leftMs = trying.untilMs - performance.now();
+    const paid = leftMs > 0 ? this.books.nextPaid(call.ticket.opening.organizationId, leftMs) : null;
+    if (paid === null || call.ticket.isEnded) return this.refuseMost(call);
+    void paid.then(() => this.books.inBackground(this.openLater(call, trying)));
+  }
+
+  private async refuseMost(call: UnpaidCall): Promise<void> {
+    this.books.onRefused(call.ticket, await this.refusalOf(call, call.ticket.holdPicoUsd));
+  }
+
+  private async openLater(call: UnpaidCall, trying: Trying): Promise<void> {
+    if (call.ticket.isEnded) return this.refuseMost(call);
     const missing = await this.books.openAlone(call);
-    if (missing !== undefined) await this.refuse(missing, request);
+    if (missing !== undefined) await this.refuse(missing, trying);
   }
 
-  private refusalOf({ ticket: { opening, holdPicoUsd }, refusedBy }: UnpaidCall): Promise<AppError> {
-    const refusal = this.repository.refusal(opening, refusedBy, formatUsd(holdPicoUsd));
+  /** Lowers the hold, unless all of it is available by now. Returns false if another call already holds less. */
+  private async lowersHold(call: UnpaidCall, leftPicoUsd: PicoUsd): Promise<boolean> {
+    const { ticket, refusedBy: by } = call;
+    if (leftPicoUsd >= ticket.holdPicoUsd) return true;
+    const half = leftPicoUsd / 2n;
+    const lowered = half > ticket.leastPicoUsd ? half : ticket.leastPicoUsd;
+    const shortage = { lackPicoUsd: ticket.holdPicoUsd - lowered, by, creditsPicoUsd: 0n };
+    const mayHoldLess =
+      ticket.mayHoldLess(shortage) ||
+      (by !== 'credits' && ticket.mayHoldLess({ ...shortage, creditsPicoUsd: await this.creditsOf(call) }));
+    if (mayHoldLess) ticket.holdPicoUsd = lowered;
+    return mayHoldLess;
+  }
+
+  /** What is left to the organization. */
+  private async creditsOf({ ticket }: UnpaidCall): Promise<PicoUsd> {
+    return leftOf(await this.refusalOf({ ticket, refusedBy: 'credits' }, ticket.holdPicoUsd));
+  }
+
+  private refusalOf({ ticket: { opening }, refusedBy }: UnpaidCall, amountPicoUsd: PicoUsd): Promise<AppError> {
+    const refusal = this.repository.refusal(opening, refusedBy, formatUsd(amountPicoUsd));
     return refusal.catch((thrown: unknown) => AppError.from(thrown));
   }
+}
+
+/** What is left of the limit that refuses; 0 where that could not be asked. */
+function leftOf({ metadata }: AppError): PicoUsd {
+  return typeof metadata?.left_usd === 'string' ? parseUsd(metadata.left_usd) : 0n;
 }

@@ -36,7 +36,7 @@ class Nothing {}
 const COPIES_OF_PARSED = 5;
 /** A recording or a picture, what is decoded from it, and what is sent on. */
 const COPIES_OF_UPLOAD = 3;
-/** A slice of a batch that is being filled, one that is being written, and one line. */
+/** Most memory of a streamed batch: two slices and one line. A small batch needs no more than a parsed body. */
 const MOST_OF_STREAMED_BYTES = 24 * 1024 * 1024;
 /** Bytes that a body without a Content-Length reserves at first, and each time that it outgrows its reservation. */
 const UNANNOUNCED_STEP_BYTES = 1024 * 1024;
@@ -90,7 +90,8 @@ export class BodyGuard implements CanActivate {
   private async admitUnread({ raw, life }: BodyRequest, rule: BodyRule, claimant: Claimant): Promise<true> {
     life.claim.work(claimant);
     const bytes = Number(raw.headers['content-length'] ?? rule.maxBytes);
-    const wanted = rule.kind === 'upload' ? bytes * COPIES_OF_UPLOAD : Math.min(bytes, MOST_OF_STREAMED_BYTES);
+    const most = Math.min(bytes * COPIES_OF_PARSED, MOST_OF_STREAMED_BYTES);
+    const wanted = rule.kind === 'upload' ? bytes * COPIES_OF_UPLOAD : most;
     await life.claim.reserve(claimant, wanted);
     takeExpectation(raw);
     limitUploadTime(raw, UPLOAD_TIMES);

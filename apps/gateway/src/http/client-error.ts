@@ -9,6 +9,9 @@ type HttpSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 /** How long the peer may take to read the answer before the connection is cut. */
 const LINGER_MS = 2_000;
 
+const SEND_LARGER_CHUNKS =
+  'The request body comes in many chunks of a few bytes; send larger chunks, or a Content-Length';
+
 const answered = new WeakSet<Socket>();
 
 /**
@@ -45,6 +48,8 @@ function meaningOf({ code, message }: NodeJS.ErrnoException): AppError {
       return new AppError('request_timeout', 'The request took too long to arrive', { internal });
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new AppError('payload_too_large', 'The chunk extensions are too large', { internal });
+    case 'TINY_CHUNKS':
+      return new AppError('invalid_request', SEND_LARGER_CHUNKS, { internal });
     default:
       return new AppError('invalid_request', 'The request is not valid HTTP', { internal });
   }

@@ -6,13 +6,14 @@ import { Body, Controller, Delete, Get, Global, Module, Param, Post, Req } from 
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { hashApiKey, mintApiKey, VerifyKey } from '@libs/contracts';
-import { AppExceptionFilter, MessageBus, Readiness } from '@libs/platform';
+import { MessageBus, Readiness } from '@libs/platform';
 import { aPrincipal, FakeMessageBus } from '@libs/platform/testing';
 import { Public } from '../auth/access.decorators';
 import { AuthModule } from '../auth/auth.module';
 import type { BodyRequest } from './body.guard';
 import { API_PREFIX, edgeServerOptions, prepareEdge } from './edge';
 import { createEdgeAdapter } from './edge-adapter';
+import { EdgeErrorFilter } from './edge-error.filter';
 import { EdgePools } from './edge-pools';
 import { HttpModule } from './http.module';
 import { InFlight } from './in-flight';
@@ -63,6 +64,11 @@ class TinyController {
   cancel(@Param('id') id: string): object {
     this.seen.push(id);
     return { id };
+  }
+
+  @Post('messages')
+  message(): object {
+    return {};
   }
 
   @Get('long')
@@ -128,7 +134,7 @@ describe('the public edge', () => {
     const adapter = createEdgeAdapter();
     app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
     app.setGlobalPrefix(API_PREFIX);
-    app.useGlobalFilters(new AppExceptionFilter({ log() {}, error() {}, warn() {}, debug() {} }));
+    app.useGlobalFilters(new EdgeErrorFilter({ log() {}, error() {}, warn() {}, debug() {} }));
     prepareEdge(app, { readiness, inFlight });
     await app.listen(0, '127.0.0.1');
     port = (app.getHttpServer().address() as AddressInfo).port;
@@ -245,6 +251,42 @@ describe('the public edge', () => {
     ])('knows nothing at %s (U22, P04, P05, P14)', async (path) => {
       expectEnvelope(await ask(request('GET', path)), 404);
       expectEnvelope(await ask(request('POST', path)), 404);
+    });
+
+    it.each([
+      ['/api/v1/batches/x/', '/api/v1/batches/{id}'],
+      ['/api/v1//batches', '/api/v1/batches'],
+      ['/api/v1/v1/plain', '/api/v1/plain'],
+      ['/v1/v1/plain', '/api/v1/plain'],
+      ['/api/plain?x=1', '/api/v1/plain'],
+    ])('says of %s which route was meant', async (path, meant) => {
+      const answer = await ask(request('GET', path));
+      expectEnvelope(answer, 404);
+      expect(JSON.parse(answer.body)).toMatchObject({
+        error: { message: `Not found. Did you mean ${meant}? Check the base URL of your client` },
+      });
+    });
+
+    it('has each route under /v1, too', async () => {
+      expect((await ask(request('GET', '/v1/batches/x'))).body).toBe('{"id":"x"}');
+      expect((await ask(request('POST', '/v1/plain', ['Content-Type: application/json'], '{}'))).status).toBe(201);
+      expectEnvelope(await ask(request('POST', '/v1/guarded')), 401);
+      const answer = await ask(request('PUT', '/v1/batches/x'));
+      expectEnvelope(answer, 405);
+      expect(answer.headers.get('allow')).toBe('DELETE, GET, HEAD, OPTIONS');
+    });
+
+    it.each([
+      ['GET', '/api/v1/messages/batches', 404, 'not_found_error'],
+      ['POST', '/v1/v1/messages', 404, 'not_found_error'],
+      ['PUT', '/api/v1/messages', 405, 'invalid_request_error'],
+      ['GET', '/v1/messages/%ff', 400, 'invalid_request_error'],
+    ])('answers %s %s with %i in the shape of messages', async (method, path, status, type) => {
+      const answer = await ask(request(method, path));
+      expect(answer.status).toBe(status);
+      const body = JSON.parse(answer.body) as object;
+      expect(body).toMatchObject({ type: 'error', error: { type, message: expect.any(String) } });
+      expect(body).toHaveProperty('request_id', answer.headers.get('x-request-id'));
     });
 
     it.each(['*', 'ftp://gateway/api/v1/batches/x'])(

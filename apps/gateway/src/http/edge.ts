@@ -3,27 +3,32 @@ import { Readable } from 'node:stream';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { mintId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { answerInTurn, errorResponse, type Readiness } from '@libs/platform';
+import { answerInTurn, type Readiness } from '@libs/platform';
 import type { FastifyError, FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { answerClientError } from './client-error';
 import { findExpectationProblem, isWaiting, keepExpectations } from './expectations';
+import { edgeErrorResponse } from './edge-error.filter';
 import { answerHealth } from './health-routes';
 import { observeRequest } from './http-metrics';
 import { RequestLife, type InFlight, type LiveRequest } from './in-flight';
 import { KnownRoutes } from './known-routes';
 import { closingLate, hasUnreadBody } from './late-close';
 import { GatheringMessage } from './gathering-message';
+import { currentUrl } from './paths';
 import { countRefusal } from './request-claim';
 import { findHeadProblem } from './request-head';
 import { piecesOf } from './whole-answer';
 
-export const API_PREFIX = '/api/v1';
+export { API_PREFIX } from './paths';
 /** Paths at the root of the site, where people and standards look for them. */
-export const ROOT_ROUTES = ['.well-known/oauth-authorization-server', 'auth', 'auth/session', 'auth/session/end'];
-/** Well-known documents are also served next to the other endpoints. */
-const WELL_KNOWN = `${API_PREFIX}/.well-known/`;
-/** Batches were first published here, and clients of that time still ask here. */
-const EARLIER_BATCHES = '/api/beta/batches';
+export const ROOT_ROUTES = [
+  '.well-known/oauth-authorization-server',
+  'auth',
+  'auth/session',
+  'auth/session/end',
+  'docs',
+  'docs/:file',
+];
 
 /** In characters or bytes. */
 const LONG_ANSWER = 64 * 1024;
@@ -129,13 +134,6 @@ function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : mintId('req');
 }
 
-function currentUrl(url: string): string {
-  if (url.startsWith(WELL_KNOWN)) return url.slice(API_PREFIX.length);
-  if (!url.startsWith(EARLIER_BATCHES)) return url;
-  const rest = url.slice(EARLIER_BATCHES.length);
-  return rest === '' || rest.startsWith('/') || rest.startsWith('?') ? `${API_PREFIX}/batches${rest}` : url;
-}
-
 /** Answers a request without a route: a preflight (Fetch standard, CORS), a wrong method or a wrong path. */
 function answerUnrouted(
   { method, url, headers }: FastifyRequest,
@@ -143,8 +141,9 @@ function answerUnrouted(
   routes: KnownRoutes,
   done: (error?: Error) => void,
 ): void {
-  const methods = routes.methodsOf(url.split('?', 1)[0] ?? '');
-  if (methods === null) return done(new AppError('not_found', 'Not found'));
+  const [path = ''] = url.split('?', 1);
+  const methods = routes.methodsOf(path);
+  if (methods === null) return done(unknownPath(routes.meantBy(path)));
   const allow = [...methods, 'OPTIONS'].join(', ');
   if (method !== 'OPTIONS') {
     return done(new AppError('method_not_allowed', 'Method not allowed', { headers: { Allow: allow } }));
@@ -159,12 +158,17 @@ function answerUnrouted(
   void reply.status(204).send();
 }
 
+function unknownPath(meant: string | null): AppError {
+  const hint = meant === null ? '' : `. Did you mean ${meant}? Check the base URL of your client`;
+  return new AppError('not_found', `Not found${hint}`);
+}
+
 /** Returns a long answer in pieces. If it was made for its caller, it counts as memory until it is read. */
 function keepLong<Payload>(request: LiveRequest, reply: FastifyReply, payload: Payload): Payload | Readable {
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
   if (payload.length <= LONG_ANSWER || request.method === 'HEAD' || hasUnreadBody(request.raw)) return payload;
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
-  // Buffers are pages of the catalogue, which all callers share.
+  // Buffers are pages of the catalogue and files of the reference, which all callers share.
   if (typeof payload === 'string') request.life.claim.keep(bytes.length);
   reply.header('content-length', bytes.length);
   return Readable.from(piecesOf(bytes), { objectMode: false });
@@ -202,7 +206,7 @@ function answerFrameworkError(error: FastifyError, request: FastifyRequest, repl
   const refusal = tooLong
     ? new AppError('not_found', 'Not found')
     : new AppError('invalid_request', 'The path of the request is not valid');
-  const { status, headers, body } = errorResponse(refusal);
+  const { status, headers, body } = edgeErrorResponse(refusal, request);
   const always = {
     'x-request-id': request.id,
     'x-content-type-options': 'nosniff',

@@ -3,13 +3,14 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GatheringMessage } from './gathering-message';
-import { streamBody } from './read-body';
+import { readBody, streamBody } from './read-body';
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
 /** Bytes that Node buffers of a body that is not read. */
 const MARK_BYTES = 64 * 1024;
 
-const chunksOf = (bytes: string): string => [...bytes].map((byte) => `1\r\n${byte}\r\n`).join('');
+const chunksOf = (text: string, bytes = 1): string =>
+  text.replaceAll(new RegExp(`.{1,${bytes}}`, 'g'), (piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`);
 const textOf = (length: number): string => Array.from({ length }, (_, index) => String(index % 10)).join('');
 
 describe(GatheringMessage.name, () => {
@@ -34,9 +35,9 @@ describe(GatheringMessage.name, () => {
     return request;
   };
 
-  it('keeps few objects of an unread body in chunks of one byte, and all of its bytes in order', async () => {
+  it('keeps few objects of an unread body in chunks of 64 bytes, and all of its bytes in order', async () => {
     const text = textOf(4 * MARK_BYTES);
-    const request = await requestWith(`${chunksOf(text)}0\r\n\r\n`);
+    const request = await requestWith(`${chunksOf(text, 64)}0\r\n\r\n`);
     while (!request.socket.isPaused()) await delay(5);
     const pieces: Buffer[] = [];
     let arrived = 0;
@@ -52,8 +53,8 @@ describe(GatheringMessage.name, () => {
   });
 
   it('stops the sender while the body is not read, and goes on when it is', async () => {
-    const text = textOf(400_000);
-    const request = await requestWith(`${chunksOf(text)}0\r\n\r\n`);
+    const text = textOf(1_600_000);
+    const request = await requestWith(`${chunksOf(text, 64)}0\r\n\r\n`);
     await delay(200);
     expect(request.complete).toBe(false);
     expect(request.readableLength).toBeLessThan(3 * MARK_BYTES);
@@ -94,9 +95,42 @@ describe(GatheringMessage.name, () => {
   });
 
   it('does not hold back the end of a body that is thrown away', async () => {
-    const request = await requestWith(`${chunksOf(textOf(50_000))}0\r\n\r\n`);
+    const request = await requestWith(`${chunksOf(textOf(4_096))}0\r\n\r\n`);
     request.resume();
     await once(request, 'end');
     expect(request.complete).toBe(true);
+  });
+
+  it('takes a body of many chunks of one byte that are followed by large ones', async () => {
+    const text = textOf(4_096) + textOf(70_000);
+    const request = await requestWith(
+      `${chunksOf(text.slice(0, 4_096))}${chunksOf(text.slice(4_096), 70_000)}0\r\n\r\n`,
+    );
+    const pieces: Buffer[] = [];
+    for await (const piece of streamBody(request)) pieces.push(piece);
+    expect(Buffer.concat(pieces).toString()).toBe(text);
+  });
+
+  it.each([
+    ['that is read', true],
+    ['that is not read', false],
+  ])('refuses a body %s in more chunks of a few bytes, and reads no more of it', async (_of, isRead) => {
+    const request = await requestWith(chunksOf(textOf(1_000)));
+    const ended = isRead ? readBody(request, { maxBytes: 1e9, idleMs: 60_000, totalMs: 60_000 }) : Promise.resolve();
+    const settled = ended.then(
+      () => 'read',
+      (error: Error) => error.message,
+    );
+    let answer = '';
+    client.on('error', () => undefined).on('data', (data) => (answer += String(data)));
+    const isStopped = !client.write(chunksOf(textOf(2_000_000)));
+    await new Promise((resolve) => client.on('close', resolve));
+    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+    expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({
+      error: { code: 400, message: expect.stringContaining('many chunks of a few bytes') },
+    });
+    expect(isStopped).toBe(true);
+    expect(request.socket.bytesRead).toBeLessThan(8 * MARK_BYTES);
+    expect(await settled).toBe(isRead ? 'The request body broke off' : 'read');
   });
 });

@@ -1,7 +1,10 @@
+import { API_PREFIX, bareSegments } from './paths';
+
 /** Matches one path segment of any text. */
 const ANY = ':';
 
 interface KnownRoute {
+  readonly url: string;
   readonly segments: readonly string[];
   readonly methods: Set<string>;
 }
@@ -14,7 +17,7 @@ export class KnownRoutes {
   add(method: string | readonly string[], url: string): void {
     const segments = url.split('/').map((segment) => (segment.startsWith(':') ? ANY : segment));
     const key = segments.join('/');
-    const route = this.routes.get(key) ?? { segments, methods: new Set<string>() };
+    const route = this.routes.get(key) ?? { url, segments, methods: new Set<string>() };
     for (const each of [method].flat()) route.methods.add(each.toUpperCase());
     this.routes.set(key, route);
   }
@@ -28,6 +31,22 @@ export class KnownRoutes {
     }
     return found.size === 0 ? null : [...found].toSorted();
   }
+
+  /** Returns the path of the route that a wrong path is meant for, as `/api/v1/batches/{id}`; null where none is like it. */
+  meantBy(path: string): string | null {
+    if (!path.startsWith('/')) return null;
+    const rest = bareSegments(path.toLowerCase());
+    if (rest.length === 0) return null;
+    const whole = [API_PREFIX, ''].map((prefix) => `${prefix}/${rest.join('/')}`.split('/'));
+    const found = [...this.routes.values()]
+      .filter(({ segments }) => whole.some((each) => matches(segments, each)))
+      .toSorted((one, other) => countAny(one) - countAny(other));
+    return found[0]?.url.replace(/:(\w+)/g, '{$1}') ?? null;
+  }
+}
+
+function countAny({ segments }: KnownRoute): number {
+  return segments.filter((segment) => segment === ANY).length;
 }
 
 function matches(pattern: readonly string[], segments: readonly string[]): boolean {

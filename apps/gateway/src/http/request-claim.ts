@@ -174,6 +174,11 @@ export class RequestClaim implements CallMemory {
     this.pools.memory.give(this.#holders, bytes);
   }
 
+  /** Frees the place of a request whose answer is shared bytes, so that a slow reader does not keep it. */
+  worked(): void {
+    this.#leavePlace();
+  }
+
   release(): void {
     this.#isOver = true;
     this.freeMemory();

@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import { Cancellation, type InferenceResult } from '@libs/inference';
 import { aPrincipal } from '@libs/platform/testing';
+import { UnderHeldCalls } from '../generations/under-held-calls';
 import { GenerationTicket, type CallOutcome } from '../generations/generation-ticket';
 import type { IncomingCall } from '../generations/incoming-call';
 import type { PluginRun } from '../plugins/plugin-run';
@@ -24,6 +25,7 @@ function aCall(changes: Partial<Booking> = {}, isAhead = true) {
     end: (_ticket: GenerationTicket, { outcome }: CallOutcome, isWithdrawn: boolean) =>
       void ended.push(isWithdrawn ? 'withdrawn' : outcome),
     extend: async () => undefined,
+    underHeld: new UnderHeldCalls(),
   };
   const booked = new BookedCall(
     { open: (opening, hold) => new GenerationTicket(opening, hold, isAhead, books) },
@@ -33,6 +35,8 @@ function aCall(changes: Partial<Booking> = {}, isAhead = true) {
       aim: { request: { model: 'test/chat' } } as Booking['aim'],
       streamed: false,
       holdPicoUsd: 1n,
+      model: 'acme/large',
+      unprovenPicoUsd: 0n,
       admission: { decided: Promise.resolve(), used: (tokens) => void used.push(tokens) },
       plugins: null,
       ...changes,

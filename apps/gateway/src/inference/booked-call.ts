@@ -27,8 +27,13 @@ import { observeUpstream } from './upstream-time';
 export interface Booking extends RecordedCall {
   readonly call: IncomingCall;
   readonly aim: { readonly request: RoutedRequest };
+  /** As it is recorded: never an alias. */
+  readonly model: string;
   readonly streamed: boolean;
+  /** What it costs at most if its media are what they say. */
   readonly holdPicoUsd: PicoUsd;
+  /** What it may cost whatever its media say of themselves; 0 where nothing was believed. */
+  readonly unprovenPicoUsd: PicoUsd;
   /** Null where nothing is limited, or the call was admitted before. */
   readonly admission: Admission | null;
   readonly plugins: PluginRun | null;
@@ -48,11 +53,12 @@ export class BookedCall {
 
   /** @throws AppError permission_denied for a key without a workspace; provider_overloaded */
   constructor(recorder: Pick<GenerationRecorder, 'open'>, booking: Booking) {
-    const { api, call, aim, holdPicoUsd, admission, plugins } = booking;
-    const opening = openingOf(call, { api, model: aim.request.model, streamed: booking.streamed });
-    this.ticket = recorder.open(opening, holdPicoUsd, causeOf(call));
+    const { api, call, aim, model, holdPicoUsd, unprovenPicoUsd, admission, plugins } = booking;
+    const opening = openingOf(call, { api, model, streamed: booking.streamed });
+    this.ticket = recorder.open(opening, holdPicoUsd, causeOf(call), unprovenPicoUsd);
     this.#recorded = { api, call, aim };
     this.#abort = call.abort;
+    if (unprovenPicoUsd > holdPicoUsd) call.abort.leavePatiently();
     this.#admission = admission;
     this.#plugins = plugins;
     this.#startedMs = performance.now();

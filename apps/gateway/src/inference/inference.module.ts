@@ -8,7 +8,7 @@ import {
   ProviderHealth,
   monotonicMs,
 } from '@libs/inference';
-import { Egress, gauge, noteOwnFault } from '@libs/platform';
+import { Egress, gauge, noteOwnFault, noteUpstreamAttempt } from '@libs/platform';
 import { EgressModule } from '../egress.module';
 import { GatewayEnv } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
@@ -66,7 +66,10 @@ const engineLogger = new Logger(InferenceEngine.name);
           clock: monotonicMs,
           dice: Math.random,
           onOwnFault: (error, { endpoint }) => noteOwnFault(error, endpoint.provider.slug, engineLogger),
+          onAttempt: ({ endpoint, model }, outcome, error) =>
+            noteUpstreamAttempt({ provider: endpoint.provider.slug, model: model.slug, outcome }, error, engineLogger),
           byokFee: parsePercent(env.BYOK_FEE_PERCENT),
+          capsOutput: env.OUTPUT_ABOVE_LIMIT === 'cap',
           timeouts: {
             headersMs: env.UPSTREAM_HEADERS_TIMEOUT_MS,
             idleMs: env.UPSTREAM_IDLE_TIMEOUT_MS,

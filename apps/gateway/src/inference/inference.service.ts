@@ -9,6 +9,7 @@ import {
   sameRoute,
   toAbortSignal,
   translationStage,
+  UNKNOWN_PROMPT,
   type CallableApi,
   type CountedPrompt,
   type InferenceResult,
@@ -42,9 +43,6 @@ import type { Aim, PreparedCall } from './prepared-call';
 export interface OpenedStream extends StreamResult, Partial<LoopServed> {
   readonly refusal: () => AppError | null;
 }
-
-/** Estimate of a prompt that plugins may still shorten: it counts as too long for no endpoint. */
-const UNKNOWN_PROMPT: PromptEstimate = { tokens: 0, likelyTokens: 0, unlikelyMediaTokens: 0, kinds: null, pdfs: [] };
 
 /** Counts as a request, and uses no tokens. */
 const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
@@ -134,7 +132,7 @@ export class InferenceService {
     const checked = checkCall(api, call.parsed, call.caller.settings);
     const { route, answers: choices, maxTokens } = checked;
     const prompt = promptOf(call);
-    const { tokens: mostTokens, likelyTokens, kinds } = prompt;
+    const { tokens: mostTokens, likelyTokens, kinds, unproven } = prompt;
     const aim = this.aimOf(api, call, checked, prompt);
     const plugins = this.pluginsFor(api, call, checked);
     const models = [route.model, ...route.models];
@@ -142,14 +140,18 @@ export class InferenceService {
     const turnPicoUsd = ({ tokens: promptTokens, kinds: promptKinds }: CountedPrompt): PicoUsd =>
       this.routing.holdFor(call.caller, { ...usage, promptTokens, promptKinds }, call.ownKeys);
     // The text that takes the place of files is reserved when it is there.
-    const heldTokens = plugins?.replacesFiles === true ? likelyTokens : mostTokens;
+    const replacesFiles = plugins?.replacesFiles === true;
+    const heldTokens = replacesFiles ? likelyTokens : mostTokens;
     const answerPicoUsd = turnPicoUsd({ tokens: heldTokens, kinds }) * (aim.turns === null ? 1n : HELD_TURNS);
     const answers = APIS[api].generates ? choices : 0;
     const tokens = { promptTokens: likelyTokens, maxTokens, answers };
     // Asks Redis while the hold is written to PostgreSQL.
     const admission = this.limits.admit(workspaceOf(call), tokens);
-    const holdPicoUsd = answerPicoUsd + (plugins?.mostPicoUsd ?? 0n);
-    const booking = { api, call, aim, streamed: isStream, holdPicoUsd, admission, plugins };
+    const pluginsPicoUsd = plugins?.mostPicoUsd ?? 0n;
+    const holdPicoUsd = answerPicoUsd + pluginsPicoUsd;
+    const unprovenPicoUsd = unproven === null || replacesFiles ? 0n : turnPicoUsd(unproven) + pluginsPicoUsd;
+    const model = this.routing.recordedName(route.model);
+    const booking = { api, call, aim, model, streamed: isStream, holdPicoUsd, unprovenPicoUsd, admission, plugins };
     const booked = new BookedCall(this.recorder, booking);
     const fund = new CallFund(booked.ticket, turnPicoUsd, countsByok(booked.ticket.opening));
     return { api, call, checked, aim, plugins, booked, fund };

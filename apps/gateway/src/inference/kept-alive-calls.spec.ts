@@ -191,6 +191,7 @@ describe('a streamed call whose first event takes long', () => {
         {
           type: 'response.failed',
           sequence_number: 2,
+          error: { code: 'server_error', metadata: error.metadata },
           response: {
             model: 'test/pair',
             status: 'failed',

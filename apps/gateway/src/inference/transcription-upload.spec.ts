@@ -87,11 +87,12 @@ describe(TranscriptionUpload.name, () => {
     await isPassedOn();
     upload.end();
     await until(() => app.books.opened.length > 0);
-    expect(app.books.opened).toMatchObject([{ holdUsd: '0.001' }]);
     await isPassedOn(WAVE.length - 200_000);
     expect(arrival()).toMatchObject({ state: 'arriving' });
     held.resolve();
     expect(await upload.answer).toEqual({ status: 200, body: SPOKEN });
+    // Of the longest recording that the endpoint takes.
+    expect(app.books.opened).toMatchObject([{ holdUsd: '0.72' }]);
   });
 
   it('is passed on while it arrives, with its exact length, and charged when it is whole', async () => {

@@ -97,8 +97,10 @@ export class TranscriptionService {
       api: API,
       call,
       aim: { request },
+      model: this.routing.recordedName(request.model),
       streamed: false,
       holdPicoUsd: this.#holdFor(call, request),
+      unprovenPicoUsd: this.#holdFor(call, ofUnknownLength(request)),
       admission: null,
       plugins: null,
     });
@@ -131,6 +133,13 @@ export class TranscriptionService {
     };
     return dearestCharge(this.routing.catalogue(), priced, this.routing.chargedShareFor(caller, ownKeys));
   }
+}
+
+/** A file can be made that a provider plays for longer than it says. */
+function ofUnknownLength(request: TranscriptionRequest): TranscriptionRequest {
+  const { audio } = request.transcription;
+  const transcription = { ...request.transcription, secondsWhenAsked: null, audio: { ...audio, length: () => null } };
+  return { ...request, transcription };
 }
 
 /** Ends the recording when its caller has left or the process stops: nothing more is sent. */

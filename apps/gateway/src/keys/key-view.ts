@@ -1,5 +1,7 @@
 import {
   allowedDataRegions,
+  NewKeySettings,
+  toHttp,
   type CurrentKeyDto,
   type KeyDto,
   type KeyLimitsDto,
@@ -17,14 +19,14 @@ export interface KeySpendingView {
 
 /** A key in the shape of `Key` of the interface. */
 export function keyView(key: KeyRecord, spending: KeySpendingView): KeyDto {
+  const { limit_usd: _asLimit, ...settings } = toHttp(NewKeySettings, key);
   return {
     hash: key.hash,
-    name: key.name,
+    ...settings,
     ...limitsView(key, spending),
     disabled: key.disabled,
     workspace_id: key.workspaceId,
     external_user: null,
-    policy: key.policy ?? null,
     created_at: key.createdAt,
     updated_at: key.updatedAt,
     previous_key_expires_at: key.previousSecretUntil ?? null,

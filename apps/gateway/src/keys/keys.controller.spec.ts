@@ -184,9 +184,7 @@ describe(KeysController.name, () => {
       name: 'a key',
       limitUsd: '2.5',
       limitReset: 'daily',
-      includeByokInLimit: false,
       expiresAt: '2999-01-01T00:00:00Z',
-      creatorUserId: null,
     });
     expect(JSON.stringify(bus.asked)).not.toContain(key);
   });

@@ -4,6 +4,7 @@ import {
   DEFAULT_KEY_OVERLAP,
   DeleteKey,
   EndKeyRotation,
+  fromHttp,
   GetKey,
   hashApiKey,
   labelApiKey,
@@ -55,18 +56,11 @@ export class KeysService {
   async create(caller: Principal, body: CreateKeyDto): Promise<CreatedKey> {
     const key = mintApiKey(this.serviceName, 'api');
     const record = await this.bus.call(CreateKey, {
+      ...this.#settingsOf(body),
       organizationId: caller.organizationId,
-      workspaceId: body.workspace_id ?? null,
       kind: 'api',
       hash: hashApiKey(key),
       label: labelApiKey(key),
-      name: body.name,
-      limitUsd: usdOf(body.limit) ?? null,
-      limitReset: body.limit_reset ?? null,
-      includeByokInLimit: body.include_byok_in_limit ?? false,
-      expiresAt: body.expires_at ?? null,
-      creatorUserId: body.creator_user_id ?? null,
-      policy: this.policies.check(body.policy),
     });
     return { data: keyView(record, { usage: NOTHING_SPENT, leftUsd: record.limitUsd, lastUsedAt: null }), key };
   }
@@ -89,16 +83,8 @@ export class KeysService {
   }
 
   async update(caller: Principal, hash: string, body: UpdateKeyDto): Promise<KeyDto> {
-    const record = await this.bus.call(UpdateKey, {
-      ...ownApiKey(caller, hash),
-      name: body.name,
-      disabled: body.disabled,
-      limitUsd: usdOf(body.limit),
-      limitReset: body.limit_reset,
-      includeByokInLimit: body.include_byok_in_limit,
-      policy: this.policies.check(body.policy),
-    });
-    return this.view(caller, record);
+    const changes = { ...this.#settingsOf(body), ...ownApiKey(caller, hash) };
+    return this.view(caller, await this.bus.call(UpdateKey, changes));
   }
 
   async delete(caller: Principal, hash: string): Promise<void> {
@@ -127,6 +113,12 @@ export class KeysService {
     const { organizationId, keyHash } = caller;
     const record = await this.bus.call(GetKey, { organizationId, hash: keyHash }).catch(notFoundAsBadCredential);
     return currentKeyView(record, caller, (await this.spendingOf(caller, [record]))(record));
+  }
+
+  #settingsOf<Body extends CreateKeyDto | UpdateKeyDto>({ limit, ...body }: Body) {
+    this.policies.check(body.policy);
+    const limitUsd = typeof limit === 'number' ? usdFromNumber(limit) : limit;
+    return { ...fromHttp(body), ...(limitUsd !== undefined && { limitUsd }) };
   }
 
   private async view(caller: Principal, record: KeyRecord): Promise<KeyDto> {
@@ -163,8 +155,4 @@ function notFoundAsBadCredential(error: unknown): never {
 function ownApiKey(caller: Principal, hash: string): KeyReference {
   if (!API_KEY_HASH.test(hash)) throw new AppError('not_found', 'No such key');
   return { organizationId: caller.organizationId, hash, kind: 'api' };
-}
-
-function usdOf(amountUsd: number | null | undefined): string | null | undefined {
-  return typeof amountUsd === 'number' ? usdFromNumber(amountUsd) : amountUsd;
 }

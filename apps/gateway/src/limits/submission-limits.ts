@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import { RateLimiter, rateLimitError, type RateLimit } from './rate-limiter';
 
 const READ_BURST = 100;
@@ -27,8 +28,8 @@ export class SubmissionLimits {
   }
 
   /**
-   * Counts a submission for as long as `submit` does not refuse it: what was refused is given back, so a
-   * caller who corrects a mistake is not kept waiting for it.
+   * Counts a submission unless `submit` refuses it, so that a caller can correct a mistake at once. A submission that
+   * is refused with `payment_required` counts: its whole body was stored first.
    *
    * @throws AppError rate_limit_exceeded
    */
@@ -37,7 +38,8 @@ export class SubmissionLimits {
     try {
       return await submit();
     } catch (error) {
-      await this.limiter.giveBack(this.submissions, workspaceId);
+      const isUnpaid = AppError.from(error).code === 'payment_required';
+      if (!isUnpaid) await this.limiter.giveBack(this.submissions, workspaceId);
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { toModality, type Endpoint, type Model } from '@libs/inference';
+import { BATCH_SUFFIX, toModality, type Endpoint, type Model } from '@libs/inference';
 
 /** `data` of `GET /models/{author}/{slug}/endpoints`. */
 export interface ModelEndpoints {
@@ -10,12 +10,11 @@ export interface ModelEndpoints {
   readonly endpoints: readonly object[];
 }
 
-export function toModelEndpoints(model: Model, slug: string): ModelEndpoints {
-  const isBatch = slug !== model.slug;
+export function toModelEndpoints(model: Model, isBatch: boolean): ModelEndpoints {
   const endpoints = isBatch ? model.endpoints.filter(({ provider }) => provider.batch !== 'none') : model.endpoints;
   const { architecture } = model;
   return {
-    id: slug,
+    id: isBatch ? model.slug + BATCH_SUFFIX : model.slug,
     name: model.name,
     description: model.description,
     created: model.created,

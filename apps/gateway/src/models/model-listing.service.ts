@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ListModelsQueryDto, type OwnedPolicy } from '@libs/contracts';
+import { BatchEntriesQueryDto, ListModelsQueryDto, type OwnedPolicy } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   BATCH_SUFFIX,
@@ -8,6 +8,7 @@ import {
   readRoutePolicies,
   toBatchModelEntry,
   toModelEntry,
+  unknownModelMessage,
   type Catalogue,
   type ModelEntry,
 } from '@libs/inference';
@@ -17,6 +18,8 @@ import { nextPagePath, type ListPage } from './list-page';
 import { filterModels, filterParameters, type ListedModel } from './model-filter';
 
 export type ListName = 'models' | 'embeddings';
+/** Models as they are, or as batches have them. */
+type EntryKind = 'ordinary' | 'batch';
 
 interface CatalogueList {
   /** In the order of the catalogue. */
@@ -37,66 +40,73 @@ const NO_WISHES = new ListModelsQueryDto();
 @Injectable()
 export class ModelListingService {
   private catalogueHash = '';
-  private lists = new Map<ListName, CatalogueList>();
+  private lists = new Map<string, CatalogueList>();
 
   constructor(private readonly routing: InferenceRouting) {}
 
   /** `{ data, links, total_count }` as JSON (spec 2.7); the count is of all that are asked for. */
   page(name: ListName, page: ListPage, query: ListModelsQueryDto = NO_WISHES): Buffer {
-    const { models, whole } = this.listOf(name);
+    const { models, whole } = this.listOf(name, kindOf(query));
     const parameters = filterParameters(query);
     if (page.limit === null && parameters === '') return whole;
     return cut(filterModels(models, query, nowSeconds()), PATHS[name], page, parameters);
   }
 
   /** The same of the models that these policies leave a caller. */
-  pageFor(policies: readonly OwnedPolicy[], page: ListPage): Buffer {
+  pageFor(policies: readonly OwnedPolicy[], page: ListPage, query: BatchEntriesQueryDto = NO_WISHES): Buffer {
     const rules = readRoutePolicies(policies);
-    const allowed = this.listOf('models').models.filter(({ model }) => isModelAllowed(model, rules));
-    return cut(allowed, PATHS.user, page);
+    const allowed = this.listOf('models', kindOf(query)).models.filter(({ model }) => isModelAllowed(model, rules));
+    return cut(allowed, PATHS.user, page, filterParameters(query));
   }
 
   count(query: ListModelsQueryDto): number {
-    return filterModels(this.listOf('models').models, query, nowSeconds()).length;
+    return filterModels(this.listOf('models', kindOf(query)).models, query, nowSeconds()).length;
   }
 
-  /** An entry of the list of models, by its id. @throws AppError not_found */
+  /** An entry of the lists of models, by its id or an alias. @throws AppError not_found */
   entryOf(id: string): ModelEntry {
     const model = this.routing.catalogue().findModel(id);
     const entry = model && (id.endsWith(BATCH_SUFFIX) ? toBatchModelEntry(model) : toModelEntry(model));
-    if (entry === null) throw new AppError('not_found', 'Model not found');
+    if (entry === null) throw this.notFound(id);
     return entry;
   }
 
   /** @throws AppError not_found */
   endpointsOf(slug: string): ModelEndpoints {
     const model = this.routing.catalogue().findModel(slug);
-    if (model === null) throw new AppError('not_found', 'Model not found');
-    return toModelEndpoints(model, slug);
+    if (model === null) throw this.notFound(slug);
+    return toModelEndpoints(model, slug.endsWith(BATCH_SUFFIX));
   }
 
-  private listOf(name: ListName): CatalogueList {
+  private notFound(name: string): AppError {
+    return new AppError('not_found', unknownModelMessage(name, this.routing.catalogue()));
+  }
+
+  private listOf(name: ListName, kind: EntryKind): CatalogueList {
     const catalogue = this.routing.catalogue();
     if (catalogue.hash !== this.catalogueHash) {
       this.lists = new Map();
       this.catalogueHash = catalogue.hash;
     }
-    const known = this.lists.get(name);
+    const known = this.lists.get(`${kind} ${name}`);
     if (known !== undefined) return known;
-    const models = modelsOf(name, catalogue);
+    const models = modelsOf(name, kind, catalogue);
     const list = { models, whole: write(models, null, models.length) };
-    this.lists.set(name, list);
+    this.lists.set(`${kind} ${name}`, list);
     return list;
   }
 }
 
-function modelsOf(name: ListName, catalogue: Catalogue): readonly ListedModel[] {
+function modelsOf(name: ListName, kind: EntryKind, catalogue: Catalogue): readonly ListedModel[] {
   const models = name === 'embeddings' ? catalogue.models().filter(isEmbeddingsModel) : catalogue.models();
-  return models.flatMap((model) =>
-    [toModelEntry(model), toBatchModelEntry(model)]
-      .filter((entry) => entry !== null)
-      .map((entry) => ({ model, entry, text: JSON.stringify(entry) })),
-  );
+  return models.flatMap((model) => {
+    const entry = kind === 'batch' ? toBatchModelEntry(model) : toModelEntry(model);
+    return entry === null ? [] : [{ model, entry, text: JSON.stringify(entry) }];
+  });
+}
+
+function kindOf({ batch }: BatchEntriesQueryDto): EntryKind {
+  return batch === 'true' ? 'batch' : 'ordinary';
 }
 
 function cut(models: readonly ListedModel[], path: string, page: ListPage, parameters = ''): Buffer {
@@ -107,7 +117,9 @@ function cut(models: readonly ListedModel[], path: string, page: ListPage, param
 
 function write(models: readonly ListedModel[], next: string | null, totalCount: number): Buffer {
   const data = models.map(({ text }) => text).join(',');
-  return Buffer.from(`{"data":[${data}],"links":${JSON.stringify({ next })},"total_count":${totalCount}}`);
+  return Buffer.from(
+    `{"object":"list","data":[${data}],"links":${JSON.stringify({ next })},"total_count":${totalCount}}`,
+  );
 }
 
 const nowSeconds = (): number => Date.now() / 1_000;

@@ -30,7 +30,7 @@ providers:
   - { slug: p, name: P, base_url: "http://127.0.0.1:1/v1", protocol: openai, headers: {}, regions: [global],
       data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false }, batch: none, max_concurrency: 1 }
 models:${models.join('')}
-  - { slug: v/chat, name: Chat, description: d, created: 1, context_length: 10,
+  - { slug: v/chat, aliases: [chatter, chat-2026], name: Chat, description: d, created: 1, context_length: 10,
       architecture: { input_modalities: [text], output_modalities: [text], tokenizer: Other, instruct_type: null },
       supported_parameters: [], endpoints: [ { provider: p, upstream_model: c, apis: [chat],
       pricing: { prompt: "0.1", completion: "0.2" }, context_length: 10, max_completion_tokens: 5, quantization: unknown,
@@ -206,6 +206,9 @@ describe(ModelsController.name, () => {
       },
     });
     expect((await get('/models/v/none/endpoints')).status).toBe(404);
+    expect(JSON.parse((await get('/models/v/chat:batch/endpoints')).body)).toMatchObject({
+      data: { id: 'v/chat:batch' },
+    });
     expect(JSON.parse((await get('/providers')).body)).toMatchObject({ data: [{ name: 'P', slug: 'p' }] });
   });
 
@@ -214,6 +217,28 @@ describe(ModelsController.name, () => {
     for (const entry of data) expect(JSON.parse((await get(`/model/${entry.id}`)).body)).toEqual({ data: entry });
     for (const id of ['v/none', 'v/chat:batch', 'v/chat/more', 'v']) {
       expect((await get(`/model/${id}`)).status).toBe(404);
+    }
+  });
+
+  it('shows a model as clients of OpenAI ask for it, by its id or an alias', async () => {
+    const { data } = JSON.parse((await get('/models')).body) as { data: { id: string }[] };
+    for (const entry of data) {
+      expect(entry).toMatchObject({ object: 'model', owned_by: 'v' });
+      for (const id of [entry.id, encodeURIComponent(entry.id)]) {
+        expect(JSON.parse((await get(`/models/${id}`)).body)).toEqual(entry);
+      }
+    }
+    const chat = data.find(({ id }) => id === 'v/chat');
+    for (const path of ['/models/chatter', '/models/chat-2026']) {
+      expect(JSON.parse((await get(path)).body)).toEqual(chat);
+    }
+    expect(JSON.parse((await get('/models/none')).body)).toEqual({
+      error: { code: 404, message: 'The model "none" does not exist', metadata: { error_type: 'not_found' } },
+    });
+    const { body } = await get('/models/v%2Fchats');
+    expect(body).toContain('The model \\"v/chats\\" does not exist. Did you mean v/chat?');
+    for (const id of ['v', 'v/none', 'v%2Fnone', 'v/chat/more', 'v%2F', '%2F', '%00', 'count%2F', '__proto__']) {
+      expect([id, (await get(`/models/${id}`)).status]).toEqual([id, 404]);
     }
   });
 

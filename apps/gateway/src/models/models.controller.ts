@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { ListModelsQueryDto, type Principal } from '@libs/contracts';
+import { BatchEntriesQueryDto, ListModelsQueryDto, type Principal } from '@libs/contracts';
 import type { ModelEntry } from '@libs/inference';
 import { validateInstance } from '@libs/platform';
 import { AcceptsAnyKey } from '../auth/access.decorators';
@@ -24,12 +24,12 @@ export class ModelsController {
 
   @Get('models/user')
   listAllowed(@Caller() caller: Principal, @Query() query: ListQuery, @Res() reply: FastifyReply): void {
-    send(reply, this.listing.pageFor(caller.policies ?? [], readListPage(query)));
+    send(reply, this.listing.pageFor(caller.policies ?? [], readListPage(query), batchWishOf(query)));
   }
 
   @Get('embeddings/models')
   listEmbeddings(@Query() query: ListQuery, @Res() reply: FastifyReply): void {
-    send(reply, this.listing.page('embeddings', readListPage(query)));
+    send(reply, this.listing.page('embeddings', readListPage(query), batchWishOf(query)));
   }
 
   @Get('models/count')
@@ -42,6 +42,17 @@ export class ModelsController {
     return { data: this.listing.endpointsOf(`${author}/${slug}`) };
   }
 
+  /** For OpenAI's clients, which ask for `models/<id>` with the slash escaped and expect the bare entry. */
+  @Get('models/:id')
+  retrieve(@Param('id') id: string): ModelEntry {
+    return this.listing.entryOf(id);
+  }
+
+  @Get('models/:author/:slug')
+  retrieveByParts(@Param('author') author: string, @Param('slug') slug: string): ModelEntry {
+    return this.listing.entryOf(`${author}/${slug}`);
+  }
+
   @Get('model/:author/:slug')
   show(@Param('author') author: string, @Param('slug') slug: string): { data: ModelEntry } {
     return { data: this.listing.entryOf(`${author}/${slug}`) };
@@ -51,6 +62,12 @@ export class ModelsController {
 /** Members that are not known are left alone. */
 function wishesOf(query: ListQuery): ListModelsQueryDto {
   return validateInstance(ListModelsQueryDto, query);
+}
+
+/** For lists that take no other wish. */
+function batchWishOf(query: ListQuery): BatchEntriesQueryDto {
+  const { batch } = validateInstance(BatchEntriesQueryDto, query);
+  return batch === undefined ? {} : { batch };
 }
 
 function send(reply: FastifyReply, page: Buffer): void {

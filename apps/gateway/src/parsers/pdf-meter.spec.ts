@@ -24,7 +24,7 @@ class FakeReader {
     await this.onRead?.();
     if (name === 'broken') throw new AppError('invalid_request', 'The PDF file cannot be read');
     if (name === 'late') throw new AppError('provider_overloaded', 'Too many PDF files are being read');
-    return { pages: 2, title: null, text: 'a text '.repeat(100), isCut: name === 'cut' };
+    return { pages: 2, title: null, text: 'a text '.repeat(100), actualText: '', isCut: name === 'cut' };
   };
   readonly names: string[] = [];
   onRead: (() => Promise<void> | void) | null = null;

@@ -58,7 +58,7 @@ export class PdfMeter {
 
   /**
    * Measures the files of a prompt that are not measured yet, one after another. A file that cannot be read in whole,
-   * or for which no child is free, stays as it was counted.
+   * or for which no child is free, stays as it was counted. Both texts of a file count: readers differ in which they take.
    *
    * @throws the signal's reason when it is aborted
    */
@@ -76,11 +76,12 @@ export class PdfMeter {
         work.memory,
         async (reserve) => {
           await reserve(end - start);
-          const { text, pages, isCut } = await this.pdf.read(
+          const { text, actualText, pages, isCut } = await this.pdf.read(
             Buffer.from(textOf(body.subarray(start, end)), 'base64'),
             work,
           );
-          return isCut ? null : pdfTokens(estimateTextTokens(text), pages);
+          if (isCut || actualText === null) return null;
+          return pdfTokens(estimateTextTokens(text) + estimateTextTokens(actualText), pages);
         },
         () => 0,
       );

@@ -118,4 +118,32 @@ describe(PdfReader.name, () => {
   ])('says that a file is not read in whole which %s', async (_what, file) => {
     expect(await reader.read(file, outsideWork())).toMatchObject({ isCut: true });
   });
+
+  const showing = (content: string, resources = ''): Buffer =>
+    pdfOf([
+      CATALOGUE,
+      node('3 0 R', 1),
+      page(`/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>${resources}>>`),
+      `<</Length ${content.length}>>stream\n${content}\nendstream`,
+      '<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>',
+      '<</ActualText(from the resources)>>',
+    ]);
+  const SHOWN = 'BT /F1 4 Tf 1 1 Td (x) Tj ET EMC';
+
+  it('has the text that marked content states for what it shows', async () => {
+    const file = showing(`/Span<</ActualText(stated)>>BDC ${SHOWN} /Span<</ActualText<FEFF00E9>>>BDC ${SHOWN}`);
+    expect(await reader.read(file, outsideWork())).toMatchObject({
+      text: 'xx',
+      actualText: 'stated\n\u00e9',
+      isCut: false,
+    });
+    expect(await reader.read(tinyPdf(['a page']), outsideWork())).toMatchObject({ actualText: '' });
+  });
+
+  it('does not know how often content is marked with a text of the resources', async () => {
+    const file = showing(`/Span/MC0 BDC ${SHOWN}`, '/Properties<</MC0 6 0 R>>');
+    expect(await reader.read(file, outsideWork())).toMatchObject({ text: 'x', actualText: null });
+    const layers = showing(`/OC/MC0 BDC ${SHOWN}`, '/Properties<</MC0 5 0 R>>');
+    expect(await reader.read(layers, outsideWork())).toMatchObject({ actualText: '' });
+  });
 });

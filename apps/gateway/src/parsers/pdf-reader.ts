@@ -53,11 +53,12 @@ function textOf(outcome: ParserOutcome): PdfText {
 
 function isPdfText(value: unknown): value is PdfText {
   if (typeof value !== 'object' || value === null) return false;
-  const { pages, title, text, isCut } = value as Readonly<Record<keyof PdfText, unknown>>;
+  const { pages, title, text, actualText, isCut } = value as Readonly<Record<keyof PdfText, unknown>>;
   return (
     Number.isSafeInteger(pages) &&
     (title === null || typeof title === 'string') &&
     typeof text === 'string' &&
+    (actualText === null || typeof actualText === 'string') &&
     typeof isCut === 'boolean'
   );
 }

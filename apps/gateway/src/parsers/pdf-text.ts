@@ -12,6 +12,8 @@ export interface PdfText {
   readonly pages: number;
   readonly title: string | null;
   readonly text: string;
+  /** What other readers give as the text of some parts; null where nothing bounds that. */
+  readonly actualText: string | null;
   /** Whether some of the file was not read, or other readers may find more pages in it. */
   readonly isCut: boolean;
 }
@@ -29,6 +31,7 @@ interface Catalog {
 interface OpenPdf {
   readonly document: Document;
   readonly catalog: Catalog;
+  readonly actualText: ActualText;
 }
 
 /** The property that every catalogue is given when it is made. */
@@ -48,7 +51,7 @@ export async function parse(payload: Uint8Array, settings: PdfSettings): Promise
 }
 
 async function readText(bytes: Uint8Array, settings: PdfSettings): Promise<PdfText> {
-  const opened = await open(bytes);
+  const opened = await open(bytes, settings.maxCharacters);
   const { document } = opened;
   const { texts, isCut } = await readPages(opened, settings);
   const { info } = await document.getMetadata();
@@ -57,6 +60,7 @@ async function readText(bytes: Uint8Array, settings: PdfSettings): Promise<PdfTe
     pages: document.numPages,
     title: typeof title === 'string' && title !== '' ? title.slice(0, settings.maxCharacters) : null,
     text: texts.join('\n\n').slice(0, settings.maxCharacters),
+    actualText: opened.actualText.text,
     isCut,
   };
   await document.loadingTask.destroy();
@@ -67,23 +71,28 @@ async function readText(bytes: Uint8Array, settings: PdfSettings): Promise<PdfTe
  * Opens a file, with its catalogue: of the number of pages pdf.js believes the file, but other readers count them. The
  * catalogue can be had only at the moment when pdf.js defines a property of it.
  */
-async function open(bytes: Uint8Array): Promise<OpenPdf> {
+async function open(bytes: Uint8Array, mostCharacters: number): Promise<OpenPdf> {
   let catalog: unknown = null;
+  let actualText: ActualText | null = null;
   const { defineProperty } = Object;
   Object.defineProperty = (object, name, descriptor) => {
-    if (name === OF_CATALOG) catalog = object;
+    if (name === OF_CATALOG) {
+      catalog = object;
+      actualText ??= new ActualText(Object.getPrototypeOf(descriptor.value) as PdfDict, mostCharacters);
+    }
     return defineProperty(object, name, descriptor);
   };
   try {
     const document = await getDocumentProxy(bytes);
-    return { document, catalog: catalog as Catalog };
+    if (actualText === null) throw new Error('pdf.js has no catalogue of this file');
+    return { document, catalog: catalog as Catalog, actualText };
   } finally {
     Object.defineProperty = defineProperty;
   }
 }
 
 async function readPages(
-  { document, catalog }: OpenPdf,
+  { document, catalog }: Pick<OpenPdf, 'document' | 'catalog'>,
   { maxPages, maxCharacters, pagesMs }: PdfSettings,
 ): Promise<{ readonly texts: readonly string[]; readonly isCut: boolean }> {
   const endMs = performance.now() + pagesMs;
@@ -114,4 +123,68 @@ async function areAllPages(refs: readonly PageRef[], catalog: Catalog): Promise<
     if (page instanceof Error || page.has('Kids') || ref === null || read === null) return false;
     return ref.num === read.num && ref.gen === read.gen;
   });
+}
+
+/** The part that is used of a dictionary of pdf.js, whose class is not exported. */
+interface PdfDict {
+  get(name: string): unknown;
+  getKeys(): Iterable<string>;
+  set: (this: PdfDict, name: string, value: unknown) => void;
+}
+
+const ACTUAL_TEXT = 'ActualText';
+const PROPERTIES = 'Properties';
+const UTF_16 = '\u00fe\u00ff';
+
+/**
+ * The text that marked content of a page states for what it shows (`ActualText`, ISO 32000-1 §14.9.4). pdf.js passes over
+ * it, and other readers give it in place of the letters on the page, as often as the page marks content with it.
+ */
+class ActualText {
+  readonly #texts: string[] = [];
+  #length = 0;
+  /** Dictionaries of resources that have properties for marked content. */
+  readonly #owners = new Set<PdfDict>();
+
+  /** @param prototype of all dictionaries: each is filled by its `set` when the file is read */
+  constructor(prototype: PdfDict, mostCharacters: number) {
+    const { set } = prototype;
+    const take = (dict: PdfDict, name: string, value: unknown): void => {
+      if (name === PROPERTIES) this.#owners.add(dict);
+      if (name !== ACTUAL_TEXT || typeof value !== 'string' || this.#length > mostCharacters) return;
+      const text = textOf(value);
+      this.#texts.push(text);
+      this.#length += text.length;
+    };
+    prototype.set = function (this: PdfDict, name, value) {
+      take(this, name, value);
+      set.call(this, name, value);
+    };
+  }
+
+  /** Of what was read so far; null where content may be marked with a text of the resources, each time anew. */
+  get text(): string | null {
+    return [...this.#owners].some((owner) => hasActualText(owner.get(PROPERTIES))) ? null : this.#texts.join('\n');
+  }
+}
+
+function hasActualText(properties: unknown): boolean {
+  if (!isDict(properties)) return false;
+  return [...properties.getKeys()].some((name) => {
+    const property = properties.get(name);
+    return isDict(property) && property.get(ACTUAL_TEXT) !== undefined;
+  });
+}
+
+function isDict(value: unknown): value is PdfDict {
+  return typeof value === 'object' && value !== null && 'getKeys' in value;
+}
+
+/** A string of a PDF has a byte in each character; some begin with the mark of UTF-16. */
+function textOf(bytes: string): string {
+  if (!bytes.startsWith(UTF_16)) return bytes;
+  return Buffer.from(bytes.slice(UTF_16.length), 'latin1')
+    .subarray(0, (bytes.length - 2) & ~1)
+    .swap16()
+    .toString('utf16le');
 }

@@ -41,6 +41,18 @@ describe('the hold of a call', () => {
     },
   );
 
+  it('counts as much output as each endpoint gives at most, at the dearest of them', () => {
+    const endpoints = [
+      anEndpoint({ pricing: { prompt: 0n, completion: parseRate('0.00002') }, maxCompletionTokens: 1_000 }),
+      anEndpoint({ pricing: { prompt: 0n, completion: parseRate('0.00001') }, maxCompletionTokens: 4_000 }),
+    ];
+    const short = aCatalogue(aModel({ slug: 'acme/short', endpoints }));
+    const hold = (maxTokens: number): bigint =>
+      estimateHold(short, { api: 'chat', models: ['acme/short'], promptTokens: 0, maxTokens, answers: 1 });
+    // The first is the dearest up to 2,000 tokens, and is never sent a cap of more than 1,000.
+    expect([hold(1_000), hold(2_000), hold(32_000)]).toEqual([20_000_000_000n, 20_000_000_000n, 40_000_000_000n]);
+  });
+
   it('is at the highest rates that a prompt of this length can meet', () => {
     const overrides = [
       { minPromptTokens: 100, rates: { prompt: parseRate('0.00003') } },

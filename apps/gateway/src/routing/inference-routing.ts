@@ -5,6 +5,7 @@ import {
   prefersNativeBatch,
   ProviderHealth,
   upstreamApiFor,
+  recordedName,
   type Api,
   type CallableApi,
   type Candidate,
@@ -62,6 +63,11 @@ export class InferenceRouting {
   chargedShareFor(caller: Principal, ownKeys?: readonly OwnCredential[]): ChargedShare | null {
     if (this.byok === null) return null;
     return chargedShareFor(caller, ownKeys ?? null, this.credentials.availableProviders(), this.byok.fee);
+  }
+
+  /** See `recordedName`. */
+  recordedName(name: string): string {
+    return recordedName(name, this.catalogue());
   }
 
   catalogue(): Catalogue {

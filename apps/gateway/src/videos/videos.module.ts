@@ -7,11 +7,12 @@ import { VideosController } from './videos.controller';
 import { VideosService } from './videos.service';
 import { EgressModule } from '../egress.module';
 import { LimitsModule } from '../limits/limits.module';
+import { RelayModule } from '../relay.module';
 import { RoutingModule } from '../routing/routing.module';
 import { WebhooksModule } from '../webhooks/webhooks.module';
 
 @Module({
-  imports: [EgressModule, LimitsModule, RoutingModule, WebhooksModule],
+  imports: [EgressModule, LimitsModule, RelayModule, RoutingModule, WebhooksModule],
   controllers: [VideosController],
   providers: [
     VideosService,

@@ -166,7 +166,8 @@ export class VideosService {
     const previous = await this.videos.findForWorkspace(id, owner);
     if (previous === null) throw refusal('previous_job_id', 'names no job', 'not_found');
     if (previous.status !== 'completed') throw refusal('previous_job_id', 'names a job that is not completed');
-    if (previous.model !== dto.model) throw refusal('previous_job_id', 'names a job of another model');
+    const asked = this.routing.catalogue().findModel(dto.model)?.slug ?? dto.model;
+    if (previous.model !== asked) throw refusal('previous_job_id', 'names a job of another model');
     if (previous.dimensions === null) throw refusal('previous_job_id', 'names a job whose size is not known');
     return previous;
   }

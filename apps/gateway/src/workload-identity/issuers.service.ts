@@ -2,9 +2,12 @@ import { Injectable } from '@nestjs/common';
 import {
   CreateIssuer,
   DeleteIssuer,
+  fromHttp,
   GetIssuer,
   ListIssuers,
+  NewIssuerSettings,
   readPage,
+  toHttp,
   UpdateIssuer,
   type CreateIssuerDto,
   type IssuerDto,
@@ -32,8 +35,7 @@ export class IssuersService {
   }
 
   async create({ organizationId }: Principal, body: CreateIssuerDto): Promise<IssuerDto> {
-    const { name, issuer_url: issuerUrl, jwks_url: jwksUrl = null } = body;
-    return issuerView(await this.bus.call(CreateIssuer, { organizationId, name, issuerUrl, jwksUrl }));
+    return issuerView(await this.bus.call(CreateIssuer, { ...fromHttp(body), organizationId }));
   }
 
   async get(caller: Principal, id: string): Promise<IssuerDto> {
@@ -41,8 +43,7 @@ export class IssuersService {
   }
 
   async update(caller: Principal, id: string, body: UpdateIssuerDto): Promise<IssuerDto> {
-    const { name, issuer_url: issuerUrl, jwks_url: jwksUrl } = body;
-    return issuerView(await this.bus.call(UpdateIssuer, { ...ownIssuer(caller, id), name, issuerUrl, jwksUrl }));
+    return issuerView(await this.bus.call(UpdateIssuer, { ...fromHttp(body), ...ownIssuer(caller, id) }));
   }
 
   async delete(caller: Principal, id: string): Promise<void> {
@@ -57,12 +58,6 @@ function ownIssuer({ organizationId }: Principal, id: string): IssuerReference {
 }
 
 function issuerView(issuer: IssuerRecord): IssuerDto {
-  return {
-    id: issuer.id,
-    name: issuer.name,
-    issuer_url: issuer.issuerUrl,
-    jwks_url: issuer.jwksUrl,
-    created_at: issuer.createdAt,
-    updated_at: issuer.updatedAt,
-  };
+  const { id, createdAt, updatedAt } = issuer;
+  return { id, ...toHttp(NewIssuerSettings, issuer), created_at: createdAt, updated_at: updatedAt };
 }

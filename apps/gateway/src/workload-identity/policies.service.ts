@@ -2,9 +2,12 @@ import { Injectable } from '@nestjs/common';
 import {
   CreatePolicy,
   DeletePolicy,
+  fromHttp,
   GetPolicy,
   ListPolicies,
+  NewPolicySettings,
   readPage,
+  toHttp,
   UpdatePolicy,
   type CreatePolicyDto,
   type PageQueryDto,
@@ -32,19 +35,8 @@ export class PoliciesService {
   }
 
   async create({ organizationId }: Principal, body: CreatePolicyDto): Promise<PolicyDto> {
-    const policy = await this.bus.call(CreatePolicy, {
-      organizationId,
-      issuerId: body.issuer_id,
-      name: body.name,
-      subject: body.subject ?? null,
-      audience: body.audience,
-      condition: body.condition ?? null,
-      apiKeyHash: body.api_key_hash,
-      enabled: body.enabled ?? true,
-      singleUse: body.single_use ?? false,
-      checks: body.checks ?? [],
-    });
-    return policyView(policy);
+    const unlessGiven = { enabled: true, singleUse: false, checks: [] };
+    return policyView(await this.bus.call(CreatePolicy, { ...unlessGiven, ...fromHttp(body), organizationId }));
   }
 
   async get(caller: Principal, id: string): Promise<PolicyDto> {
@@ -52,19 +44,7 @@ export class PoliciesService {
   }
 
   async update(caller: Principal, id: string, body: UpdatePolicyDto): Promise<PolicyDto> {
-    const policy = await this.bus.call(UpdatePolicy, {
-      ...ownPolicy(caller, id),
-      issuerId: body.issuer_id,
-      name: body.name,
-      subject: body.subject,
-      audience: body.audience,
-      condition: body.condition,
-      apiKeyHash: body.api_key_hash,
-      enabled: body.enabled,
-      singleUse: body.single_use,
-      checks: body.checks,
-    });
-    return policyView(policy);
+    return policyView(await this.bus.call(UpdatePolicy, { ...fromHttp(body), ...ownPolicy(caller, id) }));
   }
 
   async delete(caller: Principal, id: string): Promise<void> {
@@ -79,18 +59,6 @@ function ownPolicy({ organizationId }: Principal, id: string): PolicyReference {
 }
 
 function policyView(policy: PolicyRecord): PolicyDto {
-  return {
-    id: policy.id,
-    issuer_id: policy.issuerId,
-    name: policy.name,
-    subject: policy.subject,
-    audience: policy.audience,
-    condition: policy.condition,
-    api_key_hash: policy.apiKeyHash,
-    enabled: policy.enabled,
-    single_use: policy.singleUse,
-    checks: policy.checks,
-    created_at: policy.createdAt,
-    updated_at: policy.updatedAt,
-  };
+  const { id, createdAt, updatedAt } = policy;
+  return { id, ...toHttp(NewPolicySettings, policy), created_at: createdAt, updated_at: updatedAt };
 }

@@ -1,4 +1,4 @@
-import type { WorkspaceDto, WorkspaceRecord } from '@libs/contracts';
+import { NewWorkspaceProperties, toHttp, type WorkspaceDto, type WorkspaceRecord } from '@libs/contracts';
 
 /** The interface wants a UUID here; an installation has no guardrails. */
 const NO_GUARDRAIL = '00000000-0000-0000-0000-000000000000';
@@ -17,13 +17,9 @@ export function workspaceView(
   const { settings } = workspace;
   return {
     id: workspace.id,
-    name: workspace.name,
-    slug: workspace.slug,
-    description: workspace.description,
+    ...toHttp(NewWorkspaceProperties, workspace),
     is_default: workspace.isDefault,
-    default_callback_url: workspace.defaultCallbackUrl,
     webhook_signing: isSigning,
-    policy: workspace.policy ?? null,
     created_at: workspace.createdAt,
     updated_at: workspace.updatedAt,
     created_by: null,

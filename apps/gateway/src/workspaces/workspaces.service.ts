@@ -2,20 +2,25 @@ import {
   CreateWorkspace,
   DeleteWorkspace,
   FindSigningWorkspaces,
+  fromHttp,
   GetWorkspace,
+  givenFields,
   givenSettings,
   ListWorkspaces,
   readPage,
   RotateWebhookSecret,
   UpdateWorkspace,
   webhookSecretPurpose,
+  WorkspacePropertiesDto,
   type CreateWorkspaceDto,
   type PageQueryDto,
   type Principal,
   type Secret,
   type UpdateWorkspaceDto,
+  type UpdateWorkspaceRequest,
   type WorkspaceDto,
   type WorkspaceRecord,
+  type WorkspaceReference,
 } from '@libs/contracts';
 import { SealingKeyPair, type MessageBus } from '@libs/platform';
 import type { PolicyNames } from '../policies/policy-names';
@@ -47,11 +52,8 @@ export class WorkspacesService {
   }
 
   async create({ organizationId }: Principal, body: CreateWorkspaceDto): Promise<WorkspaceDto> {
-    const { name, slug, description } = body;
-    const defaultCallbackUrl = this.#checked(body.default_callback_url);
-    const policy = this.policies.check(body.policy);
-    const members = { organizationId, name, slug, description, defaultCallbackUrl, policy };
-    const created = await this.bus.call(CreateWorkspace, { ...members, settings: givenSettings(body) });
+    const { name, slug } = body;
+    const created = await this.bus.call(CreateWorkspace, { ...this.#given(body), name, slug, organizationId });
     return this.#shown(created, NONE);
   }
 
@@ -60,12 +62,8 @@ export class WorkspacesService {
   }
 
   async update(caller: Principal, id: string, body: UpdateWorkspaceDto): Promise<WorkspaceDto> {
-    const { name, slug, description } = body;
-    const reference = ownWorkspace(caller, id);
-    const defaultCallbackUrl = this.#checked(body.default_callback_url);
-    const policy = this.policies.check(body.policy);
-    const members = { ...reference, name, slug, description, defaultCallbackUrl, policy };
-    return this.#view(await this.bus.call(UpdateWorkspace, { ...members, settings: givenSettings(body) }));
+    const changes = { ...this.#given(body), ...ownWorkspace(caller, id) };
+    return this.#view(await this.bus.call(UpdateWorkspace, changes));
   }
 
   /** A new secret for the workspace's webhooks. It comes sealed to a key pair that is forgotten with this call. */
@@ -81,9 +79,11 @@ export class WorkspacesService {
     await this.bus.call(DeleteWorkspace, ownWorkspace(caller, id));
   }
 
-  #checked(url: string | null | undefined): string | null | undefined {
+  #given(body: UpdateWorkspaceDto): Omit<UpdateWorkspaceRequest, keyof WorkspaceReference> {
+    const { default_callback_url: url, policy } = body;
     if (typeof url === 'string') this.callbackUrls.check(url, 'default_callback_url');
-    return url;
+    this.policies.check(policy);
+    return { ...fromHttp(givenFields(WorkspacePropertiesDto, body)), settings: givenSettings(body) };
   }
 
   async #view(workspace: WorkspaceRecord): Promise<WorkspaceDto> {

@@ -4,6 +4,7 @@ import { VideoJobsRepository, type NewVideo, type VideoJob, type VideoWait } fro
 import { openTestDatabase, storeVideo, type OpenTestDatabase } from '@libs/persistence/testing';
 import type { VideoWorkerEnv } from '../video-worker.env';
 import { VideoLaneService } from './video-lane.service';
+import { StepTimes } from '../scaling/step-times';
 import type { VideoPollService } from './video-poll.service';
 import type { VideoSubmissionService } from './video-submission.service';
 
@@ -31,6 +32,7 @@ describe(VideoLaneService.name, () => {
       new VideoJobsRepository(opened.database),
       null as unknown as VideoSubmissionService,
       { run: poll } as unknown as VideoPollService,
+      new StepTimes(),
       { VIDEO_CONCURRENCY: 8 } as VideoWorkerEnv,
     );
   }

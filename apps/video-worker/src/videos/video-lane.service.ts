@@ -4,6 +4,7 @@ import { Cancellation } from '@libs/inference';
 import { GroupCommit, storeApart, VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
 import { EachAlone, LeasedWork, ProviderPlaces } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
+import { kindOf, StepTimes } from '../scaling/step-times';
 import { VideoPollService } from './video-poll.service';
 import { VideoSubmissionService } from './video-submission.service';
 import { LEASE_MS, RENEW_EVERY_MS } from './video-timing';
@@ -43,6 +44,7 @@ export class VideoLaneService {
     private readonly jobs: VideoJobsRepository,
     private readonly submission: VideoSubmissionService,
     private readonly poll: VideoPollService,
+    private readonly times: StepTimes,
     env: VideoWorkerEnv,
   ) {
     this.places = new ProviderPlaces(env.VIDEO_CONCURRENCY, WEIGHTS);
@@ -91,11 +93,13 @@ export class VideoLaneService {
 
   /** Never throws: a job whose step failed here is due again when its lease has run out and it has rested. */
   private async run(job: VideoJob): Promise<void> {
+    const beganMs = performance.now();
     await this.each.run(job.id, async () => {
       if (job.step !== 'poll') return this.submission.run(job, this.abort);
       const wait = await this.poll.run(job, this.abort);
       if (wait !== null) this.waits.add(wait);
     });
+    this.times.took(kindOf(job.step), (performance.now() - beganMs) / 1_000);
   }
 
   private async writeWaits(waits: readonly VideoWait[]): Promise<void> {

@@ -3,6 +3,8 @@ import { LastUses } from '@libs/persistence';
 import { BlobStore, CredentialsClient, Egress, Feeds, MessageBus, openBlobStore } from '@libs/platform';
 import type { VideoProviders } from '../create-video-providers';
 import { VideoWorkerEnv } from '../video-worker.env';
+import { StepTimes } from '../scaling/step-times';
+import { VideoScalingService } from '../scaling/video-scaling.service';
 import { OutputKeeper } from './output-keeper';
 import { VideoCloserService } from './video-closer.service';
 import { VideoEndpoints } from './video-endpoints';
@@ -19,8 +21,10 @@ import { VideosConsumer } from './videos.consumer';
     VideoCloserService,
     VideoLaneService,
     VideoPollService,
+    VideoScalingService,
     VideoSubmissionService,
     VideoSweeperService,
+    StepTimes,
     { provide: BlobStore, inject: [VideoWorkerEnv], useFactory: openBlobStore },
     {
       provide: OutputKeeper,

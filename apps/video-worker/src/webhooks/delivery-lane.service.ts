@@ -10,15 +10,12 @@ import {
 } from '@libs/persistence';
 import { counter, durationHistogram, EachAlone, LeasedWork } from '@libs/platform';
 import { receiverVerdict, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
+import { DELIVERIES_AT_ONCE, DELIVERIES_PER_HOST } from './delivery-bounds';
 import { FAILURES_TO_OPEN, type Admission } from './receiver-breaker';
 import { ReceiverBreakers } from './receiver-breakers';
 import { SigningSecrets } from './signing-secrets';
 import { WebhookSender } from './webhook-sender';
 
-/** Attempts under way in this process. */
-const CONCURRENCY = 64;
-/** Attempts under way at one host, in all processes. */
-const PER_HOST = 5;
 /** Longer than an attempt, the request for its secrets and the write of its outcome can take. */
 const LEASE_MS = 45_000;
 const DRAIN_MS = 18_000;
@@ -86,11 +83,11 @@ export class DeliveryLaneService {
   }
 
   private async claim(): Promise<void> {
-    const limit = CONCURRENCY - this.work.held.length;
+    const limit = DELIVERIES_AT_ONCE - this.work.held.length;
     if (limit <= 0) return;
     try {
       const exceptIds = this.each.restingIds();
-      const due = await this.deliveries.claim({ limit, perHost: PER_HOST, leaseMs: LEASE_MS, exceptIds });
+      const due = await this.deliveries.claim({ limit, perHost: DELIVERIES_PER_HOST, leaseMs: LEASE_MS, exceptIds });
       for (const webhook of due) this.work.begin(webhook);
     } catch (error) {
       this.logger.warn(`events could not be claimed: ${messageOf(error)}`);

@@ -43,7 +43,7 @@ describe('a chat completion', () => {
 
   it.each<[object, string]>([
     [{ reasoning: 'high' }, 'reasoning must be an object'],
-    [{ reasoning: { effort: 'ultra' } }, 'reasoning.effort must be one of'],
+    [{ reasoning: { effort: 'x'.repeat(65) } }, 'reasoning.effort must be text of 1 to 64 characters'],
     [{ reasoning: { exclude: 1 } }, 'reasoning.exclude must be a boolean'],
     [{ reasoning_effort: 1 }, 'reasoning_effort must be a string'],
     [{ include_reasoning: 'no' }, 'include_reasoning must be a boolean'],

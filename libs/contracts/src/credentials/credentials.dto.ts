@@ -1,60 +1,13 @@
-import { IsBoolean, IsIn, IsOptional, IsUUID, Matches } from 'class-validator';
-import { IsNameText, MayBeAbsent } from '../organizations/member-rules';
+import { IsUUID, Matches } from 'class-validator';
+import { MayBeAbsent } from '../organizations/member-rules';
 import { PageQueryDto } from '../organizations/page.dto';
-import {
-  AreKeyHashes,
-  AreModelSlugs,
-  AreUserIds,
-  CREDENTIAL_REGIONS,
-  IsCredentialKey,
-  MAX_CREDENTIAL_NAME_LENGTH,
-  PROVIDER_SLUG,
-  type CredentialRegion,
-} from './credential-rules';
+import { HttpFields } from '../validation/derived-classes';
+import { IsCredentialKey, PROVIDER_SLUG } from './credential-rules';
+import { CredentialSettings } from './credentials.messages';
 import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
-/** What creating and changing a credential have in common. A list that is null restricts nothing. */
-export class CredentialSettingsDto {
-  @IsOptional()
-  @IsNameText(1, MAX_CREDENTIAL_NAME_LENGTH)
-  name?: string | null;
-
-  @IsOptional()
-  @AreKeyHashes()
-  allowed_api_key_hashes?: string[] | null;
-
-  @IsOptional()
-  @AreModelSlugs()
-  allowed_models?: string[] | null;
-
-  @IsOptional()
-  @AreUserIds()
-  allowed_user_ids?: string[] | null;
-
-  @IsOptional()
-  @IsIn(CREDENTIAL_REGIONS)
-  declared_region?: CredentialRegion | null;
-
-  @IsOptional()
-  @IsBoolean()
-  declared_zdr?: boolean | null;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  disabled?: boolean;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  is_byok_only?: boolean;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  is_fallback?: boolean;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  is_required?: boolean;
-}
+/** What creating and changing a credential have in common. */
+export class CredentialSettingsDto extends HttpFields(CredentialSettings) {}
 
 /** Body of `POST /byok` (interface §4.9). */
 export class CreateCredentialDto extends CredentialSettingsDto {
@@ -92,22 +45,12 @@ export class ListCredentialsQueryDto extends PageQueryDto {
 }
 
 /** The credential of interface §2.5. The key itself is shown nowhere. */
-export interface CredentialDto {
+export interface CredentialDto extends Required<CredentialSettingsDto> {
   id: string;
-  name: string | null;
   label: string;
   provider: string;
   workspace_id: string;
   created_at: string;
-  disabled: boolean;
-  is_byok_only: boolean;
-  is_fallback: boolean;
-  is_required: boolean;
-  allowed_api_key_hashes: readonly string[] | null;
-  allowed_models: readonly string[] | null;
-  allowed_user_ids: readonly string[] | null;
-  declared_region: CredentialRegion | null;
-  declared_zdr: boolean | null;
   sort_order: number;
   /** Beyond the interface: when its key last served a call, up to two minutes late; null when it has not yet. */
   last_used_at: string | null;

@@ -3,6 +3,7 @@ import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, MayBeAbsent } from '../organizations/member-rules';
 import { Page } from '../organizations/page';
+import { BothOf, Complete } from '../validation/derived-classes';
 import {
   AreKeyHashes,
   AreModelSlugs,
@@ -28,30 +29,10 @@ export class CredentialError {
   skippedUntil: string;
 }
 
-/** A credential as its owner may see it; the key itself is in no message. */
-export class CredentialRecord {
-  id: string;
-  organizationId: string;
-  workspaceId: string;
-  provider: string;
-  name: string | null;
-  label: string;
-  disabled: boolean;
-  isByokOnly: boolean;
-  isFallback: boolean;
-  isRequired: boolean;
-  allowedApiKeyHashes: string[] | null;
-  allowedModels: string[] | null;
-  allowedUserIds: string[] | null;
-  declaredRegion: CredentialRegion | null;
-  declaredZdr: boolean | null;
-  /** From 0, within the workspace, provider and section; fallback credentials are a section of their own. */
-  sortOrder: number;
-  createdAt: string;
-  /** Null, or left out by an older app: the key works as far as is known. */
-  lastError?: CredentialError | null;
-}
-
+/**
+ * What the owner of a credential sets: the one declaration of these fields, none of which is secret. In a change, null
+ * takes a value away; a list that is null restricts nothing.
+ */
 export class CredentialSettings {
   @IsOptional()
   @IsNameText(1, MAX_CREDENTIAL_NAME_LENGTH)
@@ -92,6 +73,20 @@ export class CredentialSettings {
   @MayBeAbsent()
   @IsBoolean()
   isRequired?: boolean;
+}
+
+/** A credential as its owner may see it; the key itself is in no message. */
+export class CredentialRecord extends Complete(CredentialSettings) {
+  id: string;
+  organizationId: string;
+  workspaceId: string;
+  provider: string;
+  label: string;
+  /** From 0, within the workspace, provider and section; fallback credentials are a section of their own. */
+  sortOrder: number;
+  createdAt: string;
+  /** Null, or left out by an older app: the key works as far as is known. */
+  lastError?: CredentialError | null;
 }
 
 export class CreateCredentialRequest extends CredentialSettings {
@@ -187,14 +182,8 @@ export const GetCredential = call({
   response: CredentialRecord,
 });
 
-/** Members left out stay as they are; null clears. */
-export class UpdateCredentialRequest extends CredentialSettings {
-  @IsUUID()
-  organizationId: string;
-
-  @IsUUID()
-  id: string;
-
+/** Fields left out stay as they are. */
+export class UpdateCredentialRequest extends BothOf(CredentialReference, CredentialSettings) {
   /** The new raw key, sealed like that of a new credential. */
   @MayBeAbsent()
   @MaxLength(MAX_SEALED_LENGTH)

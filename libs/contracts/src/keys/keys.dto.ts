@@ -1,6 +1,5 @@
 import {
   buildMessage,
-  IsBoolean,
   IsIn,
   IsInt,
   IsOptional,
@@ -10,11 +9,12 @@ import {
   ValidateBy,
   type ValidationOptions,
 } from 'class-validator';
-import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
+import { MayBeAbsent } from '../organizations/member-rules';
 import { PageQueryDto } from '../organizations/page.dto';
-import { IsRoutingPolicy, type DataRegion, type RoutingPolicy } from '../routing/routing-policy';
+import type { DataRegion } from '../routing/routing-policy';
 import { MAX_KEY_OVERLAP } from './key-rotation.messages';
-import { LIMIT_RESETS, type LimitReset } from './keys.messages';
+import { HttpFields } from '../validation/derived-classes';
+import { KeyChanges, NewKeySettings, type LimitReset } from './keys.messages';
 import { MAX_USD, usdFromNumber } from './usd-amount';
 import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
@@ -36,69 +36,23 @@ export function IsUsdNumber(options?: ValidationOptions): PropertyDecorator {
 }
 
 /** Body of `POST /keys`. */
-export class CreateKeyDto {
-  @IsNameText(1, 200)
-  name: string;
-
+export class CreateKeyDto extends HttpFields(NewKeySettings, 'limitUsd') {
   /** US dollars; null or left out is no limit. */
   @IsOptional()
   @IsUsdNumber()
   limit?: number | null;
 
-  @IsOptional()
-  @IsIn(LIMIT_RESETS)
-  limit_reset?: LimitReset | null;
-
-  /** ISO 8601 UTC with seconds, in the future. */
-  @IsOptional()
-  @IsUtcInstant()
-  expires_at?: string | null;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  include_byok_in_limit?: boolean;
-
-  @IsOptional()
-  @IsNameText(1, 200)
-  creator_user_id?: string | null;
-
   /** Left out: the organization's default workspace. */
   @MayBeAbsent()
   @IsUUID()
   workspace_id?: string;
-
-  /** Ours. */
-  @IsOptional()
-  @IsRoutingPolicy()
-  policy?: RoutingPolicy | null;
 }
 
 /** Body of `PATCH /keys/{hash}`: members left out stay as they are. */
-export class UpdateKeyDto {
-  @MayBeAbsent()
-  @IsNameText(1, 200)
-  name?: string;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  disabled?: boolean;
-
+export class UpdateKeyDto extends HttpFields(KeyChanges, 'limitUsd') {
   @IsOptional()
   @IsUsdNumber()
   limit?: number | null;
-
-  @IsOptional()
-  @IsIn(LIMIT_RESETS)
-  limit_reset?: LimitReset | null;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  include_byok_in_limit?: boolean;
-
-  /** Replaces the whole policy; null removes it. */
-  @IsOptional()
-  @IsRoutingPolicy()
-  policy?: RoutingPolicy | null;
 }
 
 /** Body of `POST /keys/{hash}/rotate`. Ours. */
@@ -148,14 +102,12 @@ export interface KeyLimitsDto extends KeyUsageDto {
 }
 
 /** `Key` of the interface. */
-export interface KeyDto extends KeyLimitsDto {
+export interface KeyDto extends KeyLimitsDto, Required<Omit<CreateKeyDto, 'limit' | 'workspace_id'>> {
   hash: string;
-  name: string;
   disabled: boolean;
   workspace_id: string | null;
   /** Always null: keys belong to no user outside of the organization. */
   external_user: null;
-  policy: RoutingPolicy | null;
   created_at: string;
   updated_at: string | null;
   /** Ours: until when the secret before the last rotation works; null when only the current one does. */

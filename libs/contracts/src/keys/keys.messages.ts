@@ -4,6 +4,7 @@ import { queues } from '../messages/queues';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
 import { Page } from '../organizations/page';
 import { IsRoutingPolicy, type OwnedPolicy, type RoutingPolicy } from '../routing/routing-policy';
+import { BothOf, Complete, Needing } from '../validation/derived-classes';
 import type { WorkspaceSettings } from '../workspaces/workspace-settings';
 import type { ApiKeyKind } from './api-key-format';
 import { USD_DECIMAL } from './usd-amount';
@@ -61,22 +62,62 @@ export interface BudgetLimit {
   readonly includesByok: boolean;
 }
 
+/**
+ * What the owner of a key sets, at its creation and later: the one declaration of these fields. Requests, HTTP bodies,
+ * records and views derive theirs from it, so nothing secret may be here. In a change, null takes a value away.
+ */
+export class KeySettings {
+  @MayBeAbsent()
+  @IsNameText(1, 200)
+  name?: string;
+
+  /** Decimal US dollars; in HTTP a number, `limit`. */
+  @IsOptional()
+  @Matches(USD_DECIMAL)
+  limitUsd?: string | null;
+
+  @IsOptional()
+  @IsIn(LIMIT_RESETS)
+  limitReset?: LimitReset | null;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  includeByokInLimit?: boolean;
+
+  /** Of an API key only; a change replaces the whole policy. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
+}
+
+/** With what is set once, at the creation of a key. */
+export class NewKeySettings extends Needing(KeySettings, 'name') {
+  /** ISO 8601 UTC with seconds, in the future. */
+  @IsOptional()
+  @IsUtcInstant()
+  expiresAt?: string | null;
+
+  @IsOptional()
+  @IsNameText(1, 200)
+  creatorUserId?: string | null;
+}
+
+/** With what a new key is not set to. */
+export class KeyChanges extends KeySettings {
+  @MayBeAbsent()
+  @IsBoolean()
+  disabled?: boolean;
+}
+
 /** A key as its owner may see it; the key itself is not kept after its creation. */
-export class KeyRecord {
+export class KeyRecord extends Complete(NewKeySettings) {
   hash: string;
   id: string;
   organizationId: string;
   workspaceId: string | null;
   kind: ApiKeyKind;
-  name: string;
   label: string;
-  limitUsd: string | null;
-  limitReset: LimitReset | null;
-  includeByokInLimit: boolean;
   disabled: boolean;
-  expiresAt: string | null;
-  creatorUserId: string | null;
-  policy?: RoutingPolicy | null;
   createdAt: string;
   updatedAt: string | null;
   /** ISO 8601 UTC: until when the secret before the current one works; null when only the current one does. */
@@ -116,7 +157,7 @@ export const VerifyKey = call({
  * A key to store. The asking process has made the key and sends only its hash and label: messages are kept in broker
  * memory, queues and traces, so they must be worthless to a reader.
  */
-export class CreateKeyRequest {
+export class CreateKeyRequest extends NewKeySettings {
   @IsUUID()
   organizationId: string;
 
@@ -133,34 +174,6 @@ export class CreateKeyRequest {
 
   @IsNameText(1, 80)
   label: string;
-
-  @IsNameText(1, 200)
-  name: string;
-
-  @IsOptional()
-  @Matches(USD_DECIMAL)
-  limitUsd?: string | null;
-
-  @IsOptional()
-  @IsIn(LIMIT_RESETS)
-  limitReset?: LimitReset | null;
-
-  @IsOptional()
-  @IsBoolean()
-  includeByokInLimit?: boolean;
-
-  @IsOptional()
-  @IsUtcInstant()
-  expiresAt?: string | null;
-
-  @IsOptional()
-  @IsNameText(1, 200)
-  creatorUserId?: string | null;
-
-  /** Of an API key only. */
-  @IsOptional()
-  @IsRoutingPolicy()
-  policy?: RoutingPolicy | null;
 }
 
 /** Errors: `invalid_request` for a workspace the organization does not have, and an expiry that has passed. */
@@ -240,32 +253,8 @@ export const GetKey = call({
   response: KeyRecord,
 });
 
-/** Members left out stay as they are; null takes a limit, its reset or the policy away. */
-export class UpdateKeyRequest extends KeyReference {
-  @MayBeAbsent()
-  @IsNameText(1, 200)
-  name?: string;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  disabled?: boolean;
-
-  @IsOptional()
-  @Matches(USD_DECIMAL)
-  limitUsd?: string | null;
-
-  @IsOptional()
-  @IsIn(LIMIT_RESETS)
-  limitReset?: LimitReset | null;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  includeByokInLimit?: boolean;
-
-  @IsOptional()
-  @IsRoutingPolicy()
-  policy?: RoutingPolicy | null;
-}
+/** Fields left out stay as they are. */
+export class UpdateKeyRequest extends BothOf(KeyReference, KeyChanges) {}
 
 /** Errors: `not_found`; `invalid_request` for a limit on a management key, which spends nothing. */
 export const UpdateKey = call({

@@ -286,8 +286,25 @@ describe(findBodyLinkProblem.name, () => {
     { metadata: { url: LINK }, user: LINK, trace: { url: LINK }, stop: [LINK] },
     { note: 'https: a short introduction', other: 'https://acme.example and http://localhost are links' },
     { kind: 'sluice:web_search', drive: 'urn:acme:x' },
+    { note: '// to be done', other: '//TODO', third: '//acme.example and more words' },
+    { other: 'url: of the page', third: 'feed: the cat' },
   ])('leaves what no provider opens alone: %j', (body) => {
     expect(problemOf(body)).toBeNull();
+  });
+
+  it.each([
+    '//169.254.169.254/latest',
+    '//localhost/x',
+    '//[::1]/x',
+    'jar:http://10.0.0.1/a.jar!/x',
+    'view-source:http://localhost/',
+    'url:http://10.0.0.1/',
+    'feed:http://10.0.0.1/',
+    'blob:http://10.0.0.1/1',
+    'dbfs:/etc/passwd',
+    'gopher:x',
+  ])('refuses what some program may open in any member: %s', (link) => {
+    expect(problemOf({ picture: link })).toContain('picture');
   });
 
   const image = { type: 'input_image', image_url: LINK };

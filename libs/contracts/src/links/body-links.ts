@@ -87,6 +87,19 @@ const CITING: ReadonlySet<string> = new Set(['content', 'citations']);
 
 /** Schemes that are a link without an authority too. */
 const OPENED: ReadonlySet<string> = new Set(['http', 'https', 'file', 'ftp']);
+/** The same, unless words follow. Some wrap another link. */
+const OPENED_BY_SOME: ReadonlySet<string> = new Set([
+  'blob',
+  'dbfs',
+  'feed',
+  'gopher',
+  'jar',
+  'netdoc',
+  'url',
+  'view-source',
+]);
+/** A link that takes the scheme of the page that it is on, or of the program that opens it. */
+const WITHOUT_SCHEME = /^\/\/(?:[^\s/]*[.:[]|localhost(?:\/|$))/i;
 const TOO_MANY = ' is beyond the number of links that one request may hold';
 
 /**
@@ -127,11 +140,16 @@ function findLinkProblem(link: string): string | null {
 
 /** Checks the text of a member that is not known to hold links: the whole text may be a link. */
 export function findTextLinkProblem(value: string, budget: LinkBudget): string | null {
+  if (WITHOUT_SCHEME.test(value)) return findTextLinkProblem(`https:${value}`, budget);
   const head = linkHeadOf(value);
-  if (head === null || head.scheme === 'data' || !(head.hasAuthority || OPENED.has(head.scheme))) return null;
+  if (head === null || head.scheme === 'data' || !isOpened(head, value)) return null;
   if (!budget.takes(head)) return TOO_MANY;
   const place = placeOf(head);
   return isProse(value, head, place) ? null : findPlaceProblem(value, place);
+}
+
+function isOpened({ hasAuthority, scheme }: LinkHead, value: string): boolean {
+  return hasAuthority || OPENED.has(scheme) || (OPENED_BY_SOME.has(scheme) && !/\s/.test(withoutEdges(value)));
 }
 
 /** Returns whether the text is a sentence that begins with a link, which is no link as a whole. */

@@ -1,3 +1,4 @@
+import { findMembersProblem, isWord } from '../validation/member-checks';
 import { isAbsent, isNonEmptyString, isPlainObject } from '../validation/well-formed';
 import { findCacheControlProblem } from '../inference/cache-control';
 import { findServerUrlProblem } from '../links/media-links';
@@ -8,10 +9,6 @@ const MAX_FALLBACKS = 3;
 const MAX_MODEL = 256;
 const LEAST_THINKING_TOKENS = 1_024;
 const LEAST_TASK_TOKENS = 20_000;
-const CHOICES = ['auto', 'any', 'tool', 'none'];
-const THINKING = ['enabled', 'disabled', 'adaptive'];
-const DISPLAYS = ['summarized', 'omitted'];
-const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'];
 
 function isWhole(value: unknown, least: number): boolean {
   return Number.isSafeInteger(value) && (value as number) >= least;
@@ -51,9 +48,9 @@ export function findMcpServersProblem(servers: unknown): string | null {
 
 /** Checks `tool_choice`. */
 export function findMessageToolChoiceProblem(choice: unknown): string | null {
-  if (!isPlainObject(choice) || !CHOICES.includes(choice.type as string)) {
-    return `.type must be one of ${CHOICES.join(', ')}`;
-  }
+  if (!isPlainObject(choice)) return ' must be an object';
+  const problem = isWord(choice.type);
+  if (problem !== null) return `.type${problem}`;
   if (choice.type === 'tool' && !isNonEmptyString(choice.name)) return '.name must be a non-empty string';
   const { disable_parallel_tool_use: isDisabled } = choice;
   return isAbsent(isDisabled) || typeof isDisabled === 'boolean'
@@ -63,38 +60,33 @@ export function findMessageToolChoiceProblem(choice: unknown): string | null {
 
 /** Checks `thinking`. */
 export function findThinkingProblem(thinking: unknown): string | null {
-  if (!isPlainObject(thinking) || !THINKING.includes(thinking.type as string)) {
-    return `.type must be one of ${THINKING.join(', ')}`;
-  }
+  if (!isPlainObject(thinking)) return ' must be an object';
+  const problem = isWord(thinking.type);
+  if (problem !== null) return `.type${problem}`;
   if (thinking.type === 'enabled' && !isWhole(thinking.budget_tokens, LEAST_THINKING_TOKENS)) {
     return `.budget_tokens must be an integer of at least ${LEAST_THINKING_TOKENS}`;
   }
-  const { display } = thinking;
-  return isAbsent(display) || DISPLAYS.includes(display as string)
-    ? null
-    : `.display must be one of ${DISPLAYS.join(', ')}`;
+  return findMembersProblem(thinking, { display: isWord });
 }
 
 /** Checks `output_config`: the effort, a JSON schema for the answer, and a budget for the whole task. */
 export function findOutputConfigProblem(config: unknown): string | null {
   if (!isPlainObject(config)) return ' must be an object';
-  const { effort, format, task_budget: budget } = config;
-  if (!isAbsent(effort) && !EFFORTS.includes(effort as string)) return `.effort must be one of ${EFFORTS.join(', ')}`;
-  return (isAbsent(format) ? null : findFormatProblem(format)) ?? (isAbsent(budget) ? null : findBudgetProblem(budget));
+  return findMembersProblem(config, { effort: isWord, format: findFormatProblem, task_budget: findBudgetProblem });
 }
 
 function findFormatProblem(format: unknown): string | null {
-  if (!isPlainObject(format) || format.type !== 'json_schema') return '.format.type must be json_schema';
-  return isPlainObject(format.schema) ? null : '.format.schema must be an object';
+  if (!isPlainObject(format)) return ' must be an object';
+  const problem = isWord(format.type);
+  if (problem !== null) return `.type${problem}`;
+  return format.type !== 'json_schema' || isPlainObject(format.schema) ? null : '.schema must be an object';
 }
 
 function findBudgetProblem(budget: unknown): string | null {
-  if (!isPlainObject(budget) || budget.type !== 'tokens') return '.task_budget.type must be tokens';
-  if (!isWhole(budget.total, LEAST_TASK_TOKENS)) {
-    return `.task_budget.total must be an integer of at least ${LEAST_TASK_TOKENS}`;
-  }
+  if (!isPlainObject(budget) || budget.type !== 'tokens') return '.type must be tokens';
+  if (!isWhole(budget.total, LEAST_TASK_TOKENS)) return `.total must be an integer of at least ${LEAST_TASK_TOKENS}`;
   const { remaining } = budget;
-  return isAbsent(remaining) || isWhole(remaining, 0) ? null : '.task_budget.remaining must be an integer';
+  return isAbsent(remaining) || isWhole(remaining, 0) ? null : '.remaining must be an integer';
 }
 
 /** Checks `context_management`: its edits name what they are. */

@@ -34,8 +34,16 @@ function IsQueryNumber(pattern: RegExp, example: string): PropertyDecorator {
   };
 }
 
+/** What every list of models may be asked for. */
+export class BatchEntriesQueryDto {
+  /** The entries `<id>:batch`, with the prices of batches, in place of the others. */
+  @MayBeAbsent()
+  @IsIn(['true'])
+  batch?: 'true';
+}
+
 /** What `GET /models` may be asked for (spec E). Lists are separated by commas; prices are dollars per million tokens. */
-export class ListModelsQueryDto {
+export class ListModelsQueryDto extends BatchEntriesQueryDto {
   /** Words that the id, name or description has, each of them. */
   @IsQueryText()
   q?: string;
@@ -103,6 +111,7 @@ export class ListModelsQueryDto {
 
 /** The members of the query that say which models are wanted, and in which order. */
 export const MODEL_WISHES: readonly (keyof ListModelsQueryDto)[] = [
+  'batch',
   'q',
   'supported_parameters',
   'input_modalities',

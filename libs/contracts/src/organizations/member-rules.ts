@@ -64,7 +64,7 @@ function textRule(
   const validate = (value: unknown): boolean =>
     typeof value === 'string' && isLengthWithin(value, minLength, maxLength) && value.isWellFormed() && allows(value);
   const defaultMessage = buildMessage((each) => `${each}$property must be ${expected}`, options);
-  return ValidateBy({ name, validator: { validate, defaultMessage } }, options);
+  return ValidateBy({ name, constraints: [minLength, maxLength], validator: { validate, defaultMessage } }, options);
 }
 
 const UTC_INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;

@@ -3,6 +3,7 @@ import {
   findMembersProblem,
   isBoolean,
   isLength,
+  isWord,
   oneOf,
   text,
   wholeNumber,
@@ -16,16 +17,14 @@ const MAX_TRACE_KEYS = 64;
 const MAX_PAIRS = 16;
 const NAME = /^[\w-]{1,64}$/;
 
-const EFFORTS = ['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none'];
-
-/** Checks `reasoning`; every member may be null. */
+/** Checks `reasoning`; every member may be null. What decides the price is one of the values that we know. */
 export function findReasoningSettingsProblem(reasoning: unknown): string | null {
   return findMembersProblem(reasoning, {
-    effort: oneOf(...EFFORTS),
-    summary: oneOf('auto', 'concise', 'detailed'),
+    effort: isWord,
+    summary: isWord,
     enabled: isBoolean,
     max_tokens: wholeNumber(1, MAX_TOKENS),
-    context: oneOf('auto', 'all_turns', 'current_turn'),
+    context: isWord,
     mode: oneOf('standard', 'pro'),
   });
 }
@@ -34,7 +33,7 @@ export function findReasoningSettingsProblem(reasoning: unknown): string | null 
 export function findTextSettingsProblem(settings: unknown): string | null {
   return findMembersProblem(settings, {
     format: findFormatProblem,
-    verbosity: oneOf('low', 'medium', 'high', 'xhigh', 'max'),
+    verbosity: isWord,
   });
 }
 

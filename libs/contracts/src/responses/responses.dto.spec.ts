@@ -257,7 +257,8 @@ describe(ResponsesDto.name, () => {
     refuses(text({ type: 'json_schema', schema: {} }), 'text.format.name');
     refuses(text({ type: 'xml' }), 'text.format.type');
     refuses({ text: { format: 'json' } }, 'text.format');
-    refuses({ text: { verbosity: 'loud' } }, 'text.verbosity');
+    accepts({ text: { verbosity: 'loud' } });
+    refuses({ text: { verbosity: 3 } }, 'text.verbosity');
     refuses({ text: 'x' }, 'text');
   });
 
@@ -281,8 +282,9 @@ describe(ResponsesDto.name, () => {
   it('checks how the model shall think', () => {
     accepts({ reasoning: { effort: 'xhigh', summary: 'auto', enabled: true, max_tokens: 100 } });
     accepts({ reasoning: { effort: null, summary: null, enabled: null, max_tokens: null, mode: 'pro' } });
-    refuses({ reasoning: { effort: 'ultra' } }, 'reasoning.effort');
-    refuses({ reasoning: { summary: 'long' } }, 'reasoning.summary');
+    accepts({ reasoning: { effort: 'ultra', summary: 'long', context: 'last_turn' } });
+    refuses({ reasoning: { effort: 5 } }, 'reasoning.effort');
+    refuses({ reasoning: { mode: 'expert' } }, 'reasoning.mode');
     refuses({ reasoning: { enabled: 'yes' } }, 'reasoning.enabled');
     refuses({ reasoning: { max_tokens: 0 } }, 'reasoning.max_tokens');
     refuses({ reasoning: 'high' }, 'reasoning');

@@ -56,6 +56,12 @@ export function text(least: number, most: number): MemberCheck {
   };
 }
 
+/**
+ * A value of a list that providers add to. One that we do not know goes on to a provider that speaks the caller's API;
+ * a translation leaves it out and reports it, or refuses it.
+ */
+export const isWord: MemberCheck = text(1, 64);
+
 /** Whether a text has so many code points; those outside the basic plane are two units of a string. */
 export function isLength(value: string, least: number, most: number): boolean {
   if (value.length > most * 2) return false;

@@ -3,33 +3,41 @@ import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
 import { Page } from '../organizations/page';
+import { BothOf, Complete, Needing } from '../validation/derived-classes';
+import { IsIssuerUrl } from './issuer-url';
 
 const MAX_URL_LENGTH = 2_048;
 
+/** What an organization sets of an issuer: the one declaration of these fields. In a change, null takes a value away. */
+export class IssuerSettings {
+  @MayBeAbsent()
+  @IsNameText(1, 200)
+  name?: string;
+
+  /** Exactly the `iss` of its tokens. */
+  @MayBeAbsent()
+  @IsIssuerUrl(MAX_URL_LENGTH)
+  issuerUrl?: string;
+
+  /** Null or left out: the `jwks_uri` of the issuer's OpenID configuration. */
+  @IsOptional()
+  @IsStoredText(MAX_URL_LENGTH)
+  jwksUrl?: string | null;
+}
+
+export class NewIssuerSettings extends Needing(IssuerSettings, 'name', 'issuerUrl') {}
+
 /** An issuer of JWTs that an organization trusts. */
-export class IssuerRecord {
+export class IssuerRecord extends Complete(NewIssuerSettings) {
   id: string;
   organizationId: string;
-  name: string;
-  issuerUrl: string;
-  jwksUrl: string | null;
   createdAt: string;
   updatedAt: string | null;
 }
 
-export class CreateIssuerRequest {
+export class CreateIssuerRequest extends NewIssuerSettings {
   @IsUUID()
   organizationId: string;
-
-  @IsNameText(1, 200)
-  name: string;
-
-  @IsStoredText(MAX_URL_LENGTH)
-  issuerUrl: string;
-
-  @IsOptional()
-  @IsStoredText(MAX_URL_LENGTH)
-  jwksUrl: string | null;
 }
 
 /** Errors: `invalid_request` for a URL that user-supplied URLs may not have. */
@@ -84,20 +92,8 @@ export const GetIssuer = call({
   response: IssuerRecord,
 });
 
-/** Members left out stay as they are; null takes the JWKS URL away. */
-export class UpdateIssuerRequest extends IssuerReference {
-  @MayBeAbsent()
-  @IsNameText(1, 200)
-  name?: string;
-
-  @MayBeAbsent()
-  @IsStoredText(MAX_URL_LENGTH)
-  issuerUrl?: string;
-
-  @IsOptional()
-  @IsStoredText(MAX_URL_LENGTH)
-  jwksUrl?: string | null;
-}
+/** Fields left out stay as they are. */
+export class UpdateIssuerRequest extends BothOf(IssuerReference, IssuerSettings) {}
 
 /** Errors: `not_found`, `invalid_request` as for `CreateIssuer`. */
 export const UpdateIssuer = call({

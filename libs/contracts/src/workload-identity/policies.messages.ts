@@ -1,24 +1,71 @@
-import { IsBoolean, IsOptional, IsUUID, Matches } from 'class-validator';
+import { IsBoolean, IsOptional, IsUUID, Matches, MinLength } from 'class-validator';
 import { API_KEY_HASH } from '../keys/keys.messages';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
 import { Page } from '../organizations/page';
+import { BothOf, Complete, Needing } from '../validation/derived-classes';
 import { ArePolicyChecks, MAX_CLAIM_LENGTH, type PolicyCheck } from './policy-checks';
 
+/** Of a condition, in characters. */
+const MAX_CONDITION_LENGTH = 2_000;
+
+/**
+ * What an organization sets of a policy: the one declaration of these fields. One of `subject` and `condition` is
+ * needed; both may be given. In a change, null takes a value away.
+ */
+export class PolicySettings {
+  @MayBeAbsent()
+  @IsUUID()
+  issuerId?: string;
+
+  @MayBeAbsent()
+  @IsNameText(1, 200)
+  name?: string;
+
+  /** Exactly the `sub` of the tokens. */
+  @IsOptional()
+  @IsStoredText(MAX_CLAIM_LENGTH)
+  @MinLength(1)
+  subject?: string | null;
+
+  /** Exactly one of the values of `aud`. */
+  @MayBeAbsent()
+  @IsStoredText(MAX_CLAIM_LENGTH)
+  @MinLength(1)
+  audience?: string;
+
+  /** An expression over `claims`: see docs/workload-identity.md. */
+  @IsOptional()
+  @IsStoredText(MAX_CONDITION_LENGTH)
+  @MinLength(1)
+  condition?: string | null;
+
+  /** An API key of the organization, which the tokens act as. */
+  @MayBeAbsent()
+  @Matches(API_KEY_HASH)
+  apiKeyHash?: string;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  enabled?: boolean;
+
+  /** Each token is exchanged once, by its `jti`. */
+  @MayBeAbsent()
+  @IsBoolean()
+  singleUse?: boolean;
+
+  @MayBeAbsent()
+  @ArePolicyChecks()
+  checks?: PolicyCheck[];
+}
+
+export class NewPolicySettings extends Needing(PolicySettings, 'issuerId', 'name', 'audience', 'apiKeyHash') {}
+
 /** Which tokens of an issuer may act as which key of the organization. */
-export class PolicyRecord {
+export class PolicyRecord extends Complete(NewPolicySettings) {
   id: string;
   organizationId: string;
-  issuerId: string;
-  name: string;
-  subject: string | null;
-  audience: string;
-  condition: string | null;
-  apiKeyHash: string;
-  enabled: boolean;
-  singleUse: boolean;
-  checks: PolicyCheck[];
   createdAt: string;
   updatedAt: string | null;
 }
@@ -32,38 +79,9 @@ export class PolicyReference {
   id: string;
 }
 
-export class CreatePolicyRequest {
+export class CreatePolicyRequest extends Needing(NewPolicySettings, 'enabled', 'singleUse', 'checks') {
   @IsUUID()
   organizationId: string;
-
-  @IsUUID()
-  issuerId: string;
-
-  @IsNameText(1, 200)
-  name: string;
-
-  @IsOptional()
-  @IsStoredText(MAX_CLAIM_LENGTH)
-  subject: string | null;
-
-  @IsStoredText(MAX_CLAIM_LENGTH)
-  audience: string;
-
-  @IsOptional()
-  @IsStoredText(2_000)
-  condition: string | null;
-
-  @Matches(API_KEY_HASH)
-  apiKeyHash: string;
-
-  @IsBoolean()
-  enabled: boolean;
-
-  @IsBoolean()
-  singleUse: boolean;
-
-  @ArePolicyChecks()
-  checks: PolicyCheck[];
 }
 
 /**
@@ -112,44 +130,8 @@ export const GetPolicy = call({
   response: PolicyRecord,
 });
 
-/** Members left out stay as they are; null takes subject or condition away. */
-export class UpdatePolicyRequest extends PolicyReference {
-  @MayBeAbsent()
-  @IsUUID()
-  issuerId?: string;
-
-  @MayBeAbsent()
-  @IsNameText(1, 200)
-  name?: string;
-
-  @IsOptional()
-  @IsStoredText(MAX_CLAIM_LENGTH)
-  subject?: string | null;
-
-  @MayBeAbsent()
-  @IsStoredText(MAX_CLAIM_LENGTH)
-  audience?: string;
-
-  @IsOptional()
-  @IsStoredText(2_000)
-  condition?: string | null;
-
-  @MayBeAbsent()
-  @Matches(API_KEY_HASH)
-  apiKeyHash?: string;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  enabled?: boolean;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  singleUse?: boolean;
-
-  @MayBeAbsent()
-  @ArePolicyChecks()
-  checks?: PolicyCheck[];
-}
+/** Fields left out stay as they are. */
+export class UpdatePolicyRequest extends BothOf(PolicyReference, PolicySettings) {}
 
 /** Errors: `not_found`, `invalid_request` as for `CreatePolicy`. */
 export const UpdatePolicy = call({

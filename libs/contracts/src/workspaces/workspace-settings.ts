@@ -69,7 +69,7 @@ function IsSetting(): PropertyDecorator {
 }
 
 /** The settings of `POST /workspaces` and `PATCH /workspaces/{id}`. */
-export abstract class WorkspaceSettingsDto {
+export class WorkspaceSettingsDto {
   @IsSetting()
   default_text_model?: string | null;
 

@@ -1,76 +1,26 @@
-import { IsOptional, Matches, MaxLength } from 'class-validator';
-import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
-import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
-import { WorkspaceSettingsDto } from './workspace-settings';
-import { MAX_CALLBACK_URL_LENGTH, WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
 import type { ReadOnlyMembers } from '../organizations/read-only-members';
+import { BothOf, HttpFields } from '../validation/derived-classes';
+import { WorkspaceSettingsDto } from './workspace-settings';
+import { NewWorkspaceProperties, WorkspaceProperties } from './workspaces.messages';
+
+export class WorkspacePropertiesDto extends HttpFields(WorkspaceProperties) {}
 
 /** Body of `POST /workspaces`. */
-export class CreateWorkspaceDto extends WorkspaceSettingsDto {
-  @IsNameText(1, 100)
-  name: string;
-
-  @Matches(WORKSPACE_SLUG)
-  @MaxLength(WORKSPACE_SLUG_LENGTH)
-  slug: string;
-
-  @IsOptional()
-  @IsStoredText(500)
-  description?: string | null;
-
-  /** https; null for none. */
-  @IsOptional()
-  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
-  default_callback_url?: string | null;
-
-  /** Ours; in a change it takes the place of the whole policy that there was. */
-  @IsOptional()
-  @IsRoutingPolicy()
-  policy?: RoutingPolicy | null;
-}
+export class CreateWorkspaceDto extends BothOf(WorkspaceSettingsDto, HttpFields(NewWorkspaceProperties)) {}
 
 /** Body of `PATCH /workspaces/{id}`: members left out stay as they are; null takes a setting away. */
-export class UpdateWorkspaceDto extends WorkspaceSettingsDto {
-  @MayBeAbsent()
-  @IsNameText(1, 100)
-  name?: string;
-
-  @MayBeAbsent()
-  @Matches(WORKSPACE_SLUG)
-  @MaxLength(WORKSPACE_SLUG_LENGTH)
-  slug?: string;
-
-  @IsOptional()
-  @IsStoredText(500)
-  description?: string | null;
-
-  /** https; null for none. */
-  @IsOptional()
-  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
-  default_callback_url?: string | null;
-
-  /** Ours; in a change it takes the place of the whole policy that there was. */
-  @IsOptional()
-  @IsRoutingPolicy()
-  policy?: RoutingPolicy | null;
-}
+export class UpdateWorkspaceDto extends BothOf(WorkspaceSettingsDto, WorkspacePropertiesDto) {}
 
 /**
  * `Workspace` of the interface. Members for things that an installation does not have (guardrails) are present with
  * the value that says so.
  */
-export interface WorkspaceDto {
+export interface WorkspaceDto extends Required<WorkspacePropertiesDto> {
   id: string;
-  name: string;
-  slug: string;
-  description: string | null;
   /** Ours: whether keys that name no workspace go here. */
   is_default: boolean;
-  /** Where the ends of batches and videos are announced whose requests name no place. */
-  default_callback_url: string | null;
   /** Whether its webhooks are signed: `POST /workspaces/{id}/webhook-secret` begins that. */
   webhook_signing: boolean;
-  policy: RoutingPolicy | null;
   created_at: string;
   updated_at: string | null;
   created_by: string | null;

@@ -4,6 +4,7 @@ import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
 import { Page } from '../organizations/page';
 import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
+import { BothOf, Complete, Needing } from '../validation/derived-classes';
 import { IsWorkspaceSettings, type WorkspaceSettings, type WorkspaceSettingsChanges } from './workspace-settings';
 
 /** Lower-case words joined by single hyphens, at most 50 characters. */
@@ -13,16 +14,41 @@ export const WORKSPACE_SLUG_LENGTH = 50;
 /** A URL that receives events is stored and sent along. */
 export const MAX_CALLBACK_URL_LENGTH = 2_048;
 
-export class WorkspaceRecord {
+/**
+ * What an organization sets of a workspace beside its settings: the one declaration of these fields. In a change, null
+ * takes a value away.
+ */
+export class WorkspaceProperties {
+  @MayBeAbsent()
+  @IsNameText(1, 100)
+  name?: string;
+
+  @MayBeAbsent()
+  @Matches(WORKSPACE_SLUG)
+  @MaxLength(WORKSPACE_SLUG_LENGTH)
+  slug?: string;
+
+  @IsOptional()
+  @IsStoredText(500)
+  description?: string | null;
+
+  /** Where the ends of batches and videos are announced whose requests name no place: https; null for none. */
+  @IsOptional()
+  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
+  defaultCallbackUrl?: string | null;
+
+  /** A change replaces the whole policy. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
+}
+
+export class NewWorkspaceProperties extends Needing(WorkspaceProperties, 'name', 'slug') {}
+
+export class WorkspaceRecord extends Complete(NewWorkspaceProperties) {
   id: string;
   organizationId: string;
-  name: string;
-  slug: string;
   isDefault: boolean;
-  description: string | null;
-  /** Where the ends of batches and videos are announced whose requests name no place. */
-  defaultCallbackUrl: string | null;
-  policy?: RoutingPolicy | null;
   settings: WorkspaceSettings;
   /** Whether what own providers charge counts towards its budgets. */
   includeByokInBudgets: boolean;
@@ -30,28 +56,9 @@ export class WorkspaceRecord {
   updatedAt: string | null;
 }
 
-export class CreateWorkspaceRequest {
+export class CreateWorkspaceRequest extends NewWorkspaceProperties {
   @IsUUID()
   organizationId: string;
-
-  @IsNameText(1, 100)
-  name: string;
-
-  @Matches(WORKSPACE_SLUG)
-  @MaxLength(WORKSPACE_SLUG_LENGTH)
-  slug: string;
-
-  @IsOptional()
-  @IsStoredText(500)
-  description?: string | null;
-
-  @IsOptional()
-  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
-  defaultCallbackUrl?: string | null;
-
-  @IsOptional()
-  @IsRoutingPolicy()
-  policy?: RoutingPolicy | null;
 
   @IsWorkspaceSettings()
   settings?: WorkspaceSettingsChanges | undefined;
@@ -109,32 +116,8 @@ export const GetWorkspace = call({
   response: WorkspaceRecord,
 });
 
-/**
- * Members left out stay as they are; null takes the description, the callback URL, the policy or
- * a setting away.
- */
-export class UpdateWorkspaceRequest extends WorkspaceReference {
-  @MayBeAbsent()
-  @IsNameText(1, 100)
-  name?: string;
-
-  @MayBeAbsent()
-  @Matches(WORKSPACE_SLUG)
-  @MaxLength(WORKSPACE_SLUG_LENGTH)
-  slug?: string;
-
-  @IsOptional()
-  @IsStoredText(500)
-  description?: string | null;
-
-  @IsOptional()
-  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
-  defaultCallbackUrl?: string | null;
-
-  @IsOptional()
-  @IsRoutingPolicy()
-  policy?: RoutingPolicy | null;
-
+/** Fields left out stay as they are. */
+export class UpdateWorkspaceRequest extends BothOf(WorkspaceReference, WorkspaceProperties) {
   @IsWorkspaceSettings()
   settings?: WorkspaceSettingsChanges | undefined;
 }

@@ -77,6 +77,8 @@ export interface Architecture {
 export interface Model {
   /** `<vendor>/<model>`, never ending in `:batch`. */
   readonly slug: string;
+  /** Other names that callers may use; none when absent. */
+  readonly aliases?: readonly string[];
   readonly name: string;
   readonly description: string;
   /** Unix seconds. */

@@ -48,6 +48,8 @@ describe(toModelEntry.name, () => {
   it('shows a model in the shape of the interface', () => {
     expect(toModelEntry(model('acme/eyes'))).toEqual({
       id: 'acme/eyes',
+      object: 'model',
+      owned_by: 'acme',
       canonical_slug: 'acme/eyes',
       name: 'Eyes',
       description: 'Sees and talks',

@@ -5,6 +5,10 @@ import { isStandardTier } from './endpoint-traits';
 /** An entry of `GET /models` and `GET /embeddings/models` (interface §2.7). */
 export interface ModelEntry {
   readonly id: string;
+  /** As OpenAI's clients read a model: these two beside `id` and `created`. */
+  readonly object: 'model';
+  /** Its maker: the part of the id before the first slash. */
+  readonly owned_by: string;
   readonly canonical_slug: string;
   readonly name: string;
   readonly description: string;
@@ -83,6 +87,8 @@ function entry(
   const { architecture } = model;
   return {
     id,
+    object: 'model',
+    owned_by: model.slug.split('/', 1)[0] ?? '',
     canonical_slug: model.slug,
     name: model.name,
     description: model.description,

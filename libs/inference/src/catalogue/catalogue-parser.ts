@@ -38,6 +38,7 @@ const PROVIDER_MEMBERS = [
 ];
 const MODEL_MEMBERS = [
   'slug',
+  'aliases',
   'name',
   'description',
   'created',
@@ -88,6 +89,7 @@ export function readCatalogueEntries(files: readonly CatalogueFile[], options: P
   const parser = new Parser(options.protocols);
   for (const document of documents) parser.readProviders(document.member('providers'));
   for (const document of documents) parser.readModels(document.member('models'));
+  parser.reportTakenAliases();
   if (problems.length === 0 && parser.models.size === 0) {
     problems.push({ file: files.map(({ name }) => name).join(', '), path: 'models', message: 'must name a model' });
   }
@@ -109,6 +111,7 @@ class Parser {
   /** By provider and upstream model. */
   readonly #quotaGroups = new Map<string, string | null>();
   readonly #protocol: Kind<string>;
+  readonly #aliasLists: { readonly place: Located; readonly slug: string }[] = [];
 
   constructor(protocols: readonly string[] | undefined) {
     this.#protocol = protocols ? kinds.oneOf(protocols) : kinds.WORD;
@@ -126,7 +129,7 @@ class Parser {
     }
   }
 
-  /** A model in a further file adds endpoints; what else is said of it there is checked but not used. */
+  /** A model in a further file adds aliases and endpoints; what else is said of it there is checked but not used. */
   readModels(list: Located): void {
     for (const place of list.optionalEntries()) {
       const mapping = place.mapping(MODEL_MEMBERS);
@@ -136,6 +139,20 @@ class Parser {
       if (earlier?.file === place.file) mapping.member('slug').report('is the slug of an earlier model');
       const entry = this.#readModel(slug, mapping, earlier?.entry);
       if (slug !== '') this.models.set(slug, { entry, file: place.file });
+    }
+  }
+
+  /** An alias must lead to one model only, whichever file names it. */
+  reportTakenAliases(): void {
+    const owners = new Map<string, string>();
+    for (const { place, slug } of this.#aliasLists) {
+      for (const alias of place.optionalEntries()) {
+        const name = String(alias.value);
+        const owner = owners.get(name) ?? slug;
+        owners.set(name, owner);
+        if (this.models.has(name)) alias.report('is the slug of a model');
+        else if (owner !== slug) alias.report('is an alias of another model');
+      }
     }
   }
 
@@ -174,8 +191,10 @@ class Parser {
       .filter((endpoint) => endpoint !== null);
     const all = [...(earlier?.endpoints ?? []), ...endpoints];
     reportTwins(mapping.member('endpoints'), all);
+    const aliases = this.#readAliases(slug, mapping.member('aliases'), earlier);
     const entry: Model = {
       slug,
+      ...(aliases.length > 0 && { aliases }),
       name: mapping.member('name').scalar(kinds.NAME, earlier?.name),
       description: mapping.member('description').scalar(kinds.PROSE, ''),
       created: mapping.member('created').scalar(kinds.COUNT, 0),
@@ -185,7 +204,12 @@ class Parser {
       supportedParameters,
       endpoints: all,
     };
-    return earlier ? { ...earlier, endpoints: all } : entry;
+    return earlier ? { ...earlier, ...(aliases.length > 0 && { aliases }), endpoints: all } : entry;
+  }
+
+  #readAliases(slug: string, place: Located, earlier: Model | undefined): readonly string[] {
+    this.#aliasLists.push({ place, slug });
+    return [...new Set([...(earlier?.aliases ?? []), ...place.scalars(kinds.MODEL_ALIAS, [])])];
   }
 
   /** Reads an endpoint; `model` has the defaults for what the endpoint leaves out. */

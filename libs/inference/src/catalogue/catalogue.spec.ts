@@ -96,6 +96,46 @@ describe(parseCatalogue.name, () => {
     }
   });
 
+  it('finds a model by its aliases, which further files add to', () => {
+    const first = MODEL.replace('    name: Small', '    aliases: [small, small-1]\n    name: Small');
+    const further = MODEL.replace('    name: Small', '    aliases: [small, theirs/small]\n    name: Small').replace(
+      '[chat]',
+      '[responses]',
+    );
+    const catalogue = parse(PROVIDER + first, further);
+    const model = catalogue.findModel('acme/small');
+    expect(model?.aliases).toEqual(['small', 'small-1', 'theirs/small']);
+    for (const name of ['small', 'small-1', 'theirs/small', 'small:batch']) {
+      expect(catalogue.findModel(name)).toBe(model);
+    }
+    expect(catalogue.findModel('Small')).toBeNull();
+    expect(catalogue.hash).not.toBe(parse(WHOLE).hash);
+  });
+
+  it('wants each alias to lead to one model', () => {
+    const named = (slug: string, aliases: string, api: string): string =>
+      MODEL.replaceAll('acme/small', slug)
+        .replace('    name: Small', `    aliases: ${aliases}\n    name: Small`)
+        .replace('[chat]', `[${api}]`);
+    const other = named('acme/large', '[small, acme/small, acme/large, own]', 'responses');
+    expect(problemsOf(PROVIDER + named('acme/small', '[small, acme/large]', 'chat'), other)).toEqual([
+      'file-0.yaml models[0].aliases[1]: is the slug of a model',
+      'file-1.yaml models[0].aliases[0]: is an alias of another model',
+      'file-1.yaml models[0].aliases[1]: is the slug of a model',
+      'file-1.yaml models[0].aliases[2]: is the slug of a model',
+    ]);
+    expect(problemsOf(PROVIDER + named('acme/small', '[small, small]', 'chat'))).toEqual([
+      'file-0.yaml models[0].aliases: must not name anything twice',
+    ]);
+  });
+
+  it.each(['small:batch', '~small', '', 'a b', '../small', '/small'])('refuses the alias %j', (alias) => {
+    const text = WHOLE.replace('    name: Small', `    aliases: ["${alias}"]\n    name: Small`);
+    expect(problemsOf(text)).toEqual([
+      'file-0.yaml models[0].aliases[0]: must be a name such as gpt-4o or <vendor>/<model> that does not end in :batch',
+    ]);
+  });
+
   it('halves the price of a native batch, but not of web searches', () => {
     const [endpoint] = parse(WHOLE).findModel('acme/small')!.endpoints;
     expect(endpoint?.batchPricing).toMatchObject({

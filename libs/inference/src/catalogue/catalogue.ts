@@ -18,14 +18,15 @@ export class Catalogue {
   readonly #providers: readonly Provider[];
   readonly #models: readonly Model[];
   readonly #providersBySlug: ReadonlyMap<string, Provider>;
-  readonly #modelsBySlug: ReadonlyMap<string, Model>;
+  /** By slug and by alias. */
+  readonly #modelsByName: ReadonlyMap<string, Model>;
 
-  /** Slugs must be unique. */
+  /** Slugs and aliases must be unique. */
   constructor(providers: readonly Provider[], models: readonly Model[]) {
     this.#providers = [...providers];
     this.#models = [...models];
     this.#providersBySlug = new Map(providers.map((provider) => [provider.slug, provider]));
-    this.#modelsBySlug = new Map(models.map((model) => [model.slug, model]));
+    this.#modelsByName = new Map(models.flatMap((model) => namesOf(model).map((name) => [name, model])));
     this.hash = createHash('sha256')
       .update(serialize([providers, models]))
       .digest('hex');
@@ -41,10 +42,10 @@ export class Catalogue {
     return this.#models;
   }
 
-  /** The model behind `x` or `x:batch`. */
-  findModel(slug: string): Model | null {
-    const plain = slug.endsWith(BATCH_SUFFIX) ? slug.slice(0, -BATCH_SUFFIX.length) : slug;
-    return this.#modelsBySlug.get(plain) ?? null;
+  /** The model behind `x` or `x:batch`, where `x` is its slug or one of its aliases. */
+  findModel(name: string): Model | null {
+    const plain = name.endsWith(BATCH_SUFFIX) ? name.slice(0, -BATCH_SUFFIX.length) : name;
+    return this.#modelsByName.get(plain) ?? null;
   }
 
   findProvider(slug: string): Provider | null {
@@ -60,6 +61,11 @@ export class Catalogue {
 export function parseCatalogue(files: readonly CatalogueFile[], options: ParseOptions = {}): Catalogue {
   const { providers, models } = readCatalogueEntries(files, options);
   return new Catalogue(providers, models);
+}
+
+/** All names that lead to a model, its slug first. */
+export function namesOf({ slug, aliases = [] }: Model): readonly string[] {
+  return [slug, ...aliases];
 }
 
 function serialize(content: unknown): string {

@@ -71,6 +71,14 @@ export class CheckedObject {
     return known;
   }
 
+  /** The same for a setting that is left out where its value is not known: the setting is named in `unread`. */
+  knownWord<T extends string>(name: string, known: readonly T[], unread: Set<string>): T | undefined {
+    const value = this.string(name);
+    const word = known.find((one) => one === value);
+    if (value !== undefined && word === undefined) unread.add(this.pathOf(name));
+    return word;
+  }
+
   object(name: string): CheckedObject | undefined {
     const value = this.value(name);
     return value === undefined ? undefined : CheckedObject.of(value, this.pathOf(name));

@@ -30,6 +30,8 @@ export interface AnswerContext {
   readonly toolUses?: (() => readonly AllowedUses[]) | undefined;
   /** The estimate by which the prompt was reserved; absent: it is made again from the body. */
   readonly prompt?: PromptEstimate | undefined;
+  /** Whether the call ended without its usage because its organization has too many abandoned calls; absent: no. */
+  readonly isUnread?: () => boolean;
   /** Provider tools that the request asks for; absent: `requestBody` names them all. For `askedTools` alone. */
   readonly providerTools?: readonly ProviderTool[] | undefined;
   /** The body sent upstream, as JSON in one line; present if the stream is to begin with it. */

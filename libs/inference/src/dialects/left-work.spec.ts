@@ -1,6 +1,7 @@
 import type { JsonObject } from '@libs/json';
 import { APIS } from '../apis/apis';
 import { callAbandoned } from '../model/cancellation';
+import { UNKNOWN_PROMPT } from '../model/json-shape';
 import { parseRate } from '../pricing/money';
 import { anAnswerContext, anEndpoint } from '../testing';
 import { StreamMeter } from './answer-billing';
@@ -20,7 +21,7 @@ function contextOf(api: 'responses' | 'messages', request: JsonObject, contextLe
   return anAnswerContext({
     endpoint: anEndpoint({ apis: [api], pricing: PRICING, contextLength }),
     requestBody: Buffer.from(JSON.stringify(request)),
-    prompt: { tokens: PROMPT, likelyTokens: PROMPT, unlikelyMediaTokens: 0, kinds: null, pdfs: [] },
+    prompt: { ...UNKNOWN_PROMPT, tokens: PROMPT, likelyTokens: PROMPT },
     expected: () => outputOf(request),
     toolUses: () => toolUsesOf(request),
   });

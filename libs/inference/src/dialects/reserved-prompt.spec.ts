@@ -1,5 +1,5 @@
 import { callAbandoned } from '../model/cancellation';
-import type { PromptEstimate } from '../model/json-shape';
+import { UNKNOWN_PROMPT, type PromptEstimate } from '../model/json-shape';
 import { PICTURE_LIMITS } from '../model/media-limits';
 import { anAnswerContext, anEndpoint } from '../testing';
 import { StreamMeter } from './answer-billing';
@@ -20,7 +20,7 @@ function contextOf(
   return anAnswerContext({
     endpoint: anEndpoint({ contextLength: 200_000, ...endpoint }),
     requestBody: Buffer.from(JSON.stringify({ messages: [{ role: 'user', content }] })),
-    ...(prompt && { prompt: { tokens: 0, likelyTokens: 0, unlikelyMediaTokens: 0, kinds: null, pdfs: [], ...prompt } }),
+    ...(prompt && { prompt: { ...UNKNOWN_PROMPT, ...prompt } }),
   });
 }
 
@@ -37,6 +37,13 @@ describe('the prompt of a call that is left before its provider counts it', () =
   it('is billed up to the context of the endpoint where its media cannot be measured', () => {
     expect(leftOf(contextOf([LINK])).promptTokens).toBe(200_000);
     expect(leftOf(contextOf([LINK], { contextLength: 1_000 })).promptTokens).toBe(1_000);
+  });
+
+  it('charges the most that its media may cost when its organization abandons too many calls', () => {
+    const unproven = { tokens: 150_000, kinds: null };
+    const context = contextOf([LINK], {}, { tokens: 90_000, likelyTokens: 90_000, unproven });
+    expect(leftOf({ ...context, isUnread: () => false }).promptTokens).toBe(90_000);
+    expect(leftOf({ ...context, isUnread: () => true }).promptTokens).toBe(150_000);
   });
 
   it('is billed with its pictures as the family of the model counts them', () => {

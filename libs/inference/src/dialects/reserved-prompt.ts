@@ -6,10 +6,11 @@ import type { ReportedCounts } from './reported-counts';
 
 /**
  * Returns what a call has reserved for its prompt at the endpoint: text by the estimate, media as they were measured,
- * other media as the most that they may be.
+ * other media as the most that they may be. If the organization abandons too many calls, all media count as the most.
  */
-export function reservedPrompt({ endpoint, prompt, requestBody }: AnswerContext): CountedPrompt {
-  return promptAt(endpoint, prompt ?? estimatePrompt(requestBody));
+export function reservedPrompt({ endpoint, prompt, requestBody, isUnread }: AnswerContext): CountedPrompt {
+  const estimate = prompt ?? estimatePrompt(requestBody);
+  return promptAt(endpoint, isUnread?.() === true ? (estimate.unproven ?? estimate) : estimate);
 }
 
 /**

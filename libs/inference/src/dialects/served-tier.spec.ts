@@ -56,6 +56,20 @@ describe(servedBy.name, () => {
   });
 
   it("leaves lines of a provider's own batch at its batch prices", () => {
-    expect(chargedAt(STANDARD, 'priority', { priceList: 'batch' })).toBe(0n);
+    const provider = aProvider({ batch: 'native' });
+    const native = anEndpoint({ ...at(10n), provider, batchPricing: { prompt: 1_000_000n, completion: 0n } });
+    const priority = anEndpoint({ ...at(20n), provider, capabilities: PRIORITY.capabilities });
+    const model = aModel({ endpoints: [native, priority] });
+    expect(chargedAt(native, 'priority', { priceList: 'batch', model })).toBe(1n);
+  });
+
+  it('charges lines of a batch that we run as single calls by the tier of their answers', () => {
+    const batched = (endpoint: Endpoint, picoUsd: bigint): Endpoint => ({
+      ...endpoint,
+      batchPricing: { prompt: picoUsd * 1_000_000n, completion: 0n },
+    });
+    const model = aModel({ endpoints: [batched(STANDARD, 8n), batched(PRIORITY, 18n)] });
+    expect(chargedAt(model.endpoints[0]!, 'default', { priceList: 'batch', model })).toBe(8n);
+    expect(chargedAt(model.endpoints[0]!, 'priority', { priceList: 'batch', model })).toBe(18n);
   });
 });

@@ -9,11 +9,16 @@ import type { AnswerContext } from './dialect';
  * own batch.
  */
 export function servedBy(context: AnswerContext, word: string | null | undefined): AnswerContext {
-  if (typeof word !== 'string' || context.priceList === 'batch') return context;
+  if (typeof word !== 'string' || isOwnBatch(context)) return context;
   const tier = tierNamed(word);
   if (tier === null || tier === traitsOf(context.endpoint).tier) return context;
   const endpoint = endpointOfTier(context, tier);
   return endpoint === undefined ? context : { ...context, endpoint };
+}
+
+/** Batch lines that we run as single calls have the tiers of single calls. */
+function isOwnBatch({ priceList, endpoint }: AnswerContext): boolean {
+  return priceList === 'batch' && endpoint.provider.batch === 'native';
 }
 
 function endpointOfTier({ model, endpoint }: AnswerContext, tier: EndpointTier): Endpoint | undefined {

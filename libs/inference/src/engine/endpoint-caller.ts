@@ -1,6 +1,5 @@
 import { AppError } from '@libs/errors';
 import { StreamMeter } from '../dialects/answer-billing';
-import { readTokenCount, toTokenCount } from '../dialects/anthropic-messages';
 import {
   TRANSLATIONS,
   type AskableApi,
@@ -33,7 +32,6 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { APIS, isConversationApi } from '../apis/apis';
 import type { Api, Endpoint } from '../catalogue/catalogue';
-import { providerAccountOf } from '../routing/account-of-request';
 import type { Candidate } from '../routing/route-plan';
 import { usesAt } from '../routing/unasked-uses';
 import { chargedAsReserved } from './reserved-charge';
@@ -100,8 +98,9 @@ export class EndpointCaller {
   /**
    * Returns the fields of the request that the endpoint would not receive; found by a translation that is not sent. If
    * the request cannot be translated, this is the field at fault; one that passes as it is is refused when it is sent.
+   * Betas are no fields.
    */
-  lostMembers(api: CallableApi, addressee: Addressee, request: Addressed): readonly string[] {
+  lostMembers(api: CallableApi, addressee: Addressee, { betas: _betas, ...request }: Addressed): readonly string[] {
     const pair = this.#pairOf(api, addressee.endpoint);
     try {
       if (pair === null) return passRequest(api, addressee, request, false).losses.dropped;
@@ -112,20 +111,6 @@ export class EndpointCaller {
       const param = thrown.metadata?.['param'];
       return [typeof param === 'string' ? param : 'body'];
     }
-  }
-
-  /** Whether an endpoint's provider counts the tokens of a prompt for `messages`. */
-  readonly canCount = ({ endpoint }: Candidate): boolean =>
-    endpoint.apis.includes('messages') &&
-    this.#parts.adapters.get(endpoint.provider.protocol)?.countTokens !== undefined;
-
-  async countTokens(candidate: Candidate, request: TimedRequest): Promise<number> {
-    const { endpoint } = candidate;
-    const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
-    if (adapter?.countTokens === undefined) throw unusable(endpoint, 'tokens cannot be counted');
-    const sent = toTokenCount(request.body, endpoint, providerAccountOf(candidate, request));
-    const call = await this.calls.callOf(candidate, request, sent);
-    return readTokenCount((await adapter.countTokens(call)).body, endpoint.provider);
   }
 
   answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
@@ -271,12 +256,13 @@ export class EndpointCaller {
   }
 
   #contextOf(api: CallableApi, { model, endpoint, credential }: Candidate, request: TimedRequest): AnswerContext {
-    const { generationId, body, expected, prompt, beganMs, priceList = 'standard' } = request;
+    const { generationId, body, expected, prompt, beganMs, signal, priceList = 'standard' } = request;
+    const isUnread = (): boolean => signal.leaveTerms?.isUnread === true;
     const { byokFee = DEFAULT_BYOK_FEE } = this.#parts;
     const fee = credential ? byokFee : undefined;
     const about = { generationId, model, endpoint, priceList, beganMs, byokFee: fee };
     const toolUses = expected && (() => this.#toolUsesAt(endpoint, api, expected()));
-    return { ...about, requestBody: body, expected, prompt, toolUses };
+    return { ...about, requestBody: body, expected, prompt, toolUses, isUnread };
   }
 
   /** Returns the tool uses to expect. A translation drops the tools of a request, not those a model uses unasked. */

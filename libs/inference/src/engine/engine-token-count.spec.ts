@@ -1,5 +1,6 @@
 import { InferenceEngine } from './engine';
 import type { Endpoint } from '../catalogue/catalogue';
+import { ProviderHealth } from '../routing/provider-health';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
 
 const BODY = Buffer.from('{"model":"acme/large","max_tokens":5,"messages":[{"role":"user","content":"Hello!"}]}');
@@ -42,6 +43,22 @@ describe(`${InferenceEngine.name}.countTokens`, () => {
   it('asks nobody where the first endpoint cannot count', async () => {
     expect(await countOf(endpointOf('openai', { pricing: CHEAP }), endpointOf('anthropic'))).toBeNull();
     expect(upstream.requests).toEqual([]);
+  });
+
+  it.each([404, 405, 501])('is unknown where the provider has no such route, by %d', async (status) => {
+    upstream.answers(status, '<html>Not Found</html>');
+    expect(await countOf(endpointOf('anthropic', { pricing: CHEAP }), endpointOf('openai'))).toBeNull();
+  });
+
+  it('takes nothing from the health of an endpoint that cannot count', async () => {
+    upstream.answers(404, '{}');
+    const health = new ProviderHealth(Date.now);
+    const endpoint = endpointOf('anthropic');
+    const { engine, http } = anEngine([aModel({ endpoints: [endpoint] })], { health });
+    const signal = new AbortController().signal;
+    await engine.countTokens({ generationId: 'gen-1-abc', model: 'acme/large', body: BODY, signal });
+    await http.close();
+    expect(health.hadOutage(endpoint)).toBe(false);
   });
 
   it('fails as the provider does', async () => {

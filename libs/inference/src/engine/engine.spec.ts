@@ -170,8 +170,8 @@ describe(InferenceEngine.name, () => {
         provider_name: 'Dear',
         provider_code: '429',
         previous_errors: [
-          { provider: 'Cheap', code: 'rate_limit_exceeded', status: 429 },
-          { provider: 'Dear', code: 'rate_limit_exceeded', status: 429 },
+          { provider: 'Cheap', code: 'rate_limit_exceeded', status: 429, outcome: 'rate_limited' },
+          { provider: 'Dear', code: 'rate_limit_exceeded', status: 429, outcome: 'rate_limited' },
         ],
       },
     });

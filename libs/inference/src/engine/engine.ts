@@ -3,16 +3,15 @@ import { AppError } from '@libs/errors';
 import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
 import { parseRequest } from '../dialects/request-members';
 import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
-import { attemptOf, failedLater, type Attempt } from '../routing/attempt';
+import { AttemptWatch, type AttemptWatchParts } from './attempt-watch';
+import { attemptOf, type Attempt } from '../routing/attempt';
 import { RequestReading } from './request-reading';
 import { whole, type Admission, type Attempted, type AttemptOutcome, type Run } from './attempted';
 import type { InferenceRequest, InferenceResult, RoutedRequest, StreamResult } from './inference-call';
 import type { TurnRequest, TurnResult } from './turn-request';
-import type { StreamOutcome } from '../model/answer-stream';
 import { NO_LOSS } from '../model/loss-report';
 import { toolsIn } from '../model/provider-tools';
 import type { PicoUsd } from '../pricing/money';
-import type { Usage } from '../pricing/usage';
 import { callCancelled } from '../model/cancellation';
 import { isPaid, leftCallOf, noteLeftCall } from './left-call';
 import type { LeftCharge } from '../model/left-charge';
@@ -24,21 +23,14 @@ import { failedByAll } from '../routing/key-outcomes';
 import type { Candidate, RoutePlan } from '../routing/route-plan';
 import { RoutePlanner, type PlannerParts, type RoutableApi } from './route-planner';
 import { allowedCandidates, rulesTools } from '../routing/route-policy';
-import type { CallMeasure } from '../routing/provider-statistics';
 import { payableCandidates } from '../routing/shared-needs';
 import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from '../routing/sticky-routes';
+import { TokenCounter } from './token-counter';
 import { DEFAULT_TIMEOUTS, timedNow, UpstreamCalls, type TimedRequest } from './upstream-calls';
 
 /** The dependencies of all parts of the engine. */
-export type EngineParts = PlannerParts &
-  CallerParts & {
-    /**
-     * Called with each error that ended a call at a provider and was our own doing, also where another endpoint then
-     * answered. What it does must not throw.
-     */
-    readonly onOwnFault?: (error: AppError, candidate: Candidate) => void;
-  };
+export type EngineParts = PlannerParts & CallerParts & AttemptWatchParts;
 
 /**
  * From a valid request to a provider's answer: plan, try, fall back, stop.
@@ -54,8 +46,10 @@ export class InferenceEngine {
   readonly #calls: UpstreamCalls;
   readonly #caller: EndpointCaller;
   readonly #speech: SpeechCaller;
+  readonly #counter: TokenCounter;
   readonly #planner: RoutePlanner;
   readonly #sticky: StickyRoutes;
+  readonly #watch: AttemptWatch;
   readonly #admits: Admission = (candidate, failed) => this.#parts.health.admits(candidate, failed);
 
   constructor(parts: EngineParts) {
@@ -63,14 +57,16 @@ export class InferenceEngine {
     this.#calls = new UpstreamCalls(parts);
     this.#caller = new EndpointCaller(parts, this.#calls);
     this.#speech = new SpeechCaller(parts, this.#calls);
+    this.#counter = new TokenCounter(parts.adapters, this.#calls);
     this.#sticky = new StickyRoutes(parts.clock);
+    this.#watch = new AttemptWatch(parts);
     this.#planner = new RoutePlanner(parts, this.#caller, this.#sticky);
   }
 
   /** A whole answer, in the dialect of `api`, from an endpoint that may speak another one. */
   async answer(api: CallableApi, request: RoutedRequest): Promise<InferenceResult> {
     const answered = await this.#route(api, request, this.#answerer(api));
-    this.#measured(answered, answered.value.usage, { generationMs: answered.attempts.at(-1)?.tookMs });
+    this.#watch.answered(answered, answered.value.usage, { generationMs: answered.attempts.at(-1)?.tookMs });
     return whole(answered);
   }
 
@@ -79,7 +75,7 @@ export class InferenceEngine {
     const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
       this.#caller.openStream(api, candidate, attempt),
     );
-    this.#watch(api, served, value.stream.outcome);
+    this.#watch.began(api, served, value.stream.outcome);
     return { ...served, ...value };
   }
 
@@ -91,6 +87,7 @@ export class InferenceEngine {
       (candidate, attempt) => this.#speech.transcribe(candidate, attempt, request.transcription),
       (plan) => this.#speech.prepare(plan.candidates, request.transcription),
     );
+    this.#watch.answered(served);
     return { ...served, ...value, losses: NO_LOSS };
   }
 
@@ -106,8 +103,8 @@ export class InferenceEngine {
       this.#caller.openTurn(api, candidate, attempt, isStream),
     );
     const { outcome } = value.turn;
-    if (isStream) this.#watch(api, served, outcome);
-    else this.#measured(served, (await outcome).usage, { generationMs: served.attempts.at(-1)?.tookMs });
+    if (isStream) this.#watch.began(api, served, outcome);
+    else this.#watch.answered(served, (await outcome).usage, { generationMs: served.attempts.at(-1)?.tookMs });
     return { ...served, ...value };
   }
 
@@ -124,19 +121,20 @@ export class InferenceEngine {
 
   /**
    * The tokens of a prompt for `messages`, as the provider that would answer counts them; null where the
-   * endpoint in the first place cannot count.
+   * endpoint in the first place, or the one that is asked after it, cannot count.
    */
   async countTokens(request: RoutedRequest): Promise<number | null> {
     const { candidates } = await this.#planner.plan('messages', request);
-    const able = candidates.filter(this.#caller.canCount);
+    const able = candidates.filter(this.#counter.canCount);
     if (able.length === 0 || able[0] !== candidates[0]) return null;
     const counted = await this.#try(
       'messages',
       able,
       request,
-      (candidate, attempt) => this.#caller.countTokens(candidate, attempt),
+      (candidate, attempt) => this.#counter.count(candidate, attempt),
       () => true,
     );
+    this.#watch.answered(counted);
     return counted.value;
   }
 
@@ -156,7 +154,9 @@ export class InferenceEngine {
     const allowed = allowedCandidates(candidates, policies, candidate.model.slug, tools);
     const payable = isForOwnKey ? payableCandidates(api, parseRequest(request.body), allowed) : allowed;
     const asked = { ...request, reading: new RequestReading() };
-    return whole(await this.#try(api, payable, asked, this.#answerer(api), () => true));
+    const answered = await this.#try(api, payable, asked, this.#answerer(api), () => true);
+    this.#watch.answered(answered);
+    return whole(answered);
   }
 
   async #route<T>(
@@ -240,7 +240,7 @@ export class InferenceEngine {
       return { attempt: attemptOf(api, candidate, null, clock() - startMs), error: null, value };
     } catch (thrown) {
       const error = AppError.from(thrown);
-      if (error.retryable) this.#failed(candidate, error);
+      this.#watch.failed(candidate, error);
       if (isPaid(error, request.deadlineMs - clock())) {
         noteLeftCall(error, candidate, () => this.#leftCharge(api, candidate, request, error));
       }
@@ -254,34 +254,8 @@ export class InferenceEngine {
     return this.#speech.leftCharge(candidate, request as TimedRequest & TranscriptionRequest);
   }
 
-  /** Notes how a stream that has begun ends: in its attempt, and in the endpoint's health or measurements. */
-  #watch(api: RoutableApi, served: Omit<Attempted<unknown>, 'value'>, outcome: Promise<StreamOutcome>): void {
-    const { clock } = this.#parts;
-    const { attempts } = served;
-    const last = attempts.at(-1)!;
-    const firstTokenMs = last.tookMs;
-    const firstMs = clock();
-    void outcome.then(({ error, usage }) => {
-      if (error !== null) attempts[attempts.length - 1] = failedLater(api, last, error);
-      if (error?.retryable) this.#failed(served, error);
-      else this.#measured(served, usage, { firstTokenMs, generationMs: clock() - firstMs });
-    });
-  }
-
   #answerer(api: CallableApi): Run<Answered> {
     return (candidate, attempt) => this.#caller.answer(api, candidate, attempt);
-  }
-
-  #measured({ endpoint }: Candidate, { completionTokens }: Usage, times: CallMeasure): void {
-    this.#parts.health.statistics.record(endpoint, { ...times, completionTokens });
-  }
-
-  /** Notes an error for the endpoint's health if it is the upstream's fault; reports our own to `onOwnFault`. */
-  #failed(candidate: Candidate, error: AppError): void {
-    if (!isUpstreamFault(error)) return this.#parts.onOwnFault?.(error, candidate);
-    const { endpoint, credential } = candidate;
-    const isQuota = error.code === 'rate_limit_exceeded';
-    this.#parts.health.failed(endpoint, error.retryAfterSeconds, { credential, isQuota });
   }
 }
 

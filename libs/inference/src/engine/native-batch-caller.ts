@@ -8,6 +8,7 @@ import { cutAnswer, orCutShort } from '../dialects/cut-short';
 import { parseRequest } from '../dialects/request-members';
 import { translateAnswer } from '../dialects/translated-answer';
 import type { Translation } from '../dialects/translation';
+import { withCappedOutput } from '../dialects/output-cap';
 import { withoutUntaken } from '../dialects/untaken-parameters';
 import type { CallerParts } from './endpoint-caller';
 import { DEFAULT_TIMEOUTS } from './upstream-calls';
@@ -180,6 +181,11 @@ function toUpstream(
   // A batch has no metadata in which its caller could read what a line lost.
   const log = new LossLog();
   const request = withoutUntaken(translation.caller.readRequest(parseRequest(body)), endpoint, log);
-  const asked = inAccount(request, endpoint, account, log);
+  const asked = inAccount(
+    withCappedOutput(request, endpoint, log, () => 'max_tokens'),
+    endpoint,
+    account,
+    log,
+  );
   return Buffer.from(JSON.stringify(translation.upstream.writeRequest(asked, endpoint, false, log)));
 }

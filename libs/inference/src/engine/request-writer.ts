@@ -3,10 +3,14 @@ import { inAccount } from '../dialects/asked-account';
 import type { CallableApi } from '../dialects/dialect-pairs';
 import type { Dialect } from '../dialects/dialect';
 import type { CallerTranslation, Translation } from '../dialects/translation';
+import { withCappedOutput } from '../dialects/output-cap';
+import { parseRequest } from '../dialects/request-members';
 import { withoutUntaken } from '../dialects/untaken-parameters';
 import type { InferenceRequest } from './inference-call';
 import { RequestReading } from './request-reading';
 import { LossLog, type LossReport } from '../model/loss-report';
+import { outputCapMember } from '../model/output-limit';
+import { lostBetas } from '../providers/anthropic-betas';
 import { providerAccountOf } from '../routing/account-of-request';
 import type { Candidate } from '../routing/route-plan';
 
@@ -14,7 +18,10 @@ import type { Candidate } from '../routing/route-plan';
 export type Addressee = Pick<Candidate, 'endpoint' | 'credential'>;
 
 /** What is written, and what decides how. */
-export type Addressed = Pick<InferenceRequest, 'body' | 'parsed' | 'reading' | 'scope' | 'policies' | 'preferences'>;
+export type Addressed = Pick<
+  InferenceRequest,
+  'body' | 'parsed' | 'reading' | 'betas' | 'scope' | 'policies' | 'preferences'
+>;
 
 /** The dialects of a caller and of an endpoint. */
 export interface WrittenPair {
@@ -36,7 +43,7 @@ export function passRequest(
   isStream: boolean,
 ): Written & { readonly dialect: Dialect } {
   const dialect = dialectOf(api);
-  const log = new LossLog();
+  const log = lossLogFor(addressee, request);
   const account = providerAccountOf(addressee, request);
   const sent = dialect.toUpstream(request.body, addressee.endpoint, isStream, log, account);
   return { dialect, sent, losses: log.report() };
@@ -51,11 +58,19 @@ export function translateRequest(
 ): Written {
   const { endpoint } = addressee;
   const { body, parsed, reading = new RequestReading() } = addressed;
-  const log = new LossLog();
+  const log = lossLogFor(addressee, addressed);
   const request = reading.read(caller, body, parsed);
   for (const member of request.unread) log.drop(member);
   const account = providerAccountOf(addressee, addressed);
-  const taken = inAccount(withoutUntaken(request, endpoint, log), endpoint, account, log);
+  const capMember = (): string => outputCapMember(parsed ?? parseRequest(body));
+  const capped = withCappedOutput(withoutUntaken(request, endpoint, log), endpoint, log, capMember);
+  const taken = inAccount(capped, endpoint, account, log);
   const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
   return { sent, losses: log.report() };
+}
+
+function lossLogFor({ endpoint }: Addressee, { betas }: Addressed): LossLog {
+  const log = new LossLog();
+  if (betas !== undefined) for (const beta of lostBetas(betas, endpoint)) log.drop(beta);
+  return log;
 }

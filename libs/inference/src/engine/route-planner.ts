@@ -21,6 +21,8 @@ export interface PlannerParts {
   readonly health: ProviderHealth;
   /** From 0 to below 1. */
   readonly dice: () => number;
+  /** False: a request for more output tokens than an endpoint gives is refused; otherwise it is sent with less. */
+  readonly capsOutput?: boolean;
 }
 
 /** Gathers for each request what its plan is made from. */
@@ -51,9 +53,9 @@ export class RoutePlanner {
     api: RoutableApi,
     request: RoutedRequest,
   ): RoutePlan {
-    const { catalogue, adapters, health, dice } = this.parts;
+    const { catalogue, adapters, health, dice, capsOutput = true } = this.parts;
     return planRoute(
-      { ...request, api },
+      { ...request, api, capsOutput },
       {
         catalogue: catalogue(),
         health,

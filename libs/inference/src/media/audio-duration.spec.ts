@@ -1,4 +1,4 @@
-import { mp4File, oggPage, opusHead, waveFile, webmFile } from '../testing';
+import { mp4File, oggPage, opusHead, SILENT_BLOCK, waveFile, webmFile } from '../testing';
 import { AudioBytes, AudioCollector } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import { AUDIO_FORMATS, looksLike, type AudioFormat } from './audio-format';
@@ -15,6 +15,7 @@ function aac(frames: number): Buffer {
   const frame = Buffer.alloc(200);
   const bytes = frame.length;
   frame.set([0xff, 0xf1, 0x50, 0x80 | (bytes >> 11), (bytes >> 3) & 0xff, (bytes & 7) << 5, 0xfc]);
+  SILENT_BLOCK.copy(frame, 7);
   return Buffer.concat(Array.from({ length: frames }, () => frame));
 }
 

@@ -3,10 +3,10 @@ import { PCM_SAMPLE_BYTES, PCM_SAMPLE_RATE, type AudioFormat } from './audio-for
 import { flacSeconds } from './durations/flac';
 import { mp4Length } from './durations/mp4';
 import { adtsLength, mp3Length } from './durations/mpeg';
-import { oggSeconds } from './durations/ogg';
+import { oggLength } from './durations/ogg';
 import { waveLength } from './durations/wave';
 import { webmLength } from './durations/webm';
-import type { MediaLength } from './media-length';
+import { UNKNOWN_LENGTH, type MediaLength } from './media-length';
 
 /** What plays longer counts as long as this: no context has room for the tokens of a day. */
 const LONGEST_SECONDS = 24 * 3_600;
@@ -40,11 +40,9 @@ export interface AudioLength {
   readonly isEstimated: boolean;
 }
 
-const UNKNOWN: MediaLength = { seconds: 0, longest: null, hasPictures: false };
-
 /** Measured without decoding; `broken` for a file whose own words contradict its size. */
 export function audioLength(audio: MediaBytes, format: AudioFormat): AudioLength | 'broken' {
-  const found = measure(audio, format) ?? UNKNOWN;
+  const found = measure(audio, format) ?? UNKNOWN_LENGTH;
   if (found === 'broken') return found;
   const { hasPictures } = found;
   const bits = audio.length * 8;
@@ -74,7 +72,7 @@ function measure(audio: MediaBytes, format: AudioFormat): MediaLength | 'broken'
     case 'flac':
       return counted(flacSeconds(audio));
     case 'ogg':
-      return counted(oggSeconds(audio));
+      return oggLength(audio);
     case 'm4a':
       return believed(mp4Length(audio));
     case 'webm':

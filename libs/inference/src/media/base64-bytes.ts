@@ -4,9 +4,9 @@ const EMPTY = Buffer.alloc(0);
 const SMALL_READ = 1_024;
 const BACKSLASH = 0x5c;
 
-/** Digits of base64 in both alphabets. */
+/** Digits of base64. Some decoders read `-` and `_` as digits too, others skip them and see another file. */
 const IS_DIGIT = Uint8Array.from({ length: 256 }, (_, byte) =>
-  /[A-Za-z0-9+/_-]/.test(String.fromCharCode(byte)) && byte < 0x80 ? 1 : 0,
+  /[A-Za-z0-9+/]/.test(String.fromCharCode(byte)) && byte < 0x80 ? 1 : 0,
 );
 const PADDING = 0x3d;
 const LINE_FEED = 0x0a;

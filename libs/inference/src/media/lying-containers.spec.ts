@@ -1,4 +1,13 @@
-import { fragmentedMp4, mp3File, mp4Box, mp4File, opusFile, webmFile, type FragmentedTold } from '../testing';
+import {
+  fragmentedMp4,
+  mp3File,
+  mp4Box,
+  mp4File,
+  opusFile,
+  webmFile,
+  type FragmentedTold,
+  type Mp4Told,
+} from '../testing';
 import { AudioBytes } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
@@ -6,7 +15,7 @@ import type { AudioFormat } from './audio-format';
 const MINUTE = 60;
 /** 12,000 frames. */
 const M4A_SECONDS = 512;
-const m4a = (told: { toldSeconds?: number; toldTicks?: number } = {}): Buffer =>
+const m4a = (told: Partial<Mp4Told> = {}): Buffer =>
   mp4File({ seconds: M4A_SECONDS, bytes: 9_000, isFilm: false, ...told });
 
 /** Files by what they say, and how long decoders play them. */
@@ -37,12 +46,15 @@ const LONG_HELD: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
     webmFile(MINUTE, 0, { isLaced: true, packet: Buffer.from([9, 0x18]), toldSeconds: 0 }),
     1_200,
   ],
-  ['silent Vorbis in WebM', 'webm', webmFile(MINUTE, 0, { codec: 'A_VORBIS', packet: Buffer.from([0]) }), 1_000],
+  ['silent Vorbis in WebM', 'webm', webmFile(MINUTE, 0, { codec: 'A_VORBIS', packet: Buffer.from([0]) }), DAY],
   ['a codec in WebM that nobody knows', 'webm', webmFile(MINUTE, 0, { codec: 'A_NEW', packet: Buffer.from([0]) }), DAY],
   ['Opus in MP4', 'm4a', encoded('Opus'), 12_000 * 0.12],
   ['a codec in MP4 that nobody knows', 'm4a', encoded('sqcp'), DAY],
-  ['ALAC in MP4', 'm4a', encoded('alac'), 12_000 * 0.512],
-  ['AAC in MP4 whose configuration is of something else', 'm4a', changed('041140', '041169'), 12_000 * 0.128],
+  ['ALAC in MP4', 'm4a', encoded('alac'), DAY],
+  // 12,000 samples of 4 bytes.
+  ['AAC in MP4 whose configuration is of MP3', 'm4a', changed('041140', '041169'), (48_000 * 8) / 6_000],
+  ['AAC in MP4 whose configuration is of AC-3', 'm4a', changed('041140', '0411a5'), DAY],
+  ['samples of MP3 in MP4 that are the same bytes', 'm4a', encoded('.mp3', { blocks: 2_000 }), DAY],
   ['MP4 whose table of times has one sample', 'm4a', shortTimes(), M4A_SECONDS],
   [
     'MP4 in fragments without tables',
@@ -134,9 +146,11 @@ function wave({ codec, sub = 0, bits, used = 0, byteRate = 8_000, size = MINUTE 
   return Buffer.concat([begin, head, Buffer.from('data'), sizes, Buffer.alloc(MINUTE * 8_000)]);
 }
 
-function encoded(codec: string): Buffer {
-  const file = m4a({ toldSeconds: 1, toldTicks: 2 });
+function encoded(codec: string, told: Partial<Mp4Told> = {}): Buffer {
+  const file = m4a({ toldSeconds: 1, toldTicks: 2, ...told });
   file.write(codec, file.indexOf('mp4a'), 'latin1');
+  // Whose configuration decoders would go by.
+  file.write('free', file.indexOf('esds'), 'latin1');
   return file;
 }
 

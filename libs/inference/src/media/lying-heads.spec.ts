@@ -1,4 +1,4 @@
-import { mp4File, oggPage, opusHead } from '../testing';
+import { checksum, mp4File, oggPage, opusHead } from '../testing';
 import { AudioBytes } from '../audio/audio-bytes';
 import { audioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
@@ -9,16 +9,6 @@ import { playingTime } from './playing-time';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
-
-function crc(bytes: Buffer, polynomial: number, width: number): number {
-  const top = 2 ** (width - 1);
-  let sum = 0;
-  for (const byte of bytes) {
-    sum ^= byte << (width - 8);
-    for (let bit = 0; bit < 8; bit += 1) sum = (sum & top ? (sum << 1) ^ polynomial : sum << 1) & (2 * top - 1);
-  }
-  return sum;
-}
 
 const FLAC_RATE = 16_000;
 const FLAC_BLOCK = 65_535;
@@ -36,9 +26,9 @@ function flacFrame(number: number): Buffer {
   const size = Buffer.alloc(2);
   size.writeUInt16BE(FLAC_BLOCK - 1);
   const head = Buffer.concat([Buffer.from('fff87508', 'hex'), Buffer.from(String.fromCodePoint(number)), size]);
-  const frame = Buffer.concat([head, Buffer.from([crc(head, 0x07, 8), 0, 0, 0])]);
+  const frame = Buffer.concat([head, Buffer.from([checksum(head, 0x07, 8), 0, 0, 0])]);
   const end = Buffer.alloc(2);
-  end.writeUInt16BE(crc(frame, 0x8005, 16));
+  end.writeUInt16BE(checksum(frame, 0x8005, 16));
   return Buffer.concat([frame, end]);
 }
 
@@ -110,15 +100,8 @@ function vorbis(setup: Buffer, packet: number, packets: number, position: number
   return Buffer.concat(pages);
 }
 
-/** https://xiph.org/flac/ogg_mapping.html */
-function flacInOgg(frames: number, position: number): Buffer {
-  const head = Buffer.concat([Buffer.from('\u007fFLAC\u0001\0\0\0fLaC\0\0\0\u0022', 'latin1'), streamInfo(0)]);
-  const pages = flacFrames(frames).map((frame) => oggPage([frame], BigInt(position)));
-  return Buffer.concat([oggPage([head], 0n, { isFirst: true }), ...pages]);
-}
-
-/** A frame of AAC at 8 kHz without a subframe of its own: 128 ms in ten bytes. */
-const ADTS_FRAME = Buffer.from('fff16c4001401c000000', 'hex');
+/** A frame of AAC at 8 kHz with one silent block: 128 ms in eleven bytes. */
+const ADTS_FRAME = Buffer.from('fff16c4001601c00000007', 'hex');
 const adts = (frames: number): Buffer => Buffer.concat(Array<Buffer>(frames).fill(ADTS_FRAME));
 /** The shortest frame at 96 kHz. */
 const FAST_ADTS = Buffer.from('fff1404000e01c', 'hex');
@@ -166,7 +149,6 @@ const FILES: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
   ['two Opus streams, one behind the other', 'ogg', Buffer.concat([lying, other]), 2 * HOUR],
   ['an Opus stream twice', 'ogg', Buffer.concat([lying, lying]), 2 * HOUR],
   ['Opus with a page around its pages', 'ogg', Buffer.concat([lying, pageAround(other)]), 2 * HOUR],
-  ['FLAC in Ogg that says a second', 'ogg', flacInOgg(500, FLAC_RATE), 500 * FLAC_BLOCK_SECONDS],
   ['Vorbis that says how long it is', 'ogg', vorbis(vorbisSetup([0, 1]), 2, 4_000, 4_096_000), 4_096_000 / 44_100],
   ['Vorbis of short blocks', 'ogg', vorbis(vorbisSetup([0, 1]), 0, 4_000, 512_000), 512_000 / 44_100],
   ['Vorbis that says a second', 'ogg', vorbis(vorbisSetup([0, 1]), 2, 4_000, 44_100), 4_096_000 / 44_100],

@@ -65,6 +65,8 @@ function gifSize(picture: MediaBytes, head: Buffer): PictureSize | null {
 }
 
 const START_OF_SCAN = 0xda;
+/** Below it are codes of which some readers take the next two bytes for a length, and others do not. */
+const FIRST_MARKER = 0xc0;
 /** Markers of frames; the three in between are tables (ITU-T T.81, table B.1). */
 const isFrame = (marker: number): boolean => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
 
@@ -85,6 +87,7 @@ function largestFrame(bytes: Buffer): PictureSize | null {
   while (at + 4 <= bytes.length && bytes[at] === 0xff) {
     const marker = bytes[at + 1]!;
     if (marker === START_OF_SCAN) return { width, height };
+    if (marker < FIRST_MARKER || marker === END) return null;
     if (isFrame(marker) && at + 9 <= bytes.length) {
       height = Math.max(height, bytes.readUInt16BE(at + 5));
       width = Math.max(width, bytes.readUInt16BE(at + 7));
@@ -100,4 +103,6 @@ function segmentBytes(bytes: Buffer, at: number, marker: number): number {
 }
 
 const FILL = 0xff;
-const hasLength = (marker: number): boolean => marker !== 1 && (marker < 0xd0 || marker > 0xd8);
+/** Readers do not agree whether a picture goes on behind it. */
+const END = 0xd9;
+const hasLength = (marker: number): boolean => marker < 0xd0 || marker > 0xd8;

@@ -3,7 +3,7 @@ import { unescapedName } from './byte-names';
 import { MEDIA_LIMITS } from './media-limits';
 import { KINDS_OF_PARTS, LINKS, PICTURE_ITEM, UNCLEAR, type Place } from './media-places';
 import { dearer, readMediaString } from './media-string';
-import { inlineMedia, soundTokens, unknownMedia, type CountedMedia, type MediaKind } from './media-tokens';
+import { inlineMedia, kindOfType, soundTokens, unknownMedia, type CountedMedia, type MediaKind } from './media-tokens';
 import { PICTURE_FAMILIES, type PictureTokens } from './picture-tokens';
 import { TextCounter, UNITS_PER_TOKEN } from './text-tokens';
 
@@ -35,6 +35,14 @@ interface ObjectFacts {
   isPart: boolean;
 }
 
+/** What the fields around base64 say of it. */
+interface Declared {
+  readonly kind: MediaKind;
+  readonly mediaType: string | null;
+  /** Whether a provider takes it for a picture or refuses it. */
+  readonly isPicture: boolean;
+}
+
 /** A PDF file in a body, as base64. */
 export interface PdfPlace {
   readonly start: number;
@@ -57,10 +65,16 @@ export class StringCounter {
   images = 0;
   /** The tokens of pictures by families of models; null without pictures. `other` are among what was counted. */
   pictures: PictureTokens | null = null;
+  /** What media add if nothing is believed that they say of themselves: units beyond the count, sound and pictures in all. */
+  readonly unproven = { units: 0, audioTokens: 0, pictures: null as PictureTokens | null };
+  /** Whether some media were counted by what they say of themselves. */
+  hasClaims = false;
   /** Text units that were counted beyond what ordinary text has, and beyond what media usually have. */
   unlikelyTextUnits = 0;
   unlikelyMediaUnits = 0;
   readonly pdfs: PdfPlace[] = [];
+  /** Whether the scan is inside an unknown member: media there count as text if that is more. */
+  isUnclear = false;
   private readonly facts: (ObjectFacts | undefined)[] = [];
   private budget: ReadBudget | null = null;
 
@@ -68,7 +82,7 @@ export class StringCounter {
 
   /** Returns the text units of a string at nesting `depth`; a string of unclear meaning is counted by `close`. */
   count(place: Place, depth: number, start: number, end: number): number {
-    if (place === 'text' || place === 'json') return this.text(start, end);
+    if (place === 'text' || place === 'other' || place === 'json') return this.text(start, end);
     if (place === 'source data' || place === 'picture result') return this.postpone(depth, { start, end, place });
     const kind = LINKS.get(place);
     if (kind !== undefined) return this.linkUnits(kind, start, end);
@@ -92,11 +106,14 @@ export class StringCounter {
   private unitsAt(place: Place, start: number, end: number): number {
     switch (place) {
       case 'audio data':
-        return this.dataUnits('audio', null, [start, end]);
+        return this.recordingUnits([start, end]);
       case 'spoken id':
-        return this.unitsOf({ ...unknownMedia('audio'), tokens: MEDIA_LIMITS.spokenAnswer });
+        return this.atLeastText(this.unitsOf({ ...unknownMedia('audio'), tokens: MEDIA_LIMITS.spokenAnswer }), [
+          start,
+          end,
+        ]);
       case 'sealed':
-        return ((end - start) / SEALED_BYTES_PER_TOKEN) * UNITS_PER_TOKEN;
+        return this.sealedUnits(start, end);
       default:
         return this.text(start, end);
     }
@@ -116,8 +133,10 @@ export class StringCounter {
     const { start, end, place } = pending;
     const isMedia = type === (place === 'source data' ? 'base64' : PICTURE_ITEM);
     if (!isMedia && type !== SEVERAL) return this.text(start, end);
-    const units = this.dataUnits(place === 'source data' ? 'file' : 'image', mediaType, [start, end]);
-    return isMedia ? units : this.atLeastText(units, [start, end]);
+    const said = place === 'source data' ? 'file' : 'image';
+    const isPicture = said === 'image' || (mediaType !== null && kindOfType(mediaType) === 'image');
+    const units = this.dataUnits({ kind: said, mediaType, isPicture }, [start, end]);
+    return isMedia && !this.isUnclear ? units : this.atLeastText(units, [start, end]);
   }
 
   /** Moves the links in a `source` to the part that contains it. */
@@ -139,20 +158,37 @@ export class StringCounter {
 
   private linkUnits(kind: MediaKind, start: number, end: number): number {
     const range = [start, end] as const;
-    const found = readMediaString(this.bytes, { kind, mayBeBare: kind === 'file' || kind === 'audio' }, range);
+    const found = readMediaString(this.bytes, { kind, mayBeBare: kind !== 'image' }, range);
     if (found.form === 'link') return this.atLeastText(this.unitsOf(unknownMedia(found.kind)), range);
-    const units = this.dataUnits(kind, found.mediaType, [found.start, found.end]);
-    return found.start === start ? this.atLeastText(units, range) : units;
+    const { mediaType } = found;
+    const isPicture = kind === 'image' && (mediaType === null || kindOfType(mediaType) === 'image');
+    const declared = { kind, mediaType, isPicture };
+    const units = this.dataUnits(declared, [found.start, found.end]);
+    return found.start === start || this.isUnclear ? this.atLeastText(units, range) : units;
   }
 
-  private dataUnits(kind: MediaKind, mediaType: string | null, [start, end]: readonly [number, number]): number {
+  private dataUnits({ kind, mediaType, isPicture }: Declared, [start, end]: readonly [number, number]): number {
     this.budget ??= new ReadBudget();
     const bytes = Base64Bytes.ofJson(this.bytes, start, end, this.budget);
     const media = inlineMedia(kind, mediaType, bytes);
     const { isPdf = false, isGarbage = false, tokens, usual } = media;
-    if (isPdf && this.pdfs.length < MOST_PDFS) this.pdfs.push({ start, end, tokens, usual });
-    const units = this.unitsOf(media);
+    if (isPdf && this.pdfs.length < MOST_PDFS && bytes.isPlain()) this.pdfs.push({ start, end, tokens, usual });
+    this.hasClaims = true;
+    const units = this.unitsOf(media, isPicture && media.kind === 'image' ? 'image' : fileKindOf(media));
     return isGarbage ? this.atLeastText(units, [start, end]) : units;
+  }
+
+  private recordingUnits(range: readonly [number, number]): number {
+    const units = this.dataUnits({ kind: 'audio', mediaType: null, isPicture: false }, range);
+    return this.isUnclear ? this.atLeastText(units, range) : units;
+  }
+
+  private sealedUnits(start: number, end: number): number {
+    const units = ((end - start) / SEALED_BYTES_PER_TOKEN) * UNITS_PER_TOKEN;
+    if (this.isUnclear) return this.atLeastText(units, [start, end]);
+    this.hasClaims = true;
+    this.unproven.units += Math.max(0, new TextCounter().add(this.bytes, start, end).mostUnits - units);
+    return units;
   }
 
   /** Returns the units of a string as media or as text, whichever is more: it may turn out to be text. */
@@ -163,13 +199,20 @@ export class StringCounter {
     return units + raised;
   }
 
-  private unitsOf({ kind, tokens, usual, pictures }: CountedMedia): number {
+  /** @param trueKind the most expensive kind that it may turn out to be; absent where it counts as such already */
+  private unitsOf(media: CountedMedia, trueKind?: MediaKind): number {
+    const { kind, tokens, usual, pictures } = media;
+    const most = trueKind === undefined ? media : unknownMedia(trueKind);
     this.unlikelyMediaUnits += (tokens - usual) * UNITS_PER_TOKEN;
     if (kind !== null) this.audioTokens += soundTokens(kind, tokens);
     if (pictures !== undefined) {
       this.images += 1;
-      this.pictures = this.pictures === null ? { ...pictures } : sumOf(this.pictures, pictures);
+      this.pictures = sumOf(this.pictures, pictures);
     }
+    const { unproven } = this;
+    unproven.units += (most.tokens - tokens) * UNITS_PER_TOKEN;
+    if (most.kind !== null) unproven.audioTokens += soundTokens(most.kind, most.tokens);
+    if (most.pictures !== undefined) unproven.pictures = sumOf(unproven.pictures, most.pictures);
     return tokens * UNITS_PER_TOKEN;
   }
 
@@ -213,7 +256,13 @@ export class StringCounter {
   }
 }
 
-function sumOf(one: PictureTokens, other: PictureTokens): PictureTokens {
+/** What a file may be that is no picture, or only says so. */
+function fileKindOf({ kind }: CountedMedia): MediaKind {
+  return kind === null || kind === 'image' ? 'file' : kind;
+}
+
+function sumOf(one: PictureTokens | null, other: PictureTokens): PictureTokens {
+  if (one === null) return { ...other };
   const sum = { ...one };
   for (const family of PICTURE_FAMILIES) sum[family] += other[family];
   return sum;

@@ -69,6 +69,11 @@ export class Cancellation implements CancelSignal {
     this.#tell();
   }
 
+  /** After the caller disconnects, upstream calls continue until their own deadlines. */
+  leavePatiently(): void {
+    if (this.#state === 'open') this.terms = this.terms?.patient?.() ?? this.terms;
+  }
+
   #tell(): void {
     const listeners = this.#listeners;
     this.#listeners = null;
@@ -93,9 +98,18 @@ export function toAbortSignal(signal: CancelSignal): AbortSignal {
   return controller.signal;
 }
 
+const cancelled = new WeakSet<AppError>();
+
 /** Returns the internal error of a call whose caller has disconnected; no client gets it. */
 export function callCancelled(): AppError {
-  return new AppError('request_timeout', 'The request was cancelled');
+  const error = new AppError('request_timeout', 'The request was cancelled');
+  cancelled.add(error);
+  return error;
+}
+
+/** Returns whether the error says that the caller has disconnected, whether or not the call had been sent. */
+export function isCancelled(error: AppError): boolean {
+  return cancelled.has(error);
 }
 
 const abandoned = new WeakSet<AppError>();

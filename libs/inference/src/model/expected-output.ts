@@ -3,6 +3,7 @@ import type { Endpoint } from '../catalogue/catalogue-entries';
 import type { AllowedUses } from '../pricing/tool-uses';
 import { mayDropCap } from './dropped-cap';
 import { estimateTextTokens } from './estimate';
+import { outputLimitOf } from './output-limit';
 
 /** What a request says of the tokens that its answer may take. */
 export interface ExpectedOutput {
@@ -47,10 +48,9 @@ export function heldOutputTokens(
   endpoint: Writer,
   { maxTokens, answers, thinking, predictedTokens = 0 }: Wish,
 ): number {
-  const { maxCompletionTokens, contextLength } = endpoint;
   const isCapSent = maxTokens !== null && !(thinking?.isAsked && mayDropCap(endpoint));
   const expected = isCapSent ? maxTokens : Math.max(maxTokens ?? 0, uncappedTokens(endpoint));
-  return (Math.min(expected, maxCompletionTokens ?? contextLength ?? expected) + predictedTokens) * answers;
+  return (Math.min(expected, outputLimitOf(endpoint) ?? expected) + predictedTokens) * answers;
 }
 
 interface ThinkingMembers {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { MAX_CONTAINERS } from '@libs/json';
+import { MAX_CONTAINERS, MAX_NUMBERS, MAX_STRINGS } from '@libs/json';
 import { MAX_DEPTH, scanJsonShape } from './json-shape';
 
 const shapeOf = (text: string): ReturnType<typeof scanJsonShape> => scanJsonShape(Buffer.from(text));
@@ -25,6 +25,20 @@ describe(scanJsonShape.name, () => {
   it('counts values, empty arrays and objects among them', () => {
     expect(shapeOf(`[${'[],'.repeat(MAX_CONTAINERS)}[]]`).problem).toBe('too many values');
     expect(shapeOf(`[${'1,'.repeat(1_000)}1]`).problem).toBeNull();
+  });
+
+  it('does not look at a text to its end that can be no JSON', () => {
+    expect(shapeOf(`[${','.repeat(900_000)}]`).problem).toBeNull();
+    expect(shapeOf(`[${','.repeat(900_001)}]`).problem).toBe('too many values');
+    expect(shapeOf('"a" '.repeat(MAX_STRINGS + 1)).problem).toBe('too many values');
+    expect(shapeOf('1 '.repeat(MAX_NUMBERS + 1)).problem).toBe('too many values');
+    expect(shapeOf('{"a":[]}').problem).toBeNull();
+    expect(shapeOf('{"a":[]}}').problem).toBe('a closing bracket too many');
+  });
+
+  it('passes over white space and colons wherever they are', () => {
+    const spaced = shapeOf(' { "messages" :\n[ { "content"\t:: "hello you" } , 1 ] } \r\n');
+    expect(spaced).toEqual(shapeOf('{"messages":[{"content":"hello you"},1]}'));
   });
 
   it.each([

@@ -1,10 +1,8 @@
 import {
   NameWatch,
-  BACKSLASH,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   closingQuote,
-  COLON,
   COMMA,
   OPEN_ARRAY,
   OPEN_OBJECT,
@@ -13,8 +11,10 @@ import {
 } from '@libs/json';
 import { StringCounter, type PdfPlace } from './body-media';
 import { ByteNames, unescapedName } from './byte-names';
+import { hasEscape, isKey, isScalarByte, isSkipped } from './json-bytes';
 import { CacheMarks } from './cache-marks';
-import { placeOf, type Place } from './media-places';
+import { placeOf } from './media-places';
+import { PlaceTrack } from './place-track';
 import type { PromptKinds } from '../pricing/prompt-kinds';
 import { tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 
@@ -25,11 +25,8 @@ export const MAX_KEYS_PER_OBJECT = 10_000;
 /** The problem of a text that `ParsedSize` finds too large. */
 export const TOO_MANY_VALUES = 'too many values';
 
-const SPACE = 0x20;
 /** No name of ours has more bytes, even if each of its characters is escaped. */
 const LONGEST_ESCAPED_NAME = 24 * '\\u0000'.length;
-/** Below this length a byte loop beats the call into native `indexOf`. */
-const SHORT_STRING = 64;
 
 /** Units of a token id. */
 const SCALAR_UNITS = UNITS_PER_TOKEN;
@@ -69,9 +66,7 @@ const CONVERSATIONS = new ByteNames({ messages: true, input: true, system: true,
 /** By nesting depth of the running scan. Shared, because a scan never calls back. */
 const commasAt = new Int32Array(MAX_DEPTH + 1);
 const isObjectAt = new Uint8Array(MAX_DEPTH + 1);
-/** By nesting depth: the place of the value of the last name, and the place of the object that contains it. */
-const placeAt: Place[] = Array.from({ length: MAX_DEPTH + 1 }, () => 'text');
-const aroundAt: Place[] = Array.from({ length: MAX_DEPTH + 1 }, () => 'text');
+const places = new PlaceTrack(MAX_DEPTH);
 
 export interface JsonShape {
   /** What the text has too much of, or null. */
@@ -98,7 +93,22 @@ export interface PromptEstimate {
   readonly kinds: PromptKinds | null;
   /** PDF files in it, which count as unmeasured ones. */
   readonly pdfs: readonly PdfPlace[];
+  /**
+   * The most that it may be whatever its media say of themselves; null where nothing was believed. A file can be made
+   * that a provider reads in another way than the reader here.
+   */
+  readonly unproven: Pick<PromptEstimate, 'tokens' | 'kinds'> | null;
 }
+
+/** Estimate of a prompt that is not known yet: it counts as too long for no endpoint. */
+export const UNKNOWN_PROMPT: PromptEstimate = {
+  tokens: 0,
+  likelyTokens: 0,
+  unlikelyMediaTokens: 0,
+  kinds: null,
+  pdfs: [],
+  unproven: null,
+};
 
 /**
  * Counts brackets, commas and the text of prompts in one pass over the bytes of a JSON text. It does not check the
@@ -124,7 +134,7 @@ class ShapeScan {
     this.strings = new StringCounter(bytes);
     this.marks = new CacheMarks(bytes);
     this.names = new NameWatch(bytes);
-    placeAt[0] = 'text';
+    places.begin();
   }
 
   run(): JsonShape {
@@ -134,6 +144,7 @@ class ShapeScan {
       const byte = bytes[at]!;
       if (byte === QUOTE) at = this.passString(at);
       else if (isScalarByte(byte)) at = this.passScalar(at);
+      else if (isSkipped(byte)) at = this.passSkipped(at);
       else this.passMark(byte);
     }
     if (this.problem !== null) this.units += this.strings.text(at, bytes.length);
@@ -148,18 +159,19 @@ class ShapeScan {
   }
 
   private prompt(): PromptEstimate {
-    const { unlikelyTextUnits, unlikelyMediaUnits, pdfs } = this.strings;
+    const { unlikelyTextUnits, unlikelyMediaUnits, pdfs, hasClaims, unproven } = this.strings;
     return {
       tokens: tokensOfUnits(this.units),
       likelyTokens: tokensOfUnits(this.units - unlikelyTextUnits - unlikelyMediaUnits),
       unlikelyMediaTokens: tokensOfUnits(unlikelyMediaUnits),
-      kinds: this.kinds(),
+      kinds: this.kinds(this.strings),
       pdfs,
+      unproven: hasClaims ? { tokens: tokensOfUnits(this.units + unproven.units), kinds: this.kinds(unproven) } : null,
     };
   }
 
-  private kinds(): PromptKinds | null {
-    const { audioTokens, pictures, images } = this.strings;
+  private kinds({ audioTokens, pictures }: Pick<StringCounter, 'audioTokens' | 'pictures'>): PromptKinds | null {
+    const { images } = this.strings;
     const cacheWrite = this.marks.longest;
     if (pictures === null) {
       return cacheWrite === null && audioTokens === 0 ? null : { audioTokens, imageTokens: 0, images, cacheWrite };
@@ -174,6 +186,7 @@ class ShapeScan {
     if (isObjectAt[depth] === 1 && isKey(bytes, end)) this.enterMember(openingQuote + 1, end);
     else {
       this.size.addString();
+      if (this.size.isTooLarge) this.problem = TOO_MANY_VALUES;
       if (this.isInPrompt) this.countText(openingQuote + 1, end);
     }
     return end;
@@ -182,7 +195,7 @@ class ShapeScan {
   private countText(start: number, end: number): void {
     const { depth } = this;
     this.marks.value(start, end);
-    this.units += this.strings.count(placeAt[depth]!, depth, start, end);
+    this.units += this.strings.count(places.at(depth), depth, start, end);
   }
 
   /** The name between these offsets is one of the object that is open. Names of a request itself are not its prompt. */
@@ -207,29 +220,38 @@ class ShapeScan {
 
   private enterPlace(bytes: Buffer, start: number, end: number): void {
     const { depth } = this;
-    if (depth > 1) placeAt[depth] = placeOf(bytes, start, end, aroundAt[depth]!);
-    else placeAt[depth] = CONVERSATIONS.find(bytes, start, end) === undefined ? 'json' : 'text';
+    if (depth > 1) places.enter(depth, placeOf(bytes, start, end, places.around(depth)));
+    else places.enter(depth, CONVERSATIONS.find(bytes, start, end) === undefined ? 'json' : 'text');
   }
 
   /** Counts JSON syntax, except where a provider turns the JSON into text. */
   private addMark(units: number): void {
-    if (this.isInPrompt && aroundAt[this.depth] === 'json') this.units += units;
+    if (this.isInPrompt && places.around(this.depth) === 'json') this.units += units;
   }
 
   /** Moves to the last byte of a number or a literal. */
   private passScalar(start: number): number {
     this.size.addNumber();
+    if (this.size.isTooLarge) this.problem = TOO_MANY_VALUES;
     const { bytes } = this;
     let end = start + 1;
     while (end < bytes.length && isScalarByte(bytes[end]!)) end += 1;
     // Settings are numbers of the request itself; a prompt may be a list of token ids.
     if (this.isInPrompt && this.depth > 1) {
-      this.units += aroundAt[this.depth] === 'json' ? this.strings.text(start, end) : SCALAR_UNITS;
+      this.units += places.around(this.depth) === 'json' ? this.strings.text(start, end) : SCALAR_UNITS;
     }
     return end - 1;
   }
 
-  /** Handles brackets, commas, colons and white space. */
+  /** Moves to the last of some white space or colons: there may be megabytes of them. */
+  private passSkipped(start: number): number {
+    const { bytes } = this;
+    let end = start + 1;
+    while (end < bytes.length && isSkipped(bytes[end]!)) end += 1;
+    return end - 1;
+  }
+
+  /** Handles brackets and commas. */
   private passMark(byte: number): void {
     if (byte === COMMA) this.countComma();
     else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.open(byte);
@@ -239,6 +261,7 @@ class ShapeScan {
   private countComma(): void {
     const { depth } = this;
     commasAt[depth]! += 1;
+    this.size.addComma();
     if (this.size.isTooLarge) this.problem = TOO_MANY_VALUES;
     this.addMark(COMMA_UNITS);
     const isFull = isObjectAt[depth] === 1 && commasAt[depth]! >= MAX_KEYS_PER_OBJECT;
@@ -256,35 +279,18 @@ class ShapeScan {
     }
     commasAt[depth] = 0;
     isObjectAt[depth] = bracket === OPEN_OBJECT ? 1 : 0;
-    const around = placeAt[depth - 1]!;
-    aroundAt[depth] = around;
-    placeAt[depth] = around === 'json' ? 'json' : 'text';
+    places.open(depth, bracket === OPEN_ARRAY);
+    this.strings.isUnclear = places.isUnclear(depth);
     this.addMark(BRACKETS_UNITS);
   }
 
   private close(): void {
-    if (this.depth === 0) return;
+    if (this.depth === 0) {
+      this.problem = 'a closing bracket too many';
+      return;
+    }
     if (this.isInPrompt) this.units += this.strings.close(this.depth);
     this.depth -= 1;
+    this.strings.isUnclear = places.isUnclear(this.depth);
   }
 }
-
-function hasEscape(bytes: Buffer, start: number, end: number): boolean {
-  if (end - start > SHORT_STRING) return bytes.subarray(start, end).includes(BACKSLASH);
-  for (let at = start; at < end; at += 1) if (bytes[at] === BACKSLASH) return true;
-  return false;
-}
-
-function isKey(bytes: Buffer, closingQuote: number): boolean {
-  let at = closingQuote + 1;
-  while (at < bytes.length && bytes[at]! <= SPACE) at += 1;
-  return bytes[at] === COLON;
-}
-
-function isScalarByte(byte: number): boolean {
-  return IS_SCALAR[byte] === 1;
-}
-
-/** Bytes that are part of numbers and literals; punctuation and white space are not. */
-const MARKS = new Set([QUOTE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT]);
-const IS_SCALAR = Uint8Array.from({ length: 256 }, (_, byte) => (byte > SPACE && !MARKS.has(byte) ? 1 : 0));

@@ -37,7 +37,7 @@ describe(LeftoverReads.name, () => {
     first?.close();
     first?.close();
     expect(reads.size).toBe(0);
-    expect(reads.termsFor('acme').begin(64 * MEBIBYTE, () => undefined)).not.toBeNull();
+    expect(reads.termsFor('acme').begin(32 * MEBIBYTE, () => undefined)).not.toBeNull();
   });
 
   it('counts the bytes of a stream, and the bytes that all reads keep', () => {
@@ -45,8 +45,43 @@ describe(LeftoverReads.name, () => {
     const one = reads.termsFor('one').begin(0, () => undefined)!;
     const other = reads.termsFor('other').begin(MEBIBYTE, () => undefined)!;
     expect([one.passes(10), one.passes(1), other.passes(10)]).toEqual([true, false, true]);
-    expect([one.keeps(63 * MEBIBYTE), other.keeps(1)]).toEqual([true, false]);
-    expect(reads.termsFor('third').begin(1, () => undefined)).toBeNull();
+    const third = reads.termsFor('third').begin(31 * MEBIBYTE, () => undefined)!;
+    expect([one.keeps(32 * MEBIBYTE), other.keeps(1)]).toEqual([true, false]);
+    expect(reads.termsFor('fourth').begin(1, () => undefined)).toBeNull();
+    expect(third.keeps(0)).toBe(false);
+  });
+
+  it('lets one owner keep half of the bytes', () => {
+    const reads = new LeftoverReads();
+    const begin = (bytes: number) => reads.termsFor('acme').begin(bytes, () => undefined);
+    expect([begin(20 * MEBIBYTE), begin(13 * MEBIBYTE), begin(12 * MEBIBYTE)].map(Boolean)).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it('reads a call patiently whose usage only its provider knows', () => {
+    const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, mostBytes: 10 });
+    const onEnd = jest.fn();
+    const read = reads.termsFor('acme').patient!().begin(0, onEnd)!;
+    jest.advanceTimersByTime(3_600_000);
+    expect([onEnd.mock.calls.length, read.mostTokens]).toEqual([0, Infinity]);
+    expect([read.passes(640), read.passes(1)]).toEqual([true, false]);
+  });
+
+  it('says of a patient call that its owner leaves too many, and not that others do', () => {
+    const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, mostReads: 8 });
+    const leave = (owner: string) => {
+      const terms = reads.termsFor(owner).patient!();
+      return [terms.begin(0, () => undefined) !== null, terms.isUnread];
+    };
+    expect([leave('acme'), leave('acme')]).toEqual([
+      [true, false],
+      [false, true],
+    ]);
+    for (let nth = 0; nth < 7; nth += 1) leave(`other-${nth}`);
+    expect(leave('last')).toEqual([false, false]);
   });
 
   it('drains: reads end by themselves or with the signal', async () => {

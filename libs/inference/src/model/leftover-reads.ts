@@ -2,7 +2,7 @@
 export interface LeftoverBounds {
   /** Leftover reads at once in one process. Where this or `longestMs` is 0, calls end as their callers disconnect. */
   readonly mostReads: number;
-  /** Milliseconds from the disconnection to the end of the upstream call. */
+  /** Milliseconds from the disconnection to the end of the upstream call; Infinity: its own deadline ends it. */
   readonly longestMs: number;
   /** Output tokens of one stream after the disconnection, estimated. */
   readonly mostTokens: number;
@@ -19,8 +19,11 @@ export const LEFTOVER_BOUNDS: LeftoverBounds = {
 
 /** Share of `mostReads` for one owner: its disconnections must not turn the bills of others into estimates. */
 const OWNER_SHARE = 1 / 8;
-/** Prompts and whole answers that all leftover reads together may keep in memory. */
+/** Prompts and whole answers that all leftover reads together may keep in memory, and those of one owner. */
 const MOST_KEPT_BYTES = 64 * 1024 * 1024;
+const MOST_KEPT_OF_OWNER = MOST_KEPT_BYTES / 2;
+/** Bytes that may be read of a patient stream, as a multiple of `mostBytes`. */
+const PATIENT_FACTOR = 64;
 
 /** What a call may do after its caller has disconnected. */
 export interface LeaveTerms {
@@ -31,6 +34,13 @@ export interface LeaveTerms {
    * @param onEnd called once when the read must end
    */
   begin(keptBytes: number, onEnd: () => void): LeftoverRead | null;
+  /**
+   * Returns the terms of a call whose media may cost more than estimated. The gateway reads such a call until its own
+   * deadline, because only the provider's usage shows its cost.
+   */
+  readonly patient?: () => LeaveTerms;
+  /** Whether a patient call was not read on because its owner abandons too many calls. */
+  readonly isUnread?: boolean;
 }
 
 /** One upstream call that is read for its usage alone. */
@@ -50,7 +60,7 @@ export interface LeftoverRead {
  */
 export class LeftoverReads {
   readonly #running = new Set<RunningRead>();
-  readonly #places = new Map<string, number>();
+  readonly #shares = new Map<string, Share>();
   #keptBytes = 0;
   #onIdle: (() => void) | null = null;
 
@@ -63,7 +73,10 @@ export class LeftoverReads {
 
   /** Returns the terms of one call. `owner` is the organization whose share of the places it uses. */
   termsFor(owner: string): LeaveTerms {
-    return { begin: (keptBytes, onEnd) => this.#begin(owner, keptBytes, onEnd) };
+    return {
+      begin: (keptBytes, onEnd) => this.#begin(owner, this.bounds, keptBytes, onEnd),
+      patient: () => new PatientTerms((keptBytes, onEnd) => this.#beginPatiently(owner, keptBytes, onEnd)),
+    };
   }
 
   /** Resolves when no read runs. Reads that still run when `signal` aborts end then. */
@@ -79,35 +92,75 @@ export class LeftoverReads {
     signal.removeEventListener('abort', stop);
   }
 
-  #begin(owner: string, keptBytes: number, onEnd: () => void): LeftoverRead | null {
-    const { mostReads, longestMs } = this.bounds;
-    const taken = this.#places.get(owner) ?? 0;
-    if (longestMs === 0) return null;
-    const isFull = this.#running.size >= mostReads || taken >= Math.ceil(mostReads * OWNER_SHARE);
-    if (isFull || this.#keptBytes + keptBytes > MOST_KEPT_BYTES) return null;
-    const read = new RunningRead(this.bounds, onEnd, {
-      keep: (bytes) => this.#keep(bytes),
+  #beginPatiently(owner: string, keptBytes: number, onEnd: () => void): LeftoverRead | 'owner is full' | null {
+    if (this.bounds.longestMs > 0 && this.#isShareFull(owner, keptBytes)) return 'owner is full';
+    const mostBytes = this.bounds.mostBytes * PATIENT_FACTOR;
+    return this.#begin(
+      owner,
+      { ...this.bounds, longestMs: Infinity, mostTokens: Infinity, mostBytes },
+      keptBytes,
+      onEnd,
+    );
+  }
+
+  #begin(owner: string, bounds: LeftoverBounds, keptBytes: number, onEnd: () => void): LeftoverRead | null {
+    if (this.bounds.longestMs === 0 || this.#isShareFull(owner, keptBytes)) return null;
+    if (this.#running.size >= bounds.mostReads || this.#keptBytes + keptBytes > MOST_KEPT_BYTES) return null;
+    const share = this.#shareOf(owner);
+    const read = new RunningRead(bounds, onEnd, {
+      keep: (bytes) => this.#keep(share, bytes),
       close: (kept) => this.#close(owner, read, kept),
     });
     this.#running.add(read);
-    this.#places.set(owner, taken + 1);
+    this.#shares.set(owner, share);
+    share.reads += 1;
     read.keeps(keptBytes);
-    read.endAfter(longestMs);
+    read.endAfter(bounds.longestMs);
     return read;
   }
 
-  #keep(bytes: number): boolean {
+  #shareOf(owner: string): Share {
+    return this.#shares.get(owner) ?? { reads: 0, keptBytes: 0 };
+  }
+
+  #isShareFull(owner: string, moreBytes: number): boolean {
+    const { reads, keptBytes } = this.#shareOf(owner);
+    return reads >= Math.ceil(this.bounds.mostReads * OWNER_SHARE) || keptBytes + moreBytes > MOST_KEPT_OF_OWNER;
+  }
+
+  #keep(share: Share, bytes: number): boolean {
     this.#keptBytes += bytes;
-    return this.#keptBytes <= MOST_KEPT_BYTES;
+    share.keptBytes += bytes;
+    return this.#keptBytes <= MOST_KEPT_BYTES && share.keptBytes <= MOST_KEPT_OF_OWNER;
   }
 
   #close(owner: string, read: RunningRead, keptBytes: number): void {
     this.#running.delete(read);
     this.#keptBytes -= keptBytes;
-    const left = (this.#places.get(owner) ?? 1) - 1;
-    if (left > 0) this.#places.set(owner, left);
-    else this.#places.delete(owner);
+    const share = this.#shareOf(owner);
+    share.reads -= 1;
+    share.keptBytes -= keptBytes;
+    if (share.reads <= 0) this.#shares.delete(owner);
     if (this.#running.size === 0) this.#onIdle?.();
+  }
+}
+
+/** Places and memory that one owner uses. */
+interface Share {
+  reads: number;
+  keptBytes: number;
+}
+
+/** The terms of one patient call. */
+class PatientTerms implements LeaveTerms {
+  isUnread = false;
+
+  constructor(private readonly take: (keptBytes: number, onEnd: () => void) => LeftoverRead | 'owner is full' | null) {}
+
+  begin(keptBytes: number, onEnd: () => void): LeftoverRead | null {
+    const read = this.take(keptBytes, onEnd);
+    this.isUnread = read === 'owner is full';
+    return read === 'owner is full' ? null : read;
   }
 }
 
@@ -135,7 +188,7 @@ class RunningRead implements LeftoverRead {
   }
 
   endAfter(ms: number): void {
-    this.#timer = setTimeout(() => this.end(), ms).unref();
+    if (ms < Infinity) this.#timer = setTimeout(() => this.end(), ms).unref();
   }
 
   passes(bytes: number): boolean {

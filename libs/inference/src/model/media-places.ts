@@ -4,6 +4,8 @@ import type { MediaKind } from './media-tokens';
 /** The role of a string, by the field names around it. */
 export type Place =
   | 'text'
+  /** The value of an unknown member: text, or JSON that a model may read as text. */
+  | 'other'
   /** JSON that the model reads as text, so field names in it do not mark media. */
   | 'json'
   | 'type'
@@ -48,8 +50,16 @@ const RULES: Readonly<Record<string, Rule>> = {
   file_id: LINK,
   input_audio: 'input_audio',
   file: 'file',
+  input_file: 'file',
   source: 'source',
-  data: { input_audio: 'audio data', source: 'source data' },
+  data: {
+    input_audio: 'audio data',
+    source: 'source data',
+    file: 'file link',
+    'file link': 'file link',
+    'video link': 'video link',
+    'image link': 'image link',
+  },
   // An earlier answer that the provider keeps, by its id.
   audio: 'spoken',
   id: { spoken: 'spoken id' },
@@ -60,27 +70,38 @@ const RULES: Readonly<Record<string, Rule>> = {
   media_type: 'media_type',
   // What a model gave a tool.
   input: 'json',
+  // Parts of messages, of results of tools and of documents, and pictures that a model has made.
+  content: 'text',
+  output: 'text',
+  images: 'image link',
 };
 
 const NAMES = new ByteNames(RULES);
 /** Further names, apart because `ByteNames` cannot hold names of the same length and first letter. */
-const MORE_NAMES = new ByteNames<Rule>({ input_video: 'video link', uri: LINK, fileUri: LINK });
+const MORE_NAMES = new ByteNames<Rule>({
+  input_video: 'video link',
+  uri: LINK,
+  fileUri: LINK,
+  video: 'video link',
+  image: 'image link',
+});
 
 /** Returns the place of the value whose name is between two offsets; `around` is the place of its object. */
 export function placeOf(bytes: Buffer, start: number, end: number, around: Place): Place {
   if (around === 'json') return 'json';
-  const rule = NAMES.find(bytes, start, end) ?? findMore(bytes, start, end) ?? 'text';
-  return typeof rule === 'string' ? rule : (rule[around] ?? rule.else ?? 'text');
+  const rule = NAMES.find(bytes, start, end) ?? findMore(bytes, start, end) ?? 'other';
+  return typeof rule === 'string' ? rule : (rule[around] ?? rule.else ?? 'other');
 }
 
 const LETTER_F = 0x66;
 const LETTER_I = 0x69;
 const LETTER_U = 0x75;
+const LETTER_V = 0x76;
 
 /** Looks `MORE_NAMES` up. Checks the first letter before, because most names have another one. */
 function findMore(bytes: Buffer, start: number, end: number): Rule | undefined {
   const first = bytes[start];
-  const mayBe = first === LETTER_I || first === LETTER_F || first === LETTER_U;
+  const mayBe = first === LETTER_I || first === LETTER_F || first === LETTER_U || first === LETTER_V;
   return mayBe ? MORE_NAMES.find(bytes, start, end) : undefined;
 }
 

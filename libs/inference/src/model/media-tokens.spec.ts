@@ -1,14 +1,22 @@
 import { Base64Bytes, ReadBudget } from '../media/base64-bytes';
 import { fragmentedMp4, mp4File } from '../testing/mp4-files';
-import { MEDIA_LIMITS } from './media-limits';
-import { inlineMedia, type MediaKind } from './media-tokens';
+import { pngFile } from '../testing/picture-files';
+import { MEDIA_LIMITS, PICTURE_LIMITS } from './media-limits';
+import { inlineMedia, type CountedMedia, type MediaKind } from './media-tokens';
 
 const HOUR = 3_600;
 
-function tokensOf(kind: MediaKind, file: Buffer, budget = new ReadBudget()): number {
+function counted(kind: MediaKind, type: string | null, file: Buffer, budget = new ReadBudget()): CountedMedia {
   const base64 = Buffer.from(file.toString('base64'));
-  return inlineMedia(kind, null, Base64Bytes.ofJson(base64, 0, base64.length, budget)).tokens;
+  return inlineMedia(kind, type, Base64Bytes.ofJson(base64, 0, base64.length, budget));
 }
+
+function tokensOf(kind: MediaKind, file: Buffer, budget?: ReadBudget): number {
+  return counted(kind, null, file, budget).tokens;
+}
+
+/** Parameters whose words are those of types of text. */
+const PARAMETERS = [';x=json', '; charset=xml', ' ; text/plain=yaml', ';name="a.csv"'] as const;
 
 /** Bytes that begin like a format, and go on with silence or a still picture. */
 const beginning = (head: string, bytes = 4_000): Buffer =>
@@ -47,6 +55,24 @@ describe(inlineMedia.name, () => {
   ] as const)('counts as much as a provider reads where bytes do not bound the time: %s', (_name, kind, file) => {
     expect(tokensOf(kind, file)).toBe(MEDIA_LIMITS.unknown);
   });
+
+  it.each(PARAMETERS)('counts a film and a picture by their types alone, without %s', (parameter) => {
+    const film = mp4File({ seconds: HOUR, bytes: 900, isFilm: true });
+    const ofFilm = counted('file', `video/mp4${parameter}`, film);
+    expect(ofFilm).toEqual(counted('file', 'video/mp4', film));
+    expect(ofFilm.tokens).toBeGreaterThanOrEqual(HOUR * MEDIA_LIMITS.secondOfFilm * 0.99);
+    const picture = pngFile(6_000, 6_000);
+    const ofPicture = counted('image', `image/png${parameter}`, picture);
+    expect(ofPicture).toEqual(counted('image', null, picture));
+    expect(ofPicture).toMatchObject({ kind: 'image', tokens: PICTURE_LIMITS.other });
+  });
+
+  it.each(['text/plain; charset=utf-8', 'application/json; charset=utf-8', 'application/xml;version=1'])(
+    'counts text whose type has a parameter: %s',
+    (type) => {
+      expect(counted('file', type, Buffer.from('some words '.repeat(100))).kind).toBeNull();
+    },
+  );
 
   it('measures the recordings of one body until it has looked at too many places in them', () => {
     const budget = new ReadBudget();

@@ -2,6 +2,7 @@ import type { Base64Bytes } from '../media/base64-bytes';
 import { pictureSize } from '../media/picture-size';
 import { playingTime } from '../media/playing-time';
 import { MEDIA_LIMITS } from './media-limits';
+import { plainMediaType } from './media-url';
 import { pictureTokens, type PictureTokens } from './picture-tokens';
 import { TextCounter, tokensOfUnits } from './text-tokens';
 
@@ -60,8 +61,10 @@ const ARCHIVE = 'PK\u0003\u0004';
 export function inlineMedia(kind: MediaKind, mediaType: string | null, bytes: Base64Bytes): CountedMedia {
   const head = bytes.slice(0, PDF_HEAD).toString('latin1');
   if (head.includes(PDF)) return { ...unmeasured('file', bytes), isPdf: true };
-  if (mediaType !== null && isText(mediaType) && !head.startsWith(ARCHIVE)) return textFile(bytes);
-  const said = (mediaType === null ? null : kindOfType(mediaType)) ?? kind;
+  // As it is sent on: parameters do not change the type.
+  const type = plainMediaType(mediaType);
+  if (type !== undefined && isText(type) && !head.startsWith(ARCHIVE)) return textFile(bytes);
+  const said = (type === undefined ? null : kindOfType(type)) ?? kind;
   return measured(said, bytes) ?? unmeasured(said, bytes);
 }
 
@@ -136,7 +139,7 @@ export function kindOfType(mediaType: string): MediaKind | null {
   return family === 'image' || family === 'audio' || family === 'video' ? family : null;
 }
 
-function isText(mediaType: string): boolean {
-  const plain = mediaType.toLowerCase();
-  return plain.startsWith('text/') || /\b(json|xml|yaml|csv|javascript)\b/.test(plain);
+/** @param type without parameters */
+function isText(type: string): boolean {
+  return type.startsWith('text/') || (kindOfType(type) === null && /\b(json|xml|yaml|csv|javascript)\b/.test(type));
 }

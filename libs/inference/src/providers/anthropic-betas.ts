@@ -31,13 +31,29 @@ const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
  *
  * @param asked as a header lists them, e.g. `interleaved-thinking-2025-05-14,effort-2025-11-24`
  */
-export function betaHeaderOf(
-  asked: string,
-  { provider, apis }: Endpoint,
-): Readonly<Record<string, string>> | undefined {
-  const taken = apis.includes('messages') ? TAKEN[provider.protocol] : undefined;
-  if (taken === undefined) return undefined;
-  const betas = new Set(asked.split(',').map((beta) => beta.trim()));
-  const kept = [...betas].filter((beta) => taken.has(beta));
+export function betaHeaderOf(asked: string, endpoint: Endpoint): Readonly<Record<string, string>> | undefined {
+  const taken = takenBy(endpoint);
+  const kept = betasIn(asked).filter((beta) => taken.has(beta));
   return kept.length === 0 ? undefined : { [HEADER]: kept.join(',') };
+}
+
+/** Returns the betas that the upstream is not asked for, as a loss report names them. */
+export function lostBetas(asked: string, endpoint: Endpoint): readonly string[] {
+  const taken = takenBy(endpoint);
+  const lost = betasIn(asked).filter((beta) => !taken.has(beta));
+  return lost.map((beta) => (NAME.test(beta) ? `${HEADER}.${beta}` : HEADER));
+}
+
+/** Names that may be shown again: no secret and no markup looks like them. */
+const NAME = /^[a-z][a-z0-9-]{0,63}$/;
+
+function betasIn(asked: string): readonly string[] {
+  const betas = asked.split(',').map((beta) => beta.trim());
+  return [...new Set(betas)].filter((beta) => beta !== '');
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+function takenBy({ provider, apis }: Endpoint): ReadonlySet<string> {
+  return (apis.includes('messages') ? TAKEN[provider.protocol] : undefined) ?? NONE;
 }

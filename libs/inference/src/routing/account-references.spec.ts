@@ -149,7 +149,10 @@ describe(accountReferenceIn.name, () => {
     .map(([name, value]) => ({ [name]: value }));
   const types = fc.oneof(
     fc.constantFrom('text', 'search_result', 'search_result_location', 'anthropic', 'tool_use', 'function', 'acme:x'),
-    fc.string(),
+    // Not one that is a reference itself.
+    fc
+      .string()
+      .filter((text) => accountReferenceIn({ ...said({ type: 'image_url', image_url: { url: text } }) }) === null),
   );
 
   it('says the same whatever type stands where none is read', () => {

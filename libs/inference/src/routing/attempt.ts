@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { Api } from '../catalogue/catalogue';
+import { endOfFailure, endOfStream, endForCaller, type AttemptEnd } from './attempt-end';
 import type { Candidate } from './planned-route';
 import { callStatus } from '../apis/call-status';
 
@@ -13,6 +14,7 @@ export interface Attempt {
   readonly status: number;
   /** Our code of the error, or null. */
   readonly errorCode: string | null;
+  readonly end: AttemptEnd;
   readonly tookMs: number;
   /** Made with a key of the caller's own. */
   readonly isByok: boolean;
@@ -29,12 +31,13 @@ export function attemptOf(
   const status = error === null ? 200 : callStatus(api, error);
   const errorCode = error?.code ?? null;
   const isByok = Boolean(credential);
-  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, tookMs, isByok };
+  const end = error === null ? 'ok' : endOfFailure(error);
+  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, end, tookMs, isByok };
 }
 
 /** The same attempt, after it failed later than its start, as in the middle of a stream. */
 export function failedLater(api: Api, attempt: Attempt, error: AppError): Attempt {
-  return { ...attempt, status: callStatus(api, error), errorCode: error.code };
+  return { ...attempt, status: callStatus(api, error), errorCode: error.code, end: endOfStream(false, error) };
 }
 
 /**
@@ -49,10 +52,11 @@ export function failedTogether(attempts: readonly Attempt[], errors: readonly Ap
   return new AppError(last.code, last.message, {
     metadata: {
       ...last.metadata,
-      previous_errors: attempts.map(({ providerName, errorCode, status }) => ({
+      previous_errors: attempts.map(({ providerName, errorCode, status, end }) => ({
         provider: providerName,
         code: errorCode,
         status,
+        outcome: endForCaller(end),
       })),
     },
     retryAfterSeconds: waits.length === 0 ? undefined : Math.min(...waits),

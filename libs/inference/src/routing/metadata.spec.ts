@@ -26,6 +26,7 @@ const attempt = (providerName: string, status: number): Attempt => ({
   providerSlug: providerName.toLowerCase(),
   status,
   errorCode: null,
+  end: 'ok',
   tookMs: 5,
   isByok: false,
 });

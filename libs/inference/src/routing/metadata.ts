@@ -3,8 +3,9 @@ import type { UpstreamApi } from '../dialects/dialect-pairs';
 import type { LossReport } from '../model/loss-report';
 import type { Api, Endpoint } from '../catalogue/catalogue-entries';
 import type { Candidate, RoutePlan } from './planned-route';
+import type { NamedBy } from './route-model';
 
-export type RoutingStrategy = 'direct' | 'latest' | 'fallback';
+export type RoutingStrategy = NamedBy | 'fallback';
 
 export type PipelineStageType =
   | 'guardrail'

@@ -1,6 +1,6 @@
 import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { CredentialScope, OwnCredential } from './credential-source';
-import { isSlugOf } from './route-names';
+import { isModelAmong, isSlugOf } from './route-names';
 
 /** The keys of a caller that are in force for one model, and what they say of shared capacity. */
 export interface OwnKeys {
@@ -29,7 +29,7 @@ export function ownKeysFor(
   const valid = credentials.filter((credential) => isForCaller(credential, scope));
   if (valid.length === 0) return noKeys(scope);
   const usable = valid
-    .filter(({ allowedModels }) => allowedModels === null || allowedModels.includes(model.slug))
+    .filter(({ allowedModels }) => allowedModels === null || isModelAmong(model, allowedModels))
     .toSorted((a, b) => a.sortOrder - b.sortOrder);
   const isRequired =
     scope.isOwnKeysOnly === true ||

@@ -1,5 +1,6 @@
 import type { EndpointNeed } from '../model/endpoint-need';
 import { mostLikelyPromptTokens } from '../model/estimate';
+import { outputLimitOf } from '../model/output-limit';
 import { keepsFiles } from '../model/provider-tools';
 import type { ProviderTool } from '../pricing/tool-uses';
 import { ownAccountNeed } from './account-references';
@@ -31,7 +32,7 @@ export function hardFilters(request: RouteRequest, lostMembers: LostMembers = ()
   if (policies) for (const policy of policies) filters.push(...policyFilters(policy, tools));
   if (preferences) filters.push(...dataFilters(preferences, tools), ...choiceFilters(preferences, request));
   filters.push(...needsOf(request).map(needFilter));
-  filters.push(...sizeFilters(request));
+  filters.push(promptFilter(request), ...outputFilters(request));
   if (isStrict) filters.push(parameterFilter(request.parameters ?? []));
   filters.push(...modalityFilters(request));
   if (isStrict) filters.push(translationFilter(lostMembers));
@@ -92,19 +93,38 @@ function choiceFilters(preferences: RoutingPreferences, { estimatedPromptTokens 
  */
 const ESTIMATE_DOUBT = 4;
 
-function sizeFilters({ estimatedPromptTokens = 0, maxOutputTokens }: RouteRequest): HardFilter[] {
+function promptFilter({ estimatedPromptTokens = 0 }: RouteRequest): HardFilter {
   const leastTokens = estimatedPromptTokens / ESTIMATE_DOUBT;
-  const prompt: HardFilter = {
-    reason: PROMPT_TOO_LONG,
-    keeps: ({ endpoint: { contextLength } }) => contextLength === null || leastTokens <= contextLength,
+  let longest = 0;
+  return {
+    keeps: ({ endpoint: { contextLength } }) => {
+      longest = Math.max(longest, contextLength ?? 0);
+      return contextLength === null || leastTokens <= contextLength;
+    },
+    get reason() {
+      const numbers = `about ${Math.ceil(estimatedPromptTokens)} tokens, and ${longest} are the most`;
+      return { ...PROMPT_TOO_LONG, message: `${PROMPT_TOO_LONG.message}: ${numbers}` };
+    },
   };
-  if (maxOutputTokens === null || maxOutputTokens === undefined) return [prompt];
-  const output: HardFilter = {
-    reason: ANSWER_TOO_LONG,
-    keeps: ({ endpoint: { contextLength, maxCompletionTokens } }) =>
-      maxOutputTokens <= (maxCompletionTokens ?? contextLength ?? maxOutputTokens),
-  };
-  return [prompt, output];
+}
+
+/** Where answers are not to be capped, what gives fewer tokens than are asked for is ruled out. */
+function outputFilters({ maxOutputTokens: asked = null, capsOutput = true, preferences }: RouteRequest): HardFilter[] {
+  if (asked === null || (capsOutput && preferences?.requireParameters !== true)) return [];
+  let longest = 0;
+  return [
+    {
+      keeps: ({ endpoint }) => {
+        const limit = outputLimitOf(endpoint) ?? asked;
+        longest = Math.max(longest, limit);
+        return asked <= limit;
+      },
+      get reason() {
+        const message = `${ANSWER_TOO_LONG.message}: ${asked} were asked for, and ${longest} are the most`;
+        return { ...ANSWER_TOO_LONG, message, constraint: { field: 'max_tokens', detail: message } };
+      },
+    },
+  ];
 }
 
 function parameterFilter(parameters: readonly string[]): HardFilter {
@@ -256,7 +276,6 @@ const PROMPT_TOO_LONG: Reason = {
 const ANSWER_TOO_LONG: Reason = {
   error: 'max_tokens_exceeded',
   code: 'constraint_filtered',
-  message: 'No provider of the model gives answers as long as max_tokens',
+  message: 'No provider of the model gives that many output tokens',
   excludedBy: 'context_length',
-  constraint: { field: 'max_tokens', detail: 'More than any provider of the model can give' },
 };

@@ -1,10 +1,10 @@
 import { aCatalogue, aModel, anEndpoint } from '../testing';
-import { resolveModel } from './route-model';
+import { recordedName, resolveModel } from './route-model';
 
 const free = anEndpoint({ pricing: { prompt: 0n, completion: 0n } });
 const extended = anEndpoint({ capabilities: { variant: 'extended' } });
 const catalogue = aCatalogue(
-  aModel({ endpoints: [anEndpoint(), free, extended] }),
+  aModel({ aliases: ['large', 'old/large'], endpoints: [anEndpoint(), free, extended] }),
   aModel({ slug: 'acme/small:thinking' }),
   aModel({ slug: 'acme/opus-4.5', created: 10 }),
   aModel({ slug: 'acme/opus-4.10', created: 10 }),
@@ -22,6 +22,8 @@ const resolve = (slug: string) => {
 describe(resolveModel.name, () => {
   it.each([
     ['acme/large', 'acme/large', { namedBy: 'direct', sort: null, variant: null, admits: null }],
+    ['large', 'acme/large', { namedBy: 'alias', sort: null, variant: null }],
+    ['old/large:free:floor', 'acme/large', { namedBy: 'alias', variant: 'free', sort: 'price' }],
     ['acme/large:nitro', 'acme/large', { sort: 'throughput', admits: 'priority' }],
     ['acme/large:floor', 'acme/large', { sort: 'price', admits: 'flex' }],
     ['acme/large:exacto', 'acme/large', { sort: 'exacto', admits: null }],
@@ -54,8 +56,24 @@ describe(resolveModel.name, () => {
     ['~acme/none-latest', 'model_not_found'],
     ['~acme/opus', 'model_not_found'],
     ['acme/large:batch', 'wrong_endpoint'],
+    ['large:batch', 'wrong_endpoint'],
+    ['LARGE', 'model_not_found'],
     [`acme/large${':floor'.repeat(10_000)}`, 'model_not_found'],
   ])('knows no %s', (name, code) => {
     expect(resolve(name)).toMatchObject({ slug: null, code });
+  });
+});
+
+describe(recordedName.name, () => {
+  it.each([
+    ['large', 'acme/large'],
+    ['old/large:floor', 'acme/large'],
+    ['acme/large:floor', 'acme/large:floor'],
+    ['~acme/opus-latest', '~acme/opus-latest'],
+    ['acme/none', 'acme/none'],
+    ['large:batch', 'large:batch'],
+    ['sk-proj-0123', '[redacted]'],
+  ])('has %s recorded as %s', (name, recorded) => {
+    expect(recordedName(name, catalogue)).toBe(recorded);
   });
 });

@@ -1,9 +1,10 @@
 import { BATCH_SUFFIX, type Catalogue, type Endpoint, type Model } from '../catalogue/catalogue';
 import type { SortKey } from './route-request';
 import { traitsOf } from '../catalogue/endpoint-traits';
+import { repeatable, theModel, unknownModelMessage } from './unknown-model';
 
 /** How a name led to a model. */
-export type NamedBy = 'direct' | 'latest';
+export type NamedBy = 'direct' | 'alias' | 'latest';
 
 /** The model behind a name, and what the suffixes of the name ask for. */
 export interface ResolvedModel {
@@ -21,7 +22,8 @@ export interface ResolvedModel {
 export interface UnresolvedModel {
   readonly model: null;
   readonly code: 'model_not_found' | 'wrong_endpoint';
-  readonly message: string;
+  /** Made only where it is said: it looks for names that are alike. */
+  readonly messageFor: (name: string, catalogue: Catalogue) => string;
 }
 
 interface SortSuffix {
@@ -44,12 +46,12 @@ const NO_SUFFIX: Omit<ResolvedModel, 'model' | 'namedBy'> = {
 /** More than this many suffixes is no name. */
 const MOST_SUFFIXES = 4;
 
-const UNKNOWN = unresolved('model_not_found', 'The model does not exist');
-const NO_VARIANT = unresolved('model_not_found', 'The model does not exist in this variant');
-const BATCH_ONLY = unresolved('wrong_endpoint', 'The variant :batch can only be used in batches');
+const UNKNOWN = unresolved('model_not_found', unknownModelMessage);
+const NO_VARIANT = unresolved('model_not_found', (name) => `${theModel(name)} does not exist in this variant`);
+const BATCH_ONLY = unresolved('wrong_endpoint', () => 'The variant :batch can only be used in batches');
 
 /**
- * Finds the model of a slug. A model of the whole name comes first; then suffixes are taken off
+ * Finds the model of a slug or alias. A model of the whole name comes first; then suffixes are taken off
  * from the right: a sorting one, a variant that some endpoint of the model serves, or `:online`. `~vendor/name-latest`
  * is the newest release of that name.
  */
@@ -68,6 +70,13 @@ export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel 
     slug = slug.slice(0, colon);
   }
   return UNKNOWN;
+}
+
+/** Returns a name as it is recorded: the slug in place of an alias, and nothing that may be a key. */
+export function recordedName(name: string, catalogue: Catalogue): string {
+  const resolved = resolveModel(name, catalogue);
+  if (resolved.model === null) return repeatable(name);
+  return resolved.namedBy === 'alias' ? resolved.model.slug : name;
 }
 
 /** Returns the endpoints of a model name, whatever it is used for; none for an unknown name. */
@@ -106,18 +115,18 @@ function withVariant(resolved: ResolvedModel): ResolvedModel | UnresolvedModel {
 
 function findBySlug(slug: string, catalogue: Catalogue): ResolvedModel | null {
   const model = slug.endsWith(BATCH_SUFFIX) ? null : catalogue.findModel(slug);
-  if (model !== null) return { ...NO_SUFFIX, model, namedBy: 'direct' };
+  if (model !== null) return { ...NO_SUFFIX, model, namedBy: model.slug === slug ? 'direct' : 'alias' };
   const latest = findLatest(slug, catalogue);
   return latest === null ? null : { ...NO_SUFFIX, model: latest, namedBy: 'latest' };
 }
 
-const ALIAS = /^~([^/]+)\/(.+)-latest$/;
+const LATEST = /^~([^/]+)\/(.+)-latest$/;
 /** `5`, `4.5`, `v3`, `4o`, `2512`: what changes from one release to the next. */
 const VERSION = /^v?\d+(\.\d+)*[a-z]?$/;
 
-/** The newest by date, then by version, of the models whose name is that of the alias but for the version. */
+/** The newest by date, then by version, of the models whose name is the one asked for but for the version. */
 function findLatest(slug: string, catalogue: Catalogue): Model | null {
-  const [, vendor, wanted] = ALIAS.exec(slug) ?? [];
+  const [, vendor, wanted] = LATEST.exec(slug) ?? [];
   if (vendor === undefined || wanted === undefined) return null;
   let latest: Model | null = null;
   for (const model of catalogue.models()) {
@@ -144,6 +153,6 @@ function isFree({ pricing }: Endpoint): boolean {
   );
 }
 
-function unresolved(code: UnresolvedModel['code'], message: string): UnresolvedModel {
-  return { model: null, code, message };
+function unresolved(code: UnresolvedModel['code'], messageFor: UnresolvedModel['messageFor']): UnresolvedModel {
+  return { model: null, code, messageFor };
 }

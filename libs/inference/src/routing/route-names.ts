@@ -1,4 +1,5 @@
-import type { Endpoint, Provider } from '../catalogue/catalogue-entries';
+import type { Endpoint, Model, Provider } from '../catalogue/catalogue-entries';
+import { namesOf } from '../catalogue/catalogue';
 import { traitsOf } from '../catalogue/endpoint-traits';
 
 /**
@@ -43,4 +44,9 @@ export function isInRegion(region: string, wanted: string): boolean {
 function regionName(region: string): string {
   const lower = region.toLowerCase();
   return lower.replace(/^europe/, 'eu');
+}
+
+/** Returns whether one of the names is the model's slug or an alias, so that policies hold under every name. */
+export function isModelAmong(model: Model, names: readonly string[]): boolean {
+  return namesOf(model).some((name) => names.includes(name));
 }

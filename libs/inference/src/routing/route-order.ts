@@ -1,4 +1,5 @@
 import type { Api, Model, Endpoint } from '../catalogue/catalogue-entries';
+import { outputLimitOf } from '../model/output-limit';
 import type { HealthView } from './provider-health';
 import type { StatisticsView } from './provider-statistics';
 import type { Contender } from './route-contender';
@@ -23,6 +24,8 @@ export interface OrderWish {
   readonly maxLatency: Cutoffs | null;
   readonly hasLinkedMedia: boolean;
   readonly estimatedPromptTokens: number;
+  /** Null: the request sets no cap. */
+  readonly maxOutputTokens: number | null;
   /** The request asks for pictures. */
   readonly paints: boolean;
   readonly stickyKey: StickyKey | null;
@@ -147,12 +150,18 @@ class Ordering {
   /** Returns demerits for an endpoint that would lose a part of the request; they outweigh its price. */
   #misfits(contender: Contender): number {
     const losesMedia = this.#wish.hasLinkedMedia && !this.#world.takesLinks(contender.endpoint);
-    return (this.#fits(contender) ? 0 : 2_000) + (losesMedia ? 1_000 : 0);
+    return (this.#fits(contender) ? 0 : 2_000) + (losesMedia ? 1_000 : 0) + (this.#capsOutput(contender) ? 500 : 0);
   }
 
   /** Whether the prompt fits, by an estimate of its tokens. */
   #fits({ endpoint: { contextLength } }: Contender): boolean {
     return contextLength === null || this.#wish.estimatedPromptTokens <= contextLength;
+  }
+
+  /** Whether the answer would be shorter than the request allows. */
+  #capsOutput({ endpoint }: Contender): boolean {
+    const { maxOutputTokens: asked } = this.#wish;
+    return asked !== null && asked > (outputLimitOf(endpoint) ?? asked);
   }
 
   /** Whether measurements fall short of what is preferred. What was not measured is given its chance. */

@@ -64,6 +64,7 @@ const request: fc.Arbitrary<RouteRequest> = fc.record({
   ),
   parameters: fc.subarray(PARAMETERS),
   maxOutputTokens: maybe(fc.constantFrom(400, 4_000)),
+  capsOutput: fc.boolean(),
   serviceTier: maybe(fc.constantFrom('default', 'priority', 'flex')),
   estimatedPromptTokens: fc.constantFrom(10, 2_000),
   stickyKey: fc.constantFrom(
@@ -137,7 +138,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   price: ({ endpoint: one }, { preferences }) => !preferences?.maxPrice || one.pricing.prompt <= 5n * 10n ** 12n,
   parameters: ({ endpoint: one }, { preferences, parameters = [] }) =>
     preferences?.requireParameters !== true || parameters.every((name) => supportsParameter(one, name)),
-  length: ({ endpoint: one }, { maxOutputTokens }) =>
+  length: ({ endpoint: one }, { maxOutputTokens, capsOutput, preferences }) =>
+    (capsOutput !== false && preferences?.requireParameters !== true) ||
     (maxOutputTokens ?? 0) <= (one.maxCompletionTokens ?? one.contextLength ?? Number.POSITIVE_INFINITY),
 };
 

@@ -3,6 +3,7 @@ import { parseRate } from '../pricing/money';
 import { aCatalogue, aModel, anEndpoint, anOwnCredential, aProvider } from '../testing';
 import type { Endpoint, Model } from '../catalogue/catalogue';
 import type { OwnCredential } from './credential-source';
+import { failedRouteOf } from './failed-route';
 import { planRoute, type RoutePlan, type RouteRequest, type RouteWorld } from './route-plan';
 import type { Rest } from './route-refusal';
 import { traitsOf } from '../catalogue/endpoint-traits';
@@ -220,6 +221,19 @@ describe(planRoute.name, () => {
     });
   });
 
+  it('names the model that there is not, unless it may be a key', () => {
+    expect(refusal({ model: 'acme/larg' }).message).toBe(
+      'The model "acme/larg" does not exist. Did you mean acme/large?',
+    );
+    expect(refusal({ model: 'acme/large:free' }).message).toBe(
+      'The model "acme/large:free" does not exist in this variant',
+    );
+    const mistaken = refusal({ model: 'sk-proj-0123456789' });
+    expect(mistaken.message).toBe('The model does not exist');
+    expect(mistaken.availability).toMatchObject({ requested_models: ['[redacted]'] });
+    expect(failedRouteOf(mistaken)?.plan.requested).toBe('[redacted]');
+  });
+
   it('tells of what it considered, and what was against it', () => {
     const { considered, requested, resolved } = planOf({
       model: 'acme/large:floor',
@@ -398,7 +412,7 @@ describe('hard filters', () => {
     ],
     [
       'the length of the answer',
-      { maxOutputTokens: 20_000 },
+      { maxOutputTokens: 20_000, capsOutput: false },
       at('yes', 1, { maxCompletionTokens: null }),
       at('no', 1),
       { code: 'constraint_filtered', excluded_by: 'context_length', constraint: { field: 'max_tokens' } },
@@ -453,6 +467,27 @@ describe('hard filters', () => {
     const isSize = request.preferences === undefined && request.estimatedPromptTokens !== undefined;
     const isLength = request.maxOutputTokens !== undefined || isSize;
     expect(error.status).toBe(isPolicy ? 403 : isLength ? 400 : 404);
+  });
+
+  it('say the numbers where a request is too long', () => {
+    const long = refusal({ maxOutputTokens: 32_000, capsOutput: false });
+    expect(long.message).toBe(
+      'No provider of the model gives that many output tokens: 32000 were asked for, and 16000 are the most',
+    );
+    expect(long).toMatchObject({ code: 'max_tokens_exceeded', availability: { constraint: { field: 'max_tokens' } } });
+    expect(refusal({ estimatedPromptTokens: 600_000 }).message).toBe(
+      'The prompt is longer than the context of the model: about 600000 tokens, and 128000 are the most',
+    );
+  });
+
+  it('rule out no endpoint for a long answer, unless the operator or the request wants it so', () => {
+    const models = [aModel({ endpoints: [at('short', 1, { maxCompletionTokens: 4_096 }), at('long', 2)] })];
+    expect(plan({ maxOutputTokens: 8_000 }, { models })).toEqual(['long', 'short']);
+    expect(plan({ maxOutputTokens: 4_000 }, { models })).toEqual(['short', 'long']);
+    expect(plan({ maxOutputTokens: 32_000 }, { models })).toEqual(['short', 'long']);
+    expect(plan({ maxOutputTokens: 8_000, capsOutput: false }, { models })).toEqual(['long']);
+    expect(plan({ maxOutputTokens: 8_000, preferences: { requireParameters: true } }, { models })).toEqual(['long']);
+    expect(refusal({ maxOutputTokens: 32_000, preferences: { requireParameters: true } }).status).toBe(400);
   });
 
   it('leave models alone that the policy does not name', () => {

@@ -15,6 +15,7 @@ import { refusal, restingRefusal, type Reason, type Rest } from './route-refusal
 import type { RouteRequest } from './route-request';
 import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers';
 import type { StickyView } from './sticky-routes';
+import { repeatable } from './unknown-model';
 
 export type { Candidate, ConsideredEndpoint, RoutePlan } from './planned-route';
 export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey, StickyKey } from './route-request';
@@ -68,7 +69,7 @@ export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
   const plan: RoutePlan = {
     candidates: orderFields(fields, request, world),
     considered,
-    requested: model,
+    requested: first.model === null ? repeatable(model) : model,
     resolved: first.model?.slug ?? null,
     namedBy: first.model === null ? 'direct' : first.namedBy,
   };
@@ -94,15 +95,18 @@ function fieldsOf(first: ResolvedModel | UnresolvedModel, request: RouteRequest,
   for (const slug of models?.length ? new Set([model, ...models]) : [model]) {
     const resolved = slug === model ? first : resolveModel(slug, world.catalogue);
     const field =
-      resolved.model === null ? unknown(slug, resolved) : fieldOf(slug, resolved, request, world, filters, considered);
+      resolved.model === null
+        ? unknown(slug, resolved, world.catalogue)
+        : fieldOf(slug, resolved, request, world, filters, considered);
     if (field instanceof AppError) refused ??= field;
     else fields.push(field);
   }
   return { fields, considered, refused };
 }
 
-function unknown(slug: string, { code, message }: UnresolvedModel): AppError {
-  return refusal({ error: 'invalid_request', code, message }, [slug]);
+function unknown(slug: string, { code, messageFor }: UnresolvedModel, catalogue: Catalogue): AppError {
+  const message = messageFor(slug, catalogue);
+  return refusal({ error: 'invalid_request', code, message }, [repeatable(slug)]);
 }
 
 /** Every contender of the model is added to `considered`, also those that something rules out. */
@@ -226,6 +230,7 @@ function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWi
     maxLatency: preferences.preferredMaxLatency ?? null,
     hasLinkedMedia: request.hasLinkedMedia === true,
     estimatedPromptTokens: request.estimatedPromptTokens ?? 0,
+    maxOutputTokens: request.maxOutputTokens ?? null,
     paints: asksForPictures(request),
     stickyKey: request.stickyKey ?? null,
   };

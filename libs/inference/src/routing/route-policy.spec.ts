@@ -190,6 +190,20 @@ describe(isModelAllowed.name, () => {
   });
 });
 
+describe('a policy that names a model by an alias', () => {
+  const renamed = { ...model, aliases: ['large'] };
+
+  it.each<[RoutingPolicy, boolean]>([
+    [{ ignored_models: ['large'] }, false],
+    [{ allowed_models: ['large'] }, true],
+    [{ allowed_models: ['acme/large'] }, true],
+    [{ allowed_models: ['Large'] }, false],
+  ])('holds for the model: %j', (policy, expected) => {
+    expect(isModelAllowed(renamed, readRoutePolicies([ofKey(policy)]))).toBe(expected);
+    expect(findUnknownName({ allowed_models: ['large'] }, aCatalogue(renamed))).toBeNull();
+  });
+});
+
 describe(findUnknownName.name, () => {
   const catalogue = aCatalogue(model);
 

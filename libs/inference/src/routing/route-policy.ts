@@ -4,7 +4,7 @@ import { forbidsRetention } from './account-of-request';
 import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { Candidate } from './planned-route';
 import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
-import { isInRegion, isNamedIn } from './route-names';
+import { isInRegion, isModelAmong, isNamedIn } from './route-names';
 import { refusal, type ExcludedBy, type Reason } from './route-refusal';
 import type { RoutePolicy } from './route-request';
 
@@ -31,8 +31,8 @@ function endpointFilters(policy: RoutePolicy): readonly HardFilter[] {
   const add = (member: string, rule: Omit<Rule, 'member'>, keeps: HardFilter['keeps']): void => {
     filters.push({ reason: forbiddenBy(policy, { ...rule, member }), keeps });
   };
-  if (allowedModels) add('allowed_models', MODEL, ({ model }) => allowedModels.includes(model.slug));
-  if (ignoredModels?.length) add('ignored_models', MODEL, ({ model }) => !ignoredModels.includes(model.slug));
+  if (allowedModels) add('allowed_models', MODEL, ({ model }) => isModelAmong(model, allowedModels));
+  if (ignoredModels?.length) add('ignored_models', MODEL, ({ model }) => !isModelAmong(model, ignoredModels));
   if (allowedProviders) add('allowed_providers', PROVIDER, isChosen(allowedProviders, null));
   if (ignoredProviders?.length) add('ignored_providers', PROVIDER, isChosen(null, ignoredProviders));
   if (policy.isDataCollectionDenied === true) add('data_collection', COLLECTION, (one) => !collectsData(one));

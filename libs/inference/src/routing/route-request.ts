@@ -111,6 +111,8 @@ export interface RouteRequest extends RouteFacts {
   /** Every one of them must allow an endpoint. */
   readonly policies?: readonly RoutePolicy[];
   readonly estimatedPromptTokens?: number;
+  /** False: endpoints that give fewer output tokens than are asked for are ruled out. */
+  readonly capsOutput?: boolean;
   /** Keeps a conversation on one endpoint; asked only where there is a choice of endpoints. See `stickyKeyOf`. */
   readonly stickyKey?: StickyKey;
   /** Whose own keys may be used. */

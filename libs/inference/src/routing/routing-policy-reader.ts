@@ -1,6 +1,6 @@
 import type { OwnedPolicy, RoutingPolicy } from '@libs/contracts';
 import type { Catalogue } from '../catalogue/catalogue';
-import { isNamed, isSlugOf } from './route-names';
+import { isModelAmong, isNamed, isSlugOf } from './route-names';
 import type { RoutePolicy } from './route-request';
 
 /** The policies of a caller as routing takes them. */
@@ -22,7 +22,7 @@ export function readRoutePolicies(policies: readonly OwnedPolicy[]): readonly Ro
 /** The place in a policy of the first name that the catalogue does not know, such as `ignored_models[2]`; or null. */
 export function findUnknownName(policy: RoutingPolicy, catalogue: Catalogue): string | null {
   const isProvider = (name: string): boolean => isProviderName(name, catalogue);
-  const isModel = (name: string): boolean => catalogue.models().some(({ slug }) => slug === name);
+  const isModel = (name: string): boolean => catalogue.models().some((model) => isModelAmong(model, [name]));
   return (
     firstUnknown('allowed_providers', policy.allowed_providers, isProvider) ??
     firstUnknown('ignored_providers', policy.ignored_providers, isProvider) ??

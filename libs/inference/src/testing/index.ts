@@ -1,11 +1,17 @@
+export { askEndpoint, lastSent, type Asked } from './asked-endpoint';
 export * from './answer-context-fixture';
 export * from './any-answer';
 export * from './any-request';
 export * from './catalogue-fixture';
+export * from './checksum';
+export * from './coded-frames';
+export * from './encoded-sounds';
 export * from './engine-fixture';
 export * from './fake-upstream';
 export * from './fold-answer';
 export * from './frames';
+export * from './hostile-films';
+export * from './hostile-sounds';
 export * from './mp4-files';
 export * from './own-credential-fixture';
 export * from './picture-files';

@@ -6,7 +6,8 @@ export function mp4Box(kind: string, ...content: readonly Buffer[]): Buffer {
   return Buffer.concat([head, ...content]);
 }
 
-function words(...values: readonly number[]): Buffer {
+/** Numbers of 32 bits. */
+export function words(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4);
   values.forEach((value, at) => bytes.writeUInt32BE(value >>> 0, at * 4));
   return bytes;
@@ -29,6 +30,8 @@ export interface Mp4Told {
   readonly more?: readonly [codec: string, handler: string];
   /** With the list of titles that common encoders write, which has a handler of its own. */
   readonly hasTitles?: boolean;
+  /** In a sample of sound; one when absent. */
+  readonly blocks?: number;
 }
 
 /** Descriptors of a stream, of its decoder, and of AAC at 24 kHz. */
@@ -37,21 +40,46 @@ const ESDS_24_KHZ = Buffer.from(
   'hex',
 );
 
+/** One block of AAC: a channel of silence. */
+export const SILENT_BLOCK = Buffer.from('00000007', 'hex');
+
+/** @param bytes about so many */
+function silence(bytes: number): Buffer {
+  return Buffer.alloc(Math.max(SILENT_BLOCK.length, bytes - (bytes % SILENT_BLOCK.length)), SILENT_BLOCK);
+}
+
+interface TrackTold {
+  readonly codec?: string;
+  readonly lateSeconds?: number;
+  /** Bytes of samples, which all chunks share. */
+  readonly data?: { readonly start: number; readonly bytes: number };
+  readonly sampleBytes?: number;
+}
+
 function track(
   handler: string,
   rate: number,
   [count, ticks]: readonly [number, number],
-  { codec = handler === 'soun' ? 'mp4a' : 'avc1', lateSeconds = 0 } = {},
+  {
+    codec = handler === 'soun' ? 'mp4a' : 'avc1',
+    lateSeconds = 0,
+    data = { start: 0, bytes: 0 },
+    sampleBytes = SILENT_BLOCK.length,
+  }: TrackTold = {},
 ): Buffer {
+  const inChunk = Math.max(1, Math.floor(data.bytes / sampleBytes));
+  const chunks = Array<number>(Math.ceil(count / inChunk)).fill(data.start);
   const entry = Buffer.alloc(36);
   entry.write(codec, 4, 'latin1');
   if (handler === 'soun') entry.writeUInt16BE(rate, 32);
-  const entries = handler === 'soun' ? [entry, mp4Box('esds', ESDS_24_KHZ)] : [entry];
+  const entries = codec === 'mp4a' ? [entry, mp4Box('esds', ESDS_24_KHZ)] : [entry];
   const samples = mp4Box(
     'stbl',
     mp4Box('stsd', words(0, 1), ...entries),
     mp4Box('stts', words(0, 1, count, ticks)),
-    mp4Box('stsz', words(0, 1, count)),
+    mp4Box('stsz', words(0, sampleBytes, count)),
+    mp4Box('stsc', words(0, 1, 1, inChunk, 1)),
+    mp4Box('stco', words(0, chunks.length, ...chunks)),
     ...(lateSeconds !== 0 ? [mp4Box('ctts', words(0, 1, 1, lateSeconds * rate))] : []),
   );
   const head = mp4Box('mdhd', words(0, 0, 0, rate, count * ticks, 0));
@@ -70,23 +98,33 @@ export function mp4File({
   hasTitles,
   lateSeconds,
   more,
+  blocks = 1,
 }: Mp4Told): Buffer {
   const header = mp4Box(
     'mvhd',
     Buffer.concat([words(0, 0, 0, 1_000, Math.round(toldSeconds * 1_000)), Buffer.alloc(80)]),
   );
-  const sound = track('soun', 24_000, [Math.round((seconds * 24_000) / 1_024), toldTicks]);
+  const type = mp4Box('ftyp', Buffer.from(isFilm ? 'isom' : 'M4A '));
+  const data = silence(bytes);
+  const place = { data: { start: type.length + 8, bytes: data.length } };
+  const sound = track('soun', 24_000, [Math.round((seconds * 24_000) / 1_024), toldTicks], {
+    ...place,
+    sampleBytes: blocks * SILENT_BLOCK.length,
+  });
   const pictures = track('vide', 1_000, [Math.round(seconds * 10), 100], { lateSeconds });
   const tracks = isFilm ? [pictures, sound] : [sound];
-  if (more !== undefined) tracks.push(track(more[1], 1_000, [1, 1_000 * Math.round(seconds)], { codec: more[0] }));
-  const type = mp4Box('ftyp', Buffer.from(isFilm ? 'isom' : 'M4A '));
+  if (more !== undefined) {
+    tracks.push(
+      track(more[1], 1_000, [1, 1_000 * Math.round(seconds)], { ...place, codec: more[0], sampleBytes: data.length }),
+    );
+  }
   const fragments = isFragmented === true ? [mp4Box('moof', Buffer.alloc(50))] : [];
   const titles = mp4Box(
     'udta',
     mp4Box('meta', words(0), mp4Box('hdlr', words(0, 0), Buffer.from('mdirappl'), words(0, 0))),
   );
   const head = mp4Box('moov', header, ...tracks, ...(hasTitles === true ? [titles] : []));
-  return Buffer.concat([type, mp4Box('mdat', Buffer.alloc(bytes)), head, ...fragments]);
+  return Buffer.concat([type, mp4Box('mdat', data), head, ...fragments]);
 }
 
 export interface FragmentedTold {
@@ -101,13 +139,10 @@ export interface FragmentedTold {
 }
 
 const TFHD_TICKS = 0x08;
+const TFHD_BASE_IS_FRAGMENT = 0x02_0000;
+const TRUN_PLACE = 0x01;
 const TRUN_TICKS = 0x100;
 const TRUN_OFFSETS = 0x800;
-
-function timesOf(times: FragmentedTold['times'], samples: number, ticks: number): Buffer {
-  if (times !== 'samples') return words(0, samples);
-  return words(TRUN_TICKS, samples, ...Array<number>(samples).fill(ticks));
-}
 
 /** A film or AAC of 24 kHz whose samples are all in fragments, as browsers and streams write them. */
 export function fragmentedMp4({ fragments, isFilm, times, flaw, lateSeconds }: FragmentedTold): Buffer {
@@ -117,20 +152,23 @@ export function fragmentedMp4({ fragments, isFilm, times, flaw, lateSeconds }: F
   const samples = Math.round(count);
   const id = mp4Box('tkhd', words(0, 0, 0, 1), Buffer.alloc(68));
   const empty = track(handler, rate, [0, 0]).subarray(8);
-  const usual = mp4Box('trex', words(0, 1, 1, times === 'movie' ? ticks : 0, 0, 0));
+  const usual = mp4Box('trex', words(0, 1, 1, times === 'movie' ? ticks : 0, SILENT_BLOCK.length, 0));
   const extend = mp4Box('mvex', usual, ...(flaw === 'two defaults' ? [usual] : []));
   const header = mp4Box('mvhd', Buffer.concat([words(0, 0, 0, 1_000, 0), Buffer.alloc(80)]));
   const head = mp4Box('moov', header, mp4Box('trak', id, empty), extend);
-  const moof = (_: unknown, index: number): Buffer => {
-    const own = times === 'fragment' ? words(TFHD_TICKS, 1, ticks) : words(0, 1);
+  const moof = (index: number, place: number): Buffer => {
+    const own = times === 'fragment' ? [TFHD_BASE_IS_FRAGMENT | TFHD_TICKS, 1, ticks] : [TFHD_BASE_IS_FRAGMENT, 1];
     const start = mp4Box('tfdt', words(flaw === 'start in an unknown form' ? 0x0200_0000 : 0, index * samples * ticks));
-    const run = mp4Box(
-      'trun',
-      lateSeconds === undefined ? timesOf(times, samples, ticks) : words(TRUN_OFFSETS, 1, lateSeconds * rate),
-    );
+    const each = times === 'samples' ? Array<number>(samples).fill(ticks) : [];
+    const table = [TRUN_PLACE | (times === 'samples' ? TRUN_TICKS : 0), samples, place, ...each];
+    const run = lateSeconds === undefined ? table : [TRUN_PLACE | TRUN_OFFSETS, 1, place, lateSeconds * rate];
     const starts = flaw === 'two starts' ? [start, start] : [start];
-    return mp4Box('moof', mp4Box('mfhd', words(0, index + 1)), mp4Box('traf', mp4Box('tfhd', own), ...starts, run));
+    const parts = [mp4Box('tfhd', words(...own)), ...starts, mp4Box('trun', words(...run))];
+    return mp4Box('moof', mp4Box('mfhd', words(0, index + 1)), mp4Box('traf', ...parts));
   };
-  const pieces = Array.from({ length: fragments }, moof).flatMap((one) => [one, mp4Box('mdat', Buffer.alloc(60))]);
+  const pieces = Array.from({ length: fragments }, (_, index) => {
+    const data = mp4Box('mdat', silence(samples * SILENT_BLOCK.length));
+    return Buffer.concat([moof(index, moof(index, 0).length + 8), data]);
+  });
   return Buffer.concat([mp4Box('ftyp', Buffer.from('isom')), head, ...pieces]);
 }

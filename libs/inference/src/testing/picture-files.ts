@@ -20,7 +20,7 @@ export function pngFile(width: number, height: number): Buffer {
   return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), ...chunks]);
 }
 
-function segment(marker: number, content: Buffer): Buffer {
+export function jpegSegment(marker: number, content: Buffer): Buffer {
   const head = Buffer.from([0xff, marker, 0, 0]);
   head.writeUInt16BE(content.length + 2, 2);
   return Buffer.concat([head, content]);
@@ -30,17 +30,17 @@ function segment(marker: number, content: Buffer): Buffer {
 export function jpegFile(width: number, height: number, settingsBytes = 0): Buffer {
   const settings: Buffer[] = [];
   for (let left = settingsBytes; left > 0; left -= 60_000) {
-    settings.push(segment(0xe1, Buffer.alloc(Math.min(left, 60_000))));
+    settings.push(jpegSegment(0xe1, Buffer.alloc(Math.min(left, 60_000))));
   }
   const frame = Buffer.from([8, 0, 0, 0, 0, 1, 1, 0x11, 0]);
   frame.writeUInt16BE(height, 1);
   frame.writeUInt16BE(width, 3);
-  const tables = [segment(0xdb, Buffer.alloc(65)), segment(0xc2, frame), segment(0xc4, Buffer.alloc(20))];
+  const tables = [jpegSegment(0xdb, Buffer.alloc(65)), jpegSegment(0xc2, frame), jpegSegment(0xc4, Buffer.alloc(20))];
   return Buffer.concat([
     Buffer.from('ffd8', 'hex'),
     ...settings,
     ...tables,
-    segment(0xda, Buffer.alloc(6)),
+    jpegSegment(0xda, Buffer.alloc(6)),
     Buffer.alloc(900),
   ]);
 }

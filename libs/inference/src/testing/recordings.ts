@@ -1,26 +1,31 @@
 const WAVE_HEAD_BYTES = 44;
 
+/** A WAVE file of 16 bits with these samples, of all channels in turn. */
+export function waveOf(sampleRate: number, samples: Buffer, channels = 1): Buffer {
+  const head = Buffer.alloc(WAVE_HEAD_BYTES);
+  head.write('RIFF', 0, 'latin1');
+  head.writeUInt32LE(WAVE_HEAD_BYTES - 8 + samples.length, 4);
+  head.write('WAVEfmt ', 8, 'latin1');
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(channels, 22);
+  head.writeUInt32LE(sampleRate, 24);
+  head.writeUInt32LE(sampleRate * channels * 2, 28);
+  head.writeUInt16LE(channels * 2, 32);
+  head.writeUInt16LE(16, 34);
+  head.write('data', 36, 'latin1');
+  head.writeUInt32LE(samples.length, 40);
+  return Buffer.concat([head, samples]);
+}
+
 /** A WAVE file of a tone: mono, 16 bit, by default 8 kHz. */
 export function waveFile(seconds: number, sampleRate = 8_000): Buffer {
-  const samples = Math.round(seconds * sampleRate);
-  const file = Buffer.alloc(WAVE_HEAD_BYTES + samples * 2);
-  file.write('RIFF', 0, 'latin1');
-  file.writeUInt32LE(file.length - 8, 4);
-  file.write('WAVEfmt ', 8, 'latin1');
-  file.writeUInt32LE(16, 16);
-  file.writeUInt16LE(1, 20);
-  file.writeUInt16LE(1, 22);
-  file.writeUInt32LE(sampleRate, 24);
-  file.writeUInt32LE(sampleRate * 2, 28);
-  file.writeUInt16LE(2, 32);
-  file.writeUInt16LE(16, 34);
-  file.write('data', 36, 'latin1');
-  file.writeUInt32LE(samples * 2, 40);
-  for (let index = 0; index < samples; index += 1) {
-    const value = Math.sin((index / sampleRate) * 440 * 2 * Math.PI);
-    file.writeInt16LE(Math.round(value * 10_000), WAVE_HEAD_BYTES + index * 2);
+  const samples = Buffer.alloc(Math.round(seconds * sampleRate) * 2);
+  for (let at = 0; at < samples.length; at += 2) {
+    const value = Math.sin((at / 2 / sampleRate) * 440 * 2 * Math.PI);
+    samples.writeInt16LE(Math.round(value * 10_000), at);
   }
-  return file;
+  return waveOf(sampleRate, samples);
 }
 
 /** One part of a form; `head` is written as it is. */

@@ -42,12 +42,9 @@ const BODY: readonly Event[] = [
   },
 ];
 
-const FAILURE = response({
-  status: 'failed',
-  usage: {},
-  error_type: 'server',
-  error: { code: 'server_error', message: 'x' },
-});
+const ERROR = { code: 'server_error', message: 'x' };
+const FAILURE = response({ status: 'failed', usage: {}, error_type: 'server', error: ERROR });
+const FAILED = { type: 'response.failed', response: FAILURE, error: ERROR };
 
 const numbered = (events: readonly Event[]): string[] => [
   ...events.map((event, index) => JSON.stringify({ sequence_number: index, ...event })),
@@ -73,7 +70,7 @@ describe(findResponsesGrammarProblems.name, () => {
 
   it('lets a failed stream leave items open', () => {
     const cut = BODY.slice(0, typed('response.output_text.done'));
-    expect(problems([...cut, { type: 'response.failed', response: FAILURE }])).toEqual([]);
+    expect(problems([...cut, FAILED])).toEqual([]);
   });
 
   it.each(
@@ -93,7 +90,8 @@ describe(findResponsesGrammarProblems.name, () => {
     ['a swapped beginning', swapped('response.created')],
     ['content before its item', swapped('response.output_item.added')],
     ['a text that ends early', swapped('response.output_text.done')],
-    ['a second terminal event', [...BODY, { type: 'response.failed', response: FAILURE }]],
+    ['a second terminal event', [...BODY, FAILED]],
+    ['an error that only the response names', [...BODY.slice(0, 2), { type: FAILED.type, response: FAILURE }]],
     ['an event after the terminal one', [...BODY, BODY[4]!]],
     ['a late debug event', [...BODY.slice(0, 2), { type: 'response.debug', debug: {} }, ...BODY.slice(2)]],
     [

@@ -146,7 +146,7 @@ class GrammarChecker {
     if (response === null) return;
     if (response['status'] !== TERMINALS[type]) this.#blame(`${type} with another status`);
     if (objectOf(response['usage']) === null) this.#blame('the last response has no usage');
-    if (type === 'response.failed') return this.#checkFailure(response);
+    if (type === 'response.failed') return this.#checkFailure(response, event);
     this.#checkOutput(response);
     const reason = objectOf(response['incomplete_details'])?.['reason'];
     if (type === 'response.incomplete' && typeof reason !== 'string') this.#blame('incomplete without a reason');
@@ -159,12 +159,13 @@ class GrammarChecker {
     if (JSON.stringify(told) !== JSON.stringify(held)) this.#blame('the last response holds other items than told');
   }
 
-  #checkFailure(response: Json): void {
+  #checkFailure(response: Json, { error: beside }: Json): void {
     const error = objectOf(response['error']);
     if (typeof error?.['code'] !== 'string' || typeof error['message'] !== 'string') {
       this.#blame('failed without an error');
     }
     if (typeof response['error_type'] !== 'string') this.#blame('failed without error_type');
+    if (JSON.stringify(beside) !== JSON.stringify(error)) this.#blame('failed without the error beside its response');
   }
 
   #addItem(event: Json): void {

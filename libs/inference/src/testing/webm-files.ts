@@ -1,4 +1,6 @@
-function element(id: string, content: Buffer): Buffer {
+/** An element of Matroska. */
+export function webmElement(id: string, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
   const size = Buffer.alloc(8);
   size.writeUIntBE(content.length, 2, 6);
   size[0] = 0x01;
@@ -10,6 +12,8 @@ export interface WebmTold {
   readonly isShuffled?: boolean;
   readonly codec?: string;
   readonly packet?: Buffer;
+  /** Of the codec. */
+  readonly configuration?: Buffer;
   /** What each block says; the truth when absent. */
   readonly toldSeconds?: number;
   readonly isLaced?: boolean;
@@ -34,26 +38,29 @@ export function webmFile(seconds: number, bytes: number, told: WebmTold = {}): B
       const time = told.toldSeconds === undefined ? at * SECONDS_OF_PACKET * 1_000 : 0;
       const head = Buffer.from([0x81, 0, 0, told.isLaced === true ? 0x02 : 0]);
       head.writeInt16BE(Math.round(time), 1);
-      return element('a3', Buffer.concat([head, packet]));
+      return webmElement('a3', Buffer.concat([head, packet]));
     };
     const at = clusterTime(from, told);
-    clusters.push(element('1f43b675', Buffer.concat([element('e7', at), ...Array.from({ length: packets }, block)])));
+    clusters.push(
+      webmElement('1f43b675', Buffer.concat([webmElement('e7', at), ...Array.from({ length: packets }, block)])),
+    );
   }
   const duration = floatOf((told.toldSeconds ?? 0) * 1_000);
-  const info = [element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40])), element('4489', duration)];
+  const info = [webmElement('2ad7b1', Buffer.from([0x0f, 0x42, 0x40])), webmElement('4489', duration)];
   const codec = Buffer.from(told.codec ?? 'A_OPUS');
   const track = [
-    element('d7', Buffer.from([1])),
-    element('83', Buffer.from([codec[0] === 0x56 ? 1 : 2])),
-    element('86', codec),
-    ...(told.trackScale === undefined ? [] : [element('23314f', floatOf(told.trackScale))]),
+    webmElement('d7', Buffer.from([1])),
+    webmElement('83', Buffer.from([codec[0] === 0x56 ? 1 : 2])),
+    webmElement('86', codec),
+    ...(told.configuration === undefined ? [] : [webmElement('63a2', told.configuration)]),
+    ...(told.trackScale === undefined ? [] : [webmElement('23314f', floatOf(told.trackScale))]),
   ];
   const parts = [
-    element('1549a966', Buffer.concat(info)),
-    element('1654ae6b', element('ae', Buffer.concat(track))),
+    webmElement('1549a966', Buffer.concat(info)),
+    webmElement('1654ae6b', webmElement('ae', Buffer.concat(track))),
     ...(told.isShuffled === true ? clusters.toReversed() : clusters),
   ];
-  return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat(parts))]);
+  return Buffer.concat([webmElement('1a45dfa3', Buffer.alloc(4)), webmElement('18538067', Buffer.concat(parts))]);
 }
 
 function clusterTime(packets: number, { timeBytes = 4, toldSeconds }: WebmTold): Buffer {
@@ -62,7 +69,7 @@ function clusterTime(packets: number, { timeBytes = 4, toldSeconds }: WebmTold):
   return bytes;
 }
 
-function floatOf(value: number): Buffer {
+export function floatOf(value: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeDoubleBE(value);
   return bytes;

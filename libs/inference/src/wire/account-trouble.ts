@@ -10,6 +10,7 @@ interface Refusal {
  */
 const BY_MESSAGE: readonly (readonly [message: RegExp, status: number])[] = [
   [/^(?:incorrect|invalid) api[ -]?key\b/i, 401],
+  [/^(?:invalid model:|the provided model identifier is invalid)/i, 404],
   [/^your credit balance is too low/i, 402],
   [/^(?:this |the |your )?organization has been (?:disabled|restricted)/i, 402],
   [/^access denied, please make sure your account is in good standing/i, 402],

@@ -34,7 +34,7 @@ describe(scrub.name, () => {
     const before = process.threadCpuUsage();
     for (const piece of ['sk-', 'a', '-_', 'http://', '1.', 'bearer ', 'a1_']) scrub(piece.repeat(100_000));
     const { user, system } = process.threadCpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(200);
+    expect((user + system) / 1_000).toBeLessThan(2_000);
   });
 });
 

@@ -5,6 +5,7 @@ import type { Provider } from '../catalogue/catalogue';
 import { meantStatus } from './account-trouble';
 import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';
 import { scrub } from './scrub';
+import { noteRefusal, refusalOf, type Refusal } from './upstream-refusal';
 import { upstreamFault } from './upstream-fault';
 
 /** What an upstream says about its failure, as far as it can be read. */
@@ -42,6 +43,12 @@ const OWN_WORDS: Partial<Record<ErrorCode, string>> = {
   timeout: 'The provider did not answer in time',
 };
 
+/** Of refusals that another key or another model would not get: the caller may choose, and the operator has to act. */
+const REFUSAL_WORDS: Partial<Record<Refusal, string>> = {
+  refused_key: 'The provider refused the key that it was called with',
+  unknown_model: 'The provider does not know the model',
+};
+
 const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid_request',
   408: 'timeout',
@@ -60,7 +67,8 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
  *
  * 400, 413 and 422 blame the caller, who gets the upstream's own words, scrubbed and cut. Everything else is
  * between the provider and us (our key, our quota, their outage, a model they do not know): the caller gets
- * our words, and routing may try elsewhere. Nothing of a 401 or 403 is shown at all.
+ * our words, which tell a refused key and an unknown model from an outage, and routing may try elsewhere. Nothing that
+ * comes with a 401 or 403 is shown.
  */
 export function upstreamError(
   provider: Provider,
@@ -100,13 +108,14 @@ export function complaintError(
   const isSecretive = status === 401 || status === 403;
   const said = complaint.code ?? '';
   const hint = PROVIDER_CODE.test(said) && scrub(said) === said ? said : String(status);
-  const error = upstreamFault(provider, code, wordsOf(code, complaint), {
+  const refusal = refusalOf(status, code, complaint);
+  const error = upstreamFault(provider, code, REFUSAL_WORDS[refusal] ?? wordsOf(code, complaint), {
     metadata: isSecretive ? {} : { provider_code: hint },
     retryAfterSeconds,
     internal: `upstream ${provider.slug} answered ${status} ${isSecretive ? '' : hint}`.trimEnd(),
   });
   statuses.set(error, status);
-  return error;
+  return noteRefusal(error, refusal);
 }
 
 /** Ours, or those of an upstream that blames the caller. */

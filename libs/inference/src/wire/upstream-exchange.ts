@@ -111,9 +111,10 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
   /** Ends the exchange with an error, unless it is over. */
   fail(error: AppError): void {
     if (this.isOver) return;
-    this.failure = error;
+    // The caller has disconnected, and the provider may have worked all the time without reporting its usage.
+    this.failure = this.leftover !== null && error.code === 'timeout' ? callAbandoned() : error;
     this.stop();
-    this.onFailed(error);
+    this.onFailed(this.failure);
   }
 
   protected abstract onFailed(error: AppError): void;

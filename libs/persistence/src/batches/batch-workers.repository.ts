@@ -22,8 +22,15 @@ export interface WorkerSpeed {
   readonly lane: LaneSpeed | null;
 }
 
+/** What one worker measured of several quotas. */
+export interface WorkerReport extends Pick<WorkerSpeed, 'isAlive' | 'concurrency'> {
+  /** By quota; those that it has called. */
+  readonly lanes: Readonly<Record<string, LaneSpeed>>;
+}
+
 /** A process that has reported nothing for this long counts as dead. */
 const ALIVE_SECONDS = 30;
+const IS_ALIVE = `seen_at > now() - interval '${ALIVE_SECONDS} seconds'`;
 const KEPT_HOURS = 24;
 
 /** The workers and their speed, for everyone who has to say how long a batch will take. A row per process. */
@@ -42,6 +49,24 @@ export class BatchWorkersRepository {
     });
   }
 
+  /** What workers that run now, or ran within the last day, measured of these quotas. */
+  async reports(quotas: readonly string[]): Promise<WorkerReport[]> {
+    const rows = await this.database.rows<{
+      is_alive: boolean;
+      concurrency: number;
+      lanes: Readonly<Record<string, LaneSpeed>>;
+    }>({
+      name: 'batch-worker-reports',
+      sql: `
+        SELECT ${IS_ALIVE} AS is_alive, concurrency, (
+          SELECT coalesce(jsonb_object_agg(quota, lanes -> quota), '{}') FROM unnest($1::text[]) quota WHERE lanes ? quota
+        ) AS lanes
+        FROM batch_workers`,
+      values: [quotas],
+    });
+    return rows.map(({ is_alive: isAlive, ...row }) => ({ isAlive, ...row }));
+  }
+
   /** Forgets processes that ended long ago. */
   async forgetOld(): Promise<number> {
     return this.database.execute({
@@ -57,7 +82,7 @@ export class BatchWorkersRepository {
     const rows = await this.database.rows<{ is_alive: boolean; concurrency: number; lane: LaneSpeed | null }>({
       name: 'batch-worker-speeds',
       sql: `
-        SELECT seen_at > now() - interval '${ALIVE_SECONDS} seconds' AS is_alive, concurrency, coalesce(lanes -> $1, lanes -> $2) AS lane
+        SELECT ${IS_ALIVE} AS is_alive, concurrency, coalesce(lanes -> $1, lanes -> $2) AS lane
         FROM batch_workers`,
       values: [quota, other],
     });

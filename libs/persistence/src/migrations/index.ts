@@ -50,6 +50,7 @@ import { AuditedCodes1763900000301 } from './1763900000301-audited-codes';
 import { BoundTaskRuns1763900000310 } from './1763900000310-bound-task-runs';
 import { RecordedTerms1763900000320 } from './1763900000320-recorded-terms';
 import { ApartFeeds1763900000330 } from './1763900000330-apart-feeds';
+import { EndedStatuses1763900000340 } from './1763900000340-ended-statuses';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -105,4 +106,5 @@ export const migrations = [
   BoundTaskRuns1763900000310,
   RecordedTerms1763900000320,
   ApartFeeds1763900000330,
+  EndedStatuses1763900000340,
 ];

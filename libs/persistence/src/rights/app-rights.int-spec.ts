@@ -236,11 +236,13 @@ describe('a worker', () => {
       'batch-worker': [
         `UPDATE batches SET status = 'in_progress', finalized_at = NULL WHERE id = '${batch.id}'`,
         `UPDATE batches SET finalized_at = now() + interval '1 day' WHERE id = '${batch.id}'`,
+        `UPDATE batches SET status = 'completed' WHERE id = '${batch.id}'`,
         `INSERT INTO native_batches (reference, batch_id, batch_number, created_on, part, first_segment, last_segment, first_seq, last_seq, endpoint, model, provider, upstream_model, organization_id, workspace_id, api_key_hash, finish_by)
          SELECT 'r', id, number, created_on, 1, 0, 0, 0, 0, endpoint, model, 'p', 'm', organization_id, workspace_id, api_key_hash, now() FROM batches WHERE id = '${batch.id}'`,
       ],
       'video-worker': [
         `UPDATE videos SET status = 'in_progress', finished_at = NULL WHERE id = '${video.id}'`,
+        `UPDATE videos SET status = 'completed' WHERE id = '${video.id}'`,
         `INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, state, hold_usd)
          SELECT id, created_at::date, gen_random_uuid(), workspace_id, api_key_hash, 'video', model, false, 'open', 0 FROM videos WHERE id = '${video.id}'`,
       ],

@@ -52,6 +52,10 @@ export class ServicesEnv {
   @Int({ min: 0, max: 60_000 })
   DRAIN_DELAY_MS: number = 5_000;
 
+  /** Seconds that an app has after that to end its work, before it closes its connections. */
+  @Int({ min: 10, max: 3_600 })
+  DRAIN_SECONDS: number = 25;
+
   @Text({
     expected: 'at most 64 letters, digits and . _ : - characters',
     pattern: /^[A-Za-z0-9._:-]{1,64}$/,

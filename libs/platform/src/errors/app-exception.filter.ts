@@ -43,7 +43,8 @@ export class AppExceptionFilter implements ExceptionFilter {
       path: pathOf(request.url),
       requestId: request.id,
     };
-    if (error.status >= 500) this.logger.error('Request failed', fields);
+    // A metric counts refusals of overload. Logging each one would let unauthenticated callers fill the log.
+    if (error.status >= 500 && error.code !== 'provider_overloaded') this.logger.error('Request failed', fields);
     else this.logger.debug?.('Request refused', fields);
   }
 }

@@ -4,6 +4,7 @@ import { AppError } from '@libs/errors';
 import type { Registry } from 'prom-client';
 import { answerInTurn } from '../connections/answer-in-turn';
 import { errorResponse } from '../errors/error-response';
+import { HealthRoutes } from './health-routes';
 import type { Readiness } from './readiness';
 
 export interface HealthServerOptions {
@@ -11,6 +12,7 @@ export interface HealthServerOptions {
   readonly port: number;
   readonly readiness: Readiness;
   readonly metrics: Registry;
+  readonly routes?: HealthRoutes;
   readonly host?: string;
 }
 
@@ -36,6 +38,7 @@ const MAX_HEADER_BYTES = 8_192;
  *   mends none.
  * - `GET /health/ready` 200 or 503, with the state of each check by name.
  * - `GET /metrics` in the text format of Prometheus.
+ * - what the app itself added.
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   const listener = answerInTurn((request, response) => void respond(options, request, response));
@@ -67,7 +70,10 @@ async function respond(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-async function answer({ readiness, metrics }: HealthServerOptions, request: IncomingMessage): Promise<Answer> {
+async function answer(
+  { readiness, metrics, routes: added = new HealthRoutes() }: HealthServerOptions,
+  request: IncomingMessage,
+): Promise<Answer> {
   const routes: Readonly<Record<string, () => Promise<Answer>>> = {
     '/health/live': async () => json(200, { status: 'live' }),
     '/health/ready': async () => {
@@ -81,12 +87,17 @@ async function answer({ readiness, metrics }: HealthServerOptions, request: Inco
     }),
   };
   const path = (request.url ?? '').split('?', 1)[0] ?? '';
-  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  const route = Object.hasOwn(routes, path) ? routes[path] : addedRoute(added, path);
   if (!route) return errorResponse(new AppError('not_found', 'Not found'));
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return errorResponse(new AppError('method_not_allowed', 'Method not allowed', { headers: { allow: 'GET, HEAD' } }));
   }
   return route();
+}
+
+function addedRoute(added: HealthRoutes, path: string): (() => Promise<Answer>) | undefined {
+  const find = added.find(path);
+  return find && (async () => json(200, find()));
 }
 
 function json(status: number, body: object): Answer {

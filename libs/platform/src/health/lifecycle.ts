@@ -5,6 +5,7 @@ import { createLogger, type AppLogger, type LogDestination } from '../logging/lo
 import { metricsRegistry, startProcessMetrics } from '../telemetry/metrics';
 import type { Telemetry } from '../telemetry/open-telemetry';
 import { DrainSteps } from './drain-steps';
+import { HealthRoutes } from './health-routes';
 import { startHealthServer, type HealthServer } from './health-server';
 import { Readiness } from './readiness';
 
@@ -15,6 +16,7 @@ export interface AppContext<Env extends ServicesEnv = ServicesEnv> {
   readonly logger: AppLogger;
   readonly readiness: Readiness;
   readonly drainSteps: DrainSteps;
+  readonly healthRoutes: HealthRoutes;
 }
 
 export interface RunningApp {
@@ -39,18 +41,18 @@ export interface ProcessHost {
 export interface RunOptions {
   readonly host?: ProcessHost;
   readonly logDestination?: LogDestination;
+  /** Default: `DRAIN_SECONDS`. */
   readonly drainTimeoutMs?: number;
   readonly stopTimeoutMs?: number;
 }
 
-const DRAIN_TIMEOUT_MS = 25_000;
 const STOP_TIMEOUT_MS = 5_000;
 const TELEMETRY_TIMEOUT_MS = 2_000;
 
 /**
  * Runs an app's process. It boots or says in one line why not (exit code 1). On SIGTERM or SIGINT it
  * reports not ready at once, still serves for `DRAIN_DELAY_MS` while load balancers notice, runs the
- * drain steps (at most 25 s), stops (at most 5 s), sends the last telemetry (at most 2 s) and exits with 0, or 1 when a
+ * drain steps (at most `DRAIN_SECONDS`), stops (at most 5 s), sends the last telemetry (at most 2 s) and exits with 0, or 1 when a
  * step failed. A second signal ends it at once, and so does an uncaught error (both exit code 1).
  */
 export async function runApp<Env extends ServicesEnv>(
@@ -64,11 +66,13 @@ class Lifecycle<Env extends ServicesEnv> {
   private readonly host: ProcessHost;
   private readonly readiness = new Readiness({ phase: 'starting' });
   private readonly drainSteps = new DrainSteps();
+  private readonly healthRoutes = new HealthRoutes();
   private logger: AppLogger;
   private health: HealthServer | null = null;
   private running: RunningApp | null = null;
   private telemetry: Telemetry | null = null;
   private drainDelayMs = 0;
+  private drainTimeoutMs = 0;
   private signalled = false;
   private ended = false;
 
@@ -85,6 +89,7 @@ class Lifecycle<Env extends ServicesEnv> {
     try {
       const env = this.app.readEnv();
       this.drainDelayMs = env.DRAIN_DELAY_MS;
+      this.drainTimeoutMs = this.options.drainTimeoutMs ?? env.DRAIN_SECONDS * 1_000;
       this.logger = createLogger({
         app: this.app.name,
         level: env.LOG_LEVEL,
@@ -92,14 +97,15 @@ class Lifecycle<Env extends ServicesEnv> {
       });
       startProcessMetrics(this.app.name);
       this.telemetry = this.startTelemetry(env);
-      const { readiness, drainSteps, logger } = this;
+      const { readiness, drainSteps, healthRoutes, logger } = this;
       this.health = await startHealthServer({
         host: env.LISTEN_ADDRESS,
         port: env.HEALTH_PORT,
         readiness,
         metrics: metricsRegistry,
+        routes: healthRoutes,
       });
-      this.running = await this.app.start({ name: this.app.name, env, logger, readiness, drainSteps });
+      this.running = await this.app.start({ name: this.app.name, env, logger, readiness, drainSteps, healthRoutes });
       this.readiness.serve();
       this.logger.log('Serving', { healthPort: this.health.port });
     } catch (error) {
@@ -150,7 +156,7 @@ class Lifecycle<Env extends ServicesEnv> {
     this.logger.log('Told to stop: draining', { signal, drainDelayMs: this.drainDelayMs });
     this.readiness.drain();
     await delay(this.drainDelayMs);
-    const drained = await this.drainSteps.run(this.options.drainTimeoutMs ?? DRAIN_TIMEOUT_MS, this.logger);
+    const drained = await this.drainSteps.run(this.drainTimeoutMs, this.logger);
     const stopped = await this.stop(this.running);
     await this.telemetry?.stop(TELEMETRY_TIMEOUT_MS);
     this.logger.log('Stopped');

@@ -2,17 +2,21 @@ import { Global, Module, type DynamicModule, type NestApplicationOptions, type T
 import { ServicesEnv } from '../config/services.env';
 import { AppLogger } from '../logging/logger';
 import { DrainSteps } from './drain-steps';
+import { HealthRoutes } from './health-routes';
 import type { AppContext } from './lifecycle';
 import { Readiness } from './readiness';
 
 /**
  * What `runApp` made, for every module of an app to inject: its env (under its own class and under
- * `ServicesEnv`), `AppLogger`, `Readiness` and `DrainSteps`.
+ * `ServicesEnv`), `AppLogger`, `Readiness`, `DrainSteps` and `HealthRoutes`.
+ *
+ * Global, because these values exist before the modules of the app and only `start` has them, while a module that
+ * needs one is declared without it.
  */
 @Global()
 @Module({})
 export class PlatformModule {
-  static for({ env, logger, readiness, drainSteps }: AppContext): DynamicModule {
+  static for({ env, logger, readiness, drainSteps, healthRoutes }: AppContext): DynamicModule {
     const EnvClass = env.constructor as Type<ServicesEnv>;
     const tokens = [...new Set([EnvClass, ServicesEnv])];
     return {
@@ -22,8 +26,9 @@ export class PlatformModule {
         { provide: AppLogger, useValue: logger },
         { provide: Readiness, useValue: readiness },
         { provide: DrainSteps, useValue: drainSteps },
+        { provide: HealthRoutes, useValue: healthRoutes },
       ],
-      exports: [...tokens, AppLogger, Readiness, DrainSteps],
+      exports: [...tokens, AppLogger, Readiness, DrainSteps, HealthRoutes],
     };
   }
 }

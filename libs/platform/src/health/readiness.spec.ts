@@ -57,6 +57,20 @@ describe(Readiness.name, () => {
     expect((await readiness.report()).ready).toBe(false);
   });
 
+  it('waits for an answer while the process is too busy to read it', async () => {
+    jest.useRealTimers();
+    const readiness = new Readiness({ checkTimeoutMs: 20 });
+    readiness.addCheck('postgresql', async () => {
+      for (let turn = 0; turn < 4; turn += 1) {
+        const untilMs = performance.now() + 30;
+        while (performance.now() < untilMs);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return true;
+    });
+    expect((await readiness.report()).checks).toEqual({ postgresql: 'up' });
+  });
+
   it('asks a check once a second, however often it is asked itself', async () => {
     const readiness = new Readiness();
     let asked = 0;

@@ -21,6 +21,7 @@ export interface ReadinessOptions {
 
 const CHECK_TIMEOUT_MS = 1_000;
 const CACHE_MS = 1_000;
+const TIMEOUT_STEPS = 20;
 
 /**
  * Says whether traffic may be sent to this process. However often it is asked, each check runs at most once per
@@ -108,10 +109,20 @@ class CachedCheck {
   }
 }
 
+/**
+ * Times out after some steps that each are one turn of the event loop or more. One long timer would end before an answer
+ * is read that already waits in its socket, whenever a busy process takes longer than `timeoutMs` for a turn.
+ */
 async function within(answer: Promise<CheckState>, timeoutMs: number): Promise<CheckState> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<CheckState>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, 'timeout');
+    let left = TIMEOUT_STEPS;
+    const step = (): void => {
+      left -= 1;
+      if (left < 0) resolve('timeout');
+      else timer = setTimeout(step, timeoutMs / TIMEOUT_STEPS);
+    };
+    step();
   });
   try {
     return await Promise.race([answer, late]);

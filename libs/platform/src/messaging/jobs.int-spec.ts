@@ -77,7 +77,7 @@ describe('jobs over RabbitMQ', () => {
           identity: testIdentities().gateway,
           serviceName: 'test',
         }),
-        OutboxModule.forRoot({ imports: [OutboxSourceModule], contracts: [contract] }),
+        OutboxModule.forRoot({ source: OutboxSource, imports: [OutboxSourceModule], contracts: [contract] }),
       ],
     })
     class SenderModule {}

@@ -5,36 +5,41 @@ import {
   type DynamicModule,
   type ModuleMetadata,
   type OnApplicationBootstrap,
+  type Type,
 } from '@nestjs/common';
 import { allContracts, type Contract } from '@libs/contracts';
 import { ConfirmingPublisher } from './confirming-publisher';
 import { jobSender } from './job-sender';
 import { OutboxRelay } from './outbox-relay';
-import { OutboxSource } from './outbox-source';
+import type { OutboxSource } from './outbox-source';
 
 export interface OutboxModuleOptions {
-  /** One of these modules exports an OutboxSource; needless when a global module does. */
+  /** The provider of the rows. */
+  readonly source: Type<OutboxSource> | typeof OutboxSource;
+  /** One of these modules exports it; needless when a global module does. */
   readonly imports?: ModuleMetadata['imports'];
   /** Every contract of the house; tests pass their own. */
   readonly contracts?: readonly Contract[];
 }
 
-/** Relays the outbox while the app runs. Code that writes outbox rows injects the OutboxRelay to wake it. */
+/**
+ * Relays the outbox while the app runs. Code that writes outbox rows injects the OutboxRelay to wake it: its module and
+ * others import one module that imports this one and exports it, so that a process has one relay.
+ */
 @Module({})
 export class OutboxModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(@Inject(OutboxRelay) private readonly relay: OutboxRelay) {}
 
-  static forRoot({ imports = [], contracts = allContracts }: OutboxModuleOptions = {}): DynamicModule {
+  static forRoot({ source, imports = [], contracts = allContracts }: OutboxModuleOptions): DynamicModule {
     return {
       module: OutboxModule,
-      global: true,
       imports,
       providers: [
         {
           provide: OutboxRelay,
-          inject: [OutboxSource, ConfirmingPublisher],
-          useFactory: (source: OutboxSource, publisher: ConfirmingPublisher) =>
-            new OutboxRelay(source, jobSender(publisher), contracts),
+          inject: [source, ConfirmingPublisher],
+          useFactory: (rows: OutboxSource, publisher: ConfirmingPublisher) =>
+            new OutboxRelay(rows, jobSender(publisher), contracts),
         },
       ],
       exports: [OutboxRelay],

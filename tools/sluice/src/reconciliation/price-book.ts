@@ -22,7 +22,7 @@ export class PriceBook {
   readonly #modelsOfSlug = new Map<string, string[]>();
 
   constructor(
-    catalogue: Catalogue,
+    private readonly catalogue: Catalogue,
     readonly provider: string,
   ) {
     for (const { slug, endpoints } of catalogue.models()) {
@@ -38,8 +38,8 @@ export class PriceBook {
   }
 
   /** Returns the names at the provider of a model of the catalogue; all names for a model that is not in it. */
-  modelsOf(slug: string): readonly string[] {
-    return this.#modelsOfSlug.get(slug.replace(/:batch$/, '')) ?? this.models();
+  modelsOf(name: string): readonly string[] {
+    return this.#modelsOfSlug.get(this.catalogue.findModel(name)?.slug ?? name) ?? this.models();
   }
 
   /** Returns the name under which Sluice asks for a model that a report may name by its dated version. */

@@ -77,7 +77,7 @@ export class ScriptedEngine implements TurnEngine {
     return {
       ...SERVED,
       status: 200,
-      attempts: [{ ...attempt, errorCode: null, tookMs: 1, isByok: false }],
+      attempts: [{ ...attempt, errorCode: null, end: 'ok', tookMs: 1, isByok: false }],
       losses: { dropped: [], approximated: [] },
       turn: new PlayedTurn(step, request.signal, () => this.cancelled.push(index)),
     };

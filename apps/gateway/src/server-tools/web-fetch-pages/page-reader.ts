@@ -24,7 +24,7 @@ export interface Page {
   readonly isCut: boolean;
 }
 
-type PageText = Omit<PdfText, 'pages'>;
+type PageText = Pick<PdfText, 'title' | 'text' | 'isCut'>;
 
 const LARGEST_PAGE = 16 * 1024 * 1024;
 /** Characters of a page that are read. */

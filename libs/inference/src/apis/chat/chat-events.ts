@@ -1,11 +1,12 @@
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, joinFrames, type AnswerFrame } from '../../model/answer-frame';
 import { chatChunk, failureChunk } from '../../dialects/openai-chat/stream-events';
-import { nowSeconds } from '../../dialects/openai-responses/response-object';
+import {} from '../../dialects/openai-responses/response-object';
 import type { AnswerSource } from '../answer-source';
 import type { AnswerHead, StreamCiter, StreamEvents } from '../stream-events';
 import { besideOf, NOTHING_USED, type UnansweredCall } from '../unanswered-call';
 import { chatSource } from './chat-answer';
+import { unixSeconds } from '../../model/unix-seconds';
 
 /** A chunk of our own. `members` is the inside of a JSON object. */
 function ownChunk(
@@ -17,7 +18,7 @@ function ownChunk(
     model: JSON.stringify(model),
     ...(provider !== null && { provider: JSON.stringify(provider) }),
   };
-  return chatChunk(own, String(nowSeconds()), members);
+  return chatChunk(own, String(unixSeconds()), members);
 }
 
 /** Returns the one chunk and the end of a chat that no provider answered. */

@@ -2,7 +2,7 @@ import { findValue, spliceMembers } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, joinFrames } from '../../model/answer-frame';
 import { EventSink } from '../../dialects/openai-responses/stream-events';
-import { failureOf } from '../../dialects/openai-responses/error';
+import { besideResponse, failureOf } from '../../dialects/openai-responses/error';
 import { readEcho, responseObject } from '../../dialects/openai-responses/response-object';
 import { responseUsageObject } from '../../dialects/openai-responses/usage';
 import type { StreamEvents } from '../stream-events';
@@ -19,7 +19,7 @@ export function responseFailure(call: UnansweredCall, error: AppError): Buffer {
   const sink = new EventSink();
   sink.emit('response.created', { response: begun });
   sink.emit('response.in_progress', { response: begun });
-  sink.emit(`response.${status}`, { response: { ...failed, ...besideOf(call, error) } });
+  sink.emit(`response.${status}`, { response: { ...failed, ...besideOf(call, error) }, ...besideResponse(failure) });
   return joinFrames([...sink.take(), DONE_FRAME]);
 }
 

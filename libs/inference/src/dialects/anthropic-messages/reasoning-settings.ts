@@ -20,19 +20,24 @@ export interface ThinkingSettings {
 }
 
 /** Reads `thinking` and `output_config.effort`. With a budget, the effort is the verbosity, not the thinking. */
-export function readReasoning(body: CheckedObject): Pick<CanonicalRequest, 'reasoning' | 'verbosity'> {
-  const effort = body.object('output_config')?.oneOf('effort', EFFORTS);
+export function readReasoning(
+  body: CheckedObject,
+  unread: Set<string>,
+): Pick<CanonicalRequest, 'reasoning' | 'verbosity'> {
+  const effort = body.object('output_config')?.knownWord('effort', EFFORTS, unread);
   const thinking = body.object('thinking');
   if (thinking === undefined) return { verbosity: effort };
   const type = thinking.oneOf('type', ['enabled', 'disabled', 'adaptive']);
   if (type === 'disabled') return { reasoning: { isEnabled: false }, verbosity: effort };
-  const display = readDisplay(thinking.string('display'));
+  const display = readDisplay(thinking.knownWord('display', DISPLAYS, unread));
   if (type === 'adaptive') return { reasoning: defined({ isEnabled: true, effort, ...display }) };
   const maxTokens = thinking.integer('budget_tokens');
   return { reasoning: defined({ isEnabled: true, maxTokens, ...display }), verbosity: effort };
 }
 
-function readDisplay(display: string | undefined): Pick<ReasoningRequest, 'isHidden' | 'summary'> {
+const DISPLAYS = ['omitted', 'summarized'] as const;
+
+function readDisplay(display: (typeof DISPLAYS)[number] | undefined): Pick<ReasoningRequest, 'isHidden' | 'summary'> {
   if (display === 'omitted') return { isHidden: true };
   return display === 'summarized' ? { summary: 'auto' } : {};
 }

@@ -5,6 +5,7 @@ import { SHARED_ACCOUNT, upstreamUser, type ProviderAccount } from '../../model/
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { withPricedMarkTexts } from '../cache-lifetime';
+import { setCappedOutput } from '../output-cap';
 import { hashedUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers, usersInNotes } from '../retained-members';
 import { cappedTools } from '../tool-caps';
@@ -29,6 +30,8 @@ export function toUpstream(
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
+  setCappedOutput(request, set, endpoint, { names: ['max_tokens'], log });
+  setCappedBudget(request, set, log);
   const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
   const metadata = metadataOf(request, account);
   if (metadata !== undefined) set['metadata'] = metadata;
@@ -39,6 +42,17 @@ export function toUpstream(
   const unsent = [...unpriced, ...retained, ...unsampled(request, endpoint, log)];
   const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
   return spliceMembers(request, { set, remove });
+}
+
+/** Lowers a budget of thoughts that a lowered cap leaves no room for: the upstream refuses one that is not below it. */
+function setCappedBudget(request: ScannedObject, set: Record<string, string | Buffer>, log?: LossLog): void {
+  const thinking = memberText(request, 'thinking');
+  const cap = Number(set['max_tokens']);
+  if (thinking === undefined || Number.isNaN(cap) || !new JsonCursor(thinking).isObject()) return;
+  const settings = scanMembers(thinking);
+  if (!(Number(memberText(settings, 'budget_tokens')?.toString()) >= cap)) return;
+  set['thinking'] = spliceMembers(settings, { set: { budget_tokens: String(cap - 1) } });
+  log?.approximate('thinking.budget_tokens');
 }
 
 const SAMPLERS: readonly string[] = ['temperature', 'top_p', 'top_k'];

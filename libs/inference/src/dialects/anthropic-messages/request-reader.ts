@@ -35,7 +35,7 @@ export function readRequest(members: JsonObject): CanonicalRequest {
     sampling: readSampling(body),
     maxOutputTokens: body.integer('max_tokens'),
     stopSequences: body.strings('stop_sequences') ?? [],
-    ...readReasoning(body),
+    ...readReasoning(body, unread),
     ...readCache(body),
     serviceTier: readServiceTier(body),
     endUser: readEndUser(body),

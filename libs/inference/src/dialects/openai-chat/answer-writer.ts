@@ -9,6 +9,7 @@ import { writeLogprobs } from './logprobs';
 import { hidesThoughts } from './hidden-thoughts';
 import { plainThought, writeDetails } from './reasoning';
 import { chatUsage } from './usage';
+import { unixSeconds } from '../../model/unix-seconds';
 
 /** A whole answer as a `chat.completion` (interface §2.1). */
 export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
@@ -17,7 +18,7 @@ export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: Answer
   return defined({
     id: generationId,
     object: 'chat.completion',
-    created: answer.createdAt ?? Math.floor(Date.now() / 1_000),
+    created: answer.createdAt ?? unixSeconds(),
     model: model.slug,
     provider: endpoint.provider.name,
     choices: answer.choices.map((choice, index) => ({

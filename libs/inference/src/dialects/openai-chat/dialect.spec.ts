@@ -288,6 +288,12 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
     ]);
   });
 
+  it('says what it is, and of when, where the upstream left that out', () => {
+    const { json } = readAnswer({ choices: [aChoice] });
+    expect(json).toMatchObject({ object: 'chat.completion', created: expect.any(Number) as number });
+    expect(readAnswer(anAnswer({ created: 5 })).json).toMatchObject({ created: 5 });
+  });
+
   it('carries our id, model and provider, and the cost', () => {
     const { json, usage, cost, upstreamId, finishReason } = readAnswer(anAnswer());
     expect(json).toEqual({

@@ -1,4 +1,4 @@
-import { JsonCursor, MalformedJson, applyEdits } from '@libs/json';
+import { JsonCursor, MalformedJson, applyEdits, missingMembers } from '@libs/json';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import type { AnswerStream } from '../../model/answer-stream';
@@ -15,9 +15,13 @@ import { mostToolUnits, orNone, scannedToolUnits } from '../reported-tools';
 import { servedBy } from '../served-tier';
 import { saidBeside } from '../usage-details';
 import { toUpstream } from './relayed-request';
+import { unixSeconds } from '../../model/unix-seconds';
 
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { api: 'chat', toUpstream, readAnswer, openStream };
+
+/** Clients that check what they get want these, and some upstreams leave them out. */
+const REQUIRED = { object: '"chat.completion"', system_fingerprint: 'null' } as const;
 
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;
@@ -34,9 +38,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const counted = reported === null ? {} : scannedToolUnits(reported.object);
   const units = orNone(mostToolUnits(ran.units, counted));
   const { usage, cost } = billAnswer(reported?.counts ?? null, seen, served, 'estimated', units);
-  const set = ownMembers(context);
-  // Clients that check what they get want the member, and most upstreams have none.
-  if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';
+  const set = { ...ownMembers(context), ...missingMembers(chat, { ...REQUIRED, created: String(unixSeconds()) }) };
   if (chat.usage === null) set['usage'] = usageText(usage, cost, true);
   const edits = chatEdits(chat, { set }, chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true));
   return {

@@ -14,6 +14,7 @@ import { setAskedTier } from '../asked-tier';
 import { withPricedMarkTexts } from '../cache-lifetime';
 import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { cacheMarkEdits, leftOutMembers } from '../own-members';
+import { setCappedOutput } from '../output-cap';
 import { memberText, scanRequest } from '../request-members';
 import { retainedInChat } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
@@ -42,6 +43,7 @@ export function toUpstream(
   } else if (memberText(request, 'stream') !== undefined) {
     set['stream'] = 'false';
   }
+  setCappedOutput(request, set, endpoint, { names: ['max_completion_tokens', 'max_tokens'], log });
   const reworded = [
     ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
     ...reword(request, endpoint, set, log),
@@ -99,8 +101,11 @@ function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog(
   });
   const body = new CheckedObject(Object.fromEntries(members));
   const maxOutputTokens = body.integer('max_completion_tokens') ?? body.integer('max_tokens');
-  const reasoning = readReasoningRequest(body);
-  if (reasoning?.summary !== undefined) log.drop('reasoning.summary');
+  const unread = new Set<string>();
+  const reasoning = readReasoningRequest(body, unread);
+  if (body.object('reasoning')?.has('summary')) log.drop('reasoning.summary');
+  // The provider may know an effort that we do not.
+  if (unread.has('reasoning.effort')) return body.object('reasoning')?.string('effort');
   return reasoning && writeEffort(reasoning, maxOutputTokens, endpoint, log);
 }
 
@@ -116,9 +121,13 @@ function setTokenCap(
   endpoint: Endpoint,
   set: Record<string, string | Buffer>,
 ): readonly string[] {
-  const cap = memberText(request, 'max_completion_tokens');
-  if (cap === undefined || new JsonCursor(cap).isNull()) return [];
-  if (!takes(endpoint, 'max_tokens')) return ['max_tokens'];
+  const cap = set['max_completion_tokens'] ?? memberText(request, 'max_completion_tokens');
+  if (cap === undefined || new JsonCursor(Buffer.from(cap)).isNull()) return [];
+  if (!takes(endpoint, 'max_tokens')) {
+    delete set['max_tokens'];
+    return ['max_tokens'];
+  }
+  delete set['max_completion_tokens'];
   set['max_tokens'] = cap;
   return ['max_completion_tokens'];
 }

@@ -16,6 +16,7 @@ import type { ReportedUsage } from '../reported-counts';
 import { mostToolUnits, orNone, scannedToolUnits } from '../reported-tools';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
+import { unixSeconds } from '../../model/unix-seconds';
 
 const EVENT_START = Buffer.from('data: ');
 /** How often the common head of the chunks may change before it is not worth looking for. */
@@ -155,6 +156,6 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
 
   /** An event of our own making. */
   #chunk(members: string, isBilled = false): AnswerFrame {
-    return chatChunk(this.#own, this.#created || String(Math.floor(Date.now() / 1_000)), members, isBilled);
+    return chatChunk(this.#own, this.#created || String(unixSeconds()), members, isBilled);
   }
 }

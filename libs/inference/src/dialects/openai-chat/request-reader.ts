@@ -43,9 +43,9 @@ export function readRequest(members: JsonObject): CanonicalRequest {
     maxOutputTokens: body.integer('max_completion_tokens') ?? body.integer('max_tokens'),
     stopSequences: readStop(body),
     choices: body.integer('n'),
-    reasoning: readReasoningRequest(body),
+    reasoning: readReasoningRequest(body, unread),
     topLogprobs: body.boolean('logprobs') === true ? (body.integer('top_logprobs') ?? 0) : undefined,
-    verbosity: body.oneOf('verbosity', VERBOSITIES),
+    verbosity: body.knownWord('verbosity', VERBOSITIES, unread),
     outputModalities: readModalities(body),
     cache: readCacheMark(body),
     promptCacheKey: body.string('prompt_cache_key'),
@@ -137,13 +137,13 @@ function readModalities(body: CheckedObject): CanonicalRequest['outputModalities
 }
 
 /** `reasoning`, and the two older members that say parts of it. */
-export function readReasoningRequest(body: CheckedObject): ReasoningRequest | undefined {
+export function readReasoningRequest(body: CheckedObject, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = body.object('reasoning') ?? new CheckedObject({});
   const request: ReasoningRequest = defined({
     isEnabled: reasoning.boolean('enabled'),
-    effort: reasoning.oneOf('effort', EFFORTS) ?? body.oneOf('reasoning_effort', EFFORTS),
+    effort: reasoning.knownWord('effort', EFFORTS, unread) ?? body.knownWord('reasoning_effort', EFFORTS, unread),
     maxTokens: reasoning.integer('max_tokens'),
-    summary: reasoning.oneOf('summary', SUMMARIES),
+    summary: reasoning.knownWord('summary', SUMMARIES, unread),
     isHidden: reasoning.boolean('exclude') ?? (body.boolean('include_reasoning') === false ? true : undefined),
   });
   return Object.keys(request).length === 0 ? undefined : request;
@@ -151,5 +151,5 @@ export function readReasoningRequest(body: CheckedObject): ReasoningRequest | un
 
 /** Whether the caller asked not to be shown the model's thoughts. `members` is a request that has been read. */
 export function hidesReasoning(members: JsonObject): boolean {
-  return readReasoningRequest(new CheckedObject(members))?.isHidden === true;
+  return readReasoningRequest(new CheckedObject(members), new Set())?.isHidden === true;
 }

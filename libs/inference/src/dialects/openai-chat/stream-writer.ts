@@ -12,6 +12,7 @@ import { writeLogprobs } from './logprobs';
 import { hidesThoughts } from './hidden-thoughts';
 import { plainThought, writeDetails } from './reasoning';
 import { writeImage } from './answer-writer';
+import { unixSeconds } from '../../model/unix-seconds';
 
 type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
 
@@ -29,7 +30,7 @@ export class ChatStreamWriter implements StreamWriter {
   readonly #isReasoningHidden: boolean;
   readonly #parts = new Map<number, OpenPart>();
   readonly #counts = new Map<PartStart['kind'], number>();
-  #created = String(Math.floor(Date.now() / 1_000));
+  #created = String(unixSeconds());
   /** Until it is written, which is before all else. */
   #echoedBody: string | undefined;
   #textLength = 0;

@@ -272,7 +272,7 @@ describe('a chat request', () => {
     [{ tool_choice: 'all' }, 'tool_choice must be one of none, auto, required or an object'],
     [{ tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name is required'],
     [{ modalities: ['smell'] }, 'modalities may hold text, image, audio only'],
-    [{ reasoning: { effort: 'ultra' } }, /^reasoning\.effort must be one of/u.source],
+    [{ reasoning: { effort: 5 } }, 'reasoning.effort must be a string'],
   ])('refuses %j by the path of the member', (body, message) => {
     const error = refusalOf(body);
     expect(error.code).toBe('invalid_request');

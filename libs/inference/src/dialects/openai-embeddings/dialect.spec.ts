@@ -134,6 +134,11 @@ describe('an embeddings answer of an OpenAI-speaking upstream', () => {
     expect(read(anAnswer([item(undefined), item(undefined)])).json['data']).toEqual([item(0), item(1)]);
   });
 
+  it('gets the types of objects that the upstream left out', () => {
+    const { json } = read({ data: [{ index: 0, embedding: [1] }, { embedding: [2] }] });
+    expect(json).toMatchObject({ object: 'list', data: [item(0, [1]), item(1, [2])] });
+  });
+
   it('may hold vectors as base64', () => {
     const data = [item(0, floats(0.5, -1)), item(1, floats(0, 3e38))];
     const request = { input: ['a', 'b'], dimensions: 2, encoding_format: 'base64' };

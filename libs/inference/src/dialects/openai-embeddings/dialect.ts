@@ -1,4 +1,4 @@
-import { JsonCursor, MalformedJson, applyEdits, memberEdits } from '@libs/json';
+import { JsonCursor, MalformedJson, applyEdits, memberEdits, missingMembers } from '@libs/json';
 import { AppError } from '@libs/errors';
 import { chargeLeft, type LeftCharge } from '../../model/left-charge';
 import type { Usage } from '../../pricing/usage';
@@ -29,7 +29,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (reader.otherDimensions !== null) {
     throw chargeLeft(refusedDimensions(reader.otherDimensions), { usage, cost, upstreamId: reader.id });
   }
-  const set = ownMembers(context);
+  const set = { ...missingMembers(reader.scanned, { object: '"list"' }), ...ownMembers(context) };
   if (reader.usage === null) set['usage'] = usageText(usage, cost, false);
   const inner = reader.usage === null ? [] : usageEdits(reader.usage, usage, cost, false);
   const edits = [...memberEdits(reader.scanned, { set }), ...reader.edits, ...inner];

@@ -100,7 +100,9 @@ export class EmbeddingsReader {
     const cursor = this.#cursor;
     let index: number | null | undefined;
     let hasVector = false;
+    let hasType = false;
     cursor.readObject((key) => {
+      if (key === 'object') hasType = true;
       if (key === 'index') {
         index = cursor.readNumberOrNull();
       } else if (key === 'embedding') {
@@ -109,12 +111,10 @@ export class EmbeddingsReader {
       }
     });
     if (!hasVector) this.#blame('an item has no vector');
-    if (index === undefined) {
-      const end = cursor.position - 1;
-      this.edits.push({ start: end, end, text: `,"index":${position}` });
-    } else if (index !== position) {
-      this.#blame('the items are out of order');
-    }
+    if (index !== undefined && index !== position) this.#blame('the items are out of order');
+    const missing = (hasType ? '' : ',"object":"embedding"') + (index === undefined ? `,"index":${position}` : '');
+    const end = cursor.position - 1;
+    if (missing !== '') this.edits.push({ start: end, end, text: missing });
   }
 
   #readVector(): void {

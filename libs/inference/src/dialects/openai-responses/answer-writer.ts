@@ -5,9 +5,10 @@ import type { AnswerContext } from '../dialect';
 import type { Bill } from '../translation';
 import { writeItems } from './answer-items';
 import { failureOf } from './error';
-import { nowSeconds, readEcho, responseObject, type ResponseState } from './response-object';
+import { readEcho, responseObject, type ResponseState } from './response-object';
 import { statusOf } from './stop-reason';
 import { responseUsageObject } from './usage';
+import { unixSeconds } from '../../model/unix-seconds';
 
 const NO_CHOICE: Choice = { parts: [], finishReason: 'error', nativeFinishReason: null };
 
@@ -24,7 +25,7 @@ export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: Answer
     usage: responseUsageObject(bill),
     serviceTier: answer.serviceTier,
   };
-  if (status === 'completed') return responseObject(echo, { ...state, completedAt: nowSeconds() });
+  if (status === 'completed') return responseObject(echo, { ...state, completedAt: unixSeconds() });
   if (status !== 'failed') return responseObject(echo, state);
   const error = answer.failure ?? brokenAnswer(context.endpoint.provider, 'the model stopped with an error');
   return responseObject(echo, { ...state, failure: failureOf(error) });

@@ -49,7 +49,8 @@ export class ResponseEventRewriter {
   rewriteFailed(event: StreamEvent, members: Readonly<Record<string, string>>, bill: Bill): AnswerFrame {
     const inner = responseEdits(event.response!, { ...this.#own, set: { ...this.#own.set, ...members } }, bill);
     const type = typeOfEnd(members);
-    const edits = [...this.#numberEdits(event, { type: JSON.stringify(type) }), ...inner].sort(byPlace);
+    const beside = { type: JSON.stringify(type), ...errorBeside(members) };
+    const edits = [...this.#numberEdits(event, beside), ...inner].sort(byPlace);
     return { bytes: applyEdits(event.bytes, edits, FRAME), event: dataEvent(type, true) };
   }
 
@@ -59,7 +60,9 @@ export class ResponseEventRewriter {
     const response = spliceMembers(base, {
       set: { ...members, output: Buffer.concat(this.#outputText()), usage: responseUsageText(bill) },
     });
-    return this.#event(typeOfEnd(members), `"response":${response.toString()}`, true);
+    const { error } = errorBeside(members);
+    const beside = error === undefined ? '' : `,"error":${error}`;
+    return this.#event(typeOfEnd(members), `"response":${response.toString()}${beside}`, true);
   }
 
   #ownResponse(): Buffer {
@@ -105,6 +108,11 @@ export class ResponseEventRewriter {
 /** Returns the type of the last event of a response with these members. */
 function typeOfEnd(members: Readonly<Record<string, string>>): string {
   return `response.${JSON.parse(members['status']!) as string}`;
+}
+
+/** Returns the error of a failed response as a member of its event too, for clients that look only there. */
+function errorBeside({ error }: Readonly<Record<string, string>>): { readonly error?: string } {
+  return error === undefined || error === 'null' ? {} : { error };
 }
 
 function byPlace(a: ByteEdit, b: ByteEdit): number {

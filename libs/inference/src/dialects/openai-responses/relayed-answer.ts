@@ -19,6 +19,7 @@ import type { ResponseFailure } from './error';
 import { isUncharged, isWebSearch, toolIn, type ItemWords } from './item-words';
 import { finishOf } from './stop-reason';
 import { readResponseUsage, responseUsageEdits, responseUsageText } from './usage';
+import { unixSeconds } from '../../model/unix-seconds';
 
 /** What one pass over an upstream's response object finds. */
 export interface UpstreamResponse extends ScannedObject {
@@ -274,7 +275,7 @@ export function responseEdits(
 function absentIn(response: UpstreamResponse, absent: OwnResponseMembers['absent']): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name of REQUIRED_NAMES) if (!findMember(response, name)) found[name] = absent(name);
-  if (!findMember(response, 'created_at')) found['created_at'] = String(Math.floor(Date.now() / 1_000));
+  if (!findMember(response, 'created_at')) found['created_at'] = String(unixSeconds());
   return found;
 }
 

@@ -17,6 +17,7 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { withPricedMarkTexts } from '../cache-lifetime';
 import { cacheMarkEdits, leftOutMembers, removalsAt, isTaken } from '../own-members';
+import { setCappedOutput } from '../output-cap';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';
 import { capToolCalls } from '../tool-caps';
@@ -59,6 +60,7 @@ export function toUpstream(
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
+  setCappedOutput(request, set, endpoint, { names: ['max_output_tokens'], log });
   const tier = setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log });
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;

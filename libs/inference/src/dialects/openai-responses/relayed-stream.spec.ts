@@ -304,6 +304,7 @@ describe(OpenAiResponsesStream.name, () => {
       tools: [],
       usage: { output_tokens: expect.any(Number), is_byok: false },
     });
+    expect(event['error']).toEqual(event.response['error']);
     expect(outcome).toMatchObject({
       state: 'failed',
       finishReason: 'error',
@@ -327,6 +328,7 @@ describe(OpenAiResponsesStream.name, () => {
       error_type: 'provider_unavailable',
       id: 'gen-1-abc',
     });
+    expect(event['error']).toEqual(event.response['error']);
     expect(text).not.toContain('sk-live');
     expect(outcome).toMatchObject({ state: 'failed', usage: { promptTokens: 10, completionTokens: 4 } });
   });
@@ -342,6 +344,7 @@ describe(OpenAiResponsesStream.name, () => {
     for (const end of [error, last('failed', { error })]) {
       const { last: event, outcome } = await lastOf([sse(ITEM_DONE), sse([end], 9)]);
       expect(event['type']).toBe('response.incomplete');
+      expect(event['error']).toBeUndefined();
       expect(event.response).toMatchObject({
         status: 'incomplete',
         incomplete_details: { reason: 'max_output_tokens' },

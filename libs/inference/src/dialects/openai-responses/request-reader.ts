@@ -81,7 +81,7 @@ export function readRequest(body: JsonObject): CanonicalRequest {
     reasoning: readReasoningRequest(body['reasoning'], unread),
     wantsSealedThoughts: includes(body, SEALED_THOUGHTS) || undefined,
     topLogprobs: readTopLogprobs(body),
-    verbosity: oneOf(VERBOSITIES, objectOf(body['text'])['verbosity']),
+    verbosity: knownWord(VERBOSITIES, objectOf(body['text'])['verbosity'], 'text.verbosity', unread),
     outputModalities: readModalities(body['modalities']),
     cache: readCache(body['cache_control']),
     promptCacheKey: stringOf(body['prompt_cache_key']),
@@ -92,8 +92,11 @@ export function readRequest(body: JsonObject): CanonicalRequest {
   return defined({ ...request, unread: [...unread] });
 }
 
-function oneOf<T>(known: readonly T[], value: unknown): T | undefined {
-  return known.find((entry) => entry === value);
+/** Returns a value that is known; another one is left out, and its path is named in `unread`. */
+function knownWord<T>(known: readonly T[], value: unknown, path: string, unread: Set<string>): T | undefined {
+  const word = known.find((entry) => entry === value);
+  if (word === undefined && (value ?? null) !== null) unread.add(path);
+  return word;
 }
 
 /** Adds to `unread` the fields that ask for more than a translation can give. */
@@ -143,9 +146,9 @@ export function readReasoningRequest(value: unknown, unread: Set<string>): Reaso
   for (const name of ['context', 'mode']) if (reasoning[name] != null) unread.add(`reasoning.${name}`);
   const request = defined({
     isEnabled: booleanOf(reasoning['enabled']),
-    effort: oneOf(EFFORTS, reasoning['effort']),
+    effort: knownWord(EFFORTS, reasoning['effort'], 'reasoning.effort', unread),
     maxTokens: numberOf(reasoning['max_tokens']),
-    summary: oneOf(SUMMARIES, reasoning['summary']),
+    summary: knownWord(SUMMARIES, reasoning['summary'], 'reasoning.summary', unread),
   });
   return Object.keys(request).length > 0 ? request : undefined;
 }

@@ -3,6 +3,7 @@ import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerContext } from '../dialect';
 import type { ResponseFailure } from './error';
 import { type IncompleteReason, type ResponseStatus } from './stop-reason';
+import { unixSeconds } from '../../model/unix-seconds';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -71,7 +72,7 @@ export function readEcho(
   return {
     id: generationId,
     model: model.slug,
-    createdAt: createdAt ?? nowSeconds(),
+    createdAt: createdAt ?? unixSeconds(),
     settings,
     customTools: customToolsOf(settings['tools']),
   };
@@ -84,10 +85,6 @@ function memberOf(object: JsonObject, name: string): unknown {
 function customToolsOf(tools: unknown): ReadonlySet<string> {
   const list = Array.isArray(tools) ? (tools as readonly JsonObject[]) : [];
   return new Set(list.flatMap(({ type, name }) => (type === 'custom' && typeof name === 'string' ? [name] : [])));
-}
-
-export function nowSeconds(): number {
-  return Math.floor(Date.now() / 1_000);
 }
 
 /** A response with every member that the interface requires. */

@@ -8,12 +8,13 @@ import type { AnswerContext } from '../dialect';
 import type { Bill, StreamWriter } from '../translation';
 import type { ItemStatus } from './answer-items';
 import { EventSink } from './stream-events';
-import { failureOf, type ResponseFailure } from './error';
+import { besideResponse, failureOf, type ResponseFailure } from './error';
 import type { OpenItem, PartStart } from './open-item';
 import { openItem } from './open-items';
-import { nowSeconds, readEcho, responseObject, type ResponseEcho, type ResponseState } from './response-object';
+import { readEcho, responseObject, type ResponseEcho, type ResponseState } from './response-object';
 import { statusOf } from './stop-reason';
 import { responseUsageObject } from './usage';
+import { unixSeconds } from '../../model/unix-seconds';
 
 type Finish = Extract<AnswerEvent, { type: 'finish' }>;
 
@@ -61,7 +62,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     return this.#end(isWhole ? 'completed' : 'incomplete', bill, {
       status,
       incompleteReason,
-      ...(isWhole && { completedAt: nowSeconds() }),
+      ...(isWhole && { completedAt: unixSeconds() }),
     });
   }
 
@@ -107,7 +108,8 @@ export class ResponsesStreamWriter implements StreamWriter {
       usage: responseUsageObject(bill),
       serviceTier: this.#finish?.serviceTier,
     });
-    this.#sink.emit(`response.${state.status}`, { response }, true);
+    const { failure } = state;
+    this.#sink.emit(`response.${state.status}`, { response, ...(failure && besideResponse(failure)) }, true);
     return [...this.#sink.take(), DONE_FRAME];
   }
 }

@@ -17,7 +17,7 @@ const LONGEST_STATED = 24 * 3_600;
  * which is what decoders play; null where neither says any.
  */
 export function flacSeconds(audio: MediaBytes): number | null {
-  const start = tagBytes(audio.slice(0, 10));
+  const start = tagBytes(audio.slice(0, 10)) ?? 0;
   const head = audio.slice(start, start + 4 + 4 + 34);
   if (head.length < 42 || head.toString('latin1', 0, 4) !== 'fLaC') return null;
   const info = (head[4]! & 0x7f) === 0 ? streamInfo(head, 8) : { sampleRate: 0, seconds: 0 };

@@ -1,6 +1,13 @@
-/** The size of the ID3v2 tag that a file begins with: four times seven bits, and its own head; 0 without one. */
-export function tagBytes(head: Buffer): number {
+/**
+ * Returns the size of the ID3v2 tag that a file begins with: four times seven bits, and its own head; 0 without one. Null
+ * for a beginning that only some decoders take for a tag.
+ */
+export function tagBytes(head: Buffer): number | null {
   if (head.length < 10 || head.toString('latin1', 0, 3) !== 'ID3') return 0;
-  const size = (head[6]! << 21) | (head[7]! << 14) | (head[8]! << 7) | head[9]!;
-  return size + 10;
+  const sizes = [...head.subarray(6, 10)];
+  if (head[3] === 0xff || head[4] === 0xff || sizes.some((size) => size > 0x7f)) return null;
+  const footer = (head[5]! & HAS_FOOTER) === 0 ? 0 : 10;
+  return sizes.reduce((size, seven) => size * 128 + seven, 0) + 10 + footer;
 }
+
+const HAS_FOOTER = 0x10;

@@ -1,5 +1,8 @@
 import type { MediaBytes } from '../media-bytes';
+import { FramePlaces } from './frame-places';
 import { boxesIn, contentAt, onlyBox, type Box } from './boxes';
+import { readRunHead, readRunTable, type RunHead } from './mp4-run';
+import { addRunPlaces } from './mp4-run-places';
 import { hasStrayBoxes } from './mp4-strays';
 
 /** The samples of a track in all fragments. */
@@ -8,6 +11,7 @@ interface FragmentedTrack {
   readonly ticks: number;
   /** When the last of them ends, by the times that fragments state. */
   readonly endTicks: number;
+  readonly places: FramePlaces;
 }
 
 /** By the number of the track; empty for a file without fragments. */
@@ -15,7 +19,6 @@ export type Mp4Fragments = ReadonlyMap<number, FragmentedTrack>;
 
 /** Longer heads of fragments are not read: an hour of AAC in one fragment has this one. */
 const MOST_HEAD_BYTES = 2 * 1024 * 1024;
-const NO_SAMPLES: FragmentedTrack = { count: 0, ticks: 0, endTicks: 0 };
 
 export function hasFragments(fragments: Mp4Fragments): boolean {
   return fragments.size > 0;
@@ -24,56 +27,83 @@ export function hasFragments(fragments: Mp4Fragments): boolean {
 /** Adds up the fragments of a movie (ISO 14496-12 §8.8). @returns null where decoders may read them in other ways */
 export function fragmentsOf(file: MediaBytes, movie: Buffer, boxes: readonly Box[]): Mp4Fragments | null {
   const tracks = new Map<number, FragmentedTrack>();
-  const usual = usualTicks(movie);
+  const usual = usualOf(movie);
   if (usual === null) return null;
-  for (const { kind, start, end } of boxes) {
-    if (kind !== 'moof') continue;
-    if (end - start > MOST_HEAD_BYTES) return null;
-    const content = file.slice(start, end);
-    file.countPlaces(content.length);
-    if (content.length < end - start || hasStrayBoxes('moof', content)) return null;
-    const runs = runsIn(content, usual);
+  for (const [at, box] of boxes.entries()) {
+    if (box.kind !== 'moof') continue;
+    const runs = runsIn(headOf(file, box), usual);
     if (runs === null) return null;
-    for (const { id, ...run } of runs) {
-      const before = tracks.get(id) ?? NO_SAMPLES;
-      const endTicks = Math.max(before.endTicks, run.startTicks + run.ticks);
-      tracks.set(id, { count: before.count + run.count, ticks: before.ticks + run.ticks, endTicks });
+    const place = { fragmentStart: at === 0 ? 0 : boxes[at - 1]!.end, isOnlyTrack: runs.length === 1 };
+    for (const run of runs) {
+      const { track } = run.head;
+      const before = tracks.get(track) ?? { count: 0, ticks: 0, endTicks: 0, places: new FramePlaces() };
+      addRunPlaces(before.places, run, { ...place, usualBytes: usual.get(track)?.bytes ?? 0 });
+      tracks.set(track, sumOf(before, run));
     }
   }
   return tracks;
 }
 
-/** Ticks of a sample of each track, where a fragment states none; null where a track has several. */
-function usualTicks(movie: Buffer): ReadonlyMap<number, number> | null {
+function sumOf({ count, ticks, endTicks, places }: FragmentedTrack, run: Run): FragmentedTrack {
+  return {
+    count: count + run.count,
+    ticks: ticks + run.ticks,
+    endTicks: Math.max(endTicks, run.startTicks + run.ticks),
+    places,
+  };
+}
+
+/** Null for a fragment whose boxes are not all where they belong. */
+function headOf(file: MediaBytes, { start, end }: Box): Buffer | null {
+  if (end - start > MOST_HEAD_BYTES) return null;
+  const content = file.slice(start, end);
+  file.countPlaces(content.length);
+  return content.length < end - start || hasStrayBoxes('moof', content) ? null : content;
+}
+
+interface UsualSample {
+  readonly ticks: number;
+  readonly bytes: number;
+}
+
+/** By track, for fragments that state no own; null where a track has several. */
+function usualOf(movie: Buffer): ReadonlyMap<number, UsualSample> | null {
   const defaults = contentAt(movie, 'mvex');
   const boxes = (defaults && boxesIn(defaults)) ?? [];
-  const tables = boxes.filter(({ kind, start, end }) => kind === 'trex' && end - start >= 16);
+  const tables = boxes.filter(({ kind }) => kind === 'trex');
+  if (tables.some(({ start, end }) => end - start < 20)) return null;
   const usual = new Map(
-    tables.map(({ start }) => [defaults!.readUInt32BE(start + 4), defaults!.readUInt32BE(start + 12)]),
+    tables.map(({ start }) => [
+      defaults!.readUInt32BE(start + 4),
+      { ticks: defaults!.readUInt32BE(start + 12), bytes: defaults!.readUInt32BE(start + 16) },
+    ]),
   );
   return usual.size === tables.length ? usual : null;
 }
 
 interface Run {
-  readonly id: number;
+  readonly head: RunHead;
+  /** All that the fragment says of the track. */
+  readonly fragment: Buffer;
   readonly count: number;
   readonly ticks: number;
   readonly startTicks: number;
 }
 
-function runsIn(fragment: Buffer, usual: ReadonlyMap<number, number>): readonly Run[] | null {
+function runsIn(fragment: Buffer | null, usual: ReadonlyMap<number, UsualSample>): readonly Run[] | null {
+  if (fragment === null) return null;
   const boxes = boxesIn(fragment)?.filter(({ kind }) => kind === 'traf') ?? null;
   const runs = boxes?.map(({ start, end }) => runOf(fragment.subarray(start, end), usual)) ?? null;
   return runs === null || runs.length === 0 || runs.includes(null) ? null : (runs as readonly Run[]);
 }
 
 /** One track in a fragment: a head with what is usual in it, and tables of samples. */
-function runOf(fragment: Buffer, usual: ReadonlyMap<number, number>): Run | null {
+function runOf(fragment: Buffer, usual: ReadonlyMap<number, UsualSample>): Run | null {
   const boxes = boxesIn(fragment);
-  const head = contentOf(fragment, onlyBox(boxes, 'tfhd'));
-  if (boxes === null || head === null || head.length < 8) return null;
-  const id = head.readUInt32BE(4);
-  const each = ownTicks(head) ?? usual.get(id) ?? 0;
+  const headBox = contentOf(fragment, onlyBox(boxes, 'tfhd'));
+  const head = headBox && readRunHead(headBox);
+  if (boxes === null || head === null) return null;
+  const each = ticksOf(head, usual);
   const tables = boxes.filter(({ kind }) => kind === 'trun').map((box) => tableOf(contentOf(fragment, box)!, each));
   const times = boxes.filter(({ kind }) => kind === 'tfdt');
   const startTicks = times.length > 1 ? null : startOf(contentOf(fragment, times[0] ?? null));
@@ -82,30 +112,17 @@ function runOf(fragment: Buffer, usual: ReadonlyMap<number, number>): Run | null
   const latest = Math.max(0, ...tables.map((table) => table!.latestOffset));
   const offset = latest - Math.min(0, ...tables.map((table) => table!.earliestOffset));
   const ticks = tables.reduce((sum, table) => sum + table!.ticks, offset);
-  return { id, count, ticks, startTicks };
+  return { head, fragment, count, ticks, startTicks };
+}
+
+/** Ticks of a sample, where tables state none. */
+function ticksOf({ ticks, track }: RunHead, usual: ReadonlyMap<number, UsualSample>): number {
+  return ticks ?? usual.get(track)?.ticks ?? 0;
 }
 
 function contentOf(within: Buffer, box: Box | null): Buffer | null {
   return box && within.subarray(box.start, box.end);
 }
-
-const HAS_OFFSET = 0x01;
-const HAS_DESCRIPTION = 0x02;
-const HAS_TICKS = 0x08;
-
-/** Ticks of a sample, where the head of a fragment states them. */
-function ownTicks(head: Buffer): number | null {
-  const flags = head.readUInt32BE(0);
-  if ((flags & HAS_TICKS) === 0) return null;
-  const at = 8 + (flags & HAS_OFFSET ? 8 : 0) + (flags & HAS_DESCRIPTION ? 4 : 0);
-  return head.length < at + 4 ? null : head.readUInt32BE(at);
-}
-
-/** Fields of a table in front of its samples, and of each sample. */
-const IN_FRONT = 0x01 | 0x04;
-const OF_SAMPLES = 0x100 | 0x200 | 0x400 | 0x800;
-const STATES_TICKS = 0x100;
-const STATES_OFFSET = 0x800;
 
 interface SampleTable {
   readonly count: number;
@@ -115,32 +132,22 @@ interface SampleTable {
   readonly latestOffset: number;
 }
 
-function tableOf(table: Buffer, each: number): SampleTable | null {
-  if (table.length < 8) return null;
-  const flags = table.readUInt32BE(0);
-  const count = table.readUInt32BE(4);
-  const states = flags & (STATES_TICKS | STATES_OFFSET);
-  if (states === 0) return { count, ticks: count * each, earliestOffset: 0, latestOffset: 0 };
-  const first = 8 + 4 * bits(flags & IN_FRONT);
-  const bytes = 4 * bits(flags & OF_SAMPLES);
-  if (table.length < first + count * bytes) return null;
-  let ticks = flags & STATES_TICKS ? 0 : count * each;
+/** @param each ticks of a sample, where the table states none */
+function tableOf(box: Buffer, each: number): SampleTable | null {
+  const table = readRunTable(box);
+  if (table === null) return null;
+  const { count, statesTicks, statesLate } = table;
+  if (!statesTicks && !statesLate) return { count, ticks: count * each, earliestOffset: 0, latestOffset: 0 };
+  let ticks = 0;
   let earliestOffset = 0;
   let latestOffset = 0;
-  for (let at = first; at < first + count * bytes; at += bytes) {
-    if (flags & STATES_TICKS) ticks += table.readUInt32BE(at);
-    // It is the last field of a sample.
-    const offset = flags & STATES_OFFSET ? table.readInt32BE(at + bytes - 4) : 0;
+  for (let sample = 0; sample < count; sample += 1) {
+    ticks += table.ticksOf(sample) ?? each;
+    const offset = table.lateOf(sample);
     earliestOffset = Math.min(earliestOffset, offset);
     latestOffset = Math.max(latestOffset, offset);
   }
   return { count, ticks, earliestOffset, latestOffset };
-}
-
-function bits(flags: number): number {
-  let count = 0;
-  for (let left = flags; left !== 0; left &= left - 1) count += 1;
-  return count;
 }
 
 /** When a fragment starts, by its own word: 0 without one, null for one in an unknown form. */

@@ -7,7 +7,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   edts: ['elst'],
   mdia: ['mdhd', 'minf'],
   minf: ['stbl'],
-  stbl: ['stsd', 'stts', 'ctts', 'stsz', 'stz2'],
+  stbl: ['stsd', 'stts', 'ctts', 'stsz', 'stz2', 'stsc', 'stco', 'co64'],
   mvex: ['trex'],
   moof: ['traf'],
   traf: ['tfhd', 'tfdt', 'trun'],

@@ -1,14 +1,17 @@
-import { longestMp3, longestOfPackets } from '../media-length';
-import { configuredRate } from './aac-configuration';
+import { longestMp3 } from '../media-length';
+import type { MediaBytes } from '../media-bytes';
+import { AAC_RATES, codecOfMp4a, hasOtherConfiguration, type Mp4Codec } from './aac/configuration';
+import type { FramePlaces } from './frame-places';
 import { contentAt } from './boxes';
-import { editsOf } from './mp4-edits';
+import { editsOf, type Edits } from './mp4-edits';
 import { hasFragments, type Mp4Fragments } from './mp4-fragments';
+import { samplePlaces } from './mp4-places';
 import { mp4Samples, type Mp4Samples } from './mp4-samples';
 
 /** What a track needs to know of its file. */
 export interface Mp4File {
   readonly fragments: Mp4Fragments;
-  readonly bytes: number;
+  readonly content: MediaBytes;
   /** Ticks in a second of the movie. */
   readonly timescale: number;
 }
@@ -21,7 +24,7 @@ export interface Track {
 }
 
 /** Handlers of tracks that are seen or heard. */
-export const PLAYED: readonly string[] = ['vide', 'soun'];
+const PLAYED: readonly string[] = ['vide', 'soun'];
 
 /** Decoders read a number with a sign, and take one that is not positive for 1. */
 const MOST_TIMESCALE = 0x7fff_ffff;
@@ -42,11 +45,22 @@ export function trackOf(track: Buffer, file: Mp4File): Track | null {
   if (!header || !handler || !samples || !edits || timescaleOf(header) === 0) return null;
   const timed = samples.ticks / timescaleOf(header);
   const kind = handler.toString('latin1', 8, 12);
+  if (!isSure(track, kind, codecOf(samples))) return null;
   const hasPictures = kind === 'vide';
   // Titles, chapters and time codes are neither seen nor heard.
   if (!PLAYED.includes(kind) && NEVER_PLAYED.includes(codecOf(samples))) return NOTHING_PLAYED;
-  const { seconds, longest } = hasPictures ? { seconds: timed, longest: timed } : soundOf(samples, timed, file.bytes);
-  return { seconds, longest: longest === null ? null : longest * edits.times + edits.stillSeconds, hasPictures };
+  const { seconds, longest } = hasPictures ? { seconds: timed, longest: timed } : soundOf(samples, timed, file.content);
+  return { seconds, longest: edited(longest, edits), hasPictures };
+}
+
+function edited(longest: number | null, { times, stillSeconds }: Edits): number | null {
+  return longest === null ? null : longest * times + stillSeconds;
+}
+
+/** Whether all decoders take the track for the same kind: they differ in which of several handlers they go by. */
+function isSure(track: Buffer, kind: string, codec: string): boolean {
+  const isPlayed = PLAYED.includes(kind);
+  return playedHandlers(track) <= (isPlayed ? 1 : 0) && (kind !== 'vide' || PICTURE_CODECS.includes(codec));
 }
 
 function idOf(track: Buffer): number {
@@ -55,15 +69,56 @@ function idOf(track: Buffer): number {
   return header === null || header.length < at + 4 ? 0 : header.readUInt32BE(at);
 }
 
+interface TrackSamples extends Mp4Samples {
+  /** Null where decoders may look for them at different places. */
+  readonly places: () => FramePlaces | null;
+}
+
 /** Returns the samples of a track in the head and in all fragments. */
-function samplesOf(track: Buffer, fragments: Mp4Fragments): Mp4Samples | null {
+function samplesOf(track: Buffer, fragments: Mp4Fragments): TrackSamples | null {
   const tables = contentAt(track, 'mdia', 'minf', 'stbl');
   const samples = tables && mp4Samples(tables, hasFragments(fragments));
   const id = idOf(track);
   if (samples === null || (hasFragments(fragments) && id === 0)) return null;
+  const places = (): FramePlaces | null => samplePlaces(tables!);
   const more = fragments.get(id);
-  if (more === undefined) return samples;
-  return { ...samples, count: samples.count + more.count, ticks: Math.max(samples.ticks + more.ticks, more.endTicks) };
+  if (more === undefined) return { ...samples, places };
+  return {
+    ...samples,
+    count: samples.count + more.count,
+    ticks: Math.max(samples.ticks + more.ticks, more.endTicks),
+    // Files with fragments have none in front of them, or a few.
+    places: () => places()?.with(more.places) ?? null,
+  };
+}
+
+/** Codecs of films, of which each sample is a picture. */
+const PICTURE_CODECS: readonly string[] = [
+  'avc1',
+  'avc3',
+  'hvc1',
+  'hev1',
+  'dvh1',
+  'dvhe',
+  'av01',
+  'vp08',
+  'vp09',
+  'mp4v',
+  's263',
+  'jpeg',
+  'apcn',
+  'apch',
+  'apcs',
+  'apco',
+  'ap4h',
+];
+
+function playedHandlers(track: Buffer): number {
+  let count = 0;
+  for (let at = track.indexOf('hdlr'); at !== -1; at = track.indexOf('hdlr', at + 1)) {
+    if (PLAYED.includes(track.toString('latin1', at + 12, at + 16))) count += 1;
+  }
+  return count;
 }
 
 const NOTHING_PLAYED: Track = { seconds: 0, longest: 0, hasPictures: false };
@@ -87,25 +142,37 @@ function codecOf({ entry }: Mp4Samples): string {
 
 /** Of AAC, whatever the table says how long its frames are shown. */
 const SAMPLES_OF_FRAME = 1_024;
-const AAC = 'mp4a';
 
-/** Decoders go by what the frames hold. */
-function soundOf(samples: Mp4Samples, timed: number, fileBytes: number): Pick<Track, 'seconds' | 'longest'> {
+const MP3 = '.mp3';
+const OPUS = 'Opus';
+const LONGEST_OPUS_SECONDS = 0.12;
+
+/** Decoders go by what the frames hold; a sample of other codecs may hold any number of them. */
+function soundOf(samples: TrackSamples, timed: number, file: MediaBytes): Pick<Track, 'seconds' | 'longest'> {
   const { count, entry } = samples;
   const codec = codecOf(samples);
-  const rate = codec === AAC && entry.length >= 36 ? slowestRate(entry) : 0;
-  if (rate > 0) {
-    const seconds = Math.max(timed, (count * SAMPLES_OF_FRAME) / rate);
-    return { seconds, longest: seconds };
-  }
-  const packets = longestOfPackets(codec, count, fileBytes);
-  // The entry of AAC may name another codec, of which MP3 is the one with packets of any length.
-  const most = packets === null || codec !== AAC ? packets : Math.max(packets, longestMp3(fileBytes));
-  return { seconds: timed, longest: most === null ? null : Math.max(timed, most) };
+  const told = codec === 'mp4a' && entry.length >= 36 ? codecOfMp4a(entry) : null;
+  if (told?.kind === 'aac') return aacOf(samples, timed, { rateCode: told.rateCode, file });
+  const isOpus = codec === OPUS && !hasOtherConfiguration(entry, 'dOps');
+  const longest = isOpus ? count * LONGEST_OPUS_SECONDS : longestMp3InSamples(samples, told);
+  return { seconds: timed, longest: longest === null ? null : Math.max(timed, longest) };
 }
 
-/** Decoders go by the configuration, some by the entry; 0 where the configuration is none of AAC. */
-function slowestRate(entry: Buffer): number {
-  const configured = configuredRate(entry);
-  return Math.min(entry.readUInt16BE(32) || configured, configured);
+function aacOf(
+  { count, entry, places }: TrackSamples,
+  timed: number,
+  { rateCode, file }: { readonly rateCode: number; readonly file: MediaBytes },
+): Pick<Track, 'seconds' | 'longest'> {
+  // Decoders go by the configuration, some by the entry.
+  const configured = AAC_RATES[rateCode]!;
+  const rate = Math.min(entry.readUInt16BE(32) || configured, configured);
+  const seconds = Math.max(timed, (count * SAMPLES_OF_FRAME) / rate);
+  return { seconds, longest: places()?.areBlocks(file, rateCode) === true ? seconds : null };
+}
+
+/** A sample may hold several frames, and several samples may be the same bytes. */
+function longestMp3InSamples(samples: TrackSamples, told: Mp4Codec | null): number | null {
+  const isNamed = codecOf(samples) === MP3 && !hasOtherConfiguration(samples.entry, MP3);
+  const found = isNamed || told?.kind === 'mp3' ? samples.places() : null;
+  return found === null || found.areGivenUp ? null : longestMp3(found.bytes);
 }

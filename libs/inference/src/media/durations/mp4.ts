@@ -4,7 +4,7 @@ import { boxesBetween, boxesIn, contentAt, onlyBox, type Box } from './boxes';
 import { fragmentsOf } from './mp4-fragments';
 import { indexedSeconds } from './mp4-index';
 import { hasStrayBoxes } from './mp4-strays';
-import { PLAYED, timescaleOf, trackOf, type Mp4File, type Track } from './mp4-track';
+import { timescaleOf, trackOf, type Mp4File, type Track } from './mp4-track';
 
 /** Longer heads are not read: two hours of AAC have this one. */
 const MOST_HEAD_BYTES = 2 * 1024 * 1024;
@@ -27,7 +27,7 @@ export function mp4Length(audio: MediaBytes): MediaLength | null {
   const header = contentAt(movie, 'mvhd') ?? NO_HEADER;
   const seconds = secondsOf(header);
   const fragments = fragmentsOf(audio, movie, boxes);
-  const file = fragments && { fragments, bytes: audio.length, timescale: timescaleOf(header) };
+  const file = fragments && { fragments, content: audio, timescale: timescaleOf(header) };
   const tracks = file && tracksOf(movie, file);
   const indexed = indexedSecondsOf(audio, boxes);
   if (tracks === null || indexed === null) return { seconds, longest: null, hasPictures: false };
@@ -80,19 +80,8 @@ function secondsOf(header: Buffer): number {
 /** Null where decoders may find other tracks, or other tables in them. */
 function tracksOf(movie: Buffer, file: Mp4File): readonly Track[] | null {
   const boxes = boxesIn(movie)?.filter(({ kind }) => kind === 'trak') ?? [];
-  const isUsual = boxes.length > 0 && boxes.length <= MOST_TRACKS && handlers(movie) <= boxes.length;
+  const isUsual = boxes.length > 0 && boxes.length <= MOST_TRACKS;
   if (!isUsual || hasStrayBoxes('moov', movie)) return null;
   const tracks = boxes.map(({ start, end }) => trackOf(movie.subarray(start, end), file));
   return tracks.every((track) => track !== null) ? tracks : null;
-}
-
-const HANDLER = 'hdlr';
-
-/** Those of sound or pictures. Lists of titles and of files have one of another kind. */
-function handlers(movie: Buffer): number {
-  let count = 0;
-  for (let at = movie.indexOf(HANDLER); at !== -1; at = movie.indexOf(HANDLER, at + 1)) {
-    if (PLAYED.includes(movie.toString('latin1', at + 12, at + 16))) count += 1;
-  }
-  return count;
 }

@@ -1,5 +1,6 @@
 import type { MediaBytes } from '../media-bytes';
-import { AAC_RATES } from './aac-configuration';
+import { AAC_RATES } from './aac/configuration';
+import { FramePlaces } from './frame-places';
 import { longestMp3, type MediaLength } from '../media-length';
 import { tagBytes } from './id3';
 import { Window } from './window';
@@ -32,6 +33,8 @@ interface FrameKind {
   /** Returns the size of the frame that begins there; 0 where none does. */
   bytesOf(bytes: Buffer, at: number): number;
   secondsOf(bytes: Buffer, at: number): number;
+  /** The longest that frames of other kinds in so many bytes may play; null where nothing bounds that. */
+  longestOf(bytes: number): number | null;
   /** Whether a head needs no frame before or behind it, because of its likeness to the first head if there is one. */
   isLike(bytes: Buffer, at: number, first: Buffer | null): boolean;
 }
@@ -43,24 +46,66 @@ export function mp3Length(audio: MediaBytes): MediaLength | null {
 
 /** The length of AAC in ADTS frames (ISO 14496-3, 1.A.2.2). */
 export function adtsLength(audio: MediaBytes): MediaLength | null {
-  return allFrames(audio, ADTS);
+  const placesByRate = AAC_RATES.map(() => new FramePlaces());
+  const length = allFrames(audio, ADTS, (bytes, at, position) => {
+    const places = placesByRate[rateCodeOf(bytes, at)]!;
+    const headBytes = bytes[at + 1]! & WITHOUT_CHECKSUM ? 7 : 9;
+    // Decoders do not agree on frames that say that they have several blocks.
+    if (blocksOf(bytes, at) > 1) places.giveUp();
+    else places.add(position + headBytes, Math.max(0, adtsBytes(bytes, at) - headBytes));
+  });
+  const areBlocks = length !== null && placesByRate.every((places, rateCode) => places.areBlocks(audio, rateCode));
+  return length === null || areBlocks ? length : { ...length, longest: null };
+}
+
+type TakeFrame = (bytes: Buffer, at: number, position: number) => void;
+
+function allFrames(audio: MediaBytes, kind: FrameKind, take?: TakeFrame): MediaLength | null {
+  const tag = tagBytes(audio.slice(0, 10));
+  const start = firstFrame(audio, tag ?? 0, kind);
+  if (start === null) return null;
+  const { seconds, otherBytes, areAlike, isWhole } = framesFrom(audio, start, kind, take);
+  if (seconds === 0) return null;
+  if (tag === null || !isWhole || mayBeOther(audio, start - tag + otherBytes)) return lengthOf(seconds, null);
+  // Decoders that begin at another place, or take only frames of one kind, may find frames within frames.
+  const isPlain = start === tag && areAlike;
+  return lengthOf(seconds, isPlain ? seconds + longestMp3(otherBytes) : kind.longestOf(audio.length));
+}
+
+function lengthOf(seconds: number, longest: number | null): MediaLength {
+  return { seconds, longest, hasPictures: false };
+}
+
+/** Whether decoders may take a file for one of another format. */
+function mayBeOther(audio: MediaBytes, otherBytes: number): boolean {
+  return otherBytes > audio.length * MOST_OTHER || isOtherFormat(audio);
+}
+
+/** The share of a file that may be no frames. */
+const MOST_OTHER = 0.1;
+
+interface FoundFrames {
+  readonly seconds: number;
+  /** Between and behind frames. */
+  readonly otherBytes: number;
+  readonly areAlike: boolean;
+  readonly isWhole: boolean;
 }
 
 /** Decoders find the next frame behind what is none, so frames are counted up to the end. */
-function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
-  const start = firstFrame(audio, kind);
-  if (start === null) return null;
+function framesFrom(audio: MediaBytes, start: number, kind: FrameKind, take?: TakeFrame): FoundFrames {
   const first = Buffer.from(audio.slice(start, start + HEAD_BYTES));
   const window = new Window(audio, LONGEST_FRAME + HEAD_BYTES);
-  let otherBytes = start - tagBytes(audio.slice(0, 10));
-  let seconds = 0;
+  let [seconds, otherBytes, position] = [0, 0, start];
+  let areAlike = true;
   let isFrame = true;
-  let position = start;
   for (let places = 0; position < audio.length && places < MOST_PLACES; places += 1) {
     const at = window.offsetOf(position);
     const bytes = kind.bytesOf(window.bytes, at);
     isFrame = bytes > 0 && (isFrame || standsAlone(window.bytes, at, first, kind));
     if (isFrame) {
+      take?.(window.bytes, at, position);
+      areAlike &&= kind.isLike(window.bytes, at, first);
       seconds += kind.secondsOf(window.bytes, at);
       position += bytes;
     } else {
@@ -69,14 +114,7 @@ function allFrames(audio: MediaBytes, kind: FrameKind): MediaLength | null {
       position += skipped;
     }
   }
-  if (seconds === 0) return null;
-  const isWhole = position >= audio.length;
-  return { seconds, longest: isWhole ? longestWith(seconds, otherBytes, audio) : null, hasPictures: false };
-}
-
-/** Null where most of a file is no frames: a decoder may take it for another format. */
-function longestWith(seconds: number, otherBytes: number, audio: MediaBytes): number | null {
-  return otherBytes > audio.length / 2 || isOtherFormat(audio) ? null : seconds + longestMp3(otherBytes);
+  return { seconds, otherBytes, areAlike, isWhole: position >= audio.length };
 }
 
 /** Returns where the next head may begin, or where the bytes end. */
@@ -95,13 +133,13 @@ function standsAlone(bytes: Buffer, at: number, first: Buffer, kind: FrameKind):
 const OTHER_HEADS: readonly string[] = ['OggS', 'fLaC', 'RIFF', 'ftyp', '\x1a\x45\xdf\xa3'];
 
 function isOtherFormat(audio: MediaBytes): boolean {
-  const start = tagBytes(audio.slice(0, 10));
+  const start = tagBytes(audio.slice(0, 10)) ?? 0;
   const head = audio.slice(start, start + 8).toString('latin1');
   return OTHER_HEADS.some((other) => head.includes(other));
 }
 
-function firstFrame(audio: MediaBytes, kind: FrameKind): number | null {
-  const start = tagBytes(audio.slice(0, 10));
+/** @param start where the tag of the file ends */
+function firstFrame(audio: MediaBytes, start: number, kind: FrameKind): number | null {
   const area = audio.slice(start, start + LONGEST_SEARCH);
   if (kind.bytesOf(area, 0) > 0 && kind.isLike(area, 0, null)) return start;
   audio.countPlaces(area.length);
@@ -121,6 +159,7 @@ const MPEG: FrameKind = {
   bytesOf: (bytes, at) =>
     bytes.length < at + 4 || bytes[at] !== SYNC || bytes[at + 1]! < FIRST_KIND ? 0 : MPEG_BYTES[codesAt(bytes, at)]!,
   secondsOf: (bytes, at) => MPEG_SECONDS[codesAt(bytes, at)]!,
+  longestOf: longestMp3,
   // Its heads are short: what is none, such as a picture in a tag at the end, looks like one every few kilobytes.
   isLike: (bytes, at, first) =>
     first !== null && (bytes[at + 1]! ^ first[1]!) < 2 && ((bytes[at + 2]! ^ first[2]!) & 0x0c) === 0,
@@ -175,16 +214,23 @@ function mpegSamples(kind: number): number {
 
 const ADTS: FrameKind = {
   bytesOf: adtsBytes,
-  secondsOf: (bytes, at) => (1_024 * ((bytes[at + 6]! & 3) + 1)) / adtsRate(bytes, at)!,
+  secondsOf: (bytes, at) => (1_024 * blocksOf(bytes, at)) / AAC_RATES[rateCodeOf(bytes, at)]!,
+  longestOf: () => null,
   isLike: () => true,
 };
+
+const WITHOUT_CHECKSUM = 1;
 
 function adtsBytes(bytes: Buffer, at: number): number {
   if (bytes.length < at + 7 || bytes[at] !== SYNC || (bytes[at + 1]! & 0xf6) !== 0xf0) return 0;
   const size = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
-  return adtsRate(bytes, at) === undefined || size < 7 ? 0 : size;
+  return rateCodeOf(bytes, at) >= AAC_RATES.length || size < 7 ? 0 : size;
 }
 
-function adtsRate(bytes: Buffer, at: number): number | undefined {
-  return AAC_RATES[(bytes[at + 2]! >> 2) & 15];
+function rateCodeOf(bytes: Buffer, at: number): number {
+  return (bytes[at + 2]! >> 2) & 15;
+}
+
+function blocksOf(bytes: Buffer, at: number): number {
+  return (bytes[at + 6]! & 3) + 1;
 }

@@ -1,4 +1,3 @@
-import { flacFrameSeconds } from './flac-frames';
 import { OPUS_RATE, opusSamples } from './opus';
 import { hasUsualModes, vorbisBlocks, vorbisSamples } from './vorbis';
 
@@ -13,7 +12,7 @@ export interface OggCodec {
   endPacket?(page: Buffer, start: number, end: number): void;
 }
 
-/** Null for what has no sound, or sound of another kind. */
+/** Null for what has no sound, or sound of another kind: a packet of FLAC, for example, may hold any number of frames. */
 export function codecAt(bytes: Buffer, at: number): OggCodec | null {
   const codec = CODECS.find(({ name }) => bytes.toString('latin1', at, at + name.length) === name);
   if (codec === undefined || at + codec.headBytes > bytes.length) return null;
@@ -30,7 +29,6 @@ interface KnownCodec {
 const CODECS: readonly KnownCodec[] = [
   { name: 'OpusHead', headBytes: 12, read: opus },
   { name: '\u0001vorbis', headBytes: 16, read: vorbis },
-  { name: '\u007fFLAC', headBytes: 30, read: flac },
   { name: 'Speex   ', headBytes: 68, read: speex },
 ];
 
@@ -65,12 +63,6 @@ function vorbis(bytes: Buffer, at: number): OggCodec {
 function beginsSetup(page: Buffer, start: number): boolean {
   for (let at = 0; at < SETUP.length; at += 1) if (page[start + at] !== SETUP[at]) return false;
   return true;
-}
-
-/** https://xiph.org/flac/ogg_mapping.html: a first packet with the block STREAMINFO, then a frame in each. */
-function flac(bytes: Buffer, at: number): OggCodec {
-  const sampleRate = bytes.readUIntBE(at + 27, 3) >> 4;
-  return { sampleRate, skipped: 0, samplesOf: (page, start) => flacFrameSeconds(page, start, sampleRate) * sampleRate };
 }
 
 /** Samples of a frame at 8 kHz; twice as many in each of the faster modes. */

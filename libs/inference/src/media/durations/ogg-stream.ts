@@ -48,6 +48,11 @@ export class OggStream {
     this.packetStart = at;
   }
 
+  /** Whether nothing says how long its packets play. */
+  get isUnknown(): boolean {
+    return this.codec === null;
+  }
+
   /** The longer of what its positions and its packets say, without what may be cut off. */
   get seconds(): number {
     if (this.codec === null) return 0;

@@ -1,4 +1,5 @@
 import type { MediaBytes } from '../media-bytes';
+import type { MediaLength } from '../media-length';
 import { OggStream } from './ogg-stream';
 
 const HEAD_BYTES = 27;
@@ -18,11 +19,11 @@ const MOST_PIECES = 3_000_000;
 const PIECES_OF_PAGE = 10;
 
 /**
- * The length of an Ogg file (RFC 3533) with Opus, Vorbis, FLAC or Speex in seconds: of all its streams, by the
- * positions of their pages and by their packets; null where it has no such sound. Infinity for a file of pages within
- * pages, or of more streams or packets than recorders write.
+ * The length of an Ogg file (RFC 3533) with Opus, Vorbis or Speex: of all its streams, by the positions of their pages and
+ * by their packets; null where it has no such sound. Nothing bounds a file with other streams, of pages within pages, or
+ * of more streams or packets than recorders write.
  */
-export function oggSeconds(audio: MediaBytes): number | null {
+export function oggLength(audio: MediaBytes): MediaLength | null {
   const streams = new OggStreams();
   // No two pages share their bytes, so their heads are not longer than the file.
   let bytesLeft = audio.length;
@@ -36,12 +37,15 @@ export function oggSeconds(audio: MediaBytes): number | null {
       bytesLeft -= HEAD_BYTES + pieces;
       piecesLeft -= PIECES_OF_PAGE + pieces;
       audio.countPlaces(PIECES_OF_PAGE + pieces);
-      if (bytesLeft < 0 || piecesLeft < 0 || streams.count > MOST_STREAMS) return Number.POSITIVE_INFINITY;
+      if (bytesLeft < 0 || piecesLeft < 0 || streams.count > MOST_STREAMS) return UNBOUNDED;
     }
     if (isLast) break;
   }
-  return streams.seconds === 0 ? null : streams.seconds;
+  const { seconds } = streams;
+  return seconds === 0 ? null : { seconds, longest: streams.hasUnknown ? null : seconds, hasPictures: false };
 }
+
+const UNBOUNDED: MediaLength = { seconds: 0, longest: null, hasPictures: false };
 
 /**
  * Finds pages at any position, also within others: where a page's checksum is wrong, decoders that check it look for
@@ -63,6 +67,8 @@ class OggStreams {
   private readonly bySerial = new Map<number, OggStream>();
   private endedSeconds = 0;
   count = 0;
+  /** Streams that have ended count too. */
+  #hasUnknown = false;
 
   add(bytes: Buffer, at: number): number {
     const flags = bytes[at + 5]!;
@@ -70,11 +76,16 @@ class OggStreams {
     let stream = this.bySerial.get(serial);
     if (stream === undefined || (flags & IS_FIRST) !== 0) {
       this.endedSeconds += stream?.seconds ?? 0;
+      this.#hasUnknown ||= stream?.isUnknown === true;
       stream = new OggStream();
       this.count += 1;
       this.bySerial.set(serial, stream);
     }
     return stream.add(bytes, at);
+  }
+
+  get hasUnknown(): boolean {
+    return this.#hasUnknown || [...this.bySerial.values()].some(({ isUnknown }) => isUnknown);
   }
 
   get seconds(): number {

@@ -1,5 +1,5 @@
 import type { MediaBytes } from '../media-bytes';
-import { longestMp3, type MediaLength } from '../media-length';
+import { longestMp3, UNKNOWN_LENGTH, type MediaLength } from '../media-length';
 
 /** No recorder writes a file of so many chunks. */
 const MOST_CHUNKS = 1_000;
@@ -25,6 +25,7 @@ export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
     if (name === 'data') {
       if (format.bytesPerSecond === Number.POSITIVE_INFINITY) return 'broken';
       const left = audio.length - position;
+      if (holdsBursts(audio, position)) format = { ...format, isPlain: false, longestByte: null };
       if (UNKNOWN_SIZES.includes(size)) return lengthOf(audio, dataBytes + left, openFormat(format, audio, position));
       if (size > left) return 'broken';
       dataBytes += size;
@@ -34,6 +35,15 @@ export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
     position += size + (size % 2);
   }
   return 'broken';
+}
+
+/** How AC-3 and other codecs begin in what looks like PCM (IEC 61937). */
+const BURST = Buffer.from('72f81f4e', 'hex');
+/** More than decoders look at. */
+const BURST_BYTES = 128 * 1024;
+
+function holdsBursts(audio: MediaBytes, start: number): boolean {
+  return audio.slice(start, start + BURST_BYTES).includes(BURST);
 }
 
 const SEARCHED_BYTES = 1024 * 1024;
@@ -56,7 +66,9 @@ interface WaveFormat {
 }
 
 function lengthOf(audio: MediaBytes, dataBytes: number, format: WaveFormat): MediaLength | 'broken' {
-  if (dataBytes === 0 || format.bytesPerSecond === 0) return 'broken';
+  if (dataBytes === 0 || (format.isPlain && format.bytesPerSecond === 0)) return 'broken';
+  // FFmpeg states no rate for MP3 in WAVE.
+  if (format.bytesPerSecond === 0) return UNKNOWN_LENGTH;
   const seconds = dataBytes / format.bytesPerSecond;
   const { isPlain, longestByte } = format;
   const most = longestByte === null ? null : Math.max(seconds, audio.length * longestByte);

@@ -1,30 +1,31 @@
 import type { MediaBytes } from '../media-bytes';
-import { longestOfPackets, type MediaLength } from '../media-length';
+import { longestMp3, type MediaLength } from '../media-length';
+import { AAC_RATES, rateCodeAt } from './aac/configuration';
+import { FramePlaces } from './frame-places';
 import { OPUS_RATE, opusSamples } from './opus';
+import {
+  TIMESTAMP_SCALE,
+  DURATION,
+  TRACK,
+  TRACK_NUMBER,
+  TRACK_TYPE,
+  CODEC,
+  CODEC_PRIVATE,
+  CONTENT_ENCODINGS,
+  TIMESTAMP_SCALE_OF_TRACK,
+  DURATION_OF_BLOCKS,
+  DURATION_OF_BLOCK,
+  TIMESTAMP,
+  SIMPLE_BLOCK,
+  BLOCK,
+  PARENTS,
+  OPEN,
+  closeBefore,
+  isAtItsPlace,
+  type Element,
+} from './webm-elements';
 import { Window } from './window';
 
-const SEGMENT = 0x18538067;
-const INFO = 0x1549a966;
-const TIMESTAMP_SCALE = 0x2ad7b1;
-const DURATION = 0x4489;
-const TRACKS = 0x1654ae6b;
-const TRACK = 0xae;
-const TRACK_NUMBER = 0xd7;
-const TRACK_TYPE = 0x83;
-const CODEC = 0x86;
-const CONTENT_ENCODINGS = 0x6d80;
-const TIMESTAMP_SCALE_OF_TRACK = 0x23314f;
-const DURATION_OF_BLOCKS = 0x23e383;
-const DURATION_OF_BLOCK = 0x9b;
-const CLUSTER = 0x1f43b675;
-const TIMESTAMP = 0xe7;
-const GROUP = 0xa0;
-const SIMPLE_BLOCK = 0xa3;
-const BLOCK = 0xa1;
-
-const PARENTS: readonly number[] = [SEGMENT, INFO, TRACKS, TRACK, CLUSTER, GROUP];
-/** Only these may be written before their size is known, and then end where the next of their kind begins. */
-const OPEN: readonly number[] = [SEGMENT, CLUSTER];
 /** 100 minutes of Opus in packets of 20 ms, five hours in those of browsers. More elements are not looked at. */
 const MOST_ELEMENTS = 300_000;
 /** What is read of an element: its head, a number, and the first bytes of a packet. */
@@ -33,6 +34,9 @@ const DEFAULT_SCALE_NS = 1_000_000;
 const VIDEO = 1;
 const SUBTITLES = 0x11;
 const OPUS = 'A_OPUS';
+const MP3 = 'A_MPEG/L3';
+const AAC = 'A_AAC';
+const SAMPLES_OF_AAC = 1_024;
 
 /**
  * The length of a WebM file (RFC 9559): the latest of what its head states, its last block and its packets of Opus.
@@ -44,23 +48,20 @@ export function webmLength(audio: MediaBytes): MediaLength | null {
   return reader.length;
 }
 
-interface Element {
-  readonly id: number;
-  readonly start: number;
-  readonly end: number;
-  readonly isOpen: boolean;
-}
-
 interface Track {
   type: number;
   codec: string;
+  configuration: Buffer;
+  /** Of packets of AAC. */
+  readonly places: FramePlaces;
 }
+
+const newTrack = (): Track => ({ type: 0, codec: '', configuration: Buffer.alloc(0), places: new FramePlaces() });
 
 class WebmReader {
   private readonly window: Window;
   private readonly tracks = new Map<number, Track>();
-  private readonly packetsOf = new Map<string, number>();
-  private track: Track = { type: 0, codec: '' };
+  private track = newTrack();
   private scaleNs = 0;
   private duration = 0;
   private clusterTime = 0;
@@ -69,7 +70,8 @@ class WebmReader {
   /** Of the blocks of a track, in nanoseconds. */
   private usualNs = 0;
   private opus = 0;
-  private hasPictures = false;
+  private pictures = 0;
+  private hasMp3 = false;
   /** Whether every decoder finds what was found here, and no more. */
   private isBounded = true;
 
@@ -78,33 +80,43 @@ class WebmReader {
   }
 
   get length(): MediaLength | null {
-    const { hasPictures } = this;
-    const blocks = this.latest * ((this.scaleNs || DEFAULT_SCALE_NS) / 1e9) + this.usualNs / 1e9;
-    const played = Math.max(this.latest === 0 ? 0 : blocks, this.opus / OPUS_RATE);
+    const hasPictures = this.pictures > 0;
+    // Decoders that do not go by the times of pictures show each for the usual time.
+    const shown = (Math.max(1, this.pictures) * this.usualNs) / 1e9;
+    const blocks = Math.max(this.latest * ((this.scaleNs || DEFAULT_SCALE_NS) / 1e9) + this.usualNs / 1e9, shown);
+    const played = Math.max(blocks, this.opus / OPUS_RATE);
     const seconds = Math.max(played, (this.duration * (this.scaleNs || DEFAULT_SCALE_NS)) / 1e9);
     return seconds > 0 ? { seconds, longest: this.isBounded ? this.longestOf(seconds) : null, hasPictures } : null;
   }
 
-  /** By the packets of other sound too; null where nothing bounds them. */
+  /** Null where nothing bounds AAC. */
   private longestOf(seconds: number): number | null {
-    const packets = [...this.packetsOf].map(([codec, count]) => longestOfPackets(codec, count, this.audio.length));
-    return packets.includes(null) ? null : Math.max(seconds, ...packets.map(Number));
+    const aac = [...this.tracks.values()].map((track) => this.secondsOfAac(track));
+    const mp3 = this.hasMp3 ? longestMp3(this.audio.length) : 0;
+    return aac.includes(null) ? null : Math.max(seconds, mp3, ...aac.map(Number));
+  }
+
+  private secondsOfAac({ codec, configuration, places }: Track): number | null {
+    if (codec !== AAC) return 0;
+    const rateCode = rateCodeAt(configuration, 0);
+    if (rateCode === null || !places.areBlocks(this.audio, rateCode)) return null;
+    return (places.count * SAMPLES_OF_AAC) / AAC_RATES[rateCode]!;
   }
 
   /** Walks through all elements, into those that have others. */
   read(): void {
-    const ends = [this.audio.length];
+    const open: Element[] = [];
     let position = 0;
     for (let count = 0; position < this.audio.length; count += 1) {
-      while (position >= ends.at(-1)!) ends.pop();
-      const element = this.elementAt(position, ends.at(-1)!);
-      if (element === null || count > MOST_ELEMENTS) {
+      closeBefore(position, open);
+      const element = this.elementAt(position, open.at(-1)?.end ?? this.audio.length);
+      if (element === null || count > MOST_ELEMENTS || !isAtItsPlace(element.id, open)) {
         this.isBounded = false;
         return;
       }
       if (PARENTS.includes(element.id)) {
-        if (!element.isOpen) ends.push(element.end);
-        if (element.id === TRACK) this.track = { type: 0, codec: '' };
+        open.push(element);
+        if (element.id === TRACK) this.track = newTrack();
         position = element.start;
       } else {
         this.take(element);
@@ -165,6 +177,8 @@ class WebmReader {
   private takeOfTrack(element: Element): void {
     if (element.id === TRACK_TYPE) this.track.type = this.unsigned(element);
     if (element.id === CODEC) this.track.codec = this.content(element).toString('latin1').replaceAll('\0', '');
+    // Copied: the bytes of the window are gone when the file goes on.
+    if (element.id === CODEC_PRIVATE) this.track.configuration = Buffer.from(this.content(element));
     if (element.id !== TRACK_NUMBER) return;
     const number = this.unsigned(element);
     this.isBounded &&= !this.tracks.has(number);
@@ -177,30 +191,32 @@ class WebmReader {
     const { bytes } = this.window;
     const numberBytes = Math.clz32(bytes[at]!) - 23;
     const flagsAt = at + numberBytes + 2;
-    if (numberBytes > 4 || flagsAt - at >= end - start) {
-      this.isBounded = false;
-      return;
-    }
-    const track = this.tracks.get(numberAt(bytes, at, numberBytes));
+    this.isBounded &&= isWithin(numberBytes, flagsAt - at, end - start);
+    if (!this.isBounded) return;
     this.blockTime = this.clusterTime + bytes.readInt16BE(flagsAt - 2);
     this.latest = Math.max(this.latest, this.blockTime);
+    this.isBounded = this.blockTime >= 0;
+    const track = this.tracks.get(numberAt(bytes, at, numberBytes));
     const isLaced = (bytes[flagsAt]! & LACING) !== 0;
-    const packets = isLaced ? (bytes[flagsAt + 1] ?? 0) + 1 : 1;
-    if (track?.codec === OPUS) {
-      this.opus += isLaced ? packets * MOST_OPUS_SAMPLES : opusSamples(bytes, flagsAt + 1);
-    } else {
-      this.takeOther(track, packets);
+    // Packets of a laced block have times and lengths of their own.
+    this.isBounded &&= !isLaced || track?.codec === OPUS;
+    switch (track?.codec) {
+      case OPUS:
+        this.opus += isLaced ? mostLacedSamples(bytes, flagsAt + 1) : opusSamples(bytes, flagsAt + 1);
+        return;
+      case AAC:
+        track.places.add(start + flagsAt + 1 - at, end - start - (flagsAt + 1 - at));
+        return;
+      default:
+        this.takeOther(track);
     }
   }
 
-  private takeOther(track: Track | undefined, packets: number): void {
-    if (track?.type === VIDEO && track.codec.startsWith('V_')) {
-      this.hasPictures = true;
-      return;
-    }
-    const codec = track?.codec ?? '';
-    if (track?.type === SUBTITLES && codec.startsWith('S_')) return;
-    this.packetsOf.set(codec, (this.packetsOf.get(codec) ?? 0) + packets);
+  /** Packets of other sound may hold any number of frames; those of MP3 are bounded by their bytes. */
+  private takeOther({ type, codec }: Track = newTrack()): void {
+    if (type === VIDEO && codec.startsWith('V_')) this.pictures += 1;
+    else if (codec === MP3) this.hasMp3 = true;
+    else this.isBounded &&= type === SUBTITLES && codec.startsWith('S_');
   }
 
   private content({ start, end }: Element): Buffer {
@@ -222,9 +238,19 @@ class WebmReader {
   }
 }
 
+/** Whether the head of a block is in the block. */
+function isWithin(numberBytes: number, headBytes: number, blockBytes: number): boolean {
+  return numberBytes <= 4 && headBytes < blockBytes;
+}
+
 const LACING = 0x06;
 /** 120 ms. */
 const MOST_OPUS_SAMPLES = 5_760;
+
+/** Of a block of several packets of Opus, whose number less one comes first. */
+function mostLacedSamples(bytes: Buffer, at: number): number {
+  return ((bytes[at] ?? 0) + 1) * MOST_OPUS_SAMPLES;
+}
 
 /** Returns a number whose first set bit says how many bytes it has. */
 function numberAt(bytes: Buffer, at: number, length: number): number {

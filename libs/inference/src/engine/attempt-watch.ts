@@ -1,0 +1,67 @@
+import type { AppError } from '@libs/errors';
+import type { Attempted } from './attempted';
+import { failedLater } from '../routing/attempt';
+import { endOfFailure, endOfStream, type AttemptEnd } from '../routing/attempt-end';
+import type { Candidate } from '../routing/planned-route';
+import type { ProviderHealth } from '../routing/provider-health';
+import type { CallMeasure } from '../routing/provider-statistics';
+import type { StreamOutcome } from '../model/answer-stream';
+import type { Usage } from '../pricing/usage';
+import { isUpstreamFault } from '../wire/upstream-fault';
+import type { RoutableApi } from './route-planner';
+
+export interface AttemptWatchParts {
+  readonly health: ProviderHealth;
+  readonly clock: () => number;
+  /**
+   * Called with each error that ended a call at a provider and was our own doing, also where another endpoint then
+   * answered. What it does must not throw.
+   */
+  readonly onOwnFault?: (error: AppError, candidate: Candidate) => void;
+  /** Called once for each call to an endpoint, when it is over. What it does must not throw. */
+  readonly onAttempt?: (candidate: Candidate, end: AttemptEnd, error: AppError | null) => void;
+}
+
+/** Notes how the calls to endpoints end: for their health, for their measurements, and for who watches. */
+export class AttemptWatch {
+  constructor(private readonly parts: AttemptWatchParts) {}
+
+  /** A whole answer is there. */
+  answered(candidate: Candidate, usage?: Usage, times: CallMeasure = {}): void {
+    if (usage !== undefined) this.#measured(candidate, usage, times);
+    this.parts.onAttempt?.(candidate, 'ok', null);
+  }
+
+  /** A call ended before its answer began. */
+  failed(candidate: Candidate, error: AppError): void {
+    if (error.retryable) this.#unhealthy(candidate, error);
+    this.parts.onAttempt?.(candidate, endOfFailure(error), error);
+  }
+
+  /** A stream has begun: notes how it ends, also in its attempt. */
+  began(api: RoutableApi, served: Omit<Attempted<unknown>, 'value'>, outcome: Promise<StreamOutcome>): void {
+    const { clock, onAttempt } = this.parts;
+    const { attempts } = served;
+    const last = attempts.at(-1)!;
+    const firstTokenMs = last.tookMs;
+    const firstMs = clock();
+    void outcome.then(({ state, error, usage }) => {
+      if (error !== null) attempts[attempts.length - 1] = failedLater(api, last, error);
+      if (error?.retryable) this.#unhealthy(served, error);
+      else this.#measured(served, usage, { firstTokenMs, generationMs: clock() - firstMs });
+      onAttempt?.(served, endOfStream(state === 'cancelled', error), error);
+    });
+  }
+
+  #measured({ endpoint }: Candidate, { completionTokens }: Usage, times: CallMeasure): void {
+    this.parts.health.statistics.record(endpoint, { ...times, completionTokens });
+  }
+
+  /** Notes an error for the endpoint's health if it is the upstream's fault; reports our own to `onOwnFault`. */
+  #unhealthy(candidate: Candidate, error: AppError): void {
+    if (!isUpstreamFault(error)) return this.parts.onOwnFault?.(error, candidate);
+    const { endpoint, credential } = candidate;
+    const isQuota = error.code === 'rate_limit_exceeded';
+    this.parts.health.failed(endpoint, error.retryAfterSeconds, { credential, isQuota });
+  }
+}

@@ -1,0 +1,38 @@
+/** Reads numbers of some bits, the highest bit first. Behind its end there are only zeros. */
+export class Bits {
+  /** Of the next bit. */
+  position = 0;
+
+  constructor(private readonly bytes: Buffer) {}
+
+  get isPastEnd(): boolean {
+    return this.position > this.bytes.length * 8;
+  }
+
+  /** Where the next whole byte begins. */
+  get nextByte(): number {
+    return (this.position + 7) >> 3;
+  }
+
+  /** @param count at most 24 */
+  peek(count: number): number {
+    const at = this.position >> 3;
+    const { bytes } = this;
+    const four =
+      at + 4 <= bytes.length
+        ? bytes.readInt32BE(at)
+        : ((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8);
+    return (four << (this.position & 7)) >>> (32 - count);
+  }
+
+  /** @param count at most 24 */
+  read(count: number): number {
+    const value = this.peek(count);
+    this.position += count;
+    return value;
+  }
+
+  has(): boolean {
+    return this.read(1) === 1;
+  }
+}

@@ -1,0 +1,44 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+
+/** Work of the video workers at this moment. */
+export interface VideoDemand {
+  /** Steps of videos that some worker takes now. */
+  readonly stepsUnderWay: number;
+  readonly submissionsDue: number;
+  /** Questions after a video, which end with its download. */
+  readonly pollsDue: number;
+  /** Events that are sent now, or are due; of one receiver only as many as are sent at once. */
+  readonly deliveries: number;
+}
+
+/** Reads how many steps and deliveries are due, from which the number of video workers is derived. */
+@Injectable()
+export class VideoDemandRepository {
+  constructor(private readonly database: Database) {}
+
+  /** @param perHost events that all workers together send to one receiver at once */
+  async open(perHost: number): Promise<VideoDemand> {
+    const row = await this.database.firstRow<VideoDemand>({
+      name: 'video-demand',
+      sql: `
+        SELECT v.*, d.* FROM (
+          SELECT count(*) FILTER (WHERE lease_until >= now())::float8 AS "stepsUnderWay",
+            count(*) FILTER (WHERE is_due AND step <> 'poll')::float8 AS "submissionsDue",
+            count(*) FILTER (WHERE is_due AND step = 'poll')::float8 AS "pollsDue"
+          FROM (
+            SELECT step, lease_until, next_at <= now() AND (lease_until IS NULL OR lease_until < now()) AS is_due
+            FROM videos WHERE finished_at IS NULL
+          ) open_videos
+        ) v, (
+          SELECT coalesce(sum(least(events, $1)), 0)::float8 AS deliveries FROM (
+            SELECT count(*) AS events FROM webhook_deliveries
+            WHERE delivered_at IS NULL AND given_up_at IS NULL AND (next_attempt_at <= now() OR lease_until >= now())
+            GROUP BY host
+          ) hosts
+        ) d`,
+      values: [perHost],
+    });
+    return row!;
+  }
+}

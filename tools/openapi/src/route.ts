@@ -1,0 +1,28 @@
+import type { ErrorCode } from '@libs/errors';
+
+/** What the code of a route does not say of it. */
+export interface RouteDeclaration {
+  readonly summary: string;
+  /** Name of a type in answers.ts; null is an answer without JSON. */
+  readonly answer: string | null;
+  /** Media types of answers other than JSON, beside JSON where there is some. */
+  readonly media?: readonly string[];
+  /** Name of the class of the body in libs/contracts, or its schema. */
+  readonly body?: string | object;
+  /** Media type of the body. Default: JSON. */
+  readonly bodyType?: string;
+  /** The provider gets members that the class does not know. */
+  readonly passesMembers?: boolean;
+  /** Name of the class of the query in libs/contracts, or names of text parameters with their descriptions. */
+  readonly query?: string | Readonly<Record<string, string>>;
+  /** A body that works against the sandbox of `npm run up`. */
+  readonly example?: object;
+  /** Errors beside those that every route has. */
+  readonly errors?: readonly ErrorCode[];
+  /** Where they are not the one that the controller declares, or not only that one. */
+  readonly statuses?: readonly number[];
+  /** Shape of the errors. Default: the standard envelope. */
+  readonly errorShape?: 'MessagesError' | 'OauthError';
+}
+
+export type Routes = Readonly<Record<string, RouteDeclaration>>;
