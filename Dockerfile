@@ -1,4 +1,4 @@
-# One image for every process; the command picks the app: node dist/apps/NAME/src/main.js
+# One image for every process; the command picks the app: node dist/apps/NAME/main.js
 # A release passes the same image by digest: --build-arg NODE_IMAGE=node@sha256:…
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
@@ -37,9 +37,17 @@ COPY package.json ./
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY catalog ./catalog
+# Node keeps what it compiles, for one user. The file system of a container is read-only, so each app is started here
+# once, which ends for want of settings. No app owns these files afterwards.
+RUN for app in dist/apps/*/; do \
+      install -d -o 10001 -g 10001 "$app.compile-cache" \
+      && { setpriv --reuid=10001 --regid=10001 --clear-groups node "${app}main.js" >/dev/null || true; } \
+      && test -n "$(ls "$app.compile-cache")" || exit 1; \
+    done \
+ && chown -R root:root dist/apps && chmod -R a+rX dist/apps
 USER 10001:10001
 STOPSIGNAL SIGTERM
 EXPOSE 8080
 # Node is process 1 and gets the signals itself: no entry point script in front of it.
 ENTRYPOINT []
-CMD ["node", "dist/apps/gateway/src/main.js"]
+CMD ["node", "dist/apps/gateway/main.js"]

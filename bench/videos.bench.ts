@@ -21,7 +21,7 @@ const JOBS = 1_000;
 const SECONDS = Number(process.env.BENCH_ROUND_SECONDS ?? 40);
 /** Longer than the longest time between two polls of a job. */
 const WARM_UP_SECONDS = 25;
-const WORKER = resolve(__dirname, '../apps/video-worker/src/main.js');
+const WORKER = resolve(__dirname, '../apps/video-worker/main.js');
 
 /** A provider whose jobs are all running. */
 class BusyProvider {

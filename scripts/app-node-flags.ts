@@ -8,7 +8,8 @@
  * SIGUSR1 opens no debugger: a process of the same user, such as a parser that was taken over, could run code in the app.
  *
  * Source maps stay off here as they are there: reading those of every module takes a fifth of an app's start, and keeping
- * them a quarter of an idle gateway's memory. A trace names the file in `dist`, which lies as its source does.
+ * them a quarter of an idle gateway's memory. A trace names a line of the app's file in `dist`, which has the names of
+ * its sources in comments.
  */
 export const APP_NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16', '--disable-sigusr1'];
 

@@ -1,14 +1,20 @@
-// Builds everything into dist/: `tsc`, incrementally, and the aliases through which Node finds `@libs/…` there.
+// Builds everything into dist/: `tsc`, incrementally, the aliases through which Node finds `@libs/…` there, and one file
+// of each app.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleApp } from './bundle-apps.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const quiet = process.argv.includes('--quiet');
 const configFiles = ['tsconfig.base.json', 'tsconfig.build.json', 'node_modules/typescript/package.json'];
+/** What `bundleApp` writes. */
+const BUNDLES = /[\\/]dist[\\/]apps[\\/][^\\/]+[\\/](main|app)\.js$/;
+/** What the files of the apps are made of, beside the compiled files. */
+const bundleInputs = ['package-lock.json', 'scripts/bundle-apps.mjs', 'dist/.tsbuildinfo'];
 /** Files that the code in the same folder reads. */
 const assets = [
   'apps/gateway/src/openapi/openapi.json',
@@ -41,6 +47,7 @@ function removeOutputsWithoutSource() {
     const match = /^(.+)\.(js|js\.map)$/.exec(entry.name);
     if (!entry.isFile() || match === null || entry.parentPath.includes('node_modules')) continue;
     const output = join(entry.parentPath, entry.name);
+    if (BUNDLES.test(output)) continue;
     const source = join(root, entry.parentPath.slice(dist.length), `${match[1]}.ts`);
     if (!existsSync(source)) rmSync(output, { force: true });
   }
@@ -57,6 +64,17 @@ function writeLibAliases() {
   }
 }
 
+/** Makes the files of the apps anew where anything changed that may be in them. */
+async function bundleApps() {
+  const hash = createHash('sha256');
+  for (const file of bundleInputs) hash.update(readIfThere(join(root, file)));
+  const stamp = hash.digest('hex');
+  const stampFile = join(dist, '.bundle-stamp');
+  if (readIfThere(stampFile) === stamp) return;
+  await Promise.all(readdirSync(join(root, 'apps')).map((name) => bundleApp(dist, name)));
+  writeIfOther(stampFile, stamp);
+}
+
 const startedAt = performance.now();
 startAfreshWhenConfigChanged();
 const compiler = join(root, 'node_modules/typescript/bin/tsc');
@@ -68,4 +86,5 @@ if (tsc.status !== 0) {
 removeOutputsWithoutSource();
 for (const file of assets) copyFileSync(join(root, file), join(dist, file));
 writeLibAliases();
+await bundleApps();
 if (!quiet) console.log(`Built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);

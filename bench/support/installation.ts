@@ -105,7 +105,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
   await startOwners(launch, ports);
   const gateway = launch(
     'gateway',
-    'apps/gateway/src/main.js',
+    'apps/gateway/main.js',
     {
       PORT: String(ports.gateway),
       HEALTH_PORT: String(ports.gatewayHealth),
@@ -135,8 +135,8 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
 
 /** The apps that the gateway asks. */
 async function startOwners(launch: Launch, ports: { readonly auth: number; readonly credentials: number }) {
-  const auth = launch('auth', 'apps/auth/src/main.js', { HEALTH_PORT: String(ports.auth) });
-  const credentials = launch('credentials', 'apps/credentials/src/main.js', {
+  const auth = launch('auth', 'apps/auth/main.js', { HEALTH_PORT: String(ports.auth) });
+  const credentials = launch('credentials', 'apps/credentials/main.js', {
     HEALTH_PORT: String(ports.credentials),
     CREDENTIALS_KEYRING: `bench:${randomBytes(32).toString('base64')}`,
   });

@@ -21,8 +21,6 @@ export interface DevelopmentPlan {
 /** These reach one app alone; the others run without them even when the caller's environment holds them. */
 const ownerOf = { CREDENTIALS_KEYRING: 'credentials', TOKEN_SIGNING_KEYS: 'auth' } as const;
 
-const entryOf = (root: string, ...path: string[]): string => join(root, 'dist', ...path, 'src/main.js');
-
 /** What every child sees: the caller's environment, the services, and what `up` chose; on the broker it is the command line. */
 export function commonEnvironment(plan: DevelopmentPlan): NodeJS.ProcessEnv {
   const { environment, ports, secrets, serviceUrls, stateFolder, catalogPath } = plan;
@@ -52,11 +50,16 @@ export function appSpecs(plan: DevelopmentPlan): AppSpec[] {
       const key = variable as keyof typeof ownerOf;
       if (owner === name) own[key] = plan.environment[key] || plan.secrets[key];
     }
-    return { name, entry: entryOf(plan.root, 'apps', name), folder: plan.root, environment: { ...common, ...own } };
+    return {
+      name,
+      entry: join(plan.root, 'dist/apps', name, 'main.js'),
+      folder: plan.root,
+      environment: { ...common, ...own },
+    };
   });
   const sandbox = {
     name: SANDBOX_NAME,
-    entry: entryOf(plan.root, 'tools', SANDBOX_NAME),
+    entry: join(plan.root, 'dist/tools', SANDBOX_NAME, 'src/main.js'),
     folder: plan.root,
     environment: {
       ...plan.environment,

@@ -81,7 +81,7 @@ describe('docker-compose.yml', () => {
 
   it.each(apps)('starts %s as the first process, after the migration', (name) => {
     const { command, depends_on: needs } = serviceOf(name);
-    expect(command).toEqual(['node', `dist/apps/${name}/src/main.js`]);
+    expect(command).toEqual(['node', `dist/apps/${name}/main.js`]);
     expect(needs).toMatchObject({
       migrate: { condition: 'service_completed_successfully' },
       rabbitmq: { condition: 'service_healthy' },
@@ -126,7 +126,11 @@ describe('docker-compose.yml', () => {
   it('starts only what has a source', () => {
     const commands = own.flatMap(([, { command = [] }]) => (command[0] === 'node' ? [command[1] ?? ''] : []));
     expect(commands.length).toBe(apps.length + 2);
-    const sources = commands.map((path) => path.replace(/^dist\//, '').replace(/\.js$/, '.ts'));
+    const sources = commands.map((path) =>
+      path
+        .replace(/^dist\/(apps\/[^/]+\/(?=main))?/, (_, app: string | undefined) => (app ? `${app}src/` : ''))
+        .replace(/\.js$/, '.ts'),
+    );
     expect(sources.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 

@@ -31,7 +31,7 @@ describe('Dockerfile', () => {
   it('starts Node itself, so that signals reach it', () => {
     expect(valuesOf(finalStage, 'ENTRYPOINT')).toEqual(['[]']);
     const [command = ''] = valuesOf(finalStage, 'CMD');
-    expect(JSON.parse(command)).toEqual(['node', 'dist/apps/gateway/src/main.js']);
+    expect(JSON.parse(command)).toEqual(['node', 'dist/apps/gateway/main.js']);
     expect(valuesOf(finalStage, 'STOPSIGNAL')).toEqual(['SIGTERM']);
   });
 

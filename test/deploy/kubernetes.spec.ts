@@ -43,7 +43,7 @@ describe('k8s', () => {
       [...apps.map((app) => `Deployment ${app}`), 'Job migrate'].sort(),
     );
     for (const { name, pod } of deployed) {
-      const entry = name === 'migrate' ? 'dist/scripts/migrate.js' : `dist/apps/${name}/src/main.js`;
+      const entry = name === 'migrate' ? 'dist/scripts/migrate.js' : `dist/apps/${name}/main.js`;
       expect(pod.containers.map(({ command = [] }) => [command[0], command.at(-1)])).toEqual([['node', entry]]);
     }
   });

@@ -62,7 +62,7 @@ describe('the production build', () => {
   });
 
   it.each(APP_NAMES)('of %s does not read FAILPOINT', (app) => {
-    const { status, stdout } = spawnSync(process.execPath, [join(dist, 'apps', app, 'src/main.js')], {
+    const { status, stdout } = spawnSync(process.execPath, [join(dist, 'apps', app, 'main.js')], {
       env: { PATH: process.env.PATH, FAILPOINT: 'nonsense', LOG_LEVEL: 'nonsense' },
       encoding: 'utf8',
     });

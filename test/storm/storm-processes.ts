@@ -44,7 +44,7 @@ export class StormProcesses {
       if (line.includes(SERVING)) this.#onServing(name);
     };
     const log = new AppLog({ name, file: this.#logFile(name), say: () => undefined, onLine });
-    const entry = join(root, 'dist/apps', PROCESSES[name], 'src/main.js');
+    const entry = join(root, 'dist/apps', PROCESSES[name], 'main.js');
     const environment = { ...this.environmentOf(name), HEALTH_PORT: String(healthPort) };
     const onChange = (_: SupervisedApp, event: 'started' | 'died', what: string): void => {
       if (event === 'died') this.#onDeath(name, what.split(';')[0]!);

@@ -72,7 +72,7 @@ export async function startPlaces(
   }
 }
 
-export const entryOf = (app: AppName): string => join(root, 'dist/apps', app, 'src/main.js');
+export const entryOf = (app: AppName): string => join(root, 'dist/apps', app, 'main.js');
 
 /** Deletes every key of Redis that begins with the prefix. */
 export async function forgetRedisKeys(prefix: string): Promise<void> {
