@@ -10,8 +10,10 @@ import {
   toAbortSignal,
   translationStage,
   UNKNOWN_PROMPT,
+  untranslatedNeeds,
   type CallableApi,
   type CountedPrompt,
+  type Endpoint,
   type InferenceResult,
   type PicoUsd,
   type PipelineStage,
@@ -164,7 +166,11 @@ export class InferenceService {
     const models = [route.model, ...route.models];
     const turns = this.serverTools.callFor(api, call.parsed, models, { ...call, retention: routed });
     const request = { ...routed, expected: () => expectedOf(checked, { turns }) };
-    const needs = turns === null ? this.serverTools.needsOf(api, call.parsed, models) : [];
+    const isNative = (endpoint: Endpoint): boolean => turns === null && this.routing.upstreamApi(endpoint, api) === api;
+    const needs = [
+      ...untranslatedNeeds(api, call.parsed as Readonly<Record<string, unknown>>, isNative),
+      ...(turns === null ? this.serverTools.needsOf(api, call.parsed, models) : []),
+    ];
     return { request: needs.length === 0 ? request : { ...request, needs }, turns };
   }
 

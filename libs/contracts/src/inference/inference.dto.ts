@@ -18,7 +18,7 @@ import { IsStoredText } from '../organizations/member-rules';
 import { findPromptCacheOptionsProblem, findTraceProblem } from '../responses/responses-settings';
 import { findStopConditionsProblem } from '../responses/responses-tools';
 import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
-import { IsWellFormed } from '../validation/well-formed';
+import { IsWellFormed, isNull } from '../validation/well-formed';
 
 export const MAX_MODEL_LENGTH = 256;
 export const MAX_OUTPUT_TOKENS = 10_000_000;
@@ -108,6 +108,9 @@ export class ConversationDto extends RelayedDto {
   @IsOptional()
   @IsWellFormed(findTraceProblem)
   trace?: object | null;
+
+  @IsWellFormed(isNull(' must be null: there are no presets here, send their settings with the request'))
+  preset?: null;
 }
 
 /** Further fields that the two APIs of OpenAI share. */

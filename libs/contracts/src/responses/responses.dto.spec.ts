@@ -68,6 +68,8 @@ describe(ResponsesDto.name, () => {
     refuses({ store: 'false' }, 'store');
     accepts({ store: false });
     refuses({ background: true }, 'background');
+    refuses({ preset: 'mine' }, 'preset');
+    accepts({ preset: null });
     accepts({ background: false });
     accepts({ background: null, store: null });
     refuses(item({ type: 'item_reference', id: 'msg_1' }), 'input[0].type');

@@ -1,7 +1,7 @@
 import { IsIn, IsInt, IsOptional, IsString, Max, Min } from 'class-validator';
 import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { isLength } from '../validation/member-checks';
-import { IsWellFormed } from '../validation/well-formed';
+import { IsWellFormed, isNull } from '../validation/well-formed';
 import { findResponsesInputProblem } from './responses-input';
 import {
   findDebugProblem,
@@ -25,10 +25,6 @@ function findModelProblem(model: unknown): string | null {
     !model.includes('\u0000') &&
     model.isWellFormed();
   return fits ? null : ` must be text of 1 to ${MAX_MODEL_LENGTH} characters`;
-}
-
-function isNull(problem: string): (value: unknown) => string | null {
-  return (value) => (value === undefined || value === null ? null : problem);
 }
 
 /**

@@ -23,6 +23,11 @@ export function IsWellFormed(findProblem: FindProblem, options?: ValidationOptio
   );
 }
 
+/** Says `problem` of every value but null. */
+export function isNull(problem: string): FindProblem {
+  return (value) => (value === undefined || value === null ? null : problem);
+}
+
 function siblingsOf(args: ValidationArguments | undefined): Readonly<Record<string, unknown>> {
   return (args?.object ?? {}) as Readonly<Record<string, unknown>>;
 }

@@ -56,6 +56,8 @@ export interface ConversationApi extends ApiDefinition {
   readonly answer: AnswerView;
   readonly stream: StreamEvents;
   readonly tools: ToolRules;
+  /** Members that say what is asked and that no other API has: only an endpoint that speaks this API can be asked. */
+  readonly untranslatable: readonly string[];
   /** Returns all events of a stream that failed before its first. */
   readonly failureEvents: (call: UnansweredCall, error: AppError) => Buffer;
 }

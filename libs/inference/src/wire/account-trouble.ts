@@ -23,8 +23,12 @@ const BY_CODE: Readonly<Record<string, number>> = {
   model_not_found: 404,
 };
 
+/** Refusals of a prompt that come with the status of a refused key, which no other key would be spared. */
+const REFUSED_PROMPT = /^content violates usage guidelines|^[^.]{0,60} requires moderation\b.{0,60}\bflagged/i;
+
 /** Returns the status to handle a refusal by: that of an account or catalogue problem, else `status` itself. */
 export function meantStatus(status: number, { message, code }: Refusal): number {
+  if (status === 403 && REFUSED_PROMPT.test(message ?? '')) return 400;
   if (status !== 400) return status;
   const named = code?.toLowerCase() ?? '';
   if (Object.hasOwn(BY_CODE, named)) return BY_CODE[named]!;

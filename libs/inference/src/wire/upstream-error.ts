@@ -4,6 +4,7 @@ import { AppError, type ErrorCode } from '@libs/errors';
 import type { Provider } from '../catalogue/catalogue';
 import { meantStatus } from './account-trouble';
 import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';
+import { meantRefusal } from './refused-request';
 import { scrub } from './scrub';
 import { noteRefusal, refusalOf, type Refusal } from './upstream-refusal';
 import { upstreamFault } from './upstream-fault';
@@ -14,19 +15,18 @@ export interface UpstreamComplaint {
   readonly code: string | null;
   /** An HTTP status that the body names. */
   readonly status: number | null;
+  /** The `error_type` of a provider that has this interface itself. */
+  readonly errorType?: string | null;
 }
 
 const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
 
 /** Conditions that are ours to settle with the provider; the caller only learns that it is unavailable. */
 const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
-const CONTEXT_LENGTH =
-  /context_length|context length|context limit|context size|context window|maximum context|maximum prompt length|maximum model length|input token count is|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed|`inputs` (?:must have less than|tokens \+)/i;
-const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
 const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
-/** Statuses that blame the request; upstreams use any of them for a prompt that is too long. */
-const REFINED: ReadonlySet<number> = new Set([400, 413, 422]);
+/** Statuses that blame the request; upstreams use any of them for a prompt that is too long, some 404 for an image. */
+const REFINED: ReadonlySet<number> = new Set([400, 404, 413, 422]);
 
 /** For errors inside a 200 that name no status. */
 const STATUS_BY_WORD: readonly (readonly [RegExp, number])[] = [
@@ -90,7 +90,7 @@ export function errorInside(provider: Provider, complaint: UpstreamComplaint): A
   const worded = STATUS_BY_WORD.find(([pattern]) => pattern.test(code ?? ''))?.[1];
   return complaintError(
     provider,
-    isStatus ? status : (worded ?? 502),
+    isStatus ? status : (worded ?? (meantRefusal({ ...complaint, message: null }) === null ? 502 : 400)),
     complaint,
     retryAfterSecondsIn(complaint.message ?? ''),
   );
@@ -164,17 +164,12 @@ export function isHeldBack(error: AppError): boolean {
   return heldBack.has(error);
 }
 
-function errorCode(status: number, { message, code }: UpstreamComplaint): ErrorCode {
+function errorCode(status: number, complaint: UpstreamComplaint): ErrorCode {
   const byStatus = BY_STATUS[status] ?? 'provider_unavailable';
-  const isAboutUs = code !== null && OUR_ACCOUNT.test(code);
+  const isAboutUs = complaint.code !== null && OUR_ACCOUNT.test(complaint.code);
   if (isAboutUs && (status === 400 || status === 429)) return 'provider_unavailable';
-  return REFINED.has(status) ? refine(byStatus, `${code ?? ''} ${message ?? ''}`) : byStatus;
-}
-
-/** Returns the code that the upstream's message implies where it is more exact than its status. */
-function refine(byStatus: ErrorCode, said: string): ErrorCode {
-  if (CONTEXT_LENGTH.test(said)) return 'context_length_exceeded';
-  return CONTENT_POLICY.test(said) ? 'content_policy_violation' : byStatus;
+  const meant = REFINED.has(status) ? meantRefusal(complaint) : null;
+  return meant !== null && (status !== 404 || meant.startsWith('image_')) ? meant : byStatus;
 }
 
 /** Returns the error for an invalid answer: not JSON, cut off, too long, an empty stream. `reason` is for our logs. */
@@ -218,7 +213,9 @@ export function readComplaintAt(cursor: JsonCursor, depth: number): UpstreamComp
     else if (key === 'code' && cursor.isString()) found.code = cursor.readString();
     else if (key === 'code') found.status = cursor.readNumberOrNull();
     else if (key === 'type' || key === 'status') type = cursor.readStringOrNull();
+    else if (key === 'error_type') found.errorType = cursor.readStringOrNull();
     else if (key === 'error') Object.assign(found, definite(readComplaintAt(cursor, depth + 1)));
+    else if (key === 'metadata') found.errorType = readComplaintAt(cursor, depth + 1).errorType ?? found.errorType;
   };
   if (cursor.isObject()) cursor.readObject(readMember);
   else cursor.readArray(() => readMember('error'));

@@ -56,6 +56,7 @@ export const chatApi: ConversationApi = {
   },
   answer: chatAnswer,
   stream: chatStream,
+  untranslatable: [],
   tools: {
     takesPlainNames: true,
     listsProviderTools: false,

@@ -35,6 +35,7 @@ export const messagesApi: ConversationApi = {
   },
   answer: messageAnswer,
   stream: messageStream,
+  untranslatable: [],
   tools: {
     takesPlainNames: false,
     listsProviderTools: false,

@@ -40,6 +40,7 @@ export const responsesApi: ConversationApi = {
     showsItems: true,
     failsWhole: false,
   },
+  untranslatable: ['prompt'],
   cutsLongPrompts: true,
   failureEvents: responseFailure,
 };
