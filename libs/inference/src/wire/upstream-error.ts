@@ -4,7 +4,7 @@ import { AppError, type ErrorCode } from '@libs/errors';
 import type { Provider } from '../catalogue/catalogue';
 import { meantStatus } from './account-trouble';
 import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';
-import { meantRefusal } from './refused-request';
+import { codeOfWord, meantRefusal } from './refused-request';
 import { scrub } from './scrub';
 import { noteRefusal, refusalOf, type Refusal } from './upstream-refusal';
 import { upstreamFault } from './upstream-fault';
@@ -87,13 +87,13 @@ export function errorInside(provider: Provider, complaint: UpstreamComplaint): A
   // Some gateways write the status as a text.
   const status = complaint.status ?? (/^\d{3}$/.test(code ?? '') ? Number(code) : null);
   const isStatus = status !== null && status >= 400 && status < 600;
+  const meant = isStatus ? status : statusOfWord(code);
+  return complaintError(provider, meant, complaint, retryAfterSecondsIn(complaint.message ?? ''));
+}
+
+function statusOfWord(code: string | null): number {
   const worded = STATUS_BY_WORD.find(([pattern]) => pattern.test(code ?? ''))?.[1];
-  return complaintError(
-    provider,
-    isStatus ? status : (worded ?? (meantRefusal({ ...complaint, message: null }) === null ? 502 : 400)),
-    complaint,
-    retryAfterSecondsIn(complaint.message ?? ''),
-  );
+  return worded ?? (codeOfWord(code) === null ? 502 : 400);
 }
 
 /** The same for what has been read of a refusal, where the wire has it elsewhere than in the body. */
@@ -208,19 +208,27 @@ export function readComplaintAt(cursor: JsonCursor, depth: number): UpstreamComp
   }
   const found: { -readonly [name in keyof UpstreamComplaint]: UpstreamComplaint[name] } = { ...NO_COMPLAINT };
   let type: string | null = null;
+  const readCode = (): void => {
+    if (cursor.isString()) found.code = cursor.readString();
+    else found.status = cursor.readNumberOrNull();
+  };
   const readMember = (key: string): void => {
     if (key === 'message' || key === 'detail') found.message = cursor.readStringOrNull() ?? found.message;
-    else if (key === 'code' && cursor.isString()) found.code = cursor.readString();
-    else if (key === 'code') found.status = cursor.readNumberOrNull();
+    else if (key === 'code') readCode();
     else if (key === 'type' || key === 'status') type = cursor.readStringOrNull();
-    else if (key === 'error_type') found.errorType = cursor.readStringOrNull();
     else if (key === 'error') Object.assign(found, definite(readComplaintAt(cursor, depth + 1)));
-    else if (key === 'metadata') found.errorType = readComplaintAt(cursor, depth + 1).errorType ?? found.errorType;
+    else found.errorType = readErrorType(cursor, key, depth) ?? found.errorType;
   };
   if (cursor.isObject()) cursor.readObject(readMember);
   else cursor.readArray(() => readMember('error'));
   found.code ??= type;
   return found;
+}
+
+/** It stands beside the message or in `metadata`. */
+function readErrorType(cursor: JsonCursor, key: string, depth: number): string | null {
+  if (key === 'error_type') return cursor.readStringOrNull();
+  return key === 'metadata' ? (readComplaintAt(cursor, depth + 1).errorType ?? null) : null;
 }
 
 function definite(complaint: UpstreamComplaint): Partial<UpstreamComplaint> {
