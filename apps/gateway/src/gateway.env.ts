@@ -198,6 +198,10 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Text({ expected: 'an amount in US dollars such as 0.004', pattern: /^(0|[1-9]\d{0,3})(\.\d{1,12})?$/ })
   WEB_SEARCH_COST_USD: string = '0';
 
+  /** Of a plain `web_search` that no engine or provider can run: `omit` answers without it, `refuse` answers 400. */
+  @OneOf(['omit', 'refuse'])
+  WEB_SEARCH_WITHOUT_ENGINE: string = 'omit';
+
   /** An endpoint that speaks OpenAI's moderations API, the path included. */
   @IsOptional()
   @PublicUrl(['http', 'https'])

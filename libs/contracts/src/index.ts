@@ -68,7 +68,6 @@ export { findInBody, type FoundMember, type Holder, type MemberJudge } from './l
 export { linkHeadOf, parseLink, placeOf, type LinkHead } from './links/link-head';
 export { isCloudStorage } from './links/media-links';
 export { isPublicAddress } from './links/public-address';
-export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
 export { allowedDataRegions, type RoutingPolicy, type OwnedPolicy } from './routing/routing-policy';
 export { TranscriptionDto, TranscriptionJsonDto } from './transcriptions/transcriptions.dto';

@@ -71,7 +71,7 @@ export { pdfTokens } from './model/media-tokens';
 export { findMedia } from './model/text-only';
 export { promptAt, type CountedPrompt } from './model/prompt-at';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
-export { NO_LOSS } from './model/loss-report';
+export { NO_LOSS, type LossReport } from './model/loss-report';
 export {
   bringsTools,
   providerToolsIn,

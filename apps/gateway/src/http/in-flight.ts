@@ -23,7 +23,7 @@ export class RequestLife {
    * @param response null in tests that need none
    */
   constructor(
-    readonly headers: readonly string[] = [],
+    readonly headers: string[] = [],
     pools: EdgePools = new EdgePools(),
     response: ServerResponse | null = null,
   ) {

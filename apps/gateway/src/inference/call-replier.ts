@@ -24,6 +24,7 @@ import type { ExplainedRequest } from './inference-error.filter';
 import { InferenceService, type OpenedStream } from './inference.service';
 import { EventStreamReply, type StreamPace } from './event-stream-reply';
 import { MetadataStream } from './metadata-stream';
+import { toolWarning } from './tool-warning';
 import { metadataMemberFor } from '../http/metadata-wish';
 
 /** One call on its way from request to reply. */
@@ -154,6 +155,7 @@ export class CallReplier {
   ): Promise<void> {
     const result = await this.inference.answer(api, call);
     contents?.answered(api, call, result);
+    this.warn(request, result);
     if (metadataMember === null) return send(request, reply, result.body, call.generationId);
     const metadata = this.metadataOf(api, result, startedMs);
     const body = spliceMembers(result.body, { set: { [metadataMember]: metadata } });
@@ -180,8 +182,15 @@ export class CallReplier {
     const value = (): string => this.metadataOf(api, opened, startedMs);
     const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
     // What is said is kept together with what was asked, when it is over.
+    this.warn(request, opened);
     letGo(request, contents === null ? opened : { ...opened, keepsRequest: true });
     return { written: events.write(stream, () => stream.lastWords(opened.refusal() ?? life.reason)) };
+  }
+
+  /** Names tools that were left out in a header. A stream that said something before its first event has none. */
+  private warn({ life }: ExplainedRequest, { losses }: Served): void {
+    const warning = toolWarning(losses);
+    if (warning !== null) life.headers.push(`x-${this.serviceName}-warning`, warning);
   }
 
   private metadataOf(api: CallableApi, served: Served, startedMs: number): string {

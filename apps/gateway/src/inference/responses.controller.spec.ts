@@ -1,4 +1,6 @@
 import { dataOfEventStream, findResponsesGrammarProblems } from '@libs/inference/testing';
+import { WebSearch } from '../server-tools/web-search';
+import { WebSearchTool } from '../server-tools/web-search.tool';
 import { ResponsesController } from './responses.controller';
 import { CHAT_ANSWER, CHAT_END, chatChunk, DONE, payloadsOf, RESPONSE_ANSWER, until } from './testing/answers';
 import { InferenceApp } from './testing/inference-app';
@@ -55,6 +57,29 @@ describe(ResponsesController.name, () => {
     });
     await app.recorder.flush();
     expect(app.books.settled).toMatchObject([{ api: 'responses', outcome: 'completed', costUsd: '0.00002' }]);
+  });
+
+  it('answers without a search that nothing can run, and names it in a header, whole and streamed', async () => {
+    await app.close();
+    app = await InferenceApp.start([new WebSearchTool(new WebSearch([], 0n, [], true))]);
+    const tools = [{ type: 'function', name: 'own' }, { type: 'web_search' }];
+    app.answer = (_request, response) => void response.end(JSON.stringify(CHAT_ANSWER));
+    const told = await app.post('responses', { ...OF_CHAT, tools });
+    expect([told.status, told.headers.get('x-sluice-warning')]).toEqual([200, 'left out: tools.web_search']);
+    expect(JSON.parse(String(app.upstreamCalls[0]))).toMatchObject({ tools: [{ function: { name: 'own' } }] });
+    expect((await app.post('responses', OF_CHAT)).headers.get('x-sluice-warning')).toBeNull();
+    app.answer = (_request, response) => void response.end([chatChunk('Hi.'), CHAT_END, DONE].join(''));
+    const streamed = await app.post('responses', { ...OF_CHAT_STREAMED, tools });
+    expect(streamed.headers.get('x-sluice-warning')).toBe('left out: tools.web_search');
+    expect(await streamed.text()).toContain('response.completed');
+  });
+
+  it('refuses a tool of an unknown type by name where no endpoint speaks the API', async () => {
+    const tools = [{ type: 'hologram' }];
+    const refused = await app.post('responses', { ...OF_CHAT, tools });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { message: expect.stringContaining('tools[0].type') } });
+    expect(app.upstreamCalls).toEqual([]);
   });
 
   it.each([

@@ -1,6 +1,5 @@
-import { PROVIDER_TOOLS } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { APIS, type StreamableApi } from '@libs/inference';
+import { APIS, bringsTools, type StreamableApi } from '@libs/inference';
 import type { ServerTool } from './server-tool';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -11,7 +10,32 @@ export interface NamedTool {
   readonly parameters: Fields;
   /** Path of the settings in the request. */
   readonly path: string;
+  /** As the request has it. */
+  readonly entry: Fields;
 }
+
+/** A tool of a request and where it is. */
+export interface ListedTool {
+  readonly path: string;
+  readonly entry: Fields;
+}
+
+/** Returns the tools of `tools` and of the items of `input` that bring more. */
+export function listedTools({ tools, input }: Fields): readonly ListedTool[] {
+  const later = Array.isArray(input) ? input.flatMap((item, at) => laterTools(item, `input[${at}]`)) : [];
+  return [...pathsOf(tools, 'tools'), ...later];
+}
+
+function laterTools(item: unknown, path: string): readonly ListedTool[] {
+  return bringsTools(item) ? pathsOf(item['tools'], `${path}.tools`) : [];
+}
+
+function pathsOf(list: unknown, path: string): readonly ListedTool[] {
+  return listOf(list).map((entry, at) => ({ path: `${path}[${at}]`, entry }));
+}
+
+/** Types of tools that the caller runs, in every API. */
+const CALLERS: ReadonlySet<unknown> = new Set([undefined, 'function', 'custom', 'namespace']);
 
 /** The tools of a request, by whose they are. */
 export interface SortedTools {
@@ -19,7 +43,7 @@ export interface SortedTools {
   readonly own: readonly NamedTool[];
   /** Under a plain name, which a provider may know too. */
   readonly plain: readonly NamedTool[];
-  /** Paths of tools that only a provider can run. */
+  /** Paths of tools that only a provider can take, those of unknown types too. */
   readonly providers: readonly string[];
   /** The caller's own tools: all that are none of the others. */
   readonly rest: readonly Fields[];
@@ -58,7 +82,7 @@ export class NamedTools {
   }
 
   /** @throws AppError invalid_request for a tool under our name that we do not have, or one that is there twice */
-  sort(api: StreamableApi, tools: readonly Fields[]): SortedTools {
+  sort(api: StreamableApi, tools: readonly ListedTool[]): SortedTools {
     const sorted = {
       own: [] as NamedTool[],
       plain: [] as NamedTool[],
@@ -66,26 +90,27 @@ export class NamedTools {
       rest: [] as Fields[],
     };
     const rules = APIS[api].tools;
-    for (const [index, entry] of tools.entries()) {
-      const path = `tools[${index}]`;
+    for (const { entry, path } of tools) {
       const { type } = entry;
       if (this.isOwn(type)) sorted.own.push(this.#own(entry, path));
       else if (rules.takesPlainNames && this.#byAlias.has(String(type))) sorted.plain.push(this.#plain(entry, path));
-      else if (rules.listsProviderTools && PROVIDER_TOOLS.has(String(type))) sorted.providers.push(path);
+      else if (rules.listsProviderTools && !CALLERS.has(type)) sorted.providers.push(path);
       else sorted.rest.push(entry);
     }
     return sorted;
   }
 
-  #own({ type, parameters }: Fields, path: string): NamedTool {
+  #own(entry: Fields, path: string): NamedTool {
+    const { type, parameters } = entry;
     const tool = this.#byType.get(String(type));
-    if (tool !== undefined) return { tool, parameters: fieldsOf(parameters), path: `${path}.parameters` };
+    if (tool !== undefined) return { tool, parameters: fieldsOf(parameters), path: `${path}.parameters`, entry };
     const offered = this.tools.map((one) => this.typeOf(one)).join(', ');
     throw refusal(`${path}.type`, `names a server tool that is not offered here; there are ${offered}`);
   }
 
   /** Settings are next to the type, or among the parameters as under our own name. */
-  #plain({ type, parameters, filters, ...settings }: Fields, path: string): NamedTool {
+  #plain(entry: Fields, path: string): NamedTool {
+    const { type, parameters, filters, ...settings } = entry;
     const { blocked_domains: blocked, ...domains } = fieldsOf(filters);
     const given = {
       ...settings,
@@ -94,7 +119,7 @@ export class NamedTools {
       ...fieldsOf(parameters),
     };
     const present = Object.entries(given).filter(([, value]) => value !== null);
-    return { tool: this.#byAlias.get(String(type))!, parameters: Object.fromEntries(present), path };
+    return { tool: this.#byAlias.get(String(type))!, parameters: Object.fromEntries(present), path, entry };
   }
 }
 

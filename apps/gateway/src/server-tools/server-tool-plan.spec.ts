@@ -34,7 +34,6 @@ describe(ServerToolPlanner.name, () => {
     {},
     { tools: [] },
     { tools: [FUNCTION, { type: 'custom', name: 'free' }] },
-    { tools: [{ type: 'other:look' }] },
     { tools: [RARE] },
     { tools: [FUNCTION], deferred_tools: { search: { type: 'bm25' } } },
   ])('leaves %j to the engine', (body) => {
@@ -96,6 +95,43 @@ describe(ServerToolPlanner.name, () => {
     expect(plan({ tools: [{ type: 'web_search' }] }, { share, tools: [unable] })).toBeNull();
   });
 
+  it('leaves a tool of an unknown type to a provider that speaks the API', () => {
+    expect(plan({ tools: [FUNCTION, { type: 'hologram' }] }, { share: 'some' })).toBeNull();
+    expect(plan({ tools: [{ type: 'other:look' }] }, { isNative: true })).toBeNull();
+  });
+
+  it('runs its tools that an item of the input brings', () => {
+    const input = [
+      { type: 'additional_tools', tools: [FUNCTION, { type: 'sluice:look' }] },
+      { role: 'user', content: 'Hi' },
+    ];
+    expect(seen({ input })).toEqual(['theirs', 'look']);
+  });
+
+  describe('where nothing can search', () => {
+    const idle = Object.assign(search(), { isReady: false, isOmitted: true });
+    const asked = { tools: [idle, new FakeTool('look')] };
+
+    it('goes without a search that is offered plainly, and says so', () => {
+      expect(plan({ tools: [FUNCTION, { type: 'web_search' }] }, asked)).toBeNull();
+      const beside = plan({ tools: [FUNCTION, { type: 'web_search' }, { type: 'sluice:look' }] }, asked)!;
+      expect(beside.conversation.tools.map(({ name }) => name)).toEqual(['theirs', 'look']);
+      expect(beside.conversation.unread).toEqual(['tools.web_search']);
+      const chat = plan({ tools: [{ type: 'web_search' }] }, { ...asked, api: 'chat' })!;
+      expect(chat.conversation).toMatchObject({ tools: [], unread: ['tools'] });
+      expect(idle.bindings).toEqual([]);
+    });
+
+    it.each([
+      { tools: [{ type: 'sluice:web_search' }] },
+      { tools: [{ type: 'web_search', engine: 'exa' }] },
+      { tools: [FUNCTION, { type: 'web_search' }], tool_choice: { type: 'web_search' } },
+      { tools: [{ type: 'web_search' }], tool_choice: 'required' },
+    ])('does not go without the search of %j', (body) => {
+      expect(seen(body, asked)).toContain('web_search');
+    });
+  });
+
   it('leaves no search on chat completions to a provider, whose API for them has none', () => {
     expect(seen({ tools: [{ type: 'web_search' }] }, { api: 'chat', isNative: true })).toEqual(['web_search']);
   });
@@ -103,6 +139,13 @@ describe(ServerToolPlanner.name, () => {
   it.each([
     ['tools[1].type', { tools: [FUNCTION, { type: 'sluice:bash' }] }, false],
     ['tools[0].type', { tools: [{ type: 'file_search' }] }, false],
+    ['tools[0].type', { tools: [{ type: 'hologram' }] }, false],
+    ['tools[0].type', { tools: [{ type: 'other:look' }] }, false],
+    [
+      'input[0].tools[1].type',
+      { input: [{ type: 'additional_tools', tools: [FUNCTION, { type: 'hologram' }] }] },
+      false,
+    ],
     ['tools[0].type', { tools: [{ type: 'mcp' }, { type: 'sluice:look' }] }, true],
     ['tools[1].parameters', { tools: [{ type: 'sluice:look' }, { type: 'sluice:look' }] }, false],
     ['n', { tools: [{ type: 'sluice:look' }], n: 2 }, false],

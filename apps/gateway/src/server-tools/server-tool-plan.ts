@@ -13,7 +13,17 @@ import {
   type ToolDefinition,
   type ToolChoice,
 } from '@libs/inference';
-import { fieldsOf, listOf, NamedTools, refusal, type Fields, type NamedTool, type SortedTools } from './named-tools';
+import {
+  fieldsOf,
+  listedTools,
+  listOf,
+  NamedTools,
+  refusal,
+  type Fields,
+  type NamedTool,
+  type SortedTools,
+} from './named-tools';
+import { isAnyEngine, leftOutOf, withoutTools } from './left-out-tools';
 import type { BoundTool, ServerTool } from './server-tool';
 import { readStopConditions, type StopCondition } from './stop-conditions';
 
@@ -78,18 +88,26 @@ export class ServerToolPlanner {
     settings?: WorkspaceSettings,
   ): ServerToolPlan | null {
     if (!mayConcernUs(body)) return null;
-    const entries = listOf(body['tools']);
-    const sorted = this.#names.sort(api, entries);
+    const sorted = this.#names.sort(api, listedTools(body));
     const deferred = deferredNames(sorted.rest);
     const search = searchSettings(body['deferred_tools']);
     const mayLeave = APIS[api].tools.leavesPlainNames;
     const share = (isMeant?: (endpoint: Endpoint) => boolean): NativeShare =>
       mayLeave ? this.parts.nativeShare(models, api, isMeant) : 'none';
-    const named = once(this.#named(sorted, deferred.size > 0 ? search : null, share));
-    if (named.length === 0 && !this.#hasOwnItems(body['input'])) return null;
+    const found = once(this.#named(sorted, deferred.size > 0 ? search : null, share));
+    const leftOut = leftOutOf(found, sorted, (type) => this.#names.find(type), body['tool_choice']);
+    const named = found.filter((one) => !leftOut.includes(one));
+    // Endpoints that speak the API would be sent the tool, so the request is read and written without it.
+    const mustLeave = leftOut.length > 0 && !mayLeave;
+    if (named.length === 0 && !mustLeave && !this.#hasOwnItems(body['input'])) return null;
     if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
     const choice = this.#readChoice(body['tool_choice'], named);
-    const request = APIS[api].caller.readRequest({ ...body, tools: sorted.rest, tool_choice: choice.rest });
+    const request = APIS[api].caller.readRequest({
+      ...body,
+      input: withoutTools(body['input']),
+      tools: [...sorted.rest, ...leftOut.map(({ entry }) => entry)],
+      tool_choice: choice.rest,
+    });
     const surroundings = { deferred, imageModel: settings?.default_image_model };
     return this.#bind(request, choice, surroundings, readStopConditions(body));
   }
@@ -100,7 +118,7 @@ export class ServerToolPlanner {
    */
   needsOf(api: StreamableApi, body: Fields, models: readonly string[]): readonly EndpointNeed[] {
     if (!mayConcernUs(body)) return [];
-    const { plain, providers, rest } = this.#names.sort(api, listOf(body['tools']));
+    const { plain, providers, rest } = this.#names.sort(api, listedTools(body));
     const asked = toolsSentIn(body, (type) => this.#names.isOwn(type));
     const isNeeded =
       asked.length + plain.length + providers.length > 0 ||
@@ -138,7 +156,7 @@ export class ServerToolPlanner {
     if (tool === undefined) return null;
     const entry = own.find((one) => one.tool === tool);
     const path = entry?.path ?? 'deferred_tools.search';
-    return { tool, path, parameters: { ...search, ...entry?.parameters } };
+    return { tool, path, parameters: { ...search, ...entry?.parameters }, entry: entry?.entry ?? {} };
   }
 
   #hasOwnItems(input: unknown): boolean {
@@ -242,7 +260,7 @@ function areLeftToProvider(plain: readonly NamedTool[], share: NativeShare): boo
  */
 function isLeftToProvider({ tool, parameters: { engine } }: NamedTool, share: NativeShare): boolean {
   if (engine === 'native') return true;
-  return (engine === undefined || engine === 'auto') && (share === 'all' || tool.isReady === false);
+  return isAnyEngine(engine) && (share === 'all' || tool.isReady === false);
 }
 
 function deferredNames(tools: readonly Fields[]): ReadonlySet<string> {

@@ -89,6 +89,8 @@ export interface ServerTool {
   readonly aliases?: readonly string[];
   /** False where this installation lacks what the tool works with, so that it cannot be set up; true when absent. */
   readonly isReady?: boolean;
+  /** True where a request that names the tool plainly, and may do without it, is answered without it. */
+  readonly isOmitted?: boolean;
   /**
    * Sets the tool up for one request. `parameters` is the entry's own settings object, empty where there is none.
    *

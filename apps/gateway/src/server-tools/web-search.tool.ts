@@ -33,6 +33,10 @@ export class WebSearchTool implements ServerTool {
     return this.web.hasEngine;
   }
 
+  get isOmitted(): boolean {
+    return !this.web.hasEngine && this.web.isOptional;
+  }
+
   bind(parameters: Fields, path: string): BoundTool {
     const names = { allowed: 'allowed_domains', excluded: 'excluded_domains' };
     return new BoundWebSearch(this.web, this.web.setUp(readSearchSettings(parameters, path, names), path));

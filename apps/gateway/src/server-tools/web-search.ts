@@ -22,6 +22,8 @@ export class WebSearch {
     readonly costPicoUsd: bigint,
     /** Names of the engines that keep nothing of queries, as the operator declares. */
     private readonly keepingNothing: readonly string[] = [],
+    /** Whether a request may be answered without a search that it names plainly, where there is no engine. */
+    readonly isOptional = false,
   ) {}
 
   get hasEngine(): boolean {

@@ -24,7 +24,12 @@ import { createSearchEngines } from './web-search-engines';
       provide: WebSearch,
       inject: [GatewayEnv],
       useFactory: (env: GatewayEnv) =>
-        new WebSearch(createSearchEngines(env), parseUsd(env.WEB_SEARCH_COST_USD), env.SEARCH_KEEPS_NOTHING),
+        new WebSearch(
+          createSearchEngines(env),
+          parseUsd(env.WEB_SEARCH_COST_USD),
+          env.SEARCH_KEEPS_NOTHING,
+          env.WEB_SEARCH_WITHOUT_ENGINE === 'omit',
+        ),
     },
   ],
   exports: [PageReader, WebSearch],

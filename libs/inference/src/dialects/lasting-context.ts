@@ -1,6 +1,6 @@
 import type { JsonObject } from '@libs/json';
 import { estimatePrompt } from '../model/estimate';
-import { providerToolsIn } from '../model/provider-tools';
+import { bringsTools, providerToolsIn } from '../model/provider-tools';
 import type { AnswerContext } from './dialect';
 import type { StreamableApi } from './dialect-pairs';
 import { memberText, parseRequest, scanRequest } from './request-members';
@@ -33,18 +33,25 @@ export interface LastingContext {
 export function lastingContext(api: StreamableApi, context: AnswerContext, parsed?: JsonObject): LastingContext {
   const { requestBody } = context;
   if (requestBody.length <= SHORT_BYTES) return { context, keptBytes: 0 };
-  const kept = membersOf(requestBody, OF_ANSWERS[api]);
   const prompt = context.prompt ?? estimatePrompt(requestBody);
-  const providerTools = api === 'responses' ? providerToolsIn(parsed ?? parseRequest(requestBody)) : undefined;
+  const request = api === 'responses' ? (parsed ?? parseRequest(requestBody)) : {};
+  const providerTools = api === 'responses' ? providerToolsIn(request) : undefined;
+  const kept = membersOf(requestBody, OF_ANSWERS[api], laterTools(request));
   return { context: { ...context, requestBody: kept, prompt, providerTools }, keptBytes: kept.length };
 }
 
-/** Returns an object with only these fields, in memory of its own. */
-function membersOf(body: Buffer, names: readonly string[]): Buffer {
+/** Returns the `input` with only the items that bring tools, as a field in JSON; none without such items. */
+function laterTools({ input }: JsonObject): readonly string[] {
+  const items = Array.isArray(input) ? input.filter(bringsTools) : [];
+  return items.length === 0 ? [] : [`"input":${JSON.stringify(items)}`];
+}
+
+/** Returns an object with only these fields, and `more` of them in JSON, in memory of its own. */
+function membersOf(body: Buffer, names: readonly string[], more: readonly string[]): Buffer {
   const scanned = scanRequest(body);
   const members = names.flatMap((name) => {
     const text = memberText(scanned, name);
     return text === undefined ? [] : [`${JSON.stringify(name)}:${text.toString()}`];
   });
-  return Buffer.from(`{${members.join(',')}}`);
+  return Buffer.from(`{${[...members, ...more].join(',')}}`);
 }

@@ -4,6 +4,7 @@ import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canon
 import type { ReasoningPart, TextPart } from '../../model/conversation';
 import { CUSTOM_INPUT } from './conversation-reader';
 import { reasoningItem, writeAnnotation } from './conversation-writer';
+import type { ToolNames, ToolPlace } from './tool-names';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
@@ -20,7 +21,7 @@ export function itemId(kind: ItemKind, responseId: string, outputIndex: number):
 /** What items need to know of the response they are in. */
 export interface ItemContext {
   readonly responseId: string;
-  readonly customTools: ReadonlySet<string>;
+  readonly toolNames: ToolNames;
 }
 
 /**
@@ -60,7 +61,7 @@ function writeGroup(
   logprobs: readonly TokenLogprob[],
   index: number,
   status: ItemStatus,
-  { responseId, customTools }: ItemContext,
+  { responseId, toolNames }: ItemContext,
 ): object {
   const [part] = group;
   if (part.type === 'reasoning') return thoughtItem(part, itemId('rs', responseId, index), status);
@@ -69,9 +70,9 @@ function writeGroup(
     return serverToolItem(serverToolItemId(part.tool, responseId, index), part, statusOfTool(part.hasSucceeded));
   }
   if (part.type === 'tool-call') {
-    const { id: callId, name } = part;
-    if (customTools.has(name)) return customCallItem(itemId('ctc', responseId, index), callId, name, part.arguments);
-    return functionCallItem(itemId('fc', responseId, index), callId, name, part.arguments, status);
+    const called = calledTool(part, toolNames);
+    if (called.isCustom) return customCallItem(itemId('ctc', responseId, index), called, part.arguments);
+    return functionCallItem(itemId('fc', responseId, index), called, part.arguments, status);
   }
   const firstText = group.findIndex(({ type }) => type === 'text');
   const content = group.map((spoken, at) => writeSpoken(spoken, at === firstText ? logprobs : []));
@@ -118,12 +119,26 @@ export function serverToolItem(
   return { id, type: itemType, status, ...item };
 }
 
-export function functionCallItem(id: string, callId: string, name: string, args: string, status: ItemStatus): object {
-  return { id, type: 'function_call', call_id: callId, name, arguments: args, status };
+/** A tool that the model called, under the names that the request has for it. */
+export interface CalledTool extends ToolPlace {
+  readonly callId: string;
 }
 
-export function customCallItem(id: string, callId: string, name: string, args: string): object {
-  return { id, type: 'custom_tool_call', call_id: callId, name, input: customInput(args) };
+/** `name` is the one by which the model knows the tool. */
+export function calledTool({ id, name }: { readonly id: string; readonly name: string }, names: ToolNames): CalledTool {
+  return { callId: id, ...(names.placeOf(name) ?? { name, isCustom: false }) };
+}
+
+export function functionCallItem(id: string, called: CalledTool, args: string, status: ItemStatus): object {
+  return { id, type: 'function_call', ...callMembers(called), arguments: args, status };
+}
+
+export function customCallItem(id: string, called: CalledTool, args: string): object {
+  return { id, type: 'custom_tool_call', ...callMembers(called), input: customInput(args) };
+}
+
+function callMembers({ callId, name, namespace }: CalledTool): object {
+  return { call_id: callId, name, ...(namespace !== undefined && { namespace }) };
 }
 
 /** Returns the free text inside a function's arguments (see `customArguments`); the arguments if there is none. */

@@ -1,7 +1,9 @@
 import { objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolResultPart } from '../../model/conversation';
+import { bringsTools } from '../../model/provider-tools';
 import { readPart, readReasoning } from './content-reader';
+import type { ToolNames } from './tool-names';
 
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant'];
 
@@ -10,19 +12,27 @@ const RESULTS = new Set(['function_call_output', 'custom_tool_call_output']);
 /** Name of the only parameter of a function that replaces a custom tool; it holds the free text. */
 export const CUSTOM_INPUT = 'input';
 
+/** What the items of a conversation are read with. */
+interface InputReading {
+  readonly names: ToolNames;
+  /** Collects the names of fields and items that a conversation cannot hold. */
+  readonly unread: Set<string>;
+}
+
 /**
  * The conversation of a request (interface §4.4).
  *
  * A turn of the model is several items: thoughts, messages, calls. They become one message, as in every other API.
  * Names of fields and items that a conversation cannot hold go to `unread`.
  */
-export function readInput(input: unknown, instructions: unknown, unread: Set<string>): Message[] {
+export function readInput(input: unknown, instructions: unknown, reading: InputReading): Message[] {
   const messages: OpenMessage[] = [];
   if (typeof instructions === 'string') messages.push(textMessage('system', instructions));
   if (typeof input === 'string') messages.push(textMessage('user', input));
-  const items = objectsOf(input);
+  // The tools that items bring are read with the others.
+  const items = objectsOf(input).filter((item) => !bringsTools(item));
   const orphans = orphanedThoughts(items);
-  for (const item of items) if (!orphans.has(item)) addItem(messages, item, unread);
+  for (const item of items) if (!orphans.has(item)) addItem(messages, item, reading);
   return messages;
 }
 
@@ -61,18 +71,19 @@ function textMessage(role: Role, text: string): OpenMessage {
   return { role, parts: [{ type: 'text', text }] };
 }
 
-function addItem(messages: OpenMessage[], item: JsonObject, unread: Set<string>): void {
+function addItem(messages: OpenMessage[], item: JsonObject, reading: InputReading): void {
+  const { unread } = reading;
   const type = stringOf(item['type']) ?? 'message';
   if (type === 'message') addMessage(messages, item, unread);
   else if (type === 'item_reference') throw nothingStored();
   else if (RESULTS.has(type)) messages.push({ role: 'tool', parts: [toolResult(item, unread)] });
-  else addToTurn(messages, readSaid(type, item, unread));
+  else addToTurn(messages, readSaid(type, item, reading));
 }
 
 /** Reads an item of the model that is not a message. */
-function readSaid(type: string, item: JsonObject, unread: Set<string>): Part[] {
-  if (type === 'function_call') return [toolCall(item, stringOf(item['arguments']) ?? '', unread)];
-  if (type === 'custom_tool_call') return [toolCall(item, customArguments(stringOf(item['input']) ?? ''), unread)];
+function readSaid(type: string, item: JsonObject, { names, unread }: InputReading): Part[] {
+  if (type === 'function_call') return [toolCall(item, stringOf(item['arguments']) ?? '', names)];
+  if (type === 'custom_tool_call') return [toolCall(item, customArguments(stringOf(item['input']) ?? ''), names)];
   if (type === 'reasoning') return [readReasoning(item)];
   unread.add(`input.${type}`);
   return [];
@@ -109,9 +120,9 @@ function readContent(content: unknown, unread: Set<string>): Part[] {
   });
 }
 
-function toolCall(item: JsonObject, args: string, unread: Set<string>): Part {
-  if (stringOf(item['namespace']) !== undefined) unread.add('input.namespace');
-  return { type: 'tool-call', id: callIdOf(item), name: stringOf(item['name']) ?? '', arguments: args };
+function toolCall(item: JsonObject, args: string, names: ToolNames): Part {
+  const name = names.flatName(stringOf(item['name']) ?? '', stringOf(item['namespace']));
+  return { type: 'tool-call', id: callIdOf(item), name, arguments: args };
 }
 
 /** Returns free text as the arguments of the function that replaces a custom tool. */

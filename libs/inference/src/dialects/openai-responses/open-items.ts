@@ -1,4 +1,13 @@
-import { customCallItem, customInput, functionCallItem, imageItem, itemId, type ItemStatus } from './answer-items';
+import {
+  calledTool,
+  customCallItem,
+  customInput,
+  functionCallItem,
+  imageItem,
+  itemId,
+  type CalledTool,
+  type ItemStatus,
+} from './answer-items';
 import type { EventSink } from './stream-events';
 import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
 import { OpenMessage } from './open-message';
@@ -17,13 +26,13 @@ export function openItem(event: PartStart, sink: EventSink, place: ItemPlace): O
     case 'server-tool':
       return new OpenServerTool(event, sink, place);
     case 'tool-call':
-      return place.customTools.has(event.name)
-        ? new OpenCustomCall(event, sink, place)
-        : new OpenFunctionCall(event, sink, place);
+      return openCall(calledTool(event, place.toolNames), sink, place);
   }
 }
 
-type CallStart = Extract<PartStart, { kind: 'tool-call' }>;
+function openCall(called: CalledTool, sink: EventSink, place: ItemPlace): OpenItem {
+  return called.isCustom ? new OpenCustomCall(called, sink, place) : new OpenFunctionCall(called, sink, place);
+}
 
 class OpenFunctionCall implements OpenItem {
   isIdle = false;
@@ -33,7 +42,7 @@ class OpenFunctionCall implements OpenItem {
   #hasEnded = false;
 
   constructor(
-    private readonly start: CallStart,
+    private readonly called: CalledTool,
     private readonly sink: EventSink,
     private readonly place: ItemPlace,
   ) {
@@ -69,7 +78,7 @@ class OpenFunctionCall implements OpenItem {
   #closeArguments(): void {
     if (this.isIdle) return;
     this.isIdle = true;
-    const { name } = this.start;
+    const { name } = this.called;
     this.sink.emit('response.function_call_arguments.done', { ...this.#where(), name, arguments: this.#arguments });
   }
 
@@ -78,7 +87,7 @@ class OpenFunctionCall implements OpenItem {
   }
 
   #item(status: ItemStatus): object {
-    return functionCallItem(this.#id, this.start.id, this.start.name, this.#arguments, status);
+    return functionCallItem(this.#id, this.called, this.#arguments, status);
   }
 }
 
@@ -91,7 +100,7 @@ class OpenCustomCall implements OpenItem {
   #hasEnded = false;
 
   constructor(
-    private readonly start: CallStart,
+    private readonly called: CalledTool,
     private readonly sink: EventSink,
     private readonly place: ItemPlace,
   ) {
@@ -103,7 +112,7 @@ class OpenCustomCall implements OpenItem {
   }
 
   begin(): void {
-    const item = customCallItem(this.#id, this.start.id, this.start.name, '');
+    const item = customCallItem(this.#id, this.called, '');
     this.sink.emit('response.output_item.added', { output_index: this.place.outputIndex, item });
   }
 
@@ -116,7 +125,7 @@ class OpenCustomCall implements OpenItem {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#closeInput();
-    this.written = customCallItem(this.#id, this.start.id, this.start.name, this.#arguments);
+    this.written = customCallItem(this.#id, this.called, this.#arguments);
     this.sink.emit('response.output_item.done', { output_index: this.place.outputIndex, item: this.written });
   }
 

@@ -8,6 +8,7 @@ import type {
 } from '../../model/canonical-request';
 import { hashOfUser } from '../request-members';
 import { readInput } from './conversation-reader';
+import { ToolNames } from './tool-names';
 import { readTools } from './tool-reader';
 
 /** Fields that are read here, are for the gateway, or ask for what is the default anyway. */
@@ -70,9 +71,10 @@ export function readRequest(body: JsonObject): CanonicalRequest {
   const unread = new Set(Object.keys(body).filter((name) => !UNDERSTOOD.has(name) && body[name] !== null));
   noteUnmet(body, unread);
   const user = stringOf(body['safety_identifier']) ?? stringOf(body['user']);
+  const names = new ToolNames(body);
   const request = {
-    messages: readInput(body['input'], body['instructions'], unread),
-    ...readTools(body['tools'], body['tool_choice'], unread),
+    messages: readInput(body['input'], body['instructions'], { names, unread }),
+    ...readTools(names, body['tool_choice'], unread),
     areParallelToolCallsAllowed: booleanOf(body['parallel_tool_calls']),
     responseFormat: readFormat(body),
     sampling: readSampling(body),

@@ -2,6 +2,7 @@ import { parseJson } from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerContext } from '../dialect';
 import type { ResponseFailure } from './error';
+import { ToolNames } from './tool-names';
 import { type IncompleteReason, type ResponseStatus } from './stop-reason';
 import { unixSeconds } from '../../model/unix-seconds';
 
@@ -14,8 +15,7 @@ export interface ResponseEcho {
   /** Unix seconds. */
   readonly createdAt: number;
   readonly settings: JsonObject;
-  /** Names of the tools that are called with free text. */
-  readonly customTools: ReadonlySet<string>;
+  readonly toolNames: ToolNames;
 }
 
 /** What changes while a response comes into being. */
@@ -74,17 +74,12 @@ export function readEcho(
     model: model.slug,
     createdAt: createdAt ?? unixSeconds(),
     settings,
-    customTools: customToolsOf(settings['tools']),
+    toolNames: new ToolNames(request),
   };
 }
 
 function memberOf(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
-}
-
-function customToolsOf(tools: unknown): ReadonlySet<string> {
-  const list = Array.isArray(tools) ? (tools as readonly JsonObject[]) : [];
-  return new Set(list.flatMap(({ type, name }) => (type === 'custom' && typeof name === 'string' ? [name] : [])));
 }
 
 /** A response with every member that the interface requires. */

@@ -192,6 +192,21 @@ describe(ResponsesStreamWriter.name, () => {
     expect(cut.response['output']).toMatchObject([{ input: '{"inp' }]);
   });
 
+  it('calls tools of namespaces and of the input by the names that the request has', () => {
+    const tools = [{ type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'spawn' }] }];
+    const said = [start, calls(0, 'agents__spawn'), argues(0, '{}'), ends(0), calls(1, 'f'), argues(1, '{}'), ends(1)];
+    const output = [
+      { type: 'function_call', namespace: 'agents', name: 'spawn', arguments: '{}' },
+      { type: 'function_call', name: 'f' },
+    ];
+    for (const body of [{ input: 'Hi', tools }, { input: [{ type: 'additional_tools', tools }] }]) {
+      const { sent, response } = send(said, undefined, body);
+      expect(response['output']).toMatchObject(output);
+      expect((response['output'] as object[])[1]).not.toHaveProperty('namespace');
+      expect(sent[2]?.item).toMatchObject({ namespace: 'agents', name: 'spawn' });
+    }
+  });
+
   it.each([
     ['length', 'max_output_tokens'],
     ['content_filter', 'content_filter'],

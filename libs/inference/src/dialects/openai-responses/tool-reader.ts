@@ -2,6 +2,7 @@ import { booleanOf, defined, objectOf, objectOrNull, objectsOf, stringOf, type J
 import type { ToolChoice, ToolDefinition } from '../../model/canonical-request';
 import { readCacheMark } from './content-reader';
 import { CUSTOM_INPUT } from './conversation-reader';
+import type { FlatTool, ToolNames } from './tool-names';
 
 export interface ToolSettings {
   readonly tools: readonly ToolDefinition[];
@@ -16,19 +17,22 @@ const CUSTOM_PARAMETERS = {
   additionalProperties: false,
 } as const;
 
-/** The functions of a request and which of them to use. Tools that run at the gateway or a provider are `unread`. */
-export function readTools(tools: unknown, choice: unknown, unread: Set<string>): ToolSettings {
-  const definitions = objectsOf(tools).flatMap((tool) => readTool(tool, unread) ?? []);
+/**
+ * Returns the functions of a request and which of them to use, those of namespaces and of the input too. Tools that
+ * run at the gateway or a provider are `unread`.
+ */
+export function readTools(names: ToolNames, choice: unknown, unread: Set<string>): ToolSettings {
+  const definitions = names.tools.flatMap((tool) => readTool(tool, unread) ?? []);
   const chosen = objectOrNull(choice);
   if (chosen === null) return defined({ tools: definitions, toolChoice: modeOf(choice) });
   if (chosen['type'] === 'allowed_tools') {
-    const allowed = new Set(objectsOf(chosen['tools']).map(({ name }) => name));
+    const allowed = allowedNames(objectsOf(chosen['tools']), names);
     return defined({
       tools: definitions.filter(({ name }) => allowed.has(name)),
       toolChoice: modeOf(chosen['mode']),
     });
   }
-  const name = stringOf(chosen['name']);
+  const name = chosenName(chosen, names);
   if (name !== undefined && (chosen['type'] === 'function' || chosen['type'] === 'custom')) {
     return { tools: definitions, toolChoice: { type: 'tool', name } };
   }
@@ -36,19 +40,39 @@ export function readTools(tools: unknown, choice: unknown, unread: Set<string>):
   return { tools: definitions };
 }
 
+/** A namespace that is allowed stands for all its tools, and a name alone for the tools of that name. */
+function allowedNames(chosen: readonly JsonObject[], names: ToolNames): ReadonlySet<string> {
+  const isAllowed = (flatName: string): boolean => {
+    const place = names.placeOf(flatName);
+    return chosen.some(({ type, name, namespace }) =>
+      type === 'namespace'
+        ? name === place?.namespace && name !== undefined
+        : name === place?.name && (namespace === undefined || namespace === place?.namespace),
+    );
+  };
+  return new Set(names.tools.flatMap(({ name }) => (isAllowed(name) ? [name] : [])));
+}
+
+function chosenName(chosen: JsonObject, names: ToolNames): string | undefined {
+  const name = stringOf(chosen['name']);
+  const namespace = stringOf(chosen['namespace']);
+  if (name === undefined) return undefined;
+  if (namespace !== undefined || names.placeOf(name) !== undefined) return names.flatName(name, namespace);
+  return names.tools.find((one) => names.placeOf(one.name)?.name === name)?.name ?? name;
+}
+
 function modeOf(choice: unknown): ToolChoice | undefined {
   return choice === 'auto' || choice === 'none' || choice === 'required' ? { type: choice } : undefined;
 }
 
-function readTool(tool: JsonObject, unread: Set<string>): ToolDefinition | null {
-  const name = stringOf(tool['name']);
+function readTool({ name, tool }: FlatTool, unread: Set<string>): ToolDefinition | null {
   const description = stringOf(tool['description']);
   const cache = readCacheMark(tool);
-  if (name !== undefined && tool['type'] === 'function') {
+  if (name !== '' && tool['type'] === 'function') {
     const strict = booleanOf(tool['strict']);
     return defined({ name, description, parameters: objectOrNull(tool['parameters']), strict, cache });
   }
-  if (name !== undefined && tool['type'] === 'custom') {
+  if (name !== '' && tool['type'] === 'custom') {
     if (objectOf(tool['format'])['type'] === 'grammar') unread.add('tools.format');
     return defined({ name, description, parameters: CUSTOM_PARAMETERS, cache });
   }

@@ -319,6 +319,34 @@ describe('a request of this API', () => {
     expect(idsOf(thought('a'), thought('b'), call)).toEqual(['a', 'b']);
   });
 
+  it('has the tools of namespaces and of its input under flat names, wherever it names them', () => {
+    const spawn = { type: 'function', name: 'spawn', parameters: { type: 'object' } };
+    const agents = { type: 'namespace', name: 'agents', tools: [spawn] };
+    const request = read({
+      input: [
+        { type: 'additional_tools', tools: [agents, { type: 'web_search' }] },
+        { role: 'user', content: 'Go' },
+        { type: 'function_call', call_id: 'c', namespace: 'agents', name: 'spawn', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c', output: 'ok' },
+      ],
+      tools: [{ type: 'function', name: 'own' }],
+      tool_choice: { type: 'function', name: 'spawn' },
+    });
+    expect(request.tools.map(({ name }) => name)).toEqual(['own', 'agents__spawn']);
+    expect(request.messages[1]).toMatchObject({ parts: [{ type: 'tool-call', name: 'agents__spawn' }] });
+    expect(request.toolChoice).toEqual({ type: 'tool', name: 'agents__spawn' });
+    expect(request.unread).toEqual(['tools.web_search']);
+    const allowedBy = (entry: object) =>
+      read({
+        input: 'Hi',
+        tools: [spawn, agents],
+        tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [entry] },
+      }).tools.map(({ name }) => name);
+    expect(allowedBy({ type: 'namespace', name: 'agents' })).toEqual(['agents__spawn']);
+    expect(allowedBy({ type: 'function', name: 'spawn', namespace: 'agents' })).toEqual(['agents__spawn']);
+    expect(allowedBy({ type: 'function', name: 'spawn' })).toEqual(['spawn', 'agents__spawn']);
+  });
+
   it('names what has no place in a conversation', () => {
     const { unread } = read({
       input: [

@@ -1,0 +1,17 @@
+import type { LossReport } from '@libs/inference';
+
+/** Longer lists are cut: a header must stay small. */
+const MOST_NAMED = 16;
+const TOOL_MEMBER = /^(?:tools(?:\.|$)|tool_choice$|mcp_servers$|web_search_options$)/;
+const FITS_HEADER = /^[\w:.-]{1,128}$/;
+
+/**
+ * Returns the value of the warning header for a call, such as `left out: tools.web_search`; null if the model saw every
+ * tool. Agents do not ask for the metadata, and must not take a tool for one that the model chose not to use.
+ */
+export function toolWarning({ dropped }: LossReport): string | null {
+  const tools = dropped
+    .filter((member) => TOOL_MEMBER.test(member))
+    .map((member) => (FITS_HEADER.test(member) ? member : 'tools.type'));
+  return tools.length === 0 ? null : `left out: ${[...new Set(tools)].slice(0, MOST_NAMED).join(', ')}`;
+}

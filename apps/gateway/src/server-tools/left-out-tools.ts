@@ -1,0 +1,32 @@
+import { bringsTools } from '@libs/inference';
+import { fieldsOf, type NamedTool, type SortedTools } from './named-tools';
+import type { ServerTool } from './server-tool';
+
+/** Returns `input` without the items that bring tools: these are in `tools` already. */
+export function withoutTools(input: unknown): unknown {
+  return Array.isArray(input) ? (input as unknown[]).filter((item) => !bringsTools(item)) : input;
+}
+
+/**
+ * Returns the tools under a plain name that this installation cannot run and the request can do without: agents offer
+ * a search with every request, whether or not it is needed. The caller is told that they are missing.
+ */
+export function leftOutOf(
+  found: readonly NamedTool[],
+  { plain, own, rest }: SortedTools,
+  find: (type: unknown) => ServerTool | null,
+  choice: unknown,
+): readonly NamedTool[] {
+  const mustUse = choice === 'required' && own.length + rest.length === 0;
+  const chosen = find(fieldsOf(choice)['type']);
+  return found.filter((one) => {
+    const { tool, parameters } = one;
+    const isAsked = mustUse || tool === chosen || !isAnyEngine(parameters['engine']);
+    return plain.includes(one) && tool.isOmitted === true && !isAsked;
+  });
+}
+
+/** Returns whether a setting `engine` leaves the choice to the gateway. */
+export function isAnyEngine(engine: unknown): boolean {
+  return engine === undefined || engine === 'auto';
+}
