@@ -136,7 +136,7 @@ export {
 } from './routing/credential-source';
 export { attemptsBefore, failedRouteOf, sameRoute } from './routing/failed-route';
 export { keyedCandidates } from './routing/keyed-candidates';
-export { routingMetadata, translationStage, type PipelineStage, type RoutingMetadata } from './routing/metadata';
+export { routingMetadata, translationReport, type PipelineStage, type RoutingMetadata } from './routing/metadata';
 export { forbidsKeeping, refuseKeepers, type RetentionFacts } from './routing/outside-keepers';
 export { accessWith } from './routing/own-key-access';
 export { ProviderHealth } from './routing/provider-health';

@@ -55,7 +55,7 @@ describe(`routing metadata of ${CallReplier.name}`, () => {
 
   it('names the translation between dialects', async () => {
     expect(await (await ask('responses', { ...RESPONSES, top_k: 4 })).json()).toMatchObject({
-      sluice_metadata: { ...SERVED, pipeline: [{ type: 'translation', data: { from: 'responses', to: 'chat' } }] },
+      sluice_metadata: { ...SERVED, translation: { from: 'responses', to: 'chat' } },
     });
   });
 

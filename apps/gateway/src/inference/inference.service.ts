@@ -8,7 +8,7 @@ import {
   routingMetadata,
   sameRoute,
   toAbortSignal,
-  translationStage,
+  translationReport,
   UNKNOWN_PROMPT,
   untranslatedNeeds,
   type CallableApi,
@@ -113,9 +113,9 @@ export class InferenceService {
   metadataOf(api: CallableApi, served: Served & Partial<LoopServed>, generationMs: number): RoutingMetadata | null {
     const { plan, attempts, losses, endpoint } = served;
     if (plan === undefined) return null;
-    const translation = translationStage(api, this.routing.upstreamApi(endpoint, api) ?? api, losses);
-    const pipeline = [...(translation === null ? [] : [translation]), ...(served.stages?.() ?? [])];
-    return routingMetadata({ plan, attempts, served, generationMs, pipeline });
+    const translation = translationReport(api, this.routing.upstreamApi(endpoint, api) ?? api, losses);
+    const pipeline = served.stages?.() ?? [];
+    return routingMetadata({ plan, attempts, served, generationMs, pipeline, translation });
   }
 
   /** What a plugin puts text in the place of is not measured. @throws AppError for a body that does not fit its API */

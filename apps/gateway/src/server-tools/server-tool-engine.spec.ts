@@ -87,8 +87,8 @@ describe(ServerToolEngine.name, () => {
       response: {
         sluice_metadata: {
           attempt: 2,
+          translation: { from: 'responses', to: 'chat' },
           pipeline: [
-            { type: 'translation' },
             {
               type: 'server_tools',
               name: 'server-tools',

@@ -1,7 +1,7 @@
 import { aCatalogue, aModel, anEndpoint, aProvider } from '../testing';
 import { NO_LOSS } from '../model/loss-report';
 import type { Attempt } from './attempt';
-import { routingMetadata, translationStage } from './metadata';
+import { routingMetadata, translationReport } from './metadata';
 import { planRoute, type RouteRequest } from './route-plan';
 
 const at = (slug: string) => anEndpoint({ provider: aProvider({ slug, name: slug.toUpperCase() }) });
@@ -103,26 +103,30 @@ describe(routingMetadata.name, () => {
 
   it('carries parameters, the region and the stages of the pipeline', () => {
     const plan = planOf();
-    const stage = translationStage('messages', 'chat', { dropped: ['top_k'], approximated: ['thinking'] });
-    const report = { plan, attempts: [], served: null, region: 'eu', params: { quality_floor: 1 }, pipeline: [stage!] };
+    const translation = translationReport('messages', 'chat', { dropped: ['top_k'], approximated: ['thinking'] });
+    const pipeline = [{ type: 'plugin', name: 'web' }] as const;
+    const report = {
+      plan,
+      attempts: [],
+      served: null,
+      region: 'eu',
+      params: { quality_floor: 1 },
+      pipeline,
+      translation,
+    };
     expect(routingMetadata(report)).toMatchObject({
       region: 'eu',
       params: { quality_floor: 1 },
-      pipeline: [
-        {
-          type: 'translation',
-          name: 'dialect',
-          summary: 'messages to chat, dropped=1, approximated=1',
-          data: { from: 'messages', to: 'chat', dropped: ['top_k'], approximated: ['thinking'] },
-        },
-      ],
+      pipeline: [{ type: 'plugin', name: 'web' }],
+      translation: { from: 'messages', to: 'chat', dropped: ['top_k'], approximated: ['thinking'] },
     });
+    expect(routingMetadata({ ...report, pipeline: [], translation: null })).not.toHaveProperty('translation');
   });
 });
 
-describe(translationStage.name, () => {
+describe(translationReport.name, () => {
   it('has nothing to tell where the bytes passed', () => {
-    expect(translationStage('chat', 'chat', NO_LOSS)).toBeNull();
-    expect(translationStage('chat', 'messages', NO_LOSS)).not.toBeNull();
+    expect(translationReport('chat', 'chat', NO_LOSS)).toBeNull();
+    expect(translationReport('chat', 'messages', NO_LOSS)).not.toBeNull();
   });
 });

@@ -7,13 +7,8 @@ import type { NamedBy } from './route-model';
 
 export type RoutingStrategy = NamedBy | 'fallback';
 
-export type PipelineStageType =
-  | 'guardrail'
-  | 'plugin'
-  | 'server_tools'
-  | 'response_healing'
-  | 'context_compression'
-  | 'translation';
+/** A closed list of the interface: its clients refuse other words. */
+export type PipelineStageType = 'guardrail' | 'plugin' | 'server_tools' | 'response_healing' | 'context_compression';
 
 /** Something that happened to the request or the answer on its way. */
 export interface PipelineStage {
@@ -24,6 +19,12 @@ export interface PipelineStage {
   readonly data?: Readonly<Record<string, unknown>>;
   readonly guardrail_id?: string;
   readonly guardrail_scope?: string;
+}
+
+/** A translation between dialects, with what it could not carry. */
+export interface TranslationReport extends LossReport {
+  readonly from: Api;
+  readonly to: UpstreamApi;
 }
 
 export interface ExcludedEndpoint {
@@ -52,6 +53,8 @@ export interface RoutingMetadata {
   readonly summary: string;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly pipeline?: readonly PipelineStage[];
+  /** Absent where the bytes passed and nothing was left out. */
+  readonly translation?: TranslationReport;
   /** Milliseconds from the request to the end of the answer. */
   readonly generation_time?: number;
 }
@@ -65,12 +68,13 @@ export interface RoutingReport {
   readonly region?: string | null;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly pipeline?: readonly PipelineStage[];
+  readonly translation?: TranslationReport | null;
   readonly generationMs?: number;
 }
 
 /** Returns the report of a route as it was planned and taken. */
 export function routingMetadata(report: RoutingReport): RoutingMetadata {
-  const { plan, attempts, served, region = null, params, pipeline = [], generationMs } = report;
+  const { plan, attempts, served, region = null, params, pipeline = [], translation, generationMs } = report;
   const available = availableOf(plan, served);
   return {
     attempt: attempts?.length ?? 0,
@@ -83,23 +87,19 @@ export function routingMetadata(report: RoutingReport): RoutingMetadata {
     summary: `available=${available.length}, selected=${selectedName(served)}`,
     ...(params !== undefined && { params }),
     ...(pipeline.length > 0 && { pipeline }),
+    ...(translation && { translation }),
     ...(generationMs !== undefined && { generation_time: Math.round(generationMs) }),
   };
 }
 
-/** The stage of a translation between dialects, with what it could not carry; null when the bytes passed. */
-export function translationStage(
+/** Returns what a translation could not carry; null when the bytes passed. */
+export function translationReport(
   from: Api,
   to: UpstreamApi,
   { dropped, approximated }: LossReport,
-): PipelineStage | null {
+): TranslationReport | null {
   if (from === to && dropped.length + approximated.length === 0) return null;
-  return {
-    type: 'translation',
-    name: 'dialect',
-    summary: `${from} to ${to}, dropped=${dropped.length}, approximated=${approximated.length}`,
-    data: { from, to, dropped, approximated },
-  };
+  return { from, to, dropped, approximated };
 }
 
 function attemptsOf(attempts: RoutingReport['attempts']): Pick<RoutingMetadata, 'attempts'> {
