@@ -1,6 +1,7 @@
 import { JsonCursor, scanMembers, spliceMembers, type JsonMember, type ScannedObject } from '@libs/json';
 import type { Endpoint } from '../catalogue/catalogue';
 import { MemberNames } from '../model/member-names';
+import type { LossLog } from '../model/loss-report';
 import { upstreamCacheKey, upstreamUser, type ProviderAccount } from '../model/provider-account';
 import { hashOfUser, type RelayedApi } from './request-members';
 import { mustRefuseStoring } from './stored-chats';
@@ -91,6 +92,16 @@ export function retainedMembers(
     else if (verdict !== true) set[member.key] = verdict;
   }
   return removed;
+}
+
+/** Logs those of these fields that ask for something. */
+export function dropRetained(request: ScannedObject, names: readonly string[], log: LossLog | undefined): void {
+  const dropped = new Set(names);
+  for (const { key, valueStart, valueEnd } of request.members) {
+    if (!dropped.has(key)) continue;
+    const text = request.bytes.toString('latin1', valueStart, Math.min(valueEnd, valueStart + 6));
+    if (text !== 'null' && text !== 'false') log?.drop(key);
+  }
 }
 
 /** Returns the same for chat requests, with `metadata` if the answer is not stored: OpenAI then refuses it. */

@@ -28,6 +28,9 @@ const BLOCKS: Readonly<Record<string, ReadBlock>> = {
   document: readDocument,
   tool_use: (block, unread) => {
     if (block.has('cache_control')) unread.add('messages.content.cache_control');
+    if (block.has('caller') && block.object('caller')?.value('type') !== 'direct') {
+      unread.add('messages.content.caller');
+    }
     const [id, name] = [block.requiredString('id'), block.requiredString('name')];
     return [{ type: 'tool-call', id, name, arguments: toArguments(block.value('input')) }];
   },
@@ -38,7 +41,8 @@ const BLOCKS: Readonly<Record<string, ReadBlock>> = {
     unread.add('messages.content.search_result');
     return readContent(block, 'content', unread).filter(isShown);
   },
-  compaction: (block) => {
+  compaction: (block, unread) => {
+    if (block.has('cache_control')) unread.add('messages.content.cache_control');
     const text = block.string('content');
     return text ? [{ type: 'text', text }] : [];
   },
@@ -57,7 +61,9 @@ function readText(block: CheckedObject, unread: Set<string>): TextPart {
   const text = block.requiredString('text');
   const citations = block.objects('citations').map(({ members }) => members);
   const annotations = citations.flatMap((citation) => readCitation(citation, text.length));
-  if (annotations.length < citations.length) unread.add('messages.content.citations');
+  // What proves a citation to the provider has no place in other APIs.
+  const areWhole = citations.every((citation) => citation['encrypted_index'] === undefined);
+  if (annotations.length < citations.length || !areWhole) unread.add('messages.content.citations');
   return { type: 'text', text, ...(annotations.length > 0 && { annotations }), ...readCache(block) };
 }
 
@@ -88,7 +94,10 @@ function readDocument(block: CheckedObject, unread: Set<string>): readonly (Text
   for (const name of ['context', 'citations']) if (block.has(name)) unread.add(`messages.content.${name}`);
   const source = block.requiredObject('source');
   const from = readSource(source);
-  if (from === null) return readContent(source, 'content', unread).filter(isShown);
+  if (from === null) {
+    for (const name of ['title', 'cache_control']) if (block.has(name)) unread.add(`messages.content.${name}`);
+    return readContent(source, 'content', unread).filter(isShown);
+  }
   return [{ type: 'file', source: from, ...defined({ filename: block.string('title') }), ...readCache(block) }];
 }
 

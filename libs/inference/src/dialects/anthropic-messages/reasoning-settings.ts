@@ -143,11 +143,13 @@ function takenEffort(asked: ReasoningEffort, { capabilities }: Endpoint): Output
 }
 
 /** Returns the thinking budget: at least the upstream's minimum, below the output cap; null if none fits. */
-function budgetOf({ effort = 'medium', maxTokens }: ReasoningRequest, whole: number, log: LossLog): number | null {
+function budgetOf(reasoning: ReasoningRequest, whole: number, log: LossLog): number | null {
+  const { effort = 'medium', maxTokens } = reasoning;
+  const isEffortSet = reasoning.effort !== undefined;
   if (whole <= LEAST_BUDGET) return null;
   const asked = maxTokens ?? budgetOfEffort(effort, whole);
   const budget = Math.min(Math.max(asked, LEAST_BUDGET), whole - 1);
-  if (maxTokens === undefined) log.approximate('reasoning.effort');
-  else if (budget !== maxTokens) log.approximate('reasoning.max_tokens');
+  if (maxTokens === undefined || isEffortSet) log.approximate('reasoning.effort');
+  if (maxTokens !== undefined && budget !== maxTokens) log.approximate('reasoning.max_tokens');
   return budget;
 }

@@ -7,7 +7,7 @@ import { setAskedTier } from '../asked-tier';
 import { withPricedMarkTexts } from '../cache-lifetime';
 import { setCappedOutput } from '../output-cap';
 import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, usersInNotes } from '../retained-members';
+import { dropRetained, retainedMembers, usersInNotes } from '../retained-members';
 import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
@@ -39,6 +39,12 @@ export function toUpstream(
   if (tools !== undefined) set['tools'] = tools;
   const unpriced = unpricedMembers(request, set, { api: 'messages', isOwnKey, log });
   const retained = retainedMembers(request, set, { api: 'messages', account });
+  // The user goes on in the metadata.
+  dropRetained(
+    request,
+    retained.filter((name) => name !== 'user'),
+    log,
+  );
   const unsent = [...unpriced, ...retained, ...unsampled(request, endpoint, log)];
   const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
   return spliceMembers(request, { set, remove });

@@ -37,7 +37,7 @@ export function readRequest(members: JsonObject): CanonicalRequest {
     stopSequences: body.strings('stop_sequences') ?? [],
     ...readReasoning(body, unread),
     ...readCache(body),
-    serviceTier: readServiceTier(body),
+    serviceTier: readServiceTier(body, unread),
     endUser: readEndUser(body),
     unread: [],
   };
@@ -123,9 +123,10 @@ function readSampling(body: CheckedObject): Sampling {
 }
 
 /** Reads the tier. `standard_only` is the default tier; `speed: fast` is priority unless a tier is named. */
-function readServiceTier(body: CheckedObject): string | undefined {
+function readServiceTier(body: CheckedObject, unread: Set<string>): string | undefined {
   const tier = body.string('service_tier');
   if ((tier ?? 'auto') === 'auto' && body.value('speed') === 'fast') return 'priority';
+  if (body.value('speed') === 'fast') unread.add('speed');
   return tier === 'standard_only' ? 'default' : tier;
 }
 

@@ -61,7 +61,7 @@ export class PartWriter {
 
   /** Returns a tool result, followed by the media that it cannot hold. */
   result({ callId, parts, isError, cache }: ToolResultPart, name: string): readonly WirePart[] {
-    if (cache) this.log.drop('cache_control');
+    if (cache || parts.some((part) => part.cache !== undefined)) this.log.drop('cache_control');
     const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
     const media = parts
       .map((part) => (part.type === 'text' ? null : this.spoken(part)))

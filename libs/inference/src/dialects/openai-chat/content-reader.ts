@@ -5,19 +5,23 @@ import { readMediaUrl } from '../../model/media-url';
 
 const DETAILS = ['auto', 'low', 'high', 'original'] as const;
 
-/** The parts of a member that is a string or an array of parts; none when it is absent. */
-export function readContent(message: CheckedObject, name: string): Part[] {
+/**
+ * The parts of a member that is a string or an array of parts; none when it is absent. Names of fields that parts
+ * cannot hold are added to `unread`.
+ */
+export function readContent(message: CheckedObject, name: string, unread: Set<string>): Part[] {
   const value = message.value(name);
   if (value === undefined) return [];
   if (typeof value === 'string') return [{ type: 'text', text: value }];
   if (!Array.isArray(value)) throw message.refuse(name, 'must be a string or an array');
-  return message.objects(name).map(readPart);
+  return message.objects(name).map((part) => readPart(part, unread));
 }
 
-function readPart(part: CheckedObject): Part {
+function readPart(part: CheckedObject, unread: Set<string>): Part {
   const type = part.requiredString('type');
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
   if (read === undefined) throw part.refuse('type', 'is not known');
+  if (UNMARKED.has(type) && readCacheMark(part) !== undefined) unread.add('messages.content.cache_control');
   return read(part);
 }
 
@@ -31,6 +35,9 @@ const READERS: Readonly<Record<string, (part: CheckedObject) => Part>> = {
   // An older name of the same.
   input_video: readVideo,
 };
+
+/** Parts that hold no mark for the prompt cache. */
+const UNMARKED: ReadonlySet<string> = new Set(['refusal', 'input_audio', 'video_url', 'input_video']);
 
 function readText(part: CheckedObject): TextPart {
   return defined({ type: 'text' as const, text: part.requiredString('text'), cache: readCacheMark(part) });

@@ -17,28 +17,28 @@ function readMessage(message: CheckedObject, unread: Set<string>): Message {
   const role = message.oneOf('role', ROLES);
   if (role === undefined) throw message.refuse('role', 'is required');
   const name = message.string('name');
-  if (role === 'tool') return defined({ role, parts: [readToolResult(message)], name });
+  if (role === 'tool') return defined({ role, parts: [readToolResult(message, unread)], name });
   if (role === 'assistant') return defined({ role, parts: readAssistant(message, unread), name });
   if (!message.has('content')) throw message.refuse('content', 'is required');
-  return defined({ role, parts: readContent(message, 'content'), name });
+  return defined({ role, parts: readContent(message, 'content', unread), name });
 }
 
-function readToolResult(message: CheckedObject): Part {
+function readToolResult(message: CheckedObject, unread: Set<string>): Part {
   const callId = message.requiredString('tool_call_id');
-  const parts = readContent(message, 'content');
+  const parts = readContent(message, 'content', unread);
   const results = parts.filter((part): part is TextPart | ImagePart | FilePart => RESULT_PARTS.includes(part.type));
   if (results.length < parts.length) throw message.refuse('content', 'may hold text, images and files only');
   return defined({ type: 'tool-result' as const, callId, parts: results, cache: readCacheMark(message) });
 }
 
 function readAssistant(message: CheckedObject, unread: Set<string>): Part[] {
-  if (message.has('audio')) unread.add('messages.audio');
+  for (const name of ['audio', 'annotations']) if (message.has(name)) unread.add(`messages.${name}`);
   if (message.has('function_call')) unread.add('messages.function_call');
   const refusal = message.string('refusal');
   return [
     ...readReasoning(message, unread),
     // Callers send an empty text with tool calls; some upstreams refuse it, so it is left out.
-    ...(message.value('content') === '' ? [] : readContent(message, 'content')),
+    ...(message.value('content') === '' ? [] : readContent(message, 'content', unread)),
     ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
     ...message.objects('images').map(readImage),
     ...message.objects('tool_calls').map(readToolCall),

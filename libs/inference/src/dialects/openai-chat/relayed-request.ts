@@ -16,7 +16,7 @@ import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { cacheMarkEdits, leftOutMembers } from '../own-members';
 import { setCappedOutput } from '../output-cap';
 import { memberText, scanRequest } from '../request-members';
-import { retainedInChat } from '../retained-members';
+import { dropRetained, retainedInChat } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
 import { CheckedObject } from '../checked-object';
@@ -44,13 +44,15 @@ export function toUpstream(
     set['stream'] = 'false';
   }
   setCappedOutput(request, set, endpoint, { names: ['max_completion_tokens', 'max_tokens'], log });
+  const retained = retainedInChat(request, set, endpoint, account);
   const reworded = [
     ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
     ...reword(request, endpoint, set, log),
     ...setTokenCap(request, endpoint, set),
-    ...retainedInChat(request, set, endpoint, account),
+    ...retained,
     ...unpricedMembers(request, set, { api: 'chat', isOwnKey: account.isOwn, log }),
   ];
+  dropRetained(request, retained, log);
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });
   return applyEdits(request.bytes, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
@@ -104,6 +106,7 @@ function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog(
   const unread = new Set<string>();
   const reasoning = readReasoningRequest(body, unread);
   if (body.object('reasoning')?.has('summary')) log.drop('reasoning.summary');
+  for (const path of unread) if (path !== 'reasoning.effort') log.drop(path);
   // The provider may know an effort that we do not.
   if (unread.has('reasoning.effort')) return body.object('reasoning')?.string('effort');
   return reasoning && writeEffort(reasoning, maxOutputTokens, endpoint, log);

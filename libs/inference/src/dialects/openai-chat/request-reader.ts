@@ -44,7 +44,7 @@ export function readRequest(members: JsonObject): CanonicalRequest {
     stopSequences: readStop(body),
     choices: body.integer('n'),
     reasoning: readReasoningRequest(body, unread),
-    topLogprobs: body.boolean('logprobs') === true ? (body.integer('top_logprobs') ?? 0) : undefined,
+    topLogprobs: readTopLogprobs(body, unread),
     verbosity: body.knownWord('verbosity', VERBOSITIES, unread),
     outputModalities: readModalities(body),
     cache: readCacheMark(body),
@@ -124,6 +124,14 @@ function readSampling(body: CheckedObject): Sampling {
   });
 }
 
+/** Alternatives are given only with log probabilities. */
+function readTopLogprobs(body: CheckedObject, unread: Set<string>): number | undefined {
+  const wanted = body.integer('top_logprobs');
+  if (body.boolean('logprobs') === true) return wanted ?? 0;
+  if (wanted !== undefined && wanted > 0) unread.add('top_logprobs');
+  return undefined;
+}
+
 function readStop(body: CheckedObject): readonly string[] {
   return typeof body.value('stop') === 'string' ? [body.requiredString('stop')] : (body.strings('stop') ?? []);
 }
@@ -139,6 +147,7 @@ function readModalities(body: CheckedObject): CanonicalRequest['outputModalities
 /** `reasoning`, and the two older members that say parts of it. */
 export function readReasoningRequest(body: CheckedObject, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = body.object('reasoning') ?? new CheckedObject({});
+  for (const name of ['context', 'mode']) if (reasoning.has(name)) unread.add(`reasoning.${name}`);
   const request: ReasoningRequest = defined({
     isEnabled: reasoning.boolean('enabled'),
     effort: reasoning.knownWord('effort', EFFORTS, unread) ?? body.knownWord('reasoning_effort', EFFORTS, unread),

@@ -50,7 +50,10 @@ function writeTools(
   log: LossLog,
 ): Members {
   // Both settings are refused where there is nothing to choose from.
-  if (tools.length === 0) return {};
+  if (tools.length === 0) {
+    if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') log.drop('tool_choice');
+    return {};
+  }
   return {
     tools: tools.map((tool) => writeTool(tool, endpoint, log)),
     tool_choice: toolChoice && writeToolChoice(toolChoice),
@@ -141,14 +144,18 @@ export function writeEffort(
   { maxCompletionTokens }: Endpoint,
   log: LossLog,
 ): ReasoningEffort | undefined {
+  if (isEnabled === false) {
+    log.approximate('reasoning.enabled');
+    return 'none';
+  }
+  if (maxTokens !== undefined) log.approximate('reasoning.max_tokens');
   if (effort === 'max') log.approximate('reasoning.effort');
   if (effort !== undefined) return effort === 'max' ? 'xhigh' : effort;
   if (maxTokens !== undefined) {
-    log.approximate('reasoning.max_tokens');
     const allowed = maxOutputTokens ?? maxCompletionTokens;
     return allowed === null ? 'medium' : effortOfBudget(maxTokens, allowed);
   }
   if (isEnabled === undefined) return undefined;
   log.approximate('reasoning.enabled');
-  return isEnabled ? 'medium' : 'none';
+  return 'medium';
 }

@@ -32,6 +32,7 @@ export function readInput(input: unknown, instructions: unknown, reading: InputR
   // The tools that items bring are read with the others.
   const items = objectsOf(input).filter((item) => !bringsTools(item));
   const orphans = orphanedThoughts(items);
+  if (orphans.size > 0) reading.unread.add('input.reasoning');
   for (const item of items) if (!orphans.has(item)) addItem(messages, item, reading);
   return messages;
 }

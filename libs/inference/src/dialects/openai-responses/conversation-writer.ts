@@ -94,6 +94,7 @@ class MessageWriter {
     if (part.type === 'refusal') return { type: 'refusal', refusal: part.text };
     if (part.type === 'text') {
       this.#noteCache(part);
+      if (part.annotations?.some(({ content }) => content !== undefined)) this.log.approximate('annotations');
       return outputText(part);
     }
     this.log.drop(part.type);

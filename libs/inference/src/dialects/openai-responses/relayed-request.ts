@@ -19,7 +19,7 @@ import { withPricedMarkTexts } from '../cache-lifetime';
 import { cacheMarkEdits, leftOutMembers, removalsAt, isTaken } from '../own-members';
 import { setCappedOutput } from '../output-cap';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
-import { retainedMembers } from '../retained-members';
+import { dropRetained, retainedMembers } from '../retained-members';
 import { capToolCalls } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
@@ -68,6 +68,7 @@ export function toUpstream(
   // `store` is set above, and metadata goes on: nothing is stored under it.
   const retained = retainedMembers(request, set, { api: 'responses', account });
   const unpriced = unpricedMembers(request, set, { api: 'responses', isOwnKey: account.isOwn, log });
+  dropRetained(request, retained, log);
   capToolCalls(request, set, { isOwnKey: account.isOwn, log });
   const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained, ...unpriced];
   const edits = memberEdits(request, { set, remove });

@@ -105,12 +105,15 @@ export function outputTokensOf(asked: number | undefined, { maxCompletionTokens 
 
 /** Returns the effort asked for or the nearest one; undefined if the request does not say. */
 export function effortOf(
-  { isEnabled, effort, maxTokens }: ReasoningRequest,
+  { isEnabled, effort, maxTokens, summary }: ReasoningRequest,
   outputTokens: number,
   log: LossLog,
 ): ReasoningEffort | undefined {
   if (isEnabled === false) return 'none';
-  if (maxTokens === undefined) return effort;
+  if (maxTokens === undefined) {
+    if (isEnabled === true && effort === undefined && summary === undefined) log.approximate('reasoning.enabled');
+    return effort;
+  }
   log.approximate('reasoning.max_tokens');
   return effort ?? effortOfBudget(maxTokens, outputTokens);
 }
