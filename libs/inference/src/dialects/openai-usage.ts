@@ -124,8 +124,15 @@ export function usageText(usage: Usage, cost: Cost, isChat: boolean, tools?: Too
     `{"prompt_tokens":${usage.promptTokens},${completion}"total_tokens":${usage.totalTokens},` +
     (isChat ? detailsText(usage) : '') +
     `"cost":${own['cost']},"cost_details":${own['cost_details']},"is_byok":${own['is_byok']}` +
-    `${tools === undefined ? '' : `,"server_tool_use_details":${JSON.stringify(toolUseObject(tools))}`}}`
+    `${toolUseText(tools)}}`
   );
+}
+
+/** The interface has both names (§2.1). */
+function toolUseText(tools: ToolBill | undefined): string {
+  if (tools === undefined) return '';
+  const text = JSON.stringify(toolUseObject(tools));
+  return `,"server_tool_use":${text},"server_tool_use_details":${text}`;
 }
 
 function detailsText(usage: Usage): string {
