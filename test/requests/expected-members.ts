@@ -70,6 +70,8 @@ const DEFAULTS: ReadonlySet<string> = new Set([
   'text {"format":{"type":"text"}}',
   'caller {"type":"direct"}',
   'summary []',
+  'include []',
+  'text {}',
   // Which form the gateway's own answer has.
   'include ["reasoning.encrypted_content"]',
 ]);
@@ -87,7 +89,7 @@ const FORMATS: ReadonlySet<string> = new Set(['response_format', 'text']);
 type Rule = (name: string, member: Member, api: CallerApi) => boolean;
 
 const RULES: readonly Rule[] = [
-  // What an object is can be told from what is around it, and its other members are looked at.
+  // What is around an object shows what it is, and its other members are looked at.
   (name) => name === 'type',
   (name, { value }) => NO_DIFFERENCE[name]?.includes(value) === true,
   (name, { value }) => DEFAULTS.has(`${name} ${JSON.stringify(value)}`),
@@ -98,7 +100,7 @@ const RULES: readonly Rule[] = [
   (name, { path, body }) => path.length === 1 && (FOR_THE_GATEWAY.has(name) || (OLDER[name] ?? '') in body),
   (name, { path, value, body }) =>
     path.length === 1 && body['tools'] === undefined && OF_TOOLS[name]?.includes(modeOf(value)) === true,
-  (_name, { path, body }) => isToldBefore(path, body),
+  (_name, { path, body }) => isSaidElsewhere(path, body),
   (_name, { path, body }) => path[0] === 'thinking' && isOfThinking(path, body),
   (_name, { path, body }, api) => path[0] === 'reasoning' && isOfReasoning(api, String(path[1]), body),
   (name, { body }) => name === 'reasoning_effort' && decidesOtherwise((body['reasoning'] ?? {}) as JsonRecord),
@@ -121,7 +123,7 @@ function modeOf(value: Json): Json {
 }
 
 /** Whether the same is said in another member: a thought in its details, an end user in the metadata. */
-function isToldBefore(path: Path, body: JsonRecord): boolean {
+function isSaidElsewhere(path: Path, body: JsonRecord): boolean {
   const name = path.at(-1);
   if (name === 'user') return (body['metadata'] as JsonRecord | undefined)?.['user_id'] !== undefined;
   if (path[0] !== 'messages' || name !== 'reasoning') return false;

@@ -9,7 +9,7 @@ export function withoutTools(input: unknown): unknown {
 
 /**
  * Returns the tools under a plain name that this installation cannot run and the request can do without: agents offer
- * a search with every request, whether or not it is needed. The caller is told that they are missing.
+ * a search with every request, whether or not it is needed. A header names those that are missing.
  */
 export function leftOutOf(
   found: readonly NamedTool[],
