@@ -20,6 +20,7 @@ export interface Shortage {
 
 interface UnderHeldCall {
   readonly lackPicoUsd: PicoUsd;
+  readonly by: HoldRefusal;
   readonly apiKeyHash: string;
   readonly workspaceId: string;
 }
@@ -43,7 +44,8 @@ export class UnderHeldCalls {
     const calls = this.#calls.get(organizationId) ?? new Map<string, UnderHeldCall>();
     const others = [...calls].filter(([other]) => other !== id).map(([, other]) => other);
     if (others.length > 0 && !isOneOfSeveral(call, shortage, others)) return false;
-    this.#calls.set(organizationId, calls.set(id, { lackPicoUsd: shortage.lackPicoUsd, apiKeyHash, workspaceId }));
+    const { lackPicoUsd, by } = shortage;
+    this.#calls.set(organizationId, calls.set(id, { lackPicoUsd, by, apiKeyHash, workspaceId }));
     return true;
   }
 
@@ -78,6 +80,8 @@ function isOneOfSeveral(call: Call, shortage: Shortage, others: readonly UnderHe
   if (by === 'credits') return false;
   const name = by === 'key_limit' ? 'apiKeyHash' : 'workspaceId';
   if (others.some((other) => other[name] === call[name])) return false;
+  // Both spend the budget that does not cover the most of the other call.
+  if (others.some((other) => other.by === 'budget' && other.workspaceId === call.workspaceId)) return false;
   const lacking = others.reduce((sum, { lackPicoUsd }) => sum + lackPicoUsd, shortage.lackPicoUsd);
   return creditsPicoUsd >= COMFORT_FACTOR * lacking;
 }
