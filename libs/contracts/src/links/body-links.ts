@@ -94,12 +94,17 @@ const OPENED_BY_SOME: ReadonlySet<string> = new Set([
   'feed',
   'gopher',
   'jar',
+  'jdbc',
   'netdoc',
+  'unix',
   'url',
   'view-source',
 ]);
-/** A link that takes the scheme of the page that it is on, or of the program that opens it. */
-const WITHOUT_SCHEME = /^\/\/(?:[^\s/]*[.:[]|localhost(?:\/|$))/i;
+/**
+ * A link that takes the scheme of the page that it is on, or of the program that opens it. Those that read it as browsers
+ * do take a backslash for a slash, leave out tabs and line ends, and take a number for an address.
+ */
+const WITHOUT_SCHEME = /^[/\\][\t\n\r]*[/\\](?=[^\s/\\]*[.:[]|(?:localhost|\d+|0x[\da-f]+)(?:[/\\?#]|$))/i;
 const TOO_MANY = ' is beyond the number of links that one request may hold';
 
 /**
@@ -140,7 +145,8 @@ function findLinkProblem(link: string): string | null {
 
 /** Checks the text of a member that is not known to hold links: the whole text may be a link. */
 export function findTextLinkProblem(value: string, budget: LinkBudget): string | null {
-  if (WITHOUT_SCHEME.test(value)) return findTextLinkProblem(`https:${value}`, budget);
+  const link = withoutEdges(value);
+  if (WITHOUT_SCHEME.test(link)) return findTextLinkProblem(link.replace(WITHOUT_SCHEME, 'https://'), budget);
   const head = linkHeadOf(value);
   if (head === null || head.scheme === 'data' || !isOpened(head, value)) return null;
   if (!budget.takes(head)) return TOO_MANY;
