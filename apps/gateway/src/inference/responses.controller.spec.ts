@@ -64,8 +64,8 @@ describe(ResponsesController.name, () => {
     app = await InferenceApp.start([new WebSearchTool(new WebSearch([], 0n, [], true))]);
     const tools = [{ type: 'function', name: 'own' }, { type: 'web_search' }];
     app.answer = (_request, response) => void response.end(JSON.stringify(CHAT_ANSWER));
-    const told = await app.post('responses', { ...OF_CHAT, tools });
-    expect([told.status, told.headers.get('x-sluice-warning')]).toEqual([200, 'left out: tools.web_search']);
+    const whole = await app.post('responses', { ...OF_CHAT, tools });
+    expect([whole.status, whole.headers.get('x-sluice-warning')]).toEqual([200, 'left out: tools.web_search']);
     expect(JSON.parse(String(app.upstreamCalls[0]))).toMatchObject({ tools: [{ function: { name: 'own' } }] });
     expect((await app.post('responses', OF_CHAT)).headers.get('x-sluice-warning')).toBeNull();
     app.answer = (_request, response) => void response.end([chatChunk('Hi.'), CHAT_END, DONE].join(''));

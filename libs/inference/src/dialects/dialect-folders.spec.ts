@@ -62,6 +62,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     'response-object',
     'returned-thoughts',
     'tool-items',
+    'tool-names',
     'tool-units',
   ],
 };
