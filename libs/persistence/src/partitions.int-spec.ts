@@ -146,7 +146,7 @@ describe(PartitionsRepository.name, () => {
   it('empties the default partitions after the worker was away for more than four weeks', async () => {
     await withoutPartitions();
     const batch = await storeBatch(opened.database, 3);
-    for (const days of [-20, -13, -6, 0]) await addGenerations(5, day(days));
+    for (const days of [-21, -14, -7, 0]) await addGenerations(5, day(days));
     for (const table of PARTITIONED_TABLES) await make(table);
     expect(Object.keys(await placesOf('generations'))).toHaveLength(4);
     for (const table of PARTITIONED_TABLES) expect(await partitions.countStrays(table)).toBe(0);
