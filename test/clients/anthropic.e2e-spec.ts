@@ -140,9 +140,9 @@ describe.each(CONVERSING)('the Anthropic client with %s', (model) => {
       { timeout: 60_000, headers: { 'x-sluice-metadata': 'enabled', 'anthropic-beta': 'claude-code-20250219' } },
     );
     expect(message.content).toMatchObject([{ type: 'text', text: GREETING }]);
-    const { sluice_metadata: metadata } = message as unknown as { sluice_metadata: { pipeline: { data: object }[] } };
+    const { sluice_metadata: metadata } = message as unknown as { sluice_metadata: { translation: object } };
     const isNative = model === 'clients/messages';
-    expect(metadata.pipeline[0]?.data).toMatchObject({
+    expect(metadata.translation).toMatchObject({
       dropped: expect.arrayContaining([
         'anthropic-beta.claude-code-20250219',
         ...(isNative ? [] : ['thinking.display']),

@@ -196,7 +196,7 @@ describe.each(CONVERSING)('the OpenAI client with %s', (model) => {
     const completion = await client.chat.completions.create(ask, { headers: { 'x-sluice-metadata': 'enabled' } });
     expect(completion).toMatchObject({
       choices: [{ message: { content: GREETING } }],
-      sluice_metadata: { pipeline: [{ data: { approximated: ['max_completion_tokens'] } }] },
+      sluice_metadata: { translation: { approximated: ['max_completion_tokens'] } },
     });
     expect(cappedAt(site.upstream.requests.at(-1)!.body)).toBe(MOST_GIVEN);
     await client.responses.create({ model, input: PROMPTS.greet, max_output_tokens: MORE_THAN_GIVEN });
