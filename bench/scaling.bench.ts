@@ -7,7 +7,7 @@ import { rounded } from './support/statistics';
 
 /**
  * Replays arrivals of batches through the decision that batch workers make of how many of them there should be, and the
- * settings that production gives KEDA. Beside it, as yardsticks: the smallest and the largest number of workers, always.
+ * settings that production gives KEDA. As yardsticks: the smallest and the largest number of workers, always.
  */
 function shown(report: ReplayReport) {
   return {

@@ -9,7 +9,7 @@ import { bytesOf, growthOf, rowsOfTables } from '../support/table-growth';
 import { say } from '../support/say';
 
 /**
- * Many batches of one line: what a batch costs beside its lines, and whether anything is left behind or grows
+ * Many batches of one line: what a batch costs in addition to its lines, and whether anything is left behind or grows
  * without bound. `SLUICE_CHAOS=full` runs ten thousand of them, twice.
  */
 const FULL = process.env.SLUICE_CHAOS === 'full';

@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually';
 import type { UpstreamScript } from '../support/upstream';
 
 /**
- * Two workers, of which one has a trouble of its own: it cannot reach the provider, or its clock is wrong. It takes a
+ * Two workers, and one has a trouble of its own: it cannot reach the provider, or its clock is wrong. It takes a
  * batch first. It must leave the lines to the other, and end none.
  */
 const LINES = 400;

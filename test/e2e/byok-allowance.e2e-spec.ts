@@ -7,7 +7,7 @@ import { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
 
 const MODEL = 'byok/talker';
-/** By list price a call costs 0.00002 dollars, of which 5 per cent are the fee. */
+/** By list price a call costs 0.00002 dollars; the fee is 5 per cent of it. */
 const FREE = '0.00005';
 
 let upstream: FakeUpstream;

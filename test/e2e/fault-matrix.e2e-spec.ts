@@ -23,7 +23,7 @@ import { findProblems, readEvents, type ReadEvent } from './stream-grammar';
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const CREDITS = '100';
 const PROMPT = 'Say something that is neither too long nor too short, please.';
-/** Long beside what a busy machine takes for a good answer, short beside what a test may take. */
+/** Longer than a busy machine takes for a good answer, shorter than a test may take. */
 /** Of the gateway. Long enough for a busy machine to do all else before it. */
 const TIMEOUT_MS = 5_000;
 /** How long providers are read on whose callers have gone. */

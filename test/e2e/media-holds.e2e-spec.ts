@@ -16,7 +16,7 @@ const CREDIT_USD = 0.05;
 const AT_ONCE = 4;
 const CONTEXT = 200_000;
 const PRICE = Number(GREEDY_PRICES.prompt);
-/** What Claude charges for the picture of a page, beside its text. */
+/** What Claude charges for the picture of a page, in addition to its text. */
 const PAGE_TOKENS = 1_568;
 const LINK = 'https://example.com/book.pdf';
 const PATHS: Readonly<Record<UpstreamDialect, string>> = {

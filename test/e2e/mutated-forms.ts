@@ -14,7 +14,7 @@ export interface Recipe {
 /** A form as it goes out. */
 export interface MutatedForm {
   readonly path: string;
-  /** Beside Host and Authorization. */
+  /** In addition to Host and Authorization. */
   readonly headers: readonly HeaderLine[];
   readonly pieces: readonly Buffer[];
   /** What the client does behind the last piece: waits for the answer, says that it is done, or breaks off. */

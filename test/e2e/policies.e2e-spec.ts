@@ -31,7 +31,7 @@ let upstream: Upstream;
 let installation: Installation;
 let manager: ApiClient;
 
-/** One model at two providers, of which the second keeps nothing and is in Europe; another at the first alone. */
+/** One model at two providers: the second keeps nothing and is in Europe; another at the first alone. */
 function catalogue(): string {
   const at = (slug: string, provider: string): TestModel => ({
     slug,

@@ -100,7 +100,7 @@ function requestTo(path: string, body: string, key = installation.seed.apiKey): 
   });
 }
 
-/** A body of which a part arrives, and then nothing more. */
+/** A part of a body arrives, and then nothing more. */
 const halfOf = (request: Buffer): Promise<RawAnswer> =>
   exchange(installation.baseUrl, request.subarray(0, request.length - 8));
 

@@ -16,7 +16,7 @@ const UNKNOWN_UUID = '11111111-2222-4333-8444-555555555555';
 const UNKNOWN_HASH = 'f'.repeat(64);
 const METHODS = ['GET', 'PATCH', 'DELETE', 'POST', 'PUT'] as const;
 const TAKING: readonly string[] = ['PATCH', 'POST', 'PUT'] satisfies (typeof METHODS)[number][];
-/** What a route takes beside the id, so that it is not refused for its form. */
+/** What a route takes in addition to the id, so that it is not refused for its form. */
 
 const BODILESS = ['/webhook-secret', '/cancel', '/retry'];
 
@@ -27,7 +27,7 @@ function takenBy(path: string): object {
   return path.includes('/members') ? { user_ids: ['taken'] } : { name: 'taken' };
 }
 
-/** A route of which the path holds an id. */
+/** A route whose path holds an id. */
 interface IdRoute {
   readonly method: (typeof METHODS)[number];
   readonly path: string;

@@ -59,7 +59,7 @@ const OF_TOOLS: Readonly<Record<string, readonly Json[]>> = {
   parallel_tool_calls: [true, false],
 };
 
-/** Older names of settings, which do not count beside the newer ones. */
+/** Older names of settings, which do not count next to the newer ones. */
 const OLDER: Readonly<Record<string, string>> = { max_tokens: 'max_completion_tokens', user: 'safety_identifier' };
 
 /** Whole values that are the case anyway. */

@@ -14,7 +14,7 @@ export interface Chromium {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Comes with the dev dependencies, packed, with what it needs beside the C library; 64-bit Linux only. */
+/** Comes with the dev dependencies, packed, with all that it needs except the C library; 64-bit Linux only. */
 const PACKAGE = join(root, 'node_modules/@sparticuz/chromium');
 const PROGRAM_NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 

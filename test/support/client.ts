@@ -54,7 +54,7 @@ export interface BatchSubmission {
 const CONNECTIONS = 16;
 const TIMEOUT_MS = 60_000;
 
-/** The text of a JSON number, which `JSON.parse` hands to a reviver beside the number it was read as. */
+/** The text of a JSON number, which `JSON.parse` hands to a reviver with the number it was read as. */
 interface ReviverContext {
   readonly source?: string;
 }

@@ -23,7 +23,7 @@ export interface InstallationOptions {
   readonly catalogue: string;
   /** Default: all five. Who routes requests is given the credentials app too: without it none is routed. */
   readonly apps?: readonly AppName[];
-  /** Beside what every app is given; may replace it. */
+  /** In addition to what every app is given; may replace it. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly environmentOf?: Readonly<Partial<Record<AppName, Readonly<Record<string, string>>>>>;
   /** Something to stand between the apps and a service: takes the service's URL, gives the one for the apps. */

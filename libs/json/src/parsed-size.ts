@@ -7,7 +7,7 @@ export const MAX_CONTAINERS = 100_000;
 export const MAX_MEMBERS = 100_000;
 export const MAX_STRINGS = 200_000;
 export const MAX_NUMBERS = 500_000;
-/** Each stands behind a value, unless the text is no JSON. */
+/** Each follows a value, unless the text is no JSON. */
 const MAX_COMMAS = MAX_CONTAINERS + MAX_MEMBERS + MAX_STRINGS + MAX_NUMBERS;
 
 /**

@@ -5,7 +5,7 @@ export interface RouteDeclaration {
   readonly summary: string;
   /** Name of a type in answers.ts; null is an answer without JSON. */
   readonly answer: string | null;
-  /** Media types of answers other than JSON, beside JSON where there is some. */
+  /** Media types of answers other than JSON, in addition to JSON where there is some. */
   readonly media?: readonly string[];
   /** Name of the class of the body in libs/contracts, or its schema. */
   readonly body?: string | object;
@@ -17,7 +17,7 @@ export interface RouteDeclaration {
   readonly query?: string | Readonly<Record<string, string>>;
   /** A body that works against the sandbox of `npm run up`. */
   readonly example?: object;
-  /** Errors beside those that every route has. */
+  /** Errors in addition to those that every route has. */
   readonly errors?: readonly ErrorCode[];
   /** Where they are not the one that the controller declares, or not only that one. */
   readonly statuses?: readonly number[];

@@ -55,7 +55,7 @@ export class TypeSchemas {
   }
 }
 
-/** The types of classes with what their validators say beside; a member that is not known is refused, or passed on. */
+/** The types of classes, and what their validators add; a member that is not known is refused, or passed on. */
 export function withValidators(name: string, typed: Schema): Schema {
   const target = (contracts as unknown as Record<string, unknown>)[name];
   if (typeof target !== 'function') throw new Error(`libs/contracts has no class ${name}`);

@@ -19,7 +19,7 @@ export interface PdfText {
 }
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
-/** Where a page stands in the file; null for one inside of another object. */
+/** Where a page is in the file; null for one inside of another object. */
 type PageRef = Awaited<ReturnType<Document['getPage']>>['ref'];
 
 /** The part of pdf.js that has a file's tree of pages. It is not exported. */

@@ -30,7 +30,7 @@ export class CredentialError {
 }
 
 /**
- * What the owner of a credential sets: the one declaration of these fields, none of which is secret. In a change, null
+ * What the owner of a credential sets: the one declaration of these fields. None is secret. In a change, null
  * takes a value away; a list that is null restricts nothing.
  */
 export class CredentialSettings {

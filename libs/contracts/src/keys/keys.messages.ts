@@ -49,7 +49,7 @@ export class Principal {
   defaultCallbackUrl?: string;
   /** Of the workspace; absent where nothing is set. */
   settings?: WorkspaceSettings;
-  /** The workspace's budgets, every one of which binds; absent if it has none. */
+  /** The workspace's budgets: all of them bind. Absent if it has none. */
   budgets?: readonly BudgetLimit[];
 }
 

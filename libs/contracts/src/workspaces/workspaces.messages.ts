@@ -15,7 +15,7 @@ export const WORKSPACE_SLUG_LENGTH = 50;
 export const MAX_CALLBACK_URL_LENGTH = 2_048;
 
 /**
- * What an organization sets of a workspace beside its settings: the one declaration of these fields. In a change, null
+ * What an organization sets of a workspace in addition to its settings: the one declaration of these fields. In a change, null
  * takes a value away.
  */
 export class WorkspaceProperties {

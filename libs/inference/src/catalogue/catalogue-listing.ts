@@ -5,7 +5,7 @@ import { isStandardTier } from './endpoint-traits';
 /** An entry of `GET /models` and `GET /embeddings/models` (interface §2.7). */
 export interface ModelEntry {
   readonly id: string;
-  /** As OpenAI's clients read a model: these two beside `id` and `created`. */
+  /** As OpenAI's clients read a model: these two next to `id` and `created`. */
   readonly object: 'model';
   /** Its maker: the part of the id before the first slash. */
   readonly owned_by: string;

@@ -37,7 +37,7 @@ export function aacConfiguration(rate: AacRate): Buffer {
 /** MPEG 2.5, layer 3, 8 kbit/s at 8 kHz: 72 ms in 72 bytes. */
 export const MP3_FRAME = Buffer.concat([hex('ffe318c4'), Buffer.alloc(68)]);
 
-/** Frames of layer 2, each of which has frames of layer 3 inside. */
+/** Frames of layer 2 with frames of layer 3 inside. */
 export function framesWithinFrames(count: number): Buffer {
   const outer = [
     { bytes: 1_728, head: hex('fffde8c4') },

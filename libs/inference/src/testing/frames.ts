@@ -20,7 +20,7 @@ function frameOfText(event: string): AnswerFrame {
   };
 }
 
-/** Returns an event of which nothing is known. */
+/** Returns an event without known parts. */
 export function frameWith(bytes: Buffer | string): AnswerFrame {
   return { bytes: Buffer.from(bytes), event: dataEvent() };
 }

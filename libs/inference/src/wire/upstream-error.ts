@@ -225,7 +225,7 @@ export function readComplaintAt(cursor: JsonCursor, depth: number): UpstreamComp
   return found;
 }
 
-/** It stands beside the message or in `metadata`. */
+/** It is next to the message or in `metadata`. */
 function readErrorType(cursor: JsonCursor, key: string, depth: number): string | null {
   if (key === 'error_type') return cursor.readStringOrNull();
   return key === 'metadata' ? (readComplaintAt(cursor, depth + 1).errorType ?? null) : null;

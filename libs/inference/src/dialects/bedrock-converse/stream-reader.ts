@@ -189,7 +189,7 @@ export class ConverseStreamReader implements StreamReader {
   }
 }
 
-/** Joins base64 pieces, each of which was encoded alone; a single piece stays as it is. */
+/** Joins base64 pieces that were encoded one by one; a single piece stays as it is. */
 function joinedBase64(pieces: readonly string[]): string | undefined {
   if (pieces.length < 2) return pieces[0];
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');

@@ -78,7 +78,7 @@ export function failureOf(error: AppError, nativeCode: string | null = null, may
 }
 
 /**
- * Returns the members of a last event beside its `response`: the error once more. Clients such as LangChain ignore
+ * Returns the members that a last event has next to its `response`: the error once more. Clients such as LangChain ignore
  * `response.failed` and what is in its response, but every client of OpenAI's stops at an event with an `error`.
  */
 export function besideResponse({ error }: Pick<ResponseFailure, 'error'>): { readonly error?: object } {

@@ -92,7 +92,7 @@ function samplesOf(track: Buffer, fragments: Mp4Fragments): TrackSamples | null 
   };
 }
 
-/** Codecs of films, of which each sample is a picture. */
+/** Codecs of films: each sample is a picture. */
 const PICTURE_CODECS: readonly string[] = [
   'avc1',
   'avc3',
