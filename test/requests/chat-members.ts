@@ -18,13 +18,12 @@ export const anyEffort = oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhig
 export const anyVerbosity = oneOf('low', 'medium', 'high', 'endless');
 export const anySummary = oneOf('auto', 'concise', 'detailed', 'rhymed');
 
-const marks = { cache_control: anyCacheControl };
-/** OpenAI's own mark, which is not read next to the other. */
-const breakpoint = object({
-  type: is('text'),
-  text: anyMarker,
-  prompt_cache_breakpoint: object({ mode: is('explicit') }),
-});
+export const marks = { cache_control: anyCacheControl };
+/** Returns a text with OpenAI's own mark, which is not read next to the other. `type` is that of a text part. */
+export const breakpointOf = (type: string): fc.Arbitrary<Json> =>
+  object({ type: is(type), text: anyMarker, prompt_cache_breakpoint: object({ mode: is('explicit') }) });
+
+const breakpoint = breakpointOf('text');
 const text = object({ type: is('text'), text: anyMarker }, marks);
 const image = object(
   {

@@ -9,15 +9,11 @@ import {
   anySummary,
   anyUrl,
   anyVerbosity,
+  breakpointOf,
+  marks,
 } from './chat-members';
 
-const marks = { cache_control: anyCacheControl };
-/** OpenAI's own mark, which is not read next to the other. */
-const breakpoint = object({
-  type: is('input_text'),
-  text: anyMarker,
-  prompt_cache_breakpoint: object({ mode: is('explicit') }),
-});
+const breakpoint = breakpointOf('input_text');
 const text = object({ type: is('input_text'), text: anyMarker }, marks);
 const image = object(
   { type: is('input_image'), image_url: fc.oneof(anyUrl, anyDataUrl('image/png')) },

@@ -36,7 +36,7 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   const app = await NestFactory.create<NestFastifyApplication>(root, adapter, options);
   app.setGlobalPrefix(API_PREFIX, { exclude: ROOT_ROUTES });
   app.useGlobalFilters(new EdgeErrorFilter(logger.child(EdgeErrorFilter.name)));
-  prepareEdge(app, { readiness, inFlight });
+  prepareEdge(app, { readiness, inFlight, serviceName: env.SERVICE_NAME });
   const server = app.getHttpServer();
   const connections = new OpenConnections(server);
   drainSteps.add('requests', (signal) => drainRequests({ server, inFlight, connections }, signal));

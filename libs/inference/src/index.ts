@@ -80,7 +80,8 @@ export {
   toolsBesideList,
   toolsSentIn,
 } from './model/provider-tools';
-export { countsUses, needOfTool, sellsTool, untranslatedNeeds } from './routing/tool-needs';
+export { countsUses, needOfTool, sellsTool } from './routing/tool-needs';
+export { untranslatedNeeds } from './routing/untranslated-needs';
 export { dearerSetting } from './model/tool-settings';
 export { atTurnEnd } from './model/turn-end';
 export { monotonicMs } from './wire/monotonic-ms';

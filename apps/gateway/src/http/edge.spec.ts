@@ -135,7 +135,7 @@ describe('the public edge', () => {
     app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
     app.setGlobalPrefix(API_PREFIX);
     app.useGlobalFilters(new EdgeErrorFilter({ log() {}, error() {}, warn() {}, debug() {} }));
-    prepareEdge(app, { readiness, inFlight });
+    prepareEdge(app, { readiness, inFlight, serviceName: 'sluice' });
     await app.listen(0, '127.0.0.1');
     port = (app.getHttpServer().address() as AddressInfo).port;
   });
@@ -450,6 +450,7 @@ describe('the public edge', () => {
       const refused = await ask(request('POST', '/api/v1/guarded', ['Origin: https://app.example']));
       expect(refused.headers.get('access-control-allow-origin')).toBe('*');
       expect(refused.headers.get('access-control-expose-headers')).toContain('X-Generation-Id');
+      expect(refused.headers.get('access-control-expose-headers')).toContain('X-sluice-Warning');
     });
 
     it('never guess a type (M13)', async () => {

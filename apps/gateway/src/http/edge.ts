@@ -35,7 +35,7 @@ const LONG_ANSWER = 64 * 1024;
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const EXPOSED_HEADERS =
-  'X-Request-Id, X-Generation-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
+  'X-Request-Id, X-Generation-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-<Service>-Warning';
 
 /**
  * Limits of the HTTP server; what they refuse is answered in the envelope of the interface (§7).
@@ -79,10 +79,13 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
 export interface EdgeParts {
   readonly readiness: Readiness;
   readonly inFlight: InFlight;
+  /** The `<service>` of headers. */
+  readonly serviceName: string;
 }
 
 /** Sets up what every request passes before it reaches a route. Call it before the app is initialised. */
-export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }: EdgeParts): void {
+export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight, serviceName }: EdgeParts): void {
+  const exposed = EXPOSED_HEADERS.replace('<Service>', serviceName);
   const instance = app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   const routes = new KnownRoutes();
   instance.addHook('onRoute', ({ method, url }) => routes.add(method, url));
@@ -93,7 +96,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   instance.decorateRequest('life', null);
   keepExpectations(instance.server);
   instance.addHook('onRequest', (request, reply, done) => {
-    follow(request, new RequestLife(commonHeaders(request, readiness), inFlight.pools, reply.raw), inFlight);
+    follow(request, new RequestLife(commonHeaders(request, readiness, exposed), inFlight.pools, reply.raw), inFlight);
     const problem = findHeadProblem(request.raw) ?? findExpectationProblem(request.raw);
     if (problem !== null) done(problem);
     else if (request.is404) answerUnrouted(request, reply, routes, done);
@@ -110,9 +113,9 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
 }
 
 /** Returns headers of every answer; routes that write their answers past the framework write them too. */
-function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness): string[] {
+function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness, exposed: string): string[] {
   const common = ['x-request-id', id, 'x-content-type-options', 'nosniff', 'access-control-allow-origin', '*'];
-  if (headers.origin !== undefined) common.push('access-control-expose-headers', EXPOSED_HEADERS);
+  if (headers.origin !== undefined) common.push('access-control-expose-headers', exposed);
   if (phase === 'draining') common.push('connection', 'close');
   return common;
 }

@@ -17,18 +17,30 @@ export class RequestLife {
   #early: EarlyEnd | null = null;
   #listener: ((why: EarlyEnd) => void) | null = null;
   #response: ServerResponse | null;
+  readonly #headers: string[];
 
   /**
-   * @param headers headers of every answer to the request: names in lower case and values, in turn
+   * @param common headers of every answer to the request: names in lower case and values, in turn
    * @param response null in tests that need none
    */
   constructor(
-    readonly headers: string[] = [],
+    common: readonly string[] = [],
     pools: EdgePools = new EdgePools(),
     response: ServerResponse | null = null,
   ) {
+    this.#headers = [...common];
     this.#response = response;
     this.claim = new RequestClaim(pools, response?.req.socket);
+  }
+
+  /** Headers of the answer: names in lower case and values, in turn. */
+  get headers(): readonly string[] {
+    return this.#headers;
+  }
+
+  /** Has no effect on an answer that has begun. `name` is in lower case. */
+  addHeader(name: string, value: string): void {
+    this.#headers.push(name, value);
   }
 
   /** Null once the request is over. */

@@ -190,7 +190,7 @@ export class CallReplier {
   /** Names tools that were left out in a header. A stream that said something before its first event has none. */
   private warn({ life }: ExplainedRequest, { losses }: Served): void {
     const warning = toolWarning(losses);
-    if (warning !== null) life.headers.push(`x-${this.serviceName}-warning`, warning);
+    if (warning !== null) life.addHeader(`x-${this.serviceName}-warning`, warning);
   }
 
   private metadataOf(api: CallableApi, served: Served, startedMs: number): string {

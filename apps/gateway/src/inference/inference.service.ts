@@ -166,6 +166,7 @@ export class InferenceService {
     const models = [route.model, ...route.models];
     const turns = this.serverTools.callFor(api, call.parsed, models, { ...call, retention: routed });
     const request = { ...routed, expected: () => expectedOf(checked, { turns }) };
+    // A request whose tools we run is written from its canonical form, at every endpoint.
     const isNative = (endpoint: Endpoint): boolean => turns === null && this.routing.upstreamApi(endpoint, api) === api;
     const needs = [
       ...untranslatedNeeds(api, call.parsed as Readonly<Record<string, unknown>>, isNative),

@@ -93,7 +93,7 @@ describe(ModelsController.name, () => {
     app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
     app.setGlobalPrefix(API_PREFIX);
     app.useGlobalFilters(new AppExceptionFilter(silent));
-    prepareEdge(app, { readiness: new Readiness(), inFlight: new InFlight() });
+    prepareEdge(app, { readiness: new Readiness(), inFlight: new InFlight(), serviceName: 'sluice' });
     await app.init();
     await app.getHttpAdapter().getInstance().ready();
   });

@@ -1,5 +1,5 @@
 import { anEndpoint } from '../testing';
-import { needOfTool, sellsTool, untranslatedNeeds } from './tool-needs';
+import { needOfTool, sellsTool } from './tool-needs';
 
 const priced = (tool: string) => anEndpoint({ pricing: { prompt: 1n, completion: 1n, tools: { [tool]: 1n } } });
 
@@ -34,22 +34,5 @@ describe(needOfTool.name, () => {
     expect(need.isMetBy(anEndpoint(), own)).toBe(true);
     expect(need.isMetBy(anEndpoint(), null)).toBe(false);
     expect(need.isMetBy(priced('x_search'), null)).toBe(true);
-  });
-});
-
-describe(untranslatedNeeds.name, () => {
-  const native = anEndpoint();
-  const isNative = (endpoint: unknown): boolean => endpoint === native;
-
-  it('lets a template be used only where the provider has the API of the caller', () => {
-    const [need, ...others] = untranslatedNeeds('responses', { prompt: { id: 'pmpt_1' } }, isNative);
-    expect(others).toEqual([]);
-    expect(need).toMatchObject({ member: 'prompt' });
-    expect([need!.isMetBy(native, null), need!.isMetBy(anEndpoint(), null)]).toEqual([true, false]);
-  });
-
-  it('asks for nothing without one', () => {
-    expect(untranslatedNeeds('responses', { prompt: null, input: 'hi' }, isNative)).toEqual([]);
-    expect(untranslatedNeeds('chat', { prompt: 'hi' }, isNative)).toEqual([]);
   });
 });

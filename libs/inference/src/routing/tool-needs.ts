@@ -25,20 +25,6 @@ function needOfSetting(tool: ProviderTool, member: string): EndpointNeed {
   };
 }
 
-/** Returns what an endpoint must have for members that a translation cannot carry. `isNative`: whether it speaks the API. */
-export function untranslatedNeeds(
-  api: StreamableApi,
-  body: Readonly<Record<string, unknown>>,
-  isNative: (endpoint: Endpoint) => boolean,
-): readonly EndpointNeed[] {
-  const asked = APIS[api].untranslatable.filter((member) => (body[member] ?? null) !== null);
-  return asked.map((member) => ({
-    member,
-    message: `${member} can be used only at a model whose provider has this API: no endpoint that may serve has it`,
-    isMetBy: isNative,
-  }));
-}
-
 /** Returns what an endpoint must have to run a tool: a price and a count of its uses, or the caller's own key. */
 export function needOfTool(api: StreamableApi, { tool, member, dearerMember }: AskedTool): EndpointNeed {
   if (dearerMember !== undefined) return needOfSetting(tool, dearerMember);

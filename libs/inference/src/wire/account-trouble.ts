@@ -23,7 +23,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   model_not_found: 404,
 };
 
-/** Refusals of a prompt that come with the status of a refused key, which no other key would be spared. */
+/** Refusals of a prompt that come with 403, as those of a key do. The key is good. */
 const REFUSED_PROMPT = /^content violates usage guidelines|^[^.]{0,60} requires moderation\b.{0,60}\bflagged/i;
 
 /** Returns the status to handle a refusal by: that of an account or catalogue problem, else `status` itself. */

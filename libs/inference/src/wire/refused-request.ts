@@ -7,9 +7,10 @@ interface Refusal {
   readonly errorType?: string | null;
 }
 
-/** A message may quote what the caller sent, so only its beginning is judged. */
+/** Messages that quote what the caller sent are long, and say what is wrong at their beginning. */
 const JUDGED_LETTERS = 2_000;
 
+/** Statuses that blame the request. */
 const BLAMING: ReadonlySet<number> = new Set([400, 413, 422]);
 
 /** Codes of providers that say it exactly, in small letters. */
@@ -73,7 +74,7 @@ const BY_MESSAGE: readonly (readonly [RegExp, ErrorCode])[] = [
     /(?:downloading|download the file|fetch(?:ing)? (?:the |an )?(?:image|content|file)|retrieve media|load image)|\bfile could not be fetched/i,
     'image_download_failed',
   ],
-  [/^invalid prompt\b/i, 'invalid_prompt'],
+  [/\binvalid prompt:/i, 'invalid_prompt'],
   [
     /content_policy|content_filter|content policy|content filter|ResponsibleAI|moderation_blocked|usage guidelines|unsafe or sensitive content|your input was flagged/i,
     'content_policy_violation',
@@ -87,9 +88,8 @@ const BY_MESSAGE: readonly (readonly [RegExp, ErrorCode])[] = [
 export function meantRefusal({ message, code, errorType }: Refusal): ErrorCode | null {
   const named = codeNamed(errorType ?? null) ?? codeOfWord(code);
   if (named !== null) return named;
-  const said = `${code ?? ''} ${message ?? ''}`.trimStart().slice(0, JUDGED_LETTERS);
-  const words = (message ?? '').slice(0, JUDGED_LETTERS);
-  return BY_MESSAGE.find(([pattern]) => pattern.test(said) || pattern.test(words))?.[1] ?? null;
+  const said = `${code ?? ''} ${message ?? ''}`.slice(0, JUDGED_LETTERS);
+  return BY_MESSAGE.find(([pattern]) => pattern.test(said))?.[1] ?? null;
 }
 
 /** The error that a provider's code alone means, for an error that comes without a status. */

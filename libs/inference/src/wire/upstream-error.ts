@@ -65,10 +65,10 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 /**
  * The upstream's refusal as our error (interface §2.3, §7).
  *
- * 400, 413 and 422 blame the caller, who gets the upstream's own words, scrubbed and cut. Everything else is
- * between the provider and us (our key, our quota, their outage, a model they do not know): the caller gets
- * our words, which tell a refused key and an unknown model from an outage, and routing may try elsewhere. Nothing that
- * comes with a 401 or 403 is shown.
+ * 400, 413 and 422 blame the caller, who gets the upstream's own words, scrubbed and cut. So do a 404 for an image and a
+ * 403 for a prompt. Everything else is between the provider and us (our key, our quota, their outage, a model they do not
+ * know): the caller gets our words, which distinguish a refused key and an unknown model from an outage, and routing may
+ * try elsewhere. Nothing else that comes with a 401 or 403 is shown.
  */
 export function upstreamError(
   provider: Provider,

@@ -219,7 +219,7 @@ export class InferenceApp {
     this.app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
     this.app.setGlobalPrefix(API_PREFIX);
     this.app.useGlobalFilters(new AppExceptionFilter(silent));
-    prepareEdge(this.app, { readiness: new Readiness(), inFlight: this.inFlight });
+    prepareEdge(this.app, { readiness: new Readiness(), inFlight: this.inFlight, serviceName: 'sluice' });
     await this.app.listen(0, '127.0.0.1');
   }
 
