@@ -50,7 +50,8 @@ export class CallFund {
       return await this.take(most);
     } catch (error) {
       if (AppError.from(error).code !== 'payment_required') throw error;
-      if (!this.ticket.mayHoldLess({ lackPicoUsd: most - least, by: 'credits', creditsPicoUsd: 0n })) throw error;
+      const shortage = { lackPicoUsd: most - least, by: 'credits', creditsPicoUsd: 0n, budgetPicoUsd: 0n } as const;
+      if (!this.ticket.mayHoldLess(shortage)) throw error;
       return this.take(least);
     }
   }

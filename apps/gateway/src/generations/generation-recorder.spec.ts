@@ -23,6 +23,8 @@ class Books {
   readonly settleCalls: string[][] = [];
   /** What is left of limits, by key hash. */
   readonly left = new Map<string, bigint>();
+  /** What is left of the budget of the workspace. */
+  budgetLeft = 0n;
   /** Thrown instead of an answer. */
   openFailure: Error | null = null;
   settleFailure: Error | null = null;
@@ -54,13 +56,13 @@ class Books {
   }
 
   async refusal({ organizationId, apiKeyHash }: Opening, by: HoldRefusal, amountUsd: string): Promise<AppError> {
-    const isOfKey = by === 'key_limit';
-    const left = isOfKey
-      ? (this.left.get(apiKeyHash) ?? 0n)
-      : this.balanceOf(organizationId) - this.heldBy(organizationId);
-    const error = new AppError('payment_required', isOfKey ? 'The limit of the key' : 'Insufficient credits', {
-      metadata: { left_usd: formatUsd(left) },
-    });
+    const left = {
+      key_limit: this.left.get(apiKeyHash) ?? 0n,
+      budget: this.budgetLeft,
+      credits: this.balanceOf(organizationId) - this.heldBy(organizationId),
+    }[by];
+    const reason = by === 'key_limit' ? 'The limit of the key' : 'Insufficient credits';
+    const error = new AppError('payment_required', reason, { metadata: { left_usd: formatUsd(left) } });
     return this.balanceOf(organizationId) >= parseUsd(amountUsd) ? noteHeldBack(error) : error;
   }
 
@@ -305,6 +307,22 @@ describe(GenerationRecorder.name, () => {
       await settledRounds();
       // Each call lacks 9 USD. The credits must be 20 times what all of them lack.
       expect(books.rows.size).toBe(5);
+      for (const ticket of tickets) ticket.withdraw(costing(0n));
+    });
+
+    it('is one of several of a workspace only while its budget is far above what they may cost', async () => {
+      books.balances.set('acme', 10_000n * USD);
+      books.budgetLeft = 400n * USD;
+      const keyLimit = { amountUsd: '2', reset: null, includesByok: false };
+      const budgets = [{ amountUsd: '400', reset: null, includesByok: false }];
+      const openWith = (apiKeyHash: string) => {
+        books.left.set(apiKeyHash, 2n * USD);
+        return recorder.open({ ...opening(apiKeyHash), apiKeyHash, keyLimit, budgets }, USD, null, 10n * USD);
+      };
+      const tickets = Array.from({ length: 9 }, (_, nth) => openWith(`key ${nth}`));
+      await settledRounds();
+      // Each call lacks 9 USD. What is left of the budget must be 20 times what all of them lack.
+      expect(books.rows.size).toBe(2);
       for (const ticket of tickets) ticket.withdraw(costing(0n));
     });
 

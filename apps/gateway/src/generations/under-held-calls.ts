@@ -4,7 +4,7 @@ import type { GenerationOpening, HoldRefusal } from '@libs/persistence';
 type Call = Pick<GenerationOpening, 'organizationId' | 'id' | 'apiKeyHash' | 'workspaceId'>;
 type CallName = Pick<Call, 'organizationId' | 'id'>;
 
-/** What the credits must be of all that such calls may cost beyond their holds: other calls spend the same credits. */
+/** What a shared fund must be of all that such calls may cost beyond their holds: other calls spend from it too. */
 const COMFORT_FACTOR = 20n;
 /** Calls of one organization that wait for their turn. */
 const MOST_WAITING = 32;
@@ -16,6 +16,8 @@ export interface Shortage {
   readonly by: HoldRefusal;
   /** What the organization can spend, limits aside; 0 if unknown. */
   readonly creditsPicoUsd: PicoUsd;
+  /** What is left of the budget of its workspace; null without one, 0 if unknown. */
+  readonly budgetPicoUsd: PicoUsd | null;
 }
 
 interface UnderHeldCall {
@@ -28,7 +30,8 @@ interface UnderHeldCall {
 /**
  * The calls that hold less than they may cost, by organization, until their charges are committed. Each organization may
  * have one. It may have more if different limits or budgets are short and its credits are far above what these calls may
- * cost; otherwise many keys with small limits could together overdraw the credits.
+ * cost, and so is the budget of a workspace that several of them share; otherwise many keys with small limits could
+ * together overdraw the credits or the budget.
  */
 export class UnderHeldCalls {
   readonly #calls = new Map<string, Map<string, UnderHeldCall>>();
@@ -76,12 +79,17 @@ export class UnderHeldCalls {
 }
 
 function isOneOfSeveral(call: Call, shortage: Shortage, others: readonly UnderHeldCall[]): boolean {
-  const { by, creditsPicoUsd } = shortage;
+  const { by, creditsPicoUsd, budgetPicoUsd } = shortage;
   if (by === 'credits') return false;
   const name = by === 'key_limit' ? 'apiKeyHash' : 'workspaceId';
   if (others.some((other) => other[name] === call[name])) return false;
-  // Both spend the budget that does not cover the most of the other call.
-  if (others.some((other) => other.by === 'budget' && other.workspaceId === call.workspaceId)) return false;
-  const lacking = others.reduce((sum, { lackPicoUsd }) => sum + lackPicoUsd, shortage.lackPicoUsd);
-  return creditsPicoUsd >= COMFORT_FACTOR * lacking;
+  const ofWorkspace = others.filter(({ workspaceId }) => workspaceId === call.workspaceId);
+  const budgetCovers =
+    ofWorkspace.length === 0 || budgetPicoUsd === null || covers(budgetPicoUsd, ofWorkspace, shortage);
+  return budgetCovers && covers(creditsPicoUsd, others, shortage);
+}
+
+/** Returns whether a fund is far above what the calls may cost beyond their holds. */
+function covers(fundPicoUsd: PicoUsd, others: readonly UnderHeldCall[], { lackPicoUsd }: Shortage): boolean {
+  return fundPicoUsd >= COMFORT_FACTOR * others.reduce((sum, other) => sum + other.lackPicoUsd, lackPicoUsd);
 }

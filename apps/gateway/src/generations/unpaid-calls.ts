@@ -1,8 +1,9 @@
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
-import { HeldBack, type GenerationsRepository } from '@libs/persistence';
+import { HeldBack, type GenerationsRepository, type HoldRefusal } from '@libs/persistence';
 import type { UnpaidCall } from './generation-rows';
 import type { GenerationTicket } from './generation-ticket';
+import type { Shortage } from './under-held-calls';
 
 /** Others of the organization may spend meanwhile what was left for the hold. */
 const MOST_LOWERED = 8;
@@ -83,17 +84,23 @@ export class UnpaidCalls {
     if (leftPicoUsd >= ticket.holdPicoUsd) return true;
     const half = leftPicoUsd / 2n;
     const lowered = half > ticket.leastPicoUsd ? half : ticket.leastPicoUsd;
-    const shortage = { lackPicoUsd: ticket.holdPicoUsd - lowered, by, creditsPicoUsd: 0n };
+    const lackPicoUsd = ticket.holdPicoUsd - lowered;
     const mayHoldLess =
-      ticket.mayHoldLess(shortage) ||
-      (by !== 'credits' && ticket.mayHoldLess({ ...shortage, creditsPicoUsd: await this.creditsOf(call) }));
+      ticket.mayHoldLess({ lackPicoUsd, by, creditsPicoUsd: 0n, budgetPicoUsd: 0n }) ||
+      (by !== 'credits' && ticket.mayHoldLess({ lackPicoUsd, by, ...(await this.fundsOf(call)) }));
     if (mayHoldLess) ticket.holdPicoUsd = lowered;
     return mayHoldLess;
   }
 
-  /** What is left to the organization. */
-  private async creditsOf({ ticket }: UnpaidCall): Promise<PicoUsd> {
-    return leftOf(await this.refusalOf({ ticket, refusedBy: 'credits' }, ticket.holdPicoUsd));
+  /** What is left to the organization, and of the budget of the workspace. */
+  private async fundsOf({ ticket }: UnpaidCall): Promise<Pick<Shortage, 'creditsPicoUsd' | 'budgetPicoUsd'>> {
+    const leftOfFund = async (refusedBy: HoldRefusal): Promise<PicoUsd> =>
+      leftOf(await this.refusalOf({ ticket, refusedBy }, ticket.holdPicoUsd));
+    const hasBudget = (ticket.opening.budgets ?? []).length > 0;
+    return {
+      creditsPicoUsd: await leftOfFund('credits'),
+      budgetPicoUsd: hasBudget ? await leftOfFund('budget') : null,
+    };
   }
 
   private refusalOf({ ticket: { opening }, refusedBy }: UnpaidCall, amountPicoUsd: PicoUsd): Promise<AppError> {
