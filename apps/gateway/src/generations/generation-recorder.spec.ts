@@ -326,6 +326,29 @@ describe(GenerationRecorder.name, () => {
       for (const ticket of tickets) ticket.withdraw(costing(0n));
     });
 
+    it('counts as lacking all that it may cost, however often its hold was lowered', async () => {
+      books.balances.set('acme', 250n * USD);
+      const keyLimit = { amountUsd: '2', reset: null, includesByok: false };
+      const openWith = (apiKeyHash: string) => {
+        books.left.set(apiKeyHash, 2n * USD);
+        return recorder.open({ ...opening(apiKeyHash), apiKeyHash, keyLimit }, USD / 10n, null, 10n * USD);
+      };
+      const open = books.open.bind(books);
+      books.open = async (openings) => {
+        // A call of the key at another gateway comes before the second try.
+        if (books.openCalls.length === 1) books.left.set('one', USD / 2n);
+        return open(openings);
+      };
+      const first = openWith('one');
+      await first.covered;
+      expect(books.rows.get('one')).toMatchObject({ hold: USD / 4n });
+      const second = openWith('two');
+      await settledRounds();
+      // Both lack 18.75 USD, and the credits are less than 20 times that.
+      expect([...books.rows.keys()]).toEqual(['one']);
+      for (const ticket of [first, second]) ticket.withdraw(costing(0n));
+    });
+
     it('is the only one of its organization that the limit of a key keeps from it where they are not', async () => {
       books.balances.set('acme', 100n * USD);
       const keyLimit = { amountUsd: '2', reset: null, includesByok: false };

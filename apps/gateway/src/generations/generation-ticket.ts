@@ -40,6 +40,8 @@ export class GenerationTicket {
   private deciding: (() => void)[] | null = null;
   /** Null where the call runs ahead: it listens to `onRefused` instead. */
   private readonly holdDecided: PromiseWithResolvers<void> | null;
+  /** What it held at first: the most that it may cost. */
+  readonly mostPicoUsd: PicoUsd;
 
   constructor(
     readonly opening: Opening,
@@ -53,6 +55,7 @@ export class GenerationTicket {
     /** The hold may be lowered to this before the call is opened. */
     readonly leastPicoUsd: PicoUsd = holdPicoUsd,
   ) {
+    this.mostPicoUsd = holdPicoUsd;
     this.holdDecided = isAhead ? null : Promise.withResolvers<void>();
     // Code that awaits `covered` gets the error; a call that has ended meanwhile no longer waits.
     this.holdDecided?.promise.catch(() => undefined);

@@ -84,7 +84,7 @@ export class UnpaidCalls {
     if (leftPicoUsd >= ticket.holdPicoUsd) return true;
     const half = leftPicoUsd / 2n;
     const lowered = half > ticket.leastPicoUsd ? half : ticket.leastPicoUsd;
-    const lackPicoUsd = ticket.holdPicoUsd - lowered;
+    const lackPicoUsd = ticket.mostPicoUsd - lowered;
     const mayHoldLess =
       ticket.mayHoldLess({ lackPicoUsd, by, creditsPicoUsd: 0n, budgetPicoUsd: 0n }) ||
       (by !== 'credits' && ticket.mayHoldLess({ lackPicoUsd, by, ...(await this.fundsOf(call)) }));
