@@ -84,6 +84,25 @@ describe(LeftoverReads.name, () => {
     expect(leave('last')).toEqual([false, false]);
   });
 
+  it('says of a patient call that it was not read to its end because its owner keeps too much', () => {
+    const reads = new LeftoverReads();
+    const leave = (owner: string, keptBytes: number) => {
+      const terms = reads.termsFor(owner).patient!();
+      return { terms, read: terms.begin(keptBytes, () => undefined)! };
+    };
+    const [filler, last] = [leave('acme', 31 * MEBIBYTE), leave('acme', MEBIBYTE)];
+    expect([last.terms.isUnread, last.read.keeps(1), last.terms.isUnread]).toEqual([false, false, true]);
+    const [neighbour, late] = [leave('other', 31 * MEBIBYTE), leave('third', 0)];
+    expect([late.read.keeps(MEBIBYTE), late.terms.isUnread]).toEqual([false, false]);
+    expect([filler.terms.isUnread, neighbour.terms.isUnread]).toEqual([false, false]);
+  });
+
+  it('says the same of a patient call whose stream is longer than is read', () => {
+    const terms = new LeftoverReads({ ...LEFTOVER_BOUNDS, mostBytes: 10 }).termsFor('acme').patient!();
+    const read = terms.begin(0, () => undefined)!;
+    expect([read.passes(640), terms.isUnread, read.passes(1), terms.isUnread]).toEqual([true, false, false, true]);
+  });
+
   it('drains: reads end by themselves or with the signal', async () => {
     const reads = new LeftoverReads();
     const ended: string[] = [];

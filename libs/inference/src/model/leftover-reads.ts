@@ -39,7 +39,7 @@ export interface LeaveTerms {
    * deadline, because only the provider's usage shows its cost.
    */
   readonly patient?: () => LeaveTerms;
-  /** Whether a patient call was not read on because its owner abandons too many calls. */
+  /** Whether a patient call was not read to its end because its owner abandons too many calls or too long ones. */
   readonly isUnread?: boolean;
 }
 
@@ -74,8 +74,8 @@ export class LeftoverReads {
   /** Returns the terms of one call. `owner` is the organization whose share of the places it uses. */
   termsFor(owner: string): LeaveTerms {
     return {
-      begin: (keptBytes, onEnd) => this.#begin(owner, this.bounds, keptBytes, onEnd),
-      patient: () => new PatientTerms((keptBytes, onEnd) => this.#beginPatiently(owner, keptBytes, onEnd)),
+      begin: (keptBytes, onEnd) => this.#begin(owner, this.bounds, { keptBytes, onEnd }),
+      patient: () => new PatientTerms((leaving) => this.#beginPatiently(owner, leaving)),
     };
   }
 
@@ -92,23 +92,19 @@ export class LeftoverReads {
     signal.removeEventListener('abort', stop);
   }
 
-  #beginPatiently(owner: string, keptBytes: number, onEnd: () => void): LeftoverRead | 'owner is full' | null {
-    if (this.bounds.longestMs > 0 && this.#isShareFull(owner, keptBytes)) return 'owner is full';
+  #beginPatiently(owner: string, leaving: Leaving): LeftoverRead | null {
+    if (this.bounds.longestMs > 0 && this.#isShareFull(owner, leaving.keptBytes)) leaving.onFull?.();
     const mostBytes = this.bounds.mostBytes * PATIENT_FACTOR;
-    return this.#begin(
-      owner,
-      { ...this.bounds, longestMs: Infinity, mostTokens: Infinity, mostBytes },
-      keptBytes,
-      onEnd,
-    );
+    return this.#begin(owner, { ...this.bounds, longestMs: Infinity, mostTokens: Infinity, mostBytes }, leaving);
   }
 
-  #begin(owner: string, bounds: LeftoverBounds, keptBytes: number, onEnd: () => void): LeftoverRead | null {
+  #begin(owner: string, bounds: LeftoverBounds, leaving: Leaving): LeftoverRead | null {
+    const { keptBytes } = leaving;
     if (this.bounds.longestMs === 0 || this.#isShareFull(owner, keptBytes)) return null;
     if (this.#running.size >= bounds.mostReads || this.#keptBytes + keptBytes > MOST_KEPT_BYTES) return null;
     const share = this.#shareOf(owner);
-    const read = new RunningRead(bounds, onEnd, {
-      keep: (bytes) => this.#keep(share, bytes),
+    const read = new RunningRead(bounds, leaving, {
+      keep: (bytes) => this.#keep(share, bytes, leaving),
       close: (kept) => this.#close(owner, read, kept),
     });
     this.#running.add(read);
@@ -128,9 +124,10 @@ export class LeftoverReads {
     return reads >= Math.ceil(this.bounds.mostReads * OWNER_SHARE) || keptBytes + moreBytes > MOST_KEPT_OF_OWNER;
   }
 
-  #keep(share: Share, bytes: number): boolean {
+  #keep(share: Share, bytes: number, { onFull }: Leaving): boolean {
     this.#keptBytes += bytes;
     share.keptBytes += bytes;
+    if (share.keptBytes > MOST_KEPT_OF_OWNER) onFull?.();
     return this.#keptBytes <= MOST_KEPT_BYTES && share.keptBytes <= MOST_KEPT_OF_OWNER;
   }
 
@@ -151,16 +148,24 @@ interface Share {
   keptBytes: number;
 }
 
+/** A call whose caller has disconnected. */
+interface Leaving {
+  /** What it keeps in memory so far. */
+  readonly keptBytes: number;
+  /** Called once when the read must end. */
+  readonly onEnd: () => void;
+  /** Called when its owner has no place or memory left for it, or when its stream is too long. */
+  readonly onFull?: () => void;
+}
+
 /** The terms of one patient call. */
 class PatientTerms implements LeaveTerms {
   isUnread = false;
 
-  constructor(private readonly take: (keptBytes: number, onEnd: () => void) => LeftoverRead | 'owner is full' | null) {}
+  constructor(private readonly take: (leaving: Leaving) => LeftoverRead | null) {}
 
   begin(keptBytes: number, onEnd: () => void): LeftoverRead | null {
-    const read = this.take(keptBytes, onEnd);
-    this.isUnread = read === 'owner is full';
-    return read === 'owner is full' ? null : read;
+    return this.take({ keptBytes, onEnd, onFull: () => (this.isUnread = true) });
   }
 }
 
@@ -177,7 +182,7 @@ class RunningRead implements LeftoverRead {
 
   constructor(
     private readonly bounds: LeftoverBounds,
-    private readonly onEnd: () => void,
+    private readonly leaving: Leaving,
     private readonly places: Places,
   ) {
     this.#leftBytes = bounds.mostBytes;
@@ -193,6 +198,7 @@ class RunningRead implements LeftoverRead {
 
   passes(bytes: number): boolean {
     this.#leftBytes -= bytes;
+    if (this.#leftBytes < 0) this.leaving.onFull?.();
     return this.#leftBytes >= 0;
   }
 
@@ -204,7 +210,7 @@ class RunningRead implements LeftoverRead {
 
   end(): void {
     if (!this.#isOpen) return;
-    this.onEnd();
+    this.leaving.onEnd();
     this.close();
   }
 
