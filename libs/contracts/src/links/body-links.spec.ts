@@ -288,8 +288,13 @@ describe(findBodyLinkProblem.name, () => {
     { kind: 'sluice:web_search', drive: 'urn:acme:x' },
     { note: '// to be done', other: '//TODO', third: '//acme.example and more words' },
     { other: 'url: of the page', third: 'feed: the cat' },
+    { other: 'seen:https://example.com/a', third: 'a: http://localhost is where you are' },
   ])('leaves what no provider opens alone: %j', (body) => {
     expect(problemOf(body)).toBeNull();
+  });
+
+  it('reads a text of millions of schemes', () => {
+    expect(problemOf({ other: 'a:'.repeat(4_000_000) })).toBeNull();
   });
 
   it.each([
@@ -312,6 +317,10 @@ describe(findBodyLinkProblem.name, () => {
     'blob:http://10.0.0.1/1',
     'dbfs:/etc/passwd',
     'gopher:x',
+    'concat:http://169.254.169.254/a',
+    'crypto:cache:http://localhost/a',
+    'cache:file:/etc/passwd',
+    'url:http://loc\talhost/a',
   ])('refuses what some program may open in any member: %s', (link) => {
     expect(problemOf({ picture: link })).toContain('picture');
   });

@@ -4,6 +4,7 @@ import {
   isUnreadableHost,
   LinkBudget,
   linkHeadOf,
+  LONGEST_LINK,
   placeOf,
   withoutEdges,
   type LinkHead,
@@ -105,6 +106,8 @@ const OPENED_BY_SOME: ReadonlySet<string> = new Set([
  * do take a backslash for a slash, leave out tabs and line ends, and take a number for an address.
  */
 const WITHOUT_SCHEME = /^[/\\][\t\n\r]*[/\\](?=[^\s/\\]*[.:[]|(?:localhost|\d+|0x[\da-f]+)(?:[/\\?#]|$))/i;
+/** Schemes before a link that some program opens through them, such as FFmpeg `cache:http://…`. */
+const WRAPPING = /^(?:[a-z][a-z0-9+.-]*:)+(?=(?:https?|file|ftp):)/i;
 const TOO_MANY = ' is beyond the number of links that one request may hold';
 
 /**
@@ -148,7 +151,11 @@ export function findTextLinkProblem(value: string, budget: LinkBudget): string |
   const link = withoutEdges(value);
   if (WITHOUT_SCHEME.test(link)) return findTextLinkProblem(link.replace(WITHOUT_SCHEME, 'https://'), budget);
   const head = linkHeadOf(value);
-  if (head === null || head.scheme === 'data' || !isOpened(head, value)) return null;
+  if (head === null || head.scheme === 'data') return null;
+  if (!isOpened(head, value)) {
+    const wrapping = WRAPPING.exec(link.slice(0, LONGEST_LINK));
+    return wrapping === null ? null : findTextLinkProblem(link.slice(wrapping[0].length), budget);
+  }
   if (!budget.takes(head)) return TOO_MANY;
   const place = placeOf(head);
   return isProse(value, head, place) ? null : findPlaceProblem(value, place);
