@@ -9,28 +9,41 @@ interface Refusal {
  * other providers use for them.
  */
 const BY_MESSAGE: readonly (readonly [message: RegExp, status: number])[] = [
-  [/^(?:incorrect|invalid) api[ -]?key\b/i, 401],
-  [/^(?:invalid model:|the provided model identifier is invalid)/i, 404],
+  [/^(?:(?:incorrect|invalid) api[ -]?key\b|api key (?:not valid|not found|expired)\b)/i, 401],
+  [/^(?:invalid model(?::| '| name passed)|the provided model identifier is invalid)/i, 404],
   [/^your credit balance is too low/i, 402],
-  [/^(?:this |the |your )?organization has been (?:disabled|restricted)/i, 402],
+  [/^(?:this |the |your )?organization (?:has been (?:disabled|restricted)|must be verified)/i, 402],
+  [/^budget has been exceeded\b/i, 402],
   [/^access denied, please make sure your account is in good standing/i, 402],
   [/^you have reached your (?:[a-z]+ ){0,4}usage limit/i, 429],
 ];
 const BY_CODE: Readonly<Record<string, number>> = {
   arrearage: 402,
   organization_restricted: 402,
+  invalid_model: 404,
   model_decommissioned: 404,
+  model_not_available: 404,
   model_not_found: 404,
+  model_not_supported: 404,
 };
 
+/** Refusals of one model. The key is good for the others of its account. */
+const REFUSED_MODEL = /^you don't have access to the model\b/i;
+
 /** Refusals of a prompt that come with 403, as those of a key do. The key is good. */
-const REFUSED_PROMPT = /^content violates usage guidelines|^[^.]{0,60} requires moderation\b.{0,60}\bflagged/i;
+const REFUSED_PROMPT = /^content violates usage guidelines|^\S{1,120} requires moderation\b.{0,60}\bflagged/i;
 
 /** Returns the status to handle a refusal by: that of an account or catalogue problem, else `status` itself. */
 export function meantStatus(status: number, { message, code }: Refusal): number {
-  if (status === 403 && REFUSED_PROMPT.test(message ?? '')) return 400;
-  if (status !== 400) return status;
   const named = code?.toLowerCase() ?? '';
+  if (status === 403) return statusOfForbidden(named, message ?? '');
+  if (status !== 400) return status;
   if (Object.hasOwn(BY_CODE, named)) return BY_CODE[named]!;
   return BY_MESSAGE.find(([pattern]) => pattern.test(message ?? ''))?.[1] ?? status;
+}
+
+/** Returns what a 403 is about: the prompt, the model or else the key. */
+function statusOfForbidden(code: string, message: string): number {
+  if (REFUSED_PROMPT.test(message)) return 400;
+  return code === 'model_not_found' || REFUSED_MODEL.test(message) ? 404 : 403;
 }

@@ -1,5 +1,6 @@
 import { anEndpoint } from '../testing';
-import { errorInside, upstreamError } from './upstream-error';
+import { errorInside, keyRefusalOf, upstreamError } from './upstream-error';
+import { notedRefusal } from './upstream-refusal';
 
 const { provider } = anEndpoint();
 const refusal = (status: number, message: string) =>
@@ -33,6 +34,13 @@ describe('an account or model problem that a provider reports as 400', () => {
     ['', 'invalid_request_error', 'Your credit balance is too low to access the Anthropic API.'],
     ['', 'invalid_request_error', 'You have reached your specified API usage limits.'],
     ['', 'invalid_request_error', 'Incorrect API key provided: sk-x'],
+    ['', 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.'],
+    ['', 'INVALID_ARGUMENT', 'API key expired. Please renew the API key.'],
+    ['model_not_available', 'invalid_request_error', 'Unable to access non-serverless model acme/large.'],
+    ['model_not_supported', 'invalid_request_error', "The requested model 'x' is not supported by any provider."],
+    ['', 'invalid_model', "Invalid model 'x'. Permitted models can be found in the documentation."],
+    ['unsupported_value', 'invalid_request_error', 'Your organization must be verified to stream this model.'],
+    ['400', 'budget_exceeded', 'Budget has been exceeded! Current cost: 10, Max budget: 5'],
   ];
 
   it.each(reported)('is retryable and hides the provider words: %s %s %s', (code, type, message) => {
@@ -47,6 +55,41 @@ describe('an account or model problem that a provider reports as 400', () => {
 
   it('is not assumed because the message quotes one', () => {
     expect(refusal(400, 'messages[0] says: your credit balance is too low').code).toBe('invalid_request');
+  });
+});
+
+describe('a 403', () => {
+  const forbidden = (code: string | null, message: string) =>
+    upstreamError(provider, 403, {}, Buffer.from(JSON.stringify({ error: { code, message } })));
+
+  it.each([
+    ['model_not_found', 'Project `proj_x` does not have access to model `acme-5`'],
+    [null, "You don't have access to the model with the specified model ID."],
+  ])('about one model is no refusal of the key, which other models may use: %s %s', (code, message) => {
+    const error = forbidden(code, message);
+    expect([keyRefusalOf(error), notedRefusal(error), error.code]).toEqual([
+      null,
+      'unknown_model',
+      'provider_unavailable',
+    ]);
+  });
+
+  it.each(['acme/large-3.5', 'acme/large-4.1:extended', 'acme/large'])(
+    'about a prompt to %s is about no key',
+    (model) => {
+      const said = `${model} requires moderation on Acme. Your input was flagged for "violence". No credits were charged.`;
+      const error = forbidden('403', said);
+      expect([keyRefusalOf(error), error.code]).toEqual([null, 'content_policy_violation']);
+    },
+  );
+
+  it('that quotes either is a refusal of the key', () => {
+    for (const message of [
+      "Denied: You don't have access to the model",
+      'Denied: acme/large requires moderation. It was flagged',
+    ]) {
+      expect(keyRefusalOf(forbidden('permission_denied', message))).toBe(403);
+    }
   });
 });
 
