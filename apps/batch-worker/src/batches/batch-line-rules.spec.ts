@@ -34,6 +34,20 @@ describe(BatchLineRules.name, () => {
     expect(problemOf(later({ type: 'sluice:datetime' }))).toMatch(/^input\[1\]\.tools\[0\] is run by the gateway/);
   });
 
+  it('takes namespaces at a provider without the API, whose tools become functions there', () => {
+    const named = { type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'spawn' }] };
+    for (const body of [{ input: 'Hi', tools: [named] }, later(named)]) {
+      expect(problemOf(body, { isNative: false })).toBeNull();
+      expect(problemOf(body, { isNative: false, api: 'chat' })).toContain('is no function');
+    }
+  });
+
+  it('takes a stored prompt only at a provider that has the API: elsewhere it would be left out', () => {
+    const body = { input: 'Hi', prompt: { id: 'pmpt_1' } };
+    expect(problemOf(body, { isOwnKey: true })).toBeNull();
+    expect(problemOf(body, { isOwnKey: true, isNative: false })).toMatch(/^prompt cannot be used/);
+  });
+
   it('refuses a private link, wherever it stands, with any key', () => {
     const body = { input: [{ type: 'mcp_call', page: { url: 'http://localhost/x' } }] };
     for (const isOwnKey of [false, true]) {

@@ -60,7 +60,7 @@ const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
     absent('mcp_servers', isGiven, 'cannot be used in a batch'),
     findSearchOptionsProblem,
   ],
-  responses: CONVERSATION,
+  responses: [...CONVERSATION, findPromptProblem],
   messages: [
     ...CONVERSATION,
     absent('fallbacks', isNamed, 'cannot be used: a batch runs on one endpoint'),
@@ -192,17 +192,27 @@ function problemOfTool(entry: JsonObject, route: BatchRoute): string | null {
 }
 
 function problemOfType({ type, engine }: JsonObject, { serviceName, isNative, api }: BatchRoute): string | null {
-  if (typeof type !== 'string' || type === 'function' || type === 'custom') return null;
+  if (typeof type !== 'string' || isOfCaller(type, api)) return null;
   const isOurs = type.startsWith(`${serviceName}:`) || !OWN_ENGINES.has(engine);
   if (isOurs) return 'is run by the gateway, which does not handle the lines of a batch';
   if (BETA_TOOLS[api]?.test(type)) return 'cannot be used in a batch';
   return isNative ? null : 'is no function, and the provider of this batch runs no other tools';
 }
 
+/** Of a namespace in responses a translation makes functions. */
+function isOfCaller(type: string, api: Api): boolean {
+  return type === 'function' || type === 'custom' || (type === 'namespace' && api === 'responses');
+}
+
 function problemOfUse(tool: ProviderTool, { api, allowsTool }: BatchRoute): string | null {
   if (allowsTool(tool)) return null;
   const why = countsUses(api, tool) ? 'has no price here' : 'cannot be charged: no answer counts its uses';
   return `${why}: it needs a provider key of your own`;
+}
+
+/** A translation cannot carry it, and the answer would be one to another question. */
+function findPromptProblem({ prompt }: JsonObject, { isNative }: BatchRoute): string | null {
+  return isGiven(prompt) && !isNative ? 'prompt cannot be used: the provider of this batch does not have this API' : null;
 }
 
 function findMediaProblem(body: JsonObject): string | null {
