@@ -1,5 +1,5 @@
 import { bringsTools } from '@libs/inference';
-import { fieldsOf, type NamedTool, type SortedTools } from './named-tools';
+import { fieldsOf, listOf, type NamedTool, type SortedTools } from './named-tools';
 import type { ServerTool } from './server-tool';
 
 /** Returns `input` without the items that bring tools: these are in `tools` already. */
@@ -17,8 +17,12 @@ export function leftOutOf(
   find: (type: unknown) => ServerTool | null,
   choice: unknown,
 ): readonly NamedTool[] {
-  const mustUse = choice === 'required' && own.length + rest.length === 0;
-  const chosen = find(fieldsOf(choice)['type']);
+  const { type, mode, tools } = fieldsOf(choice);
+  const mustUse =
+    type === 'allowed_tools'
+      ? mode === 'required' && listOf(tools).every((entry) => found.some(({ tool }) => tool === find(entry['type'])))
+      : choice === 'required' && own.length + rest.length === 0;
+  const chosen = find(type);
   return found.filter((one) => {
     const { tool, parameters } = one;
     const isAsked = mustUse || tool === chosen || !isAnyEngine(parameters['engine']);

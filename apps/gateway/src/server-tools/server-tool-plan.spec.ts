@@ -127,6 +127,10 @@ describe(ServerToolPlanner.name, () => {
       { tools: [{ type: 'web_search', engine: 'exa' }] },
       { tools: [FUNCTION, { type: 'web_search' }], tool_choice: { type: 'web_search' } },
       { tools: [{ type: 'web_search' }], tool_choice: 'required' },
+      {
+        tools: [FUNCTION, { type: 'web_search' }],
+        tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'web_search' }] },
+      },
     ])('does not go without the search of %j', (body) => {
       expect(seen(body, asked)).toContain('web_search');
     });
