@@ -11,6 +11,13 @@ describe(ToolNames.name, () => {
     expect(flatOf({ tools: [{ ...agents, name: 'mcp__git__' }] })).toEqual(['mcp__git__spawn', 'mcp__git__say']);
   });
 
+  it('has a tool once that the request and items of its input bring alike', () => {
+    const again = { type: 'additional_tools', tools: [{ ...spawn }, { ...agents }] };
+    expect(flatOf({ tools: [spawn, agents], input: [again, again] })).toEqual(['spawn', 'agents__spawn', 'agents__say']);
+    const other = { ...spawn, description: 'Another tool of this name, which the provider has to refuse.' };
+    expect(flatOf({ tools: [spawn, other, other] })).toEqual(['spawn', 'spawn', 'spawn']);
+  });
+
   it('knows by the flat name where a tool is and how it is called', () => {
     const names = new ToolNames({ tools: [spawn, agents] });
     expect(names.placeOf('spawn')).toEqual({ name: 'spawn', isCustom: false });

@@ -31,6 +31,9 @@ export class ToolNames {
   readonly tools: readonly FlatTool[];
   readonly #places = new Map<string, ToolPlace>();
   readonly #flat = new Map<string, string>();
+  readonly #firsts = new Map<string, JsonObject>();
+  /** Those of `#firsts` that another tool was compared with, as JSON. */
+  readonly #texts = new Map<string, string>();
 
   constructor(request: JsonObject) {
     const entries = toolEntriesIn(request);
@@ -68,10 +71,18 @@ export class ToolNames {
     const { type } = tool;
     const name = stringOf(tool['name']);
     if (name === undefined || (type !== 'function' && type !== 'custom')) return [{ name: flatName, tool }];
-    if (this.#places.has(flatName)) return [{ name: flatName, tool }];
+    if (this.#places.has(flatName)) return this.#isRepeated(flatName, tool) ? [] : [{ name: flatName, tool }];
+    this.#firsts.set(flatName, tool);
     const place = { name, isCustom: type === 'custom' };
     this.#places.set(flatName, namespace === undefined ? place : { ...place, namespace });
     return [{ name: flatName, tool }];
+  }
+
+  /** Each turn of a conversation may bring the same tool again, and providers refuse a name that is there twice. */
+  #isRepeated(flatName: string, tool: JsonObject): boolean {
+    const text = this.#texts.get(flatName) ?? JSON.stringify(this.#firsts.get(flatName));
+    this.#texts.set(flatName, text);
+    return text === JSON.stringify(tool);
   }
 }
 
