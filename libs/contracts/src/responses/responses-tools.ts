@@ -78,7 +78,7 @@ export function findToolChoiceProblem(choice: unknown, request: Readonly<Record<
     return choice === 'required' && given.length === 0 ? ' must not be required without tools' : null;
   }
   if (!isPlainObject(choice)) return ' must be text or an object';
-  const offered = { names: namesOf(given), families: new Set(given.map(({ type }) => familyOf(String(type)))) };
+  const offered = offeredBy(given);
   if (choice['type'] !== 'allowed_tools') return findChosenProblem(choice, offered);
   const mode = oneOf('auto', 'required')(choice['mode']);
   if (mode !== null) return `.mode${mode}`;
@@ -96,14 +96,21 @@ function givenTools({ tools, input }: Readonly<Record<string, unknown>>): readon
 
 /** The tools that may be chosen, collected once for all choices. */
 interface Offered {
+  /** Of tools that the caller runs, also those in namespaces. */
   readonly names: ReadonlySet<unknown>;
+  /** The names of tools by that of the namespace they are in. */
+  readonly inside: ReadonlyMap<unknown, ReadonlySet<unknown>>;
   readonly families: ReadonlySet<string>;
 }
 
-function findChosenProblem({ type, name }: Fields, { names, families }: Offered): string | null {
+function findChosenProblem({ type, name, namespace }: Fields, { names, inside, families }: Offered): string | null {
   if (!isNonEmptyString(type)) return '.type must be a non-empty string';
-  if (NAMED.includes(type)) return names.has(name) ? null : '.name must name one of the tools';
-  return families.has(familyOf(type)) ? null : '.type must be one of the tools';
+  if (NAMED.includes(type)) {
+    const among = (namespace ?? null) === null ? names : inside.get(namespace);
+    return among?.has(name) === true ? null : '.name must name one of the tools';
+  }
+  if (!families.has(familyOf(type))) return '.type must be one of the tools';
+  return type !== 'namespace' || inside.has(name) ? null : '.name must name one of the namespaces';
 }
 
 /** Returns the kind of a tool, without its version and whether a provider or we run it. */
@@ -112,8 +119,22 @@ function familyOf(type: string): string {
   return plain.startsWith('web_search') ? 'web_search' : plain;
 }
 
-function namesOf(tools: readonly Fields[]): ReadonlySet<unknown> {
-  return new Set(tools.flatMap(({ name, tools: inner }) => [name, ...listOf(inner).map((tool) => tool['name'])]));
+function offeredBy(tools: readonly Fields[]): Offered {
+  const names = new Set<unknown>();
+  const inside = new Map<unknown, Set<unknown>>();
+  for (const { type, name, tools: inner } of tools) {
+    if (type !== 'namespace') {
+      names.add(name);
+      continue;
+    }
+    const ofThis = inside.get(name) ?? new Set();
+    inside.set(name, ofThis);
+    for (const tool of listOf(inner)) {
+      names.add(tool['name']);
+      ofThis.add(tool['name']);
+    }
+  }
+  return { names, inside, families: new Set(tools.map(({ type }) => familyOf(String(type)))) };
 }
 
 function listOf(value: unknown): readonly Fields[] {

@@ -239,6 +239,25 @@ describe(ResponsesDto.name, () => {
     refuses({ tools, tool_choice: { ...allowed('look'), mode: 'none' } }, 'tool_choice.mode');
   });
 
+  it('refuses a choice of a namespace, or of a tool in one, that is not there', () => {
+    const tools = [fn({ name: 'plain' }), { type: 'namespace', name: 'agents', tools: [fn({ name: 'spawn' })] }];
+    const choices = (one: object) => [one, { type: 'allowed_tools', mode: 'required', tools: [one] }];
+    const paths = (name: string) => [`tool_choice.${name}`, `tool_choice.tools[0].${name}`];
+    const all = (one: object, name?: string) =>
+      choices(one).forEach((choice, at) => {
+        if (name === undefined) accepts({ tools, tool_choice: choice });
+        else refuses({ tools, tool_choice: choice }, paths(name)[at]!);
+      });
+    all({ type: 'namespace', name: 'agents' });
+    all({ type: 'function', name: 'spawn' });
+    all({ type: 'function', name: 'spawn', namespace: 'agents' });
+    all({ type: 'namespace', name: 'agent' }, 'name');
+    all({ type: 'namespace' }, 'name');
+    all({ type: 'function', name: 'agents' }, 'name');
+    all({ type: 'function', name: 'plain', namespace: 'agents' }, 'name');
+    all({ type: 'function', name: 'spawn', namespace: 'agent' }, 'name');
+  });
+
   it('checks the format of the text', () => {
     const text = (format: object) => ({ text: { format } });
     accepts(text({ type: 'text' }));
