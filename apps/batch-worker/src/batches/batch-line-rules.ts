@@ -212,7 +212,9 @@ function problemOfUse(tool: ProviderTool, { api, allowsTool }: BatchRoute): stri
 
 /** A translation cannot carry it, and the answer would be one to another question. */
 function findPromptProblem({ prompt }: JsonObject, { isNative }: BatchRoute): string | null {
-  return isGiven(prompt) && !isNative ? 'prompt cannot be used: the provider of this batch does not have this API' : null;
+  return isGiven(prompt) && !isNative
+    ? 'prompt cannot be used: the provider of this batch does not have this API'
+    : null;
 }
 
 function findMediaProblem(body: JsonObject): string | null {

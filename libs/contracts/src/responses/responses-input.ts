@@ -30,6 +30,7 @@ const OPAQUE_ITEMS = new Set([
   'mcp_approval_request',
   'mcp_approval_response',
   'mcp_call',
+  'tool_search_call',
   'compaction',
   'context_compaction',
   'agent_message',
@@ -46,7 +47,8 @@ const ITEM_CHECKS: Readonly<Record<string, (item: Fields, schemas: SchemaBudget)
   function_call_output: findOutputProblem,
   custom_tool_call_output: findOutputProblem,
   reasoning: findReasoningProblem,
-  additional_tools: (item, schemas) => at('.tools', findListedToolsProblem(item['tools'], schemas)),
+  additional_tools: findBroughtToolsProblem,
+  tool_search_output: findBroughtToolsProblem,
   item_reference: () => '.type must not be item_reference: nothing is stored, send the item itself',
 };
 
@@ -74,6 +76,11 @@ function findItemProblem(item: unknown, schemas: SchemaBudget): string | null {
   if (typeof type !== 'string') return '.type must be text';
   if (Object.hasOwn(ITEM_CHECKS, type)) return ITEM_CHECKS[type]!(item, schemas);
   return OPAQUE_ITEMS.has(type) || SERVER_TOOL_ITEM.test(type) ? null : '.type is no known kind of item';
+}
+
+/** Items that bring more tools, with the request or as a search of the caller's found them. */
+function findBroughtToolsProblem(item: Fields, schemas: SchemaBudget): string | null {
+  return at('.tools', findListedToolsProblem(item['tools'], schemas));
 }
 
 function findMessageProblem(item: Fields): string | null {

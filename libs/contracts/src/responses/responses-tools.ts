@@ -90,7 +90,7 @@ export function findToolChoiceProblem(choice: unknown, request: Readonly<Record<
 
 /** The tools of `tools` and of the items that bring more. */
 function givenTools({ tools, input }: Readonly<Record<string, unknown>>): readonly Fields[] {
-  const later = listOf(input).filter(({ type }) => type === 'additional_tools');
+  const later = listOf(input).filter(({ type }) => type === 'additional_tools' || type === 'tool_search_output');
   return [tools, ...later.map((item) => item['tools'])].flatMap(listOf);
 }
 

@@ -224,7 +224,11 @@ describe(ResponsesDto.name, () => {
   it('refuses a choice of a tool that is not there', () => {
     const tools = [fn(), { type: 'sluice:web_search' }, { type: 'shell' }];
     for (const choice of ['auto', 'none', 'required', null]) accepts({ tools, tool_choice: choice });
-    accepts({ input: [{ type: 'additional_tools', tools }], tool_choice: 'required' });
+    for (const type of ['additional_tools', 'tool_search_output']) {
+      accepts({ input: [{ type, tools }], tool_choice: 'required' });
+      refuses({ input: [{ type, tools: [{ type: 1 }] }] }, 'input[0].tools[0].type');
+    }
+    accepts({ input: [{ type: 'tool_search_call', call_id: 'c', arguments: {} }] });
     refuses({ tools, tool_choice: 'any' }, 'tool_choice');
     refuses({ tool_choice: 'required' }, 'tool_choice');
     accepts({ tools, tool_choice: { type: 'function', name: 'look' } });

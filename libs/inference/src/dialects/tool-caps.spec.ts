@@ -28,6 +28,7 @@ describe('the cap of a response', () => {
     ],
     ['is the last of two', `{"max_tool_calls":3,"max_tool_calls":4,${search}}`, 4],
     ['is set for tools that come later', '{"input":[{"type":"additional_tools","tools":[{"type":"shell"}]}]}', 5],
+    ['is set for tools that were found', '{"input":[{"type":"tool_search_output","tools":[{"type":"shell"}]}]}', 5],
     ['is set for types that are written with escapes', String.raw`{"tools":[{"t\u0079pe":"web\u005fsearch"}]}`, 5],
     [
       'is set for later tools that are written with escapes',

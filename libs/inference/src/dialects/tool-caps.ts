@@ -11,7 +11,7 @@ import {
 } from '@libs/json';
 import { capsOfTool, defaultUsesOf, mostToolCalls, type ToolCaps } from '../model/allowed-uses';
 import type { LossLog } from '../model/loss-report';
-import { providerToolsIn, toolOfType } from '../model/provider-tools';
+import { MORE_TOOLS, providerToolsIn, toolOfType } from '../model/provider-tools';
 import { memberText } from './request-members';
 
 /**
@@ -26,7 +26,7 @@ export interface ToolCapSettings {
 const MAX_TOOL_CALLS = 'max_tool_calls';
 const CONDITIONS = 'stop_server_tools_when';
 /** Bytes that `input` must have to hold tools: their type, or the escapes with which it can be written. */
-const LATER_TOOLS = ['additional_tools', '\\u005', '\\u006', '\\u007'].map((mark) => Buffer.from(mark));
+const LATER_TOOLS = [...MORE_TOOLS, '\\u005', '\\u006', '\\u007'].map((mark) => Buffer.from(mark));
 
 /** Adds the cap of a request of the Responses API to `set` if it asks for tools of a provider. */
 export function capToolCalls(

@@ -72,7 +72,11 @@ describe(toolsSentIn.name, () => {
   it('names each tool that a provider is sent, and where', () => {
     const body = {
       tools: [{ type: 'function' }, 5, { type: 'Mcp' }, { type: 'sluice:datetime' }, { type: 'other:search' }],
-      input: ['x', { type: 'additional_tools', tools: [{ type: 'shell' }] }],
+      input: [
+        'x',
+        { type: 'additional_tools', tools: [{ type: 'shell' }] },
+        { type: 'tool_search_output', tools: [{ type: 'mcp' }] },
+      ],
       mcp_servers: { a: { url: 'https://a.test' } },
       web_search_options: {},
     };
@@ -80,6 +84,7 @@ describe(toolsSentIn.name, () => {
       { tool: 'mcp', member: 'tools[2]' },
       { tool: 'other:search', member: 'tools[4]' },
       { tool: 'shell', member: 'input[1].tools[0]' },
+      { tool: 'mcp', member: 'input[2].tools[0]' },
       { tool: 'mcp', member: 'mcp_servers' },
       { tool: 'web_search', member: 'web_search_options' },
     ]);

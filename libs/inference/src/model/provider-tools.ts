@@ -120,12 +120,12 @@ function askedTool(tool: ProviderTool, entry: JsonObject, member: string): Asked
 
 const NONE: readonly ProviderTool[] = [];
 
-/** A kind of item in a response's `input` that brings more tools. */
-const MORE_TOOLS = 'additional_tools';
+/** Kinds of items in a response's `input` that bring more tools: with the request, or as a search found them. */
+export const MORE_TOOLS: readonly string[] = ['additional_tools', 'tool_search_output'];
 
 /** Whether an element of `input` brings more tools. */
 export function bringsTools(item: unknown): item is JsonObject {
-  return isObject(item) && item['type'] === MORE_TOOLS;
+  return isObject(item) && MORE_TOOLS.includes(item['type'] as string);
 }
 
 /** Returns all tools of a request of any API, in `tools` and in `input`. */

@@ -13,7 +13,11 @@ describe(ToolNames.name, () => {
 
   it('has a tool once that the request and items of its input bring alike', () => {
     const again = { type: 'additional_tools', tools: [{ ...spawn }, { ...agents }] };
-    expect(flatOf({ tools: [spawn, agents], input: [again, again] })).toEqual(['spawn', 'agents__spawn', 'agents__say']);
+    expect(flatOf({ tools: [spawn, agents], input: [again, again] })).toEqual([
+      'spawn',
+      'agents__spawn',
+      'agents__say',
+    ]);
     const other = { ...spawn, description: 'Another tool of this name, which the provider has to refuse.' };
     expect(flatOf({ tools: [spawn, other, other] })).toEqual(['spawn', 'spawn', 'spawn']);
   });

@@ -336,6 +336,17 @@ describe('a request of this API', () => {
     expect(request.messages[1]).toMatchObject({ parts: [{ type: 'tool-call', name: 'agents__spawn' }] });
     expect(request.toolChoice).toEqual({ type: 'tool', name: 'agents__spawn' });
     expect(request.unread).toEqual(['tools.web_search']);
+    const found = read({
+      input: [
+        { role: 'user', content: 'Go' },
+        { type: 'tool_search_call', call_id: 's', execution: 'client', arguments: { query: 'agents' } },
+        { type: 'tool_search_output', call_id: 's', execution: 'client', tools: [agents] },
+      ],
+    });
+    expect([found.tools.map(({ name }) => name), found.unread]).toEqual([
+      ['agents__spawn'],
+      ['input.tool_search_call'],
+    ]);
     const allowedBy = (entry: object) =>
       read({
         input: 'Hi',
