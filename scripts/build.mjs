@@ -70,8 +70,10 @@ async function bundleApps() {
   for (const file of bundleInputs) hash.update(readIfThere(join(root, file)));
   const stamp = hash.digest('hex');
   const stampFile = join(dist, '.bundle-stamp');
-  if (readIfThere(stampFile) === stamp) return;
-  await Promise.all(readdirSync(join(root, 'apps')).map((name) => bundleApp(dist, name)));
+  const names = readdirSync(join(root, 'apps'));
+  const isThere = (name) => existsSync(join(dist, 'apps', name, 'app.js'));
+  if (readIfThere(stampFile) === stamp && names.every(isThere)) return;
+  await Promise.all(names.map((name) => bundleApp(dist, name)));
   writeIfOther(stampFile, stamp);
 }
 
