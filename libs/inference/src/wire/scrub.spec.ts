@@ -6,6 +6,8 @@ describe(scrub.name, () => {
     ['key sk-ant-api03-xxxxxxxx_yyy is revoked', 'key [redacted] is revoked'],
     ['Authorization: Bearer abc.def.ghi', 'Authorization: [redacted]'],
     ['https://x.test/v1?key=secret123&alt=1 said no', '[address] said no'],
+    ['no route to vllm-0.vllm.prod.svc.cluster.local:8000', 'no route to [address]'],
+    ['ask gpu7.internal, please', 'ask [address], please'],
     ['connect ECONNREFUSED 10.0.0.7:8000', 'connect ECONNREFUSED [address]'],
     ['AIzaSyA1234567890abcdefg is invalid', '[redacted] is invalid'],
     ['AKIAIOSFODNN7EXAMPLE is invalid', '[redacted] is invalid'],
@@ -17,7 +19,8 @@ describe(scrub.name, () => {
   });
 
   it('leaves ordinary words alone', () => {
-    const text = "This model's maximum context length is 128000 tokens; 'max_completion_tokens' must be smaller.";
+    const text =
+      "This model's maximum context length is 128000 tokens; 'max_completion_tokens' must be smaller, not tools.0.local_shell or x.internal_id.";
     expect(scrub(text)).toBe(text);
   });
 

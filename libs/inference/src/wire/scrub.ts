@@ -11,11 +11,15 @@ const SECRETS: readonly RegExp[] = [
   /\bAIza[A-Za-z0-9_*-]{6,}/g,
   /\b(?:AKIA|ASIA)[A-Z0-9]{8,}/g,
   /\beyJ[A-Za-z0-9_.-]{10,}/g,
-  /\b(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}\b/g,
+  /(?<![A-Za-z0-9_-])(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}/g,
 ];
 
 /** Addresses of a provider's machines, which are not shown; the query of a URL may hold a key. */
-const PLACES: readonly RegExp[] = [/\b(?:https?|wss?|tcp):\/\/\S+/gi, /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g];
+const PLACES: readonly RegExp[] = [
+  /\b(?:https?|wss?|tcp):\/\/\S+/gi,
+  /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
+  /(?<![\w.-])[a-z0-9][a-z0-9.-]{0,252}\.(?:internal|local|localdomain|svc|lan|corp)\b(?::\d{1,5})?/gi,
+];
 
 /**
  * An upstream's message as it may be shown: nothing key-like, no address, no control characters, at most 500
