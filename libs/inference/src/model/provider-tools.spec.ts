@@ -69,6 +69,16 @@ describe(providerToolsIn.name, () => {
 describe(toolsSentIn.name, () => {
   const isOurs = (type: string): boolean => type.startsWith('sluice:');
 
+  it('takes only the exact names of tools that the caller runs for these: others are not looked into', () => {
+    for (const type of ['Namespace', ' namespace', 'FUNCTION', 'tool-search']) {
+      const tools = [{ type, tools: [{ type: 'web_search' }] }];
+      expect(toolsSentIn({ tools }, isOurs)).toEqual([expect.objectContaining({ member: 'tools[0]' })]);
+    }
+    for (const type of ['namespace', 'function', 'tool_search', 'bash_20250124']) {
+      expect(toolsSentIn({ tools: [{ type }] }, isOurs)).toEqual([]);
+    }
+  });
+
   it('names each tool that a provider is sent, and where', () => {
     const body = {
       tools: [{ type: 'function' }, 5, { type: 'Mcp' }, { type: 'sluice:datetime' }, { type: 'other:search' }],

@@ -48,7 +48,7 @@ export function toolOfType(type: string): ProviderTool | null {
  */
 export function toolSentAs(type: string): ProviderTool | null {
   const plain = type.trim().toLowerCase().replaceAll('-', '_').replace(VERSION, '');
-  return RUN_BY_CALLER.has(plain) ? null : named(plain);
+  return RUN_BY_CALLER.has(type.replace(VERSION, '')) ? null : named(plain);
 }
 
 /** Returns the provider tool that an output item of this type is a call of; null for other items. */
