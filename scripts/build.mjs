@@ -18,6 +18,7 @@ const bundleInputs = ['package-lock.json', 'scripts/bundle-apps.mjs', 'dist/.tsb
 /** Files that the code in the same folder reads. */
 const assets = [
   'apps/gateway/src/openapi/openapi.json',
+  'scripts/bundle-apps.mjs',
   'tools/sandbox-provider/src/media/film.mp4',
   'tools/sandbox-provider/src/media/recording.wav',
 ];

@@ -1,8 +1,8 @@
 // Puts each app and all that it loads into one file, dist/apps/NAME/app.js, and beside it main.js, which starts it.
 // Finding, reading and compiling 1,500 files was most of the work of a start (ADR 60).
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { build } from 'esbuild';
+import { context } from 'esbuild';
 
 /** Packages that Nest, Fastify and TypeORM ask for when a feature is used that Sluice does not use. */
 const NOT_INSTALLED = [
@@ -23,14 +23,29 @@ const NOT_INSTALLED = [
  */
 const APART = ['@libs/failpoints', 'swagger-ui-dist', '@opentelemetry/sdk-*', '@opentelemetry/exporter-*'];
 
-/** A module in the bundle still finds what lies beside its own file. */
-const ownFolders = (appFolder) => ({
+/** Compiled files of ours that look for what lies in their own folder. */
+function filesWithOwnFolder(dist) {
+  const entries = ['apps', 'libs'].flatMap((top) =>
+    readdirSync(join(dist, top), { recursive: true, withFileTypes: true }),
+  );
+  return entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.js') && !/^(app|main)\.js$/.test(entry.name))
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((file) => readFileSync(file, 'utf8').includes('__dirname'));
+}
+
+/**
+ * A module in the bundle still finds what lies beside its own file. The filter names the files: esbuild reads all others
+ * by itself, and again only when they change.
+ */
+const ownFolders = (dist, appFolder) => ({
   name: 'own-folders',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]dist[\\/](apps|libs)[\\/].*\.js$/ }, ({ path }) => {
-      const text = readFileSync(path, 'utf8');
-      if (!text.includes('__dirname')) return undefined;
+    const files = filesWithOwnFolder(dist);
+    if (files.length === 0) return;
+    onLoad({ filter: new RegExp(`^(?:${files.map((file) => RegExp.escape(file)).join('|')})$`) }, ({ path }) => {
       const folder = JSON.stringify(relative(appFolder, dirname(path)));
+      const text = readFileSync(path, 'utf8');
       return { contents: text.replaceAll('__dirname', `require('node:path').join(__dirname, ${folder})`) };
     });
   },
@@ -47,11 +62,21 @@ const withoutOldTypeOrm = {
 };
 
 /** With one letter above 0xff, V8 keeps two bytes for each letter of the file. esbuild leaves them in patterns. */
-function inOneByteLetters(file) {
-  const text = readFileSync(file, 'utf8');
-  const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  writeFileSync(`${file}.new`, text.replaceAll(/[\u0080-\uffff]/g, escaped));
+const inOneByteLetters = (text) =>
+  text.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Answers whether the file had another text before. A process that starts meanwhile reads one of them whole. */
+function replaceIfOther(file, text) {
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return false;
+  writeFileSync(`${file}.new`, text);
   renameSync(`${file}.new`, file);
+  return true;
+}
+
+/** Whether a file is there and was last written before then. */
+function isOlder(file, timeMs) {
+  const { mtimeMs = timeMs } = statSync(file, { throwIfNoEntry: false }) ?? {};
+  return mtimeMs < timeMs;
 }
 
 /** Node keeps what V8 compiles and takes it at the next start; where the folder cannot be written it goes on without. */
@@ -60,13 +85,22 @@ require('node:module').enableCompileCache(require('node:path').join(__dirname, '
 require('./app.js');
 `;
 
-/** `dist`: the folder of the compiled files. @throws Error of esbuild that names the file and what is missing */
-export async function bundleApp(dist, name) {
+/**
+ * The file of one app, for as long as the sources may change: `write` makes it anew if a file that is in it was written
+ * since, and answers whether it changed. `close` ends it.
+ *
+ * `dist`: the folder of the compiled files. @throws Error of esbuild that names the file and what is missing
+ */
+export async function openBundle(dist, name) {
   const folder = join(dist, 'apps', name);
   const outfile = join(folder, 'app.js');
-  await build({
+  const absWorkingDir = dirname(dist);
+  const bundle = await context({
+    absWorkingDir,
     entryPoints: [join(folder, 'src/main.js')],
     outfile,
+    write: false,
+    metafile: true,
     bundle: true,
     platform: 'node',
     target: 'node24',
@@ -78,9 +112,31 @@ export async function bundleApp(dist, name) {
     external: [...NOT_INSTALLED, ...APART],
     define: { 'import.meta.url': '__bundleUrl' },
     banner: { js: "const __bundleUrl = require('node:url').pathToFileURL(__filename).href;" },
-    plugins: [ownFolders(folder), withoutOldTypeOrm],
+    plugins: [ownFolders(dist, folder), withoutOldTypeOrm],
     logLevel: 'error',
   });
-  inOneByteLetters(outfile);
-  writeFileSync(join(folder, 'main.js'), MAIN);
+  let inputs;
+  let readSince = 0;
+  return {
+    async write() {
+      const isFresh = inputs !== undefined && existsSync(outfile) && inputs.every((file) => isOlder(file, readSince));
+      if (isFresh) return false;
+      readSince = Date.now();
+      const { outputFiles, metafile } = await bundle.rebuild();
+      inputs = Object.keys(metafile.inputs).map((file) => join(absWorkingDir, file));
+      replaceIfOther(join(folder, 'main.js'), MAIN);
+      return replaceIfOther(outfile, inOneByteLetters(outputFiles[0].text));
+    },
+    close: () => bundle.dispose(),
+  };
+}
+
+/** Makes the file of one app. @throws as `openBundle` */
+export async function bundleApp(dist, name) {
+  const bundle = await openBundle(dist, name);
+  try {
+    await bundle.write();
+  } finally {
+    await bundle.close();
+  }
 }

@@ -1,18 +1,24 @@
 /**
  * `npm run up`: the whole of Sluice on this machine. Services, migrations, five apps, the sandbox provider, a demo
- * workspace; then it watches over the apps until Ctrl-C. `--check` ends as soon as everything is ready.
+ * workspace; then it watches over the apps until Ctrl-C. `--check` ends as soon as everything is ready. `npm run dev`
+ * is `--watch`: it compiles what changes, and starts the apps again that it changes.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { openBundle } from './bundle-apps.mjs';
 import { loadDotEnv, root, runMain, say, stateFolder } from './checkout';
+import { APP_NAMES } from './development/app-specs';
 import { catalogFor } from './development/catalog-copy';
 import { Installation } from './development/installation';
 import { planPorts } from './development/port-plan';
 import { developmentSecrets } from './development/secrets';
 import { onShutdownSignal } from './development/shutdown-signals';
 import { StateFiles, type DevelopmentState } from './development/state-files';
+import { WatchedBuild } from './development/watched-build';
 import { findServices, serviceEnvironment, stopServices, type Services } from './services/find-services';
 import { withOwnPlaces } from './services/own-places';
+
+const secondsSince = (startedAt: number): string => ((performance.now() - startedAt) / 1_000).toFixed(1);
 
 function welcome({ base_url, api_key, management_key }: DevelopmentState): string {
   const bearer = `-H 'Authorization: Bearer ${api_key}' -H 'Content-Type: application/json'`;
@@ -54,6 +60,7 @@ async function prepare(services: Services, files: StateFiles): Promise<Installat
 class Run {
   #services: Promise<Services> | undefined;
   #installation: Installation | undefined;
+  #build: WatchedBuild | undefined;
   #stopped = false;
   readonly #files = new StateFiles(stateFolder);
 
@@ -67,10 +74,22 @@ class Run {
     return installation.start();
   }
 
+  /** Until `stop`, apps whose files change are started again. */
+  async watch(): Promise<void> {
+    const replace = async (names: readonly string[]): Promise<void> => {
+      const startedAt = performance.now();
+      await this.#installation?.replace(names);
+      if (!this.#stopped) say(`${names.join(', ')} ready after ${secondsSince(startedAt)} s.`);
+    };
+    this.#build = new WatchedBuild(root, (name) => openBundle(join(root, 'dist'), name), APP_NAMES, say, replace);
+    await this.#build.start();
+  }
+
   /** Servers that are still on their way up are waited for: what was started here must not stay. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#installation?.stop();
+    await this.#build?.close();
     const found = await Promise.allSettled([this.#services]);
     const services = found.flatMap((one) => (one.status === 'fulfilled' ? Object.values(one.value ?? {}) : []));
     await stopServices(services);
@@ -83,8 +102,8 @@ class Run {
 }
 
 async function main(): Promise<void> {
-  const unknown = process.argv.slice(2).filter((argument) => argument !== '--check');
-  if (unknown.length > 0) throw new Error(`up takes --check and nothing else, not ${unknown.join(' ')}`);
+  const unknown = process.argv.slice(2).filter((argument) => !['--check', '--watch'].includes(argument));
+  if (unknown.length > 0) throw new Error(`up takes --check, --watch and nothing else, not ${unknown.join(' ')}`);
   const startedAt = performance.now();
   loadDotEnv();
   mkdirSync(stateFolder, { recursive: true });
@@ -103,8 +122,12 @@ async function main(): Promise<void> {
     const state = await Promise.race([run.start(), interrupted]);
     if (state === 'interrupted') return;
     process.stdout.write(`${welcome(state)}\n`);
-    say(`Ready after ${((performance.now() - startedAt) / 1_000).toFixed(1)} s.`);
+    say(`Ready after ${secondsSince(startedAt)} s.`);
     if (process.argv.includes('--check')) return;
+    if (process.argv.includes('--watch')) {
+      await run.watch();
+      say('Apps whose sources change are started again.');
+    }
     say('Logs are in .sluice/logs. Ctrl-C stops everything that was started here.');
     await interrupted;
   } finally {

@@ -10,6 +10,8 @@ import { SupervisedApp } from './supervised-app';
 
 const READY_TIMEOUT_MS = 90_000;
 const STOP_GRACE_MS = 30_000;
+/** For an app that is replaced: what it was at is done again by the next one, as after a crash. */
+const REPLACE_GRACE_MS = 1_000;
 const SCRIPT_TIMEOUT_MS = 120_000;
 /** After so many deaths before it was ever ready, an app is not waited for. */
 const HOPELESS_DEATHS = 3;
@@ -56,6 +58,13 @@ export class Installation {
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#apps.map((app) => app.stop(STOP_GRACE_MS)));
+  }
+
+  /** Starts apps again with what was built since. @throws Error with the last log lines of one that is not ready */
+  async replace(names: readonly string[]): Promise<void> {
+    const replaced = this.#apps.filter(({ name }) => names.includes(name));
+    await Promise.all(replaced.map((app) => app.replace(REPLACE_GRACE_MS)));
+    await this.untilReady();
   }
 
   kill(): void {

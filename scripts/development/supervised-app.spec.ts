@@ -77,6 +77,32 @@ describe(SupervisedApp.name, () => {
     expect(events[1]?.what).toBe('was ended by SIGKILL; it is started again in 0.01 s');
   });
 
+  it('replaces an app at once, without counting a death', async () => {
+    supervise(LIVES_ON, { firstDelayMs: 60_000 });
+    const first = app.pid;
+    await app.replace(1_000);
+    expect(app.pid).toBeGreaterThan(0);
+    expect(app.pid).not.toBe(first);
+    expect(app.deaths).toBe(0);
+    expect(starts()).toHaveLength(2);
+  });
+
+  it('replaces an app that waits for its next start', async () => {
+    supervise(DIES_AT_ONCE, { firstDelayMs: 60_000 });
+    await until(() => events.some(({ event }) => event === 'died'));
+    await app.replace(1_000);
+    expect(starts()).toHaveLength(2);
+  });
+
+  it('does not start an app again that was stopped while it was replaced', async () => {
+    supervise(LIVES_ON);
+    const replaced = app.replace(1_000);
+    await app.stop(1_000);
+    await replaced;
+    expect(app.pid).toBeUndefined();
+    expect(starts()).toHaveLength(1);
+  });
+
   it('waits twice as long after each death, up to the longest wait', async () => {
     supervise(DIES_AT_ONCE);
     await until(() => events.filter(({ event }) => event === 'died').length === 4);

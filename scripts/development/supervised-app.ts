@@ -38,6 +38,8 @@ export class SupervisedApp {
   #delayMs: number;
   #restart: NodeJS.Timeout | undefined;
   #stopping = false;
+  /** It ends because it is to run what was built since. */
+  #replacing = false;
   #deaths = 0;
 
   constructor(
@@ -91,6 +93,18 @@ export class SupervisedApp {
   /** Asks it to end; kills it when it has not ended in time. It is not started again. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
+    await this.#end(graceMs);
+  }
+
+  /** Ends it and starts it at once with what was built since. Nothing when it was stopped. */
+  async replace(graceMs: number): Promise<void> {
+    this.#replacing = true;
+    await this.#end(graceMs);
+    this.#replacing = false;
+    this.start();
+  }
+
+  async #end(graceMs: number): Promise<void> {
     clearTimeout(this.#restart);
     const child = this.#child;
     if (child === undefined || hasExited(child)) return;
@@ -111,7 +125,7 @@ export class SupervisedApp {
 
   private died(child: ChildProcess, livedMs: number): void {
     this.log.note(howItEnded(child));
-    if (this.#stopping) return;
+    if (this.#stopping || this.#replacing) return;
     this.#deaths += 1;
     if (livedMs >= this.timings.settledAfterMs) this.#delayMs = this.timings.firstDelayMs;
     const delayMs = this.#delayMs;

@@ -1,0 +1,120 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { root } from '../checkout';
+import { WatchedBuild } from './watched-build';
+
+const SETTINGS = {
+  compilerOptions: { outDir: 'dist', rootDir: '.', module: 'nodenext', target: 'es2023', types: [] },
+  include: ['apps'],
+};
+
+/** A project of one app that the real compiler takes. */
+function smallProject(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-watched-'));
+  mkdirSync(join(folder, 'apps/auth/src'), { recursive: true });
+  mkdirSync(join(folder, 'dist/libs'), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'tsconfig.build.json'), JSON.stringify(SETTINGS));
+  return folder;
+}
+
+describe(WatchedBuild.name, () => {
+  let folder: string;
+  let build: WatchedBuild;
+  let notify: () => void;
+  const said: string[] = [];
+  const taken: string[] = [];
+  const source = (text: string): void => writeFileSync(join(folder, 'apps/auth/src/main.ts'), text);
+  const compiled = (): string => readFileSync(join(folder, 'dist/apps/auth/src/main.js'), 'utf8');
+
+  const until = (condition: () => boolean): Promise<void> =>
+    new Promise((done) => {
+      notify = () => {
+        if (condition()) done();
+      };
+      notify();
+    });
+
+  beforeAll(async () => {
+    folder = smallProject();
+    source('export const answer: number = 1;');
+    let before = '';
+    const bundle = {
+      write: () => {
+        const text = taken.length === 0 && before === '' ? 'as built' : compiled();
+        const isOther = before !== '' && before !== text;
+        before = text;
+        return Promise.resolve(isOther);
+      },
+      close: () => Promise.resolve(),
+    };
+    const say = (line: string): void => {
+      said.push(line);
+      notify();
+    };
+    const onChange = (names: readonly string[]): Promise<void> => {
+      taken.push(`${names.join()}: ${/answer = (\d)/.exec(compiled())?.[1]}`);
+      notify();
+      return Promise.resolve();
+    };
+    build = new WatchedBuild(folder, () => Promise.resolve(bundle), ['auth'], say, onChange);
+    notify = () => undefined;
+    await build.start();
+  });
+
+  afterAll(async () => {
+    await build.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('hands over an app whose file changed, once what changed is compiled', async () => {
+    await until(() => taken.length === 1);
+    source('export const answer: number = 2;');
+    await until(() => taken.length === 2);
+    expect(taken).toEqual(['auth: 1', 'auth: 2']);
+  });
+
+  it('shows the errors of the compiler and leaves the apps as they are, until they are mended', async () => {
+    source("export const answer: number = 'three';");
+    await until(() => said.length === 1);
+    expect(said[0]).toMatch(/main\.ts.*TS2322/);
+    expect(said[0]).toMatch(/The apps go on with what was built before\.$/);
+    expect(taken).toHaveLength(2);
+    source('export const answer: number = 4;');
+    await until(() => taken.length === 3);
+    expect(taken[2]).toBe('auth: 4');
+  });
+});
+
+describe('the bundle of an app', () => {
+  it('is written again only when a file that is in it was written', () => {
+    const folder = smallProject();
+    try {
+      mkdirSync(join(folder, 'dist/apps/auth/src'), { recursive: true });
+      const bundler = pathToFileURL(join(root, 'scripts/bundle-apps.mjs')).href;
+      const program = `
+        import { writeFileSync } from 'node:fs';
+        import { openBundle } from '${bundler}';
+        const write = (file, text) => writeFileSync('${folder}/dist/apps/auth/src/' + file, text);
+        write('main.js', "console.log(require('./answer').answer);");
+        write('answer.js', 'exports.answer = 1;');
+        const bundle = await openBundle('${folder}/dist', 'auth');
+        const written = [await bundle.write(), await bundle.write()];
+        write('elsewhere.js', '');
+        written.push(await bundle.write());
+        write('answer.js', 'exports.answer = 2;');
+        written.push(await bundle.write());
+        await bundle.close();
+        console.log(JSON.stringify(written));`;
+      const written = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+      expect(JSON.parse(written)).toEqual([true, false, false, true]);
+      const main = join(folder, 'dist/apps/auth/main.js');
+      expect(execFileSync(process.execPath, [main], { encoding: 'utf8' })).toBe('2\n');
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
