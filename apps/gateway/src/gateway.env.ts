@@ -167,6 +167,11 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 1, max: 10_000 })
   GATEWAY_REPLICAS: number = 1;
 
+  /** Where this gateway is, a word of the operator's: it is the `region` of routing metadata. */
+  @IsOptional()
+  @Text({ expected: 'a name' })
+  GATEWAY_REGION?: string;
+
   /** What `POST /byok` answers with: 200 is the interface's, 201 is for clients that take nothing else. */
   @Int({ min: 200, max: 201 })
   BYOK_CREATED_STATUS: number = 200;

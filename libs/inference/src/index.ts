@@ -135,6 +135,7 @@ export {
   type OwnCredential,
   type ProviderFilter,
 } from './routing/credential-source';
+export type { EndpointRecord } from './routing/endpoint-history';
 export { attemptsBefore, failedRouteOf, sameRoute } from './routing/failed-route';
 export { keyedCandidates } from './routing/keyed-candidates';
 export { routingMetadata, translationReport, type PipelineStage, type RoutingMetadata } from './routing/metadata';
@@ -166,6 +167,7 @@ export { allowedCandidates, isModelAllowed } from './routing/route-policy';
 export { readRoutingPreferences } from './routing/route-preferences';
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';
+export { utcDay } from './routing/utc-day';
 export { stickyKeyOf } from './routing/sticky-routes';
 export { cachesUnasked, usesAt } from './routing/unasked-uses';
 export type { CallerParts } from './engine/endpoint-caller';

@@ -146,6 +146,16 @@ export interface EndpointEntry {
   /** Decimal strings in US dollars; rates that depend on more are objects. */
   pricing: Record<string, unknown>;
   supported_parameters: readonly string[];
+  /** 0: called as usual; -1: calls failed lately, others go first; -2: not called now. */
+  status: number;
+  /** Percent of calls that were answered, in this gateway process; null where none was made. */
+  uptime_last_5m: number | null;
+  uptime_last_30m: number | null;
+  uptime_last_1d: number | null;
+  /** Seconds to the first token that so many percent of the calls stayed below. */
+  latency_last_30m: Record<'p50' | 'p75' | 'p90' | 'p99', number> | null;
+  /** Tokens per second that so many percent of the calls reached. */
+  throughput_last_30m: Record<'p50' | 'p75' | 'p90' | 'p99', number> | null;
 }
 export interface EndpointsAnswer {
   data: {

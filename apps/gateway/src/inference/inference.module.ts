@@ -56,13 +56,19 @@ const engineLogger = new Logger(InferenceEngine.name);
   providers: [
     {
       provide: InferenceEngine,
-      inject: [CatalogueSource, ADAPTERS, CallerCredentials, GatewayEnv],
-      useFactory: (source: CatalogueSource, adapters: Adapters, credentials: CallerCredentials, env: GatewayEnv) =>
+      inject: [CatalogueSource, ADAPTERS, CallerCredentials, ProviderHealth, GatewayEnv],
+      useFactory: (
+        source: CatalogueSource,
+        adapters: Adapters,
+        credentials: CallerCredentials,
+        health: ProviderHealth,
+        env: GatewayEnv,
+      ) =>
         new InferenceEngine({
           catalogue: () => source.current(),
           adapters,
           credentials,
-          health: new ProviderHealth(monotonicMs),
+          health,
           clock: monotonicMs,
           dice: Math.random,
           onOwnFault: (error, { endpoint }) => noteOwnFault(error, endpoint.provider.slug, engineLogger),
@@ -70,6 +76,7 @@ const engineLogger = new Logger(InferenceEngine.name);
             noteUpstreamAttempt({ provider: endpoint.provider.slug, model: model.slug, outcome }, error, engineLogger),
           byokFee: parsePercent(env.BYOK_FEE_PERCENT),
           capsOutput: env.OUTPUT_ABOVE_LIMIT === 'cap',
+          region: env.GATEWAY_REGION ?? null,
           timeouts: {
             headersMs: env.UPSTREAM_HEADERS_TIMEOUT_MS,
             idleMs: env.UPSTREAM_IDLE_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-import { BATCH_SUFFIX, toModality, type Endpoint, type Model } from '@libs/inference';
+import { BATCH_SUFFIX, toModality, type Endpoint, type EndpointRecord, type Model } from '@libs/inference';
 
 /** `data` of `GET /models/{author}/{slug}/endpoints`. */
 export interface ModelEndpoints {
@@ -10,7 +10,14 @@ export interface ModelEndpoints {
   readonly endpoints: readonly object[];
 }
 
-export function toModelEndpoints(model: Model, isBatch: boolean): ModelEndpoints {
+/** How calls to endpoints went, as far as this process knows. */
+export interface EndpointHealth {
+  readonly history: { recordOf(endpoint: Endpoint): EndpointRecord };
+  hadOutage(endpoint: Endpoint): boolean;
+  restOf(endpoint: Endpoint): object | null;
+}
+
+export function toModelEndpoints(model: Model, isBatch: boolean, health: EndpointHealth): ModelEndpoints {
   const endpoints = isBatch ? model.endpoints.filter(({ provider }) => provider.batch !== 'none') : model.endpoints;
   const { architecture } = model;
   return {
@@ -25,12 +32,25 @@ export function toModelEndpoints(model: Model, isBatch: boolean): ModelEndpoints
       instruct_type: architecture.instructType,
       tokenizer: architecture.tokenizer,
     },
-    endpoints: endpoints.map((endpoint) => toEndpointEntry(model, endpoint, isBatch)),
+    endpoints: endpoints.map((endpoint) => toEndpointEntry(model, endpoint, isBatch, health)),
   };
 }
 
-/** Returns an endpoint for the interface; what is not measured yet is null. */
-function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean): object {
+/** It is called as usual. */
+const AS_USUAL = 0;
+/** Calls to it failed lately, so that others go first. */
+const AFTER_OTHERS = -1;
+/** It is not called now, with the shared key. */
+const RESTS = -2;
+
+function statusOf(endpoint: Endpoint, health: EndpointHealth): number {
+  if (health.restOf(endpoint) !== null) return RESTS;
+  return health.hadOutage(endpoint) ? AFTER_OTHERS : AS_USUAL;
+}
+
+/** Returns an endpoint as callers see it; what is not measured yet is null. */
+function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean, health: EndpointHealth): object {
+  const { last5m, last30m, last1d, latency, throughput } = health.history.recordOf(endpoint);
   const prices = isBatch ? endpoint.listedBatchPricing : endpoint.listedPricing;
   // The catalogue says whether the member is taken, not which of its values are.
   const takesChoice = model.supportedParameters.includes('tool_choice');
@@ -48,11 +68,11 @@ function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean): ob
     supported_parameters: model.supportedParameters,
     supports_tool_choice: { auto: takesChoice, none: takesChoice, required: takesChoice, function: takesChoice },
     supports_implicit_caching: prices['input_cache_read'] !== undefined,
-    status: 0,
-    uptime_last_5m: null,
-    uptime_last_30m: null,
-    uptime_last_1d: null,
-    latency_last_30m: null,
-    throughput_last_30m: null,
+    status: statusOf(endpoint, health),
+    uptime_last_5m: last5m,
+    uptime_last_30m: last30m,
+    uptime_last_1d: last1d,
+    latency_last_30m: latency,
+    throughput_last_30m: throughput,
   };
 }

@@ -5,6 +5,7 @@ import {
   BATCH_SUFFIX,
   isEmbeddingsModel,
   isModelAllowed,
+  ProviderHealth,
   readRoutePolicies,
   toBatchModelEntry,
   toModelEntry,
@@ -42,7 +43,10 @@ export class ModelListingService {
   private catalogueHash = '';
   private lists = new Map<string, CatalogueList>();
 
-  constructor(private readonly routing: InferenceRouting) {}
+  constructor(
+    private readonly routing: InferenceRouting,
+    private readonly health: ProviderHealth,
+  ) {}
 
   /** `{ data, links, total_count }` as JSON (spec 2.7); the count is of all that are asked for. */
   page(name: ListName, page: ListPage, query: ListModelsQueryDto = NO_WISHES): Buffer {
@@ -75,7 +79,7 @@ export class ModelListingService {
   endpointsOf(slug: string): ModelEndpoints {
     const model = this.routing.catalogue().findModel(slug);
     if (model === null) throw this.notFound(slug);
-    return toModelEndpoints(model, slug.endsWith(BATCH_SUFFIX));
+    return toModelEndpoints(model, slug.endsWith(BATCH_SUFFIX), this.health);
   }
 
   private notFound(name: string): AppError {

@@ -23,6 +23,7 @@ import {
   type SharedCredentials,
   type UpstreamApi,
   monotonicMs,
+  utcDay,
 } from '@libs/inference';
 import { chargedShareFor, ownKeysAtHand, type ChargedShare } from './charged-share';
 import { estimateHold, type ExpectedUsage } from './hold-estimate';
@@ -91,6 +92,7 @@ export class InferenceRouting {
         canServe: makesVideos,
         isAvailable: this.credentials.availableProviders(),
         dice: Math.random,
+        today: utcDay(Date.now()),
       },
     );
   }

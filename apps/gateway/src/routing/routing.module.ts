@@ -3,8 +3,10 @@ import {
   CallerCredentials,
   CatalogueSource,
   createProviderAdapters,
+  monotonicMs,
   parsePercent,
   PROTOCOLS,
+  ProviderHealth,
   SharedCredentials,
   UpstreamHttp,
   type ProviderAdapter,
@@ -25,6 +27,8 @@ export const ADAPTERS = Symbol('provider adapters');
   imports: [EgressModule],
   providers: [
     { provide: CatalogueSource, inject: [GatewayEnv], useFactory: followCatalogue },
+    /** How calls of this process went, for its routes and its listings. */
+    { provide: ProviderHealth, useFactory: () => new ProviderHealth(monotonicMs) },
     { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
     {
       provide: CallerCredentials,
@@ -64,7 +68,7 @@ export const ADAPTERS = Symbol('provider adapters');
       },
     },
   ],
-  exports: [ADAPTERS, CallerCredentials, CatalogueSource, InferenceRouting],
+  exports: [ADAPTERS, CallerCredentials, CatalogueSource, InferenceRouting, ProviderHealth],
 })
 export class RoutingModule implements OnApplicationShutdown {
   private readonly reload = (): void => void this.source.reload();

@@ -85,6 +85,8 @@ export interface Model {
   readonly created: number;
   /** The day up to which it knows the world, where its maker says. */
   readonly knowledgeCutoff: string | null;
+  /** The first day on which it is not served any more, in UTC; null where none is set. */
+  readonly expirationDate: string | null;
   readonly contextLength: number | null;
   readonly architecture: Architecture;
   readonly supportedParameters: readonly string[];

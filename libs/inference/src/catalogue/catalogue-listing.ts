@@ -32,7 +32,8 @@ export interface ModelEntry {
   };
   readonly per_request_limits: null;
   readonly default_parameters: null;
-  readonly expiration_date: null;
+  /** The first day on which it is not served any more, such as 2026-01-31. */
+  readonly expiration_date: string | null;
   /** A day such as 2025-01-31. */
   readonly knowledge_cutoff: string | null;
   readonly supported_voices: null;
@@ -110,7 +111,7 @@ function entry(
     },
     per_request_limits: null,
     default_parameters: null,
-    expiration_date: null,
+    expiration_date: model.expirationDate,
     knowledge_cutoff: model.knowledgeCutoff,
     supported_voices: null,
     links: { details: `/api/v1/models/${model.slug}/endpoints` },

@@ -4,6 +4,7 @@ import { CatalogueError, type CatalogueProblem } from './catalogue-error';
 import { type Kind, type Located, type Mapping, readDocument } from './catalogue-document';
 import { APIS, type Architecture, type Endpoint, type Model, type Provider } from './catalogue-entries';
 import * as kinds from './catalogue-kinds';
+import { ENDPOINT_MEMBERS, MODEL_MEMBERS, PROVIDER_MEMBERS } from './catalogue-members';
 import { readPrices } from './catalogue-pricing';
 import { reportTwins } from './catalogue-twins';
 
@@ -22,48 +23,6 @@ export interface CatalogueEntries {
   readonly models: readonly Model[];
 }
 
-const PROVIDER_MEMBERS = [
-  'slug',
-  'name',
-  'base_url',
-  'protocol',
-  'api_key_env',
-  'headers',
-  'regions',
-  'data_policy',
-  'batch',
-  'batch_cache_reads',
-  'max_concurrency',
-  'own_key_hosts',
-];
-const MODEL_MEMBERS = [
-  'slug',
-  'aliases',
-  'name',
-  'description',
-  'created',
-  'knowledge_cutoff',
-  'context_length',
-  'architecture',
-  'supported_parameters',
-  'endpoints',
-];
-const ENDPOINT_MEMBERS = [
-  'provider',
-  'upstream_model',
-  'quota_group',
-  'apis',
-  'pricing',
-  'batch_pricing',
-  'tool_pricing',
-  'option_pricing',
-  'context_length',
-  'max_completion_tokens',
-  'quantization',
-  'region',
-  'zdr',
-  'capabilities',
-];
 const DEFAULT_MAX_CONCURRENCY = 64;
 /** Replaces a provider that no file defines, while the rest of its endpoint is read for problems. */
 const UNKNOWN_PROVIDER: Provider = {
@@ -199,6 +158,7 @@ class Parser {
       description: mapping.member('description').scalar(kinds.PROSE, ''),
       created: mapping.member('created').scalar(kinds.COUNT, 0),
       knowledgeCutoff: mapping.member('knowledge_cutoff').scalar<string, null>(kinds.DAY, null),
+      expirationDate: mapping.member('expiration_date').scalar<string, null>(kinds.DAY, null),
       contextLength,
       architecture: readArchitecture(mapping.member('architecture'), endpoints),
       supportedParameters,

@@ -29,12 +29,14 @@ export class AttemptWatch {
   /** A whole answer is there. */
   answered(candidate: Candidate, usage?: Usage, times: CallMeasure = {}): void {
     if (usage !== undefined) this.#measured(candidate, usage, times);
+    this.#ended(candidate, null);
     this.parts.onAttempt?.(candidate, 'ok', null);
   }
 
   /** A call ended before its answer began. */
   failed(candidate: Candidate, error: AppError): void {
     if (error.retryable) this.#unhealthy(candidate, error);
+    this.#ended(candidate, error);
     this.parts.onAttempt?.(candidate, endOfFailure(error), error);
   }
 
@@ -49,12 +51,24 @@ export class AttemptWatch {
       if (error !== null) attempts[attempts.length - 1] = failedLater(api, last, error);
       if (error?.retryable) this.#unhealthy(served, error);
       else this.#measured(served, usage, { firstTokenMs, generationMs: clock() - firstMs });
+      this.#ended(served, error);
       onAttempt?.(served, endOfStream(state === 'cancelled', error), error);
     });
   }
 
   #measured({ endpoint }: Candidate, { completionTokens }: Usage, times: CallMeasure): void {
-    this.parts.health.statistics.record(endpoint, { ...times, completionTokens });
+    const { statistics, history } = this.parts.health;
+    const measure = { ...times, completionTokens };
+    statistics.record(endpoint, measure);
+    history.measured(endpoint, measure);
+  }
+
+  /** For the uptime: neither a refused request nor a limit of rates is a failure of the endpoint, or a success. */
+  #ended({ endpoint, credential }: Candidate, error: AppError | null): void {
+    if (credential) return;
+    const isFailure = error !== null && error.retryable && isUpstreamFault(error);
+    if (error !== null && (!isFailure || error.code === 'rate_limit_exceeded')) return;
+    this.parts.health.history.ended(endpoint, isFailure);
   }
 
   /** Notes an error for the endpoint's health if it is the upstream's fault; reports our own to `onOwnFault`. */

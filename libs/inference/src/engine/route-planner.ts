@@ -7,6 +7,7 @@ import type { Catalogue } from '../catalogue/catalogue';
 import type { CredentialSource, OwnCredential, ProviderFilter } from '../routing/credential-source';
 import type { ProviderHealth } from '../routing/provider-health';
 import { planRoute, type RoutePlan } from '../routing/route-plan';
+import { utcDay } from '../routing/utc-day';
 import type { StickyRoutes } from '../routing/sticky-routes';
 
 /** The APIs for which a route is planned. */
@@ -23,6 +24,10 @@ export interface PlannerParts {
   readonly dice: () => number;
   /** False: a request for more output tokens than an endpoint gives is refused; otherwise it is sent with less. */
   readonly capsOutput?: boolean;
+  /** Where the gateway is, for the metadata; null when absent. */
+  readonly region?: string | null;
+  /** Milliseconds since 1970, for the days on which models expire; `Date.now` when absent. */
+  readonly wallClock?: () => number;
 }
 
 /** Gathers for each request what its plan is made from. */
@@ -53,7 +58,7 @@ export class RoutePlanner {
     api: RoutableApi,
     request: RoutedRequest,
   ): RoutePlan {
-    const { catalogue, adapters, health, dice, capsOutput = true } = this.parts;
+    const { catalogue, adapters, health, dice, capsOutput = true, region, wallClock = Date.now } = this.parts;
     return planRoute(
       { ...request, api, capsOutput },
       {
@@ -68,6 +73,8 @@ export class RoutePlanner {
         lostMembers: (contender) => (isCallable(api) ? this.caller.lostMembers(api, contender, request) : []),
         isAvailable: (provider) => adapters.has(provider.protocol) && hasKey(provider),
         dice,
+        region,
+        today: utcDay(wallClock()),
       },
     );
   }

@@ -4,18 +4,32 @@ import { failedTogether, type Attempt } from './attempt';
 import { keyRefusalOf } from '../wire/upstream-error';
 import type { CredentialScope, CredentialSource } from './credential-source';
 import type { Candidate } from './planned-route';
-import { OWN_KEY_REFUSED } from './route-refusal';
+import { OWN_KEY_REFUSED, refusal } from './route-refusal';
 
 /**
  * Returns the error of a request whose attempts all failed, as `failedTogether` does; 401 where all of them failed
- * because providers refused the caller's own keys, which the caller must replace.
+ * because providers refused the caller's own keys, which the caller must replace, and 404 where no provider knows the model.
  */
 export function failedByAll(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
   const error = failedTogether(attempts, errors);
+  if (attempts.length > 0 && attempts.every(({ end }) => end === 'unknown_model')) return unknownToAll(attempts, error);
   const isCallersToMend = attempts.length > 0 && attempts.every(({ isByok }) => isByok) && errors.every(keyRefusalOf);
   if (!isCallersToMend) return error;
   const { metadata, retryAfterSeconds, internal } = error;
   return new AppError('authentication', OWN_KEY_REFUSED, { metadata, retryAfterSeconds, internal, cause: error });
+}
+
+/** Asking again does not help: the operator has to mend the catalogue. */
+function unknownToAll(attempts: readonly Attempt[], error: AppError): AppError {
+  const reason = { error: 'not_found', code: 'model_unavailable_upstream', message: error.message } as const;
+  const models = [...new Set(attempts.map(({ model }) => model))];
+  const { code, availability } = refusal(
+    reason,
+    models,
+    attempts.map(({ providerName }) => providerName),
+  );
+  const { metadata, internal } = error;
+  return new AppError(code, error.message, { availability, metadata, internal, cause: error });
 }
 
 /** Reports whether providers accept the callers' own keys that calls are made with. */

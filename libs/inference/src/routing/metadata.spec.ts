@@ -102,14 +102,13 @@ describe(routingMetadata.name, () => {
   });
 
   it('carries parameters, the region and the stages of the pipeline', () => {
-    const plan = planOf();
+    const plan = { ...planOf(), region: 'eu' };
     const translation = translationReport('messages', 'chat', { dropped: ['top_k'], approximated: ['thinking'] });
     const pipeline = [{ type: 'plugin', name: 'web' }] as const;
     const report = {
       plan,
       attempts: [],
       served: null,
-      region: 'eu',
       params: { quality_floor: 1 },
       pipeline,
       translation,

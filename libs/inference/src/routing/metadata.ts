@@ -65,7 +65,6 @@ export interface RoutingReport {
   readonly attempts: readonly Attempt[] | null;
   /** Null when every attempt failed. */
   readonly served: Candidate | null;
-  readonly region?: string | null;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly pipeline?: readonly PipelineStage[];
   readonly translation?: TranslationReport | null;
@@ -74,14 +73,14 @@ export interface RoutingReport {
 
 /** Returns the report of a route as it was planned and taken. */
 export function routingMetadata(report: RoutingReport): RoutingMetadata {
-  const { plan, attempts, served, region = null, params, pipeline = [], translation, generationMs } = report;
+  const { plan, attempts, served, params, pipeline = [], translation, generationMs } = report;
   const available = availableOf(plan, served);
   return {
     attempt: attempts?.length ?? 0,
     ...attemptsOf(attempts),
     endpoints: { available, ...excludedOf(plan), total: countEndpoints(plan) },
     is_byok: Boolean(served?.credential),
-    region,
+    region: plan.region ?? null,
     requested: plan.requested,
     strategy: strategyOf(plan, served),
     summary: `available=${available.length}, selected=${selectedName(served)}`,

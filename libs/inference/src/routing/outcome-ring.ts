@@ -1,33 +1,44 @@
-const SLOTS = 32;
+import type { RollingTime } from './rolling-histogram';
 
-/** How calls ended, by second, for the last half minute. */
+/** How calls ended over a rolling time, by slice. */
 export class OutcomeRing {
-  readonly #calls = new Uint32Array(SLOTS);
-  readonly #failures = new Uint32Array(SLOTS);
-  #second: number;
-  #lastFailureSecond = Number.NEGATIVE_INFINITY;
+  readonly #calls: Uint32Array;
+  readonly #failures: Uint32Array;
+  #running: number;
+  #lastFailure = Number.NEGATIVE_INFINITY;
 
-  constructor(nowMs: number) {
-    this.#second = secondOf(nowMs);
+  constructor(
+    nowMs: number,
+    private readonly time: RollingTime,
+  ) {
+    this.#calls = new Uint32Array(time.slices);
+    this.#failures = new Uint32Array(time.slices);
+    this.#running = Math.floor(nowMs / time.sliceMs);
   }
 
   add(isFailure: boolean, nowMs: number): void {
     this.#advance(nowMs);
-    const slot = this.#second % SLOTS;
+    const slot = this.#running % this.time.slices;
     this.#calls[slot]! += 1;
     if (!isFailure) return;
     this.#failures[slot]! += 1;
-    this.#lastFailureSecond = this.#second;
+    this.#lastFailure = this.#running;
   }
 
-  /** Calls and failures of so many seconds up to now, at most 31. */
-  count(seconds: number, nowMs: number): { readonly calls: number; readonly failures: number } {
+  /** Whether a call failed in so many slices up to now: a look at one number. */
+  hasFailure(slices: number, nowMs: number): boolean {
     this.#advance(nowMs);
-    if (this.#second - this.#lastFailureSecond >= seconds) return NO_FAILURE;
+    return this.#running - this.#lastFailure < slices;
+  }
+
+  /** Calls and failures of so many slices up to now, at most all. */
+  count(slices: number, nowMs: number): { readonly calls: number; readonly failures: number } {
+    this.#advance(nowMs);
     let calls = 0;
     let failures = 0;
-    for (let ago = 0; ago < seconds; ago += 1) {
-      const slot = (this.#second - ago) % SLOTS;
+    for (let ago = 0; ago < slices; ago += 1) {
+      // A process is younger than the ring at first.
+      const slot = (this.#running - ago + this.time.slices) % this.time.slices;
       calls += this.#calls[slot]!;
       failures += this.#failures[slot]!;
     }
@@ -37,24 +48,18 @@ export class OutcomeRing {
   clear(): void {
     this.#calls.fill(0);
     this.#failures.fill(0);
-    this.#lastFailureSecond = Number.NEGATIVE_INFINITY;
+    this.#lastFailure = Number.NEGATIVE_INFINITY;
   }
 
   #advance(nowMs: number): void {
-    const second = secondOf(nowMs);
-    if (second <= this.#second) return;
-    const first = Math.max(this.#second + 1, second - SLOTS + 1);
-    for (let each = first; each <= second; each += 1) {
-      this.#calls[each % SLOTS] = 0;
-      this.#failures[each % SLOTS] = 0;
+    const { sliceMs, slices } = this.time;
+    const running = Math.floor(nowMs / sliceMs);
+    if (running <= this.#running) return;
+    const first = Math.max(this.#running + 1, running - slices + 1);
+    for (let each = first; each <= running; each += 1) {
+      this.#calls[each % slices] = 0;
+      this.#failures[each % slices] = 0;
     }
-    this.#second = second;
+    this.#running = running;
   }
-}
-
-/** Returned when no call failed: the number of calls does not matter then. */
-const NO_FAILURE = { calls: 0, failures: 0 };
-
-function secondOf(nowMs: number): number {
-  return Math.floor(nowMs / 1_000);
 }

@@ -28,4 +28,6 @@ export interface RoutePlan {
   /** The slug it resolves to; null when there is no such model. */
   readonly resolved: string | null;
   readonly namedBy: NamedBy;
+  /** Of the gateway that planned it; null or absent where it has none. */
+  readonly region?: string | null;
 }

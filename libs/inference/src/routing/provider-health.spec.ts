@@ -25,6 +25,15 @@ describe(ProviderHealth.name, () => {
     expect(health.hadOutage(endpoint)).toBe(false);
   });
 
+  it('notices an outage and opens the breaker in the first seconds of a process', () => {
+    nowMs = 1_500;
+    health = new ProviderHealth(() => nowMs);
+    health.failed(endpoint);
+    expect(health.hadOutage(endpoint)).toBe(true);
+    times(20, () => health.failed(endpoint));
+    expect(health.restOf(endpoint)).toEqual({ forMs: 5_000, because: 'breaker' });
+  });
+
   it('knows nothing of endpoints it never heard of', () => {
     health.succeeded(endpoint);
     expect(health.hadOutage(endpoint)).toBe(false);

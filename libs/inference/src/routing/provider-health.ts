@@ -1,14 +1,18 @@
 import type { AppError } from '@libs/errors';
 import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { OwnCredential } from './credential-source';
+import { EndpointHistory } from './endpoint-history';
 import { LeastRecent } from './least-recent';
 import { OutcomeRing } from './outcome-ring';
 import { ProviderStatistics } from './provider-statistics';
+import type { RollingTime } from './rolling-histogram';
 import { accountOf, quotaOf } from './quotas';
 import { RetryBudget } from './retry-budget';
 import { restingRefusal, type Rest } from './route-refusal';
 import { traitsOf } from '../catalogue/endpoint-traits';
 
+/** By second, as long as the longest that is looked at. */
+const RECENT: RollingTime = { sliceMs: 1_000, slices: 32 };
 const OUTAGE_SECONDS = 30;
 /** Below this share of failures an endpoint is unlucky, not out. */
 const OUTAGE_SHARE = 0.2;
@@ -52,13 +56,14 @@ interface Track {
  * - `Retry-After`: after a 429 the quota rests, which is the upstream model with the same credential, or all models
  *   of the `quota_group` that the catalogue names; after any other error the endpoint rests.
  * - A key of a caller's own that its provider refused rests for as long as the credentials app says.
- * - The retry budget and the measurements of each endpoint.
+ * - The retry budget and the measurements of each endpoint, for routing and for listings.
  *
  * A plan leaves out what rests. `admits` is asked once more right before a call, because only one of the
  * plans made at the same time may take the probe.
  */
 export class ProviderHealth implements HealthView {
   readonly statistics: ProviderStatistics;
+  readonly history: EndpointHistory;
   readonly #retries = new RetryBudget();
   readonly #tracks = new LeastRecent<Track>(MOST_ENDPOINTS);
   readonly #quotaRestUntilMs = new LeastRecent<number>(MOST_ENDPOINTS);
@@ -66,6 +71,7 @@ export class ProviderHealth implements HealthView {
 
   constructor(readonly clock: () => number) {
     this.statistics = new ProviderStatistics(clock);
+    this.history = new EndpointHistory(clock);
   }
 
   /**
@@ -134,9 +140,11 @@ export class ProviderHealth implements HealthView {
   hadOutage(endpoint: Endpoint, credential: OwnCredential | null = null): boolean {
     if (this.restOf(endpoint, credential) !== null) return true;
     const track = this.#tracks.peek(trackKey(endpoint, credential));
-    if (track === undefined) return false;
-    const { calls, failures } = track.outcomes.count(OUTAGE_SECONDS, this.clock());
-    return failures > 0 && failures >= OUTAGE_SHARE * calls;
+    const nowMs = this.clock();
+    // Most endpoints do not fail, and all of them are looked at for every plan.
+    if (track?.outcomes.hasFailure(OUTAGE_SECONDS, nowMs) !== true) return false;
+    const { calls, failures } = track.outcomes.count(OUTAGE_SECONDS, nowMs);
+    return failures >= OUTAGE_SHARE * calls;
   }
 
   restOf(endpoint: Endpoint, credential: OwnCredential | null = null): Rest | null {
@@ -167,7 +175,7 @@ export class ProviderHealth implements HealthView {
 
   #trackOf(endpoint: Endpoint, credential: OwnCredential | null): Track {
     return this.#tracks.use(trackKey(endpoint, credential), () => ({
-      outcomes: new OutcomeRing(this.clock()),
+      outcomes: new OutcomeRing(this.clock(), RECENT),
       restUntilMs: 0,
       probeAtMs: null,
       isProbing: false,

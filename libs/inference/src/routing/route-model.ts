@@ -21,7 +21,8 @@ export interface ResolvedModel {
 
 export interface UnresolvedModel {
   readonly model: null;
-  readonly code: 'model_not_found' | 'wrong_endpoint';
+  readonly error: 'invalid_request' | 'not_found';
+  readonly code: 'model_not_found' | 'wrong_endpoint' | 'free_variant_ended';
   /** Made only where it is said: it looks for names that are alike. */
   readonly messageFor: (name: string, catalogue: Catalogue) => string;
 }
@@ -48,6 +49,7 @@ const MOST_SUFFIXES = 4;
 
 const UNKNOWN = unresolved('model_not_found', unknownModelMessage);
 const NO_VARIANT = unresolved('model_not_found', (name) => `${theModel(name)} does not exist in this variant`);
+const NOT_FREE = unresolved('free_variant_ended', (name) => `${theModel(name)} has no free endpoint`, 'not_found');
 const BATCH_ONLY = unresolved('wrong_endpoint', () => 'The variant :batch can only be used in batches');
 
 /**
@@ -108,9 +110,8 @@ function withSuffix(wish: typeof NO_SUFFIX, suffix: string): typeof NO_SUFFIX | 
 
 function withVariant(resolved: ResolvedModel): ResolvedModel | UnresolvedModel {
   const { model, variant } = resolved;
-  return variant === null || model.endpoints.some((endpoint) => isOfVariant(model, endpoint, variant))
-    ? resolved
-    : NO_VARIANT;
+  if (variant === null || model.endpoints.some((endpoint) => isOfVariant(model, endpoint, variant))) return resolved;
+  return variant === 'free' ? NOT_FREE : NO_VARIANT;
 }
 
 function findBySlug(slug: string, catalogue: Catalogue): ResolvedModel | null {
@@ -153,6 +154,10 @@ function isFree({ pricing }: Endpoint): boolean {
   );
 }
 
-function unresolved(code: UnresolvedModel['code'], messageFor: UnresolvedModel['messageFor']): UnresolvedModel {
-  return { model: null, code, messageFor };
+function unresolved(
+  code: UnresolvedModel['code'],
+  messageFor: UnresolvedModel['messageFor'],
+  error: UnresolvedModel['error'] = 'invalid_request',
+): UnresolvedModel {
+  return { model: null, error, code, messageFor };
 }

@@ -31,6 +31,7 @@ interface Given {
   /** Slug of the provider that served the conversation last. */
   readonly sticky?: string;
   readonly takesLinks?: RouteWorld['takesLinks'];
+  readonly today?: string;
 }
 
 const planOf = (request: Partial<RouteRequest> = {}, given: Given = {}): RoutePlan => {
@@ -50,6 +51,7 @@ const planOf = (request: Partial<RouteRequest> = {}, given: Given = {}): RoutePl
     sticky: { find: (key) => (key === 'conversation' && stay ? traitsOf(stay).key : null) },
     credentials: given.credentials,
     takesLinks: given.takesLinks,
+    today: given.today,
     isAvailable: ({ slug }) => !without.includes(slug),
     dice: () => dice,
   };
@@ -156,6 +158,12 @@ describe(planRoute.name, () => {
     expect(plan({ model: 'acme/large:free' }, { models })).toEqual(['acme/large:free@acme']);
   });
 
+  it('serves a model until the day before its expiration, and goes on with others after it', () => {
+    const models = [aModel({ expirationDate: '2026-02-01', endpoints: [at('a', 1)] }), aModel({ slug: 'acme/new' })];
+    expect(plan({}, { models, today: '2026-01-31' })).toEqual(['a']);
+    expect(plan({ models: ['acme/new'] }, { models, today: '2026-02-02' })).toEqual(['acme/new@acme']);
+  });
+
   it('keeps to what is allowed', () => {
     expect(plan({ preferences: { only: ['dear', 'CHEAP'] } })).toEqual(['cheap', 'dear']);
     expect(plan({ preferences: { ignore: ['cheap'] } })).toEqual(['middle', 'dear']);
@@ -190,7 +198,15 @@ describe(planRoute.name, () => {
     ['an unknown model', { model: 'no/such' }, {}, 400, 'model_not_found'],
     ['no model at all', { model: '' }, {}, 400, 'model_not_found'],
     ['a suffix without its model', { model: 'no/such:floor' }, {}, 400, 'model_not_found'],
-    ['a variant that does not exist', { model: 'acme/large:free' }, {}, 400, 'model_not_found'],
+    ['a variant that does not exist', { model: 'acme/large:thinking' }, {}, 400, 'model_not_found'],
+    ['a free variant of a model that costs something', { model: 'acme/large:free' }, {}, 404, 'free_variant_ended'],
+    [
+      'a model from the day of its expiration',
+      {},
+      { models: [aModel({ expirationDate: '2026-02-01' })], today: '2026-02-01' },
+      404,
+      'model_deprecated',
+    ],
     [
       'a search of the web where no answer is written',
       { model: 'acme/large:online', api: 'embeddings' as const },
@@ -225,9 +241,10 @@ describe(planRoute.name, () => {
     expect(refusal({ model: 'acme/larg' }).message).toBe(
       'The model "acme/larg" does not exist. Did you mean acme/large?',
     );
-    expect(refusal({ model: 'acme/large:free' }).message).toBe(
-      'The model "acme/large:free" does not exist in this variant',
+    expect(refusal({ model: 'acme/large:thinking' }).message).toBe(
+      'The model "acme/large:thinking" does not exist in this variant',
     );
+    expect(refusal({ model: 'acme/large:free' }).message).toBe('The model "acme/large:free" has no free endpoint');
     const mistaken = refusal({ model: 'sk-proj-0123456789' });
     expect(mistaken.message).toBe('The model does not exist');
     expect(mistaken.availability).toMatchObject({ requested_models: ['[redacted]'] });

@@ -15,7 +15,7 @@ import { refusal, restingRefusal, type Reason, type Rest } from './route-refusal
 import type { RouteRequest } from './route-request';
 import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers';
 import type { StickyView } from './sticky-routes';
-import { repeatable } from './unknown-model';
+import { repeatable, theModel } from './unknown-model';
 
 export type { Candidate, ConsideredEndpoint, RoutePlan } from './planned-route';
 export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey, StickyKey } from './route-request';
@@ -40,6 +40,10 @@ export interface RouteWorld {
   readonly credentials?: readonly OwnCredential[];
   readonly statistics?: StatisticsView;
   readonly sticky?: StickyView;
+  /** The day in UTC, such as 2026-01-31; no model has expired when absent. */
+  readonly today?: string;
+  /** Where the gateway is, for the metadata. */
+  readonly region?: string | null;
 }
 
 /** The endpoints of one model that may be called, and what their order is made from. */
@@ -58,8 +62,8 @@ interface Field {
  *
  * Throws, when no endpoint is left at all, the error for the first model, with its `availability` and the
  * plan as far as it went (`failedRouteOf`):
- * `invalid_request` (400) for an unknown model or one that cannot serve the API, `permission_denied` (403)
- * where a policy forbids every endpoint, `not_found` (404) where the preferences do, `rate_limit_exceeded`
+ * `invalid_request` (400) for an unknown model or one that cannot serve the API, `not_found` (404) for one that is not
+ * served any more, `permission_denied` (403) where a policy forbids every endpoint, `not_found` where the preferences do, `rate_limit_exceeded`
  * (429) and `provider_overloaded` (503) with a time to come back where all that is left rests.
  */
 export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
@@ -72,6 +76,7 @@ export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
     requested: first.model === null ? repeatable(model) : model,
     resolved: first.model?.slug ?? null,
     namedBy: first.model === null ? 'direct' : first.namedBy,
+    region: world.region ?? null,
   };
   if (fields.length > 0) return plan;
   throw failedOnRoute(refused ?? new AppError('server', 'Internal error', { internal: 'no model to plan' }), plan);
@@ -104,9 +109,9 @@ function fieldsOf(first: ResolvedModel | UnresolvedModel, request: RouteRequest,
   return { fields, considered, refused };
 }
 
-function unknown(slug: string, { code, messageFor }: UnresolvedModel, catalogue: Catalogue): AppError {
+function unknown(slug: string, { error, code, messageFor }: UnresolvedModel, catalogue: Catalogue): AppError {
   const message = messageFor(slug, catalogue);
-  return refusal({ error: 'invalid_request', code, message }, [repeatable(slug)]);
+  return refusal({ error, code, message }, [repeatable(slug)]);
 }
 
 /** Every contender of the model is added to `considered`, also those that something rules out. */
@@ -119,8 +124,9 @@ function fieldOf(
   considered: Contender[],
 ): Field | AppError {
   const { model, variant } = resolved;
-  const { canServe = isNative } = world;
-  if (resolved.isOnline && !WITH_PLUGINS.includes(request.api)) return refusal(WRONG_ENDPOINT, [slug]);
+  const { canServe = isNative, today = '' } = world;
+  const unfit = unfitFor(request.api, resolved, today);
+  if (unfit !== null) return refusal(unfit, [slug]);
   const serving = model.endpoints.filter(
     (endpoint) => canServe(endpoint, request.api) && isOfVariant(model, endpoint, variant),
   );
@@ -135,6 +141,12 @@ function fieldOf(
   return awake instanceof AppError ? awake : { contenders: awake, resolved, tiers };
 }
 
+/** Why a model cannot serve, whatever its endpoints are. */
+function unfitFor(api: Api, { model, isOnline }: ResolvedModel, today: string): Reason | null {
+  if (model.expirationDate !== null && model.expirationDate <= today) return deprecated(model);
+  return isOnline && !WITH_PLUGINS.includes(api) ? WRONG_ENDPOINT : null;
+}
+
 function isNative(endpoint: Endpoint, api: Api): boolean {
   return endpoint.apis.includes(api);
 }
@@ -147,6 +159,11 @@ const WRONG_ENDPOINT: Reason = {
   code: 'wrong_endpoint',
   message: 'The model cannot be used with this endpoint',
 };
+const deprecated = ({ slug, expirationDate }: Model): Reason => ({
+  error: 'not_found',
+  code: 'model_deprecated',
+  message: `${theModel(slug)} is not served since ${expirationDate}`,
+});
 const NO_ENDPOINTS: Reason = {
   error: 'not_found',
   code: 'no_endpoints',

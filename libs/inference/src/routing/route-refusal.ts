@@ -19,13 +19,16 @@ export type ExcludedBy =
   | 'quantization'
   | 'allowed_providers';
 
-/** `availability.code` of the interface (§7), those that are raised here; docs/errors.md has a heading for each. */
+/** `availability.code`, a closed list; docs/errors.md has a heading for each. */
 export const AVAILABILITY_CODES = [
   'model_not_found',
   'wrong_endpoint',
   'no_endpoints',
+  'model_deprecated',
+  'model_unavailable_upstream',
   'privacy_restricted',
   'constraint_filtered',
+  'free_variant_ended',
   'region_restricted',
   'capacity_exhausted',
   'temporarily_unavailable',

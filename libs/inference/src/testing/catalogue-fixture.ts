@@ -47,6 +47,7 @@ export function aModel(values: Partial<Model> = {}): Model {
     name: 'Acme Large',
     description: '',
     knowledgeCutoff: null,
+    expirationDate: null,
     created: 1_760_000_000,
     contextLength: 128_000,
     architecture: { inputModalities: ['text'], outputModalities: ['text'], tokenizer: 'Other', instructType: null },
