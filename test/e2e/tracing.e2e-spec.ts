@@ -5,6 +5,7 @@ import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
+import { scriptOf } from '../support/provider-scripts';
 
 const BOOT_TIMEOUT_MS = 240_000;
 /** Spans are sent every two seconds. */
@@ -24,9 +25,14 @@ let client: ApiClient;
 beforeAll(async () => {
   receiver = await OtlpReceiver.start();
   upstream = await FakeUpstream.start();
-  upstream.behaviour = (response, { path }) => {
+  upstream.behaviour = (response, { path, body }) => {
     if (path.startsWith('/weak')) {
       response.writeHead(503, { 'x-canary': CANARY }).end(JSON.stringify({ error: { message: CANARY } }));
+      return;
+    }
+    if ((JSON.parse(body) as { stream?: boolean }).stream === true) {
+      const { announcement, words, end } = scriptOf('chat', '').stream;
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(announcement + words + end);
       return;
     }
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
@@ -117,6 +123,25 @@ describe('traces', () => {
       ['weak', expect.stringMatching(/^5\d\d$/)],
       ['strong', undefined],
     ]);
+  });
+
+  it.each([false, true])('continue the trace that a request names in its body (stream: %s)', async (stream) => {
+    const { traceId, traceparent } = newTrace();
+    const [, , parentSpanId] = traceparent.split('-');
+    const trace = { trace_id: traceId, parent_span_id: parentSpanId, generation_name: 'draft', attempt: 2 };
+    const { body, status, headers } = await chat({ trace, stream });
+    expect(status).toBe(200);
+    const [server] = (await spansOf(traceId, [SERVER])).filter(({ kind }) => kind === SERVER);
+    expect(server).toMatchObject({
+      parentSpanId,
+      attributes: { 'sluice.trace.generation_name': 'draft', 'sluice.trace.attempt': '2' },
+    });
+    const id = stream ? headers['x-generation-id'] : body.id;
+    const recorded = await eventually('the call is recorded', SENT_WITHIN_MS, async () => {
+      const answer = await client.request<{ data: { trace: object } }>('GET', `/generation?id=${String(id)}`);
+      return answer.status === 200 ? answer.body.data : undefined;
+    });
+    expect(recorded.trace).toEqual({ ...trace, attempt: '2' });
   });
 
   it('reach from the submission of a batch to the worker', async () => {

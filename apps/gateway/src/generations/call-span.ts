@@ -1,5 +1,6 @@
 import type { GenerationAttempt } from '@libs/persistence';
 import type { SpanRecord } from '@libs/platform';
+import { traceAttributes } from './caller-trace';
 import type { CallOutcome, Opening } from './generation-ticket';
 
 /** Names of the GenAI semantic conventions; transcription has none there. */
@@ -41,6 +42,7 @@ export function callSpan(opening: Opening, outcome: CallOutcome, nowMs: number):
       'sluice.api': opening.api,
       'sluice.workspace.id': opening.workspaceId,
       'sluice.cost_usd': outcome.costUsd,
+      ...traceAttributes(outcome.details.trace),
     },
     errorType: isGood ? null : String(outcome.statusCode),
     parts: attemptSpans(operation, outcome, { startMs, endMs: nowMs }),

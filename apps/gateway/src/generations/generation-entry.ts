@@ -96,10 +96,11 @@ function tokensOf(view: GenerationView): object {
 }
 
 function clientOf(details: GenerationDetails): object {
-  const { requestId, sessionId, userAgent, httpReferer, origin, externalUser } = details;
+  const { requestId, sessionId, trace, userAgent, httpReferer, origin, externalUser } = details;
   return {
     request_id: requestId ?? null,
     session_id: sessionId ?? null,
+    trace: trace ?? null,
     user_agent: userAgent ?? null,
     http_referer: httpReferer ?? null,
     origin: origin ?? '',

@@ -13,6 +13,7 @@ import {
   type StreamOutcome,
 } from '@libs/inference';
 import type { GenerationDetails } from '@libs/persistence';
+import { storedTrace } from '../generations/caller-trace';
 import { storedText } from '../generations/stored-text';
 import type { LoopServed } from '../server-tools/server-tool-engine';
 import type { IncomingCall } from '../generations/incoming-call';
@@ -33,9 +34,9 @@ export type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finis
 /** Returns the call without its prompt, which may be long: a stream is recorded when it ends. */
 export function withoutPrompt({ api, call, aim }: RecordedCall): RecordedCall {
   const { client, sessionId } = call;
-  const { session_id, user, safety_identifier, metadata } = call.parsed as Body;
+  const { session_id, user, safety_identifier, metadata, trace } = call.parsed as Body;
   const { mediaParts, audioParts } = aim.request;
-  const parsed: Body = { session_id, user, safety_identifier, metadata: { user_id: metadata?.user_id } };
+  const parsed: Body = { session_id, user, safety_identifier, metadata: { user_id: metadata?.user_id }, trace };
   return { api, call: { client, sessionId, parsed }, aim: { request: { mediaParts, audioParts } } };
 }
 
@@ -50,6 +51,7 @@ export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly
     httpReferer: client?.httpReferer,
     appTitle: client?.appTitle,
     sessionId: storedText(body.session_id || sessionId),
+    trace: storedTrace(body.trace),
     externalUser: hashedUserOf(api, body),
     mediaParts: aim.request.mediaParts || undefined,
     audioParts: aim.request.audioParts || undefined,
@@ -96,6 +98,7 @@ interface Body {
   readonly user?: unknown;
   readonly safety_identifier?: unknown;
   readonly metadata?: { readonly user_id?: unknown } | null;
+  readonly trace?: unknown;
 }
 
 /**

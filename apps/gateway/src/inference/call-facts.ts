@@ -2,6 +2,7 @@ import { dayOfId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { estimatePrompt, type PromptEstimate } from '@libs/inference';
 import { keyLimitOf, type GenerationOpening } from '@libs/persistence';
+import { traceparentOf } from '../generations/caller-trace';
 import type { IncomingCall } from '../generations/incoming-call';
 
 /** Thousands of ids in a row name the same second, and so the same day. */
@@ -43,9 +44,9 @@ export function openingOf(
   };
 }
 
-/** `traceparent` of what caused the call, as its caller says. */
-export function causeOf({ client }: Pick<IncomingCall, 'client'>): string | undefined {
-  return client?.traceparent;
+/** `traceparent` of what caused the call, as its caller says: in the header, or in the body's `trace`. */
+export function causeOf({ client, parsed }: Pick<IncomingCall, 'client' | 'parsed'>): string | undefined {
+  return client?.traceparent ?? traceparentOf((parsed as { readonly trace?: unknown }).trace);
 }
 
 export function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {

@@ -35,6 +35,7 @@ import {
 import { Egress, OutboxRelay } from '@libs/platform';
 import type { CallMemory } from '../http/fetched-bytes';
 import { GatewayEnv } from '../gateway.env';
+import { storedTrace, traceAttributes, traceparentOf } from '../generations/caller-trace';
 import { tracedSubmission } from '../submissions/submission-trace';
 import { UnknownSubmission } from '../idempotency/unknown-submission';
 import { InferenceRouting } from '../routing/inference-routing';
@@ -100,7 +101,7 @@ export class VideosService {
     if (earlier) return this.repeated(owner, earlier, idempotency);
     const startMs = Date.now();
     const video = await this.prepare(owner, submission);
-    const trace = traceOf(video, startMs, submission.traceparent);
+    const trace = traceOf(video, startMs, submission);
     try {
       const accepted = await this.intake.accept({ ...video, idempotency, trace });
       this.relay.wake();
@@ -239,12 +240,17 @@ function refusal(param: string, why: string, code: 'invalid_request' | 'not_foun
 function traceOf(
   { id, model, workspaceId }: Omit<NewVideo, 'idempotency'>,
   startMs: number,
-  cause: string | undefined,
+  { dto, traceparent }: Pick<VideoSubmission, 'dto' | 'traceparent'>,
 ) {
   return tracedSubmission({
     name: `create_video ${model}`,
     startMs,
-    cause,
-    attributes: { 'gen_ai.request.model': model, 'sluice.workspace.id': workspaceId, 'sluice.video.id': id },
+    cause: traceparent ?? traceparentOf(dto.trace),
+    attributes: {
+      'gen_ai.request.model': model,
+      'sluice.workspace.id': workspaceId,
+      'sluice.video.id': id,
+      ...traceAttributes(storedTrace(dto.trace)),
+    },
   });
 }

@@ -51,6 +51,8 @@ export interface GenerationDetails {
   readonly httpReferer?: string | undefined;
   readonly appTitle?: string | undefined;
   readonly sessionId?: string | undefined;
+  /** What the caller says of its own trace. */
+  readonly trace?: Readonly<Record<string, string>> | undefined;
   /** SHA-256 of what the caller calls its end user, in hexadecimal. */
   readonly externalUser?: string | undefined;
   /** Parts of the prompt that are no text, and how many of them are sound. */
