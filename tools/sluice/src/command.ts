@@ -14,6 +14,8 @@ export interface CommandResult {
   readonly data: unknown;
   /** Printed otherwise. */
   readonly text: string;
+  /** What else the operator should know; it goes to stderr, so that the text can be kept in a file. */
+  readonly notes?: readonly string[];
   /** The command ran and found something wrong: exit code 1. Such a command `looksForFaults`. */
   readonly failed?: boolean;
 }

@@ -30,6 +30,7 @@ export async function run(
     }
     const result = await command.run(readArguments(command, asked.slice(2)), installation);
     output.print(asJson ? JSON.stringify(result.data) : result.text);
+    if (!asJson) for (const note of result.notes ?? []) output.complain(note);
     return result.failed ? EXIT.failure : EXIT.ok;
   } catch (error) {
     return complain(error, asJson, output) ? EXIT.usage : failureOf(argv, commands);

@@ -4,6 +4,7 @@ import { batchesShow } from './batches-show.command';
 import { brokerKeys } from './broker-keys.command';
 import { brokerPermissions } from './broker-permissions.command';
 import { catalogCheck } from './catalog-check.command';
+import { catalogDiscover } from './catalog-discover.command';
 import { credentialsRotateKek } from './credentials-rotate-kek.command';
 import { creditsAdd } from './credits-add.command';
 import { keysCreate } from './keys-create.command';
@@ -46,6 +47,7 @@ export const commands: readonly Command[] = [
   webhooksList,
   webhooksRedeliver,
   catalogCheck,
+  catalogDiscover,
   brokerKeys,
   brokerPermissions,
 ];

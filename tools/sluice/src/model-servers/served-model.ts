@@ -1,0 +1,75 @@
+import type { Api } from '@libs/inference';
+import type { JsonObject } from '@libs/json';
+import type { ServerClient } from './server-client';
+
+/** What a server says of one of its models. */
+export interface ServedModel {
+  /** As the server calls it. */
+  readonly id: string;
+  readonly apis: readonly Api[];
+  readonly contextLength?: number | undefined;
+  readonly created?: number | undefined;
+  readonly quantization?: string | undefined;
+  readonly inputModalities?: readonly string[] | undefined;
+  readonly supportedParameters?: readonly string[] | undefined;
+  /** What the operator should know of it, one line each. */
+  readonly remarks: readonly string[];
+}
+
+export interface ServedModels {
+  readonly models: readonly ServedModel[];
+  /** How many calls the server takes at once; absent where it does not say. */
+  readonly maxConcurrency?: number | undefined;
+}
+
+/** One kind of model server. */
+export interface ServerKind {
+  /** Slug of the provider unless the operator names another. */
+  readonly slug: string;
+  readonly name: string;
+  /** Whether the server is of this kind, by its list of models or its own routes. */
+  recognizes(listed: readonly JsonObject[], client: ServerClient): Promise<boolean>;
+  /** @throws AppError */
+  describe(listed: readonly JsonObject[], client: ServerClient): Promise<ServedModels>;
+}
+
+/** Settings that every one of these servers takes. */
+export const COMMON_PARAMETERS: readonly string[] = [
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'stop',
+  'seed',
+  'frequency_penalty',
+  'presence_penalty',
+  'response_format',
+  'structured_outputs',
+];
+
+/** A number of tokens or calls; anything else counts as not said. */
+export function countOf(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
+}
+
+/** Routes that a server has, judged by its answer to a request that is complete for none of them. */
+export async function hasRoute(client: ServerClient, path: string): Promise<boolean> {
+  const { status } = await client.post(path, {});
+  return ![404, 405, 501].includes(status);
+}
+
+/** The catalogue's word for a precision such as `Q4_K_M`, `F16` or `fp8`; absent for one that it does not name. */
+export function quantizationOf(level: unknown): string | undefined {
+  if (typeof level !== 'string') return undefined;
+  const plain = /^(?:bf16|fp4|fp6|fp8|fp16|fp32|int4|int8)$/i.exec(level)?.[0].toLowerCase();
+  if (plain !== undefined) return plain;
+  const bits = /^I?Q([48])_/i.exec(level)?.[1];
+  if (bits !== undefined) return `int${bits}`;
+  const float = /^F(16|32)$/i.exec(level)?.[1];
+  return float === undefined ? undefined : `fp${float}`;
+}
+
+/** What a model is most likely for, where the server does not say. */
+export function apiByName(id: string): Api {
+  if (/whisper/i.test(id)) return 'transcription';
+  return /embed|(?:^|\W)(?:bge|e5|gte)-/i.test(id) ? 'embeddings' : 'chat';
+}

@@ -1,0 +1,96 @@
+import type { Secret } from '@libs/contracts';
+import { AppError, systemCodeOf } from '@libs/errors';
+import { isObject, type JsonObject } from '@libs/json';
+
+export interface ServerBounds {
+  /** Of one answer. */
+  readonly timeoutMs: number;
+  /** Of all answers together. */
+  readonly totalMs: number;
+  /** Of one answer. */
+  readonly bytes: number;
+}
+
+export const SERVER_BOUNDS: ServerBounds = { timeoutMs: 15_000, totalMs: 120_000, bytes: 8 * 1024 * 1024 };
+
+export interface ServerAnswer {
+  readonly status: number;
+  /** Null where the answer is no JSON object. */
+  readonly body: JsonObject | null;
+}
+
+/** Asks one model server. Follows no redirect: the key would go with it. Its errors never show an answer or the key. */
+export class ServerClient {
+  readonly #deadline: number;
+
+  constructor(
+    private readonly root: string,
+    private readonly key: Secret | null,
+    private readonly bounds: ServerBounds = SERVER_BOUNDS,
+  ) {
+    this.#deadline = performance.now() + bounds.totalMs;
+  }
+
+  get(path: string): Promise<ServerAnswer> {
+    return this.#ask(path, { method: 'GET' });
+  }
+
+  post(path: string, body: object): Promise<ServerAnswer> {
+    return this.#ask(path, { method: 'POST', body: JSON.stringify(body) });
+  }
+
+  async #ask(path: string, request: { method: string; body?: string }): Promise<ServerAnswer> {
+    const limitMs = Math.min(this.bounds.timeoutMs, this.#deadline - performance.now());
+    if (limitMs <= 0) throw unreachable(`did not answer all questions within ${this.bounds.totalMs / 1000} s`);
+    const signal = AbortSignal.timeout(Math.ceil(limitMs));
+    try {
+      const answer = await fetch(`${this.root}${path}`, {
+        ...request,
+        headers: this.#headers,
+        redirect: 'manual',
+        signal,
+      });
+      const text = await this.#read(answer);
+      if (text === null) throw unreachable(`answered ${path} with more than ${this.bounds.bytes} bytes`);
+      return { status: answer.status, body: objectIn(text) };
+    } catch (cause) {
+      if (cause instanceof AppError) throw cause;
+      throw unreachable(`did not answer ${path} (${signal.aborted ? 'no answer in time' : reasonOf(cause)})`, cause);
+    }
+  }
+
+  get #headers(): Record<string, string> {
+    const plain = { accept: 'application/json', 'content-type': 'application/json' };
+    return this.key === null ? plain : { ...plain, authorization: `Bearer ${this.key.reveal()}` };
+  }
+
+  /** Null where the answer is too long. */
+  async #read({ body }: Response): Promise<string | null> {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of body ?? []) {
+      bytes += chunk.length;
+      if (bytes > this.bounds.bytes) return null;
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString();
+  }
+}
+
+/** Something that keeps the models of a server from being known. */
+export function unreachable(what: string, cause?: unknown): AppError {
+  return new AppError('provider_unavailable', 'The model server cannot be read', { internal: `it ${what}`, cause });
+}
+
+function reasonOf(cause: unknown): string {
+  return systemCodeOf(cause) ?? systemCodeOf((cause as { cause?: unknown }).cause) ?? 'the connection broke';
+}
+
+function objectIn(text: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
