@@ -9,7 +9,16 @@ export {
   type AudioFormat,
 } from './media/audio-format';
 export { byokCost, countedCost, countedShare, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
-export { formatUsd, parseRate, parseUsd, reservedAmount, usdNumber, type PicoUsd, type Rate } from './pricing/money';
+export {
+  formatRate,
+  formatUsd,
+  parseRate,
+  parseUsd,
+  reservedAmount,
+  usdNumber,
+  type PicoUsd,
+  type Rate,
+} from './pricing/money';
 export { hourWriteRate, priceUsage, toolRate, type BilledUnits, type Cost, type PriceList } from './pricing/price';
 export { priceExpected, promptTokensRead, type ExpectedUse } from './pricing/price-estimate';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';

@@ -1,4 +1,6 @@
-import type { Api } from '@libs/inference';
+import type { Api, Provider } from '@libs/inference';
+
+type BatchSupport = Provider['batch'];
 
 /** What a command knows of a provider, under the names of a catalogue file. */
 export interface ProviderDraft {
@@ -7,6 +9,8 @@ export interface ProviderDraft {
   readonly base_url: string;
   readonly protocol: string;
   readonly api_key_env?: string | undefined;
+  readonly data_policy?: Readonly<Record<'retains_prompts' | 'trains_on_prompts' | 'zdr', boolean>> | undefined;
+  readonly batch?: BatchSupport | undefined;
   readonly max_concurrency?: number | undefined;
 }
 

@@ -9,6 +9,7 @@ const SHORT = new Set([
   'apis',
   'architecture',
   'capabilities',
+  'data_policy',
   'pricing',
   'supported_parameters',
   'tool_pricing',

@@ -7,6 +7,11 @@ export class Slugs {
     return this.#free(`${vendor}/${slugged(name) || 'model'}`);
   }
 
+  /** Takes a slug that is one already. */
+  exactly(slug: string): string {
+    return this.#free(slug);
+  }
+
   provider(name: string): string {
     return this.#free(slugged(name) || 'provider');
   }

@@ -5,6 +5,7 @@ import { brokerKeys } from './broker-keys.command';
 import { brokerPermissions } from './broker-permissions.command';
 import { catalogCheck } from './catalog-check.command';
 import { catalogDiscover } from './catalog-discover.command';
+import { catalogImport } from './catalog-import.command';
 import { credentialsRotateKek } from './credentials-rotate-kek.command';
 import { creditsAdd } from './credits-add.command';
 import { keysCreate } from './keys-create.command';
@@ -48,6 +49,7 @@ export const commands: readonly Command[] = [
   webhooksRedeliver,
   catalogCheck,
   catalogDiscover,
+  catalogImport,
   brokerKeys,
   brokerPermissions,
 ];

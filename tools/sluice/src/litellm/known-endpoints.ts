@@ -1,0 +1,85 @@
+import { formatRate, traitsOf, type Catalogue, type Endpoint, type Model } from '@libs/inference';
+import type { EndpointDraft, ModelDraft, ProviderDraft } from '../catalogue-draft/catalogue-draft';
+import type { Deployment } from './deployment';
+import type { KnownProvider } from './litellm-providers';
+
+/** Protocols of one provider, whose places differ by account or region. */
+const HOSTED_ANYWHERE = new Set(['azure', 'bedrock', 'google-vertex']);
+
+export interface KnownEndpoint {
+  readonly model: Model;
+  readonly endpoint: Endpoint;
+}
+
+/** What the catalogue in use knows of models at their makers: prices above all, which LiteLLM has in its code. */
+export class KnownEndpoints {
+  readonly #endpoints = new Map<string, KnownEndpoint>();
+
+  constructor(private readonly catalogue: Catalogue | null) {
+    for (const model of catalogue?.models() ?? []) {
+      for (const endpoint of model.endpoints) this.#add(model, endpoint);
+    }
+  }
+
+  /** Null where the deployment is at another place than the provider's own. */
+  of({ known, upstreamModel, baseModel, api }: Deployment, baseUrl: string): KnownEndpoint | null {
+    if (!isAtHome(known, baseUrl)) return null;
+    const found = this.#endpoints.get(keyOf(known.slug, baseModel ?? upstreamModel));
+    return found?.endpoint.apis.includes(api) === true ? found : null;
+  }
+
+  /** How the provider treats prompts and batches, where the catalogue has the same one. */
+  providerFacts(
+    known: KnownProvider,
+    baseUrl: string,
+  ): Pick<ProviderDraft, 'batch' | 'data_policy' | 'max_concurrency'> {
+    const provider = isAtHome(known, baseUrl) ? this.catalogue?.findProvider(known.slug) : null;
+    if (!provider || provider.protocol !== known.protocol) return {};
+    const { retainsPrompts, trainsOnPrompts, zdr } = provider.dataPolicy;
+    return {
+      data_policy: { retains_prompts: retainsPrompts, trains_on_prompts: trainsOnPrompts, zdr },
+      batch: provider.batch,
+      max_concurrency: provider.maxConcurrency,
+    };
+  }
+
+  #add(model: Model, endpoint: Endpoint): void {
+    const { tier, variant } = traitsOf(endpoint);
+    const key = keyOf(endpoint.provider.slug, endpoint.upstreamModel);
+    if (tier === 'standard' && variant === null && !this.#endpoints.has(key)) {
+      this.#endpoints.set(key, { model, endpoint });
+    }
+  }
+}
+
+function isAtHome({ protocol, baseUrl }: KnownProvider, place: string): boolean {
+  return HOSTED_ANYWHERE.has(protocol) || place === baseUrl;
+}
+
+function keyOf(provider: string, upstreamModel: string): string {
+  return `${provider} ${upstreamModel}`;
+}
+
+export function endpointFacts({ endpoint }: KnownEndpoint): Omit<EndpointDraft, 'provider' | 'upstream_model'> {
+  const { apis, listedPricing, pricing, contextLength, maxCompletionTokens, capabilities } = endpoint;
+  const tools = Object.entries(pricing.tools ?? {}).map(([tool, rate]) => [tool, formatRate(rate)]);
+  return {
+    apis,
+    pricing: listedPricing,
+    ...(tools.length > 0 && { tool_pricing: Object.fromEntries(tools) as Record<string, string> }),
+    ...(contextLength !== null && { context_length: contextLength }),
+    ...(maxCompletionTokens !== null && { max_completion_tokens: maxCompletionTokens }),
+    ...(Object.keys(capabilities).length > 0 && { capabilities }),
+  };
+}
+
+export function modelFacts({
+  model,
+}: KnownEndpoint): Pick<ModelDraft, 'architecture' | 'created' | 'supported_parameters'> {
+  const { architecture, created, supportedParameters } = model;
+  return {
+    created,
+    architecture: { input_modalities: architecture.inputModalities },
+    ...(supportedParameters.length > 0 && { supported_parameters: supportedParameters }),
+  };
+}

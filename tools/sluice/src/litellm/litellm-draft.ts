@@ -1,0 +1,190 @@
+import type { Catalogue } from '@libs/inference';
+import { isObject, objectOf, stringOf, type JsonObject } from '@libs/json';
+import type { CatalogueDraft, EndpointDraft, ModelDraft } from '../catalogue-draft/catalogue-draft';
+import { Slugs } from '../catalogue-draft/slugs';
+import { apisOf, readDeployment, type Deployment } from './deployment';
+import { ImportNotes } from './import-notes';
+import { endpointFacts, KnownEndpoints, modelFacts, type KnownEndpoint } from './known-endpoints';
+import type { LitellmConfig } from './litellm-config';
+import { completed, statedPrices } from './litellm-prices';
+import { ProviderPlaces } from './provider-places';
+import { reasonFor } from './untaken';
+
+const SLUG = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)+$/;
+const ALIAS = /^[A-Za-z0-9][\w.-]*(:(?!batch$)[a-z0-9-]+)?$/;
+
+export interface ImportedCatalogue {
+  readonly draft: CatalogueDraft;
+  /** What could not be carried over, one line each. */
+  readonly notes: readonly string[];
+}
+
+interface Surroundings {
+  /** The catalogue in use, for what LiteLLM's file does not say; null where it cannot be read. */
+  readonly catalogue: Catalogue | null;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Makes a catalogue of the models of a LiteLLM proxy. */
+export function draftLitellm(config: LitellmConfig, { catalogue, environment }: Surroundings): ImportedCatalogue {
+  const notes = new ImportNotes();
+  const known = new KnownEndpoints(catalogue);
+  const places = new ProviderPlaces(environment, known, notes);
+  const deployments = config.deployments
+    .map((entry, index) => readDeployment(entry, `model_list[${index}]`, notes))
+    .filter((deployment) => deployment !== null);
+  for (const deployment of deployments) places.reserve(deployment);
+  const groups = new Groups(notes);
+  for (const deployment of deployments) {
+    const placed = place(deployment, places, known, notes);
+    if (placed) groups.add(placed);
+  }
+  const aliases = groupAliases(config.sections, groups.byName, notes);
+  const models = toModels(groups.byName, aliases, notes);
+  noteSections(config.sections, notes);
+  noteTakenNames(models, catalogue, notes);
+  return { draft: { remarks: remarksOf(notes.lines), providers: places.drafts, models }, notes: notes.lines };
+}
+
+interface PlacedEndpoint {
+  readonly deployment: Deployment;
+  readonly endpoint: EndpointDraft;
+  readonly known: KnownEndpoint | null;
+}
+
+function place(
+  deployment: Deployment,
+  places: ProviderPlaces,
+  all: KnownEndpoints,
+  notes: ImportNotes,
+): PlacedEndpoint | null {
+  const provider = places.of(deployment);
+  if (provider === null) return null;
+  const { upstreamModel, params, info, contextLength, maxCompletionTokens } = deployment;
+  const known = all.of(deployment, provider.base_url);
+  const facts = known ? endpointFacts(known) : { apis: apisOf(deployment), pricing: {} };
+  const { pricing, unreadable } = statedPrices([params, info]);
+  for (const member of unreadable) notes.add(`${deployment.place} ${member}`, 'it is no price');
+  const isPriced = Object.keys(pricing).length > 0;
+  if (!isPriced && known === null) notes.add(deployment.place, NO_PRICE);
+  const endpoint = {
+    provider: provider.slug,
+    upstream_model: upstreamModel,
+    ...facts,
+    pricing: isPriced || known === null ? completed(pricing, facts.apis) : facts.pricing,
+    ...(contextLength !== undefined && { context_length: contextLength }),
+    ...(maxCompletionTokens !== undefined && { max_completion_tokens: maxCompletionTokens }),
+  };
+  return { deployment, endpoint, known };
+}
+
+const NO_PRICE = 'it has no price, and calls are free until you write one: pricing of its endpoint';
+
+/** Gathers the endpoints of a model. Deployments that differ in nothing that a catalogue has are one endpoint. */
+class Groups {
+  readonly byName = new Map<string, PlacedEndpoint[]>();
+  readonly #seen = new Set<string>();
+
+  constructor(private readonly notes: ImportNotes) {}
+
+  add(placed: PlacedEndpoint): void {
+    const { modelName, place: where } = placed.deployment;
+    const { provider, upstream_model: upstream } = placed.endpoint;
+    const key = JSON.stringify([modelName, provider, upstream]);
+    if (this.#seen.has(key)) {
+      this.notes.add(where, 'it is left out: an earlier one has the same model, place and key');
+      return;
+    }
+    this.#seen.add(key);
+    const group = this.byName.get(modelName);
+    if (group) group.push(placed);
+    else this.byName.set(modelName, [placed]);
+  }
+}
+
+function toModels(
+  groups: ReadonlyMap<string, readonly PlacedEndpoint[]>,
+  more: ReadonlyMap<string, readonly string[]>,
+  notes: ImportNotes,
+): readonly ModelDraft[] {
+  const slugs = new Slugs();
+  const named = [...groups].map(([name, group]) => ({ name, group, isSlug: SLUG.test(name) }));
+  // Names that are slugs go first, so that no other model is given one of them.
+  const ordered = [...named.filter(({ isSlug }) => isSlug), ...named.filter(({ isSlug }) => !isSlug)];
+  return ordered.map(({ name, group, isSlug }) => {
+    const [{ deployment, known }] = group as [PlacedEndpoint, ...PlacedEndpoint[]];
+    const slug = isSlug ? slugs.exactly(name) : slugs.model(deployment.known.slug, name);
+    const isAlias = !isSlug && ALIAS.test(name);
+    if (!isSlug && !isAlias) {
+      notes.add(deployment.place, `its model_name is no name that a catalogue takes: callers say ${slug}`);
+    }
+    const aliases = [...(isAlias ? [name] : []), ...(more.get(name) ?? [])];
+    return {
+      slug,
+      ...(aliases.length > 0 && { aliases }),
+      name,
+      ...(known && modelFacts(known)),
+      ...longestContext(group),
+      endpoints: group.map(({ endpoint }) => endpoint),
+    };
+  });
+}
+
+function longestContext(group: readonly PlacedEndpoint[]): Pick<ModelDraft, 'context_length'> {
+  const lengths = group.map(({ endpoint }) => endpoint.context_length ?? 0);
+  const longest = Math.max(...lengths);
+  return longest > 0 ? { context_length: longest } : {};
+}
+
+/** `model_group_alias` of the router: further names of a model. */
+function groupAliases(
+  sections: JsonObject,
+  groups: ReadonlyMap<string, unknown>,
+  notes: ImportNotes,
+): ReadonlyMap<string, readonly string[]> {
+  const aliases = new Map<string, string[]>();
+  for (const [alias, value] of Object.entries(objectOf(objectOf(sections['router_settings'])['model_group_alias']))) {
+    const target = stringOf(value) ?? stringOf(objectOf(value)['model']) ?? '';
+    const group = groups.has(target) && !groups.has(alias) && ALIAS.test(alias) ? target : null;
+    if (group === null) {
+      notes.add(
+        'router_settings.model_group_alias',
+        'an alias is left out, because it or its model is not in model_list as it must be',
+      );
+    } else aliases.set(group, [...(aliases.get(group) ?? []), alias]);
+  }
+  return aliases;
+}
+
+/** Every setting is named once, never with its value: some are keys. */
+function noteSections(sections: JsonObject, notes: ImportNotes): void {
+  for (const [section, value] of Object.entries(sections)) {
+    const isSettings = section.endsWith('_settings') && isObject(value);
+    if (!isSettings) notes.add(section, reasonFor(section));
+    else {
+      for (const name of Object.keys(value)) {
+        if (name !== 'model_group_alias') notes.add(`${section}.${name}`, reasonFor(name));
+      }
+    }
+  }
+}
+
+/** Callers of a short name would reach another model, so the check refuses two that have it. */
+function noteTakenNames(models: readonly ModelDraft[], catalogue: Catalogue | null, notes: ImportNotes): void {
+  for (const { slug, aliases = [] } of models) {
+    for (const name of [slug, ...aliases]) {
+      const owner = catalogue?.findModel(name) ?? null;
+      if (owner !== null && owner.slug !== slug) {
+        notes.add(
+          name,
+          'the catalogue in use has this name for another model: keep this file in a folder of its own, and set CATALOG_PATH to that',
+        );
+      }
+    }
+  }
+}
+
+function remarksOf(notes: readonly string[]): readonly string[] {
+  const head = 'Made of a configuration of LiteLLM by sluice catalog import.';
+  return notes.length === 0 ? [head] : [head, 'What could not be carried over:', ...notes.map((note) => `- ${note}`)];
+}

@@ -1,0 +1,163 @@
+import { stringOf, type JsonObject } from '@libs/json';
+import type { ProviderDraft } from '../catalogue-draft/catalogue-draft';
+import { Slugs } from '../catalogue-draft/slugs';
+import type { Deployment } from './deployment';
+import type { ImportNotes } from './import-notes';
+import type { KnownEndpoints } from './known-endpoints';
+
+const ENVIRONMENT = /^os\.environ\/([A-Za-z_]\w*)$/;
+const DEFAULT_AWS_REGION = 'us-east-1';
+
+/** The providers of a catalogue: one for each place and key that deployments have. */
+export class ProviderPlaces {
+  readonly #drafts = new Map<string, ProviderDraft>();
+  readonly #slugs = new Slugs();
+  /** Literal keys of the file in the order of their appearance; never written anywhere. */
+  readonly #keys = new Map<string, string>();
+  readonly #variables = new Set<string>();
+
+  constructor(
+    private readonly environment: Readonly<Record<string, string | undefined>>,
+    private readonly known: KnownEndpoints,
+    private readonly notes: ImportNotes,
+  ) {}
+
+  get drafts(): readonly ProviderDraft[] {
+    return [...this.#drafts.values()];
+  }
+
+  /** Keeps a variable that the file names from being given to a literal key. */
+  reserve({ params }: Deployment): void {
+    const variable = ENVIRONMENT.exec(stringOf(params['api_key']) ?? '')?.[1];
+    if (variable !== undefined) this.#variables.add(variable);
+  }
+
+  /** The provider of a deployment; null, with a note, where its place is not known. */
+  of(deployment: Deployment): ProviderDraft | null {
+    const { known, place } = deployment;
+    const baseUrl = this.#baseUrlOf(deployment);
+    if (baseUrl === null) return null;
+    const isUsual = baseUrl === known.baseUrl || known.baseUrl === null;
+    const variable = this.#variableOf(deployment, isUsual);
+    if (variable === null && known.keyEnv !== null && !isUsual) {
+      this.notes.add(place, 'it has an api_base and no api_key, so no key is sent: write api_key_env if it needs one');
+    }
+    const identity = JSON.stringify([known.slug, baseUrl, variable]);
+    const earlier = this.#drafts.get(identity);
+    if (earlier) return earlier;
+    const slug = this.#slugs.provider(known.slug);
+    const name = slug === known.slug ? known.name : `${known.name} (${slug})`;
+    const draft = {
+      slug,
+      name,
+      base_url: baseUrl,
+      protocol: known.protocol,
+      ...(variable !== null && { api_key_env: variable }),
+      ...this.known.providerFacts(known, baseUrl),
+    };
+    this.#drafts.set(identity, draft);
+    return draft;
+  }
+
+  #baseUrlOf(deployment: Deployment): string | null {
+    const { known, params, place } = deployment;
+    const given = params['api_base'] ?? params['base_url'];
+    if (given === undefined || given === null) return this.#usualUrlOf(deployment);
+    const text = this.#resolved(given, `${place} api_base`);
+    if (text === null) return null;
+    const url = webUrl(text);
+    if (url === null) {
+      this.notes.add(
+        place,
+        'it is left out, because its api_base is no http or https URL without login, query and fragment',
+      );
+      return null;
+    }
+    const path = known.path ?? '';
+    return path === '' || url.endsWith(path) ? url : `${withoutAzurePath(url)}${path}`;
+  }
+
+  #usualUrlOf({ known, params, place }: Deployment): string | null {
+    if (known.protocol === 'bedrock') return `https://bedrock-runtime.${this.#regionOf(params, place)}.amazonaws.com`;
+    if (known.protocol === 'google-vertex') return vertexUrl(stringOf(params['vertex_location']));
+    if (known.baseUrl === null) this.notes.add(place, 'it is left out, because it has no api_base');
+    return known.baseUrl;
+  }
+
+  #regionOf(params: JsonObject, place: string): string {
+    const given = params['aws_region_name'];
+    const region = given === undefined ? null : this.#resolved(given, `${place} aws_region_name`, 'us-east-1 is taken');
+    if (region !== null && /^[a-z]{2}(?:-[a-z]+)+-\d$/.test(region)) return region;
+    if (given === undefined) this.notes.add(place, `it names no aws_region_name: ${DEFAULT_AWS_REGION} is taken`);
+    return DEFAULT_AWS_REGION;
+  }
+
+  /** A value of the file, or of the variable that it names. */
+  #resolved(given: unknown, place: string, otherwise = 'it is left out'): string | null {
+    const text = stringOf(given) ?? '';
+    const variable = ENVIRONMENT.exec(text)?.[1];
+    if (variable === undefined) return text;
+    const value = this.environment[variable];
+    if (value !== undefined && value !== '') return value;
+    this.notes.add(
+      place,
+      `${otherwise}, because a catalogue has no variables there: set ${variable} where you run this command`,
+    );
+    return null;
+  }
+
+  #variableOf({ known, params, place }: Deployment, isUsual: boolean): string | null {
+    const key = stringOf(params['api_key']);
+    if (known.protocol === 'bedrock' || known.protocol === 'google-vertex') {
+      this.#noteDocument(known.protocol, params, place);
+    }
+    if (key === undefined || key === '') return isUsual ? known.keyEnv : null;
+    const variable = ENVIRONMENT.exec(key)?.[1];
+    return (
+      variable ??
+      this.#variableForKey(key, known.keyEnv ?? `${known.slug.toUpperCase().replaceAll(/\W/g, '_')}_API_KEY`, place)
+    );
+  }
+
+  #variableForKey(key: string, wanted: string, place: string): string {
+    let variable = this.#keys.get(key);
+    if (variable === undefined) {
+      variable = wanted;
+      for (let number = 2; this.#variables.has(variable); number += 1) variable = `${wanted}_${number}`;
+      this.#variables.add(variable);
+      this.#keys.set(key, variable);
+    }
+    this.notes.add(
+      `${place} api_key`,
+      `the key is in the file, and is written nowhere: put it into the variable ${variable}`,
+    );
+    return variable;
+  }
+
+  #noteDocument(protocol: string, params: JsonObject, place: string): void {
+    const isAws = protocol === 'bedrock';
+    const members = Object.keys(params).filter((name) => name.startsWith(isAws ? 'aws_' : 'vertex_'));
+    if (members.every((name) => name === 'aws_region_name' || name === 'vertex_location')) return;
+    const what = isAws
+      ? 'put a Bedrock API key or {"accessKeyId": …, "secretAccessKey": …, "region": …} into AWS_BEARER_TOKEN_BEDROCK'
+      : 'put the key file of the service account, as JSON, into GOOGLE_VERTEX_CREDENTIALS';
+    this.notes.add(place, `its credentials are not carried: ${what}`);
+  }
+}
+
+/** Null for what a catalogue would refuse. */
+function webUrl(text: string): string | null {
+  if (!URL.canParse(text) || /[\s?#]/.test(text)) return null;
+  const { protocol, username, password } = new URL(text);
+  return /^https?:$/.test(protocol) && username === '' && password === '' ? text.replace(/\/+$/, '') : null;
+}
+
+/** What LiteLLM takes at the end of an address of Azure, where the API without versions is elsewhere. */
+function withoutAzurePath(url: string): string {
+  return url.replace(/\/(?:openai|models)(?:\/.*)?$/, '');
+}
+
+function vertexUrl(location: string | undefined): string {
+  const region = location !== undefined && /^[a-z]+-[a-z]+\d+$/.test(location) ? `${location}-` : '';
+  return `https://${region}aiplatform.googleapis.com/v1`;
+}

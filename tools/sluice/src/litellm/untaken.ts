@@ -1,0 +1,56 @@
+/** Why something of a LiteLLM configuration has no counterpart in a catalogue, by its name there. */
+const REASONS: Readonly<Record<string, string>> = {
+  // Of a deployment.
+  rpm: 'rpm is not carried: Sluice slows down and rests at a provider that answers 429, and limits callers by key (docs/limits.md)',
+  tpm: 'tpm is not carried: Sluice slows down and rests at a provider that answers 429, and limits callers by key (docs/limits.md)',
+  max_parallel_requests: 'max_parallel_requests is not carried: write max_concurrency of the provider',
+  api_version: 'api_version is not carried: calls go to the API of Azure that has no versions',
+  organization: 'organization is not carried: write headers: { OpenAI-Organization: … } of the provider',
+  extra_headers: 'extra_headers are not carried, because they may hold keys: write headers of the provider',
+  weight:
+    'weight is not carried: Sluice orders providers by price, or as provider.order and provider.sort of a request say',
+  order:
+    'order is not carried: Sluice orders providers by price, or as provider.order and provider.sort of a request say',
+  litellm_credential_name: 'litellm_credential_name is not followed: write api_key_env of the provider',
+  tags: 'tags are not carried: give teams workspaces with policies (docs/accounts.md)',
+  // Of the sections.
+  fallbacks: 'fallbacks between models are not carried: callers name them in models of a request',
+  default_fallbacks: 'fallbacks between models are not carried: callers name them in models of a request',
+  context_window_fallbacks: 'fallbacks between models are not carried: callers name them in models of a request',
+  content_policy_fallbacks: 'fallbacks between models are not carried: callers name them in models of a request',
+  routing_strategy:
+    'the strategy is not carried: Sluice orders providers by price and health, or as provider.sort of a request says',
+  master_key: 'master_key is not carried: make a management key with sluice keys create --management',
+  database_url:
+    'it is not carried: the keys and teams of LiteLLM are in its database; make workspaces and keys (docs/accounts.md)',
+  store_model_in_db: 'models in the database of LiteLLM are not read: export them to model_list',
+  cache: 'answers are not cached',
+  cache_params: 'answers are not cached',
+  callbacks: 'callbacks have no counterpart: Sluice sends traces and metrics (docs/operations.md)',
+  success_callback: 'callbacks have no counterpart: Sluice sends traces and metrics (docs/operations.md)',
+  failure_callback: 'callbacks have no counterpart: Sluice sends traces and metrics (docs/operations.md)',
+  guardrails: 'guardrails have no counterpart here: see plugins of a request (docs/plugins.md)',
+  environment_variables: 'the variables are not carried, because they may be keys: put them into .env',
+  include: 'included files are not read: import each of them, or put them into one',
+  mcp_servers: 'MCP servers have no counterpart',
+  drop_params: 'it needs no counterpart: Sluice leaves out what a provider does not take and reports it',
+};
+
+const RETRIES = 'retries and timeouts are not carried: Sluice retries at the next provider by itself';
+const DEFAULTS = 'defaults of requests are not carried: callers send them';
+
+const GROUPS: readonly (readonly [RegExp, string])[] = [
+  [/retr(?:y|ies)|timeout|cooldown|allowed_fails/, RETRIES],
+  [
+    /^(?:temperature|top_p|top_k|max_tokens|max_completion_tokens|stop|seed|stream|thinking|reasoning_effort)$/,
+    DEFAULTS,
+  ],
+  [/_callbacks?$/, 'callbacks have no counterpart: Sluice sends traces and metrics (docs/operations.md)'],
+  [/budget/, 'budgets are not carried: set them on workspaces and keys (docs/accounts.md)'],
+  [/^redis_/, 'it is not carried: Sluice has settings of its own for Redis (docs/operations.md)'],
+];
+
+export function reasonFor(name: string): string {
+  if (Object.hasOwn(REASONS, name)) return REASONS[name]!;
+  return GROUPS.find(([pattern]) => pattern.test(name))?.[1] ?? 'it has no counterpart that this command knows';
+}
