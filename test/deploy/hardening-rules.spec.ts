@@ -160,6 +160,11 @@ const plants: readonly [rule: string, where: string, plant: (manifests: Manifest
   ['one public door', 'metrics', (all) => delete policy(all, 'metrics').ingress[0].from],
   ['no way from app to app', 'public-door', (all) => (policy(all, 'public-door').ingress[0].from = [appPeer('auth')])],
   ['no way from app to app', 'redis', (all) => policy(all, 'redis').egress[0].to.push(appPeer('credentials'))],
+  [
+    'no way from app to app',
+    'redis',
+    (all) => policy(all, 'redis').egress[0].to.push({ ...appPeer('auth'), namespaceSelector: {} }),
+  ],
   ['a policy meets some pod', 'redis', (all) => (policy(all, 'redis').podSelector = appPeer('cache').podSelector)],
   ['no port on the nodes', 'gateway', (all) => (find(all, 'Service', 'gateway').spec.type = 'NodePort')],
 ];

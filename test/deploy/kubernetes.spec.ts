@@ -7,6 +7,7 @@ import { parseAppLogins, POOL_SIZES } from '@libs/persistence';
 import { violations } from './hardening-rules';
 import { isKnownVariable } from './known-environment';
 import { render, sorted, withoutHashes } from './kustomize';
+import { workloadsReaching, type ClusterPod } from './ways-out';
 import { containersOf, ofKind, specOf, workloadsOf, type Manifest } from './manifests';
 
 const root = join(__dirname, '../..');
@@ -100,6 +101,25 @@ describe('k8s', () => {
       else expect(ingress.flatMap(({ from }) => from)).toEqual([{ podSelector: gateway }]);
     }
   });
+
+  it.each(folders)(
+    'lets the apps that call providers reach model servers with the label, and nothing else, in %s',
+    (folder) => {
+      const manifests = renderHere(folder);
+      const label = { 'sluice.dev/model-server': 'true' };
+      const vllm: ClusterPod = { namespaceLabels: {}, podLabels: {}, port: 8_000 };
+      const callers = ['batch-worker', 'gateway', 'video-worker'];
+      for (const labelled of [{ namespaceLabels: label }, { podLabels: label }]) {
+        for (const port of [8_000, 8_080, 11_434, 30_000]) {
+          expect(workloadsReaching({ ...vllm, ...labelled, port }, manifests)).toEqual(callers);
+        }
+        expect(workloadsReaching({ ...vllm, ...labelled, port: 22 }, manifests)).toEqual([]);
+      }
+      expect(workloadsReaching(vllm, manifests)).toEqual([]);
+      const other = { 'sluice.dev/model-server': 'false' };
+      expect(workloadsReaching({ ...vllm, namespaceLabels: other, podLabels: other }, manifests)).toEqual([]);
+    },
+  );
 
   it('brings no secret and no datastore of its own to production', () => {
     const manifests = renderHere('k8s/overlays/prod');

@@ -83,10 +83,12 @@ const blocksOf = (policy: Policy) =>
 const reachesInternet = (policy: Policy) => blocksOf(policy).some(({ cidr }) => cidr in closedRanges);
 const portsOf = (way: Way) => (way.ports ?? []).map(({ port }) => port);
 
-/** The apps of a peer in this namespace; a selector of another namespace meets none of ours. */
+/** The apps of a peer in this namespace; a selector of another namespace meets none of ours, one of all meets them. */
 function appsAmong(peers: readonly Peer[], manifests: readonly Manifest[]): string[] {
+  const isHere = ({ namespaceSelector: selector }: Peer) =>
+    selector === undefined || Object.keys(selector).length === 0;
   return workloadsOf(manifests)
-    .filter(({ labels }) => peers.some((it) => it.namespaceSelector === undefined && selects(it.podSelector, labels)))
+    .filter(({ labels }) => peers.some((it) => isHere(it) && selects(it.podSelector, labels)))
     .map(({ component }) => component)
     .filter((component) => apps.includes(component));
 }
