@@ -141,10 +141,11 @@ describe('sluice catalog import', () => {
     await importList([
       entry('a', { model: 'openai/a', api_key: 'sk-one', api_base: 'https://a.example.com/v1' }),
       entry('b', { model: 'openai/b', api_key: 'os.environ/OPENAI_API_KEY' }),
+      entry('d', { model: 'openai/d', api_key: 'os.environ/OPENAI_COMPATIBLE_API_KEY' }),
       entry('c', { model: 'openai/c', api_key: 'sk-one', api_base: 'https://c.example.com/v1' }),
     ]);
     const variables = ['a', 'b', 'c'].map((name) => endpointsOf(name)[0]?.provider.apiKeyEnv);
-    expect(variables).toEqual(['OPENAI_API_KEY_2', 'OPENAI_API_KEY', 'OPENAI_API_KEY_2']);
+    expect(variables).toEqual(['OPENAI_COMPATIBLE_API_KEY_2', 'OPENAI_API_KEY', 'OPENAI_COMPATIBLE_API_KEY_2']);
   });
 
   it('names everything that could not be carried over, in the file and beside it', async () => {
@@ -202,6 +203,23 @@ describe('sluice catalog import', () => {
     });
     expect(notes()).toContain('calls are free until you write one');
     expect(notes()).toContain('no key is sent');
+  });
+
+  it('calls a server with the API of a maker otherwise than the maker, whose keys must not reach it', async () => {
+    const api_base = 'http://127.0.0.1:9/v1';
+    await importList([
+      entry('own', { model: 'openai/own', api_base, api_key: 'sk-one' }),
+      entry('keyless', { model: 'openai/keyless', api_base }),
+      entry('relay', { model: 'anthropic/claude-x', api_base: 'https://relay.example.com', api_key: 'sk-two' }),
+    ]);
+    const providerOf = (name: string) => endpointsOf(name)[0]?.provider;
+    expect(providerOf('own')).toMatchObject({ slug: 'openai-compatible', apiKeyEnv: 'OPENAI_COMPATIBLE_API_KEY' });
+    expect(providerOf('keyless')).toMatchObject({ slug: 'openai-compatible-2', apiKeyEnv: null });
+    expect(providerOf('relay')).toMatchObject({
+      slug: 'anthropic-compatible',
+      apiKeyEnv: 'ANTHROPIC_COMPATIBLE_API_KEY',
+    });
+    expect(catalogue().findModel('keyless')?.slug).toBe('openai-compatible/keyless');
   });
 
   it('says which names the catalogue in use has for other models', async () => {

@@ -112,8 +112,8 @@ function toModels(
   // Names that are slugs go first, so that no other model is given one of them.
   const ordered = [...named.filter(({ isSlug }) => isSlug), ...named.filter(({ isSlug }) => !isSlug)];
   return ordered.map(({ name, group, isSlug }) => {
-    const [{ deployment, known }] = group as [PlacedEndpoint, ...PlacedEndpoint[]];
-    const slug = isSlug ? slugs.exactly(name) : slugs.model(deployment.known.slug, name);
+    const [{ deployment, endpoint, known }] = group as [PlacedEndpoint, ...PlacedEndpoint[]];
+    const slug = isSlug ? slugs.exactly(name) : slugs.model(vendorOf(endpoint), name);
     const isAlias = !isSlug && ALIAS.test(name);
     if (!isSlug && !isAlias) {
       notes.add(deployment.place, `its model_name is no name that a catalogue takes: callers say ${slug}`);
@@ -128,6 +128,11 @@ function toModels(
       endpoints: group.map(({ endpoint }) => endpoint),
     };
   });
+}
+
+/** The first provider of a model stands before its name, without the number that tells its keys apart. */
+function vendorOf({ provider }: EndpointDraft): string {
+  return provider.replace(/-\d+$/, '');
 }
 
 function longestContext(group: readonly PlacedEndpoint[]): Pick<ModelDraft, 'context_length'> {

@@ -4,9 +4,13 @@ import { Slugs } from '../catalogue-draft/slugs';
 import type { Deployment } from './deployment';
 import type { ImportNotes } from './import-notes';
 import type { KnownEndpoints } from './known-endpoints';
+import type { KnownProvider } from './litellm-providers';
 
 const ENVIRONMENT = /^os\.environ\/([A-Za-z_]\w*)$/;
 const DEFAULT_AWS_REGION = 'us-east-1';
+
+/** What a provider at some place is called, and the variable with its key if the file names none. */
+type NamedPlace = Pick<KnownProvider, 'keyEnv' | 'name' | 'slug'>;
 
 /** The providers of a catalogue: one for each place and key that deployments have. */
 export class ProviderPlaces {
@@ -34,29 +38,30 @@ export class ProviderPlaces {
 
   /** The provider of a deployment; null, with a note, where its place is not known. */
   of(deployment: Deployment): ProviderDraft | null {
-    const { known, place } = deployment;
     const baseUrl = this.#baseUrlOf(deployment);
     if (baseUrl === null) return null;
-    const isUsual = baseUrl === known.baseUrl || known.baseUrl === null;
-    const variable = this.#variableOf(deployment, isUsual);
-    if (variable === null && known.keyEnv !== null && !isUsual) {
-      this.notes.add(place, 'it has an api_base and no api_key, so no key is sent: write api_key_env if it needs one');
+    const named = namedAt(deployment.known, baseUrl);
+    const variable = this.#variableOf(deployment, named);
+    if (variable === null && deployment.known.keyEnv !== null) {
+      const reason = 'it has an api_base and no api_key, so no key is sent: write api_key_env if it needs one';
+      this.notes.add(deployment.place, reason);
     }
-    const identity = JSON.stringify([known.slug, baseUrl, variable]);
-    const earlier = this.#drafts.get(identity);
-    if (earlier) return earlier;
-    const slug = this.#slugs.provider(known.slug);
-    const name = slug === known.slug ? known.name : `${known.name} (${slug})`;
-    const draft = {
+    const identity = JSON.stringify([named.slug, baseUrl, variable]);
+    const draft = this.#drafts.get(identity) ?? this.#draft(deployment, named, baseUrl, variable);
+    this.#drafts.set(identity, draft);
+    return draft;
+  }
+
+  #draft({ known }: Deployment, named: NamedPlace, baseUrl: string, variable: string | null): ProviderDraft {
+    const slug = this.#slugs.provider(named.slug);
+    return {
       slug,
-      name,
+      name: slug === named.slug ? named.name : `${named.name} (${slug})`,
       base_url: baseUrl,
       protocol: known.protocol,
       ...(variable !== null && { api_key_env: variable }),
       ...this.known.providerFacts(known, baseUrl),
     };
-    this.#drafts.set(identity, draft);
-    return draft;
   }
 
   #baseUrlOf(deployment: Deployment): string | null {
@@ -73,8 +78,9 @@ export class ProviderPlaces {
       );
       return null;
     }
-    const path = known.path ?? '';
-    return path === '' || url.endsWith(path) ? url : `${withoutAzurePath(url)}${path}`;
+    const { path = '', protocol } = known;
+    if (path === '' || url.endsWith(path)) return url;
+    return `${protocol === 'azure' ? withoutAzurePath(url) : url}${path}`;
   }
 
   #usualUrlOf({ known, params, place }: Deployment): string | null {
@@ -106,17 +112,14 @@ export class ProviderPlaces {
     return null;
   }
 
-  #variableOf({ known, params, place }: Deployment, isUsual: boolean): string | null {
+  #variableOf({ known, params, place }: Deployment, { keyEnv, slug }: NamedPlace): string | null {
     const key = stringOf(params['api_key']);
     if (known.protocol === 'bedrock' || known.protocol === 'google-vertex') {
       this.#noteDocument(known.protocol, params, place);
     }
-    if (key === undefined || key === '') return isUsual ? known.keyEnv : null;
-    const variable = ENVIRONMENT.exec(key)?.[1];
-    return (
-      variable ??
-      this.#variableForKey(key, known.keyEnv ?? `${known.slug.toUpperCase().replaceAll(/\W/g, '_')}_API_KEY`, place)
-    );
+    if (key === undefined || key === '') return keyEnv;
+    const own = `${slug.toUpperCase().replaceAll(/\W/g, '_')}_API_KEY`;
+    return ENVIRONMENT.exec(key)?.[1] ?? this.#variableForKey(key, keyEnv ?? own, place);
   }
 
   #variableForKey(key: string, wanted: string, place: string): string {
@@ -143,6 +146,16 @@ export class ProviderPlaces {
       : 'put the key file of the service account, as JSON, into GOOGLE_VERTEX_CREDENTIALS';
     this.notes.add(place, `its credentials are not carried: ${what}`);
   }
+}
+
+/**
+ * A server of one's own that speaks a maker's API is not that maker: keys of the maker, those that callers bring too,
+ * must not be sent to it.
+ */
+function namedAt(known: KnownProvider, baseUrl: string): NamedPlace {
+  const isMaker = known.baseUrl === null || known.keyEnv === null || known.baseUrl === baseUrl;
+  if (isMaker) return known;
+  return { slug: `${known.slug}-compatible`, name: `${known.name}-compatible server`, keyEnv: null };
 }
 
 /** Null for what a catalogue would refuse. */

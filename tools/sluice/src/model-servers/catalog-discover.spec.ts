@@ -2,7 +2,7 @@ import { parseCatalogue, PROTOCOLS, type Catalogue } from '@libs/inference';
 import { commands } from '../commands';
 import type { Installation } from '../installation';
 import { EXIT, run } from '../run';
-import { MOST_MODELS } from './discover';
+import { MOST_MODELS } from './served-model';
 import { ServerClient } from './server-client';
 import {
   llamaCppAnswers,
@@ -242,6 +242,15 @@ describe('sluice catalog discover', () => {
     const cards = Array.from({ length: MOST_MODELS + 1 }, (_, index) => ({ id: `m${index}`, object: 'model' }));
     expect(await discover(listOf(cards))).toBe(EXIT.failure);
     expect(complained.join()).toContain(`more than ${MOST_MODELS} models`);
+  });
+
+  it('asks Ollama about no model of a list that is too long', async () => {
+    const tags = Array.from({ length: MOST_MODELS + 1 }, (_, index) => ({ name: `m${index}` }));
+    const answers = ollamaAnswers();
+    const long: Answers = (request) => (request.path === '/api/tags' ? { body: { models: tags } } : answers(request));
+    expect(await discover(long)).toBe(EXIT.failure);
+    expect(complained.join()).toContain(`more than ${MOST_MODELS} models`);
+    expect(server.seen.filter(({ path }) => path === '/api/show')).toEqual([]);
   });
 
   it('gives each of many models a slug of its own', async () => {

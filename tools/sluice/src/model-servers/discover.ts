@@ -2,11 +2,9 @@ import { isObject, type JsonObject } from '@libs/json';
 import { llamaCpp } from './llama-cpp';
 import { ollama } from './ollama';
 import { openaiCompatible } from './openai-compatible';
-import type { ServedModels, ServerKind } from './served-model';
+import { MOST_MODELS, type ServedModels, type ServerKind } from './served-model';
 import { unreachable, type ServerClient } from './server-client';
 import { vllm } from './vllm';
-
-export const MOST_MODELS = 500;
 
 /** The first that recognizes a server describes it. */
 const KINDS: readonly ServerKind[] = [vllm, llamaCpp, ollama, openaiCompatible];

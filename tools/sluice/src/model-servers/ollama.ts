@@ -1,6 +1,13 @@
 import type { Api } from '@libs/inference';
 import { objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
-import { COMMON_PARAMETERS, countOf, quantizationOf, type ServedModel, type ServerKind } from './served-model';
+import {
+  COMMON_PARAMETERS,
+  countOf,
+  MOST_MODELS,
+  quantizationOf,
+  type ServedModel,
+  type ServerKind,
+} from './served-model';
 import { unreachable, type ServerClient } from './server-client';
 
 /** Calls at once: a server on one card runs few, and queues the rest. */
@@ -91,7 +98,9 @@ async function loadedLengths(client: ServerClient): Promise<ReadonlyMap<unknown,
 async function modelsAt(path: string, client: ServerClient): Promise<readonly JsonObject[]> {
   const { status, body } = await client.get(path);
   if (status !== 200 || !Array.isArray(body?.['models'])) throw unreachable(`answered ${status} at ${path}`);
-  return objectsOf(body['models']);
+  const models = objectsOf(body['models']);
+  if (models.length > MOST_MODELS) throw unreachable(`has more than ${MOST_MODELS} models`);
+  return models;
 }
 
 async function hasResponses(client: ServerClient): Promise<boolean> {

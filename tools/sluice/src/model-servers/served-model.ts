@@ -33,6 +33,9 @@ export interface ServerKind {
   describe(listed: readonly JsonObject[], client: ServerClient): Promise<ServedModels>;
 }
 
+/** A server with more is taken for something else. */
+export const MOST_MODELS = 500;
+
 /** Settings that every one of these servers takes. */
 export const COMMON_PARAMETERS: readonly string[] = [
   'max_tokens',
