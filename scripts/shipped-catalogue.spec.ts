@@ -42,6 +42,11 @@ describe('the catalogue that the repository ships', () => {
     expect(catalogue.findModel('sandbox/chat')?.endpoints).toHaveLength(1);
   });
 
+  it('sends no key to a host that a stranger may own until the operator names a resource of Azure', () => {
+    const { baseUrl = '' } = catalogue.findProvider('azure') ?? {};
+    expect(new URL(baseUrl).hostname).toMatch(/\.invalid$/);
+  });
+
   it('takes every model by its name without its maker, and by the name that its maker has for it', () => {
     const real = catalogue.models().filter(({ slug }) => !slug.startsWith('sandbox/'));
     expect(real.length).toBeGreaterThan(100);

@@ -49,7 +49,7 @@ const GEMINI_ANSWER = {
 const AZURE = {
   slug: 'azure',
   protocol: 'azure',
-  baseUrl: 'https://your-resource.openai.azure.com/openai/v1',
+  baseUrl: 'https://your-resource.openai.azure.invalid/openai/v1',
   headers: { 'x-operator': OPERATOR_KEY },
 };
 const BEDROCK = {

@@ -13,7 +13,7 @@ function access(key: unknown, provider: object = {}, endpoint: object = {}) {
 }
 
 const OPENAI = { slug: 'openai', baseUrl: 'https://api.openai.com/v1' };
-const AZURE = { slug: 'azure', protocol: 'azure', baseUrl: 'https://your-resource.openai.azure.com/openai/v1' };
+const AZURE = { slug: 'azure', protocol: 'azure', baseUrl: 'https://your-resource.openai.azure.invalid/openai/v1' };
 const SPEECH = { slug: 'azure/speech', protocol: 'azure-speech', baseUrl: 'https://x.cognitiveservices.azure.com' };
 const BEDROCK = {
   slug: 'amazon-bedrock',
