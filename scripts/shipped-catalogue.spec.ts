@@ -42,7 +42,7 @@ describe('the catalogue that the repository ships', () => {
     expect(catalogue.findModel('sandbox/chat')?.endpoints).toHaveLength(1);
   });
 
-  it('sends no key to a host that a stranger may own until the operator names a resource of Azure', () => {
+  it('has a host for Azure that cannot exist, so that no key goes to the resource of a stranger', () => {
     const { baseUrl = '' } = catalogue.findProvider('azure') ?? {};
     expect(new URL(baseUrl).hostname).toMatch(/\.invalid$/);
   });

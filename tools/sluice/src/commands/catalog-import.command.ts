@@ -11,7 +11,7 @@ const NO_CATALOGUE =
 
 export const catalogImport: Command = {
   name: 'catalog import',
-  summary: 'Print a catalogue of the models in a configuration of LiteLLM, and name what could not be carried over',
+  summary: 'Print a catalogue of the models in a configuration of LiteLLM, and name what could not be converted',
   usage: 'FILE',
   options: {},
   positionals: ['FILE'],
@@ -38,5 +38,5 @@ async function catalogueInUse(installation: Installation): Promise<Catalogue | n
 
 function nothingCarried(notes: readonly string[]): AppError {
   const internal = ['it has no model that Sluice can call', ...notes].join('\n');
-  return new AppError('invalid_request', 'Nothing of the configuration of LiteLLM can be carried over', { internal });
+  return new AppError('invalid_request', 'Nothing of the configuration of LiteLLM can be converted', { internal });
 }

@@ -10,7 +10,7 @@ import { MOST_DEPLOYMENTS } from './litellm-config';
 import { decimalOf } from './litellm-prices';
 
 const REAL_LOOKING = readFileSync(join(__dirname, 'testing/real-looking.yaml'), 'utf8');
-/** What stands in that file for keys and passwords. */
+/** The keys and passwords of that file. */
 const SECRETS = REAL_LOOKING.match(/[\w-]*secret\b[\w-]*/g) ?? [];
 
 /** The catalogue in use: what OpenAI charges, and who has a short name already. */
@@ -148,14 +148,14 @@ describe('sluice catalog import', () => {
     expect(variables).toEqual(['OPENAI_COMPATIBLE_API_KEY_2', 'OPENAI_API_KEY', 'OPENAI_COMPATIBLE_API_KEY_2']);
   });
 
-  it('names everything that could not be carried over, in the file and beside it', async () => {
+  it('names everything that could not be converted, in the file and on stderr', async () => {
     await importText(REAL_LOOKING);
     const named = [
       'model_list[0] rpm, model_list[1] rpm',
       'model_list[5] max_tokens',
       'Sluice has no wildcards',
       'stability is no provider that Sluice can call',
-      'model_list[11]: it is left out',
+      'model_list[11]: skipped',
       'litellm_settings.fallbacks',
       'router_settings.routing_strategy',
       'general_settings.master_key',
@@ -314,7 +314,7 @@ describe('sluice catalog import', () => {
     for (const text of ['SK-Secret9', '\u001b']) expect([...printed, ...complained].join()).not.toContain(text);
   });
 
-  it('fails where nothing can be carried over, and says why', async () => {
+  it('fails where nothing can be converted, and says why', async () => {
     expect(await importList([entry('x', { model: 'sagemaker/endpoint' })])).toBe(EXIT.failure);
     expect(notes()).toContain('sagemaker is no provider');
     expect(printed).toEqual([]);
@@ -324,7 +324,7 @@ describe('sluice catalog import', () => {
     const same = entry('x', { model: 'gpt-4o-mini', rpm: 5 });
     await importList([same, same]);
     expect(endpointsOf('x')).toHaveLength(1);
-    expect(notes()).toContain('model_list[1]: it is left out: an earlier one');
+    expect(notes()).toContain('model_list[1]: skipped: an earlier one');
   });
 
   it('finds a slug for names that are none, and says it', async () => {
@@ -394,7 +394,7 @@ describe('sluice catalog import', () => {
     expect(notes()).toContain('EISDIR');
   });
 
-  it('carries as many deployments as it takes, and refuses one more', async () => {
+  it('converts as many deployments as it takes, and refuses one more', async () => {
     const list = Array.from({ length: MOST_DEPLOYMENTS + 1 }, (_, index) =>
       entry(`m${index % 5_000}`, { model: `openai/u${index}`, api_key: `os.environ/KEY_${index % 100}`, rpm: 1 }),
     );

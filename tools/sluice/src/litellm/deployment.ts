@@ -48,14 +48,14 @@ const PARAMS_TAKEN = new Set([
 const INFO_NAMED = new Set(['max_parallel_requests', 'rpm', 'tpm']);
 const ENTRY_TAKEN = new Set(['model_name', 'litellm_params', 'model_info']);
 
-/** Reads an entry; null, with a note, for one that cannot be carried over. */
+/** Reads an entry; null, with a note, for one that cannot be converted. */
 export function readDeployment(entry: unknown, place: string, notes: ImportNotes): Deployment | null {
   const { litellm_params: given, model_info: about } = objectOf(entry);
   const [params, info] = [objectOf(given), objectOf(about)];
   const named = readNames(objectOf(entry), params);
   const target = typeof named === 'string' ? named : readTarget(named.model, params, info);
   if (typeof named === 'string' || typeof target === 'string') {
-    notes.add(place, `it is left out: ${String(target)}`);
+    notes.add(place, `skipped: ${String(target)}`);
     return null;
   }
   noteUntaken(objectOf(entry), params, info, place, notes);
@@ -80,7 +80,7 @@ function readNames(
   if (modelName === '') return 'it has no model_name';
   if (model === '') return 'it has no litellm_params.model';
   if (!isName(modelName) || !isName(model)) return 'its name is too long, or has control characters';
-  if (`${modelName}${model}`.includes('*')) return 'Sluice has no wildcards: name each model';
+  if (`${modelName}${model}`.includes('*')) return 'Sluice has no wildcards, so name each model';
   return { modelName, model };
 }
 
@@ -134,7 +134,7 @@ function apiAt({ protocol }: KnownProvider, upstream: string, wanted: Api): Api 
   return protocol === 'anthropic' || (protocol === 'google-vertex' && CLAUDE.test(upstream)) ? 'messages' : 'chat';
 }
 
-/** The APIs of an endpoint of which the catalogue knows nothing else. */
+/** Returns the APIs of an endpoint that the catalogue in use does not have. */
 export function apisOf({ api, known, upstreamModel }: Deployment): readonly Api[] {
   const isBedrockClaude = known.protocol === 'bedrock' && api === 'chat' && CLAUDE.test(upstreamModel);
   return isBedrockClaude ? [api, 'messages'] : [api];

@@ -2,7 +2,7 @@ import { printable } from '../catalogue-draft/printable';
 
 const SHOWN = 5;
 
-/** What could not be carried over and why. The same reason in many places is one note. */
+/** What could not be converted and why. The same reason in many places is one note. */
 export class ImportNotes {
   readonly #places = new Map<string, string[]>();
 

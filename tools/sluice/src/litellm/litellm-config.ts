@@ -10,7 +10,7 @@ const MOST_ALIASES = 1_000;
 
 export interface LitellmConfig {
   readonly deployments: readonly unknown[];
-  /** The sections beside `model_list`. */
+  /** All sections except `model_list`. */
   readonly sections: JsonObject;
 }
 

@@ -15,7 +15,7 @@ const ALIAS = /^[A-Za-z0-9][\w.-]*(:(?!batch$)[a-z0-9-]+)?$/;
 
 export interface ImportedCatalogue {
   readonly draft: CatalogueDraft;
-  /** What could not be carried over, one line each. */
+  /** What could not be converted, one line each. */
   readonly notes: readonly string[];
 }
 
@@ -92,7 +92,7 @@ class Groups {
     const { provider, upstream_model: upstream } = placed.endpoint;
     const key = JSON.stringify([modelName, provider, upstream]);
     if (this.#seen.has(key)) {
-      this.notes.add(where, 'it is left out: an earlier one has the same model, place and key');
+      this.notes.add(where, 'skipped: an earlier one has the same model, place and key');
       return;
     }
     this.#seen.add(key);
@@ -130,7 +130,7 @@ function toModels(
   });
 }
 
-/** The first provider of a model stands before its name, without the number that tells its keys apart. */
+/** Returns the slug of an endpoint's provider without the number that distinguishes its keys. */
 function vendorOf({ provider }: EndpointDraft): string {
   return provider.replace(/-\d+$/, '');
 }
@@ -154,7 +154,7 @@ function groupAliases(
     if (group === null) {
       notes.add(
         'router_settings.model_group_alias',
-        'an alias is left out, because it or its model is not in model_list as it must be',
+        'an alias is skipped: it must be a new name, and its model must be in model_list',
       );
     } else aliases.set(group, [...(aliases.get(group) ?? []), alias]);
   }
@@ -191,5 +191,5 @@ function noteTakenNames(models: readonly ModelDraft[], catalogue: Catalogue | nu
 
 function remarksOf(notes: readonly string[]): readonly string[] {
   const head = 'Made of a configuration of LiteLLM by sluice catalog import.';
-  return notes.length === 0 ? [head] : [head, 'What could not be carried over:', ...notes.map((note) => `- ${note}`)];
+  return notes.length === 0 ? [head] : [head, 'What could not be converted:', ...notes.map((note) => `- ${note}`)];
 }

@@ -1,4 +1,4 @@
-/** How Sluice reaches what a prefix of LiteLLM's `model` stands for. */
+/** How Sluice calls the provider that a prefix of LiteLLM's `model` names. */
 export interface KnownProvider {
   readonly slug: string;
   readonly name: string;

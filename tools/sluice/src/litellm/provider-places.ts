@@ -72,10 +72,7 @@ export class ProviderPlaces {
     if (text === null) return null;
     const url = webUrl(text);
     if (url === null) {
-      this.notes.add(
-        place,
-        'it is left out, because its api_base is no http or https URL without login, query and fragment',
-      );
+      this.notes.add(place, 'skipped, because its api_base is no http or https URL without login, query and fragment');
       return null;
     }
     const { path = '', protocol } = known;
@@ -86,7 +83,7 @@ export class ProviderPlaces {
   #usualUrlOf({ known, params, place }: Deployment): string | null {
     if (known.protocol === 'bedrock') return `https://bedrock-runtime.${this.#regionOf(params, place)}.amazonaws.com`;
     if (known.protocol === 'google-vertex') return vertexUrl(stringOf(params['vertex_location']));
-    if (known.baseUrl === null) this.notes.add(place, 'it is left out, because it has no api_base');
+    if (known.baseUrl === null) this.notes.add(place, 'skipped, because it has no api_base');
     return known.baseUrl;
   }
 
@@ -99,7 +96,7 @@ export class ProviderPlaces {
   }
 
   /** A value of the file, or of the variable that it names. */
-  #resolved(given: unknown, place: string, otherwise = 'it is left out'): string | null {
+  #resolved(given: unknown, place: string, otherwise = 'skipped'): string | null {
     const text = stringOf(given) ?? '';
     const variable = ENVIRONMENT.exec(text)?.[1];
     if (variable === undefined) return text;
@@ -144,7 +141,7 @@ export class ProviderPlaces {
     const what = isAws
       ? 'put a Bedrock API key or {"accessKeyId": …, "secretAccessKey": …, "region": …} into AWS_BEARER_TOKEN_BEDROCK'
       : 'put the key file of the service account, as JSON, into GOOGLE_VERTEX_CREDENTIALS';
-    this.notes.add(place, `its credentials are not carried: ${what}`);
+    this.notes.add(place, `its credentials are not converted: ${what}`);
   }
 }
 

@@ -1,28 +1,28 @@
 /** Why something of a LiteLLM configuration has no counterpart in a catalogue, by its name there. */
 const REASONS: Readonly<Record<string, string>> = {
   // Of a deployment.
-  rpm: 'rpm is not carried: Sluice slows down and rests at a provider that answers 429, and limits callers by key (docs/limits.md)',
-  tpm: 'tpm is not carried: Sluice slows down and rests at a provider that answers 429, and limits callers by key (docs/limits.md)',
-  max_parallel_requests: 'max_parallel_requests is not carried: write max_concurrency of the provider',
-  api_version: 'api_version is not carried: calls go to the API of Azure that has no versions',
-  organization: 'organization is not carried: write headers: { OpenAI-Organization: … } of the provider',
-  extra_headers: 'extra_headers are not carried, because they may hold keys: write headers of the provider',
+  rpm: 'rpm is not converted: Sluice slows down and rests at a provider that answers 429, and limits callers by key (docs/limits.md)',
+  tpm: 'tpm is not converted: Sluice slows down and rests at a provider that answers 429, and limits callers by key (docs/limits.md)',
+  max_parallel_requests: 'max_parallel_requests is not converted: write max_concurrency of the provider',
+  api_version: 'api_version is not converted: calls go to the API of Azure that has no versions',
+  organization: 'organization is not converted: write headers: { OpenAI-Organization: … } of the provider',
+  extra_headers: 'extra_headers are not converted, because they may hold keys: write headers of the provider',
   weight:
-    'weight is not carried: Sluice orders providers by price, or as provider.order and provider.sort of a request say',
+    'weight is not converted: Sluice orders providers by price, or as provider.order and provider.sort of a request say',
   order:
-    'order is not carried: Sluice orders providers by price, or as provider.order and provider.sort of a request say',
+    'order is not converted: Sluice orders providers by price, or as provider.order and provider.sort of a request say',
   litellm_credential_name: 'litellm_credential_name is not followed: write api_key_env of the provider',
-  tags: 'tags are not carried: give teams workspaces with policies (docs/accounts.md)',
+  tags: 'tags are not converted: give teams workspaces with policies (docs/accounts.md)',
   // Of the sections.
-  fallbacks: 'fallbacks between models are not carried: callers name them in models of a request',
-  default_fallbacks: 'fallbacks between models are not carried: callers name them in models of a request',
-  context_window_fallbacks: 'fallbacks between models are not carried: callers name them in models of a request',
-  content_policy_fallbacks: 'fallbacks between models are not carried: callers name them in models of a request',
+  fallbacks: 'fallbacks between models are not converted: callers name them in models of a request',
+  default_fallbacks: 'fallbacks between models are not converted: callers name them in models of a request',
+  context_window_fallbacks: 'fallbacks between models are not converted: callers name them in models of a request',
+  content_policy_fallbacks: 'fallbacks between models are not converted: callers name them in models of a request',
   routing_strategy:
-    'the strategy is not carried: Sluice orders providers by price and health, or as provider.sort of a request says',
-  master_key: 'master_key is not carried: make a management key with sluice keys create --management',
+    'the strategy is not converted: Sluice orders providers by price and health, or as provider.sort of a request says',
+  master_key: 'master_key is not converted: make a management key with sluice keys create --management',
   database_url:
-    'it is not carried: the keys and teams of LiteLLM are in its database; make workspaces and keys (docs/accounts.md)',
+    'it is not converted: the keys and teams of LiteLLM are in its database; make workspaces and keys (docs/accounts.md)',
   store_model_in_db: 'models in the database of LiteLLM are not read: export them to model_list',
   cache: 'answers are not cached',
   cache_params: 'answers are not cached',
@@ -30,14 +30,14 @@ const REASONS: Readonly<Record<string, string>> = {
   success_callback: 'callbacks have no counterpart: Sluice sends traces and metrics (docs/operations.md)',
   failure_callback: 'callbacks have no counterpart: Sluice sends traces and metrics (docs/operations.md)',
   guardrails: 'guardrails have no counterpart here: see plugins of a request (docs/plugins.md)',
-  environment_variables: 'the variables are not carried, because they may be keys: put them into .env',
+  environment_variables: 'the variables are not converted, because they may be keys: put them into .env',
   include: 'included files are not read: import each of them, or put them into one',
   mcp_servers: 'MCP servers have no counterpart',
   drop_params: 'it needs no counterpart: Sluice leaves out what a provider does not take and reports it',
 };
 
-const RETRIES = 'retries and timeouts are not carried: Sluice retries at the next provider by itself';
-const DEFAULTS = 'defaults of requests are not carried: callers send them';
+const RETRIES = 'retries and timeouts are not converted: Sluice retries at the next provider by itself';
+const DEFAULTS = 'defaults of requests are not converted: callers send them';
 
 const GROUPS: readonly (readonly [RegExp, string])[] = [
   [/retr(?:y|ies)|timeout|cooldown|allowed_fails/, RETRIES],
@@ -46,8 +46,8 @@ const GROUPS: readonly (readonly [RegExp, string])[] = [
     DEFAULTS,
   ],
   [/_callbacks?$/, 'callbacks have no counterpart: Sluice sends traces and metrics (docs/operations.md)'],
-  [/budget/, 'budgets are not carried: set them on workspaces and keys (docs/accounts.md)'],
-  [/^redis_/, 'it is not carried: Sluice has settings of its own for Redis (docs/operations.md)'],
+  [/budget/, 'budgets are not converted: set them on workspaces and keys (docs/accounts.md)'],
+  [/^redis_/, 'it is not converted: Sluice has settings of its own for Redis (docs/operations.md)'],
 ];
 
 export function reasonFor(name: string): string {

@@ -104,7 +104,7 @@ describe('sluice catalog discover', () => {
     expect(lengthOf('ollama/nomic-embed-text')).toBe(2_048);
   });
 
-  it('says where Ollama may cut prompts, in the file and beside it', async () => {
+  it('says where Ollama may cut prompts, in the file and on stderr', async () => {
     await discover(ollamaAnswers());
     for (const text of [printed.join(), complained.join()]) expect(text).toContain('OLLAMA_CONTEXT_LENGTH');
     expect(complained.join()).toMatch(/^llama3\.2:3b: /);

@@ -73,7 +73,7 @@ function abilitiesOf(capabilities: unknown, conversation: readonly Api[]): Abili
   };
 }
 
-/** The model says how long its context can be, the server runs it with what it was told or has memory for. */
+/** A model states its longest context; the server loads it with the configured length or what fits into memory. */
 function contextRemark(longest: number | undefined): string {
   const most = longest === undefined ? 'Ollama does not say' : `${longest} tokens are`;
   return `${most} the most that the model can read; Ollama may load it with fewer, and then cuts prompts without a word. Start it with OLLAMA_CONTEXT_LENGTH, and set context_length to the same`;
