@@ -36,6 +36,7 @@ module.exports = {
     project('integration', ['<rootDir>/{apps,libs}/**/*.int-spec.ts']),
     project('e2e', ['<rootDir>/test/{e2e,clients,hostile}/**/*.e2e-spec.ts']),
     project('chaos', ['<rootDir>/test/chaos/**/*.chaos-spec.ts']),
+    project('agents', ['<rootDir>/test/clients/agents/*.agents-spec.ts']),
     project('timed', ['<rootDir>/test/chaos/**/*.timed-spec.ts']),
   ],
 };

@@ -13,6 +13,8 @@ import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCou
 
 /** In this order: what is quick and close to the cause comes first. */
 const PROJECTS = ['unit', 'integration', 'e2e', 'chaos', 'timed'] as const;
+/** Runs where it is asked for by name only (`npm run clients`): its clients have to be installed. */
+const ON_DEMAND = ['agents'] as const;
 /**
  * A machine may have much else to do, and no test measures time by its own limit. Whole systems boot or wait most of the
  * time, so two fit on two cores. Those that look at how soon something happens run one at a time.
@@ -20,6 +22,7 @@ const PROJECTS = ['unit', 'integration', 'e2e', 'chaos', 'timed'] as const;
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   integration: ['--maxWorkers=100%'],
   e2e: ['--maxWorkers=2', '--testTimeout=120000'],
+  agents: ['--runInBand', '--testTimeout=120000'],
   chaos: ['--maxWorkers=2'],
   timed: ['--runInBand'],
 };
@@ -38,10 +41,11 @@ function selectionOf(args: readonly string[]): Selection {
   const after = args.slice(at + 1);
   const end = after.findIndex((argument) => argument.startsWith('-'));
   const names = end === -1 ? after : after.slice(0, end);
-  const unknown = names.filter((name) => !PROJECTS.some((project) => project === name));
+  const known = [...PROJECTS, ...ON_DEMAND];
+  const unknown = names.filter((name) => !known.some((project) => project === name));
   if (unknown.length > 0) throw new Error(`there is no jest project ${unknown.join(', ')}`);
   const jestArguments = [...args.slice(0, at), ...(end === -1 ? [] : after.slice(end))];
-  return { projects: PROJECTS.filter((project) => names.includes(project)), jestArguments };
+  return { projects: known.filter((project) => names.includes(project)), jestArguments };
 }
 
 async function runProject(
@@ -74,7 +78,7 @@ async function withBroker<T>(
   folder: string,
   run: (environment: Readonly<Record<string, string>>) => Promise<T>,
 ): Promise<T> {
-  if (project !== 'e2e' || !hasRabbitPrograms()) return run({});
+  if ((project !== 'e2e' && project !== 'agents') || !hasRabbitPrograms()) return run({});
   const broker = await startSharedBroker(folder);
   try {
     return await run(broker.environment);

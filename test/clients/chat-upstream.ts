@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { TOKENS, type SpokenTurn } from './spoken-turn';
-import { sendEvents, sendJson } from './upstream-replies';
+import { sendEvents, sendWhole } from './upstream-replies';
 
 const HEAD = { id: 'chatcmpl-1', created: 1_760_000_000, model: 'theirs' };
 const USAGE = {
@@ -11,7 +11,7 @@ const USAGE = {
 
 /** Answers as an upstream that speaks chat completions and says no more than it has to. */
 export function answerChat(turn: SpokenTurn, isStream: boolean, response: ServerResponse): void {
-  if (!isStream) return sendJson(response, 200, wholeChat(turn));
+  if (!isStream) return sendWhole(response, turn, wholeChat(turn));
   sendEvents(response, chunksOf(turn), turn);
 }
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { TOKENS, type SpokenTurn } from './spoken-turn';
-import { named, sendEvents, sendJson } from './upstream-replies';
+import { named, sendEvents, sendWhole } from './upstream-replies';
 
 const HEAD = { id: 'msg_1', type: 'message', role: 'assistant', model: 'theirs' };
 const USAGE = { input_tokens: TOKENS.prompt, output_tokens: TOKENS.completion };
@@ -9,7 +9,7 @@ const USAGE = { input_tokens: TOKENS.prompt, output_tokens: TOKENS.completion };
 export function answerMessages(turn: SpokenTurn, isStream: boolean, response: ServerResponse): void {
   const content = blocksOf(turn);
   const stop = { stop_reason: turn.kind === 'text' ? 'end_turn' : 'tool_use', stop_sequence: null };
-  if (!isStream) return sendJson(response, 200, { ...HEAD, content, ...stop, usage: USAGE });
+  if (!isStream) return sendWhole(response, turn, { ...HEAD, content, ...stop, usage: USAGE });
   const start = { ...HEAD, content: [], stop_reason: null, stop_sequence: null, usage: { ...USAGE, output_tokens: 1 } };
   const events = [
     named('message_start', { message: start }),

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { TOKENS, type SpokenTurn } from './spoken-turn';
-import { named, sendEvents, sendJson } from './upstream-replies';
+import { named, sendEvents, sendWhole } from './upstream-replies';
 
 const USAGE = {
   input_tokens: TOKENS.prompt,
@@ -13,7 +13,7 @@ const USAGE = {
 /** Answers as an upstream that speaks responses, with the settings that it echoes at their defaults. */
 export function answerResponses(turn: SpokenTurn, isStream: boolean, response: ServerResponse): void {
   const items = itemsOf(turn);
-  if (!isStream) return sendJson(response, 200, responseOf('completed', items));
+  if (!isStream) return sendWhole(response, turn, responseOf('completed', items));
   let sequence = 0;
   const event = (type: string, members: object): string => named(type, { ...members, sequence_number: sequence++ });
   const opening = event('response.created', { response: responseOf('in_progress', []) });

@@ -10,6 +10,14 @@ export function sendJson(
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }
 
+/** A whole answer; of a turn that breaks off, its first bytes. */
+export function sendWhole(response: ServerResponse, turn: SpokenTurn, body: object): void {
+  if (turn.kind !== 'text' || turn.ending !== 'cut') return sendJson(response, 200, body);
+  const bytes = JSON.stringify(body);
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length });
+  response.write(bytes.slice(0, bytes.length / 2), () => response.destroy());
+}
+
 /** One write per event. A stream that is not to end as a whole says nothing after the last piece of its turn. */
 export function sendEvents(response: ServerResponse, events: readonly string[], turn: SpokenTurn): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -26,6 +26,8 @@ export type MemberJudge = (name: string, value: unknown, holder: Holder) => stri
 const CALLERS_NOTES: ReadonlySet<string> = new Set([
   'provider',
   'metadata',
+  // Codex names its own session, window and thread in it.
+  'client_metadata',
   'trace',
   'plugins',
   'debug',

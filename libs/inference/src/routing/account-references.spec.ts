@@ -120,6 +120,8 @@ describe(accountReferenceIn.name, () => {
     { audio: { voice: 'alloy', format: 'mp3' }, messages: [{ role: 'assistant', audio: { data: 'AAAA' } }] },
     { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] },
     { messages: [{ role: 'user', content: 'files/abc and gs://bucket/a' }], system: 'gs://bucket/a' },
+    // Codex sends it with every request.
+    { input: 'text', client_metadata: { session_id: 's', thread_id: 't', 'x-codex-installation-id': 'i' } },
     { messages: [{ role: 'tool', content: 'gs://bucket/a' }], metadata: { file_id: 'mine', url: 'gs://b/a' } },
     said({ type: 'image_url', image_url: { url: 'https://googleapis.com.acme.example/files/a' } }),
     said({ type: 'document', source: { type: 'text', data: 'files/abc' } }),

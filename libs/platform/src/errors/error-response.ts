@@ -8,6 +8,8 @@ export interface ErrorResponse {
   readonly body: string;
 }
 
+const UNAUTHORIZED = 401;
+
 /** `envelope` is what the body says: by default the standard one of the interface (§7). */
 export function errorResponse(error: AppError, envelope: object = toEnvelope(error)): ErrorResponse {
   const headers: Record<string, string> = {};
@@ -15,6 +17,8 @@ export function errorResponse(error: AppError, envelope: object = toEnvelope(err
     if (isSendable(name, value)) headers[name.toLowerCase()] = value;
   }
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(wholeSeconds(error.retryAfterSeconds));
+  // Claude Code asks for minutes with a key that is not valid, in case a login comes meanwhile.
+  if (error.status === UNAUTHORIZED) headers['x-should-retry'] = 'false';
   headers['content-type'] = 'application/json; charset=utf-8';
   return { status: error.status, headers, body: serialise(error, envelope) };
 }

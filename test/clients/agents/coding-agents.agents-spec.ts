@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stateFolder } from '../../../scripts/checkout';
+import { startClientInstallation, type ClientInstallation } from '../client-installation';
+import { GREETING, PRODUCT, PROMPTS } from '../spoken-turn';
+
+/** Where `npm run clients` installs them. */
+const modules = join(stateFolder, 'clients/node_modules');
+const AGENT_TIMEOUT_MS = 110_000;
+/** An agent may ask again for minutes where a provider keeps breaking off; what counts is that it shows no answer. */
+const PATIENCE_MS = 30_000;
+
+interface Ran {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** A program, its arguments and its environment for one question. */
+interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+interface Question {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly model: string;
+  readonly prompt: string;
+}
+
+/** Each with nothing but its address, a key and a model; the rest is what it does when nobody sets anything. */
+const AGENTS: Readonly<Record<string, (question: Question) => Command>> = {
+  codex: ({ baseUrl, key, model, prompt }) => ({
+    file: join(modules, '.bin/codex'),
+    args: [
+      'exec',
+      '--skip-git-repo-check',
+      '-c',
+      'model_provider="sluice"',
+      '-c',
+      `model_providers.sluice={name="Sluice",base_url="${baseUrl}",env_key="SLUICE_API_KEY"}`,
+      '-m',
+      model,
+      prompt,
+    ],
+    environment: { SLUICE_API_KEY: key },
+  }),
+  'claude-code': ({ baseUrl, key, model, prompt }) => ({
+    file: join(modules, '@anthropic-ai/claude-code-linux-x64/claude'),
+    args: ['-p', prompt, '--allowedTools', 'Bash'],
+    environment: {
+      ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1$/, ''),
+      ANTHROPIC_AUTH_TOKEN: key,
+      ANTHROPIC_MODEL: model,
+    },
+  }),
+  opencode: ({ baseUrl, key, model, prompt }) => ({
+    file: join(modules, 'opencode-linux-x64/bin/opencode'),
+    args: ['run', '-m', `sluice/${model}`, prompt],
+    environment: {
+      SLUICE_API_KEY: key,
+      OPENCODE_CONFIG_CONTENT: JSON.stringify({
+        provider: {
+          sluice: {
+            npm: '@ai-sdk/openai-compatible',
+            options: { baseURL: baseUrl, apiKey: '{env:SLUICE_API_KEY}' },
+            models: { [model]: {} },
+          },
+        },
+      }),
+    },
+  }),
+};
+
+let site: ClientInstallation;
+let home: string;
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'sluice-agents-'));
+  site = await startClientInstallation();
+}, 240_000);
+
+afterAll(async () => {
+  await site?.stop();
+  rmSync(home, { recursive: true, force: true });
+}, 60_000);
+
+/** Default: a key that is valid, and all the time that an agent may need. */
+interface Circumstances {
+  readonly key?: string;
+  readonly timeoutMs?: number;
+}
+
+async function ask(agent: string, model: string, prompt: string, given: Circumstances = {}): Promise<Ran> {
+  const { key = site.installation.seed.apiKey, timeoutMs = AGENT_TIMEOUT_MS } = given;
+  const { file, args, environment } = AGENTS[agent]!({ baseUrl: site.installation.baseUrl, key, model, prompt });
+  const child = spawn(file, args, {
+    cwd: home,
+    env: { PATH: process.env.PATH, HOME: home, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, output };
+}
+
+const CASES = Object.keys(AGENTS).flatMap((agent) =>
+  ['clients/messages', 'clients/chat'].map((model) => [agent, model] as const),
+);
+
+describe.each(CASES)('%s with %s', (agent, model) => {
+  it('shows an answer', async () => {
+    const { code, output } = await ask(agent, model, PROMPTS.greet);
+    expect(output).toContain(GREETING);
+    expect(code).toBe(0);
+  });
+
+  it('runs a tool and shows what it said', async () => {
+    const { code, output } = await ask(agent, model, PROMPTS.shell);
+    expect(output).toContain(`The shell says ${PRODUCT}.`);
+    expect(code).toBe(0);
+  });
+
+  it('takes a stream that breaks off for no answer', async () => {
+    const { code } = await ask(agent, model, PROMPTS.broken, { timeoutMs: PATIENCE_MS });
+    expect(code).not.toBe(0);
+  });
+
+  it('says that a key is not valid', async () => {
+    const key = `${site.installation.seed.apiKey.slice(0, -6)}abcdef`;
+    const { code, output } = await ask(agent, model, PROMPTS.greet, { key });
+    expect(code).not.toBe(0);
+    expect(output).toMatch(/No auth credentials found: the key or token is not valid/);
+  });
+});
