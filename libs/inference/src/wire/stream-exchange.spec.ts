@@ -50,6 +50,23 @@ describe(StreamExchange.name, () => {
     exchange.cancel();
   });
 
+  it('reads on where the upstream sends as much again as soon as it is let go on', async () => {
+    const { exchange, controller } = openStream();
+    const pieces = Array.from({ length: 4 }, () => Buffer.alloc(300 * 1024));
+    const { resume } = controller;
+    // Undici hands out what has arrived before its `resume` returns.
+    controller.resume = () => {
+      resume();
+      const piece = pieces.pop();
+      if (piece) exchange.onResponseData(controller, piece);
+      else exchange.onResponseEnd();
+    };
+    exchange.onResponseData(controller, pieces.pop()!);
+    let bytes = 0;
+    for (let chunk = await exchange.read(); chunk !== null; chunk = await exchange.read()) bytes += chunk.length;
+    expect(bytes).toBe(4 * 300 * 1024);
+  });
+
   it('hands out what had arrived before it failed, and then the failure', async () => {
     const { exchange, controller, abort, calls, released } = openStream();
     exchange.onResponseData(controller, Buffer.from('a'));

@@ -72,8 +72,10 @@ export class StreamExchange extends Exchange implements UpstreamStream {
       if (this.failure) throw this.failure;
       return this.isOver ? null : NOTHING;
     }
+    // Taken first: `resume` hands out what has arrived, and pauses again where the backlog is long.
+    const bytes = this.#backlog.take();
     if (this.controller?.paused) this.controller.resume();
-    return this.#backlog.take();
+    return bytes;
   }
 
   leave(): number {
