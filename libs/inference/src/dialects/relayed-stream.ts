@@ -6,6 +6,7 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import { callAbandoned, isAbandoned } from '../model/cancellation';
 import { UNITS_PER_TOKEN } from '../model/text-tokens';
 import { chargeLeft } from '../model/left-charge';
+import { isOversized, oversizedEvent } from '../wire/oversized-answer';
 import { brokenAnswer } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
@@ -75,8 +76,11 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   protected abstract wholeBill(): Bill;
   /** The bill of what has been sent so far. */
   protected abstract partialBill(): Bill;
-  /** The bill of a stream whose caller has disconnected and whose upstream has not reported its usage. */
-  protected abstract leftBill(): Bill;
+  /**
+   * The bill of a stream whose caller has disconnected and whose upstream has not reported its usage. If the answer
+   * `isWhole` (it may be complete, but cannot be read): all that the call has reserved.
+   */
+  protected abstract leftBill(isWhole: boolean): Bill;
   /** What the model has written so far (text, arguments, thoughts), in units (`UNITS_PER_TOKEN`). */
   protected abstract get writtenUnits(): number;
   /** The end of a whole answer. */
@@ -92,7 +96,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
     } catch (thrown) {
       this.#upstream.cancel();
       const error = this.#errorOf(thrown);
-      throw isAbandoned(error) ? chargeLeft(error, { ...this.leftBill(), upstreamId: this.upstreamId }) : error;
+      throw isAbandoned(error) ? chargeLeft(error, { ...this.leftBill(false), upstreamId: this.upstreamId }) : error;
     }
   }
 
@@ -168,7 +172,9 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   #complete(): void {
     if (this.#state !== null) return;
     const bill = this.wholeBill();
-    if (this.isLeft) return this.#end('cancelled', null, bill.usage.provenance === 'upstream' ? bill : this.leftBill());
+    if (this.isLeft) {
+      return this.#end('cancelled', null, bill.usage.provenance === 'upstream' ? bill : this.leftBill(false));
+    }
     this.output.push(...this.finalOutput(bill));
     const { finishReason } = this.stop;
     const isCut = finishReason === 'length' || finishReason === 'content_filter';
@@ -179,16 +185,21 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   #fail(thrown: unknown): void {
     if (this.#state !== null) return;
     const error = this.#errorOf(thrown);
-    if (this.isLeft) return this.#end('cancelled', null, isOurs(error) ? this.leftBill() : this.partialBill());
+    if (this.isLeft) return this.#end('cancelled', null, this.#billOf(error));
     if (error.code === 'request_timeout') return this.#end('cancelled', null);
-    const bill = this.partialBill();
+    const bill = isOversized(error) ? this.#billOf(error) : this.partialBill();
     this.output.push(...this.failureOutput(error, bill));
     this.#end('failed', error, bill);
   }
 
+  /** The bill of a stream that ended with this error and whose caller has disconnected, or asked for too much. */
+  #billOf(error: AppError): Bill {
+    return isOversized(error) || isOurs(error) ? this.leftBill(isOversized(error)) : this.partialBill();
+  }
+
   #errorOf(thrown: unknown): AppError {
     if (thrown instanceof MalformedJson) return this.broken('an event is not JSON', thrown);
-    if (thrown instanceof EventTooLarge) return this.broken(thrown.message, thrown);
+    if (thrown instanceof EventTooLarge) return oversizedEvent(this.context.endpoint.provider, LARGEST_EVENT);
     return AppError.from(thrown);
   }
 

@@ -91,8 +91,8 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
     return this.#meter.partial();
   }
 
-  protected override leftBill(): Bill {
-    return this.#meter.left();
+  protected override leftBill(isWhole: boolean): Bill {
+    return this.#meter.left(isWhole);
   }
 
   protected override get writtenUnits(): number {

@@ -271,7 +271,7 @@ describe('a stream from an endpoint of another dialect', () => {
     ['stalls', 'timeout', () => undefined],
     ['reports an error', 'provider_overloaded', (response) => response.write(event('oops', 'x'))],
     ['is given up', 'provider_unavailable', (response) => response.write(event('end', 'broken'))],
-    ['sends an endless event', 'provider_unavailable', (response) => response.write('data: '.padEnd(9_000_000, 'x'))],
+    ['sends an endless event', 'unprocessable', (response) => response.write('data: '.padEnd(9_000_000, 'x'))],
   ])('that %s ends with an error event and a bill for what was sent', async (_what, code, misbehave) => {
     let response: ServerResponse | undefined;
     first.behaviour = (answer) => {

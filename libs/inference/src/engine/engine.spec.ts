@@ -438,7 +438,6 @@ describe('a streamed answer', () => {
     ['just ends', 'provider_unavailable', (response) => response.end()],
     ['stalls', 'timeout', () => undefined],
     ['sends nonsense', 'provider_unavailable', (response) => response.write('data: {nonsense\n\n')],
-    ['sends an endless event', 'provider_unavailable', (response) => response.write('data: '.padEnd(9_000_000, 'x'))],
     [
       'reports an error',
       'rate_limit_exceeded',

@@ -20,7 +20,7 @@ import type { UpstreamStream } from '../../wire/upstream-stream';
 import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { RelayedStream } from '../relayed-stream';
-import { hiddenTokens } from '../hidden-output';
+import { hiddenTokens, reservedTokens } from '../hidden-output';
 import type { Bill } from '../translation';
 import { billMessage, leftCounts, usageIn } from './billing';
 import { messageError } from './error';
@@ -184,12 +184,12 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
     return { usage: { ...usage, provenance: 'partial' }, cost };
   }
 
-  protected override leftBill(): Bill {
+  protected override leftBill(isWhole: boolean): Bill {
     if (this.#bill !== null) return this.partialBill();
     const output = tokensOfUnits(this.#text.units);
     const counts = leftCounts(this.context, this.#counts, {
       output,
-      hidden: hiddenTokens(this.context, output),
+      hidden: (isWhole ? reservedTokens : hiddenTokens)(this.context, output),
       outputBeforeUse: tokensOfUnits(this.#unitsBeforeUse),
       compactions: this.#compactions,
     });

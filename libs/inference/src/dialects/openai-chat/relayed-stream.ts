@@ -137,8 +137,8 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
     return this.#meter.partial();
   }
 
-  protected override leftBill(): Bill {
-    return this.#meter.left();
+  protected override leftBill(isWhole: boolean): Bill {
+    return this.#meter.left(isWhole);
   }
 
   protected override get writtenUnits(): number {

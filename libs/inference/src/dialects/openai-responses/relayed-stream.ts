@@ -128,10 +128,10 @@ export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
     return this.#meter.partial();
   }
 
-  protected override leftBill(): Bill {
+  protected override leftBill(isWhole: boolean): Bill {
     this.#uses.endAll();
     this.#noteUses();
-    return this.#meter.left();
+    return this.#meter.left(isWhole);
   }
 
   protected override get writtenUnits(): number {
