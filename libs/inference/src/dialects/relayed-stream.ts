@@ -7,7 +7,7 @@ import { callAbandoned, isAbandoned } from '../model/cancellation';
 import { UNITS_PER_TOKEN } from '../model/text-tokens';
 import { chargeLeft } from '../model/left-charge';
 import { isOversized, oversizedEvent } from '../wire/oversized-answer';
-import { brokenAnswer } from '../wire/upstream-error';
+import { brokenAnswer, isHeldBack } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
 import { EventSplitter, EventTooLarge } from './event-splitter';
@@ -187,12 +187,12 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
     const error = this.#errorOf(thrown);
     if (this.isLeft) return this.#end('cancelled', null, this.#billOf(error));
     if (error.code === 'request_timeout') return this.#end('cancelled', null);
-    const bill = isOversized(error) ? this.#billOf(error) : this.partialBill();
+    const bill = isOversized(error) || isHeldBack(error) ? this.#billOf(error) : this.partialBill();
     this.output.push(...this.failureOutput(error, bill));
     this.#end('failed', error, bill);
   }
 
-  /** The bill of a stream that ended with this error and whose caller has disconnected, or asked for too much. */
+  /** The bill of a stream that ended because its caller has disconnected, asked for too much or read too slowly. */
   #billOf(error: AppError): Bill {
     return isOversized(error) || isOurs(error) ? this.leftBill(isOversized(error)) : this.partialBill();
   }

@@ -2,6 +2,7 @@ import { AppError } from '@libs/errors';
 import { errors, type Dispatcher } from 'undici';
 import { aProvider } from '../testing';
 import { StreamExchange } from './stream-exchange';
+import { isHeldBack } from './upstream-error';
 import { isUpstreamFault } from './upstream-fault';
 
 const REQUEST: Dispatcher.DispatchOptions = { method: 'POST', path: '/chat/completions' };
@@ -65,6 +66,21 @@ describe(StreamExchange.name, () => {
     let bytes = 0;
     for (let chunk = await exchange.read(); chunk !== null; chunk = await exchange.read()) bytes += chunk.length;
     expect(bytes).toBe(4 * 300 * 1024);
+  });
+
+  it.each([
+    ['a slow reader', 256 * 1024, true],
+    ['its upstream', 1, false],
+  ])('knows when its time was over because of %s', async (_what, bytes, isReaders) => {
+    jest.useFakeTimers();
+    const { exchange, controller } = openStream();
+    exchange.onResponseData(controller, Buffer.alloc(bytes));
+    jest.advanceTimersByTime(60_000);
+    jest.useRealTimers();
+    expect((await exchange.read())?.length).toBe(bytes);
+    const thrown: unknown = await exchange.read().catch((error: unknown) => error);
+    expect(thrown).toMatchObject({ code: 'timeout' });
+    expect(isHeldBack(thrown as AppError)).toBe(isReaders);
   });
 
   it('hands out what had arrived before it failed, and then the failure', async () => {

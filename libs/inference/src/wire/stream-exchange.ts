@@ -78,6 +78,11 @@ export class StreamExchange extends Exchange implements UpstreamStream {
     return bytes;
   }
 
+  /** Also while its reader is too slow for more. */
+  protected override get isHeldBack(): boolean {
+    return super.isHeldBack || this.controller?.paused === true;
+  }
+
   leave(): number {
     const read = this.goOnAlone();
     this.#wakeReader();

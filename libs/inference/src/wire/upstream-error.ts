@@ -147,7 +147,10 @@ export function tooManyCalls(provider: Provider): AppError {
   return error;
 }
 
-/** A call whose time ran out in this process: no connection was free for it, or other answers were read before its own. */
+/**
+ * A call whose time ran out in this process: no connection was free for it, other answers were read before its own, or
+ * its caller read its stream too slowly.
+ */
 export function heldBackTooLong(provider: Provider): AppError {
   const error = new AppError('timeout', 'The provider did not answer in time', {
     metadata: { provider_name: provider.name },
