@@ -1,5 +1,5 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { CatalogueSource, InferenceEngine, NativeBatchCaller } from '@libs/inference';
+import { CatalogueSource, InferenceEngine, NativeBatchCaller, ReplyBudget } from '@libs/inference';
 import type { Principal } from '@libs/contracts';
 import { Database, LastUses, OutboxRepository, PersistenceModule, POOL_SIZES } from '@libs/persistence';
 import {
@@ -100,6 +100,7 @@ export class BatchWorkerModule implements OnModuleInit {
           useFactory: (credentials: CredentialsClient) => inference.nativeWith(credentials),
         },
         { provide: CatalogueSource, useValue: inference.catalogue },
+        { provide: ReplyBudget, useValue: inference.replies },
         {
           provide: BatchKeys,
           inject: [MessageBus, Feeds, LastUses],

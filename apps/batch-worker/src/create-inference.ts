@@ -8,6 +8,7 @@ import {
   NativeBatchCaller,
   parsePercent,
   ProviderHealth,
+  ReplyBudget,
   SharedCredentials,
   UpstreamHttp,
   type CallerParts,
@@ -22,10 +23,12 @@ export interface Inference {
   engineWith(vault: CredentialVault): InferenceEngine;
   nativeWith(vault: CredentialVault): NativeBatchCaller;
   readonly catalogue: CatalogueSource;
+  /** What bounds the answers in memory. */
+  readonly replies: ReplyBudget;
   close(): Promise<void>;
 }
 
-/** Of all answers that a worker is reading: each may weigh 64 MiB, and there are as many as it has calls. */
+/** Of all answers that a worker is reading or has yet to store: each may weigh 64 MiB, and there are as many as it has calls. */
 const MOST_REPLY_BYTES = 256 * 1024 * 1024;
 
 /** The engine over the operator's catalogue and keys; the catalogue is followed through its changes. */
@@ -41,7 +44,8 @@ export async function createInference(
   });
   await catalogue.start();
   const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
-  const http = new UpstreamHttp({ mostReplyBytes: MOST_REPLY_BYTES, connectOwnPlace: egress.connector() });
+  const replies = new ReplyBudget(MOST_REPLY_BYTES);
+  const http = new UpstreamHttp({ replies, connectOwnPlace: egress.connector() });
   const adapters = createProviderAdapters(http);
   const partsWith = (vault: CredentialVault): CallerParts => ({
     adapters,
@@ -64,6 +68,7 @@ export async function createInference(
     engineWith,
     nativeWith: (vault) => new NativeBatchCaller(partsWith(vault)),
     catalogue,
+    replies,
     close: async () => {
       await catalogue.close();
       await http.close();

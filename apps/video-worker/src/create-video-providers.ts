@@ -3,6 +3,7 @@ import {
   CatalogueSource,
   createProviderAdapters,
   PROTOCOLS,
+  ReplyBudget,
   SharedCredentials,
   UpstreamHttp,
   type ProviderAdapter,
@@ -18,6 +19,9 @@ export interface VideoProviders {
   close(): Promise<void>;
 }
 
+/** Of all answers that a worker is reading: a film may be in one, so that each may weigh 64 MiB. */
+const MOST_REPLY_BYTES = 128 * 1024 * 1024;
+
 export async function createVideoProviders(
   env: Pick<VideoWorkerEnv, 'CATALOG_PATH' | 'EGRESS_ALLOW_CIDRS'>,
   variables: Readonly<Record<string, string | undefined>>,
@@ -29,7 +33,10 @@ export async function createVideoProviders(
   });
   await catalogue.start();
   const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
-  const http = new UpstreamHttp({ connectOwnPlace: egress.connector() });
+  const http = new UpstreamHttp({
+    replies: new ReplyBudget(MOST_REPLY_BYTES),
+    connectOwnPlace: egress.connector(),
+  });
   return {
     catalogue,
     adapters: createProviderAdapters(http),

@@ -96,6 +96,7 @@ export { atTurnEnd } from './model/turn-end';
 export { monotonicMs } from './wire/monotonic-ms';
 export type { UpstreamTimeouts } from './wire/upstream-call';
 export { isHeldBack, keyRefusalOf, upstreamError, upstreamStatusOf } from './wire/upstream-error';
+export { ReplyBudget } from './wire/reply-budget';
 export { UpstreamHttp } from './wire/upstream-http';
 export type { UpstreamStream } from './wire/upstream-stream';
 export { endOfAnswer, wordsOfAnswer, wordsOfStream, type AnswerEnd, type AnswerWords } from './dialects/answer-words';

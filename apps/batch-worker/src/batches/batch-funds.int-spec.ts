@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { Principal } from '@libs/contracts';
-import type { CatalogueSource, InferenceEngine } from '@libs/inference';
+import { ReplyBudget, type CatalogueSource, type InferenceEngine } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import {
   BatchFundsRepository,
@@ -83,6 +83,7 @@ describe('batches whose lines cost 20 times their estimate', () => {
       source,
       new BatchFundsRepository(database),
       keys,
+      new ReplyBudget(Infinity),
     );
     lanes.push(lane);
     lane.start();

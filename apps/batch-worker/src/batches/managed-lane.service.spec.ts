@@ -1,6 +1,6 @@
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { Attempt, CatalogueSource, InferenceEngine } from '@libs/inference';
+import { ReplyBudget, type Attempt, type CatalogueSource, type InferenceEngine } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider, noteAttempts } from '@libs/inference/testing';
 import {
   ALONE_FROM,
@@ -188,6 +188,7 @@ function runLane(segments: FakeSegments, admits: Admission): ManagedLaneService 
     { current: () => catalogue } as CatalogueSource,
     {} as BatchFundsRepository,
     { principalOf: () => ({}) as Principal } as unknown as BatchKeys,
+    new ReplyBudget(Infinity),
   );
   lanes.push(lane);
   lane.start();

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { CatalogueSource, quotaGroupsOf, monotonicMs } from '@libs/inference';
+import { CatalogueSource, quotaGroupsOf, monotonicMs, ReplyBudget } from '@libs/inference';
 import {
   BatchFundsRepository,
   BatchResultsRepository,
@@ -15,7 +15,7 @@ import { BatchKeys } from './batch-keys';
 import { FinalizerService } from './finalizer.service';
 import { HeldSegment, type HeldLine } from './held-segment';
 import { HeldSegments } from './held-segments';
-import { CLAIM_LINES, CLAIM_SEGMENTS, FULL_GROUP_PER_SLOT, LEAST_CLAIMED, UNCOMMITTED_PER_SLOT } from './lane-bounds';
+import { CLAIM_LINES, CLAIM_SEGMENTS, LEAST_CLAIMED, UNCOMMITTED_PER_SLOT } from './lane-bounds';
 import { LaneMeter } from './lane-meter';
 import { LaneQuotas } from './lane-quotas';
 import { LaneSlots } from './lane-slots';
@@ -30,7 +30,7 @@ import {
   SAYS_NOTHING,
   type CallLimits,
 } from './line-runner.service';
-import { RESULT_GROUPS, ResultWriter } from './result-writer';
+import { resultGroupsOf, ResultWriter } from './result-writer';
 import { SegmentHandover } from './segment-handover';
 import { SegmentReturns } from './segment-returns';
 import { SegmentStops } from './segment-stops';
@@ -84,6 +84,7 @@ export class ManagedLaneService {
     private readonly catalogue: CatalogueSource,
     funds: BatchFundsRepository,
     keys: BatchKeys,
+    replies: ReplyBudget,
   ) {
     this.concurrency = env.BATCH_CONCURRENCY;
     this.held = new HeldSegments(this.concurrency, (quota) => this.quotas.isSilent(quota));
@@ -108,8 +109,8 @@ export class ManagedLaneService {
       onWarning: this.warn,
     });
     this.writer = new ResultWriter(results, {
-      ...RESULT_GROUPS,
-      fullRows: Math.min(RESULT_GROUPS.fullRows, this.concurrency * FULL_GROUP_PER_SLOT),
+      ...resultGroupsOf(this.concurrency),
+      onWeight: (bytes) => replies.keep(bytes),
       onStored: (outcomes, done) => this.onStored(outcomes, done),
       onFailure: (error) => this.warn('results could not be stored yet', error),
       onAheadOfHold: (numbers) => this.funds.meter(numbers),
@@ -214,8 +215,7 @@ export class ManagedLaneService {
     try {
       await this.returns.give();
       const keptOut = { ...this.quotas.keptOut(this.held), batchNumbers: this.funds.paused() };
-      const bounds = { keptOut, mostLines: CLAIM_LINES };
-      unheld = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, bounds);
+      unheld = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, { keptOut, mostLines: CLAIM_LINES });
       // With fewer there is no more.
       if (unheld.length >= LEAST_CLAIMED) this.claimWanted = true;
       while (unheld.length > 0 && !this.held.isHeavy) {

@@ -54,6 +54,17 @@ describe(ResultWriter.name, () => {
     expect(sut.pending).toBe(0);
   });
 
+  it('says what the outcomes weigh that are not stored, until none is left', async () => {
+    const weights: number[] = [];
+    const sut = writer({ onWeight: (bytes) => weights.push(bytes) });
+    for (let seq = 0; seq < 3; seq += 1) sut.add(outcome(seq, 10));
+    expect(weights).toEqual([10, 20, 30]);
+    store.failures = 1;
+    await sut.flush();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(weights.slice(3)).toEqual([30, 0]);
+  });
+
   it('commits what came during a commit at once when that is enough of company', async () => {
     const sut = writer({ fullRows: 2, gatherMs: 60_000 });
     for (let seq = 0; seq < 2; seq += 1) sut.add(outcome(seq));

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { failpoint } from '@libs/failpoints';
 import { GroupCommit, type GroupCommitOptions, type LineOutcome } from '@libs/persistence';
+import { FULL_GROUP_PER_SLOT } from './lane-bounds';
 import { batchOf, payerOf, storeOutcomes, type OutcomeStore, type StoredOutcomes } from './store-outcomes';
 
 export type ResultGroups = Pick<
@@ -11,6 +12,8 @@ export type ResultGroups = Pick<
 export interface ResultWriterOptions extends ResultGroups {
   /** Called after each commit with the batches that have a finished segment now. */
   readonly onStored: (outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]) => void;
+  /** Called whenever it has changed what the outcomes that are not stored weigh together. */
+  readonly onWeight?: (bytes: number) => void;
   /** Called when a commit failed; the outcomes are kept and tried again. */
   readonly onFailure: (error: unknown) => void;
   /** Called after each commit, before `onStored`, with the batches that cost more than is held for them. */
@@ -25,6 +28,11 @@ export const RESULT_GROUPS = {
   mostRows: 512,
   mostWeight: 8 * 1024 * 1024,
 } satisfies ResultGroups;
+
+/** The groups of a worker with so many slots. */
+export function resultGroupsOf(slots: number): ResultGroups {
+  return { ...RESULT_GROUPS, fullRows: Math.min(RESULT_GROUPS.fullRows, slots * FULL_GROUP_PER_SLOT) };
+}
 
 /** An answer counts as one more outcome for each of these bytes, so that 512 outcomes are at most 64 MiB. */
 const BYTES_PER_OUTCOME = 128 * 1024;
@@ -62,6 +70,7 @@ export class ResultWriter {
 
   add(outcome: LineOutcome): void {
     this.group.add(outcome);
+    this.options.onWeight?.(this.group.weight);
   }
 
   /** Says that nothing more will come until this is committed: it waits for no company. */
@@ -75,6 +84,8 @@ export class ResultWriter {
   }
 
   private onTried({ done, batchesWithDoneSegments, batchesAheadOfHold, error }: StoredOutcomes): void {
+    // An outcome that waited apart is only taken from its place after this.
+    setImmediate(() => this.options.onWeight?.(this.group.weight));
     if (error !== null) this.options.onFailure(error);
     if (batchesAheadOfHold.size > 0) this.options.onAheadOfHold?.([...batchesAheadOfHold]);
     if (done.length === 0) return;

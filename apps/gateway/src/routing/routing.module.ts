@@ -7,6 +7,7 @@ import {
   parsePercent,
   PROTOCOLS,
   ProviderHealth,
+  ReplyBudget,
   SharedCredentials,
   UpstreamHttp,
   type ProviderAdapter,
@@ -47,7 +48,7 @@ export const ADAPTERS = Symbol('provider adapters');
       inject: [GatewayEnv, Egress],
       useFactory: ({ MEMORY_BUDGET_MIB }: GatewayEnv, egress: Egress) =>
         new UpstreamHttp({
-          mostReplyBytes: replyBudgetBytes(MEMORY_BUDGET_MIB),
+          replies: new ReplyBudget(replyBudgetBytes(MEMORY_BUDGET_MIB)),
           connectOwnPlace: egress.connector(),
           shares: TENANT_WEIGHTS,
         }),

@@ -6,6 +6,7 @@ import { Cancellation } from '../model/cancellation';
 import { anEndpoint, aProvider } from '../testing';
 import { isHeldBack } from './upstream-error';
 import { isUpstreamFault } from './upstream-fault';
+import { ReplyBudget } from './reply-budget';
 import { UpstreamHttp } from './upstream-http';
 
 const CONNECTIONS = 2;
@@ -25,7 +26,7 @@ describe('a call whose time runs out in this process', () => {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    http = new UpstreamHttp({ mostReplyBytes: 10 });
+    http = new UpstreamHttp({ replies: new ReplyBudget(10) });
   });
 
   afterEach(async () => {

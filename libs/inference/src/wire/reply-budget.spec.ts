@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { Cancellation } from '../model/cancellation';
 import { anEndpoint, aProvider } from '../testing';
 import { ReplyBudget, type ReplyHolder } from './reply-budget';
@@ -42,6 +43,21 @@ describe(ReplyBudget.name, () => {
     expect(budget.take(new Holder(), 10)).toBe(true);
   });
 
+  it('lets nobody read beyond the bound while much of what was read is kept, until less of it is', () => {
+    const budget = new ReplyBudget(12);
+    const [oldest, second] = [new Holder(), new Holder()];
+    budget.take(oldest, 4);
+    budget.take(second, 4);
+    budget.keep(3);
+    expect([budget.take(oldest, 4), budget.take(second, 1)]).toEqual([true, false]);
+    budget.keep(4);
+    expect(budget.take(oldest, 1)).toBe(false);
+    budget.keep(3);
+    expect([oldest.resumed, second.resumed]).toEqual([1, 0]);
+    budget.giveBack(oldest);
+    expect(second.resumed).toBe(1);
+  });
+
   it('forgets who has ended, however often that is said', () => {
     const budget = new ReplyBudget(10);
     const [one, other] = [new Holder(), new Holder()];
@@ -64,7 +80,7 @@ describe(UpstreamHttp.name, () => {
   afterAll(() => new Promise((resolve) => server.close(resolve)));
 
   it('reads every answer to its end although all of them together are too large', async () => {
-    const http = new UpstreamHttp({ mostReplyBytes: 5 * MIB });
+    const http = new UpstreamHttp({ replies: new ReplyBudget(5 * MIB) });
     const { port } = server.address() as AddressInfo;
     const provider = aProvider({ baseUrl: `http://127.0.0.1:${port}`, maxConcurrency: 16 });
     const call = {
@@ -76,6 +92,39 @@ describe(UpstreamHttp.name, () => {
     };
     const replies = await Promise.all(Array.from({ length: 16 }, () => http.request('/', [], call)));
     expect(replies.map(({ body }) => body.length)).toEqual(Array.from({ length: 16 }, () => 4 * MIB));
+    await http.close();
+  });
+
+  it('reads no more answers than there is room for while those that were read are stored slowly', async () => {
+    const replies = new ReplyBudget(8 * MIB);
+    const http = new UpstreamHttp({ replies });
+    const { port } = server.address() as AddressInfo;
+    const provider = aProvider({ baseUrl: `http://127.0.0.1:${port}`, maxConcurrency: 16 });
+    const timeouts = { headersMs: 20_000, idleMs: 20_000, totalMs: 20_000 };
+    const calls = Array.from({ length: 16 }, () => ({
+      endpoint: anEndpoint({ provider }),
+      apiKey: null,
+      signal: new Cancellation(),
+      body: Buffer.from('{}'),
+      timeouts,
+    }));
+    let kept = 0;
+    let mostKept = 0;
+    let stored: Promise<unknown> = Promise.resolve();
+    const keep = (bytes: number): void => {
+      kept += bytes;
+      mostKept = Math.max(mostKept, kept);
+      replies.keep(kept);
+    };
+    const run = async (call: (typeof calls)[number]): Promise<void> => {
+      const { body } = await http.request('/', [], call);
+      keep(body.length);
+      stored = stored.then(() => setTimeout(30)).then(() => keep(-body.length));
+      await stored;
+    };
+    await Promise.all(calls.map(run));
+    expect(mostKept).toBeLessThanOrEqual(12 * MIB);
+    expect(kept).toBe(0);
     await http.close();
   });
 });

@@ -7,14 +7,19 @@ export interface ReplyHolder {
   resume(): void;
 }
 
+/** So much of the bound may be kept while the oldest answer is still read on beyond it. */
+const KEPT_BESIDE_OLDEST = 1 / 4;
+
 /**
- * Bounds what the whole answers that are being read weigh together. Beyond the bound only the oldest of them goes on
- * being read; the others pause, so that their providers wait, until it has ended.
+ * Bounds what the whole answers that are being read weigh together, with those that were read and are kept. Beyond the
+ * bound only the oldest of them goes on being read; the others pause, so that their providers wait, until it has ended.
+ * Where much is kept, the oldest pauses too.
  */
 export class ReplyBudget {
   /** In the order of their first bytes. */
   readonly #held = new Set<ReplyHolder>();
   #bytes = 0;
+  #kept = 0;
   #paused = 0;
 
   constructor(private readonly mostBytes: number) {}
@@ -24,8 +29,15 @@ export class ReplyBudget {
     if (holder.countedBytes === 0) this.#held.add(holder);
     holder.countedBytes += bytes;
     this.#bytes += bytes;
-    this.#setPaused(holder, this.#bytes > this.mostBytes && this.#oldest() !== holder);
+    this.#setPaused(holder, this.#mustPause(holder));
     return !holder.isPaused;
+  }
+
+  /** Says how many bytes of answers that were read are in memory until their reader has stored them. */
+  keep(bytes: number): void {
+    const isLess = bytes < this.#kept;
+    this.#kept = bytes;
+    if (isLess && this.#paused > 0) this.#resumeOthers();
   }
 
   /** The holder reads no more. */
@@ -39,10 +51,15 @@ export class ReplyBudget {
 
   #resumeOthers(): void {
     for (const other of this.#held) {
-      if (!other.isPaused || (this.#bytes > this.mostBytes && this.#oldest() !== other)) continue;
+      if (!other.isPaused || this.#mustPause(other)) continue;
       this.#setPaused(other, false);
       other.resume();
     }
+  }
+
+  #mustPause(holder: ReplyHolder): boolean {
+    if (this.#bytes + this.#kept <= this.mostBytes) return false;
+    return this.#oldest() !== holder || this.#kept > this.mostBytes * KEPT_BESIDE_OLDEST;
   }
 
   #setPaused(holder: ReplyHolder, isPaused: boolean): void {

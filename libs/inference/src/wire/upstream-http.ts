@@ -6,7 +6,7 @@ import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../catalogue/catalogue';
 import type { UpstreamStream } from './upstream-stream';
 import type { SizedBody, UpstreamCall, UpstreamCallHead } from './upstream-call';
-import { ReplyBudget } from './reply-budget';
+import type { ReplyBudget } from './reply-budget';
 import { tooManyCalls } from './upstream-error';
 import type { CallPlace } from './call-places';
 import { UpstreamPools, type ConnectOwnPlace, type Load, type LoadedPool } from './upstream-pools';
@@ -22,8 +22,8 @@ export interface UpstreamHttpOptions {
   readonly connectOwnPlace?: ConnectOwnPlace;
   /** Of an answer that is read whole. */
   readonly largestBodyBytes?: number;
-  /** Of all answers that are being read whole, beyond which only the oldest goes on being read; no bound when absent. */
-  readonly mostReplyBytes?: number;
+  /** Bounds all answers that are being read whole; no bound when absent. */
+  readonly replies?: ReplyBudget;
   /** Weights of what the holders of calls may have of a provider's connections; absent where one may have all. */
   readonly shares?: readonly number[];
 }
@@ -82,10 +82,10 @@ export class UpstreamHttp {
   readonly #budget: ReplyBudget | null;
 
   constructor(options: UpstreamHttpOptions = {}) {
-    const { largestBodyBytes = LARGEST_BODY_BYTES, mostReplyBytes, connectOwnPlace = null } = options;
+    const { largestBodyBytes = LARGEST_BODY_BYTES, replies = null, connectOwnPlace = null } = options;
     this.#pools = new UpstreamPools(connectOwnPlace, options.shares);
     this.#largestBodyBytes = largestBodyBytes;
-    this.#budget = mostReplyBytes === undefined ? null : new ReplyBudget(mostReplyBytes);
+    this.#budget = replies;
   }
 
   /**
