@@ -7,6 +7,7 @@ import { readRoutePolicies } from '@libs/inference';
 import { keyLimitOf, type BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
 import { GatewayEnv } from '../gateway.env';
+import type { LiveRequest } from '../http/in-flight';
 import { streamBody } from '../http/read-body';
 import { NoBody, StreamedBody } from '../http/streamed-body.decorator';
 import { readIdempotencyKey } from '../idempotency/idempotency-key';
@@ -50,13 +51,19 @@ export class BatchesController {
 
   /** `results=false` leaves the results out, which is all there is of a batch that is older than they are kept. */
   @Get(':id')
-  async get(@Caller() caller: Principal, @Param('id') id: string, @Query('results') results: unknown): Promise<object> {
+  async get(
+    @Caller() caller: Principal,
+    @Req() request: LiveRequest,
+    @Param('id') id: string,
+    @Query('results') results: unknown,
+  ): Promise<object> {
     const owner = ownerOf(caller);
     await this.limits.read(owner.workspaceId);
     if (results === 'false') return toBatchObject(await this.batches.find(id, owner));
     const batch = await this.batches.get(id, owner);
     if (!isTerminal(batch)) return toBatchObject(batch);
-    return new StreamableFile(Readable.from(this.batches.write(batch, owner), { objectMode: false }), {
+    const object = await this.batches.write(batch, owner, request.life.claim);
+    return new StreamableFile(Readable.from(object, { objectMode: false }), {
       type: 'application/json; charset=utf-8',
     });
   }

@@ -9,17 +9,19 @@ import {
   type WorkspaceTenant,
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
+import { piecesOf } from '../http/whole-answer';
 import type { BatchListQuery } from './batch-list-query';
+import { PageMemory, type ReaderMemory } from './page-memory';
 import { ResultArray } from './result-array';
 
 const BATCH_ID = /^batch-\d{1,11}-[0-9A-Za-z]{20}$/;
-/** Bytes of a page, and so about the memory that a reader takes. */
+/** Bytes of a page, if its last result is small. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 /** A page asks for as many results as the last one's suggest; its bytes are bounded all the same. */
 const MAX_PAGE_RESULTS = 8_000;
 const FIRST_RESULT_BYTES = 128 * 1024;
-/** Results differ: a page may weigh a little more than the last one's suggest. */
-const PAGE_ROOM = 1.1;
+/** What the answer says of a result besides its body and its `custom_id`. */
+const FRAME_BYTES = 320;
 
 /** What callers see of their batches. */
 @Injectable()
@@ -79,23 +81,27 @@ export class BatchesService {
 
   /**
    * A finished batch as the bytes of its object. Results are read page by page as fast as the reader takes them, so
-   * neither a large batch nor a slow reader costs memory or holds a database snapshot.
+   * neither a large batch nor a slow reader holds a database snapshot, and each page counts as memory of the reader.
+   * Resolves when the first page is there.
+   *
+   * @throws AppError provider_overloaded (no memory)
    */
-  async *write(batch: BatchView, tenant: WorkspaceTenant): AsyncGenerator<Buffer> {
-    const object = JSON.stringify(toBatchObject(batch));
-    const withoutResults = object.slice(0, -'null}'.length);
-    yield Buffer.from(`${withoutResults}[`);
-    yield* this.writeResults(batch, tenant);
-    yield Buffer.from(']}');
+  async write(batch: BatchView, tenant: WorkspaceTenant, memory: ReaderMemory): Promise<AsyncGenerator<Buffer>> {
+    const results = this.writeResults(batch, tenant, new PageMemory(memory));
+    return withObject(batch, await results.next(), results);
   }
 
-  private async *writeResults(batch: BatchView, tenant: WorkspaceTenant): AsyncGenerator<Buffer> {
+  private async *writeResults(
+    batch: BatchView,
+    tenant: WorkspaceTenant,
+    memory: PageMemory,
+  ): AsyncGenerator<Buffer, void> {
     // One that did not pass validation has no results at all.
     let missing = batch.completed + batch.failed;
     let afterSeq = -1;
     let resultBytes = FIRST_RESULT_BYTES;
     while (missing > 0) {
-      const { bytes, count, lastSeq } = await this.readPage(batch, tenant, afterSeq, resultBytes);
+      const { bytes, count, lastSeq } = await this.readPage(batch, tenant, { afterSeq, resultBytes, memory });
       if (count === 0) {
         // It was removed meanwhile: an answer that breaks off is better than one that looks whole.
         await this.get(batch.id, tenant);
@@ -103,7 +109,8 @@ export class BatchesService {
         return;
       }
       if (afterSeq !== -1) yield COMMA;
-      yield bytes;
+      yield* piecesOf(bytes);
+      memory.end();
       missing -= count;
       afterSeq = lastSeq;
       resultBytes = bytes.length / count;
@@ -113,16 +120,40 @@ export class BatchesService {
   private async readPage(
     batch: BatchView,
     tenant: WorkspaceTenant,
-    afterSeq: number,
-    resultBytes: number,
+    { afterSeq, resultBytes, memory }: PageStart,
   ): Promise<ResultArray> {
     const { id, createdOn, number, status } = batch;
     const mostItems = Math.max(1, Math.min(MAX_PAGE_RESULTS, Math.floor(PAGE_BYTES / resultBytes)));
-    const page = new ResultArray(batch, Math.ceil(mostItems * resultBytes * PAGE_ROOM));
     const range = { afterSeq, mostItems, mostBytes: PAGE_BYTES };
-    await this.results.page(tenant, { id, createdOn, number, isStopped: status !== 'completed' }, range, page.add);
+    const results = { id, createdOn, number, isStopped: status !== 'completed' };
+    const { items, bytes } = await this.results.weigh(tenant, results, range);
+    const expected = bytes + items * FRAME_BYTES;
+    await memory.begin(expected);
+    const page = new ResultArray(batch, expected);
+    await this.results.page(tenant, results, range, page.add);
+    memory.isRead(expected);
     return page;
   }
+}
+
+interface PageStart {
+  readonly afterSeq: number;
+  /** Of the last page, on average. */
+  readonly resultBytes: number;
+  readonly memory: PageMemory;
+}
+
+/** The object of a batch around its results, the first piece of which has been read. */
+async function* withObject(
+  batch: BatchView,
+  first: IteratorResult<Buffer, void>,
+  others: AsyncGenerator<Buffer, void>,
+): AsyncGenerator<Buffer> {
+  const object = JSON.stringify(toBatchObject(batch));
+  yield Buffer.from(`${object.slice(0, -'null}'.length)}[`);
+  if (first.done !== true) yield first.value;
+  yield* others;
+  yield Buffer.from(']}');
 }
 
 const COMMA = Buffer.from(',');

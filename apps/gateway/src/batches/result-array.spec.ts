@@ -1,45 +1,10 @@
-import { CopyRow, type BatchView } from '@libs/persistence';
+import type { BatchView } from '@libs/persistence';
 import { ResultArray } from './result-array';
+import { rowOf, type ResultFields } from './testing/result-row';
 
 const BATCH = { number: 1_234n, status: 'failed', errorMessage: `it's "over" – ü` } as BatchView;
 
-interface Fields {
-  readonly seq: number;
-  readonly customId: string;
-  readonly statusCode?: number;
-  readonly requestId?: string;
-  readonly body?: string;
-  readonly error?: string;
-}
-
-/** A row as PostgreSQL sends it. */
-function rowOf({ seq, customId, statusCode, requestId, body, error }: Fields): CopyRow {
-  const number = (value: number | undefined, write: 'writeInt16BE' | 'writeInt32BE', bytes: number): Buffer | null => {
-    if (value === undefined) return null;
-    const buffer = Buffer.alloc(bytes);
-    buffer[write](value);
-    return buffer;
-  };
-  const text = (value: string | undefined): Buffer | null => (value === undefined ? null : Buffer.from(value));
-  const fields = [
-    number(seq, 'writeInt32BE', 4),
-    text(customId),
-    number(statusCode, 'writeInt16BE', 2),
-    text(requestId),
-    text(body),
-    text(error),
-  ];
-  const parts = fields.flatMap((field) => {
-    const length = Buffer.alloc(4);
-    length.writeInt32BE(field?.length ?? -1);
-    return field === null ? [length] : [length, field];
-  });
-  const row = new CopyRow();
-  row.read(Buffer.concat([Buffer.from([0, fields.length]), ...parts]), 0);
-  return row;
-}
-
-function written(rows: readonly Fields[], expectedBytes = 4_096): unknown[] {
+function written(rows: readonly ResultFields[], expectedBytes = 4_096): unknown[] {
   const array = new ResultArray(BATCH, expectedBytes);
   for (const fields of rows) array.add(rowOf(fields));
   expect([array.count, array.lastSeq]).toEqual([rows.length, rows.at(-1)?.seq ?? -1]);

@@ -151,6 +151,11 @@ export class RequestClaim implements CallMemory {
     this.pools.memory.give(this.#holders, given);
   }
 
+  /** Returns the most that one workspace may reserve. */
+  get mostBytes(): number {
+    return this.pools.memory.mostOfOne;
+  }
+
   /** Returns the narrowest holder of what it has taken; empty before it has taken anything. */
   get holder(): string {
     return this.#holders[0] ?? '';

@@ -104,6 +104,9 @@ describe(BatchResultPagesRepository.name, () => {
       page = await read(batch, { afterSeq: page.at(-1)!.seq, mostBytes: 150_000 });
     }
     expect(counts).toEqual([4, 1, 1]);
+    const range = { ...EVERYTHING, mostBytes: 150_000 };
+    const weight = await pages.weigh(batch.owner, { ...batch, isStopped: false }, range);
+    expect(weight).toEqual({ items: 4, bytes: 200_020 + 4 * 2 + 4 * 2 });
   });
 
   it('tells nothing of a batch that was deleted', async () => {

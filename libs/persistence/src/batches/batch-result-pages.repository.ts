@@ -20,6 +20,12 @@ export interface ResultRange {
   readonly mostBytes: number;
 }
 
+export interface PageWeight {
+  readonly items: number;
+  /** Of their bodies or errors and their ids. */
+  readonly bytes: number;
+}
+
 /** Positions of the fields in the rows of `page`. */
 export const RESULT_FIELD = { seq: 0, customId: 1, statusCode: 2, requestId: 3, body: 4, error: 5 } as const;
 
@@ -39,7 +45,15 @@ export class BatchResultPagesRepository {
     range: ResultRange,
     onResult: (row: CopyRow) => void,
   ): Promise<void> {
-    await this.database.asTenant(tenant, [batch.id]).copyEach(pageSql(batch, range), onResult);
+    const select = `SELECT seq, custom_id, status_code, request_id, body, error ${pageSql(batch, range)}`;
+    await this.database.asTenant(tenant, [batch.id]).copyEach(select, onResult);
+  }
+
+  /** Returns what the same page has, without reading it, so that its reader can make room for it. */
+  async weigh(tenant: WorkspaceTenant, batch: ResultsOf, range: ResultRange): Promise<PageWeight> {
+    const sql = `SELECT count(*)::int AS items, coalesce(sum(bytes), 0)::float8 AS bytes ${pageSql(batch, range)}`;
+    const [page] = await this.database.asTenant(tenant, [batch.id]).rows<{ items: number; bytes: number }>({ sql });
+    return page ?? { items: 0, bytes: 0 };
   }
 }
 
@@ -47,10 +61,12 @@ function pageSql(batch: ResultsOf, { afterSeq, mostItems, mostBytes }: ResultRan
   const rows = (batch.isStopped ? linesSql : resultsSql)(batch, afterSeq, mostItems);
   // The length of a body that is stored outside of its row is known without reading it.
   return `
-    SELECT seq, custom_id, status_code, request_id, body, error FROM (
-      SELECT *, sum(octet_length(custom_id) + coalesce(octet_length(body), octet_length(error::text), 0))
-        OVER (ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
-      FROM (${rows}) item
+    FROM (
+      SELECT *, sum(bytes) OVER (ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+      FROM (
+        SELECT *, octet_length(custom_id) + coalesce(octet_length(body), octet_length(error::text), 0) AS bytes
+        FROM (${rows}) item
+      ) weighed
     ) page WHERE coalesce(bytes_before, 0) < ${mostBytes}`;
 }
 
