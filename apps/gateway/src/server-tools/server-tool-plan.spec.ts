@@ -136,6 +136,24 @@ describe(ServerToolPlanner.name, () => {
     });
   });
 
+  it('needs no endpoint with a price for a search that the request can do without and none sells', () => {
+    const idle = Object.assign(search(), { isReady: false, isOmitted: true });
+    const needs = (body: object, sold: boolean) =>
+      new ServerToolPlanner({
+        serviceName: 'sluice',
+        tools: [idle],
+        nativeShare: (_models, _api, isMeant) => (isMeant === undefined || sold ? 'some' : 'none'),
+        isNative: () => true,
+      })
+        .needsOf('responses', { input: 'Hi', ...body }, ['some/model'])
+        .map(({ member }) => member);
+    const offered = { tools: [FUNCTION, { type: 'web_search' }] };
+    expect(needs(offered, false)).toEqual([]);
+    expect(needs(offered, true)).toEqual(['tools', 'tools[1]']);
+    expect(needs({ ...offered, tool_choice: { type: 'web_search' } }, false)).toEqual(['tools', 'tools[1]']);
+    expect(needs({ tools: [{ type: 'web_search' }, { type: 'mcp' }] }, false)).toEqual(['tools', 'tools[1]']);
+  });
+
   it('leaves no search on chat completions to a provider, whose API for them has none', () => {
     expect(seen({ tools: [{ type: 'web_search' }] }, { api: 'chat', isNative: true })).toEqual(['web_search']);
   });

@@ -118,8 +118,13 @@ export class ServerToolPlanner {
    */
   needsOf(api: StreamableApi, body: Fields, models: readonly string[]): readonly EndpointNeed[] {
     if (!mayConcernUs(body)) return [];
-    const { plain, providers, rest } = this.#names.sort(api, listedTools(body));
-    const asked = toolsSentIn(body, (type) => this.#names.isOwn(type));
+    const sorted = this.#names.sort(api, listedTools(body));
+    const { providers, rest } = sorted;
+    const omitted = this.#omittedOf(sorted, body, this.parts.nativeShare(models, api, sellsSearch));
+    const plain = sorted.plain.filter((one) => !omitted.includes(one));
+    const asked = toolsSentIn(body, (type) => this.#names.isOwn(type)).filter(
+      ({ member, dearerMember }) => dearerMember !== undefined || omitted.every(({ path }) => path !== member),
+    );
     const isNeeded =
       asked.length + plain.length + providers.length > 0 ||
       (APIS[api].tools.passesUnknownTypes && rest.some(isSpecial));
@@ -127,6 +132,12 @@ export class ServerToolPlanner {
     const message = 'No provider of the model that may serve runs the tools of the request';
     const isNative = (endpoint: Endpoint): boolean => this.parts.isNative(endpoint, api);
     return [{ member: 'tools', message, isMetBy: isNative }, ...asked.map((one) => needOfTool(api, one))];
+  }
+
+  /** Tools that the request can do without and that no endpoint sells: each endpoint is asked without them. */
+  #omittedOf(sorted: SortedTools, body: Fields, share: NativeShare): readonly NamedTool[] {
+    if (share !== 'none' || sorted.plain.length === 0) return [];
+    return leftOutOf(sorted.plain, sorted, (type) => this.#names.find(type), body['tool_choice']);
   }
 
   /** The tools that we run. */

@@ -64,6 +64,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     'tool-items',
     'tool-names',
     'tool-units',
+    'unsold-search',
   ],
 };
 

@@ -26,6 +26,7 @@ import { untakenMembers, thinks } from '../untaken-parameters';
 import { returnedThoughtEdits } from './returned-thoughts';
 import { readReasoningRequest } from './request-reader';
 import { effortOf, outputTokensOf } from './request-writer';
+import { withoutUnsoldSearch } from './unsold-search';
 
 /**
  * Fields that no upstream is sent: they are for the gateway, make the upstream keep state, or try to bypass the
@@ -56,7 +57,8 @@ export function toUpstream(
   log?: LossLog,
   account = SHARED_ACCOUNT,
 ): Buffer {
-  const request = withPricedMarkTexts(scanRequest(body), endpoint, account, log);
+  const scanned = withoutUnsoldSearch(scanRequest(body), endpoint, account, log);
+  const request = withPricedMarkTexts(scanned, endpoint, account, log);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';

@@ -1,0 +1,73 @@
+import { isObject, parseJson, spliceMembers, type JsonObject, type ScannedObject } from '@libs/json';
+import type { Endpoint } from '../../catalogue/catalogue';
+import type { LossLog } from '../../model/loss-report';
+import type { ProviderAccount } from '../../model/provider-account';
+import { bringsTools, SEARCH_PREVIEW, toolSentAs } from '../../model/provider-tools';
+import { toolRate } from '../../pricing/price';
+import { memberText, scanRequest } from '../request-members';
+
+/** In every spelling of a type that a provider may take for a search, but for escapes and capital letters. */
+const SEARCH_BYTES = ['search', 'SEARCH', 'Search', '\\u00'].map((text) => Buffer.from(text));
+const SEARCHES: ReadonlySet<unknown> = new Set(['web_search', SEARCH_PREVIEW]);
+
+/**
+ * Returns a request without the searches that agents offer whether or not they are needed, where the provider would run
+ * them on the operator's account and the endpoint has no price for them. A request that cannot do without them does not
+ * come here: it needs an endpoint with a price.
+ */
+export function withoutUnsoldSearch(
+  request: ScannedObject,
+  { pricing }: Endpoint,
+  { isOwn }: ProviderAccount,
+  log?: LossLog,
+): ScannedObject {
+  if (isOwn || !SEARCH_BYTES.some((bytes) => request.bytes.includes(bytes))) return request;
+  const isUnsold = (tool: unknown): boolean => {
+    const type = isObject(tool) ? tool['type'] : undefined;
+    const search = typeof type === 'string' ? toolSentAs(type) : null;
+    return search !== null && SEARCHES.has(search) && toolRate(pricing, search) === undefined;
+  };
+  const tools = valueOf(request, 'tools');
+  const leftTools = without(tools, isUnsold);
+  const input = valueOf(request, 'input');
+  const leftInput = inputWithout(input, isUnsold);
+  if (leftTools === tools && leftInput === input) return request;
+  log?.drop('tools.web_search');
+  // Providers refuse a choice among no tools.
+  const isBare = Array.isArray(leftTools) && leftTools.length === 0;
+  const choice = isBare ? undefined : valueOf(request, 'tool_choice');
+  const leftChoice = isObject(choice) ? toolsWithout(choice, isUnsold) : choice;
+  const set: Record<string, string> = {};
+  if (leftTools !== tools && !isBare) set['tools'] = JSON.stringify(leftTools);
+  if (leftInput !== input) set['input'] = JSON.stringify(leftInput);
+  if (leftChoice !== choice) set['tool_choice'] = JSON.stringify(leftChoice);
+  return scanRequest(spliceMembers(request, { set, remove: isBare ? ['tools', 'tool_choice'] : [] }));
+}
+
+/** Undefined also for a value in which no tool can be: most inputs are long and bring none. */
+function valueOf(request: ScannedObject, name: string): unknown {
+  const text = memberText(request, name);
+  return text !== undefined && (name !== 'input' || TOOLS_BYTES.some((bytes) => text.includes(bytes)))
+    ? parseJson(text)
+    : undefined;
+}
+
+const TOOLS_BYTES = ['"tools"', '\\u00'].map((text) => Buffer.from(text));
+
+/** The same input where no item brings such a tool. */
+function inputWithout(input: unknown, isUnsold: (tool: unknown) => boolean): unknown {
+  if (!Array.isArray(input)) return input;
+  const items = input.map((item: unknown) => (bringsTools(item) ? toolsWithout(item, isUnsold) : item));
+  return items.every((item, at) => item === input[at]) ? input : items;
+}
+
+/** The same object where no such tool is in its list. */
+function toolsWithout(holder: JsonObject, isUnsold: (tool: unknown) => boolean): JsonObject {
+  const tools = without(holder['tools'], isUnsold);
+  return tools === holder['tools'] ? holder : { ...holder, tools };
+}
+
+/** The same list where none is in it. */
+function without(tools: unknown, isUnsold: (tool: unknown) => boolean): unknown {
+  return Array.isArray(tools) && tools.some(isUnsold) ? tools.filter((tool) => !isUnsold(tool)) : tools;
+}
