@@ -223,6 +223,11 @@ export class GatewayEnv extends ProviderCallerEnv {
   /** Whether it keeps nothing, so that calls under zero retention can use it. */
   @Bool()
   MODERATION_KEEPS_NOTHING: boolean = false;
+
+  /** Judges answers for the plugin alignment. */
+  @IsOptional()
+  @Text({ expected: 'the name of a model', maxLength: 256 })
+  ALIGNMENT_MODEL?: string;
 }
 
 /** How clients reach us, without a slash at the end: what access tokens are issued by and meant for. */

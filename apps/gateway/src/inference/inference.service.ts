@@ -39,6 +39,7 @@ import { PdfMeter } from '../parsers/pdf-meter';
 import { hasUnmeasuredPdfs, measureCall } from './measured-call';
 import { HELD_TURNS } from '../routing/hold-estimate';
 import { InferenceRouting } from '../routing/inference-routing';
+import { modelAsker } from './model-asker';
 import type { Aim, PreparedCall } from './prepared-call';
 
 /** A stream that has begun, and why it has to end early, once that is so. */
@@ -72,9 +73,10 @@ export class InferenceService {
     const call = hasUnmeasuredPdfs(incoming) ? await this.measured(api, incoming) : incoming;
     const prepared = this.prepare(api, call, false);
     const { booked, plugins } = prepared;
-    const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
-      turns === null ? this.engine.answer(api, request) : turns.answer(request, prepared.fund),
-    );
+    const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, async ({ request, turns }) => {
+      const answer = turns === null ? this.engine.answer(api, request) : turns.answer(request, prepared.fund);
+      return plugins === null ? answer : plugins.review(await answer, modelAsker(this.engine, this.routing, prepared));
+    });
     const interruption = booked.settle(result);
     if (interruption !== null) throw this.failedAfter(prepared, result, interruption);
     if (plugins === null) return result;

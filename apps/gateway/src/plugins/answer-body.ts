@@ -22,6 +22,7 @@ export class AnswerBody {
   #said: readonly Fields[] | null = null;
   #isChanged = false;
   #cost: PicoUsd = 0n;
+  #shown: Fields = {};
 
   constructor(
     api: StreamableApi,
@@ -56,9 +57,16 @@ export class AnswerBody {
     this.#cost += cost;
   }
 
+  /** Adds members to the answer. */
+  show(members: Fields): void {
+    this.#shown = { ...this.#shown, ...members };
+  }
+
   toBytes(): Buffer {
-    const set = { [this.view.member]: JSON.stringify(this.#said) };
-    const bytes = this.#isChanged ? spliceMembers(this.bytes, { set }) : this.bytes;
+    const said = this.#isChanged ? { [this.view.member]: this.#said } : {};
+    const changed = Object.entries({ ...this.#shown, ...said });
+    const set = Object.fromEntries(changed.map(([name, value]) => [name, JSON.stringify(value)]));
+    const bytes = changed.length === 0 ? this.bytes : spliceMembers(this.bytes, { set });
     return this.#cost === 0n ? bytes : withCost(bytes, this.#cost);
   }
 

@@ -4,6 +4,7 @@ import type { ParserPool } from '../parsers/parser-pool';
 import type { PdfReader } from '../parsers/pdf-reader';
 import type { PageReader } from '../server-tools/web-fetch-pages/page-reader';
 import type { WebSearch } from '../server-tools/web-search';
+import { AlignmentPlugin } from './alignment.plugin';
 import { ContextCompressionPlugin } from './context-compression.plugin';
 import { FileParserPlugin } from './file-parser.plugin';
 import { FileReader } from './file-reader';
@@ -21,6 +22,8 @@ export interface PluginParts {
   readonly parsers: ParserPool;
   /** Null where none is configured. */
   readonly moderation: ModerationService | null;
+  /** The model that judges answers; null where none is configured. */
+  readonly alignmentModel: string | null;
   readonly resolve: (name: string) => ResolvedModel | UnresolvedModel;
 }
 
@@ -28,13 +31,23 @@ export interface PluginParts {
  * The plugins, one line each, in the order in which they work: what is to be judged comes first, what makes the
  * request longer before what makes it shorter.
  */
-export function createPlugins({ web, pages, egress, pdf, parsers, moderation, resolve }: PluginParts): Plugins {
+export function createPlugins({
+  web,
+  pages,
+  egress,
+  pdf,
+  parsers,
+  moderation,
+  alignmentModel,
+  resolve,
+}: PluginParts): Plugins {
   const plugins = [
     new ModerationPlugin(moderation),
     new FileParserPlugin(new FileReader(egress, pdf)),
     new WebFetchPlugin(pages),
     new WebPlugin(web),
     new ContextCompressionPlugin(),
+    new AlignmentPlugin(alignmentModel),
     new ResponseHealingPlugin(parsers),
   ];
   return new Plugins(plugins, resolve);

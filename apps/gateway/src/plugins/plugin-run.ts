@@ -3,6 +3,7 @@ import {
   APIS,
   callCancelled,
   formatUsd,
+  leftCallOf,
   parseUsd,
   type AnswerSource,
   type AnswerStream,
@@ -15,12 +16,12 @@ import type { GenerationSearch } from '@libs/persistence';
 import type { CallOutcome } from '../generations/generation-ticket';
 import type { IncomingCall } from '../generations/incoming-call';
 import type { Fields } from '../server-tools/named-tools';
-import type { LoopServed } from '../server-tools/server-tool-engine';
+import type { LoopResult, LoopServed } from '../server-tools/server-tool-engine';
 import { joinSearches } from '../server-tools/web-search';
 import { AnswerBody } from './answer-body';
 import { addingCost } from './added-cost';
 import { ChangedStream } from './changed-stream';
-import type { BoundPlugin, PluginContext, Preparation } from './plugin';
+import type { AskModel, BoundPlugin, ModelQuestion, PluginContext, Preparation } from './plugin';
 import { RequestBody } from './request-body';
 
 /** What plugins work on. */
@@ -37,6 +38,7 @@ export class PluginRun {
   /** Null once the answer is a stream: what is left to do needs no request, and that may be long. */
   #request: PluginRequest | null;
   readonly #generationId: string;
+  #shown: Fields = {};
   #spent = 0n;
   #search: GenerationSearch | undefined;
 
@@ -117,6 +119,40 @@ export class PluginRun {
     return { ...call, body: body.bytes, parsed: body.parsed, prompt: undefined };
   }
 
+  /**
+   * A whole answer as it goes on the books, with the error that the caller gets in its place where a plugin refuses it.
+   *
+   * @param ask what it costs is added to the cost of the plugins
+   */
+  async review<T extends InferenceResult & Partial<LoopResult>>(
+    result: T,
+    ask: (question: ModelQuestion) => Promise<InferenceResult>,
+  ): Promise<T> {
+    if (result.interruption) return result;
+    const reviewed = { answer: result.body, request: this.#asked.body, ask: this.#paying(ask) };
+    for (const plugin of this.plugins) {
+      const review = (await plugin.review?.(reviewed, this.context)) ?? null;
+      if (review === null) continue;
+      this.#stages.push(review.stage);
+      this.#shown = { ...this.#shown, ...review.shown };
+      if (review.refusal !== undefined) return { ...result, interruption: review.refusal };
+    }
+    return result;
+  }
+
+  #paying(ask: (question: ModelQuestion) => Promise<InferenceResult>): AskModel {
+    return async (question) => {
+      try {
+        const { body, cost } = await ask(question);
+        this.#spent += cost.totalCost;
+        return body;
+      } catch (thrown) {
+        this.#spent += leftCallOf(thrown)?.cost.totalCost ?? 0n;
+        throw thrown;
+      }
+    };
+  }
+
   /** A whole answer, with what the plugins make of it. */
   async finish<T extends InferenceResult>(result: T): Promise<T> {
     const answer = new AnswerBody(this.context.api, result.body);
@@ -127,6 +163,7 @@ export class PluginRun {
     });
     answer.cite(this.#sources);
     if (this.#spent > 0n) answer.addCost(this.#spent);
+    answer.show(this.#shown);
     return { ...result, body: answer.toBytes() };
   }
 

@@ -33,6 +33,36 @@ export interface Preparation {
   readonly sources?: readonly AnswerSource[];
 }
 
+/** A question to a model of this service. */
+export interface ModelQuestion {
+  /** Its slug. */
+  readonly model: string;
+  /** Of a chat. */
+  readonly messages: readonly object[];
+  readonly maxTokens: number;
+}
+
+/** Asks a model on the bill of the call. Resolves with a whole chat completion. @throws AppError when there is none */
+export type AskModel = (question: ModelQuestion) => Promise<Buffer>;
+
+/** A call that a provider has answered. */
+export interface ReviewedCall {
+  /** Whole, as the provider gave it. */
+  readonly answer: Buffer;
+  /** As it was sent. */
+  readonly request: RequestBody;
+  readonly ask: AskModel;
+}
+
+/** What a plugin found about an answer. */
+export interface Review {
+  readonly stage: PipelineStage;
+  /** Members that the answer gets. */
+  readonly shown: Fields;
+  /** What the caller gets in its place; it is charged all the same. */
+  readonly refusal?: AppError;
+}
+
 /** A plugin as one request set it up. */
 export interface BoundPlugin {
   /** Its stage in the metadata. */
@@ -43,12 +73,16 @@ export interface BoundPlugin {
   readonly keeper?: string | undefined;
   /** Whether `prepare` puts text in the place of files, which no provider is sent then. */
   replacesFiles?(context: PluginContext): boolean;
+  /** Looks at the request before anything is done for it. @throws AppError invalid_request where it cannot work on such */
+  check?(api: StreamableApi, parsed: Fields): void;
   /**
    * Works on the request before it is routed. Null when there is nothing to do.
    *
    * @throws AppError where the plugin cannot do its part
    */
   prepare?(body: RequestBody, context: PluginContext): Promise<Preparation | null>;
+  /** Judges a whole answer before it is charged; throws nothing. Null when there is nothing to say. */
+  review?(reviewed: ReviewedCall, context: PluginContext): Promise<Review | null>;
   /** Works on a whole answer; streamed answers are left alone. Null when there is nothing to do. */
   finish?(answer: AnswerBody, request: RequestBody, context: PluginContext): Promise<PipelineStage | null>;
 }

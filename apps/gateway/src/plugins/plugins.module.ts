@@ -36,6 +36,7 @@ import { Plugins } from './plugins';
           pdf,
           parsers,
           moderation: moderationOf(env),
+          alignmentModel: env.ALIGNMENT_MODEL ?? null,
           resolve: (name) => resolveModel(name, routing.catalogue()),
         }),
     },

@@ -39,18 +39,23 @@ export class Plugins {
   runFor(api: StreamableApi, call: IncomingCall, { route, maxTokens }: PluginWish): PluginRun | null {
     const entries: unknown = fieldsOf(call.parsed)['plugins'] ?? [];
     if (!Array.isArray(entries)) throw refusal('plugins', 'must be an array');
-    const isOnline = this.#isOnline(route.model) || route.models.some((name) => this.#isOnline(name));
-    if (entries.length === 0 && !isOnline) return null;
-    const wanted = this.#bind(entries);
-    if (isOnline && !entries.some((entry) => fieldsOf(entry)['id'] === WEB)) this.#bindWeb(wanted);
-    const bound = this.plugins.flatMap(({ id }) => wanted.get(id) ?? []);
+    const bound = this.#wanted(entries, [route.model, ...route.models]);
     if (bound.length === 0) return null;
+    for (const plugin of bound) plugin.check?.(api, fieldsOf(call.parsed));
     const policies = readRoutePolicies(call.caller.policies ?? []);
     const keepers = bound.flatMap(({ keeper }) => keeper ?? []);
     refuseKeepers({ policies, preferences: route.preferences }, [route.model, ...route.models], keepers);
     const model: Model | null = this.resolve(route.model).model;
     const work = { holders: holdersOf(call.caller), memory: call.memory, signal: call.abort.toAbortSignal() };
     return new PluginRun(bound, call, { api, model, modelSlug: route.model, maxTokens, ...work });
+  }
+
+  #wanted(entries: readonly unknown[], models: readonly string[]): readonly BoundPlugin[] {
+    const isOnline = models.some((name) => this.#isOnline(name));
+    if (entries.length === 0 && !isOnline) return [];
+    const wanted = this.#bind(entries);
+    if (isOnline && !entries.some((entry) => fieldsOf(entry)['id'] === WEB)) this.#bindWeb(wanted);
+    return this.plugins.flatMap(({ id }) => wanted.get(id) ?? []);
   }
 
   /** A model of the catalogue may have the suffix in a slug of its own. */

@@ -39,6 +39,7 @@ export const PUBLIC_NAME = 'pages.example';
 /** The plugins with services on loopback: one that speaks JSON (searches, moderation) and one with pages. */
 export class PluginBench {
   isModerated = true;
+  alignmentModel: string | null = 'test/text';
   canSearch = true;
   /** What the operator declares of the search engine and of the moderation. */
   servicesKeepNothing = false;
@@ -122,6 +123,7 @@ export class PluginBench {
       moderation: this.isModerated
         ? { url: `${this.service.url}/moderations`, key, model: 'judge', keepsNothing: this.servicesKeepNothing }
         : null,
+      alignmentModel: this.alignmentModel,
       resolve: (name) => resolveModel(name, CATALOGUE),
     });
   }

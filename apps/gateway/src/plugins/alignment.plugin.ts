@@ -1,0 +1,136 @@
+import { AppError } from '@libs/errors';
+import { APIS } from '@libs/inference';
+import { findValue } from '@libs/json';
+import { fieldsOf, listOf, refusal, type Fields } from '../server-tools/named-tools';
+import { SettingsReader } from '../server-tools/web-settings';
+import { judgeMessages, readVerdicts, type RuleVerdict } from './alignment-verdicts';
+import type { AskModel, BoundPlugin, Plugin, PluginContext, Review, ReviewedCall } from './plugin';
+import type { RequestBody } from './request-body';
+
+const STAGE = { type: 'guardrail', name: 'alignment' } as const;
+const MOST_RULES = 128;
+const LONGEST_RULE = 200;
+const DEFAULT_THRESHOLD = 0.7;
+const MODES = ['enforce', 'audit'] as const;
+/** Of the answer as JSON, and of the question. Nothing is judged in part. */
+const MOST_JUDGED_CHARACTERS = 256 * 1024;
+/** For thoughts of the judge, and for its verdict on a rule. */
+const THOUGHT_TOKENS = 2_048;
+const RULE_TOKENS = 32;
+
+interface Settings {
+  readonly rules: readonly string[];
+  readonly threshold: number;
+  readonly isEnforced: boolean;
+  readonly isInstructed: boolean;
+}
+
+/** The judgement of one answer, as the caller sees it. */
+interface JudgedCall {
+  readonly call: number;
+  readonly outcome: 'allowed' | 'blocked' | 'unavailable';
+  readonly rules: readonly RuleVerdict[];
+  /** Why there is no verdict. */
+  readonly reason?: string;
+}
+
+/** Has a model judge whether a whole answer keeps the caller's rules. One that does not is refused with 403. */
+export class AlignmentPlugin implements Plugin {
+  readonly id = 'alignment';
+
+  /** @param judge names the model that judges; null where none is configured */
+  constructor(private readonly judge: string | null) {}
+
+  bind(fields: Fields, path: string): BoundPlugin {
+    const { judge } = this;
+    if (judge === null) throw refusal(`${path}.id`, 'asks for alignment, for which no model is configured here');
+    const settings = readSettings(fields, path);
+    return {
+      stage: STAGE,
+      check: (api, { stream }) => {
+        if (api === 'messages') throw refusal(`${path}.id`, 'is for chat completions and responses only');
+        if (stream === true) throw refusal(`${path}.id`, 'judges whole answers: ask without stream');
+      },
+      prepare: (body) => Promise.resolve(settings.isInstructed ? instructed(body, settings.rules) : null),
+      review: async (reviewed, context) => reviewOf(await judgedCall(judge, settings, reviewed, context), settings),
+    };
+  }
+}
+
+function readSettings(fields: Fields, path: string): Settings {
+  const reader = new SettingsReader(fields, path);
+  const { threshold, instruct } = fields;
+  if (threshold !== undefined && !(typeof threshold === 'number' && threshold > 0 && threshold <= 1)) {
+    throw refusal(`${path}.threshold`, 'must be a number above 0, at most 1');
+  }
+  if (instruct !== undefined && typeof instruct !== 'boolean') {
+    throw refusal(`${path}.instruct`, 'must be true or false');
+  }
+  // An answer that breaks a rule is not asked for again, and no caller is to believe that it was.
+  if (reader.int('max_retries', { min: 0, max: 3 })) throw refusal(`${path}.max_retries`, 'can only be 0 here');
+  return {
+    rules: readRules(fields['rules'], `${path}.rules`),
+    threshold: threshold ?? DEFAULT_THRESHOLD,
+    isEnforced: reader.oneOf('mode', MODES) !== 'audit',
+    isInstructed: instruct ?? true,
+  };
+}
+
+function readRules(rules: unknown, path: string): readonly string[] {
+  if (!Array.isArray(rules) || rules.length === 0 || rules.length > MOST_RULES) {
+    throw refusal(path, `must be an array of 1 to ${MOST_RULES} rules`);
+  }
+  return rules.map((rule: unknown, index) => {
+    if (typeof rule === 'string' && rule !== '' && rule.length <= LONGEST_RULE) return rule;
+    throw refusal(`${path}[${index}]`, `must be a text of 1 to ${LONGEST_RULE} characters`);
+  });
+}
+
+function instructed(body: RequestBody, rules: readonly string[]) {
+  const content = ['Your answer must keep these rules:', ...rules.map((rule) => `- ${rule}`)].join('\n');
+  const stage = { ...STAGE, summary: `rules=${rules.length}` };
+  return { body: body.withTurns([{ role: 'system', content }, ...body.turns]), stage };
+}
+
+async function judgedCall(
+  judge: string,
+  { rules, threshold }: Settings,
+  { answer, request, ask }: ReviewedCall,
+  { api, signal }: PluginContext,
+): Promise<JudgedCall | null> {
+  const unavailable = (reason: string): JudgedCall => ({ call: 1, outcome: 'unavailable', rules: [], reason });
+  const said = findValue(answer, [APIS[api].answer.member])?.toString() ?? '[]';
+  const question = request.lastUserText;
+  if (said.length + question.length > MOST_JUDGED_CHARACTERS) {
+    return unavailable('the answer and its question are too long');
+  }
+  try {
+    const messages = judgeMessages({ rules, question, answer: said });
+    const verdicts = readVerdicts(await saidBy(ask, judge, messages, rules.length), rules.length, threshold);
+    if (verdicts === null) return unavailable('the model that judges gave no verdict');
+    return { call: 1, outcome: verdicts.some(({ broken }) => broken) ? 'blocked' : 'allowed', rules: verdicts };
+  } catch (thrown) {
+    // The provider has answered, and is paid: an error must not end the call before that is on the books.
+    return signal.aborted ? null : unavailable(AppError.from(thrown).message);
+  }
+}
+
+async function saidBy(ask: AskModel, model: string, messages: readonly object[], rules: number): Promise<unknown> {
+  const answer = await ask({ model, messages, maxTokens: THOUGHT_TOKENS + rules * RULE_TOKENS });
+  const { choices } = fieldsOf(JSON.parse(answer.toString()));
+  return fieldsOf(listOf(choices)[0]?.['message'])['content'];
+}
+
+function reviewOf(call: JudgedCall | null, { isEnforced }: Settings): Review | null {
+  if (call === null) return null;
+  const calls = [call];
+  const stage = { ...STAGE, summary: `outcome=${call.outcome}` };
+  const review = { stage, shown: { alignment: { calls } } };
+  if (!isEnforced || call.outcome === 'allowed') return review;
+  const isBlocked = call.outcome === 'blocked';
+  const metadata = { alignment: { calls, rejected: isBlocked ? [call.call] : [] } };
+  const error = isBlocked
+    ? new AppError('permission_denied', 'The answer breaks a rule of the plugin alignment', { metadata })
+    : new AppError('unavailable', 'The answer could not be judged by the plugin alignment', { metadata });
+  return { ...review, refusal: error };
+}

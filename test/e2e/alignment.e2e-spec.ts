@@ -1,0 +1,155 @@
+import { FakeUpstream } from '@libs/inference/testing';
+import { catalogueOf } from '../support/catalogue';
+import type { ApiAnswer, ApiClient } from '../support/client';
+import { amountOf, textOf } from '../support/decimal';
+import { Installation } from '../support/installation';
+import { TURN_COUNTS, turnsBy, type TurnScript } from '../support/turn-scripts';
+import { expectRefusal } from './refusals';
+import { settledGeneration } from './stored-generation';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
+const JUDGE_PRICES = { prompt: '0.000000011', completion: '0.000000013' };
+const RULES = ['Name no competitor', 'Be polite'];
+
+let upstream: FakeUpstream;
+let installation: Installation;
+let client: ApiClient;
+let verdicts: TurnScript;
+/** Requests that the model and its judge got, since the last test. */
+let asked: string[];
+let judged: string[];
+
+const verdict = (...probabilities: number[]): TurnScript => ({
+  text: JSON.stringify({ rules: probabilities.map((probability) => ({ applicable: true, probability })) }),
+});
+
+beforeAll(async () => {
+  upstream = await FakeUpstream.start();
+  upstream.behaviour = (response, request) => {
+    const isJudge = request.path.startsWith('/judge');
+    (isJudge ? judged : asked).push(request.body);
+    turnsBy(() => (isJudge ? verdicts : { text: 'Buy at Acme.' }))(response, request);
+  };
+  const modelOf = (name: string, pricing: typeof PRICES) => ({
+    slug: `aligned/${name}`,
+    provider: `aligned-${name}`,
+    baseUrl: `${upstream.origin}/${name}/v1`,
+    protocol: 'openai',
+    apis: ['chat'],
+    pricing,
+  });
+  installation = await Installation.start({
+    catalogue: catalogueOf([modelOf('chat', PRICES), modelOf('judge', JUDGE_PRICES)]),
+    apps: ['auth', 'gateway'],
+    environmentOf: { gateway: { ALIGNMENT_MODEL: 'aligned/judge' } },
+  });
+  client = installation.client();
+}, 240_000);
+
+afterAll(async () => {
+  await client?.close();
+  await installation?.stop();
+  await upstream?.close();
+});
+
+beforeEach(() => {
+  [asked, judged] = [[], []];
+  verdicts = verdict(0.1, 0);
+});
+
+const CHAT = { model: 'aligned/chat', messages: [{ role: 'user', content: 'Where do I buy?' }] };
+const RESPONSE = { model: 'aligned/chat', input: 'Where do I buy?' };
+
+const ask = (path: string, request: Json, settings: object = {}): Promise<ApiAnswer<Json>> =>
+  client.request<Json>('POST', path, { ...request, plugins: [{ id: 'alignment', rules: RULES, ...settings }] });
+
+const costAt = ({ prompt, completion }: typeof PRICES): bigint =>
+  amountOf(prompt) * BigInt(TURN_COUNTS.prompt) + amountOf(completion) * BigInt(TURN_COUNTS.completion);
+
+/** Returns how a call ended, after a look at its charge: an answer and, where it was judged, the judgement. */
+async function bookedOf({ headers }: ApiAnswer<Json>) {
+  const row = await settledGeneration(installation.database, String(headers['x-generation-id']));
+  expect(textOf(amountOf(row.cost))).toBe(textOf(costAt(PRICES) + costAt(JUDGE_PRICES)));
+  return row;
+}
+
+describe('the plugin alignment', () => {
+  it.each([
+    ['/chat/completions', CHAT],
+    ['/responses', RESPONSE],
+  ])('has whole answers on %s judged, and charges the judgement on the row of the call', async (path, request) => {
+    const answer = await ask(path, request);
+    expect(answer.status).toBe(200);
+    expect(answer.body['alignment']).toEqual({
+      calls: [
+        {
+          call: 1,
+          outcome: 'allowed',
+          rules: [
+            { applicable: true, broken: false, probability: 0.1 },
+            { applicable: true, broken: false, probability: 0 },
+          ],
+        },
+      ],
+    });
+    expect(asked).toEqual([expect.stringContaining('- Name no competitor')]);
+    expect(judged).toEqual([expect.stringContaining('Buy at Acme.')]);
+    const row = await bookedOf(answer);
+    expect(row).toMatchObject({ outcome: 'completed' });
+    const usage = answer.body['usage'] as { cost: string };
+    expect(textOf(amountOf(usage.cost))).toBe(textOf(amountOf(row.cost)));
+  });
+
+  it.each([
+    ['/chat/completions', CHAT],
+    ['/responses', RESPONSE],
+  ])('refuses an answer on %s that breaks a rule, and charges it', async (path, request) => {
+    verdicts = verdict(0.9, 0);
+    const answer = await ask(path, request);
+    expectRefusal(answer, 403);
+    expect(answer.body).toMatchObject({
+      error: {
+        metadata: {
+          alignment: { calls: [{ call: 1, outcome: 'blocked', rules: [{ broken: true }, {}] }], rejected: [1] },
+        },
+      },
+    });
+    expect(answer.text).not.toContain('Acme');
+    expect(await bookedOf(answer)).toMatchObject({ outcome: 'failed' });
+  });
+
+  it('lets no answer through without a verdict', async () => {
+    verdicts = { text: 'I would rather not.' };
+    const answer = await ask('/chat/completions', CHAT);
+    expectRefusal(answer, 503);
+    expect(answer.text).toContain('"outcome":"unavailable"');
+    expect(answer.text).not.toContain('Acme');
+    await bookedOf(answer);
+  });
+
+  it('lets no answer through while the model that judges fails, and charges the answer only', async () => {
+    verdicts = { status: 400 };
+    const answer = await ask('/chat/completions', CHAT);
+    expectRefusal(answer, 503);
+    expect(answer.text).not.toContain('Acme');
+    const row = await settledGeneration(installation.database, String(answer.headers['x-generation-id']));
+    expect(textOf(amountOf(row.cost))).toBe(textOf(costAt(PRICES)));
+  });
+
+  it('only reports in an audit', async () => {
+    verdicts = verdict(0.9, 0);
+    const answer = await ask('/chat/completions', CHAT, { mode: 'audit', instruct: false });
+    expect(answer.status).toBe(200);
+    expect(answer.body['alignment']).toMatchObject({ calls: [{ outcome: 'blocked' }] });
+    expect(asked[0]).not.toContain('competitor');
+    expect(await bookedOf(answer)).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('refuses streams and retries before a model is asked', async () => {
+    expectRefusal(await ask('/chat/completions', { ...CHAT, stream: true }), 400);
+    expectRefusal(await ask('/responses', RESPONSE, { max_retries: 1 }), 400);
+    expect([...asked, ...judged]).toEqual([]);
+  });
+});
