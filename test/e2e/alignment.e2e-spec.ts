@@ -138,6 +138,14 @@ describe('the plugin alignment', () => {
     expect(textOf(amountOf(row.cost))).toBe(textOf(costAt(PRICES)));
   });
 
+  it('judges what a model says in turns with tools of the gateway', async () => {
+    verdicts = verdict(0, 0.9);
+    const answer = await ask('/chat/completions', { ...CHAT, tools: [{ type: 'sluice:datetime' }] });
+    expectRefusal(answer, 403);
+    expect(answer.text).not.toContain('Acme');
+    expect(await bookedOf(answer)).toMatchObject({ outcome: 'failed' });
+  });
+
   it('only reports in an audit', async () => {
     verdicts = verdict(0.9, 0);
     const answer = await ask('/chat/completions', CHAT, { mode: 'audit', instruct: false });
