@@ -154,6 +154,8 @@ const REFUSED = [
   'http://[fd00::1]/',
   'http://localhost:8080/a.png',
   'http://metadata.google.internal/',
+  'http://metadata.goog/computeMetadata/v1/',
+  'http://METADATA.goog./',
   'http://metadata/',
   'http://user:secret@acme.example/a.png',
   'file:///etc/passwd',

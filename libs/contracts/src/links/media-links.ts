@@ -30,6 +30,9 @@ const PRIVATE_LABELS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
+/** Names below public labels that lead inside: Google's other name for the metadata service of a machine. */
+const PRIVATE_NAMES: ReadonlySet<string> = new Set(['metadata.goog']);
+
 /**
  * Checks a link to a picture, file or film: https or http to a public host, cloud storage, or a data URL of whole
  * base64. Routing sends cloud storage to endpoints with the caller's own credential only.
@@ -65,6 +68,7 @@ function isPrivateHost(rooted: string): boolean {
   if (hostname.includes('..') || hostname.endsWith('.')) return true;
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0) return !isPublicAddress(address);
+  if (PRIVATE_NAMES.has(hostname)) return true;
   const lastDot = hostname.lastIndexOf('.');
   return lastDot === -1 || PRIVATE_LABELS.has(hostname.slice(lastDot + 1));
 }
