@@ -239,6 +239,18 @@ const anyType = fc.oneof(
 const isInList = fc.boolean();
 
 describe(findBodyLinkProblem.name, () => {
+  it.each(['//169.254.169.254/x', '\\\\10.0.0.1\\x', '//[::1]/x'])(
+    'refuses %j without a scheme as bytes or id',
+    (link) => {
+      expect(problemOf(chat({ type: 'file', file: { file_data: link } }))).toContain('file_data');
+      expect(problemOf(chat({ type: 'file', file: { file_id: link } }))).toContain('file_id');
+    },
+  );
+
+  it('takes base64 that begins with two slashes', () => {
+    expect(problemOf(chat({ type: 'file', file: { file_data: '//5/AAAA' } }))).toBeNull();
+  });
+
   describe.each([...PLACES, ...SERVERS])('%s', (_place, request, path) => {
     it.each(REFUSED)('refuses %j and names the field', (link) => {
       const found = findBodyLinkProblem(request(link) as Body);

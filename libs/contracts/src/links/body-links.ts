@@ -81,6 +81,8 @@ const LINK_NAME = /(?:^|_)(?:ur[il]|UR[IL]|Ur[il])s?$|[a-z0-9]U(?:RL|RI|rl|ri)s?
 const LINKS: ReadonlySet<string> = new Set(['input_video', 'input_audio']);
 /** Members that hold bytes or an id: with a scheme in front it is a link. */
 const BYTES_OR_IDS: ReadonlySet<string> = new Set(['file_data', 'file_id']);
+/** Base64 may begin with two slashes, as a link without a scheme does. */
+const NOT_BASE64 = /[.:[\\]/;
 /** Marks of a block that cites what the caller itself named, by a label of any form. */
 const CITED = /^search_result/;
 /** Where such blocks are. */
@@ -125,9 +127,14 @@ function judgeLink(name: string, value: unknown, holder: Holder, budget: LinkBud
   if (typeof value !== 'string' || isTextMember(name, holder)) return null;
   if (!isLinkMember(name) && !BYTES_OR_IDS.has(name)) return findTextLinkProblem(value, budget);
   const head = linkHeadOf(value);
-  if (head === null) return isLinkMember(name) ? ' must be a URL' : null;
+  if (head === null) return isLinkMember(name) ? ' must be a URL' : findBytesProblem(value, budget);
   if (!budget.takes(head)) return TOO_MANY;
   return name === 'server_url' ? findServerUrlProblem(value) : findLinkProblem(value);
+}
+
+/** Checks bytes or an id that have no scheme. */
+function findBytesProblem(value: string, budget: LinkBudget): string | null {
+  return NOT_BASE64.test(value.slice(0, LONGEST_LINK)) ? findTextLinkProblem(value, budget) : null;
 }
 
 /** Returns whether a member of this name holds a link that is opened. */
