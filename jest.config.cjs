@@ -21,7 +21,7 @@ const project = (displayName, testMatch, extra = {}) => ({
       },
     ],
   },
-  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.sluice/'],
   setupFiles: ['reflect-metadata'],
   ...extra,
 });
