@@ -4,7 +4,7 @@ import type { ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 
-/** The usage that a finished batch reports (interface §2.4): the sum of what its provider reported line by line. */
+/** The usage that a finished batch reports: the sum of what its provider reported line by line. */
 
 const END_MS = 30_000;
 const PRICING = { prompt: '0.000001', completion: '0.000002' };

@@ -21,7 +21,7 @@ export function findInsides(text: string): string | null {
   return INSIDES.find((inside) => inside.test(text))?.source ?? null;
 }
 
-/** Judges an answer by the standard envelope (interface §7): its status, its shape and what it must not say. */
+/** Judges an answer by the standard envelope: its status, its shape and what it must not say. */
 export function expectRefusal(
   answer: Refusable & { readonly body: unknown },
   status: number,

@@ -30,7 +30,7 @@ export interface ResultBody {
   readonly error: { readonly type: string; readonly message: string; readonly error_type?: string } | null;
 }
 
-/** Interface §2.1. */
+/** A batch as callers see it. */
 export interface BatchBody {
   readonly id: string;
   readonly object: string;

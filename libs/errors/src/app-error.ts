@@ -7,7 +7,7 @@ export interface AppErrorDetails {
   readonly cause?: unknown;
   /** Shown to the caller with the message. */
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** Shown with the metadata: why nothing can serve the request, and what the caller can do (interface §7). */
+  /** Shown with the metadata: why nothing can serve the request, and what the caller can do. */
   readonly availability?: Readonly<Record<string, unknown>>;
   /** Shown as the `Retry-After` header, in whole seconds, at least 1. */
   readonly retryAfterSeconds?: number;

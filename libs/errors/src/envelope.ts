@@ -1,7 +1,7 @@
 import type { AppError } from './app-error';
 import { wireErrorType } from './error-codes';
 
-/** The standard error body of the interface (§7): `code` equals the HTTP status. */
+/** The standard error body: `code` equals the HTTP status. */
 export interface ErrorEnvelope {
   readonly error: {
     readonly code: number;

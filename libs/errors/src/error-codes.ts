@@ -1,7 +1,7 @@
 /**
  * The one table of error codes.
  *
- * The first block is the closed list of canonical `error_type` values of the public interface (§2.3).
+ * The first block is the closed list of canonical `error_type` values of the public API.
  * The second block are conditions of plain HTTP that the list has no word for; on the wire they carry
  * the canonical type named in `wireType`. So does `unavailable`, trouble of our own that no provider has part in.
  *
@@ -56,7 +56,7 @@ export type ErrorCode = keyof typeof table;
 
 export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = table;
 
-/** The value of `error_type` on the wire (interface §2.3) for one of our codes. */
+/** The value of `error_type` on the wire for one of our codes. */
 export function wireErrorType(code: ErrorCode): string {
   return ERROR_CODES[code].wireType ?? code;
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stateFolder } from '../../../scripts/checkout';
-import { startClientInstallation, type ClientInstallation } from '../client-installation';
+import { CONVERSING, startClientInstallation, type ClientInstallation } from '../client-installation';
 import { FORECAST, GREETING } from '../spoken-turn';
 
 /** Each is run as its users run it: a program of its own, with what `programs` has in it. */
@@ -25,8 +25,8 @@ const CLIENTS = [
   ['llamaindex', 'openai'],
   ['llamaindex', 'anthropic'],
 ] as const;
-/** A Claude model, and one of a provider that speaks OpenAI's chat completions. */
-const MODELS = ['clients/messages', 'clients/chat'] as const;
+/** A Claude model, and one of a provider for each of OpenAI's APIs. */
+const MODELS = CONVERSING;
 const CASES = CLIENTS.flatMap(([program, way]) => MODELS.map((model) => [program, way, model] as const));
 
 interface Seen {

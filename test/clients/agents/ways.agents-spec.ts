@@ -4,14 +4,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { stateFolder } from '../../../scripts/checkout';
-import { startClientInstallation, type ClientInstallation } from '../client-installation';
+import { CONVERSING, startClientInstallation, type ClientInstallation } from '../client-installation';
 import { FORECAST, GREETING } from '../spoken-turn';
 import { startClosedProxy, type ClosedProxy } from './closed-proxy';
 
 /** What the guides name, and what stands for it in these tests. Nothing else of a guide is changed. */
 const SHOWN = { origin: 'http://127.0.0.1:8080', model: 'anthropic/claude-sonnet-5' };
-/** A Claude model, and one of a provider that speaks OpenAI's chat completions. */
-const MODELS = ['clients/messages', 'clients/chat'] as const;
+/** A Claude model, and one of a provider for each of OpenAI's APIs. */
+const MODELS = CONVERSING;
 const PROGRAM_TIMEOUT_MS = 100_000;
 /** Where `npm run clients` installs them. */
 const modules = join(stateFolder, 'clients/node_modules');

@@ -13,7 +13,7 @@ import { decodeSubjectToken, type DecodedToken } from '../workload-identity/subj
 import { UsedTokenIdsRepository } from '../workload-identity/used-token-ids.repository';
 
 /**
- * Exchanges subject tokens for access tokens (interface §4.12, RFC 8693).
+ * Exchanges subject tokens for access tokens (RFC 8693).
  *
  * Verifies the signature with a key of the policy's issuer before it trusts any claim. Then checks time, issuer,
  * audience, subject, further checks and condition, in this order, and last that a single-use token is new. The

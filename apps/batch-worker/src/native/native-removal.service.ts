@@ -9,7 +9,7 @@ import { KEY_GONE, reach, type Reach } from './native-reach';
 const OUTCOMES = ['unreachable', 'refused', 'unsupported', 'deleted', 'nothing'] as const;
 type RemovalOutcome = (typeof OUTCOMES)[number];
 
-/** Has providers delete what they keep of a batch that its owner deletes (interface §4.3). */
+/** Has providers delete what they keep of a batch that its owner deletes. */
 @Injectable()
 export class NativeRemovalService {
   private readonly logger = new Logger(NativeRemovalService.name);

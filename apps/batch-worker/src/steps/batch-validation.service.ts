@@ -38,7 +38,7 @@ type FoundProblem = Omit<Checked, 'embedded'>;
 
 /**
  * Checks every line of an accepted batch against the format of its endpoint and the rules of batches. The first line
- * that does not fit fails the batch before anything ran (interface §3.1): nothing is charged and the hold goes back.
+ * that does not fit fails the batch before anything ran: nothing is charged and the hold goes back.
  */
 @Injectable()
 export class BatchValidationService {

@@ -29,7 +29,7 @@ interface TakenKey extends KeyMaterial {
   readonly atRest: KeyAtRest;
 }
 
-/** Credentials as their owner manages them (interface §4.9). */
+/** Credentials as their owner manages them. */
 @Injectable()
 export class CredentialsService {
   private readonly logger = new Logger(CredentialsService.name);

@@ -7,7 +7,7 @@ const REGION_IN_KEY = new Set(['openai', 'fireworks']);
 const REGION_DECLARED = new Set(['azure']);
 
 /**
- * The region that a credential has (interface §4.9): for two providers what its key says, elsewhere what was
+ * The region that a credential has: for two providers what its key says, elsewhere what was
  * declared. Null and `global` behave the same.
  *
  * @throws AppError invalid_request for a region that does not fit

@@ -30,7 +30,7 @@ const DOCUMENTS: Readonly<Record<string, ReadDocument>> = {
 };
 
 /**
- * Reads a key in one of the forms that its provider takes (interface §4.9). Judges only the form: whether the key
+ * Reads a key in one of the forms that its provider takes. Judges only the form: whether the key
  * works shows when it is used.
  *
  * @throws AppError invalid_request for a document that does not have the provider's form; it shows none of the text

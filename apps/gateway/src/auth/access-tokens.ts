@@ -20,7 +20,7 @@ interface KnownToken {
 }
 
 /**
- * The API keys that access tokens stand for (interface §5.4, RFC 9068). Whether such a key may be used is
+ * The API keys that access tokens stand for (RFC 9068). Whether such a key may be used is
  * asked elsewhere on every request, so disabling it cuts its tokens off.
  *
  * A token that was verified is remembered by its hash until it expires: a signature costs more than all else

@@ -7,7 +7,7 @@ export function Public(): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_ACCESS, 'public' satisfies RouteAccess);
 }
 
-/** Management keys only (interface §5.3); any other key gets 403. Every call leaves an entry in the audit trail. */
+/** Management keys only; any other key gets 403. Every call leaves an entry in the audit trail. */
 export function RequiresManagementKey(): ClassDecorator & MethodDecorator {
   return applyDecorators(
     SetMetadata(ROUTE_ACCESS, 'management' satisfies RouteAccess),

@@ -16,11 +16,11 @@ import { FailedAuthentications } from './failed-authentications';
 import { KnownKeys } from './known-keys';
 
 /**
- * The gate before every route (interface §5): from the Authorization header to a Principal on the request.
+ * The gate before every route: from the Authorization header to a Principal on the request.
  *
  * Shape and checksum are checked before any request is sent, so mistyped and invented keys cost no query. Whatever is
  * wrong with a credential gets the same 401; which kind of key it is matters only afterwards. An access token
- * (interface §5.4) acts as its API key.
+ * acts as its API key.
  */
 @Injectable()
 export class BearerGuard implements CanActivate {

@@ -11,7 +11,7 @@ export function badCredential(): AppError {
 }
 
 /**
- * The bearer token of a request (interface §5.1, RFC 6750 §2.1), not looked at any further.
+ * The bearer token of a request (RFC 6750 §2.1), not looked at any further.
  *
  * Reads the raw header list: Node keeps the first of two Authorization headers and drops the second
  * without a word, and a proxy before us may have judged by the other one.

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { API_OF_BATCH, isBatchEndpoint, type BatchEndpoint } from '@libs/inference';
 
-/** The top-level members of a batch submission other than `requests` (interface §4.1). */
+/** The top-level members of a batch submission other than `requests`. */
 export interface BatchHeader {
   readonly endpoint: BatchEndpoint;
   readonly model: string;

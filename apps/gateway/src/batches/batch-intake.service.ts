@@ -67,7 +67,7 @@ interface ChosenEndpoint {
 const HOLD_MS = 26 * 3_600_000;
 
 /**
- * Takes a batch in (interface §4.1). Lines go to PostgreSQL while they arrive; the last of them, the hold on
+ * Takes a batch in. Lines go to PostgreSQL while they arrive; the last of them, the hold on
  * the organization's credits, the accepted batch and its first nudge commit together. So a batch that was
  * answered with 202 is whole and paid for, and one that was refused has left nothing. Nothing after that commit can
  * fail in a way that removes rows: the answer is made of what was committed.

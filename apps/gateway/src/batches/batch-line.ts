@@ -48,7 +48,7 @@ const TOKEN_CAPS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] 
 type JsonObject = Record<string, unknown>;
 
 /**
- * Reads one element of `requests` (interface §4.1).
+ * Reads one element of `requests`.
  *
  * @throws AppError invalid_request or unprocessable, naming the index and the member, never a value
  */

@@ -10,7 +10,7 @@ import { batchNotFound, isBatchId } from './batches.service';
 const UPSTREAM_TIMEOUT_MS = 25_000;
 const LOOK_MS = 200;
 
-/** The answer of DELETE /batches/{id} (interface §4.3). */
+/** The answer of DELETE /batches/{id}. */
 export interface BatchDeletedObject {
   readonly id: string;
   readonly object: 'batch';

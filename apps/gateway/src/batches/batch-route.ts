@@ -24,7 +24,7 @@ export interface BatchAccess {
 }
 
 /**
- * The one endpoint a batch will run on: the cheapest eligible one (interface §2.2 and §4.1), among those for
+ * The one endpoint a batch will run on: the cheapest eligible one, among those for
  * which the caller has a key where there are any.
  *
  * @throws AppError invalid_request (unknown or incompatible model, unknown provider), unprocessable (model

@@ -15,7 +15,7 @@ import { BatchHeaderReader, type BatchHeader } from './batch-header';
 import { readBatchLine } from './batch-line';
 import type { IntakeTurns } from './intake-turns';
 
-/** 200 MB, counted as 200 · 2^20 (interface §8). */
+/** 200 MB, counted as 200 · 2^20. */
 export const MAX_BATCH_BYTES = 209_715_200;
 export const MAX_BATCH_LINES = 500_000;
 

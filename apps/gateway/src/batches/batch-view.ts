@@ -1,6 +1,6 @@
 import type { BatchQuote, BatchView } from '@libs/persistence';
 
-/** Statuses in which nothing changes any more and `results` is an array (interface §3.1). */
+/** Statuses in which nothing changes any more and `results` is an array. */
 const TERMINAL: ReadonlySet<BatchView['status']> = new Set(['completed', 'failed', 'expired', 'cancelled']);
 
 export function isTerminal(batch: BatchView): boolean {

@@ -20,7 +20,7 @@ import { BatchRetryService } from './batch-retry.service';
 import { isTerminal, toQuoteObject } from './batch-view';
 import { BatchesService } from './batches.service';
 
-/** Routes of interface §4.1 to §4.3, and those that list and cancel batches and retry failed lines. */
+/** Batches: to submit, read, list, cancel and delete them, and to retry failed lines. */
 @Controller('batches')
 export class BatchesController {
   constructor(

@@ -7,7 +7,7 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
 /**
- * A page of `results` (interface §3.1): its elements with commas between them, appended as their rows are read. Fields
+ * A page of `results`: its elements with commas between them, appended as their rows are read. Fields
  * are copied from what PostgreSQL sent into what the caller is sent, body and all, without a string or an object of
  * their own.
  */

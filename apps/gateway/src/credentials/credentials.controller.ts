@@ -16,7 +16,7 @@ import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
 import { CreatedStatusInterceptor } from './created-status.interceptor';
 import { CredentialsService } from './credentials.service';
 
-/** Provider keys that the caller's organization brings along; for management keys (interface §4.9 and §4.10). */
+/** Provider keys that the caller's organization brings along; for management keys. */
 @Controller('byok')
 @RequiresManagementKey()
 export class CredentialsController {

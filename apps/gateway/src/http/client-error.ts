@@ -15,7 +15,7 @@ const SEND_LARGER_CHUNKS =
 const answered = new WeakSet<Socket>();
 
 /**
- * Answers what Node's HTTP parser refuses, in the envelope of the interface (§7), and closes: after such bytes it is
+ * Answers what Node's HTTP parser refuses, in the standard envelope, and closes: after such bytes it is
  * unknown where the next request begins. What the peer still sends is thrown away meanwhile, because a connection
  * closed with unread bytes is reset, and the answer is lost.
  */

@@ -38,7 +38,7 @@ const EXPOSED_HEADERS =
   'X-Request-Id, X-Generation-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-<Service>-Warning';
 
 /**
- * Limits of the HTTP server; what they refuse is answered in the envelope of the interface (§7).
+ * Limits of the HTTP server; what they refuse is answered in the standard envelope.
  *
  * @param trustedProxies ranges of addresses whose `X-Forwarded-For` is believed
  */

@@ -35,7 +35,7 @@ function countOf(wanted: string, rawHeaders: readonly string[]): number {
 
 /**
  * What is wrong with how a body is announced, or null: bodies are JSON, or where the route says so forms, in
- * UTF-8, as they are (interface §7 knows no 415, so a wrong media type is an invalid request).
+ * UTF-8, as they are (the API has no 415, so a wrong media type is an invalid request).
  */
 export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }: BodyRule): AppError | null {
   const { headers } = request;

@@ -3,7 +3,7 @@ import type { JsonRules } from './parse-json';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** 200 MB of the interface (§8), counted as 200 · 2^20. */
+/** 200 MB, counted as 200 · 2^20. */
 export const MAX_STREAMED_BYTES = 200 * MEBIBYTE;
 /** Room for pictures and sounds inside the JSON. */
 const MAX_INFERENCE_BYTES = 32 * MEBIBYTE;

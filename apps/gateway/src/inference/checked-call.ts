@@ -72,7 +72,7 @@ export function routedRequest(
   const session = body as Session;
   const sessionId = sessionIdOf(session, call);
   const definition = definitionOf(api);
-  // Vectors have no conversation, unless their caller names one; recordings never have (interface §4.5).
+  // Vectors have no conversation, unless their caller names one; recordings never have.
   const isConversation = definition !== null && (definition.generates || sessionId !== null);
   return {
     ...route,

@@ -114,7 +114,7 @@ describe(EmbeddingsController.name, () => {
     [408, 524],
     [500, 502],
     [400, 400],
-  ])('answers an upstream that says %d with %d (interface §4.6)', async (theirs, ours) => {
+  ])('answers an upstream that says %d with %d', async (theirs, ours) => {
     const failing = await InferenceApp.start();
     failing.answer = (_request, response) => void response.writeHead(theirs).end('{"error":{"message":"no"}}');
     try {

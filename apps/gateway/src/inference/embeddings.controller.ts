@@ -7,7 +7,7 @@ import { CallErrorFilter } from './call-error.filter';
 import { CallReplier } from './call-replier';
 import type { ExplainedRequest } from './inference-error.filter';
 
-/** `POST /embeddings` (interface §4.6). */
+/** `POST /embeddings`. */
 @Controller('embeddings')
 @UseFilters(new CallErrorFilter('embeddings'))
 export class EmbeddingsController {

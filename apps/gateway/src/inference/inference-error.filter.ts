@@ -10,7 +10,7 @@ export interface ExplainedRequest extends BodyRequest {
   besideError?: Readonly<Record<string, unknown>>;
 }
 
-/** Answers errors of calls to models: the standard envelope (interface §7) with the requested metadata next to it. */
+/** Answers errors of calls to models: the standard envelope with the requested metadata next to it. */
 @Catch()
 export class InferenceErrorFilter extends AppExceptionFilter {
   protected override responseOf(error: AppError, request: ExplainedRequest): ErrorResponse {

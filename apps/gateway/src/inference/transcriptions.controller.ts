@@ -8,7 +8,7 @@ import { CallErrorFilter } from './call-error.filter';
 import { MAX_TRANSCRIPTION_BYTES } from './transcription-upload';
 import { TranscriptionReplier } from './transcription-replier';
 
-/** `POST /audio/transcriptions` (interface §4.5). */
+/** `POST /audio/transcriptions`. */
 @Controller('audio/transcriptions')
 @UseFilters(new CallErrorFilter('transcription'))
 export class TranscriptionsController {

@@ -26,7 +26,7 @@ export interface Admission {
 }
 
 /**
- * Requests and tokens of inference, per workspace (interface §5.6), decided together. Both limits are off
+ * Requests and tokens of inference, per workspace, decided together. Both limits are off
  * unless the operator sets them, and what is off costs nothing.
  */
 export class InferenceLimits {

@@ -36,7 +36,7 @@ export interface RateVerdict {
   readonly isUndecided?: boolean;
 }
 
-/** Limits per billable entity (interface §5.6 and §7, status 429). Never throws: without its store it guesses. */
+/** Limits per billable entity (status 429). Never throws: without its store it guesses. */
 export abstract class RateLimiter {
   /** Counts one for the entity, unless it exceeds the limit. */
   take(limit: RateLimit, entity: string): Promise<RateVerdict> {

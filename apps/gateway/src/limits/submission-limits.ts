@@ -10,7 +10,7 @@ export interface SubmissionLimitsOptions {
   readonly readsPerMinute: number;
 }
 
-/** Limits, per workspace, of endpoints that accept long work and report on it later (interface §5.6 and §7). */
+/** Limits, per workspace, of endpoints that accept long work and report on it later. */
 export class SubmissionLimits {
   private readonly submissions: RateLimit;
   private readonly reads: RateLimit;

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 
-/** Which part of a list is asked for; without `limit` and `offset` it is all of it (interface §4.7). */
+/** Which part of a list is asked for; without `limit` and `offset` it is all of it. */
 export interface ListPage {
   readonly offset: number;
   /** Null is the whole list. */

@@ -48,7 +48,7 @@ export class ModelListingService {
     private readonly health: ProviderHealth,
   ) {}
 
-  /** `{ data, links, total_count }` as JSON (spec 2.7); the count is of all that are asked for. */
+  /** `{ data, links, total_count }` as JSON; the count is of all that are asked for. */
   page(name: ListName, page: ListPage, query: ListModelsQueryDto = NO_WISHES): Buffer {
     const { models, whole } = this.listOf(name, kindOf(query));
     const parameters = filterParameters(query);

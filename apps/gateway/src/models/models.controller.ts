@@ -11,7 +11,7 @@ import { ModelListingService } from './model-listing.service';
 
 type ListQuery = Readonly<Record<string, unknown>>;
 
-/** The catalogue (interface §4.7, spec 2.7 and E), for keys of either kind. */
+/** The catalogue, for keys of either kind. */
 @Controller()
 @AcceptsAnyKey()
 export class ModelsController {

@@ -15,7 +15,7 @@ import { Idempotent } from '../idempotency/idempotent.decorator';
 import { LimitedBySource } from '../limits/rate-limit.guard';
 import { AuthorizationCodesService } from './authorization-codes.service';
 
-/** The two steps of the PKCE flow that programs take (interface §4.11 and §5.5). */
+/** The two steps of the PKCE flow that programs take. */
 @Controller('auth/keys')
 export class AuthorizationCodesController {
   constructor(private readonly codes: AuthorizationCodesService) {}

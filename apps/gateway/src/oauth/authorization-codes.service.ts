@@ -31,7 +31,7 @@ export interface IssuedCode {
 }
 
 /**
- * Authorization codes and the keys they become (interface §4.11, RFC 7636). Codes and keys are minted here,
+ * Authorization codes and the keys they become (RFC 7636). Codes and keys are minted here,
  * and what is asked of the auth app names them by their hashes.
  */
 @Injectable()

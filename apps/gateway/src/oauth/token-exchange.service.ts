@@ -8,7 +8,7 @@ import { invalidGrant } from './oauth-errors';
 import { sealExchange } from './sealed-exchange';
 import { ACCESS_TOKEN_URN, type TokenRequest } from './token-request';
 
-/** Interface §2.10. */
+/** The answer of a token exchange. */
 export interface TokenResponse {
   readonly access_token: string;
   readonly expires_in: number;
@@ -17,7 +17,7 @@ export interface TokenResponse {
   readonly token_type: 'Bearer';
 }
 
-/** Brings subject tokens to the auth app, which decides, and access tokens back, both sealed (interface §4.12). */
+/** Brings subject tokens to the auth app, which decides, and access tokens back, both sealed. */
 @Injectable()
 export class TokenExchangeService {
   constructor(

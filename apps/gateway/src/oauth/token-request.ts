@@ -16,7 +16,7 @@ export interface TokenRequest {
 }
 
 /**
- * The form of a token exchange (interface §4.12, RFC 8693 §2.1). A field without a value counts as left out (RFC 6749
+ * The form of a token exchange (RFC 8693 §2.1). A field without a value counts as left out (RFC 6749
  * §3.2). `audience` and `resource` are accepted and not looked at; an actor is refused, because the token would not say
  * that one party acts for another.
  *

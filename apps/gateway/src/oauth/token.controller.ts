@@ -14,7 +14,7 @@ import { readTokenRequest } from './token-request';
 
 const MAX_BODY_BYTES = 32 * 1024;
 
-/** Access tokens for workloads (interface §4.12). The key of the caller, if it brings one, is looked at in here. */
+/** Access tokens for workloads. The key of the caller, if it brings one, is looked at in here. */
 @Controller('oauth')
 @Public()
 export class TokenController {

@@ -136,3 +136,13 @@ export function fieldsOf(value: unknown): Fields {
 export function listOf(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.map(fieldsOf) : [];
 }
+
+/** Returns a name that none of the caller's functions has. */
+export function freeName(wanted: string, serviceName: string, taken: Set<string>): string {
+  let name = wanted;
+  for (let count = 1; taken.has(name); count += 1) {
+    name = count === 1 ? `${serviceName}_${wanted}` : `${serviceName}_${wanted}_${count}`;
+  }
+  taken.add(name);
+  return name;
+}

@@ -22,6 +22,7 @@ import {
   type Fields,
   type NamedTool,
   type SortedTools,
+  freeName,
 } from './named-tools';
 import { isAnyEngine, leftOutOf, withoutTools } from './left-out-tools';
 import type { BoundTool, ServerTool } from './server-tool';
@@ -295,14 +296,4 @@ function unknownOf(names: ReadonlySet<string>, { messages, toolChoice }: Canonic
   const known = new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.name] : [])));
   if (toolChoice?.type === 'tool') known.add(toolChoice.name);
   return new Set([...names].filter((name) => !known.has(name)));
-}
-
-/** Returns a name that none of the caller's functions has. */
-function freeName(wanted: string, serviceName: string, taken: Set<string>): string {
-  let name = wanted;
-  for (let count = 1; taken.has(name); count += 1) {
-    name = count === 1 ? `${serviceName}_${wanted}` : `${serviceName}_${wanted}_${count}`;
-  }
-  taken.add(name);
-  return name;
 }

@@ -36,7 +36,7 @@ export interface ToolOutcome {
   readonly parts: ToolResultPart['parts'];
   /** The tool failed. `parts` say so to the model, which may go on without it. */
   readonly isError: boolean;
-  /** The members of the output item in the answer (interface §2.11) other than `type`, `id` and `status`. */
+  /** The members of the output item in the answer other than `type`, `id` and `status`. */
   readonly item: Readonly<Record<string, unknown>>;
   /** Sources for the answer's text; the code that places them sets their offsets. */
   readonly sources?: readonly AnswerSource[];
@@ -81,7 +81,7 @@ export interface ToolSurroundings {
   readonly imageModel?: string | undefined;
 }
 
-/** A tool that the gateway runs itself while it answers (interface §4.4). One file each, one registry line. */
+/** A tool that the gateway runs itself while it answers. One file each, one registry line. */
 export interface ServerTool {
   /** Behind `<service>:` in the request's tool list, e.g. `web_fetch`. */
   readonly name: string;

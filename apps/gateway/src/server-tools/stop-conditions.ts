@@ -20,7 +20,7 @@ export interface StopCondition {
   isMet(progress: LoopProgress): boolean;
 }
 
-/** Steps if the request sets none, and the most that `max_tool_calls` may ask for (interface §4.4). */
+/** Steps if the request sets none, and the most that `max_tool_calls` may ask for. */
 const DEFAULT_STEPS = 30;
 /** Steps of a request whose conditions are never met. */
 const MOST_STEPS = 100;

@@ -16,7 +16,7 @@ const DEFINITION: ToolDefinition = {
   },
 };
 
-/** Reads a page of the web through the egress door (interface §4.4). */
+/** Reads a page of the web through the egress door. */
 export class WebFetchTool implements ServerTool {
   readonly name = 'web_fetch';
 

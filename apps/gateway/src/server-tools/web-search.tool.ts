@@ -17,7 +17,7 @@ const DEFINITION: ToolDefinition = {
   },
 };
 
-/** Searches the web with one of the installation's engines (interface §4.4). */
+/** Searches the web with one of the installation's engines. */
 export class WebSearchTool implements ServerTool {
   readonly name = 'web_search';
   readonly aliases = [

@@ -40,7 +40,7 @@ export class MediaReader {
     const { frame_images: frames, input_references: references } = dto;
     if (!frames?.length && !references?.length) return NONE;
     const budget = { bytes: LARGEST_SUM_BYTES, memory };
-    // Frames say what the video must be; references given with them are ignored (interface §4.8).
+    // Frames say what the video must be; references given with them are ignored.
     if (frames?.length) return { ...NONE, ...(await this.#readFrames(frames, budget)) };
     const read: VideoMedia[] = [];
     for (const [index, reference] of references!.entries()) {

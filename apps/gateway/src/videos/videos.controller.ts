@@ -23,7 +23,7 @@ import { VideosService, type VideoOwner } from './videos.service';
 /** Least bytes of a video that a client must read within the idle limit: 17 KiB/s in a minute. */
 const LEAST_READ_BYTES = 1024 * 1024;
 
-/** Routes of interface §4.8, and further reads of videos. */
+/** Video jobs: to start one, and to read it. */
 @Controller('videos')
 export class VideosController {
   constructor(

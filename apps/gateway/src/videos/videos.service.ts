@@ -70,7 +70,7 @@ export interface VideoSubmission {
   readonly memory: CallMemory;
 }
 
-/** Takes video jobs in and shows them (interface §4.8). */
+/** Takes video jobs in and shows them. */
 @Injectable()
 export class VideosService {
   private readonly media: MediaReader;

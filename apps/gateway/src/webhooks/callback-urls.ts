@@ -9,7 +9,7 @@ export interface CallbackOwner {
   readonly defaultCallbackUrl: string | null;
 }
 
-/** Where the ends of batches and videos are announced (interface §4.8). */
+/** Where the ends of batches and videos are announced. */
 @Injectable()
 export class CallbackUrls {
   constructor(private readonly egress: Egress) {}

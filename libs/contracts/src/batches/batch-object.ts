@@ -23,7 +23,7 @@ export interface BatchSnapshot {
   readonly errorMessage: string | null;
 }
 
-/** The Batch object of interface §2.1 with `results: null`: what a list shows, and what a webhook carries. */
+/** The batch object with `results: null`: what a list shows, and what a webhook carries. */
 export function toBatchObject(batch: BatchSnapshot): object {
   return {
     id: batch.id,

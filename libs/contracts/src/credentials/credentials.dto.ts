@@ -9,7 +9,7 @@ import type { ReadOnlyMembers } from '../organizations/read-only-members';
 /** What creating and changing a credential have in common. */
 export class CredentialSettingsDto extends HttpFields(CredentialSettings) {}
 
-/** Body of `POST /byok` (interface §4.9). */
+/** Body of `POST /byok`. */
 export class CreateCredentialDto extends CredentialSettingsDto {
   /** The raw key; write-only. */
   @IsCredentialKey()
@@ -44,7 +44,7 @@ export class ListCredentialsQueryDto extends PageQueryDto {
   provider?: string;
 }
 
-/** The credential of interface §2.5. The key itself is shown nowhere. */
+/** A credential as its owner sees it. The key itself is shown nowhere. */
 export interface CredentialDto extends Required<CredentialSettingsDto> {
   id: string;
   label: string;

@@ -6,7 +6,7 @@ import { findEmbeddingsInputProblem } from './embeddings-input';
 
 const MAX_DIMENSIONS = 100_000;
 
-/** `POST /embeddings` (interface §4.6) and the body of a batch line on it. */
+/** `POST /embeddings` and the body of a batch line on it. */
 export class EmbeddingsDto extends RelayedDto {
   /** Stored with the call. */
   @IsOptional()

@@ -42,7 +42,7 @@ export class BatchEntriesQueryDto {
   batch?: 'true';
 }
 
-/** What `GET /models` may be asked for (spec E). Lists are separated by commas; prices are dollars per million tokens. */
+/** What `GET /models` may be asked for. Lists are separated by commas; prices are dollars per million tokens. */
 export class ListModelsQueryDto extends BatchEntriesQueryDto {
   /** Words that the id, name or description has, each of them. */
   @IsQueryText()

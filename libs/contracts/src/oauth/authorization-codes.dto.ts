@@ -53,7 +53,7 @@ export class CodeRequestDto {
   key_label?: string;
 }
 
-/** Body of `POST /auth/keys/code` (interface §4.11). Members of other names are ignored. */
+/** Body of `POST /auth/keys/code`. Members of other names are ignored. */
 export class CreateAuthorizationCodeDto extends CodeRequestDto {
   @IsCallbackUrl()
   callback_url: string;
@@ -91,7 +91,7 @@ export class ExchangeAuthorizationCodeDto {
   code_challenge_method?: ChallengeMethod | null;
 }
 
-/** `data` of `POST /auth/keys/code` (interface §2.10). */
+/** `data` of `POST /auth/keys/code`. */
 export interface AuthorizationCodeDto {
   /** The code itself, shown once. */
   id: string;

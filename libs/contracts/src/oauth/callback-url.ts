@@ -13,8 +13,8 @@ const PORT = /:(\d+)$/;
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1']);
 
 /**
- * Returns the host name of a callback URL, which is the name of its app, or null for text that is no callback URL
- * (interface §4.11): https with any host, or http with `localhost` or `127.0.0.1`, on any port.
+ * Returns the host name of a callback URL, which is the name of its app, or null for text that is no callback URL:
+ * https with any host, or http with `localhost` or `127.0.0.1`, on any port.
  *
  * A loopback host is judged as it is written: a URL parser turns `127.1`, `0x7f.1` and full-width digits
  * into `127.0.0.1` as well, and another program may not.

@@ -62,7 +62,7 @@ const PART_CHECKS: Readonly<Record<string, (part: Fields) => string | null>> = {
   input_video: (part) => at('.video_url', findMediaLinkProblem(part['video_url'])),
 };
 
-/** Checks `input`: text, or items that are each of a known kind (interface §4.4). */
+/** Checks `input`: text, or items that are each of a known kind. */
 export function findResponsesInputProblem(input: unknown): string | null {
   if (typeof input === 'string') return input === '' ? ' must not be empty' : null;
   if (!Array.isArray(input)) return ' must be text or an array of items';

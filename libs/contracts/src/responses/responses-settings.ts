@@ -71,7 +71,7 @@ export function findModalitiesProblem(modalities: unknown): string | null {
   return findElementsProblem(modalities, 1, 2, oneOf('text', 'image'));
 }
 
-/** Checks `metadata`: at most 16 pairs of text (interface §8). Lengths count code points. */
+/** Checks `metadata`: at most 16 pairs of text. Lengths count code points. */
 export function findResponseMetadataProblem(metadata: unknown): string | null {
   if (!isPlainObject(metadata)) return ' must be an object';
   const pairs = Object.entries(metadata);

@@ -28,7 +28,7 @@ function findModelProblem(model: unknown): string | null {
 }
 
 /**
- * `POST /responses` (interface §4.4) and the body of a batch line on it. Nothing is ever stored, so what would
+ * `POST /responses` and the body of a batch line on it. Nothing is ever stored, so what would
  * need it is refused.
  */
 export class ResponsesDto extends OpenAiConversationDto {

@@ -2,7 +2,7 @@ import { IsOptional, IsString, IsUUID, Matches, MaxLength } from 'class-validato
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 
-/** How long an access token can be used at most, in seconds (interface §2.10). */
+/** How long an access token can be used at most, in seconds. */
 export const ACCESS_TOKEN_SECONDS = 900;
 /** `typ` of an access token (RFC 9068 §2.1): tokens of any other type are not accepted as one. */
 export const ACCESS_TOKEN_TYPE = 'at+jwt';

@@ -20,7 +20,7 @@ const MAX_KEYTERMS = 100;
 const MAX_KEYTERM_LENGTH = 1_000;
 const MAX_TRACE_MEMBERS = 64;
 
-/** Fields of `POST /audio/transcriptions` other than the recording, for JSON and forms (interface §4.5). */
+/** Fields of `POST /audio/transcriptions` other than the recording, for JSON and forms. */
 export class TranscriptionDto extends InferenceDto {
   /** Stored with the call. */
   @IsStoredText(MAX_MODEL_LENGTH)

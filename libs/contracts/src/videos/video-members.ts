@@ -10,7 +10,7 @@ const REFERENCE_TYPES = ['image_url', 'audio_url', 'video_url'] as const;
 const LONGEST_URL = 48 * 1024 * 1024;
 const MOST_REFERENCES = 10;
 
-/** A frame of the video to be (interface §4.8). */
+/** A frame of the video to be. */
 export interface FrameImage {
   readonly type?: 'image_url' | null;
   readonly image_url: { readonly url: string };

@@ -33,7 +33,7 @@ const NUMBER = { allowInfinity: false, allowNaN: false };
 
 export const VIDEO_ID = /^gen-vid-\d{1,11}-[0-9A-Za-z]{20}$/;
 
-/** `POST /videos` (interface §4.8). Limits of the model are checked later, against the catalogue. */
+/** `POST /videos`. Limits of the model are checked later, against the catalogue. */
 export class VideoDto extends InferenceDto {
   @IsStoredText(MAX_MODEL_LENGTH)
   @MinLength(1)

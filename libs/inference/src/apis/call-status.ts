@@ -8,7 +8,7 @@ interface TimeoutStatus {
 }
 
 /**
- * The APIs whose statuses say who failed (interface §4.5, §4.6, §7): 503 is our own overload and 529 the provider's.
+ * The APIs whose statuses say who failed: 503 is our own overload and 529 the provider's.
  * Embeddings know no 504.
  */
 const WHO_FAILED: Readonly<Partial<Record<Api, TimeoutStatus>>> = {

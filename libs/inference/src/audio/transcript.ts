@@ -1,4 +1,4 @@
-/** What was said, as far as an upstream reports it (interface §2.8). Times are seconds from the start. */
+/** What was said, as far as an upstream reports it. Times are seconds from the start. */
 export interface Transcript {
   readonly text: string;
   readonly language?: string | undefined;

@@ -20,7 +20,7 @@ export interface AudioInput {
 
 export type MeasuredAudio = Pick<AudioLength, 'seconds' | 'longest'>;
 
-/** A request for a transcription (interface §4.5), independent of any provider's dialect. */
+/** A request for a transcription, independent of any provider's dialect. */
 export interface Transcription {
   readonly audio: AudioInput;
   /** Of `audio`, as `secondsWhenAsked` returned it before the call: what providers are sent is bounded by it. */

@@ -2,7 +2,7 @@ import { BATCH_SUFFIX, type Architecture, type Endpoint, type Model } from './ca
 import type { ListedOverride, ListedPrices } from './listed-prices';
 import { isStandardTier } from './endpoint-traits';
 
-/** An entry of `GET /models` and `GET /embeddings/models` (interface §2.7). */
+/** An entry of `GET /models` and `GET /embeddings/models`. */
 export interface ModelEntry {
   readonly id: string;
   /** As OpenAI's clients read a model: these two next to `id` and `created`. */
@@ -59,7 +59,7 @@ export function toModelEntry(model: Model): ModelEntry {
   return entry(model, model.slug, endpoint, (endpoint) => endpoint.listedPricing);
 }
 
-/** The entry `<slug>:batch` with batch prices (resolved §2.4), or null where no endpoint can serve a batch. */
+/** The entry `<slug>:batch` with batch prices, or null where no endpoint can serve a batch. */
 export function toBatchModelEntry(model: Model): ModelEntry | null {
   const endpoint = model.endpoints.find(servesBatches);
   if (!endpoint) return null;

@@ -76,7 +76,7 @@ function completionOf(counts: ReportedCounts, { maxCompletionTokens }: UsageBoun
   return isHidden ? completion + reasoning : completion;
 }
 
-/** Returns the usage fields (interface §2.4) that the gateway sets, as JSON text. Money is exact, never a float. */
+/** Returns the usage fields that the gateway sets, as JSON text. Money is exact, never a float. */
 function ownMembers(cost: Cost, tools?: ToolBill): Record<string, string> {
   return {
     cost: formatUsd(cost.totalCost + (tools?.cost ?? 0n)),
@@ -128,7 +128,7 @@ export function usageText(usage: Usage, cost: Cost, isChat: boolean, tools?: Too
   );
 }
 
-/** The interface has both names (§2.1). */
+/** Clients read either name. */
 function toolUseText(tools: ToolBill | undefined): string {
   if (tools === undefined) return '';
   const text = JSON.stringify(toolUseObject(tools));

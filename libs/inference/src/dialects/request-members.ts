@@ -55,8 +55,8 @@ export function memberText(scanned: ScannedObject, name: string): Buffer | undef
 }
 
 /**
- * Returns the hash of the caller's `user`, or of the field `name`. The identifier itself is never sent (interface
- * §4.4); the hash is the same for the same user. Undefined if the field is no text.
+ * Returns the hash of the caller's `user`, or of the field `name`. The identifier itself is never sent;
+ * the hash is the same for the same user. Undefined if the field is no text.
  */
 export function hashedUser(scanned: ScannedObject, name = 'user'): string | undefined {
   const text = memberText(scanned, name);

@@ -8,7 +8,7 @@ const LONGEST_ECHO_BYTES = 64 * 1024;
 
 /**
  * Returns the context of a stream with the body sent upstream, if the caller asked to see it
- * (`debug.echo_upstream_body`, interface §4.4). Of a long body, only the beginning, as text.
+ * (`debug.echo_upstream_body`). Of a long body, only the beginning, as text.
  */
 export function withEcho(context: AnswerContext, asked: Buffer, sent: Buffer): AnswerContext {
   const isAsked = asked.includes(MEMBER) && findValue(asked, ['debug', MEMBER])?.toString() === 'true';

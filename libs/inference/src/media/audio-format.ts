@@ -1,6 +1,6 @@
 import type { MediaBytes } from './media-bytes';
 
-/** Formats of `input_audio.format` (interface §4.5); pcm is headerless: signed 16 bit, little-endian, mono, 16 kHz. */
+/** Formats of `input_audio.format`; pcm is headerless: signed 16 bit, little-endian, mono, 16 kHz. */
 export const AUDIO_FORMATS = ['wav', 'mp3', 'flac', 'm4a', 'ogg', 'webm', 'aac', 'pcm'] as const;
 export type AudioFormat = (typeof AUDIO_FORMATS)[number];
 

@@ -17,7 +17,7 @@ export interface GeneratedImagePart {
   readonly url: string;
 }
 
-/** A tool that the gateway itself ran while it answered (interface §4.4). No upstream's answer holds one. */
+/** A tool that the gateway itself ran while it answered. No upstream's answer holds one. */
 export interface ServerToolPart {
   readonly type: 'server-tool';
   /** Without the service's name in front, e.g. `web_search`. */

@@ -1,4 +1,4 @@
-/** Why a model stopped, in the words of the interface (§2.1). */
+/** Why a model stopped, in the words of chat completions. */
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'error'] as const;
 
 export type FinishReason = (typeof FINISH_REASONS)[number];

@@ -52,7 +52,7 @@ export function isByok({ upstreamCost }: Cost): boolean {
   return upstreamCost !== undefined;
 }
 
-/** `upstream_inference_cost` of the interface (§2.4) as JSON text: null unless it ran on a caller's own key. */
+/** `upstream_inference_cost` as JSON text: null unless it ran on a caller's own key. */
 export function upstreamCostText({ upstreamCost }: Cost): string {
   return upstreamCost === undefined ? 'null' : formatUsd(upstreamCost);
 }

@@ -23,7 +23,7 @@ export interface Usage {
 }
 
 /**
- * What an upstream reported of one call in addition to its token counts, in the interface's words (§2.4). A field
+ * What an upstream reported of one call in addition to its token counts, in the API's words. A field
  * that it did not report is absent, and so is one that says nothing: a plain call has no details at all.
  */
 export interface UsageDetails {

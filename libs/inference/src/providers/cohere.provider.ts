@@ -21,7 +21,7 @@ export class CohereProvider implements ProviderAdapter {
 
   constructor(http: UpstreamHttp) {
     this.#chat = new JsonExchange(http);
-    // Embeddings have no 422 (interface §4.6): what cannot be embedded is a wrong request.
+    // Embeddings have no 422: what cannot be embedded is a wrong request.
     this.#embeddings = new JsonExchange(http, {
       toError: (provider, status, headers, body) =>
         upstreamError(provider, status === 422 ? 400 : status, headers, body),

@@ -42,7 +42,7 @@ export function failedLater(api: Api, attempt: Attempt, error: AppError): Attemp
 
 /**
  * The error of a request whose attempts all failed: the last one's, with all of them in
- * `metadata.previous_errors` (interface §7) and the shortest time after which one of them may be tried again.
+ * `metadata.previous_errors` and the shortest time after which one of them may be tried again.
  */
 export function failedTogether(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
   const last = errors.at(-1);

@@ -12,7 +12,7 @@ export interface CredentialScope {
 }
 
 /**
- * What routing knows of a provider key that a caller brought along (interface §4.9): everything but the key.
+ * What routing knows of a provider key that a caller brought along: everything but the key.
  * A list that is null restricts nothing.
  */
 export interface OwnCredential {

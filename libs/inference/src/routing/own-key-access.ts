@@ -17,7 +17,7 @@ const PLACES: Readonly<Record<string, FindOwnPlace>> = {
 };
 
 /**
- * How a caller's own key is used at an endpoint (the forms of interface §4.9). A plain text is the key. A document of
+ * How a caller's own key is used at an endpoint. A plain text is the key. A document of
  * a cloud platform also names the place where it is used: a resource, a region, a project. Of any other document the
  * `api_key` is the key, and one with a region goes to the provider's host of that region. Null where the key is for no
  * such endpoint: a key is never sent to a host that it was not made for.

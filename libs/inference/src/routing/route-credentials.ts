@@ -15,7 +15,7 @@ const noKeys = ({ isOwnKeysOnly }: CredentialScope): OwnKeys => ({
 });
 
 /**
- * Applies what credentials restrict and demand (interface §4.9). `is_byok_only` takes the provider's shared
+ * Applies what credentials restrict and demand. `is_byok_only` takes the provider's shared
  * capacity away for every model; `is_required` takes all shared capacity away for the models that the
  * credential can serve. Disabled credentials, and those for other API keys or users, say nothing.
  */

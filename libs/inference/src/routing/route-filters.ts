@@ -20,8 +20,8 @@ import { supportsParameter, traitsOf } from '../catalogue/endpoint-traits';
 export type LostMembers = (contender: Contender) => readonly string[];
 
 /**
- * The hard filters of a request, in the order of spec A.2, step 2; only those that it gives cause for. What
- * the policy of a workspace or key takes away is forbidden (403), what the request's own preferences take
+ * The hard filters of a request, in the order in which one is named when nothing is left; only those that it gives
+ * cause for. What the policy of a workspace or key takes away is forbidden (403), what the request's own preferences take
  * away is not found (404), and what its size takes away is the request's fault (400). The one that has to
  * try translations comes last, so that it is asked of few.
  */
@@ -134,7 +134,7 @@ function parameterFilter(parameters: readonly string[]): HardFilter {
   };
 }
 
-/** Nothing that the caller sent may be lost on the way into an endpoint's dialect (spec A.1, `require_parameters`). */
+/** Nothing that the caller sent may be lost on the way into an endpoint's dialect (`require_parameters`). */
 function translationFilter(lostMembers: LostMembers): HardFilter {
   const lost = new Set<string>();
   return {

@@ -7,7 +7,7 @@ export interface Rest {
   readonly because: 'quota' | 'overload' | 'breaker' | 'refused';
 }
 
-/** `availability.excluded_by` of the interface (§7), a closed list. */
+/** `availability.excluded_by` of an error, a closed list. */
 export type ExcludedBy =
   | 'geo'
   | 'data_region'
@@ -50,7 +50,7 @@ const MOST_PROVIDERS = 32;
 const LONGEST_SLUG = 256;
 
 /**
- * The refusal of a request that no endpoint is left for. Its `availability` is the object of interface §7:
+ * The refusal of a request that no endpoint is left for. Its `availability` is the object of the API:
  * `code`, `retryable`, `requested_models`, `docs_url` and, where they say something, `excluded_by`, `constraint`,
  * `affected_providers`, `retry_after` (seconds).
  */

@@ -1,5 +1,5 @@
 /**
- * The grammar of a streamed response (interface §4.4), as a judge of what a caller received.
+ * The grammar of a streamed response, as a judge of what a caller received.
  *
  * `[debug*] created → in_progress → items → one terminal event → [DONE]`; every item, content, summary part,
  * argument text that begins also ends, its deltas add up to what its end says, indexes count from 0, and the

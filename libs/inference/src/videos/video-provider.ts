@@ -18,7 +18,7 @@ export interface VideoMedia {
 export interface VideoRequest {
   readonly prompt: string | null;
   readonly durationSeconds: number;
-  /** As in the interface (§4.8), e.g. `1080p`. */
+  /** As callers name it, e.g. `1080p`. */
   readonly resolution: string;
   /** E.g. `16:9`. */
   readonly aspectRatio: string;
@@ -91,7 +91,7 @@ export type OpenedVideo =
   | { readonly kind: 'link'; readonly url: string };
 
 /**
- * Makes videos in jobs that outlive any connection (interface §4.8). Like every adapter it throws AppError and
+ * Makes videos in jobs that outlive any connection. Like every adapter it throws AppError and
  * nothing else, and no key is ever part of an error, an operation or an output.
  */
 export interface VideoApi {

@@ -63,7 +63,7 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 };
 
 /**
- * The upstream's refusal as our error (interface §2.3, §7).
+ * The upstream's refusal as our error.
  *
  * 400, 413 and 422 blame the caller, who gets the upstream's own words, scrubbed and cut. So do a 404 for an image and a
  * 403 for a prompt. Everything else is between the provider and us (our key, our quota, their outage, a model they do not

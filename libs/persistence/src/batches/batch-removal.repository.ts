@@ -34,7 +34,7 @@ interface LockedBatch {
   readonly upstream_deletion: UpstreamDeletion | null;
 }
 
-/** DELETE /batches/{id} (interface §4.3): deletes requests and results, keeps the row and the ledger. */
+/** DELETE /batches/{id}: deletes requests and results, keeps the row and the ledger. */
 @Injectable()
 export class BatchRemovalRepository {
   constructor(

@@ -7,7 +7,7 @@ import type { LineUsageDetails } from './line-usage';
 import { isByok, listUsd } from './result-price-sql';
 import { ONE_AT_A_TIME_FROM, type SegmentLease } from './segment-claims';
 
-/** The error of a failed line, as the interface shows it (§2.1). */
+/** The error of a failed line, as the API shows it. */
 export interface LineError {
   readonly type: string;
   readonly message: string;

@@ -47,7 +47,7 @@ export interface BatchViewRow {
   quote: StoredQuote | null;
 }
 
-/** Requests and results are kept for 30 days from the creation of their batch (interface §8). */
+/** Requests and results are kept for 30 days from the creation of their batch. */
 export const RETENTION_DAYS = 30;
 
 /** Columns of BatchViewRow; `completed` and `failed` are the counts of a batch that is not over. */

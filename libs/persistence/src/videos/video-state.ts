@@ -1,4 +1,4 @@
-/** Interface §3.2. */
+/** From submission to an end. */
 export type VideoStatusName = 'pending' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'expired';
 
 /**

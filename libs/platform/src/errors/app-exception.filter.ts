@@ -5,7 +5,7 @@ import { errorResponse, type ErrorResponse } from './error-response';
 import { fromHttpFramework } from './foreign-errors';
 
 /**
- * The one place where an error becomes HTTP (interface §7). An unexpected error is a 500: its details are
+ * The one place where an error becomes HTTP. An unexpected error is a 500: its details are
  * logged and not sent to the caller.
  *
  * A response that has begun cannot become an error any more: its connection is cut, so that the caller

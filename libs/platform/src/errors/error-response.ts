@@ -10,7 +10,7 @@ export interface ErrorResponse {
 
 const UNAUTHORIZED = 401;
 
-/** `envelope` is what the body says: by default the standard one of the interface (§7). */
+/** `envelope` is what the body says: by default the standard one. */
 export function errorResponse(error: AppError, envelope: object = toEnvelope(error)): ErrorResponse {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(error.headers ?? {})) {

@@ -18,7 +18,7 @@ export interface ValidateOptions {
 const REPORTED_FAILURES = 5;
 
 /**
- * A validated instance of a decorated class, or `invalid_request` (interface §7) that names the members at
+ * A validated instance of a decorated class, or `invalid_request` that names the members at
  * fault, at most five, and never a value. `metadata.param` is the path of the first, null for the whole.
  *
  * The instance shares the untyped parts of `plain`; members that the class does not declare are kept.

@@ -5,7 +5,7 @@ import { formatUsd } from '../../pricing/money';
 import { segmentsOf } from './transcript-segments';
 import type { TranscriptionBill } from './transcription-bill';
 
-/** What a transcription used, as its answer reports it (interface §2.8). */
+/** What a transcription used, as its answer reports it. */
 export interface TranscriptUsage {
   /** A decimal number in US dollars as JSON text. */
   readonly cost: string;

@@ -19,7 +19,7 @@ export type ShownEnd =
   | { readonly status: 'completed'; readonly outputs: readonly object[]; readonly costUsd: string }
   | { readonly status: 'failed' | 'cancelled' | 'expired'; readonly errorMessage: string };
 
-/** The Video job of interface §2.9. */
+/** A video job as callers see it. */
 export function toVideoObject(video: ShownVideo, publicUrl: string): object {
   const isOver = video.status !== 'pending' && video.status !== 'in_progress';
   return {
@@ -36,7 +36,7 @@ export function toVideoObject(video: ShownVideo, publicUrl: string): object {
   };
 }
 
-/** `data` of the event that tells of the end of a job (interface §6). */
+/** `data` of the event that tells of the end of a job. */
 export function toVideoEventData(job: EndedVideo, end: ShownEnd, publicUrl: string): object {
   const named = { id: job.id, status: end.status, generation_id: job.id, model: job.model };
   if (end.status !== 'completed') return { ...named, error: end.errorMessage };

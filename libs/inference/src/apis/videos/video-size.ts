@@ -17,7 +17,7 @@ export interface VideoSize {
   readonly height: number;
 }
 
-/** The points of a resolution (interface §4.8) at an aspect ratio such as `16:9`. */
+/** The points of a resolution at an aspect ratio such as `16:9`. */
 export function sizeOf(resolution: string, aspectRatio: string): VideoSize {
   const short = SHORT_SIDES[resolution] ?? SHORT_SIDES['720p']!;
   const ratio = valueOf(aspectRatio);

@@ -1,6 +1,6 @@
 import { toEnvelope, wireErrorType, type AppError } from '@libs/errors';
 
-/** An error in the shape of the Messages API (interface §7). */
+/** An error in the shape of the Messages API. */
 export interface MessageError {
   readonly type: 'error';
   readonly error: { readonly type: string; readonly message: string; readonly error_type: string };

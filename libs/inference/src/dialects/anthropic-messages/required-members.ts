@@ -3,8 +3,7 @@ import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '
 type Members = Readonly<Record<string, string>>;
 
 /**
- * Required fields that upstreams omit if they are empty (interface §2.1, the result body of messages), as JSON
- * text.
+ * Required fields that upstreams omit if they are empty, as JSON text.
  */
 export const MESSAGE_MEMBERS: Members = {
   container: 'null',

@@ -11,7 +11,7 @@ import { plainThought, writeDetails } from './reasoning';
 import { chatUsage } from './usage';
 import { unixSeconds } from '../../model/unix-seconds';
 
-/** A whole answer as a `chat.completion` (interface §2.1). */
+/** A whole answer as a `chat.completion`. */
 export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
   const { generationId, model, endpoint, requestBody } = context;
   const isHidden = hidesThoughts(requestBody);

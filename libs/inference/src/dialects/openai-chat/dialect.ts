@@ -17,7 +17,7 @@ import { saidBeside } from '../usage-details';
 import { toUpstream } from './relayed-request';
 import { unixSeconds } from '../../model/unix-seconds';
 
-/** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
+/** OpenAI's chat completions, asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { api: 'chat', toUpstream, readAnswer, openStream };
 
 /** Clients that check what they get want these, and some upstreams leave them out. */

@@ -34,7 +34,7 @@ export interface ChatObject extends ScannedObject {
   readonly choiceEdits: readonly ByteEdit[];
 }
 
-/** Fields that a message and its choice must have (interface §2.1) and some upstreams omit, as JSON text. */
+/** Fields that a message and its choice must have and some upstreams omit, as JSON text. */
 const MESSAGE_MEMBERS = { role: '"assistant"', content: 'null', refusal: 'null' };
 /** A finished choice gets its `native_finish_reason` from its `finish_reason`. */
 const FINISHED_CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null' };

@@ -12,7 +12,7 @@ import { likelyPrompt, reservedPrompt } from '../reserved-prompt';
 import type { Bill } from '../translation';
 import { toUpstream } from './relayed-request';
 
-/** OpenAI's embeddings (interface §2.6, §4.6), asked of an upstream that speaks them too. */
+/** OpenAI's embeddings, asked of an upstream that speaks them too. */
 export const openAiEmbeddings: Dialect = { api: 'embeddings', toUpstream, readAnswer };
 
 function readAnswer(body: Buffer, context: AnswerContext): Answer {

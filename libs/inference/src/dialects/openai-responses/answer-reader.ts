@@ -11,7 +11,7 @@ import { reasoningFormatOf } from './reasoning';
 import { finishOf } from './stop-reason';
 import { usageOfResponse } from './usage';
 
-/** A complete response of an upstream (interface §2.11) in no dialect. */
+/** A complete response of an upstream in no dialect. */
 export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
   const { provider } = endpoint;
   const response = objectOrNull(body);

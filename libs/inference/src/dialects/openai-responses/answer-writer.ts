@@ -12,7 +12,7 @@ import { unixSeconds } from '../../model/unix-seconds';
 
 const NO_CHOICE: Choice = { parts: [], finishReason: 'error', nativeFinishReason: null };
 
-/** Returns a whole answer as a response (interface §2.11). The API has one choice: of several, the first. */
+/** Returns a whole answer as a response. The API has one choice: of several, the first. */
 export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext, request?: JsonObject): object {
   const echo = readEcho(context, answer.createdAt, request);
   const { parts, finishReason, logprobs = [] } = answer.choices[0] ?? NO_CHOICE;

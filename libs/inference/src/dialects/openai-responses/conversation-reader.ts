@@ -20,7 +20,7 @@ interface InputReading {
 }
 
 /**
- * The conversation of a request (interface §4.4).
+ * The conversation of a request.
  *
  * A turn of the model is several items: thoughts, messages, calls. They become one message, as in every other API.
  * Names of fields and items that a conversation cannot hold go to `unread`.

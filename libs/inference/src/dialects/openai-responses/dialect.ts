@@ -20,7 +20,7 @@ import {
   type UpstreamResponse,
 } from './relayed-answer';
 
-/** OpenAI's responses (interface §4.4), asked of an upstream that speaks them too. */
+/** OpenAI's responses, asked of an upstream that speaks them too. */
 export const openAiResponses: Dialect = {
   api: 'responses',
   toUpstream,

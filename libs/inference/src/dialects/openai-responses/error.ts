@@ -9,7 +9,7 @@ export interface ResponseFailure {
   readonly errorType: string | null;
 }
 
-/** Errors of length: the response is `incomplete`, not `failed` (interface §3.3). */
+/** Errors of length: the response is `incomplete`, not `failed`. */
 const LENGTH_CODES: readonly ErrorCode[] = [
   'context_length_exceeded',
   'max_tokens_exceeded',
@@ -28,7 +28,7 @@ const RESPONSE_CODES: Partial<Record<ErrorCode, string>> = {
   content_policy_violation: 'image_content_policy_violation',
 };
 
-/** The codes that an upstream's failed response may keep (interface §2.11). */
+/** The codes that an upstream's failed response may keep. */
 const KNOWN_CODES = new Set([
   'server_error',
   'rate_limit_exceeded',

@@ -8,7 +8,7 @@ import { writeRequest } from './request-writer';
 
 export { openAiResponses } from './dialect';
 
-/** OpenAI's responses on both sides of a translation (interface §2.11, §4.4). */
+/** OpenAI's responses on both sides of a translation. */
 export const openAiResponsesTranslation: Translation = {
   caller: {
     readRequest,

@@ -5,7 +5,7 @@ import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
 
 type ToolStart = Extract<PartStart, { kind: 'server-tool' }>;
 
-/** The tools whose progress has events of its own (interface §4.4), in their order: two before the work, one after. */
+/** The tools whose progress has events of its own, in their order: two before the work, one after. */
 const PROGRESS: Readonly<Record<string, { readonly before: readonly string[]; readonly after: string }>> = {
   web_search: {
     before: ['response.web_search_call.in_progress', 'response.web_search_call.searching'],

@@ -199,7 +199,7 @@ const REPEATED: ReadonlySet<string> = new Set([
   'tools',
 ]);
 
-/** What has to be there, for upstreams that leave it out (interface §2.11), as JSON text. */
+/** What has to be there, for upstreams that leave it out, as JSON text. */
 const REQUIRED = {
   object: '"response"',
   completed_at: 'null',

@@ -94,7 +94,7 @@ function joinApart(some: readonly ByteEdit[], others: readonly ByteEdit[]): read
 
 function removedFrom(request: ScannedObject): readonly string[] {
   const removed = [...REMOVED];
-  // Conditions of the server-tool loop replace `max_tool_calls` (interface §4.4).
+  // Conditions of the server-tool loop replace `max_tool_calls`.
   if (isGiven(request, 'stop_server_tools_when')) removed.push('max_tool_calls');
   const modalities = memberText(request, 'modalities')?.toString();
   // Text is the default of every upstream, and some refuse the field.

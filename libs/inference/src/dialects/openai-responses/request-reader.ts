@@ -66,7 +66,7 @@ const VERBOSITIES = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const;
 const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
-/** A checked request of this API (interface §4.4) in no dialect. */
+/** A checked request of this API in no dialect. */
 export function readRequest(body: JsonObject): CanonicalRequest {
   const unread = new Set(Object.keys(body).filter((name) => !UNDERSTOOD.has(name) && body[name] !== null));
   noteUnmet(body, unread);

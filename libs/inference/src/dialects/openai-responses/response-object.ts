@@ -8,7 +8,7 @@ import { unixSeconds } from '../../model/unix-seconds';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The settings of a request that its response repeats (interface §2.11), with defaults for absent ones. */
+/** The settings of a request that its response repeats, with defaults for absent ones. */
 export interface ResponseEcho {
   readonly id: string;
   readonly model: string;

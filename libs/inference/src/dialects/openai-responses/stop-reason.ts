@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../model/finish-reason';
 
-/** The statuses of a response that is not run in the background (interface §3.3). */
+/** The statuses of a response that is not run in the background. */
 export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed';
 
 export type IncompleteReason = 'max_output_tokens' | 'content_filter';

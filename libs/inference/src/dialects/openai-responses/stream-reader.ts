@@ -36,7 +36,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 };
 
 /**
- * Reads the events of a streamed response (interface §4.4).
+ * Reads the events of a streamed response.
  *
  * Deltas are taken as they come; whatever a `done` event or the last response holds beyond them is given then,
  * so that an upstream which sends only the whole of something loses nothing.

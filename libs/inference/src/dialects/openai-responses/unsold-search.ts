@@ -1,4 +1,4 @@
-import { isObject, parseJson, spliceMembers, type JsonObject, type ScannedObject } from '@libs/json';
+import { isObject, parseJson, spliceMembers, type ScannedObject } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
 import type { LossLog } from '../../model/loss-report';
 import type { ProviderAccount } from '../../model/provider-account';
@@ -28,20 +28,26 @@ export function withoutUnsoldSearch(
     return search !== null && SEARCHES.has(search) && toolRate(pricing, search) === undefined;
   };
   const tools = valueOf(request, 'tools');
-  const leftTools = without(tools, isUnsold);
+  const left = without(tools, isUnsold);
   const input = valueOf(request, 'input');
   const leftInput = inputWithout(input, isUnsold);
-  if (leftTools === tools && leftInput === input) return request;
+  if (left === tools && input === leftInput) return request;
   log?.drop('tools.web_search');
   // Providers refuse a choice among no tools.
-  const isBare = Array.isArray(leftTools) && leftTools.length === 0;
-  const choice = isBare ? undefined : valueOf(request, 'tool_choice');
-  const leftChoice = isObject(choice) ? toolsWithout(choice, isUnsold) : choice;
-  const set: Record<string, string> = {};
-  if (leftTools !== tools && !isBare) set['tools'] = JSON.stringify(leftTools);
-  if (leftInput !== input) set['input'] = JSON.stringify(leftInput);
-  if (leftChoice !== choice) set['tool_choice'] = JSON.stringify(leftChoice);
+  const isBare = Array.isArray(left) && left.length === 0;
+  const choice = valueOf(request, 'tool_choice');
+  const set = changed([
+    ['tools', tools, isBare ? tools : left],
+    ['input', input, leftInput],
+    ['tool_choice', choice, isBare ? choice : toolsWithout(choice, isUnsold)],
+  ]);
   return scanRequest(spliceMembers(request, { set, remove: isBare ? ['tools', 'tool_choice'] : [] }));
+}
+
+/** The JSON texts of those values that are others now. */
+function changed(values: readonly (readonly [string, unknown, unknown])[]): Record<string, string> {
+  const others = values.filter(([, before, after]) => before !== after);
+  return Object.fromEntries(others.map(([name, , after]) => [name, JSON.stringify(after)]));
 }
 
 /** Undefined also for a value in which no tool can be: most inputs are long and bring none. */
@@ -61,8 +67,9 @@ function inputWithout(input: unknown, isUnsold: (tool: unknown) => boolean): unk
   return items.every((item, at) => item === input[at]) ? input : items;
 }
 
-/** The same object where no such tool is in its list. */
-function toolsWithout(holder: JsonObject, isUnsold: (tool: unknown) => boolean): JsonObject {
+/** The same value where it has no list with such a tool. */
+function toolsWithout(holder: unknown, isUnsold: (tool: unknown) => boolean): unknown {
+  if (!isObject(holder)) return holder;
   const tools = without(holder['tools'], isUnsold);
   return tools === holder['tools'] ? holder : { ...holder, tools };
 }

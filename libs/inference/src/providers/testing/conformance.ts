@@ -162,7 +162,7 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
       const { status, headers, body, expected } = recorded;
       upstream.answers(status, typeof body === 'string' ? body : JSON.stringify(body), headers);
       if (speech.caller === 'responses' && expected.code === 'context_length_exceeded') {
-        // The Responses API reports a context that is too long as an incomplete answer (interface §3.3).
+        // The Responses API reports a context that is too long as an incomplete answer.
         const { body: cut } = await ask();
         expect(JSON.parse(cut.toString())).toMatchObject({ status: 'incomplete', output: [] });
         return;
