@@ -53,7 +53,7 @@ function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean, hea
   const { last5m, last30m, last1d, latency, throughput } = health.history.recordOf(endpoint);
   const prices = isBatch ? endpoint.listedBatchPricing : endpoint.listedPricing;
   // The catalogue says whether the member is taken, not which of its values are.
-  const takesChoice = model.supportedParameters.includes('tool_choice');
+  const takesChoice = endpoint.supportedParameters.includes('tool_choice');
   return {
     name: `${endpoint.provider.name} | ${model.slug}`,
     model_id: model.slug,
@@ -65,7 +65,7 @@ function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean, hea
     max_prompt_tokens: endpoint.contextLength,
     pricing: { prompt: '0', completion: '0', image: '0', request: '0', ...prices },
     quantization: endpoint.quantization,
-    supported_parameters: model.supportedParameters,
+    supported_parameters: endpoint.supportedParameters,
     supports_tool_choice: { auto: takesChoice, none: takesChoice, required: takesChoice, function: takesChoice },
     supports_implicit_caching: prices['input_cache_read'] !== undefined,
     status: statusOf(endpoint, health),

@@ -9,6 +9,12 @@ export interface ListedModel {
   readonly text: string;
 }
 
+/** How fast calls to a model were lately; null where none was measured. */
+export interface ModelSpeeds {
+  tokensPerSecond(model: Model): number | null;
+  latencySeconds(model: Model): number | null;
+}
+
 type Keeps = (listed: ListedModel) => boolean;
 type Compare = (one: ListedModel, other: ListedModel) => number;
 
@@ -20,10 +26,11 @@ export function filterModels(
   all: readonly ListedModel[],
   query: ListModelsQueryDto,
   nowSeconds: number,
+  speeds: ModelSpeeds,
 ): readonly ListedModel[] {
   const filters = filtersOf(query, nowSeconds);
   const kept = filters.length === 0 ? all : all.filter((one) => filters.every((keeps) => keeps(one)));
-  const compare = query.sort && ORDERS[query.sort];
+  const compare = query.sort && ordersWith(speeds)[query.sort];
   return compare === undefined ? kept : kept.toSorted(compare);
 }
 
@@ -105,12 +112,19 @@ function numberFilters(query: ListModelsQueryDto, nowSeconds: number): (Keeps | 
   ];
 }
 
-const ORDERS: Partial<Record<ModelOrder, Compare>> = {
+const ordersWith = (speeds: ModelSpeeds): Partial<Record<ModelOrder, Compare>> => ({
   newest: (one, other) => other.entry.created - one.entry.created,
   'pricing-low-to-high': (one, other) => byPrice(one, other),
   'pricing-high-to-low': (one, other) => byPrice(other, one),
   'context-high-to-low': (one, other) => (other.entry.context_length ?? 0) - (one.entry.context_length ?? 0),
-};
+  // What was not measured comes last.
+  'throughput-high-to-low': (one, other) =>
+    (speeds.tokensPerSecond(other.model) ?? 0) - (speeds.tokensPerSecond(one.model) ?? 0),
+  'latency-low-to-high': (one, other) =>
+    (speeds.latencySeconds(one.model) ?? UNMEASURED_SECONDS) -
+    (speeds.latencySeconds(other.model) ?? UNMEASURED_SECONDS),
+});
+const UNMEASURED_SECONDS = 1e9;
 
 function filter<T>(wanted: T | undefined, make: (wanted: T) => Keeps): Keeps | null {
   return wanted === undefined ? null : make(wanted);

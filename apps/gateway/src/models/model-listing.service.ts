@@ -11,12 +11,13 @@ import {
   toModelEntry,
   unknownModelMessage,
   type Catalogue,
+  type Model,
   type ModelEntry,
 } from '@libs/inference';
 import { InferenceRouting } from '../routing/inference-routing';
 import { toModelEndpoints, type ModelEndpoints } from './endpoint-entry';
 import { nextPagePath, type ListPage } from './list-page';
-import { filterModels, filterParameters, type ListedModel } from './model-filter';
+import { filterModels, filterParameters, type ListedModel, type ModelSpeeds } from './model-filter';
 
 export type ListName = 'models' | 'embeddings';
 /** Models as they are, or as batches have them. */
@@ -39,7 +40,7 @@ const NO_WISHES = new ListModelsQueryDto();
 
 /** The catalogue as callers see it. Entries are written once per catalogue, pages are cut from them. */
 @Injectable()
-export class ModelListingService {
+export class ModelListingService implements ModelSpeeds {
   private catalogueHash = '';
   private lists = new Map<string, CatalogueList>();
 
@@ -53,7 +54,7 @@ export class ModelListingService {
     const { models, whole } = this.listOf(name, kindOf(query));
     const parameters = filterParameters(query);
     if (page.limit === null && parameters === '') return whole;
-    return cut(filterModels(models, query, nowSeconds()), PATHS[name], page, parameters);
+    return cut(filterModels(models, query, nowSeconds(), this), PATHS[name], page, parameters);
   }
 
   /** The same of the models that these policies leave a caller. */
@@ -64,15 +65,16 @@ export class ModelListingService {
   }
 
   count(query: ListModelsQueryDto): number {
-    return filterModels(this.listOf('models', kindOf(query)).models, query, nowSeconds()).length;
+    return filterModels(this.listOf('models', kindOf(query)).models, query, nowSeconds(), this).length;
   }
 
   /** An entry of the lists of models, by its id or an alias. @throws AppError not_found */
   entryOf(id: string): ModelEntry {
     const model = this.routing.catalogue().findModel(id);
     const entry = model && (id.endsWith(BATCH_SUFFIX) ? toBatchModelEntry(model) : toModelEntry(model));
-    if (entry === null) throw this.notFound(id);
-    return entry;
+    if (model === null || entry === null) throw this.notFound(id);
+    const isAlias = id !== model.slug && id !== entry.id;
+    return isAlias ? { ...entry, alias_target: { slug: model.slug, name: model.name } } : entry;
   }
 
   /** @throws AppError not_found */
@@ -80,6 +82,18 @@ export class ModelListingService {
     const model = this.routing.catalogue().findModel(slug);
     if (model === null) throw this.notFound(slug);
     return toModelEndpoints(model, slug.endsWith(BATCH_SUFFIX), this.health);
+  }
+
+  /** Of its fastest endpoint, as half of the calls of the last half hour reached it in this process. */
+  tokensPerSecond({ endpoints }: Model): number | null {
+    const speeds = endpoints.flatMap((one) => this.health.history.recordOf(one).throughput?.p50 ?? []);
+    return speeds.length === 0 ? null : Math.max(...speeds);
+  }
+
+  /** The same of the time to the first token. */
+  latencySeconds({ endpoints }: Model): number | null {
+    const times = endpoints.flatMap((one) => this.health.history.recordOf(one).latency?.p50 ?? []);
+    return times.length === 0 ? null : Math.min(...times);
   }
 
   private notFound(name: string): AppError {

@@ -1,7 +1,7 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type { OwnedPolicy, Principal } from '@libs/contracts';
-import { parseCatalogue, type Catalogue } from '@libs/inference';
+import { monotonicMs, parseCatalogue, ProviderHealth, type Catalogue } from '@libs/inference';
 import { AppExceptionFilter } from '@libs/platform';
 import { Readiness } from '@libs/platform';
 import type { AuthenticatedRequest } from '../http/authenticated-request';
@@ -76,14 +76,20 @@ interface Listing {
 describe(ModelsController.name, () => {
   let app: NestFastifyApplication;
   let catalogue: Catalogue;
+  let health: ProviderHealth;
   let policies: OwnedPolicy[] = [];
 
   beforeAll(async () => {
     catalogue = catalogueOf(7);
+    health = new ProviderHealth(monotonicMs);
     const routing = { catalogue: () => catalogue } as InferenceRouting;
     const module = await Test.createTestingModule({
       controllers: [ModelsController, ProvidersController],
-      providers: [ModelListingService, { provide: InferenceRouting, useValue: routing }],
+      providers: [
+        ModelListingService,
+        { provide: InferenceRouting, useValue: routing },
+        { provide: ProviderHealth, useValue: health },
+      ],
     }).compile();
     const adapter = createEdgeAdapter();
     adapter.getInstance().addHook('onRequest', (request, _reply, done) => {
@@ -230,7 +236,8 @@ describe(ModelsController.name, () => {
     }
     const chat = data.find(({ id }) => id === 'v/chat');
     for (const path of ['/models/chatter', '/models/chat-2026']) {
-      expect(JSON.parse((await get(path)).body)).toEqual(chat);
+      const target = { slug: 'v/chat', name: 'Chat' };
+      expect(JSON.parse((await get(path)).body)).toEqual({ ...chat, alias_target: target });
     }
     expect(JSON.parse((await get('/models/none')).body)).toEqual({
       error: { code: 404, message: 'The model "none" does not exist', metadata: { error_type: 'not_found' } },
@@ -292,6 +299,20 @@ describe(ModelsController.name, () => {
     ])('gives those that ?%s asks for', async (query, expected) => {
       expect(await ids(`?${query}`)).toEqual(expected);
       expect(JSON.parse((await get(`/models/count?${query}`)).body)).toEqual({ data: { count: expected.length } });
+    });
+
+    it('puts first what was fast lately, by throughput or latency, and what was not measured last', async () => {
+      const measured = (model: string, firstTokenMs: number, completionTokens: number): void => {
+        const [endpoint] = catalogue.findModel(model)!.endpoints;
+        health.history.measured(endpoint!, { firstTokenMs, completionTokens, generationMs: 1_000 });
+      };
+      measured('b/new', 100, 5);
+      expect(await ids('?sort=latency-low-to-high')).toEqual(['b/new', 'a/old', 'b/draws']);
+      expect(await ids('?sort=throughput-high-to-low')).toEqual(['b/new', 'a/old', 'b/draws']);
+      // Its endpoint is also that of b/draws.
+      measured('a/old', 900, 10);
+      expect(await ids('?sort=latency-low-to-high')).toEqual(['b/new', 'a/old', 'b/draws']);
+      expect(await ids('?sort=throughput-high-to-low')).toEqual(['a/old', 'b/draws', 'b/new']);
     });
 
     it.each([

@@ -1,7 +1,7 @@
 import { IsIn, IsString, Matches, MaxLength } from 'class-validator';
 import { MayBeAbsent } from '../organizations/member-rules';
 
-/** Orders of a list of models. A catalogue has data for the first four only; the others keep its order. */
+/** Orders of a list of models. Of popularity and benchmarks nothing is known: these orders keep that of the catalogue. */
 export const MODEL_ORDERS = [
   'newest',
   'pricing-low-to-high',

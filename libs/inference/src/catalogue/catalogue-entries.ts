@@ -1,5 +1,6 @@
 import type { PriceList } from '../pricing/price';
 import type { ListedPrices } from './listed-prices';
+import type { ModelCard } from './model-card';
 
 /** How batches run on a provider: through its own batch API, line by line by us, or not at all. */
 export type BatchSupport = 'native' | 'managed' | 'none';
@@ -87,6 +88,7 @@ export interface Model {
   readonly knowledgeCutoff: string | null;
   /** The first day on which it is not served any more, in UTC; null where none is set. */
   readonly expirationDate: string | null;
+  readonly card: ModelCard;
   readonly contextLength: number | null;
   readonly architecture: Architecture;
   readonly supportedParameters: readonly string[];

@@ -59,6 +59,12 @@ export const FLAG: Kind<boolean> = {
   accepts: (value): value is boolean => typeof value === 'boolean',
 };
 
+export const NUMBER: Kind<number> = {
+  expected: 'a number',
+  blank: 0,
+  accepts: (value): value is number => typeof value === 'number' && Number.isFinite(value),
+};
+
 export const COUNT = integer('an integer of at least 0', 0);
 export const POSITIVE = integer('an integer of at least 1', 1);
 

@@ -76,6 +76,7 @@ describe(toModelEntry.name, () => {
       expiration_date: null,
       knowledge_cutoff: '2024-06-01',
       supported_voices: null,
+      hugging_face_id: null,
       links: { details: '/api/v1/models/acme/eyes/endpoints' },
     });
   });

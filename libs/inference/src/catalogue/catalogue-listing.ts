@@ -1,5 +1,6 @@
 import { BATCH_SUFFIX, type Architecture, type Endpoint, type Model } from './catalogue';
 import type { ListedOverride, ListedPrices } from './listed-prices';
+import type { ModelCard, ReasoningCard } from './model-card';
 import { isStandardTier } from './endpoint-traits';
 
 /** An entry of `GET /models` and `GET /embeddings/models`. */
@@ -31,12 +32,17 @@ export interface ModelEntry {
     readonly max_completion_tokens: number | null;
   };
   readonly per_request_limits: null;
-  readonly default_parameters: null;
+  /** Values of parameters that a request leaves out. */
+  readonly default_parameters: Readonly<Record<string, number>> | null;
   /** The first day on which it is not served any more, such as 2026-01-31. */
   readonly expiration_date: string | null;
   /** A day such as 2025-01-31. */
   readonly knowledge_cutoff: string | null;
-  readonly supported_voices: null;
+  readonly supported_voices: readonly string[] | null;
+  readonly hugging_face_id: string | null;
+  readonly reasoning?: ReasoningCard;
+  /** In the entry of an alias: the model that it leads to. */
+  readonly alias_target?: { readonly slug: string; readonly name: string };
   readonly links: { readonly details: string };
 }
 
@@ -85,7 +91,7 @@ function entry(
   top: Endpoint | undefined,
   prices: (endpoint: Endpoint) => ListedPrices,
 ): ModelEntry {
-  const { architecture } = model;
+  const { architecture, card } = model;
   return {
     id,
     object: 'model',
@@ -106,14 +112,22 @@ function entry(
     supported_parameters: model.supportedParameters,
     top_provider: {
       context_length: top?.contextLength ?? null,
-      is_moderated: false,
+      is_moderated: card.isModerated,
       max_completion_tokens: top?.maxCompletionTokens ?? null,
     },
     per_request_limits: null,
-    default_parameters: null,
     expiration_date: model.expirationDate,
     knowledge_cutoff: model.knowledgeCutoff,
-    supported_voices: null,
+    ...cardMembers(card),
     links: { details: `/api/v1/models/${model.slug}/endpoints` },
+  };
+}
+
+function cardMembers({ defaultParameters, supportedVoices, huggingFaceId, reasoning }: ModelCard) {
+  return {
+    default_parameters: defaultParameters,
+    supported_voices: supportedVoices,
+    hugging_face_id: huggingFaceId,
+    ...(reasoning !== null && { reasoning }),
   };
 }

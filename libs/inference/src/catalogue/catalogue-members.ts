@@ -21,6 +21,7 @@ export const MODEL_MEMBERS = [
   'created',
   'knowledge_cutoff',
   'expiration_date',
+  'listing',
   'context_length',
   'architecture',
   'supported_parameters',

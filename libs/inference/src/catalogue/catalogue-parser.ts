@@ -6,6 +6,7 @@ import { APIS, type Architecture, type Endpoint, type Model, type Provider } fro
 import * as kinds from './catalogue-kinds';
 import { ENDPOINT_MEMBERS, MODEL_MEMBERS, PROVIDER_MEMBERS } from './catalogue-members';
 import { readPrices } from './catalogue-pricing';
+import { readModelCard } from './model-card';
 import { reportTwins } from './catalogue-twins';
 
 export interface CatalogueFile {
@@ -159,6 +160,7 @@ class Parser {
       created: mapping.member('created').scalar(kinds.COUNT, 0),
       knowledgeCutoff: mapping.member('knowledge_cutoff').scalar<string, null>(kinds.DAY, null),
       expirationDate: mapping.member('expiration_date').scalar<string, null>(kinds.DAY, null),
+      card: readModelCard(mapping.member('listing')),
       contextLength,
       architecture: readArchitecture(mapping.member('architecture'), endpoints),
       supportedParameters,

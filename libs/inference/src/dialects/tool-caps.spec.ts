@@ -3,7 +3,8 @@ import { SHARED_ACCOUNT } from '../model/provider-account';
 import { anEndpoint } from '../testing';
 import { dialectOf } from '.';
 
-const endpoint = anEndpoint({ apis: ['responses', 'messages'] });
+const { pricing } = anEndpoint();
+const endpoint = anEndpoint({ apis: ['responses', 'messages'], pricing: { ...pricing, webSearch: pricing.prompt } });
 const OWN_ACCOUNT = { ...SHARED_ACCOUNT, isOwn: true };
 
 function sentBy(api: 'responses' | 'messages', body: string, account = SHARED_ACCOUNT) {

@@ -1,3 +1,4 @@
+import { NO_CARD } from '../catalogue/model-card';
 import { parseRate } from '../pricing/money';
 import { Catalogue, type Endpoint, type Model, type Provider } from '../catalogue/catalogue';
 
@@ -48,6 +49,7 @@ export function aModel(values: Partial<Model> = {}): Model {
     description: '',
     knowledgeCutoff: null,
     expirationDate: null,
+    card: NO_CARD,
     created: 1_760_000_000,
     contextLength: 128_000,
     architecture: { inputModalities: ['text'], outputModalities: ['text'], tokenizer: 'Other', instructType: null },

@@ -173,6 +173,10 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
         message: expected.message,
         metadata: { provider_name: 'Acme', ...(expected.hint !== null && { provider_code: expected.hint }) },
         ...(expected.retryAfterSeconds !== undefined && { retryAfterSeconds: expected.retryAfterSeconds }),
+        // No provider knows the model.
+        ...(expected.code === 'not_found' && {
+          availability: expect.objectContaining({ code: 'model_unavailable_upstream', retryable: false }) as object,
+        }),
       });
       expect(`${error.internal} ${error.stack}`).not.toContain(FIXTURE_KEY);
     });
