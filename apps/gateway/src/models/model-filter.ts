@@ -30,7 +30,7 @@ export function filterModels(
 ): readonly ListedModel[] {
   const filters = filtersOf(query, nowSeconds);
   const kept = filters.length === 0 ? all : all.filter((one) => filters.every((keeps) => keeps(one)));
-  const compare = query.sort && ordersWith(speeds)[query.sort];
+  const compare = query.sort && orderOf(query.sort, kept, speeds);
   return compare === undefined ? kept : kept.toSorted(compare);
 }
 
@@ -112,19 +112,32 @@ function numberFilters(query: ListModelsQueryDto, nowSeconds: number): (Keeps | 
   ];
 }
 
-const ordersWith = (speeds: ModelSpeeds): Partial<Record<ModelOrder, Compare>> => ({
+function orderOf(sort: ModelOrder, models: readonly ListedModel[], speeds: ModelSpeeds): Compare | undefined {
+  switch (sort) {
+    case 'throughput-high-to-low':
+      return measured(models, ({ model }) => -(speeds.tokensPerSecond(model) ?? 0));
+    case 'latency-low-to-high':
+      return measured(models, ({ model }) => speeds.latencySeconds(model) ?? UNMEASURED_SECONDS);
+    default:
+      return ORDERS[sort];
+  }
+}
+
+/** What was not measured comes last. */
+const UNMEASURED_SECONDS = 1e9;
+
+/** By a number that is read once for each model: it may change, and takes longer than a comparison. */
+function measured(models: readonly ListedModel[], valueOf: (listed: ListedModel) => number): Compare {
+  const values = new Map(models.map((listed) => [listed, valueOf(listed)]));
+  return (one, other) => values.get(one)! - values.get(other)!;
+}
+
+const ORDERS: Partial<Record<ModelOrder, Compare>> = {
   newest: (one, other) => other.entry.created - one.entry.created,
   'pricing-low-to-high': (one, other) => byPrice(one, other),
   'pricing-high-to-low': (one, other) => byPrice(other, one),
   'context-high-to-low': (one, other) => (other.entry.context_length ?? 0) - (one.entry.context_length ?? 0),
-  // What was not measured comes last.
-  'throughput-high-to-low': (one, other) =>
-    (speeds.tokensPerSecond(other.model) ?? 0) - (speeds.tokensPerSecond(one.model) ?? 0),
-  'latency-low-to-high': (one, other) =>
-    (speeds.latencySeconds(one.model) ?? UNMEASURED_SECONDS) -
-    (speeds.latencySeconds(other.model) ?? UNMEASURED_SECONDS),
-});
-const UNMEASURED_SECONDS = 1e9;
+};
 
 function filter<T>(wanted: T | undefined, make: (wanted: T) => Keeps): Keeps | null {
   return wanted === undefined ? null : make(wanted);

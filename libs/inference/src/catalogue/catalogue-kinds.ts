@@ -40,6 +40,10 @@ export const MODEL_ALIAS = text(
   'a name such as gpt-4o or <vendor>/<model> that does not end in :batch',
   /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)*(:(?!batch$)[a-z0-9-]+)?$/,
 );
+export const HUGGING_FACE_ID = text(
+  'a name of Hugging Face such as gpt2 or <owner>/<model>',
+  /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/,
+);
 export const WORD = text('one word of letters, digits and . _ -', /^[A-Za-z0-9][\w.-]*$/);
 export const ENV_NAME = text('the name of an environment variable', /^[A-Za-z_]\w*$/);
 export const HEADER_VALUE = text('text of one line', /^[\t\x20-\x7e\x80-\xff]*$/, 4_000);

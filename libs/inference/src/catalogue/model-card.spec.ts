@@ -44,6 +44,9 @@ describe('what lists show of a model', () => {
     [{ default_parameters: { seed: 1 } }, 'listing.default_parameters.seed'],
     [{ default_parameters: { temperature: 'warm' } }, 'listing.default_parameters.temperature'],
     [{ reasoning: { default_effort: 'low' } }, 'listing.reasoning.mandatory'],
+    [{ default_parameters: { top_k: 0.5 } }, 'listing.default_parameters.top_k'],
+    [{ reasoning: { mandatory: true, default_effort: 'turbo' } }, 'listing.reasoning.default_effort'],
+    [{ hugging_face_id: 'acme/a/b:c' }, 'listing.hugging_face_id'],
     [{ supported_voices: 'alloy' }, 'listing.supported_voices'],
     ['text', 'listing'],
   ])('names the mistake in %j', (listing, path) => {

@@ -34,12 +34,14 @@ const MEMBERS = ['hugging_face_id', 'default_parameters', 'supported_voices', 'i
 const PARAMETERS = ['temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty', 'repetition_penalty'];
 const REASONING = ['mandatory', 'default_enabled', 'default_effort', 'supported_efforts', 'supports_max_tokens'];
 
+const EFFORT = kinds.oneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
+
 /** Reads `listing` of a model, which may be absent. */
 export function readModelCard(place: Located): ModelCard {
   const mapping = place.absent ? null : place.mapping(MEMBERS);
   if (mapping === null) return NO_CARD;
   return {
-    huggingFaceId: mapping.member('hugging_face_id').scalar<string, null>(kinds.MODEL_SLUG, null),
+    huggingFaceId: mapping.member('hugging_face_id').scalar<string, null>(kinds.HUGGING_FACE_ID, null),
     defaultParameters: readDefaults(mapping.member('default_parameters')),
     supportedVoices: orNull(mapping.member('supported_voices').scalars(kinds.NAME, [])),
     isModerated: mapping.member('is_moderated').scalar(kinds.FLAG, false),
@@ -50,14 +52,16 @@ export function readModelCard(place: Located): ModelCard {
 function readDefaults(place: Located): Readonly<Record<string, number>> | null {
   const mapping = place.absent ? null : place.mapping(PARAMETERS);
   if (mapping === null) return null;
-  return Object.fromEntries(mapping.keys().map((name) => [name, mapping.member(name).scalar(kinds.NUMBER)]));
+  return Object.fromEntries(
+    mapping.keys().map((name) => [name, mapping.member(name).scalar(name === 'top_k' ? kinds.COUNT : kinds.NUMBER)]),
+  );
 }
 
 function readReasoning(place: Located): ReasoningCard | null {
   const mapping = place.absent ? null : place.mapping(REASONING);
   if (mapping === null) return null;
-  const efforts = mapping.member('supported_efforts').scalars(kinds.WORD, []);
-  const effort = mapping.member('default_effort').scalar<string, null>(kinds.WORD, null);
+  const efforts = mapping.member('supported_efforts').scalars(EFFORT, []);
+  const effort = mapping.member('default_effort').scalar<string, null>(EFFORT, null);
   const flag = (name: 'default_enabled' | 'supports_max_tokens'): object => {
     const value = mapping.member(name).scalar<boolean, null>(kinds.FLAG, null);
     return value === null ? {} : { [name]: value };

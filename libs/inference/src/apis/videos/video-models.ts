@@ -17,7 +17,7 @@ function entryOf(model: Model, endpoint: Endpoint): object {
     name: model.name,
     created: model.created,
     description: model.description,
-    hugging_face_id: null,
+    hugging_face_id: model.card.huggingFaceId,
     supported_durations: can.durations,
     supported_resolutions: can.resolutions,
     supported_aspect_ratios: can.aspectRatios,
