@@ -35,7 +35,7 @@ function filesWithOwnFolder(dist) {
 }
 
 /**
- * A module in the bundle still finds what lies beside its own file. The filter names the files: esbuild reads all others
+ * A module in the bundle still finds what lies in the folder of its own file. The filter names the files: esbuild reads all others
  * by itself, and again only when they change.
  */
 const ownFolders = (dist, appFolder) => ({

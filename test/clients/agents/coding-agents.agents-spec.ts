@@ -33,7 +33,7 @@ interface Question {
   readonly prompt: string;
 }
 
-/** Each with nothing but its address, a key and a model; the rest is what it does when nobody sets anything. */
+/** Each with nothing but its address, a key and a model; the rest is its default. */
 const AGENTS: Readonly<Record<string, (question: Question) => Command>> = {
   codex: ({ baseUrl, key, model, prompt }) => ({
     file: join(modules, '.bin/codex'),

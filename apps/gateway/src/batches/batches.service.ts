@@ -143,7 +143,7 @@ interface PageStart {
   readonly memory: PageMemory;
 }
 
-/** The object of a batch around its results, the first piece of which has been read. */
+/** The object of a batch around its results, whose first piece has been read. */
 async function* withObject(
   batch: BatchView,
   first: IteratorResult<Buffer, void>,

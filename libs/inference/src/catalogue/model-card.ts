@@ -1,7 +1,7 @@
 import type { Located } from './catalogue-document';
 import * as kinds from './catalogue-kinds';
 
-/** What is told of a model in lists and used for nothing else. Members that the catalogue leaves out are null. */
+/** What lists show of a model and nothing else uses. Members that the catalogue leaves out are null. */
 export interface ModelCard {
   readonly huggingFaceId: string | null;
   /** Values of parameters that a request leaves out, under their names. */

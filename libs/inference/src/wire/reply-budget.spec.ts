@@ -43,7 +43,7 @@ describe(ReplyBudget.name, () => {
     expect(budget.take(new Holder(), 10)).toBe(true);
   });
 
-  it('lets nobody read beyond the bound while much of what was read is kept, until less of it is', () => {
+  it('lets no answer be read beyond the bound while much of what was read is kept, until less of it is', () => {
     const budget = new ReplyBudget(12);
     const [oldest, second] = [new Holder(), new Holder()];
     budget.take(oldest, 4);
