@@ -373,7 +373,7 @@ describe('a provider that fails', () => {
     ['gateway', 502, undefined],
     ['overloaded', 503, undefined],
     ['slow', 504, undefined],
-    ['lost', 502, undefined],
+    ['lost', 404, undefined],
     ['locked', 502, undefined],
     ['poor', 502, undefined],
     ['garbled', 502, undefined],

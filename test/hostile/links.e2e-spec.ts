@@ -167,9 +167,15 @@ describe('tools that come later in the input', () => {
   const interpreter = { type: 'code_interpreter', container: { type: 'auto' } };
 
   it('need a price as others do', async () => {
-    for (const tool of [interpreter, { type: 'web_search' }]) {
-      await expectRefused('openai-responses', later(tool), 'has no price');
-    }
+    await expectRefused('openai-responses', later(interpreter), 'has no price');
+    const demanded = { ...later({ type: 'web_search' }), tool_choice: { type: 'web_search' } };
+    await expectRefused('openai-responses', demanded, 'has no price');
+  });
+
+  it('are left out where they are a search that the request can do without', async () => {
+    const { sent } = await send('openai-responses', later({ type: 'web_search' }));
+    expect(JSON.parse(sent)).toMatchObject({ input: [user] });
+    expect(sent).not.toContain('search');
   });
 
   it('are as forbidden with zero retention as others are', async () => {

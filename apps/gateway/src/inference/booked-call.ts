@@ -128,7 +128,8 @@ export class BookedCall {
     const failure = { error, isCancelled: this.#abort.aborted, attempts, left: leftCallOf(cause) };
     const times = { startedMs: this.#startedMs, endedMs: performance.now() };
     // A request that was not let in, or could not be routed, has asked no provider, unless a plugin did.
-    this.#end(failed(this.#recorded, failure, times), isAdmitted && error.availability === undefined);
+    const hasAsked = isAdmitted && (attempts.length > 0 || error.availability === undefined);
+    this.#end(failed(this.#recorded, failure, times), hasAsked);
     return sameRoute(error, route);
   }
 

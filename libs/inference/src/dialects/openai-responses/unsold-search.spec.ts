@@ -40,6 +40,15 @@ describe(withoutUnsoldSearch.name, () => {
         ],
       },
     ],
+    [
+      {
+        input: [
+          { type: 'additional_tools', tools: [SEARCH] },
+          { type: 'tool_search_output', tools: [SEARCH] },
+        ],
+      },
+      { input: [{ type: 'tool_search_output', tools: [] }] },
+    ],
   ])('leaves a search without a price out of %j', (body, left) => {
     expect(dropped(body)).toEqual({ body: left, log: ['tools.web_search'] });
   });

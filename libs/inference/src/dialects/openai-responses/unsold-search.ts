@@ -1,4 +1,4 @@
-import { isObject, parseJson, spliceMembers, type ScannedObject } from '@libs/json';
+import { elementsOf, isObject, parseJson, spliceMembers, type ScannedObject } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
 import type { LossLog } from '../../model/loss-report';
 import type { ProviderAccount } from '../../model/provider-account';
@@ -60,11 +60,17 @@ function valueOf(request: ScannedObject, name: string): unknown {
 
 const TOOLS_BYTES = ['"tools"', '\\u00'].map((text) => Buffer.from(text));
 
-/** The same input where no item brings such a tool. */
+/** The same input where no item brings such a tool. An item that brings nothing else goes too. */
 function inputWithout(input: unknown, isUnsold: (tool: unknown) => boolean): unknown {
   if (!Array.isArray(input)) return input;
   const items = input.map((item: unknown) => (bringsTools(item) ? toolsWithout(item, isUnsold) : item));
-  return items.every((item, at) => item === input[at]) ? input : items;
+  if (items.every((item, at) => item === input[at])) return input;
+  return items.filter((item, at) => item === input[at] || !isBareItem(item));
+}
+
+/** What a search for tools found may be nothing. */
+function isBareItem(item: unknown): boolean {
+  return isObject(item) && item['type'] === 'additional_tools' && elementsOf(item['tools']).length === 0;
 }
 
 /** The same value where it has no list with such a tool. */
