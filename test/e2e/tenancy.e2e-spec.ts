@@ -104,12 +104,10 @@ async function acquire(): Promise<Possession[]> {
   const chat = await victim.request<{ id: string }>('POST', '/chat/completions', CHAT);
   const generation = String(chat.headers['x-generation-id'] ?? chat.body.id);
   // The gateway shows it from its memory before the row is settled.
-  await eventually('the generation is settled', 10_000, () =>
-    installation.database.firstRow({
-      sql: `SELECT 1 FROM generations WHERE id = $1 AND state = 'settled'`,
-      values: [generation],
-    }),
-  );
+  await eventually('the generation is settled', 10_000, async () => {
+    const sql = `SELECT 1 FROM generations WHERE id = $1 AND state = 'settled'`;
+    return (await installation.database.firstRow({ sql, values: [generation] })) ?? undefined;
+  });
   const ofUuid = (kind: string, id: string): Possession => ({ kind, id, unknown: UNKNOWN_UUID });
   return [
     { kind: 'key', id: hash, unknown: UNKNOWN_HASH },
