@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +5,7 @@ import { stateFolder } from '../../../scripts/checkout';
 import { CONVERSING, startClientInstallation, type ClientInstallation } from '../client-installation';
 import { GREETING, PRODUCT, PROMPTS } from '../spoken-turn';
 import { startClosedProxy, type ClosedProxy } from './closed-proxy';
+import { runProgram } from './run-program';
 
 /** Where `npm run clients` installs them. */
 const modules = join(stateFolder, 'clients/node_modules');
@@ -14,7 +13,7 @@ const AGENT_TIMEOUT_MS = 110_000;
 /** Claude Code would ask eleven times in two and a half minutes. */
 const IMPATIENT = { CLAUDE_CODE_MAX_RETRIES: '1' };
 
-interface Ran {
+interface Shown {
   readonly code: number | null;
   readonly output: string;
 }
@@ -99,24 +98,15 @@ interface Circumstances {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-async function ask(agent: string, model: string, prompt: string, given: Circumstances = {}): Promise<Ran> {
+async function ask(agent: string, model: string, prompt: string, given: Circumstances = {}): Promise<Shown> {
   const { key = site.installation.seed.apiKey, environment: more = {} } = given;
   const { file, args, environment } = AGENTS[agent]!({ baseUrl: site.installation.baseUrl, key, model, prompt });
-  const child = spawn(file, args, {
-    cwd: home,
-    env: { PATH: process.env.PATH, HOME: home, ...proxy.environment, ...environment, ...more },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: AGENT_TIMEOUT_MS,
-    killSignal: 'SIGKILL',
+  const { code, stdout, stderr } = await runProgram(file, args, {
+    folder: home,
+    environment: { PATH: process.env.PATH, HOME: home, ...proxy.environment, ...environment, ...more },
+    timeoutMs: AGENT_TIMEOUT_MS,
   });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-  }
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, output };
+  return { code, output: stdout + stderr };
 }
 
 const CASES = Object.keys(AGENTS).flatMap((agent) => CONVERSING.map((model) => [agent, model] as const));

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -7,6 +5,7 @@ import { stateFolder } from '../../../scripts/checkout';
 import { CONVERSING, startClientInstallation, type ClientInstallation } from '../client-installation';
 import { FORECAST, GREETING } from '../spoken-turn';
 import { startClosedProxy, type ClosedProxy } from './closed-proxy';
+import { runProgram } from './run-program';
 
 /** What the guides name, and what stands for it in these tests. Nothing else of a guide is changed. */
 const SHOWN = { origin: 'http://127.0.0.1:8080', model: 'anthropic/claude-sonnet-5' };
@@ -54,28 +53,19 @@ function codeOf(guide: string, section: string, language: string, model: string)
 /** What a program printed. @throws Error with what it said of its failure */
 async function run(file: string, args: readonly string[]): Promise<string> {
   const { baseUrl, seed } = site.installation;
-  const child = spawn(file, args, {
-    cwd: home,
-    env: {
+  const { code, stdout, stderr } = await runProgram(file, args, {
+    folder: home,
+    environment: {
       PATH: [...COMMANDS, dirname(process.execPath), process.env.PATH].join(delimiter),
       HOME: home,
       ...proxy.environment,
       SLUICE_URL: baseUrl,
       SLUICE_API_KEY: seed.apiKey,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: PROGRAM_TIMEOUT_MS,
-    killSignal: 'SIGKILL',
+    timeoutMs: PROGRAM_TIMEOUT_MS,
   });
-  const said = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text;
-    });
-  }
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0) throw new Error(`${file} ended with ${code}: ${said.stdout}\n${said.stderr}`);
-  return said.stdout;
+  if (code !== 0) throw new Error(`${file} ended with ${code}: ${stdout}\n${stderr}`);
+  return stdout;
 }
 
 describe.each(MODELS)('the guide to SDKs with %s', (model) => {

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { Catalogue, parseCatalogue } from '@libs/inference';
+import { Catalogue, parseCatalogue, type Endpoint } from '@libs/inference';
 import type { BatchHeader } from './batch-header';
 import { routeBatch, type BatchAccess } from './batch-route';
 
@@ -18,6 +18,10 @@ models:
   - slug: vendor/chat
     name: Chat
     endpoints:${endpoint('dear', '0.02')}${endpoint('cheap', '0.01')}${endpoint('never', '0.001')}
+  - slug: vendor/old
+    name: Old
+    expiration_date: 2026-02-01
+    endpoints:${endpoint('cheap', '0.01')}
   - slug: vendor/unbatched
     name: Unbatched
     endpoints:${endpoint('never', '0.001')}
@@ -55,6 +59,18 @@ describe(routeBatch, () => {
     const isUsable = (): boolean => false;
     expect(() => routeBatch(BATCH, catalogue, { ...ALL, isUsable, permit })).toThrow('No provider can run this batch');
     expect(asked).toHaveLength(1);
+  });
+
+  it('takes no batch for a model from the day of its expiration', () => {
+    const on = (day: string): Endpoint =>
+      routeBatch({ ...BATCH, model: 'vendor/old' }, catalogue, ALL, Date.parse(`${day}T12:00:00Z`));
+    expect(on('2026-01-31').provider.slug).toBe('cheap');
+    expect(() => on('2026-02-01')).toThrow(
+      expect.objectContaining({
+        code: 'not_found',
+        availability: expect.objectContaining({ code: 'model_deprecated' }),
+      }),
+    );
   });
 
   it('picks the cheapest endpoint that can run a batch', () => {

@@ -1,9 +1,11 @@
 import { AppError } from '@libs/errors';
 import {
   API_OF_BATCH,
+  expiredRefusal,
   isStandardTier,
   unknownModelMessage,
   upstreamApiFor,
+  utcDay,
   type Api,
   type Catalogue,
   type Endpoint,
@@ -28,12 +30,13 @@ export interface BatchAccess {
  * which the caller has a key where there are any.
  *
  * @throws AppError invalid_request (unknown or incompatible model, unknown provider), unprocessable (model
- *   variant), not_found (nothing eligible is left), permission_denied (a policy forbids all that is eligible)
+ *   variant), not_found (an expired model, or nothing eligible is left), permission_denied (a policy forbids all that is eligible)
  */
 export function routeBatch(
   header: BatchHeader,
   catalogue: Catalogue,
   { isUsable, hasOwnKey, permit }: BatchAccess,
+  nowMs = Date.now(),
 ): Endpoint {
   if (VARIANT.test(header.model)) {
     throw new AppError('unprocessable', 'Model variants cannot be used in a batch', { metadata: { param: 'model' } });
@@ -44,6 +47,8 @@ export function routeBatch(
       metadata: { param: 'model' },
     });
   }
+  const expired = expiredRefusal(model, utcDay(nowMs));
+  if (expired !== null) throw expired;
   const api = API_OF_BATCH[header.endpoint];
   const capable = model.endpoints.filter(
     (endpoint) =>

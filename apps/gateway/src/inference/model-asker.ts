@@ -1,15 +1,7 @@
-import {
-  APIS,
-  estimatePromptTokens,
-  likelyPromptTokens,
-  readRouteFacts,
-  readRoutePolicies,
-  type InferenceEngine,
-  type InferenceResult,
-} from '@libs/inference';
+import { estimatePromptTokens, type InferenceEngine, type InferenceResult } from '@libs/inference';
 import type { ModelQuestion } from '../plugins/plugin';
-import { credentialScopeOf } from '../routing/credential-scope';
 import type { InferenceRouting } from '../routing/inference-routing';
+import { ownQuestion } from '../routing/own-question';
 import type { PreparedCall } from './prepared-call';
 
 /**
@@ -30,17 +22,10 @@ export function modelAsker(
     );
     const { zdr, dataCollection } = checked.route.preferences ?? {};
     const result = await engine.answer('chat', {
-      ...readRouteFacts(request),
-      model,
+      ...ownQuestion(request, body, call.caller),
       generationId: call.generationId,
-      body,
       signal: call.abort,
-      expected: () => APIS.chat.outputOf(request),
-      estimatedPromptTokens: likelyPromptTokens(body),
-      scope: credentialScopeOf(call.caller),
-      defaultSort: call.caller.settings?.default_provider_sort,
       preferences: { zdr, dataCollection },
-      policies: call.caller.policies && readRoutePolicies(call.caller.policies),
     });
     fund.spent(held, result.cost);
     return result;

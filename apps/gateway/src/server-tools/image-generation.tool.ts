@@ -1,18 +1,14 @@
 import { AppError } from '@libs/errors';
 import {
   callCancelled,
-  likelyPromptTokens,
   estimatePromptTokens,
-  APIS,
   leftCallOf,
-  readRouteFacts,
-  readRoutePolicies,
   type Cost,
   type InferenceEngine,
   type InferenceResult,
 } from '@libs/inference';
 import { bytesForMedium } from '../http/fetched-bytes';
-import { credentialScopeOf } from '../routing/credential-scope';
+import { ownQuestion } from '../routing/own-question';
 import { fieldsOf, listOf, refusal, type Fields } from './named-tools';
 import {
   failedUse,
@@ -114,18 +110,11 @@ export class ImageGenerationTool implements ServerTool {
     const request = this.#request(model, prompt);
     const body = bytesOf(request, settings);
     return this.parts.engine.answer('chat', {
-      ...readRouteFacts(request),
-      model,
+      ...ownQuestion(request, body, context.caller),
       generationId: context.generationId,
-      body,
       // The provider goes on with the picture after the caller has left, and charges for it.
       signal: context.cancellation,
-      expected: () => APIS.chat.outputOf(request),
-      estimatedPromptTokens: likelyPromptTokens(body),
-      scope: credentialScopeOf(context.caller),
-      defaultSort: context.caller.settings?.default_provider_sort,
       ...(context.preferences && { preferences: context.preferences }),
-      policies: context.caller.policies && readRoutePolicies(context.caller.policies),
     });
   }
 }

@@ -3,6 +3,7 @@ import type { Api, Catalogue, Endpoint, Model } from '../catalogue/catalogue';
 import type { OwnCredential, ProviderFilter } from './credential-source';
 import type { HealthView } from './provider-health';
 import type { StatisticsView } from './provider-statistics';
+import { expiryOf } from './expired-model';
 import { failedOnRoute } from './failed-route';
 import type { Candidate, RoutePlan } from './planned-route';
 import type { Contender } from './route-contender';
@@ -15,7 +16,7 @@ import { refusal, restingRefusal, type Reason, type Rest } from './route-refusal
 import type { RouteRequest } from './route-request';
 import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers';
 import type { StickyView } from './sticky-routes';
-import { repeatable, theModel } from './unknown-model';
+import { repeatable } from './unknown-model';
 
 export type { Candidate, ConsideredEndpoint, RoutePlan } from './planned-route';
 export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey, StickyKey } from './route-request';
@@ -143,8 +144,7 @@ function fieldOf(
 
 /** Why a model cannot serve, whatever its endpoints are. */
 function unfitFor(api: Api, { model, isOnline }: ResolvedModel, today: string): Reason | null {
-  if (model.expirationDate !== null && model.expirationDate <= today) return deprecated(model);
-  return isOnline && !WITH_PLUGINS.includes(api) ? WRONG_ENDPOINT : null;
+  return expiryOf(model, today) ?? (isOnline && !WITH_PLUGINS.includes(api) ? WRONG_ENDPOINT : null);
 }
 
 function isNative(endpoint: Endpoint, api: Api): boolean {
@@ -159,11 +159,6 @@ const WRONG_ENDPOINT: Reason = {
   code: 'wrong_endpoint',
   message: 'The model cannot be used with this endpoint',
 };
-const deprecated = ({ slug, expirationDate }: Model): Reason => ({
-  error: 'not_found',
-  code: 'model_deprecated',
-  message: `${theModel(slug)} is not served since ${expirationDate}`,
-});
 const NO_ENDPOINTS: Reason = {
   error: 'not_found',
   code: 'no_endpoints',

@@ -1,6 +1,7 @@
 import type { Secret } from '@libs/contracts';
 import { AppError, systemCodeOf } from '@libs/errors';
 import { isObject, type JsonObject } from '@libs/json';
+import { boundedText } from '../bounded-body';
 
 export interface ServerBounds {
   /** Of one answer. */
@@ -50,7 +51,7 @@ export class ServerClient {
         redirect: 'manual',
         signal,
       });
-      const text = await this.#read(answer);
+      const text = await boundedText(answer, this.bounds.bytes);
       if (text === null) throw unreachable(`answered ${path} with more than ${this.bounds.bytes} bytes`);
       return { status: answer.status, body: objectIn(text) };
     } catch (cause) {
@@ -62,18 +63,6 @@ export class ServerClient {
   get #headers(): Record<string, string> {
     const plain = { accept: 'application/json', 'content-type': 'application/json' };
     return this.key === null ? plain : { ...plain, authorization: `Bearer ${this.key.reveal()}` };
-  }
-
-  /** Null where the answer is too long. */
-  async #read({ body }: Response): Promise<string | null> {
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of body ?? []) {
-      bytes += chunk.length;
-      if (bytes > this.bounds.bytes) return null;
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString();
   }
 }
 

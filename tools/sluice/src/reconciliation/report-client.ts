@@ -1,5 +1,6 @@
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { boundedText } from '../bounded-body';
 
 /** One kind of report. A repeated parameter is given as several values. */
 export interface ReportRequest {
@@ -70,7 +71,7 @@ export class ReportClient {
         signal: AbortSignal.timeout(this.bounds.timeoutMs),
       });
       status = answer.status;
-      text = await this.#read(answer);
+      text = await boundedText(answer, this.bounds.bytes);
     } catch (cause) {
       throw new AppError('provider_unavailable', 'The provider does not answer', {
         internal: `${path} could not be read within ${this.bounds.timeoutMs} ms`,
@@ -80,18 +81,6 @@ export class ReportClient {
     if (status !== 200) throw unreadable(path, statusText(status));
     if (text === null) throw unreadable(path, `answered with more than ${this.bounds.bytes} bytes`);
     return objectOf(path, text);
-  }
-
-  /** Null where the answer is too long. */
-  async #read({ body }: Response): Promise<string | null> {
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of body ?? []) {
-      bytes += chunk.length;
-      if (bytes > this.bounds.bytes) return null;
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString();
   }
 
   #bucketsOf(path: string, { data }: JsonObject): ReportBucket[] {

@@ -1,0 +1,11 @@
+/** The text of an answer; null where it has more bytes. */
+export async function boundedText({ body }: Response, mostBytes: number): Promise<string | null> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
