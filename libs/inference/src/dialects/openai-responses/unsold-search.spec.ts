@@ -6,6 +6,7 @@ import { scanRequest } from '../request-members';
 import { withoutUnsoldSearch } from './unsold-search';
 
 const FUNCTION = { type: 'function', name: 'theirs' };
+const USER = { role: 'user', content: 'Hi' };
 const SEARCH = { type: 'web_search' };
 
 describe(withoutUnsoldSearch.name, () => {
@@ -26,6 +27,15 @@ describe(withoutUnsoldSearch.name, () => {
       { tools: [FUNCTION, SEARCH], tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [FUNCTION, SEARCH] } },
       { tools: [FUNCTION], tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [FUNCTION] } },
     ],
+    [
+      { tools: [FUNCTION, SEARCH], tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [SEARCH] } },
+      { tools: [FUNCTION], tool_choice: 'none' },
+    ],
+    [
+      { tools: [SEARCH], input: [{ type: 'additional_tools', tools: [FUNCTION] }], tool_choice: 'required' },
+      { input: [{ type: 'additional_tools', tools: [FUNCTION] }], tool_choice: 'required' },
+    ],
+    [{ input: [{ type: 'additional_tools', tools: [SEARCH] }, USER], tool_choice: 'auto' }, { input: [USER] }],
     [
       {
         input: [

@@ -33,15 +33,30 @@ export function withoutUnsoldSearch(
   const leftInput = inputWithout(input, isUnsold);
   if (left === tools && input === leftInput) return request;
   log?.drop('tools.web_search');
-  // Providers refuse a choice among no tools.
-  const isBare = Array.isArray(left) && left.length === 0;
+  const isBare = elementsOf(left).length === 0;
+  // Providers refuse a choice among no tools, but items of the input may have brought some.
+  const hasChoice = !isBare || elementsOf(leftInput).some(hasTools);
   const choice = valueOf(request, 'tool_choice');
   const set = changed([
     ['tools', tools, isBare ? tools : left],
     ['input', input, leftInput],
-    ['tool_choice', choice, isBare ? choice : toolsWithout(choice, isUnsold)],
+    ['tool_choice', choice, hasChoice ? choiceWithout(choice, isUnsold) : choice],
   ]);
-  return scanRequest(spliceMembers(request, { set, remove: isBare ? ['tools', 'tool_choice'] : [] }));
+  return scanRequest(spliceMembers(request, { set, remove: removedOf(isBare, hasChoice) }));
+}
+
+function removedOf(isBare: boolean, hasChoice: boolean): readonly string[] {
+  return [...(isBare ? ['tools'] : []), ...(hasChoice ? [] : ['tool_choice'])];
+}
+
+function hasTools(item: unknown): boolean {
+  return bringsTools(item) && elementsOf(item['tools']).length > 0;
+}
+
+/** Where only searches were allowed, no tool is: providers refuse a list without any. */
+function choiceWithout(choice: unknown, isUnsold: (tool: unknown) => boolean): unknown {
+  const left = toolsWithout(choice, isUnsold);
+  return left !== choice && isObject(left) && elementsOf(left['tools']).length === 0 ? 'none' : left;
 }
 
 /** The JSON texts of those values that are others now. */
