@@ -269,14 +269,20 @@ describe('sluice catalog discover', () => {
   });
 
   it('lets no name of a model write into the file or the terminal', async () => {
-    const ids = ['x\n- slug: evil/model', 'clear\u001b[2Jscreen', 'quote": "y" # {', '🦙 : [*&!|>%@`]'];
+    const ids = [
+      'x\n- slug: evil/model',
+      'clear\u001b[2Jscreen',
+      'turned\u202eround',
+      'q": "y" # {',
+      '🦙 : [*&!|>%@`]',
+    ];
     expect(await discover(listOf(ids.map((id) => ({ id, object: 'model' }))))).toBe(EXIT.ok);
     expect(
       catalogue()
         .models()
         .map(({ endpoints }) => endpoints[0]?.upstreamModel),
-    ).toEqual(ids.slice(2));
-    expect(complained.filter((line) => line.includes('is left out'))).toHaveLength(2);
+    ).toEqual(ids.slice(3));
+    expect(complained.filter((line) => line.includes('is left out'))).toHaveLength(3);
     expect([...printed, ...complained].join('')).not.toContain('\u001b');
   });
 

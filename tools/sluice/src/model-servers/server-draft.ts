@@ -81,9 +81,9 @@ function shortName(id: string): string {
   return name === '' ? id : name;
 }
 
-/** Whether a catalogue can name the model. */
+/** Whether a catalogue can name the model, and people who read it see what it says. */
 function isNameable({ id }: ServedModel): boolean {
-  return /^[^\p{Cc}]{1,300}$/u.test(id);
+  return /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,300}$/u.test(id);
 }
 
 function leftOut(model: ServedModel): string {
