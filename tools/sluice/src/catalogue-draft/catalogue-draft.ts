@@ -11,6 +11,7 @@ export interface ProviderDraft {
   readonly api_key_env?: string | undefined;
   readonly data_policy?: Readonly<Record<'retains_prompts' | 'trains_on_prompts' | 'zdr', boolean>> | undefined;
   readonly batch?: BatchSupport | undefined;
+  readonly batch_cache_reads?: Provider['batchCacheReads'];
   readonly max_concurrency?: number | undefined;
 }
 
@@ -19,11 +20,14 @@ export interface EndpointDraft {
   readonly upstream_model: string;
   readonly apis: readonly Api[];
   readonly pricing: Readonly<Record<string, unknown>>;
+  readonly batch_pricing?: Readonly<Record<string, unknown>> | undefined;
   readonly tool_pricing?: Readonly<Record<string, string>> | undefined;
+  readonly option_pricing?: Readonly<Record<string, string>> | undefined;
   readonly context_length?: number | undefined;
   readonly max_completion_tokens?: number | undefined;
   readonly quantization?: string | undefined;
   readonly region?: string | undefined;
+  readonly zdr?: boolean | undefined;
   readonly capabilities?: Readonly<Record<string, unknown>> | undefined;
 }
 

@@ -41,6 +41,20 @@ models:
         max_completion_tokens: 16384
 `;
 
+/** With prices of batches that are not half, another rule for prompts, and options of a transcription. */
+const IN_USE_WITH_MORE = `${IN_USE.trimEnd()}
+        batch_pricing: { prompt: "0.00000014", completion: "0.0000006" }
+        zdr: true
+  - slug: openai/whisper-1
+    name: Whisper
+    endpoints:
+      - provider: openai
+        upstream_model: whisper-1
+        apis: [transcription]
+        pricing: { audio_second: "0.0001" }
+        option_pricing: { keyterms: "0.00001" }
+`;
+
 let folder: string;
 let printed: string[];
 let complained: string[];
@@ -195,6 +209,52 @@ describe('sluice catalog import', () => {
     });
   });
 
+  it('takes every price of the catalogue in use: of batches and of options too', async () => {
+    inUse = () => Promise.resolve(parseCatalogue([{ name: 'in-use.yaml', text: IN_USE_WITH_MORE }]));
+    await importList([
+      entry('fast', { model: 'openai/gpt-4o-mini' }),
+      entry('ears', { model: 'openai/whisper-1' }, { mode: 'audio_transcription' }),
+    ]);
+    expect(endpointsOf('fast')[0]).toMatchObject({
+      listedBatchPricing: { prompt: '0.00000014', completion: '0.0000006' },
+      zdr: true,
+    });
+    expect(endpointsOf('ears')[0]?.pricing).toMatchObject({ audioOptions: { keyterms: 10_000_000_000_000n } });
+    expect(complained).toEqual([]);
+  });
+
+  it('takes a price that the file leaves out from the catalogue in use, and batches at half of those', async () => {
+    inUse = () => Promise.resolve(parseCatalogue([{ name: 'in-use.yaml', text: IN_USE_WITH_MORE }]));
+    await importList([entry('fast', { model: 'openai/gpt-4o-mini', input_cost_per_token: 4e-7 })]);
+    expect(endpointsOf('fast')[0]).toMatchObject({
+      listedPricing: { prompt: '0.0000004', completion: '0.0000006' },
+      listedBatchPricing: { prompt: '0.0000002', completion: '0.0000003' },
+    });
+    expect(notes()).toContain('model_list[0]: its price for completion is that of the catalogue in use.');
+  });
+
+  it.each([{ input_cost_per_token: 4e-7 }, { input_cost_per_token: 4e-7, output_cost_per_token: -1 }])(
+    'says what is free where the file has %j and the catalogue in use has no price',
+    async (costs) => {
+      await importList([entry('own', { model: 'openai/own', ...costs })]);
+      expect(endpointsOf('own')[0]?.listedPricing).toEqual({ prompt: '0.0000004', completion: '0' });
+      expect(notes()).toContain('model_list[0]: it has no price for completion: that is free until you write one');
+    },
+  );
+
+  it('names prices of a model that it does not convert, unless they are empty', async () => {
+    const costs = { input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 };
+    const more = {
+      input_cost_per_token_above_200k_tokens: 4e-6,
+      output_cost_per_second: null,
+      input_cost_per_query: 0,
+    };
+    await importList([entry('own', { model: 'openai/own' }, { ...costs, ...more })]);
+    expect(complained).toEqual([
+      expect.stringContaining('model_list[0] input_cost_per_token_above_200k_tokens: this price is not converted'),
+    ]);
+  });
+
   it('takes no price of a provider for a server at another place', async () => {
     await importList([entry('fast', { model: 'openai/gpt-4o-mini', api_base: 'http://127.0.0.1:9/v1' })]);
     expect(endpointsOf('fast')[0]).toMatchObject({
@@ -301,6 +361,7 @@ describe('sluice catalog import', () => {
       'no http or https URL',
     ],
     ['at a place that is none', entry('x', { model: 'openai/m', api_base: 'ftp://h' }), 'no http or https URL'],
+    ['without a name behind its provider', entry('x', { model: 'openai/' }), 'it has no model behind its provider'],
     ['with a control character', entry('x\u001b[2J', { model: 'openai/m' }), 'control characters'],
   ])('leaves out an entry %s, and says why', async (_case, given, reason) => {
     expect(await importList([given, entry('good', { model: 'gpt-4o-mini' })])).toBe(EXIT.ok);
@@ -429,6 +490,10 @@ describe(decimalOf.name, () => {
     [-1, null],
     ['free', null],
     ['1e999', null],
+    ['999999999999999999.5', '999999999999999999.5'],
+    ['1e18', null],
+    [1e300, null],
+    ['1e99', null],
     [Number.NaN, null],
     [{}, null],
   ])('reads %j as %j', (value, expected) => {

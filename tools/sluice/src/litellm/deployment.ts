@@ -91,6 +91,7 @@ function readTarget(model: string, params: JsonObject, info: JsonObject): Target
   const { prefix, upstream } = splitModel(model, stringOf(params['custom_llm_provider']));
   const known = knownProvider(prefix);
   if (known === null) return unknownProvider(prefix);
+  if (upstreamOf(known, upstream) === '') return 'it has no model behind its provider';
   const mode = stringOf(info['mode']);
   const wanted = mode === undefined ? apiByName(upstream) : modeOf(mode);
   const api = wanted && apiAt(known, upstream, wanted);
@@ -148,7 +149,13 @@ function noteUntaken(entry: JsonObject, params: JsonObject, info: JsonObject, pl
   const names = [
     ...Object.keys(entry).filter((name) => !ENTRY_TAKEN.has(name)),
     ...Object.keys(params).filter((name) => !PARAMS_TAKEN.has(name)),
-    ...Object.keys(info).filter((name) => INFO_NAMED.has(name)),
+    ...Object.keys(info).filter((name) => INFO_NAMED.has(name) || isOtherCost(name, info[name])),
   ];
   for (const name of new Set(names)) notes.add(`${place} ${name}`, reasonFor(name));
+}
+
+/** A price that is not converted is missing in what calls cost. Lists of LiteLLM have many without a value. */
+function isOtherCost(name: string, value: unknown): boolean {
+  if (!/cost|pricing/.test(name) || COST_MEMBERS.includes(name)) return false;
+  return value !== undefined && value !== null && value !== 0;
 }

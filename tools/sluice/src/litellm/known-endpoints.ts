@@ -1,4 +1,4 @@
-import { formatRate, traitsOf, type Catalogue, type Endpoint, type Model } from '@libs/inference';
+import { formatRate, traitsOf, type Catalogue, type Endpoint, type Model, type Rate } from '@libs/inference';
 import type { EndpointDraft, ModelDraft, ProviderDraft } from '../catalogue-draft/catalogue-draft';
 import type { Deployment } from './deployment';
 import type { KnownProvider } from './litellm-providers';
@@ -32,13 +32,14 @@ export class KnownEndpoints {
   providerFacts(
     known: KnownProvider,
     baseUrl: string,
-  ): Pick<ProviderDraft, 'batch' | 'data_policy' | 'max_concurrency'> {
+  ): Pick<ProviderDraft, 'batch' | 'batch_cache_reads' | 'data_policy' | 'max_concurrency'> {
     const provider = isAtHome(known, baseUrl) ? this.catalogue?.findProvider(known.slug) : null;
     if (!provider || provider.protocol !== known.protocol) return {};
     const { retainsPrompts, trainsOnPrompts, zdr } = provider.dataPolicy;
     return {
       data_policy: { retains_prompts: retainsPrompts, trains_on_prompts: trainsOnPrompts, zdr },
       batch: provider.batch,
+      batch_cache_reads: provider.batchCacheReads,
       max_concurrency: provider.maxConcurrency,
     };
   }
@@ -61,16 +62,30 @@ function keyOf(provider: string, upstreamModel: string): string {
 }
 
 export function endpointFacts({ endpoint }: KnownEndpoint): Omit<EndpointDraft, 'provider' | 'upstream_model'> {
-  const { apis, listedPricing, pricing, contextLength, maxCompletionTokens, capabilities } = endpoint;
-  const tools = Object.entries(pricing.tools ?? {}).map(([tool, rate]) => [tool, formatRate(rate)]);
+  const { apis, listedPricing, listedBatchPricing, pricing, contextLength, maxCompletionTokens, capabilities } =
+    endpoint;
+  const { provider, zdr } = endpoint;
   return {
     apis,
     pricing: listedPricing,
-    ...(tools.length > 0 && { tool_pricing: Object.fromEntries(tools) as Record<string, string> }),
+    // Without it, a batch would cost half, and some providers charge more.
+    ...(provider.batch !== 'none' && { batch_pricing: listedBatchPricing }),
+    ...named('tool_pricing', pricing.tools),
+    ...named('option_pricing', pricing.audioOptions),
+    ...(zdr !== provider.dataPolicy.zdr && { zdr }),
     ...(contextLength !== null && { context_length: contextLength }),
     ...(maxCompletionTokens !== null && { max_completion_tokens: maxCompletionTokens }),
     ...(Object.keys(capabilities).length > 0 && { capabilities }),
   };
+}
+
+/** A member with these rates; none where there are no rates. */
+function named(
+  member: 'option_pricing' | 'tool_pricing',
+  rates: Readonly<Record<string, Rate>> = {},
+): Pick<EndpointDraft, 'option_pricing' | 'tool_pricing'> {
+  const texts = Object.entries(rates).map(([name, rate]) => [name, formatRate(rate)]);
+  return texts.length === 0 ? {} : { [member]: Object.fromEntries(texts) as Record<string, string> };
 }
 
 export function modelFacts({

@@ -6,7 +6,7 @@ import { apisOf, readDeployment, type Deployment } from './deployment';
 import { ImportNotes } from './import-notes';
 import { endpointFacts, KnownEndpoints, modelFacts, type KnownEndpoint } from './known-endpoints';
 import type { LitellmConfig } from './litellm-config';
-import { completed, statedPrices } from './litellm-prices';
+import { neededPrices, statedPrices } from './litellm-prices';
 import { ProviderPlaces } from './provider-places';
 import { reasonFor } from './untaken';
 
@@ -60,25 +60,45 @@ function place(
 ): PlacedEndpoint | null {
   const provider = places.of(deployment);
   if (provider === null) return null;
-  const { upstreamModel, params, info, contextLength, maxCompletionTokens } = deployment;
+  const { upstreamModel, contextLength, maxCompletionTokens } = deployment;
   const known = all.of(deployment, provider.base_url);
-  const facts = known ? endpointFacts(known) : { apis: apisOf(deployment), pricing: {} };
-  const { pricing, unreadable } = statedPrices([params, info]);
-  for (const member of unreadable) notes.add(`${deployment.place} ${member}`, 'it is no price');
-  const isPriced = Object.keys(pricing).length > 0;
-  if (!isPriced && known === null) notes.add(deployment.place, NO_PRICE);
+  const facts = known ? endpointFacts(known) : { apis: apisOf(deployment) };
   const endpoint = {
     provider: provider.slug,
     upstream_model: upstreamModel,
     ...facts,
-    pricing: isPriced || known === null ? completed(pricing, facts.apis) : facts.pricing,
+    ...pricesOf(deployment, facts, notes),
     ...(contextLength !== undefined && { context_length: contextLength }),
     ...(maxCompletionTokens !== undefined && { max_completion_tokens: maxCompletionTokens }),
   };
   return { deployment, endpoint, known };
 }
 
+type Prices = Pick<EndpointDraft, 'batch_pricing' | 'pricing'>;
+
+/** The prices of the file; what is needed and not there is taken from the catalogue in use, or free, with a note. */
+function pricesOf(
+  { params, info, place: where }: Deployment,
+  { apis, pricing: inUse, batch_pricing: batch }: Pick<EndpointDraft, 'apis'> & Partial<Prices>,
+  notes: ImportNotes,
+): Prices {
+  const { pricing, unreadable } = statedPrices([params, info]);
+  for (const member of unreadable) notes.add(`${where} ${member}`, 'it is no price');
+  const isPriced = Object.keys(pricing).length > 0;
+  if (!isPriced && inUse !== undefined) return { pricing: inUse, batch_pricing: batch };
+  const missing = neededPrices(apis).filter((name) => !Object.hasOwn(pricing, name));
+  const free = missing.filter((name) => inUse?.[name] === undefined);
+  if (!isPriced) notes.add(where, NO_PRICE);
+  else if (free.length > 0) notes.add(where, `it has no price for ${free.join(', ')}: ${FREE}`);
+  const taken = missing.filter((name) => !free.includes(name));
+  if (taken.length > 0) notes.add(where, `its price for ${taken.join(', ')} is that of the catalogue in use`);
+  const filled = Object.fromEntries(missing.map((name) => [name, inUse?.[name] ?? '0']));
+  // Prices of batches follow from those of the file.
+  return { pricing: { ...filled, ...pricing }, batch_pricing: undefined };
+}
+
 const NO_PRICE = 'it has no price, and calls are free until you write one: pricing of its endpoint';
+const FREE = 'that is free until you write one into pricing of its endpoint';
 
 /** Gathers the endpoints of a model. Deployments that differ in nothing that a catalogue has are one endpoint. */
 class Groups {

@@ -45,16 +45,14 @@ export function statedPrices(sources: readonly JsonObject[]): StatedPrices {
   return { pricing, unreadable };
 }
 
-/** Adds what the API must have a price for, at no charge, as LiteLLM counts what has none. */
-export function completed(
-  pricing: Readonly<Record<string, string>>,
-  apis: readonly Api[],
-): Readonly<Record<string, string>> {
-  const needed = apis.flatMap((api) => NEEDED[api] ?? TOKENS);
-  return { ...Object.fromEntries(needed.map((name) => [name, '0'])), ...pricing };
+/** Returns the prices that endpoints with these APIs must have, each once. */
+export function neededPrices(apis: readonly Api[]): readonly string[] {
+  return [...new Set(apis.flatMap((api) => NEEDED[api] ?? TOKENS))];
 }
 
 const DECIMALS = 18;
+/** Before the point, as a catalogue takes them. */
+const MOST_DIGITS = 18;
 const NUMBER = /^(\d{1,20})(?:\.(\d{1,40}))?(?:e([+-]?\d{1,2}))?$/i;
 
 /** A number such as 1.5e-7 as a plain decimal, rounded half up at 18 decimals; null for what is no price. */
@@ -66,6 +64,7 @@ export function decimalOf(value: unknown): string | null {
   const digits = BigInt(whole + fraction);
   const scaled = shift >= 0 ? digits * 10n ** BigInt(shift) : half(digits, 10n ** BigInt(-shift));
   const text = scaled.toString().padStart(DECIMALS + 1, '0');
+  if (text.length > MOST_DIGITS + DECIMALS) return null;
   return `${text.slice(0, -DECIMALS)}.${text.slice(-DECIMALS)}`.replace(/\.?0+$/, '') || '0';
 }
 

@@ -46,6 +46,7 @@ const GROUPS: readonly (readonly [RegExp, string])[] = [
     DEFAULTS,
   ],
   [/_callbacks?$/, 'callbacks have no counterpart: Sluice sends traces and metrics (docs/operations.md)'],
+  [/_cost_|_cost$|pricing/, 'this price is not converted: write what it means into pricing of the endpoint'],
   [/budget/, 'budgets are not converted: set them on workspaces and keys (docs/accounts.md)'],
   [/^redis_/, 'it is not converted: Sluice has settings of its own for Redis (docs/operations.md)'],
 ];
