@@ -113,6 +113,13 @@ describe(AlignmentPlugin.name, () => {
     expect(questions).toEqual([]);
   });
 
+  it('refuses a question that is too long to be judged before a model is asked, unless it is an audit', async () => {
+    const messages = [{ role: 'user', content: 'a'.repeat(300_000) }];
+    const prepared = (more: object) => bench.prepare('chat', requestOf('chat', settings(more), { messages }));
+    await expect(prepared({})).rejects.toThrow('plugins[0].id judges questions of at most 262144 characters');
+    await expect(prepared({ mode: 'audit' })).resolves.toMatchObject({});
+  });
+
   it('reads verdicts with words around them', async () => {
     const { interruption } = await judged('chat', settings(), `Here:\n${wrote(verdict(0), verdict(0))}\nDone.`);
     expect(interruption).toBeNull();

@@ -51,7 +51,13 @@ export class AlignmentPlugin implements Plugin {
         if (api === 'messages') throw refusal(`${path}.id`, 'is for chat completions and responses only');
         if (stream === true) throw refusal(`${path}.id`, 'judges whole answers: ask without stream');
       },
-      prepare: (body) => Promise.resolve(settings.isInstructed ? instructed(body, settings.rules) : null),
+      prepare: (body) => {
+        // Known before a model is asked, whose answer would have to be paid and could not be shown.
+        if (settings.isEnforced && body.lastUserText.length > MOST_JUDGED_CHARACTERS) {
+          throw refusal(`${path}.id`, `judges questions of at most ${MOST_JUDGED_CHARACTERS} characters`);
+        }
+        return Promise.resolve(settings.isInstructed ? instructed(body, settings.rules) : null);
+      },
       review: async (reviewed, context) => reviewOf(await judgedCall(judge, settings, reviewed, context), settings),
     };
   }
