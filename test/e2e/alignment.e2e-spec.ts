@@ -2,6 +2,7 @@ import { FakeUpstream } from '@libs/inference/testing';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { amountOf, textOf } from '../support/decimal';
+import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { TURN_COUNTS, turnsBy, type TurnScript } from '../support/turn-scripts';
 import { expectRefusal } from './refusals';
@@ -17,6 +18,8 @@ let upstream: FakeUpstream;
 let installation: Installation;
 let client: ApiClient;
 let verdicts: TurnScript;
+/** What the judge waits for before it answers. */
+let judgement: Promise<void>;
 /** Requests that the model and its judge got, since the last test. */
 let asked: string[];
 let judged: string[];
@@ -30,7 +33,8 @@ beforeAll(async () => {
   upstream.behaviour = (response, request) => {
     const isJudge = request.path.startsWith('/judge');
     (isJudge ? judged : asked).push(request.body);
-    turnsBy(() => (isJudge ? verdicts : { text: 'Buy at Acme.' }))(response, request);
+    const answer = turnsBy(() => (isJudge ? verdicts : { text: 'Buy at Acme.' }));
+    void (isJudge ? judgement : Promise.resolve()).then(() => answer(response, request));
   };
   const modelOf = (name: string, pricing: typeof PRICES) => ({
     slug: `aligned/${name}`,
@@ -56,6 +60,7 @@ afterAll(async () => {
 
 beforeEach(() => {
   [asked, judged] = [[], []];
+  judgement = Promise.resolve();
   verdicts = verdict(0.1, 0);
 });
 
@@ -153,6 +158,31 @@ describe('the plugin alignment', () => {
     expect(answer.body['alignment']).toMatchObject({ calls: [{ outcome: 'blocked' }] });
     expect(asked[0]).not.toContain('competitor');
     expect(await bookedOf(answer)).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('costs a caller who disconnects while the answer is judged the answer and the judgement', async () => {
+    const before = await installation.database.rows<{ id: string }>({ sql: 'SELECT id FROM generations', values: [] });
+    let give = (): void => undefined;
+    judgement = new Promise((resolve) => (give = resolve));
+    const leaving = new AbortController();
+    const body = { ...CHAT, plugins: [{ id: 'alignment', rules: RULES }] };
+    const answer = fetch(`${installation.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${installation.seed.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: leaving.signal,
+    });
+    await eventually('the answer is judged', 10_000, () => (judged.length === 1 ? true : undefined));
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    give();
+    const id = await eventually('the call is recorded', 10_000, async () => {
+      const rows = await installation.database.rows<{ id: string }>({ sql: 'SELECT id FROM generations', values: [] });
+      return rows.find((row) => before.every((one) => one.id !== row.id))?.id;
+    });
+    const row = await settledGeneration(installation.database, id);
+    expect(row.outcome).toBe('cancelled');
+    expect(textOf(amountOf(row.cost))).toBe(textOf(costAt(PRICES) + costAt(JUDGE_PRICES)));
   });
 
   it('refuses streams and retries before a model is asked', async () => {
