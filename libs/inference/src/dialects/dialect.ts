@@ -10,6 +10,7 @@ import type { AllowedUses, ProviderTool } from '../pricing/tool-uses';
 import type { Api, Endpoint, Model } from '../catalogue/catalogue';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
+import type { StreamDebug } from './stream-debug';
 
 /** What an answer needs to know of its request. */
 export interface AnswerContext {
@@ -34,8 +35,8 @@ export interface AnswerContext {
   readonly isUnread?: () => boolean;
   /** Provider tools that the request asks for; absent: `requestBody` names them all. For `askedTools` alone. */
   readonly providerTools?: readonly ProviderTool[] | undefined;
-  /** The body sent upstream, as JSON in one line; present if the stream is to begin with it. */
-  readonly echoedBody?: string;
+  /** What the stream tells about its calls; present if the caller asked for it. */
+  readonly debug?: StreamDebug;
 }
 
 /** A complete answer in the caller's dialect, and what it used. */

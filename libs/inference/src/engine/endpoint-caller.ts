@@ -16,7 +16,6 @@ import { cutAnswer, cutStream, cutTurn, orCutShort } from '../dialects/cut-short
 import { TranslatedStream } from '../dialects/translated-stream';
 import { lastingContext } from '../dialects/lasting-context';
 import { translateAnswer } from '../dialects/translated-answer';
-import { withEcho } from '../dialects/upstream-echo';
 import type { AnswerStream } from '../model/answer-stream';
 import type { Turn } from '../model/conversation-turn';
 import type { ExpectedOutput } from '../model/expected-output';
@@ -148,18 +147,20 @@ export class EndpointCaller {
 
   async #openStream(api: StreamableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
     const pair = this.#pairOf(api, candidate.endpoint);
-    const { body, parsed } = request;
-    const { context, keptBytes } = lastingContext(api, this.#contextOf(api, candidate, request), parsed);
+    const { debug, parsed } = request;
+    const lasting = lastingContext(api, this.#contextOf(api, candidate, request), parsed);
+    const { keptBytes } = lasting;
+    const context = debug ? { ...lasting.context, debug } : lasting.context;
     if (pair === null) {
       const { dialect, sent, losses } = passRequest(api, candidate, request, true);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
-      const upstream = await this.#ask(api, 'stream', candidate, request, sent);
-      return { stream: await dialect.openStream(upstream, withEcho(context, body, sent)), keptBytes, losses };
+      const upstream = await this.#askStream(api, candidate, request, sent);
+      return { stream: await dialect.openStream(upstream, context), keptBytes, losses };
     }
     const { sent, losses } = translateRequest(pair, candidate, request, true);
-    const writer = pair.caller.writeStream(withEcho(context, body, sent), parsed);
+    const writer = pair.caller.writeStream(context, parsed);
     const reader = pair.upstream.readStream(candidate.endpoint);
-    const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
+    const upstream = await this.#askStream(pair.upstreamApi, candidate, request, sent);
     const stream = await TranslatedStream.open(upstream, context, { reader, writer });
     // Nothing is tried again, and the stream keeps the bytes of a short request, so this would stay with them.
     request.reading?.forget();
@@ -237,6 +238,18 @@ export class EndpointCaller {
     } catch (thrown) {
       throw chargedAsReserved(thrown, context);
     }
+  }
+
+  async #askStream(
+    api: AskableApi,
+    candidate: Candidate,
+    request: TimedRequest,
+    body: Buffer,
+  ): Promise<UpstreamStream> {
+    request.debug?.sending(body);
+    const upstream = await this.#ask(api, 'stream', candidate, request, body);
+    request.debug?.reached('upstream_headers_received');
+    return upstream;
   }
 
   #ask<K extends 'whole' | 'stream'>(

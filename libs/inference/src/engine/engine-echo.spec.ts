@@ -32,11 +32,14 @@ describe('a stream whose caller asks what its upstream is sent', () => {
     await upstream.close();
   });
 
-  const anEngineSpeaking = (api: 'chat' | 'responses'): InferenceEngine => {
+  /** @param failing the upstream's name of a model that is tried before */
+  const anEngineSpeaking = (api: 'chat' | 'responses', failing?: string): InferenceEngine => {
     upstream.behaviour = (response) =>
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(STREAMS[api]);
     const provider = aProvider({ slug: 'one', baseUrl: upstream.baseUrl, apiKeyEnv: null });
-    const { engine, http } = anEngine([aModel({ endpoints: [anEndpoint({ provider, apis: [api] })] })]);
+    const names = failing === undefined ? ['served'] : [failing, 'served'];
+    const endpoints = names.map((upstreamModel) => anEndpoint({ provider, apis: [api], upstreamModel }));
+    const { engine, http } = anEngine([aModel({ endpoints })]);
     close = () => http.close();
     return engine;
   };
@@ -56,34 +59,56 @@ describe('a stream whose caller asks what its upstream is sent', () => {
       .map((data) => JSON.parse(data) as Record<string, unknown>);
   };
 
+  const shownOf = (body: string, event: string) => ({
+    echo_upstream_body: JSON.parse(body) as unknown,
+    timings: { event, start_ms: expect.any(Number) as number, epoch_ms: expect.any(Number) as number },
+  });
+  const debugIn = (events: readonly Record<string, unknown>[]) =>
+    events.flatMap(({ debug }) => (debug === undefined ? [] : [debug as ReturnType<typeof shownOf>]));
+
   it.each(['chat', 'responses'] as const)(
     'begins with a chunk of no choices, where the endpoint speaks %s',
     async (spoken) => {
-      const [first, ...rest] = await eventsFor(anEngineSpeaking(spoken), 'chat', { echo_upstream_body: true });
+      const events = await eventsFor(anEngineSpeaking(spoken), 'chat', { echo_upstream_body: true });
+      const [first] = events;
       expect(first).toMatchObject({
         id: 'gen-1-abc',
         object: 'chat.completion.chunk',
         model: 'acme/large',
         choices: [],
       });
-      expect(first!['debug']).toEqual({ echo_upstream_body: JSON.parse(upstream.requests[0]!.body) });
       expect(JSON.stringify(first)).not.toContain('anna');
-      expect(rest.some((event) => 'debug' in event)).toBe(false);
+      expect(debugIn(events)).toEqual([shownOf(upstream.requests[0]!.body, 'first_token_received')]);
     },
   );
 
   it.each(['chat', 'responses'] as const)(
     'begins with response.debug, where the endpoint speaks %s',
     async (spoken) => {
-      const [first, second] = await eventsFor(anEngineSpeaking(spoken), 'responses', { echo_upstream_body: true });
-      expect(first).toEqual({
-        type: 'response.debug',
-        sequence_number: 0,
-        debug: { echo_upstream_body: JSON.parse(upstream.requests[0]!.body) },
-      });
-      expect(second).toMatchObject({ type: 'response.created', sequence_number: 1 });
+      const events = await eventsFor(anEngineSpeaking(spoken), 'responses', { echo_upstream_body: true });
+      const debug = shownOf(upstream.requests[0]!.body, 'upstream_headers_received');
+      expect(events[0]).toEqual({ type: 'response.debug', sequence_number: 0, debug });
+      expect(events[1]).toMatchObject({ type: 'response.created', sequence_number: 1 });
+      expect(debugIn(events)).toHaveLength(1);
     },
   );
+
+  it.each(['chat', 'responses'] as const)('shows on %s each provider that was tried', async (api) => {
+    const engine = anEngineSpeaking('chat', 'first');
+    const answered = upstream.behaviour;
+    upstream.behaviour = (response, request) => {
+      if (request.body.includes('"first"')) response.writeHead(503).end('{}');
+      else answered(response, request);
+    };
+    const events = await eventsFor(engine, api, { echo_upstream_body: true });
+    const [failed, served] = debugIn(events.slice(0, 2));
+    expect(failed).toEqual(shownOf(upstream.requests[0]!.body, 'adapter_request'));
+    expect(failed).toMatchObject({ echo_upstream_body: { model: 'first' } });
+    expect(served!.echo_upstream_body).toMatchObject({ model: 'served' });
+    expect(served!.timings.epoch_ms).toBeGreaterThanOrEqual(failed!.timings.epoch_ms);
+    expect(served!.timings.start_ms).toBeGreaterThanOrEqual(failed!.timings.start_ms);
+    expect(debugIn(events)).toHaveLength(2);
+  });
 
   it.each(['chat', 'responses'] as const)('says nothing of it to who does not ask, on %s', async (api) => {
     const events = await eventsFor(anEngineSpeaking('chat'), api, { echo_upstream_body: false });

@@ -2,6 +2,7 @@ import { isCallable } from '../apis/apis';
 import { AppError } from '@libs/errors';
 import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
 import { parseRequest } from '../dialects/request-members';
+import { StreamDebug } from '../dialects/stream-debug';
 import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
 import { AttemptWatch, type AttemptWatchParts } from './attempt-watch';
 import { attemptOf, type Attempt } from '../routing/attempt';
@@ -72,7 +73,9 @@ export class InferenceEngine {
 
   /** Resolves at the first valid event of the stream; where it is translated, at the first content. */
   async stream(api: StreamableApi, request: RoutedRequest): Promise<StreamResult> {
-    const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
+    const debug = StreamDebug.askedIn(request.body);
+    const asked = debug === null ? request : { ...request, debug };
+    const { value, ...served } = await this.#route(api, asked, (candidate, attempt) =>
       this.#caller.openStream(api, candidate, attempt),
     );
     this.#watch.began(api, served, value.stream.outcome);

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@libs/json';
 import type { Answer } from '../dialects/dialect';
+import type { StreamDebug } from '../dialects/stream-debug';
 import type { PriceListName } from '../pricing/price';
 import type { UpstreamTimeouts } from '../wire/upstream-call';
 import type { CredentialScope, OwnCredential } from '../routing/credential-source';
@@ -21,6 +22,8 @@ export interface InferenceRequest {
   readonly parsed?: JsonObject | undefined;
   /** The same in no dialect; the engine sets it. */
   readonly reading?: RequestReading;
+  /** What a stream tells about its calls; the engine sets it if the body asks for it. */
+  readonly debug?: StreamDebug;
   readonly signal: CancelSignal;
   /** When everything must be over, by the engine's clock; the engine's `totalMs` from now when absent. */
   readonly deadlineMs?: number;

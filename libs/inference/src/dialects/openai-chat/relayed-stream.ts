@@ -5,7 +5,7 @@ import type { UpstreamStream } from '../../wire/upstream-stream';
 import { errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import { ownMembers } from '../billing';
-import { chatChunk, chunkEvent, echoChunk, failureChunk, usageChunk } from './stream-events';
+import { chatChunk, chunkEvent, debugChunk, failureChunk, usageChunk } from './stream-events';
 import { chatEdits, readChatObject, type ChatObject } from './relayed-answer';
 import { ChunkHead, nullNames } from './chunk-head';
 import { ExecutedTools } from './executed-tools';
@@ -106,8 +106,9 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
       this.#created = created ? chat.bytes.toString('utf8', created.valueStart, created.valueEnd) : '';
       this.upstreamId = chat.id;
       this.isCommitted = true;
-      const { echoedBody } = this.context;
-      if (echoedBody !== undefined) this.output.push(this.#chunk(echoChunk(echoedBody)));
+      const { debug } = this.context;
+      debug?.reached('first_token_received');
+      for (const call of debug?.take() ?? []) this.output.push(this.#chunk(debugChunk(call)));
     }
     if (chat.pictures + chat.audioBytes > 0) this.#meter.countMedia(chat.pictures, chat.audioBytes);
     if (this.#ran.hasUses) this.#meter.used(this.#ran.units);

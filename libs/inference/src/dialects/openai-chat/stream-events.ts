@@ -26,9 +26,9 @@ export function chunkEvent(isBilled: boolean): FrameEvent {
   return isBilled ? BILLED_CHUNK : CHUNK;
 }
 
-/** The first event of a stream whose caller wants to see what the upstream was sent. */
-export function echoChunk(echoedBody: string): string {
-  return `"choices":[],"debug":{"echo_upstream_body":${echoedBody}}`;
+/** An event about a call to a provider, for a caller that asked for it. `debug` is an object as JSON text. */
+export function debugChunk(debug: string): string {
+  return `"choices":[],"debug":${debug}`;
 }
 
 /** The last event before the end of a whole stream. */

@@ -4,8 +4,9 @@ import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { ownMembers } from '../billing';
-import { chatChunk, echoChunk, failureChunk, usageChunk } from './stream-events';
+import { chatChunk, debugChunk, failureChunk, usageChunk } from './stream-events';
 import type { AnswerContext } from '../dialect';
+import type { StreamDebug } from '../stream-debug';
 import type { Bill, StreamWriter } from '../translation';
 import { shifted, writeAnnotation } from './citations';
 import { writeLogprobs } from './logprobs';
@@ -31,23 +32,21 @@ export class ChatStreamWriter implements StreamWriter {
   readonly #parts = new Map<number, OpenPart>();
   readonly #counts = new Map<PartStart['kind'], number>();
   #created = String(unixSeconds());
-  /** Until it is written, which is before all else. */
-  #echoedBody: string | undefined;
+  readonly #debug: StreamDebug | undefined;
   #textLength = 0;
   #hasRole = false;
 
   constructor(context: AnswerContext) {
     this.#own = ownMembers(context);
-    this.#echoedBody = context.echoedBody;
+    this.#debug = context.debug;
     this.#isReasoningHidden = hidesThoughts(context.requestBody);
   }
 
   write(event: AnswerEvent): AnswerFrame[] {
     const written = this.#write(event);
-    const echoed = this.#echoedBody;
-    if (echoed === undefined) return written;
-    this.#echoedBody = undefined;
-    return [this.#chunk(echoChunk(echoed)), ...written];
+    if (this.#debug === undefined || written.length === 0) return written;
+    this.#debug.reached('first_token_received');
+    return [...this.#debug.take().map((call) => this.#chunk(debugChunk(call))), ...written];
   }
 
   #write(event: AnswerEvent): AnswerFrame[] {

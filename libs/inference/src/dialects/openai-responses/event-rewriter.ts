@@ -29,12 +29,9 @@ export class ResponseEventRewriter {
     this.#own = ownResponseMembers(context);
   }
 
-  /** What comes before the upstream's first event: the body it was sent, if the caller asked to see it. */
+  /** Returns the events before the upstream's first: about the calls to providers, if the caller asked for them. */
   opening(): AnswerFrame[] {
-    const { echoedBody } = this.#context;
-    return echoedBody === undefined
-      ? []
-      : [this.#event('response.debug', `"debug":{"echo_upstream_body":${echoedBody}}`, false)];
+    return (this.#context.debug?.take() ?? []).map((call) => this.#event('response.debug', `"debug":${call}`, false));
   }
 
   /** Returns the event for the caller. `bill` completes the usage of its response. */

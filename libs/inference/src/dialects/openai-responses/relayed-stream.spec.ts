@@ -5,7 +5,7 @@ import { joinFrames } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { aModel, anEndpoint, dataOfEventStream, findResponsesGrammarProblems, textOf } from '../../testing';
 import type { AnswerContext } from '../dialect';
-import { withEcho } from '../upstream-echo';
+import { StreamDebug } from '../stream-debug';
 import { openAiResponses } from './dialect';
 import { OpenAiResponsesStream } from './relayed-stream';
 
@@ -398,7 +398,9 @@ describe(OpenAiResponsesStream.name, () => {
   it('shows the body that the upstream got, if asked to, and no more', async () => {
     const requestBody = Buffer.from('{"input":"x","stream":true,"user":"anna","debug":{"echo_upstream_body":true}}');
     const sent = openAiResponses.toUpstream(requestBody, endpoint, true);
-    const { data, events } = await drain(bodyOf([sse(WHOLE)]), withEcho(context({ requestBody }), requestBody, sent));
+    const debug = StreamDebug.askedIn(requestBody)!;
+    debug.sending(sent);
+    const { data, events } = await drain(bodyOf([sse(WHOLE)]), { ...context({ requestBody }), debug });
     expect(findResponsesGrammarProblems(data)).toEqual([]);
     expect(events[0]).toMatchObject({
       type: 'response.debug',

@@ -5,6 +5,7 @@ import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';
+import type { StreamDebug } from '../stream-debug';
 import type { Bill, StreamWriter } from '../translation';
 import type { ItemStatus } from './answer-items';
 import { EventSink } from './stream-events';
@@ -28,7 +29,7 @@ type Finish = Extract<AnswerEvent, { type: 'finish' }>;
 export class ResponsesStreamWriter implements StreamWriter {
   readonly #provider: Provider;
   #echo: ResponseEcho;
-  readonly #echoedBody: string | undefined;
+  readonly #debug: StreamDebug | undefined;
   readonly #sink = new EventSink();
   #hasBegun = false;
   /** In the order of their output index. */
@@ -38,7 +39,7 @@ export class ResponsesStreamWriter implements StreamWriter {
 
   constructor(context: AnswerContext, request?: JsonObject) {
     this.#provider = context.endpoint.provider;
-    this.#echoedBody = context.echoedBody;
+    this.#debug = context.debug;
     this.#echo = readEcho(context, null, request);
   }
 
@@ -75,8 +76,8 @@ export class ResponsesStreamWriter implements StreamWriter {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     const response = responseObject(this.#echo, { status: 'in_progress', output: [] });
-    if (this.#echoedBody !== undefined) {
-      this.#sink.emit('response.debug', { debug: { echo_upstream_body: parseJson(Buffer.from(this.#echoedBody)) } });
+    for (const call of this.#debug?.take() ?? []) {
+      this.#sink.emit('response.debug', { debug: parseJson(Buffer.from(call)) });
     }
     this.#sink.emit('response.created', { response });
     this.#sink.emit('response.in_progress', { response });
