@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { hashApiKey } from '@libs/contracts';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
@@ -18,6 +19,7 @@ const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? 60);
 /** Printed with a failure: the same seed makes the same requests. */
 const SEED = Number(process.env.HOSTILE_SEED ?? Date.now() % 2 ** 31);
 const AT_ONCE = 20;
+const MOST_RETRIES = 5;
 const TIMEOUT_MS = 60_000;
 const HEAP_MIB = 160;
 const MOST_GROWTH_MIB = 128;
@@ -151,17 +153,30 @@ function headersOf({ isForm, by }: RouteForm, body: Buffer | undefined): Record<
   };
 }
 
+/** Sends a request, again where a busy service asks for that: 503 with `Retry-After`. */
+async function answerTo({ method, path, body }: Sent, form: RouteForm): Promise<{ statusCode: number; text: string }> {
+  for (let retries = 0; ; retries += 1) {
+    const {
+      statusCode,
+      headers,
+      body: answered,
+    } = await pool.request({
+      method,
+      path,
+      headers: headersOf(form, body),
+      ...(body !== undefined && { body }),
+      headersTimeout: TIMEOUT_MS,
+    } as Parameters<Pool['request']>[0]);
+    const text = await answered.text();
+    const waitSeconds = Number(headers['retry-after']);
+    if (statusCode !== 503 || !(waitSeconds > 0) || retries === MOST_RETRIES) return { statusCode, text };
+    await sleep(waitSeconds * 1_000);
+  }
+}
+
 /** Returns what is wrong with the answer; null if nothing is. */
 async function findBlame(route: string, form: RouteForm, sent: Sent): Promise<string | null> {
-  const { method, path, body } = sent;
-  const { statusCode, body: answered } = await pool.request({
-    method,
-    path,
-    headers: headersOf(form, body),
-    ...(body !== undefined && { body }),
-    headersTimeout: TIMEOUT_MS,
-  } as Parameters<Pool['request']>[0]);
-  const text = await answered.text();
+  const { statusCode, text } = await answerTo(sent, form);
   const counts = seen.get(route) ?? new Map<number, number>();
   counts.set(statusCode, (counts.get(statusCode) ?? 0) + 1);
   seen.set(route, counts);
