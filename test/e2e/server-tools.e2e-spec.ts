@@ -156,13 +156,23 @@ describe('server tools', () => {
         usage: { total_tokens: 2 * TURN_TOKENS, server_tool_use_details: { tool_calls_executed: 1 } },
       });
       expect(answer.text).not.toContain('tool_calls"');
+      const use = {
+        type: 'reasoning.server_tool_call',
+        tool_name: 'datetime',
+        tool_call_id: expect.any(String) as string,
+        arguments: expect.stringContaining('Europe/Berlin') as string,
+        result: expect.stringContaining('Europe/Berlin') as string,
+        index: 0,
+      };
+      expect(answer.body).toMatchObject({ choices: [{ message: { reasoning_details: [use] } }] });
       await expectBooked(idOf(answer), 2n);
       says(...turns);
       const { events, data, id } = await stream('/chat/completions', chat);
-      const said = events.flatMap(({ choices }) =>
-        (choices as { delta: { content?: string } }[]).map(({ delta }) => delta.content ?? ''),
+      const deltas = events.flatMap(({ choices }) =>
+        (choices as { delta: { content?: string; reasoning_details?: object[] } }[]).map(({ delta }) => delta),
       );
-      expect(said.join('')).toBe('One moment.It is noon.');
+      expect(deltas.map(({ content }) => content ?? '').join('')).toBe('One moment.It is noon.');
+      expect(deltas.flatMap(({ reasoning_details: details = [] }) => details)).toEqual([use]);
       expect(data.at(-1)).toBe('[DONE]');
       expect(events.at(-1)).toMatchObject({ usage: { total_tokens: 2 * TURN_TOKENS } });
       await expectBooked(id, 2n);

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { Principal } from '@libs/contracts';
-import { AnswerFold, type RoutedRequest, type StreamableApi } from '@libs/inference';
+import { AnswerFold, type AnswerPart, type RoutedRequest, type StreamableApi } from '@libs/inference';
 import { outsideWork } from '../parsers/testing/outside-work';
 import type { OutsideWork } from '../parsers/outside-work';
 import type { ServerTool } from './server-tool';
@@ -312,10 +312,26 @@ describe(ToolLoop.name, () => {
     expect(results).toEqual(ids);
   });
 
-  it('shows pictures where the caller has no items for tools', async () => {
+  it('shows the beginning of a long result, never half a character, where the caller has no items for tools', async () => {
+    const tool = new FakeTool('look', () => found(`x${'😀'.repeat(10_000)}`));
+    const { parts } = await play([{ calls: [call('look')] }, { text: 'There.' }], { tools: [tool], api: 'chat' });
+    const { record } = parts[0] as Extract<AnswerPart, { type: 'server-tool' }>;
+    expect(record!.result).toMatch(/^x😀+\uFFFD…$/u);
+    expect(record!.result).toHaveLength(16 * 1024 + 1);
+  });
+
+  it('shows uses and pictures where the caller has no items for tools', async () => {
     const tool = new FakeTool('draw', () => found('Drawn.', { images: ['data:image/png;base64,AA=='] }));
     const { parts } = await play([{ calls: [call('draw')] }, { text: 'There.' }], { tools: [tool], api: 'chat' });
     expect(parts).toEqual([
+      {
+        type: 'server-tool',
+        tool: 'draw',
+        itemType: 'sluice:draw',
+        hasSucceeded: false,
+        item: {},
+        record: { callId: 'call_draw', arguments: '{}', result: 'Drawn.' },
+      },
       { type: 'generated-image', url: 'data:image/png;base64,AA==' },
       { type: 'text', text: 'There.' },
     ]);

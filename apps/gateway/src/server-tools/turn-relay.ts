@@ -3,6 +3,9 @@ import type { PlannedTool } from './server-tool-plan';
 import type { ToolOutcome } from './server-tool';
 import type { ToolCall } from './tool-runner';
 
+/** UTF-16 units of a result that its record shows. */
+const LONGEST_RECORD = 16 * 1024;
+
 /** A call of one of our tools, and where the answer shows it. */
 export interface RelayedCall extends ToolCall {
   /** The number of its part in the answer. */
@@ -118,10 +121,10 @@ function isCall(part: AnswerPart): part is Extract<AnswerPart, { type: 'tool-cal
   return part.type === 'tool-call';
 }
 
-/** What the caller sees of a finished call: the end of its item, or the pictures it made where there are no items. */
+/** What the caller sees of a finished call: the end of its item; where there are no items, its record and its pictures. */
 export function outcomeEvents(
-  { part, tool }: RelayedCall,
-  { isError, item, images = [] }: ToolOutcome,
+  { id, arguments: args, part, tool }: RelayedCall,
+  { isError, item, parts, images = [] }: ToolOutcome,
   { showsItems, nextPart }: RelayScope,
 ): readonly AnswerEvent[] {
   if (showsItems) {
@@ -131,13 +134,25 @@ export function outcomeEvents(
       { type: 'part-end', part },
     ];
   }
-  return images.flatMap((url) => {
-    const number = nextPart();
-    return [
-      { type: 'part-start' as const, part: number, kind: 'generated-image' as const, url },
-      { type: 'part-end' as const, part: number },
-    ];
-  });
+  const { name, itemType } = tool;
+  const record = { callId: id, arguments: args, result: shownResult(parts) };
+  return [
+    { type: 'part-start', part, kind: 'server-tool', tool: name, itemType, item: {}, record },
+    { type: 'part-end', part },
+    ...images.flatMap((url) => {
+      const number = nextPart();
+      return [
+        { type: 'part-start' as const, part: number, kind: 'generated-image' as const, url },
+        { type: 'part-end' as const, part: number },
+      ];
+    }),
+  ];
+}
+
+/** The result as text. Of a long one only the beginning: callers send records back with each further request. */
+function shownResult(parts: ToolOutcome['parts']): string {
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  return text.length <= LONGEST_RECORD ? text : `${text.slice(0, LONGEST_RECORD).toWellFormed()}…`;
 }
 
 /** Returns the ids of the calls of tools in a conversation. */

@@ -60,10 +60,10 @@ function contentEvents(answerPart: AnswerPart, part: number, logprobs: readonly 
     case 'generated-image':
       return [{ type: 'part-start', part, kind: 'generated-image', url: answerPart.url }];
     case 'server-tool': {
-      const { type: kind, tool, itemType, item, hasSucceeded } = answerPart;
+      const { type: kind, hasSucceeded, ...begun } = answerPart;
       return [
-        { type: 'part-start', part, kind, tool, itemType, item },
-        { type: 'tool-outcome', part, hasSucceeded, item },
+        { type: 'part-start', part, kind, ...begun },
+        { type: 'tool-outcome', part, hasSucceeded, item: begun.item },
       ];
     }
   }

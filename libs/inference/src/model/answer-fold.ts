@@ -111,6 +111,7 @@ function emptyPart(event: PartStart): Mutable<AnswerPart> {
         itemType: event.itemType,
         hasSucceeded: false,
         item: event.item,
+        ...(event.record && { record: event.record }),
       };
     case 'reasoning':
       return { type: 'reasoning' };

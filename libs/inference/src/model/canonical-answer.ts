@@ -17,6 +17,14 @@ export interface GeneratedImagePart {
   readonly url: string;
 }
 
+/** A use of a tool, as the model asked for it and read what came of it. */
+export interface ToolUseRecord {
+  readonly callId: string;
+  /** JSON text, as the model wrote it. */
+  readonly arguments: string;
+  readonly result: string;
+}
+
 /** A tool that the gateway itself ran while it answered. No upstream's answer holds one. */
 export interface ServerToolPart {
   readonly type: 'server-tool';
@@ -27,6 +35,8 @@ export interface ServerToolPart {
   readonly hasSucceeded: boolean;
   /** The fields of its output item other than `type`, `id` and `status`. */
   readonly item: Readonly<Record<string, unknown>>;
+  /** For APIs that have no output items and show the use among the thoughts. */
+  readonly record?: ToolUseRecord;
 }
 
 export type AnswerPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart | GeneratedImagePart | ServerToolPart;
@@ -86,6 +96,8 @@ export type AnswerEvent =
       readonly itemType: string;
       /** What its item says while the tool runs. */
       readonly item: ServerToolPart['item'];
+      /** Present where the tool has run already. */
+      readonly record?: ToolUseRecord;
     }
   | {
       readonly type: 'text-delta';

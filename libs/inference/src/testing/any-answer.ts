@@ -123,9 +123,9 @@ function partEvents(part: AnswerPart, index: number, size: number): AnswerEvent[
   const end: AnswerEvent = { type: 'part-end', part: index };
   switch (part.type) {
     case 'server-tool': {
-      const { tool, itemType, hasSucceeded, item } = part;
+      const { type: kind, hasSucceeded, item, ...begun } = part;
       return [
-        { type: 'part-start', part: index, kind: 'server-tool', tool, itemType, item: {} },
+        { type: 'part-start', part: index, kind, ...begun, item: {} },
         { type: 'tool-outcome', part: index, hasSucceeded, item },
         end,
       ];

@@ -7,7 +7,7 @@ import type { Bill } from '../translation';
 import { shifted, writeAnnotation } from './citations';
 import { writeLogprobs } from './logprobs';
 import { hidesThoughts } from './hidden-thoughts';
-import { plainThought, writeDetails } from './reasoning';
+import { plainThought, writeDetails, writeToolUse } from './reasoning';
 import { chatUsage } from './usage';
 import { unixSeconds } from '../../model/unix-seconds';
 
@@ -38,7 +38,7 @@ function writeChoice({ parts, finishReason, nativeFinishReason, logprobs }: Choi
     finish_reason: finishReason,
     native_finish_reason: nativeFinishReason,
     logprobs: writeLogprobs(logprobs, isRefusal ? 'refusal' : 'content'),
-    message: writeMessage(isHidden ? parts.filter(({ type }) => type !== 'reasoning') : parts),
+    message: writeMessage(isHidden ? parts.filter((part) => !isDetail(part)) : parts),
   };
 }
 
@@ -46,15 +46,16 @@ function writeMessage(parts: readonly AnswerPart[]): object {
   const { text, annotations } = joinTexts(parts);
   const refusals = parts.filter((part) => part.type === 'refusal');
   const thoughts = parts.filter((part) => part.type === 'reasoning');
+  const details = parts.filter(isDetail).flatMap(writeDetail);
   const images = parts.filter((part) => part.type === 'generated-image');
   const calls = parts.filter((part) => part.type === 'tool-call');
   return {
     role: 'assistant',
     content: text,
     refusal: refusals.length === 0 ? null : refusals.map((part) => part.text).join(''),
-    ...(thoughts.length > 0 && {
+    ...(details.length > 0 && {
       reasoning: thoughts.map(plainThought).join('') || null,
-      reasoning_details: thoughts.flatMap(writeDetails),
+      reasoning_details: details,
     }),
     ...(images.length > 0 && { images: images.map(({ url }) => writeImage(url)) }),
     ...(calls.length > 0 && {
@@ -67,6 +68,17 @@ function writeMessage(parts: readonly AnswerPart[]): object {
     }),
     ...(annotations.length > 0 && { annotations: annotations.map(writeAnnotation) }),
   };
+}
+
+type Detail = Extract<AnswerPart, { type: 'reasoning' | 'server-tool' }>;
+
+/** Whether a part is shown among the thoughts. */
+function isDetail(part: AnswerPart): part is Detail {
+  return part.type === 'reasoning' || part.type === 'server-tool';
+}
+
+function writeDetail(part: Detail, index: number): object[] {
+  return part.type === 'reasoning' ? writeDetails(part, index) : writeToolUse(part, index);
 }
 
 export function writeImage(url: string): object {

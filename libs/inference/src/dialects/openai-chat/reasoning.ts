@@ -1,5 +1,5 @@
 import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
-import type { ReasoningDelta } from '../../model/canonical-answer';
+import type { ReasoningDelta, ServerToolPart } from '../../model/canonical-answer';
 import type { ReasoningFormat, ReasoningPart } from '../../model/conversation';
 
 const FORMATS: readonly ReasoningFormat[] = [
@@ -119,6 +119,15 @@ export function writeDetails(thought: ReasoningDelta, index: number): object[] {
   }
   if (encrypted !== undefined) details.push(defined({ type: 'reasoning.encrypted', data: encrypted, ...rest }));
   return details;
+}
+
+/** Writes a use of a server's tool as a detail of the thoughts, which is where this API shows it. */
+export function writeToolUse({ tool, record }: Pick<ServerToolPart, 'tool' | 'record'>, index: number): object[] {
+  if (record === undefined) return [];
+  const { callId, arguments: args, result } = record;
+  return [
+    { type: 'reasoning.server_tool_call', tool_name: tool, tool_call_id: callId, arguments: args, result, index },
+  ];
 }
 
 /** What a thought says in plain words. */

@@ -11,7 +11,7 @@ import type { Bill, StreamWriter } from '../translation';
 import { shifted, writeAnnotation } from './citations';
 import { writeLogprobs } from './logprobs';
 import { hidesThoughts } from './hidden-thoughts';
-import { plainThought, writeDetails } from './reasoning';
+import { plainThought, writeDetails, writeToolUse } from './reasoning';
 import { writeImage } from './answer-writer';
 import { unixSeconds } from '../../model/unix-seconds';
 
@@ -30,6 +30,7 @@ export class ChatStreamWriter implements StreamWriter {
   readonly #own: Readonly<Record<string, string>>;
   readonly #isReasoningHidden: boolean;
   readonly #parts = new Map<number, OpenPart>();
+  /** By kind; thoughts and uses of tools are counted together. */
   readonly #counts = new Map<PartStart['kind'], number>();
   #created = String(unixSeconds());
   readonly #debug: StreamDebug | undefined;
@@ -83,11 +84,11 @@ export class ChatStreamWriter implements StreamWriter {
   }
 
   #startPart(event: PartStart): AnswerFrame[] {
-    // This API has no events for the gateway's own tools.
-    if (event.kind === 'server-tool') return [];
-    const index = this.#counts.get(event.kind) ?? 0;
-    this.#counts.set(event.kind, index + 1);
+    const counted = event.kind === 'server-tool' ? 'reasoning' : event.kind;
+    const index = this.#counts.get(counted) ?? 0;
+    this.#counts.set(counted, index + 1);
     this.#parts.set(event.part, { kind: event.kind, index, textStart: this.#textLength });
+    if (event.kind === 'server-tool') return this.#toolUse(event, index);
     if (event.kind === 'tool-call') {
       const { id, name } = event;
       return [this.#delta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] })];
@@ -111,6 +112,11 @@ export class ChatStreamWriter implements StreamWriter {
     if (this.#isReasoningHidden) return [];
     const details = writeDetails(delta, this.#parts.get(part)?.index ?? 0);
     return [this.#delta({ reasoning: plainThought(delta) || null, reasoning_details: details })];
+  }
+
+  #toolUse(event: Extract<PartStart, { kind: 'server-tool' }>, index: number): AnswerFrame[] {
+    const details = this.#isReasoningHidden ? [] : writeToolUse(event, index);
+    return details.length === 0 ? [] : [this.#delta({ reasoning_details: details })];
   }
 
   #callPiece(part: number, text: string): object {

@@ -2,7 +2,7 @@ import { DONE_FRAME, joinFrames } from '../../model/answer-frame';
 import { parseJson } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import fc from 'fast-check';
-import type { AnswerEvent, CanonicalAnswer } from '../../model/canonical-answer';
+import type { AnswerEvent, AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import { LossLog } from '../../model/loss-report';
 import {
@@ -13,9 +13,11 @@ import {
   anyPartSequence,
   anyRequest,
   anyUsage,
+  dataOfEventStream,
   eventsOf,
   foldAnswer,
 } from '../../testing';
+import { emptyUsage } from '../../pricing/usage';
 import type { AnswerContext } from '../dialect';
 import { EventSplitter } from '../event-splitter';
 import { openAiChatTranslation } from '.';
@@ -336,6 +338,47 @@ describe('a chat answer', () => {
         },
       ],
     });
+  });
+
+  it('shows the uses of tools of the server among the thoughts, whole and streamed, unless these are hidden', () => {
+    const use = { type: 'server-tool', tool: 'look', itemType: 'x:look', hasSucceeded: true, item: {} } as const;
+    const parts: readonly AnswerPart[] = [
+      { type: 'reasoning', text: 'a' },
+      { ...use, record: { callId: 'c1', arguments: '{}', result: 'found' } },
+      use,
+      { type: 'text', text: 'b' },
+    ];
+    const usage = emptyUsage('upstream');
+    const details = [
+      { type: 'reasoning.text', text: 'a', index: 0 },
+      {
+        type: 'reasoning.server_tool_call',
+        tool_name: 'look',
+        tool_call_id: 'c1',
+        arguments: '{}',
+        result: 'found',
+        index: 1,
+      },
+    ];
+    const choices = [{ parts, finishReason: 'stop' as const, nativeFinishReason: null }];
+    const answer = { upstreamId: null, createdAt: null, choices, usage };
+    const written = (asked?: object) =>
+      JSON.parse(JSON.stringify(caller.writeAnswer(answer, { usage, cost }, contextOf(asked)))) as {
+        choices: [{ message: object }];
+      };
+    expect(written().choices[0].message).toMatchObject({ reasoning: 'a', content: 'b', reasoning_details: details });
+    const streamed = (asked?: object) => {
+      const writer = caller.writeStream(contextOf(asked));
+      const frames = eventsOf(parts, usage, 8).flatMap((event) => writer.write(event));
+      return dataOfEventStream(joinFrames(frames).toString()).flatMap((data) => {
+        const { choices: said } = JSON.parse(data) as { choices: { delta: { reasoning_details?: object[] } }[] };
+        return said.flatMap(({ delta }) => delta.reasoning_details ?? []);
+      });
+    };
+    expect(streamed()).toEqual(details);
+    const hidden = { messages: [], reasoning: { exclude: true } };
+    expect(JSON.stringify(written(hidden))).not.toContain('server_tool_call');
+    expect(streamed(hidden)).toEqual([]);
   });
 
   it('holds no thoughts where the caller wants none', () => {
