@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { createTemplates, TEMPLATE_VARIABLE } from '@libs/persistence/testing';
 import { startSharedBroker } from '../test/support/shared-broker';
 import { hasRabbitPrograms } from './private-services';
 import { root, runMain, say, stateFolder } from './checkout';
@@ -72,6 +73,21 @@ async function runProject(
   }
 }
 
+/** Migrates once for all tests with databases. */
+async function withTemplates<T>(
+  projects: readonly string[],
+  server: string,
+  run: (environment: Readonly<Record<string, string>>) => Promise<T>,
+): Promise<T> {
+  if (projects.every((project) => project === 'unit')) return run({});
+  const templates = await createTemplates(server);
+  try {
+    return await run({ [TEMPLATE_VARIABLE]: templates.name });
+  } finally {
+    await templates.drop();
+  }
+}
+
 /** The other projects need none, or end theirs. */
 async function withBroker<T>(
   project: string,
@@ -94,14 +110,16 @@ async function main(): Promise<number> {
   const services = await findServices({ root, environment: process.env, say });
   let counts = noCounts;
   try {
-    const environment = { ...process.env, ...serviceEnvironment(services) };
-    for (const project of projects) {
-      say(`\n--- ${project} tests`);
-      const ran = await withBroker(project, join(reports, 'rabbitmq'), (broker) =>
-        runProject(project, jestArguments, { ...environment, ...broker }, join(reports, `${project}.json`)),
-      );
-      counts = addCounts(counts, ran);
-    }
+    await withTemplates(projects, services.postgres.url, async (templates) => {
+      const environment = { ...process.env, ...serviceEnvironment(services), ...templates };
+      for (const project of projects) {
+        say(`\n--- ${project} tests`);
+        const ran = await withBroker(project, join(reports, 'rabbitmq'), (broker) =>
+          runProject(project, jestArguments, { ...environment, ...broker }, join(reports, `${project}.json`)),
+        );
+        counts = addCounts(counts, ran);
+      }
+    });
   } finally {
     await stopServices(Object.values(services));
     rmSync(reports, { recursive: true, force: true });

@@ -40,6 +40,12 @@ async function hasAppRights(client: Client): Promise<boolean> {
   return rowCount === 1;
 }
 
+/** Lets only the owner and the apps connect to the database: rights that a copy of a database does not get. */
+export async function grantPlace(client: Client, logins: readonly AppLogin[]): Promise<void> {
+  const place = await placeOf(client);
+  await repeated(() => inTransaction(client, placeSql(place, logins)));
+}
+
 interface Place {
   readonly database: string;
   readonly schema: string;

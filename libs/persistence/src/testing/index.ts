@@ -21,8 +21,10 @@ export { answersToForeign, roundTripsOf } from './round-trips';
 export { storePropertiedTenant, type PropertiedTenant } from './tenant-fixture';
 export {
   appUrlOf,
+  createTemplates,
   createTestDatabase,
   openTestDatabase,
+  TEMPLATE_VARIABLE,
   TEST_LOGINS,
   type OpenTestDatabase,
   type TestDatabase,
