@@ -1,12 +1,15 @@
 import type { Annotation } from '../model/conversation';
 
-/** A page that an answer cites, before its place in a text is known. */
+/** A page that an answer cites, before the position of the citation in a text is known. */
 export type AnswerSource = Omit<Annotation, 'startIndex' | 'endIndex'>;
 
-/** A place in a text, in UTF-16 units. */
+/** A range of a text, in UTF-16 units. */
 export type Span = Pick<Annotation, 'startIndex' | 'endIndex'>;
 
-/** Returns where a text names an address, or null: the whole link where it is one in Markdown. */
+/**
+ * Returns the range in which a text contains a URL, or null. If the URL is part of a Markdown link, the range is the
+ * whole link.
+ */
 export function spanOf(url: string, text: string): Span | null {
   const at = text.indexOf(url);
   if (at === -1) return null;
@@ -16,7 +19,7 @@ export function spanOf(url: string, text: string): Span | null {
   return open === -1 ? { startIndex: at, endIndex: end } : { startIndex: open, endIndex: end + 1 };
 }
 
-/** The same, or the whole text where it does not name the address. */
+/** Returns the range in which a text contains the source's URL; the whole text if it does not. */
 export function citedSpan({ url }: AnswerSource, text: string): Span {
   return spanOf(url, text) ?? { startIndex: 0, endIndex: text.length };
 }

@@ -1,24 +1,24 @@
 import type { JsonObject } from '@libs/json';
 import type { AnswerSource } from './answer-source';
 
-/** A text of a whole answer: a member of an object that may be changed. */
+/** A text of a whole answer: the object that holds it, which may be changed, and the name of the field. */
 export interface TextPlace {
   readonly holder: Record<string, unknown>;
   readonly member: 'content' | 'text';
 }
 
-/** Where a whole answer has what the model said. */
+/** Describes where a whole answer holds the model's output. */
 export interface AnswerView {
   readonly member: 'choices' | 'output' | 'content';
-  /** Returns the texts in the value of that member. */
+  /** Returns the texts in the value of the field `member`. */
   readonly textsOf: (said: readonly JsonObject[]) => readonly TextPlace[];
-  /** The member of a text's object that lists its sources. */
+  /** The field of a text's object that lists its sources. */
   readonly citationsMember: 'citations' | 'annotations';
-  /** Writes a source of a text. Of a text that is not known yet, only the source is said. */
+  /** Returns the citation of a source. If `text` is absent, the citation has no position. */
   readonly writeSource: (source: AnswerSource, text?: string) => object;
 }
 
-/** None where the member is no text. */
+/** Returns the text of a field; empty if the field is not a string. */
 export function textPlace(holder: JsonObject, member: TextPlace['member']): readonly TextPlace[] {
   return typeof holder[member] === 'string' ? [{ holder, member }] : [];
 }

@@ -13,7 +13,7 @@ import type { FilePart } from './file-part';
 import type { StreamEvents } from './stream-events';
 import type { UnansweredCall } from './unanswered-call';
 
-/** What checked bodies of all APIs may say of the model. */
+/** The fields that validated bodies of all APIs may use to describe the model. */
 export interface CallBody {
   readonly provider?: EmbeddingsDto['provider'] | undefined;
   readonly model?: string | null | undefined;
@@ -23,25 +23,25 @@ export interface CallBody {
 }
 
 /**
- * One API that has JSON bodies of text: the declaration of its body, and all that the system has to know of it. Code
- * outside `apis` asks the definition and does not compare names.
+ * An API that has JSON bodies with text: the class of its body, and everything that other code must know about it. Code
+ * outside `apis` asks the definition and does not compare API names.
  */
 export interface ApiDefinition extends CallerApi {
   readonly name: CallableApi;
   readonly body: new () => CallBody;
-  /** Whether a prompt that is too long is answered with an empty answer that was cut, not with an error. */
+  /** True if a prompt that is too long gets an empty answer marked as cut short; false if it gets an error. */
   readonly cutsLongPrompts: boolean;
-  /** Whether the model writes something that is reserved, capped and charged. */
+  /** True if the model's output is reserved, capped and charged. */
   readonly generates: boolean;
-  /** Whether a request without a model means the default model of its workspace. */
+  /** True if a request without a model uses the default model of its workspace. */
   readonly hasDefaultModel: boolean;
-  /** Reads what a checked body says of the size of its answers. */
+  /** Returns the limits of a validated body on the size of its answers. */
   readonly outputOf: (body: JsonObject) => ExpectedOutput;
   /** Returns the uses of a provider's tools that a body may make, and the compactions that it may lead to. */
   readonly toolUsesOf: (body: JsonObject) => readonly AllowedUses[];
-  /** Returns the output tokens to expect at an endpoint of an answer without a cap. */
+  /** Returns the output tokens to expect at an endpoint for an answer without a cap. */
   readonly uncappedTokensAt: (endpoint: Endpoint) => number;
-  /** Returns the tokens that must fit the context of a model together. */
+  /** Returns the tokens that must fit into a model's context together. */
   readonly contextTokensOf: (body: JsonObject, promptTokens: number) => number;
   readonly contentInputOf: (body: JsonObject) => ContentInput;
 }
@@ -50,41 +50,44 @@ export interface ApiDefinition extends CallerApi {
 export interface ConversationApi extends ApiDefinition {
   readonly name: StreamableApi;
   readonly generates: true;
-  /** Reads requests to the canonical model and writes answers from it. */
+  /** Reads requests into the canonical model and writes answers from it. */
   readonly caller: CallerTranslation;
   readonly turns: TurnsView;
   readonly answer: AnswerView;
   readonly stream: StreamEvents;
   readonly tools: ToolRules;
-  /** Members that say what is asked and that no other API has: only an endpoint that speaks this API can be asked. */
+  /**
+   * Fields that say what to answer and that no other API has. A request with one of them needs an endpoint with this
+   * API.
+   */
   readonly untranslatable: readonly string[];
   /** Returns all events of a stream that failed before its first. */
   readonly failureEvents: (call: UnansweredCall, error: AppError) => Buffer;
 }
 
-/** Names the field of a request that holds its turns, and how to read them. */
+/** Names the request field that holds the turns of the conversation, and reads them. */
 export interface TurnsView {
   readonly member: 'input' | 'messages';
-  /** The type of a text that a user says. */
+  /** The `type` of a text part in a user's turn. */
   readonly textType: 'text' | 'input_text';
-  /** Returns the file of a part of a turn; null for other parts, and for a file that only its provider has. */
+  /** Returns the file in a part of a turn; null for other parts, and for a file that is stored at a provider. */
   readonly fileOf: (part: JsonObject) => FilePart | null;
 }
 
 /** How requests name tools that the gateway or a provider runs. */
 export interface ToolRules {
-  /** Whether a tool of ours may be named without the prefix of the service. */
+  /** True if a tool of the gateway may be named without the service prefix. */
   readonly takesPlainNames: boolean;
-  /** Whether tools that only a provider can run are refused where no endpoint runs them. */
+  /** True if the API refuses tools that only a provider can run when no endpoint runs them. */
   readonly listsProviderTools: boolean;
-  /** Whether a tool of an unknown type needs an endpoint that speaks this API. */
+  /** True if a tool of an unknown type requires an endpoint that has this API. */
   readonly passesUnknownTypes: boolean;
-  /** Whether a tool of ours under a plain name may be left to a provider that has it too. */
+  /** True if a gateway tool under its plain name may be left to a provider that has the same tool. */
   readonly leavesPlainNames: boolean;
-  /** Returns whether answers count the uses of a provider's tool. */
+  /** Returns whether answers report the number of uses of a provider's tool. */
   readonly countsUses: (tool: ProviderTool) => boolean;
-  /** Whether answers have items for the uses of tools. */
+  /** True if answers contain items for tool uses. */
   readonly showsItems: boolean;
-  /** Whether a whole answer that broke off becomes an error, without what came before. */
+  /** True if a whole answer that broke off becomes an error; the output before that is dropped. */
   readonly failsWhole: boolean;
 }

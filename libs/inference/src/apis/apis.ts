@@ -11,7 +11,7 @@ import { videosApi } from './videos/videos-api';
 
 type Definitions = Readonly<Record<StreamableApi, ConversationApi> & Record<CallableApi, ApiDefinition>>;
 
-/** The definition of every API that has JSON bodies of text, by its name. */
+/** The definitions of all APIs that have JSON bodies with text, by name. */
 export const APIS: Definitions = {
   chat: chatApi,
   responses: responsesApi,
@@ -19,24 +19,24 @@ export const APIS: Definitions = {
   embeddings: embeddingsApi,
 };
 
-/** What is known of every API of callers, by its name. */
+/** All APIs of callers, by name, with the properties that every API has. */
 export const CALLER_APIS: Readonly<Record<Api, CallerApi>> = {
   ...APIS,
   transcription: transcriptionApi,
   video: videosApi,
 };
 
-/** Returns whether an API has JSON bodies of text: not so recordings and videos. */
+/** Returns whether an API has JSON bodies with text. Transcriptions and videos do not. */
 export function isCallable(api: Api): api is CallableApi {
   return Object.hasOwn(APIS, api);
 }
 
-/** Returns the definition of an API; null for recordings and videos. */
+/** Returns the definition of an API; null for transcriptions and videos, which have none. */
 export function definitionOf(api: Api): ApiDefinition | null {
   return isCallable(api) ? APIS[api] : null;
 }
 
-/** Makes one thing for each API whose answers can be streamed. */
+/** Calls `make` for each API whose answers can be streamed, and returns the results by API. */
 export function forEachConversationApi<T>(make: (api: ConversationApi) => T): Record<StreamableApi, T> {
   return { chat: make(chatApi), responses: make(responsesApi), messages: make(messagesApi) };
 }

@@ -1,27 +1,27 @@
 import type { JsonObject } from '@libs/json';
 import type { Api } from '../catalogue/catalogue';
 
-/** One API of callers, whatever its bodies hold: what all code that serves every API has to know of it. */
+/** Properties of one API of callers that all APIs have, whatever their bodies look like. */
 export interface CallerApi {
   readonly name: Api;
-  /** The class whose decorators say what a valid body is. */
+  /** The class whose decorators validate the body. */
   readonly body: new () => object;
-  /** Returns the caller's name for its end user; not checked. */
+  /** Returns the caller's id of its end user; not validated. */
   readonly endUserOf: (body: JsonObject) => unknown;
 }
 
-/** An API that takes files: its requests are forms or JSON. */
+/** An API that accepts files: its requests are forms or JSON. */
 export interface FormApi extends CallerApi {
   readonly formFields: FormFieldKinds;
 }
 
-/** What the fields of a form are, by their names. */
+/** The kinds of the fields of a form, by field name. */
 export interface FormFieldKinds {
   readonly texts: readonly string[];
   readonly numbers?: readonly string[];
   readonly flags?: readonly string[];
   /** JSON objects. */
   readonly objects?: readonly string[];
-  /** Texts that may be given several times, under their names with or without `[]`, or as one JSON array. */
+  /** Texts that may be repeated: as fields with or without `[]` in their name, or as one JSON array. */
   readonly lists?: readonly string[];
 }

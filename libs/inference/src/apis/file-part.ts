@@ -23,7 +23,7 @@ export function openAiFile({ filename, file_data: data, file_url: url }: JsonObj
 function readPlace(place: string): FileSource {
   if (/^https?:\/\//i.test(place)) return { kind: 'url', url: place };
   const head = DATA_URL.exec(place.slice(0, LONGEST_HEAD));
-  // Some callers send the bytes without saying what they are.
+  // Some callers send the bytes without a media type.
   if (head === null) return { kind: 'bytes', mediaType: null, base64: place };
   return { kind: 'bytes', mediaType: head[1]?.toLowerCase() || null, base64: place.slice(head[0].length) };
 }

@@ -3,11 +3,11 @@ import type { AnswerSource } from './answer-source';
 
 /** Puts citations into the events of one stream. */
 export interface StreamCiter {
-  /** Returns the events that take the place of this one. */
+  /** Returns the events that replace this one. */
   cite(frame: AnswerFrame): readonly AnswerFrame[];
 }
 
-/** What an event of our own says of its answer. */
+/** The fields of an answer that events made by the gateway repeat. */
 export interface AnswerHead {
   readonly generationId: string;
   /** Slug of the model that answers. */
@@ -16,11 +16,14 @@ export interface AnswerHead {
   readonly provider: string;
 }
 
-/** Where the events of an API have the answer's own members, and how they cite. */
+/** Describes where the events of an API hold the fields of the answer, and how they cite sources. */
 export interface StreamEvents {
-  /** Returns an event for members of the answer where only `[DONE]` is left; null for streams that never end so. */
+  /**
+   * Returns an event with fields of the answer, if only `[DONE]` is left to send; null for APIs whose streams never end
+   * like that.
+   */
   readonly ownEnd: ((head: AnswerHead) => AnswerFrame) | null;
-  /** Returns the JSON object in an event's data that has the members of a whole answer, such as `usage`. */
+  /** Returns the JSON object in an event's data that holds the fields of a whole answer, such as `usage`. */
   readonly answerIn: (data: Buffer) => Buffer | undefined;
   /** Returns the data with another such object. */
   readonly withAnswer: (data: Buffer, answer: Buffer) => Buffer;

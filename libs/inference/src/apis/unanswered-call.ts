@@ -7,9 +7,9 @@ export interface UnansweredCall {
   readonly generationId: string;
   readonly requestId: string;
   readonly requestBody: Buffer;
-  /** Slug of the model that was asked last. */
+  /** Slug of the model that was tried last. */
   readonly model: string;
-  /** Name of the provider that was asked last; null if none was. */
+  /** Name of the provider that was tried last; null if none was. */
   readonly provider: string | null;
   /** Fields that are sent next to the error. Left out of a 500. */
   readonly beside: Readonly<Record<string, unknown>>;

@@ -47,7 +47,10 @@ function kindsOf({ imageCompletion, audioCompletion }: SeenCounts): Partial<Repo
   return { ...(imageCompletion > 0 && { imageCompletion }), ...(audioCompletion > 0 && { audioCompletion }) };
 }
 
-/** Returns the units to bill. Output pictures are counted here, because no provider that sells them apiece does. */
+/**
+ * Returns the units to bill. Counts output pictures here, because no provider that bills per picture reports their
+ * number.
+ */
 function unitsOf(
   reported: ReportedCounts | null,
   { pictures }: SeenOutput,

@@ -9,7 +9,7 @@ import type { UpstreamTranslation } from './translation';
 
 /** The output of a model in an answer, on any API. */
 export interface AnswerWords {
-  /** Null where it said nothing. */
+  /** The text that the model wrote; null if it wrote none. */
   readonly text: string | null;
   readonly reasoning: string | null;
   readonly toolCalls: readonly SaidCall[];

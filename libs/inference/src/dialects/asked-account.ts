@@ -7,8 +7,9 @@ import { withPricedMarks } from './cache-lifetime';
 import { mustRefuseStoring } from './stored-chats';
 
 /**
- * Returns a request in no dialect for an account: with a tier and cache lifetimes that have a price there, with the
- * cache key and end user bound to the tenant, and without storing what must not be stored.
+ * Adapts a canonical request to the account that pays for it. It keeps only tiers and cache lifetimes that have a price
+ * there, binds the cache key and end user to the tenant, and turns storing off if the provider must not store the
+ * request.
  */
 export function inAccount(
   request: CanonicalRequest,

@@ -10,16 +10,16 @@ const SPEED = 'speed';
 /** The speeds without extra cost, as JSON texts. */
 const USUAL_SPEEDS: ReadonlySet<string> = new Set(['"standard"', 'null']);
 
-/** Tiers with a price of their own, or that only some accounts have. */
+/** Tiers that have a price of their own or that only some accounts can use. */
 const APART: ReadonlySet<string> = new Set(['priority', 'fast', 'flex', 'ultrafast', 'scale']);
 
 /** Tiers that providers have under another name. */
 const OTHER_NAMES: Readonly<Record<string, string>> = { fast: 'priority', ultrafast: 'priority' };
 
 /**
- * Returns the tier to ask an endpoint for, by our names: the tier whose prices the endpoint has. So an endpoint of the
- * standard tier, also as a fallback for another tier, is asked for no other tier, unless the caller pays the provider
- * with a key of its own. Undefined: send no tier.
+ * Returns the tier to request from an endpoint, by our names: the tier whose prices the endpoint has. So an endpoint of
+ * the standard tier is asked for that tier only, even as a fallback for another tier, unless the caller pays the
+ * provider with its own key. Undefined: send no tier.
  */
 export function askedTier(endpoint: Endpoint, requested: string | undefined, isOwnKey = false): string | undefined {
   const { tier } = traitsOf(endpoint);
@@ -28,7 +28,7 @@ export function askedTier(endpoint: Endpoint, requested: string | undefined, isO
   return isOwnKey ? (OTHER_NAMES[requested] ?? requested) : undefined;
 }
 
-/** Sets the tier of a request in no dialect. A tier that is left out goes to the log. */
+/** Sets the tier of a canonical request. Logs a tier that it removes. */
 export function withAskedTier(
   request: CanonicalRequest,
   endpoint: Endpoint,
@@ -46,11 +46,11 @@ function isUnserved(requested: string | undefined, asked: string | undefined): b
 }
 
 export interface TierSettings {
-  /** Whether the caller pays the provider, with a key of its own. */
+  /** True if the caller pays the provider, with its own key. */
   readonly isOwnKey?: boolean;
   /** Returns the upstream's name for a tier; absent: our name is used. */
   readonly wordOf?: (tier: string) => string;
-  /** Gets a tier or a speed that is left out. */
+  /** Receives each tier or speed that is left out of the request. */
   readonly log?: LossLog | undefined;
 }
 

@@ -5,7 +5,7 @@ import { pricesFor } from '../pricing/price-overrides';
 import { priceUsage, type BilledUnits, type Cost } from '../pricing/price';
 import type { AnswerContext } from './dialect';
 
-/** A bound where the catalogue names no context length. */
+/** Upper bound of a token count if the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
 
 export function contextLengthOf({ endpoint, model }: AnswerContext): number {
@@ -15,7 +15,7 @@ export function contextLengthOf({ endpoint, model }: AnswerContext): number {
 export function priceOf(usage: Usage, context: AnswerContext, units?: BilledUnits): Cost {
   const { endpoint, priceList, beganMs, byokFee } = context;
   const list = priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing;
-  // A model that ran several times may have read more than its context, but no single prompt was longer.
+  // Limits each prompt to the context length. A model that ran several times may have read more than that in total.
   const promptTokens = Math.min(usage.promptTokens, contextLengthOf(context));
   const prices = pricesFor(list, promptTokens, beganMs);
   const discount = cacheDiscount(prices, usage, units);

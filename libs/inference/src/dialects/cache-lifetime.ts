@@ -19,7 +19,7 @@ import { editsAt, type ListPath } from './own-members';
 import { memberText } from './request-members';
 
 const MARK = 'cache_control';
-/** The mark of OpenAI's APIs, which has no lifetime that we know of. */
+/** The cache mark of OpenAI's APIs, for which no lifetime is documented. */
 const BREAKPOINT = 'prompt_cache_breakpoint';
 const LIFETIME = 'ttl';
 const REPORTED = `${MARK}.${LIFETIME}`;
@@ -50,13 +50,13 @@ const MARK_BYTES = [`"${MARK}"`, '\\u005', '\\u006', '\\u007'].map((text) => Buf
 
 /**
  * Returns whether an endpoint may be asked to cache a prompt for longer than five minutes. On the operator's account it
- * may not if the catalogue has a price for cache writes but none for one-hour writes, which cost more.
+ * may not, if the catalogue has a price for cache writes but none for one-hour writes, which cost more.
  */
 function mayKeepLong({ pricing }: Endpoint, { isOwn }: ProviderAccount): boolean {
   return isOwn || pricing.inputCacheWrite === undefined || pricing.inputCacheWrite1h !== undefined;
 }
 
-/** Returns a request in no dialect whose cache marks have only lifetimes with a price at the endpoint. */
+/** Returns a canonical request whose cache marks have only lifetimes with a price at the endpoint. */
 export function withPricedMarks(
   request: CanonicalRequest,
   endpoint: Endpoint,
@@ -77,7 +77,10 @@ export function withPricedMarks(
   return { ...short(request), tools: request.tools.map((tool) => short(tool)), messages };
 }
 
-/** Returns the same for a caller's body; if the provider may keep nothing, also without longer lifetimes. */
+/**
+ * Returns the caller's body with only cache lifetimes that have a price at the endpoint. If the provider may keep
+ * nothing, longer lifetimes are removed too.
+ */
 export function withPricedMarkTexts(
   request: ScannedObject,
   endpoint: Endpoint,
@@ -101,7 +104,7 @@ function withShortMarkTexts(
   return scanMembers(applyEdits(request.bytes, edits));
 }
 
-/** The edits, in order, of a request and of all that can be marked in it. */
+/** Returns the edits, in order, of the cache marks of a request and of everything in it that can carry one. */
 function markEdits(request: ScannedObject, editsOf: (owner: ScannedObject) => readonly ByteEdit[]): ByteEdit[] {
   const inLists = MARKED_LISTS.flatMap((path) => editsAt(request, path, editsOf));
   return [...editsOf(request), ...inLists].sort((one, other) => one.start - other.start);
@@ -113,7 +116,7 @@ function withoutLastingMarks(request: ScannedObject): ScannedObject {
   return edits.length === 0 ? request : scanMembers(applyEdits(request.bytes, edits));
 }
 
-/** Removes long lifetimes from marks, and marks that are not spelled as in the API as a whole. */
+/** Removes long lifetimes from marks. A mark that is not spelled as in the API is removed entirely. */
 function lastingEdits(owner: ScannedObject): readonly ByteEdit[] {
   const marks = owner.members.filter(({ key }) => MARKS.has(key));
   if (marks.length === 0) return NO_EDITS;

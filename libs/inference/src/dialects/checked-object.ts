@@ -71,7 +71,9 @@ export class CheckedObject {
     return known;
   }
 
-  /** The same for a setting that is left out where its value is not known: the setting is named in `unread`. */
+  /**
+   * Reads a setting with a fixed list of values. Leaves an unknown value out and adds the setting's name to `unread`.
+   */
   knownWord<T extends string>(name: string, known: readonly T[], unread: Set<string>): T | undefined {
     const value = this.string(name);
     const word = known.find((one) => one === value);
@@ -106,7 +108,7 @@ export class CheckedObject {
     throw this.refuse(name, 'must be an array of strings');
   }
 
-  /** An object whose values are all of one type. */
+  /** Reads an object whose values all have the same type. */
   record<T extends 'string' | 'number'>(
     name: string,
     type: T,

@@ -100,7 +100,7 @@ function isOfObjects({ type, properties }: JsonObject): boolean {
   return type === 'object' || (Array.isArray(type) && type.includes('object')) || isObject(properties);
 }
 
-/** Returns whether an object of the caller may hold further properties; also one that lists no properties. */
+/** Returns whether the schema of an object allows further properties. An object that lists no properties does. */
 function isOpen({ additionalProperties: others, properties }: JsonObject): boolean {
   return others === undefined ? !isObject(properties) : others !== false;
 }

@@ -9,7 +9,7 @@ import { readTranslated } from './translated-answer';
 import { TranslatedStream } from './translated-stream';
 import type { PieceWriter, StreamReader, UpstreamTranslation } from './translation';
 
-/** Returns a whole answer as a turn that is over. @throws AppError provider_unavailable if the model gave up */
+/** Returns a whole answer as a completed turn. @throws AppError provider_unavailable if the model gave up */
 export function wholeTurn(body: Buffer, context: AnswerContext, upstream: UpstreamTranslation): Turn {
   const { answer, bill } = readTranslated(body, context, upstream);
   const [choice] = answer.choices;
@@ -21,7 +21,7 @@ export function wholeTurn(body: Buffer, context: AnswerContext, upstream: Upstre
   return turnOf(answer, { state: isCut ? 'incomplete' : 'completed', ...bill, finishReason, nativeFinishReason });
 }
 
-/** Returns a turn that is over, from its answer. */
+/** Returns a completed turn for an answer. */
 export function turnOf(answer: CanonicalAnswer, end: Omit<StreamOutcome, 'upstreamId' | 'error'>): Turn {
   const events = eventsOfAnswer(answer);
   return {
@@ -33,7 +33,7 @@ export function turnOf(answer: CanonicalAnswer, end: Omit<StreamOutcome, 'upstre
   };
 }
 
-/** Resolves at the first content of a streamed turn; throws AppError when there is none. */
+/** Resolves at the first content of a streamed turn; throws AppError if the stream ends without any. */
 export function openTurn(upstream: UpstreamStream, context: AnswerContext, reader: StreamReader): Promise<Turn> {
   return TranslatedStream.open(upstream, context, { reader, writer: AS_THEY_ARE });
 }

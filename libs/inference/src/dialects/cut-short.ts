@@ -42,7 +42,7 @@ export function cutStream(error: AppError, context: AnswerContext): AnswerStream
   return new CutStream(error, context);
 }
 
-/** The same as a turn of a conversation. */
+/** Returns an empty turn of a conversation that was cut short. */
 export function cutTurn(error: AppError): Turn {
   return turnOf(answerOf(error), { state: 'incomplete', ...NOTHING_USED, ...stopOf(error) });
 }
@@ -74,7 +74,7 @@ class CutStream implements AnswerStream {
     yield this.#writer.write({ type: 'start', upstreamId: null, createdAt: null });
     if (this.#state !== null) return;
     this.#writer.write({ type: 'finish', ...stopOf(this.error) });
-    // Settled before the last events are handed out: code that adds to them waits for the outcome.
+    // Ends the turn before the last events are handed out: code that adds events waits for the outcome.
     this.#end('incomplete');
     yield this.#writer.complete(NOTHING_USED);
   }

@@ -6,14 +6,16 @@ import type { Translation } from './translation';
 
 export type Translations = ReadonlyMap<Api, Translation>;
 
-/** Every dialect with a translation, the one that loses least first: upstreams are asked in this order. */
+/**
+ * All dialects with a translation, the one that loses least first: endpoints with several APIs are asked in this order.
+ */
 export const TRANSLATIONS: Translations = new Map<Api, Translation>([
   ['chat', openAiChatTranslation],
   ['responses', openAiResponsesTranslation],
   ['messages', anthropicMessagesTranslation],
 ]);
 
-/** How an endpoint is asked: on one of the callers' APIs, or in the dialect that only its protocol has. */
+/** API by which an endpoint is asked: one that callers use too, or one that only its provider's protocol has. */
 export type UpstreamApi = Api | 'conversation';
 
 /** The ways in which the engine asks an endpoint. */

@@ -12,7 +12,7 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
 import type { StreamDebug } from './stream-debug';
 
-/** What an answer needs to know of its request. */
+/** Facts about the request that are needed to write its answer. */
 export interface AnswerContext {
   /** Becomes the answer's `id`. */
   readonly generationId: string;
@@ -23,28 +23,35 @@ export interface AnswerContext {
   readonly beganMs: number;
   /** Share of the list price to charge; present if the caller's own key is used. */
   readonly byokFee?: Share;
-  /** The caller's body; of a long one with a streamed answer, only fields that `lasting-context.ts` lists. */
+  /**
+   * The caller's body. For a long body with a streamed answer, it holds only the fields that `lasting-context.ts`
+   * lists.
+   */
   readonly requestBody: Buffer;
-  /** The output expected. Absent for calls without a client that can disconnect: hidden tokens are not charged. */
+  /** The expected output. Absent for calls whose client cannot disconnect: they are never charged for hidden tokens. */
   readonly expected?: (() => ExpectedOutput) | undefined;
-  /** The uses of provider tools that the call has reserved at the endpoint; absent: none. */
+  /** Number of provider tool uses that the call has reserved at the endpoint; absent: none. */
   readonly toolUses?: (() => readonly AllowedUses[]) | undefined;
-  /** The estimate by which the prompt was reserved; absent: it is made again from the body. */
+  /** The estimate of prompt tokens that was reserved; absent: the estimate is computed again from the body. */
   readonly prompt?: PromptEstimate | undefined;
-  /** Whether the call ended without its usage because its organization has too many abandoned calls; absent: no. */
+  /**
+   * True if the answer was not read for its usage because its organization has too many abandoned calls; absent: false.
+   */
   readonly isUnread?: () => boolean;
-  /** Provider tools that the request asks for; absent: `requestBody` names them all. For `askedTools` alone. */
+  /**
+   * Provider tools that the request asks for; absent: `requestBody` still lists all of them. Used by `askedTools` only.
+   */
   readonly providerTools?: readonly ProviderTool[] | undefined;
   /** What the stream tells about its calls; present if the caller asked for it. */
   readonly debug?: StreamDebug;
 }
 
-/** A complete answer in the caller's dialect, and what it used. */
+/** A complete answer in the caller's dialect, with its usage and cost. */
 export interface Answer {
   readonly body: Buffer;
   readonly usage: Usage;
   readonly cost: Cost;
-  /** Absent where the upstream reported nothing but its counts. */
+  /** Absent if the upstream reported only counts. */
   readonly details?: UsageDetails;
   /** The tier that served, as the caller's API names it; absent if it is not known. */
   readonly serviceTier?: string;
@@ -56,18 +63,17 @@ export interface Answer {
 }
 
 /**
- * One API of callers, for endpoints that speak the same API: a few fields that are for the gateway, or set by
- * it, are rewritten, and all other bytes stay as they are. Endpoints of another dialect are asked through a
- * Translation.
+ * One API of callers, for endpoints that have the same API. A few fields that the gateway reads or sets are rewritten;
+ * all other bytes stay as they are. Endpoints with another API are asked through a `Translation`.
  */
 export interface Dialect {
   readonly api: Api;
   /**
-   * Returns the caller's body for the endpoint's upstream. Fields that are left out or sent with a loss go to the log.
-   * What may be asked for depends on the account. Throws `invalid_request` if the body is no object.
+   * Returns the caller's body for the endpoint's upstream. Logs fields that are left out or changed with a loss. The
+   * account that pays decides which settings are allowed. Throws `invalid_request` if the body is not an object.
    */
   toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, account?: ProviderAccount): Buffer;
-  /** Throws `provider_unavailable` when the upstream's 200 is no answer. */
+  /** Throws `provider_unavailable` if the upstream's 200 does not contain an answer. */
   readAnswer(body: Buffer, context: AnswerContext): Answer;
   /**
    * Resolves when the first valid event has arrived. Until then a failure throws and another endpoint may be

@@ -4,10 +4,9 @@ const LINE_FEED = 0x0a;
 const SPACE = 0x20;
 
 /**
- * Returns the data of an event without white space around it and in one line. Data that came in several lines has a
- * line feed between them; written as it came, each line after the first would be a field of its own.
- *
- * @throws MalformedJson for a line feed inside a string, where JSON has none
+ * Returns the data of an event on one line, without surrounding white space. Data on several lines contains line feeds.
+ * If they were written unchanged, each line after the first would be read as a separate field.
+ * @throws MalformedJson for a line feed inside a string, which JSON forbids
  */
 export function eventData(data: Buffer): Buffer {
   const trimmed = trim(data);

@@ -30,7 +30,7 @@ export class EventSplitter {
   #dataLines = 0;
   #name: string | null = null;
   #atStart = true;
-  /** The last line ended in CR: an LF that follows belongs to the same line end. */
+  /** True if the last line ended in CR: an LF that follows is part of the same line end. */
   #lineFeedDue = false;
 
   constructor(
@@ -61,7 +61,7 @@ export class EventSplitter {
     }
   }
 
-  /** The body is over. An event without its closing empty line still counts: many upstreams end like that. */
+  /** Ends the body. An event without its closing empty line still counts: many upstreams end like that. */
   end(): void {
     if (this.#line.bytes > 0) this.#endLine(Buffer.alloc(0), 0, 0);
     this.#endEvent();

@@ -7,10 +7,10 @@ import { memberText, scanRequest } from './request-members';
 import { isKnownToThink, thinks } from './untaken-parameters';
 
 /**
- * Returns the most tokens that a model can have thought unseen, to bill a call whose caller disconnected before the
- * provider reported usage. 0 if the request or the model does not think; else the request's cap on thoughts if the
- * provider gets it, or the output that the call has reserved less the `seenTokens` that came. Never more than
- * is reserved.
+ * Returns the most tokens that a model can have thought without showing them. Used to bill a call whose caller
+ * disconnected before the provider reported usage. 0 if the request or the model does not think. Otherwise the
+ * request's cap on thoughts if it is sent to the provider; else the output that the call has reserved minus the
+ * `seenTokens` that arrived. Never more than is reserved.
  */
 export function hiddenTokens(context: AnswerContext, seenTokens: number): number {
   const { endpoint } = context;
@@ -22,14 +22,15 @@ export function hiddenTokens(context: AnswerContext, seenTokens: number): number
   return maxTokens === null || !takesBudget(endpoint) ? left : Math.min(Math.max(maxTokens, LEAST_BUDGET), left);
 }
 
-/** Returns the output tokens that a call has reserved beyond those seen; 0 if the reservation is not known. */
+/** Returns the output tokens that a call has reserved minus those already received; 0 if the reservation is unknown. */
 export function reservedTokens({ expected, endpoint }: AnswerContext, seenTokens: number): number {
   return expected === undefined ? 0 : Math.max(0, heldOutputTokens(endpoint, expected()) - seenTokens);
 }
 
 /**
- * Returns how many pictures a model can have made unseen, for the same bill: one for each answer if the model makes
- * pictures, the request's caps and modalities allow one, and none has come; else 0.
+ * Returns the most pictures that a model can have made without sending them, for the bill of `hiddenTokens`. One for
+ * each answer if the model makes pictures, the request's caps and modalities allow one, and none has arrived; otherwise
+ * 0.
  */
 export function hiddenPictures(
   { model, endpoint, expected, requestBody }: AnswerContext,
@@ -44,12 +45,18 @@ export function hiddenPictures(
   return heldOutputTokens(endpoint, { ...wish, answers: 1 }) >= PICTURE_TOKENS ? answers : 0;
 }
 
-/** Returns whether an endpoint gets a cap on thoughts as it is. Others may get an effort, which is no cap. */
+/**
+ * Returns whether an endpoint receives the cap on thoughts unchanged. Other endpoints may receive an effort, which is
+ * not a cap.
+ */
 function takesBudget(endpoint: Endpoint): boolean {
   return endpoint.apis.every((api) => api === 'messages') && !isAdaptive(endpoint);
 }
 
-/** Returns whether the model may think. On the Messages API and Bedrock, and if unknown, only when asked to. */
+/**
+ * Returns whether the model may think. On the Messages API and Bedrock, and if unknown, it does so only when the
+ * request asks for it.
+ */
 function mayThink(endpoint: Endpoint, { thinking }: ExpectedOutput): boolean {
   if (alwaysThinks(endpoint)) return true;
   const thinksUnasked = !endpoint.apis.includes('messages') && !endpoint.provider.protocol.endsWith('bedrock');

@@ -6,7 +6,7 @@ import { openAiChat } from './openai-chat';
 import { openAiEmbeddings } from './openai-embeddings/dialect';
 import { openAiResponses } from './openai-responses';
 
-/** Every dialect that callers may speak, one line each. */
+/** The dialect of each API that callers may use. */
 const DIALECTS: readonly Dialect[] = [openAiChat, openAiEmbeddings, openAiResponses, anthropicMessages];
 
 const byApi: ReadonlyMap<Api, Dialect> = new Map(DIALECTS.map((dialect) => [dialect.api, dialect]));

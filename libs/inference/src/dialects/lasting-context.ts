@@ -7,13 +7,13 @@ import { memberText, parseRequest, scanRequest } from './request-members';
 import { THOUGHT_WISHES } from './openai-chat/hidden-thoughts';
 import { REPEATED_SETTINGS } from './openai-responses/response-object';
 
-/** Shorter requests are kept whole: a running stream takes more memory than that anyway. */
+/** Requests shorter than this are kept whole, because a running stream needs more memory than that anyway. */
 const SHORT_BYTES = 16 * 1024;
 
 /** Fields that are needed for the bill. */
 const OF_BILLS = ['n', 'modalities'] as const;
 
-/** Fields of a request that are needed to write its answer, by the caller's API. */
+/** Request fields that are needed to write the answer, by the caller's API. */
 const OF_ANSWERS: Readonly<Record<StreamableApi, readonly string[]>> = {
   chat: [...OF_BILLS, ...THOUGHT_WISHES],
   responses: [...OF_BILLS, ...REPEATED_SETTINGS],
@@ -22,13 +22,13 @@ const OF_ANSWERS: Readonly<Record<StreamableApi, readonly string[]>> = {
 
 export interface LastingContext {
   readonly context: AnswerContext;
-  /** Bytes that are kept of a long request; 0 of a short one. */
+  /** Returns how many bytes of a long request are kept; 0 for a short one. */
   readonly keptBytes: number;
 }
 
 /**
- * Returns the context of an answer that may take minutes. Of a long request it holds only what is read later, so that
- * the body and its parsed form can be freed as soon as the answer begins.
+ * Returns the context of an answer that may take minutes. Of a long request it holds only the fields that are read
+ * later, so that the body and its parsed form can be freed when the answer begins.
  */
 export function lastingContext(api: StreamableApi, context: AnswerContext, parsed?: JsonObject): LastingContext {
   const { requestBody } = context;
@@ -40,13 +40,16 @@ export function lastingContext(api: StreamableApi, context: AnswerContext, parse
   return { context: { ...context, requestBody: kept, prompt, providerTools }, keptBytes: kept.length };
 }
 
-/** Returns the `input` with only the items that bring tools, as a field in JSON; none without such items. */
+/** Returns `input` with only the items that define tools, as a JSON field; empty if there are none. */
 function laterTools({ input }: JsonObject): readonly string[] {
   const items = Array.isArray(input) ? input.filter(bringsTools) : [];
   return items.length === 0 ? [] : [`"input":${JSON.stringify(items)}`];
 }
 
-/** Returns an object with only these fields, and `more` of them in JSON, in memory of its own. */
+/**
+ * Returns a copy of an object with only the given fields plus `more` (JSON). The copy does not share memory with the
+ * object.
+ */
 function membersOf(body: Buffer, names: readonly string[], more: readonly string[]): Buffer {
   const scanned = scanRequest(body);
   const members = names.flatMap((name) => {

@@ -3,15 +3,15 @@ import { toolRate, type BilledUnits } from '../pricing/price';
 import { ToolCounter, type AllowedUses, type ProviderTool, type ToolUses } from '../pricing/tool-uses';
 import type { AnswerContext } from './dialect';
 
-/** What a stream has shown of the tools that its provider ran. */
+/** Work of the provider's tools that a stream has shown. */
 export interface SeenWork {
   readonly units?: BilledUnits | undefined;
   readonly compactions: number;
 }
 
-/** Prompt tokens that a model read several times in one call, and the summaries it wrote on top of the answer. */
+/** Prompt tokens that a model read several times in one call, and summaries that it wrote in addition to the answer. */
 export interface InnerWork {
-  /** All reads together, the first one of the prompt included. */
+  /** Prompt tokens of all reads together, including the first. */
   readonly promptTokens: number;
   readonly reads: number;
   /** Summaries of compactions. */
@@ -32,8 +32,9 @@ export function reservedUses({ toolUses }: AnswerContext): readonly AllowedUses[
 }
 
 /**
- * Returns the reserved uses that a stream has shown, to bill a stream whose caller has disconnected. The model also
- * reads the results of uncharged calls, such as pages that a search opened, so they count as uses here.
+ * Returns how many of the reserved tool uses a stream has shown, to bill a stream whose caller has disconnected. The
+ * model also reads the results of calls that have no charge, such as pages that a search opened, so these count as uses
+ * here.
  */
 export function seenUses(context: AnswerContext, { units = {}, compactions }: SeenWork): readonly AllowedUses[] {
   const seen = usesIn(units);
@@ -51,7 +52,7 @@ function usesIn({ webSearches = 0, tools }: BilledUnits): ToolUses {
   return new Map([...(tools ?? []), ['web_search', Math.max(webSearches, tools?.get('web_search') ?? 0)]]);
 }
 
-/** Returns what a model read and wrote because of these uses, by the same formula as the reservation. */
+/** Returns the tokens that a model read and wrote because of these uses, by the same formula as the reservation. */
 export function workOf(
   { endpoint: { contextLength } }: AnswerContext,
   uses: readonly AllowedUses[],
@@ -63,7 +64,9 @@ export function workOf(
   return { promptTokens: tokensRead({ ...call, tools }), reads: mostReads(tools), summaryTokens };
 }
 
-/** Returns the units to charge for uses. Uses that several tools share are charged as the most expensive tool. */
+/**
+ * Returns the units to charge for uses. If several tools share the uses, the price of the most expensive tool applies.
+ */
 export function unitsOfUses({ endpoint: { pricing } }: AnswerContext, uses: readonly AllowedUses[]): BilledUnits {
   const counter = new ToolCounter();
   let webSearches = 0;

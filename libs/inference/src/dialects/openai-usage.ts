@@ -6,21 +6,20 @@ import type { Cost } from '../pricing/price';
 import { NO_COUNTS, whole, type ReportedCounts, type ReportedUsage } from './reported-counts';
 import type { ToolBill } from './translation';
 
-/** The most that one call can use, and the estimate for counts that the upstream omits. */
+/** The most that one call can use, and an estimate for counts that the upstream omits. */
 export interface UsageBounds {
   readonly maxPromptTokens: number;
-  /** 0 for answers that have no completion, such as embeddings. */
+  /** Most output tokens; 0 for answers without output tokens, such as embeddings. */
   readonly maxCompletionTokens: number;
-  /** Called only when a count is missing or absurd. */
+  /** Returns the estimated counts. Called only if a count is missing or implausible. */
   readonly estimate: () => { readonly promptTokens: number; readonly completionTokens: number };
-  /** The provenance of a usage that the upstream has not reported. */
+  /** Provenance of a usage that the upstream did not report. */
   readonly fallback: 'estimated' | 'partial';
 }
 
 /**
- * Returns the usage to bill: what the upstream reported, if that is an integer of at least 0, cut to the
- * endpoint's limits; else an estimate. `provenance` marks everything that the upstream did not report so.
- * A reported zero stays zero.
+ * Returns the usage to bill: the upstream's counts if they are integers of at least 0, cut to the endpoint's limits;
+ * otherwise an estimate. `provenance` names every count that is not the upstream's. A reported zero stays zero.
  */
 export function settleUsage(reported: ReportedCounts | null, bounds: UsageBounds): Usage {
   const counts = reported ?? NO_COUNTS;
@@ -65,7 +64,7 @@ function promptOf({ prompt, citations }: ReportedCounts): number | null {
   return tokens === null ? null : tokens + (whole(citations ?? null) ?? 0);
 }
 
-/** Some upstreams leave reasoning out of `completion_tokens` and count it in `total_tokens` only. */
+/** Some upstreams leave reasoning out of `completion_tokens` and include it only in `total_tokens`. */
 function completionOf(counts: ReportedCounts, { maxCompletionTokens }: UsageBounds): number | null {
   if (maxCompletionTokens === 0) return 0;
   const completion = whole(counts.completion);
@@ -116,7 +115,7 @@ function hasDetails(object: ScannedObject): boolean {
 
 const OPEN_BRACE = 0x7b;
 
-/** A whole usage object as JSON text, where there is none of the upstream's own to complete. */
+/** Returns a complete usage object as JSON text, for an answer whose upstream sent no usage object. */
 export function usageText(usage: Usage, cost: Cost, isChat: boolean, tools?: ToolBill): string {
   const own = ownMembers(cost, tools);
   const completion = isChat ? `"completion_tokens":${usage.completionTokens},` : '';

@@ -6,11 +6,10 @@ import { outputLimitOf } from '../model/output-limit';
 import { memberText } from './request-members';
 
 /**
- * Lowers the caps of a request to what the endpoint gives: coding agents ask every model for the same 32,000 tokens, and
- * providers refuse more than they give. Notes it as an approximation.
- *
- * @param names of the members that cap an answer in this API
- * @param set JSON texts by the names of members, to which a lower cap is added
+ * Lowers the caps of a request to the most that the endpoint can output. Coding agents ask every model for the same
+ * 32,000 tokens, and providers refuse caps above their limit. Logs the change as an approximation.
+ * @param names of the fields that cap an answer in this API
+ * @param set JSON texts by field name; a lowered cap is added
  */
 export function setCappedOutput(
   request: ScannedObject,
@@ -28,7 +27,10 @@ export function setCappedOutput(
   }
 }
 
-/** The same for a request in no dialect. `member` names the caller's own cap; it is only called where that is lowered. */
+/**
+ * Lowers the cap of a canonical request. `member` returns the name of the caller's cap; it is called only if that is
+ * lowered.
+ */
 export function withCappedOutput(
   request: CanonicalRequest,
   endpoint: Endpoint,

@@ -11,24 +11,24 @@ import {
 import type { LossLog } from '../model/loss-report';
 import type { Endpoint } from '../catalogue/catalogue';
 
-/** OpenAI's APIs, to which other providers have added fields. */
+/** OpenAI's APIs that other providers have extended with fields of their own. */
 type OpenAiApi = 'chat' | 'responses';
 
-/** Samplers that the catalogue lists among the parameters of a model. */
+/** Samplers that count as supported if the catalogue lists them among the parameters of a model. */
 const SAMPLERS = new Set(['top_k', 'min_p', 'top_a', 'repetition_penalty']);
 
 const CACHE_MARK = 'cache_control';
 const CACHE_MARK_KEY = Buffer.from(`"${CACHE_MARK}"`);
 
-/** Fields that the gateway takes on both APIs and OpenAI on neither: it refuses a request with one of them. */
+/** Fields that the gateway accepts on both APIs but OpenAI on neither: OpenAI refuses a request with one of them. */
 const OWN_MEMBERS = new Set([...SAMPLERS, 'image_config', CACHE_MARK]);
 
 const NO_NAMES: readonly string[] = [];
 const NO_EDITS: readonly ByteEdit[] = [];
 
 /**
- * Returns whether an endpoint takes a field that OpenAI's API does not have: what `capabilities` says under the name
- * of the API, else, for a sampler, whether the supported parameters list it. Undefined if the catalogue does not say.
+ * Returns whether an endpoint accepts a field that OpenAI's API does not have. `capabilities` decides, under the name
+ * of the API; otherwise, for a sampler, the list of supported parameters. Undefined if the catalogue does not say.
  */
 export function isTaken(endpoint: Endpoint, api: OpenAiApi, name: string): boolean | undefined {
   const declared = objectOf(endpoint.capabilities[api])[name];
@@ -39,14 +39,14 @@ export function isTaken(endpoint: Endpoint, api: OpenAiApi, name: string): boole
 
 /**
  * Returns whether a field must not be sent to an upstream of the same API. If the catalogue does not say, samplers are
- * sent, because self-hosted servers take them and would answer differently without; `image_config` and cache marks,
- * which are not in OpenAI's documentation, are not.
+ * sent, because self-hosted servers accept them and would answer differently without them. `image_config` and cache
+ * marks, which OpenAI does not document, are not sent.
  */
 function isLeftOut(endpoint: Endpoint, api: OpenAiApi, name: string): boolean {
   return !(isTaken(endpoint, api, name) ?? SAMPLERS.has(name));
 }
 
-/** Returns the names of these fields that the upstream is not sent; those with a value go to the log. */
+/** Returns the names of these fields that are not sent to the upstream. Logs the ones that have a value. */
 export function leftOutMembers(
   request: ScannedObject,
   endpoint: Endpoint,
@@ -62,12 +62,12 @@ export function leftOutMembers(
   return names ?? NO_NAMES;
 }
 
-/** The path of a list of objects: each name is a field of the objects in the list before. */
+/** The path of a list of objects: each name is a field of the objects in the previous list. */
 export type ListPath = readonly [string, ...string[]];
 
 /**
- * Returns the edits, in order, that remove cache marks from the objects of these lists; none for an endpoint that takes
- * marks. Fields of that name anywhere else, such as a tool's own parameters, stay.
+ * Returns the edits, in order, that remove cache marks from the objects of these lists; none for an endpoint that
+ * accepts marks. Fields with that name in other places, such as a tool's own parameters, are kept.
  */
 export function cacheMarkEdits(
   request: ScannedObject,
@@ -76,7 +76,7 @@ export function cacheMarkEdits(
   api: OpenAiApi,
   log?: LossLog,
 ): readonly ByteEdit[] {
-  // Few requests have a mark; looking for one takes a fraction of a microsecond.
+  // Most requests have no mark. This search takes a fraction of a microsecond.
   if (!request.bytes.includes(CACHE_MARK_KEY) || !isLeftOut(endpoint, api, CACHE_MARK)) return NO_EDITS;
   const edits = lists.flatMap((path) => removalsAt(request, path, CACHE_MARK));
   if (edits.length > 0) log?.drop(CACHE_MARK);

@@ -16,33 +16,33 @@ import type { Bill } from './translation';
 
 const LARGEST_EVENT = 8 * 1024 * 1024;
 
-/** How the model stopped, in our word and the upstream's. */
+/** Why the model stopped, in our word and in the upstream's. */
 export interface Stop {
   readonly finishReason: FinishReason | null;
   readonly nativeFinishReason: string | null;
 }
 
 /**
- * Base class of streamed answers in all dialects and in none: reads the upstream, passes output on, ends once.
+ * Base class of all streamed answers: reads the upstream, passes output on and ends exactly once.
  *
- * Until `isCommitted` is set nothing is handed out and a failure throws, so that another endpoint may be
- * tried. From then on the caller sees exactly one end: what `finalOutput` gives, or what `failureOutput` gives.
- * The timers of the exchange are the upstream stream's own: its `read` throws when one runs out.
+ * Until `isCommitted` is set, no output is passed on and a failure throws, so that another endpoint may be tried. From
+ * then on the caller sees exactly one end: the result of `finalOutput` or of `failureOutput`. The timers belong to the
+ * upstream stream: its `read` throws when one expires.
  *
- * `cancel` says that the caller has disconnected. The stream reads on without output until the upstream has reported
- * its usage or the bounds of leftover reads are reached, and only then settles its outcome.
+ * `cancel` means that the caller has disconnected. The stream then reads on without output until the upstream has
+ * reported its usage or the bounds of leftover reads are reached, and settles its outcome after that.
  */
 export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIterator<readonly Piece[]> {
   readonly outcome: Promise<StreamOutcome>;
-  /** What the caller has yet to get. */
+  /** Output that has not been passed to the caller yet. */
   protected output: Piece[] = [];
-  /** Output or a valid event has come from this upstream: no other endpoint is tried any more. */
+  /** True if output or a valid event has come from this upstream: no other endpoint is tried any more. */
   protected isCommitted = false;
-  /** The answer is complete; later events of the upstream are ignored. */
+  /** True if the answer is complete; later events of the upstream are ignored. */
   protected isDone = false;
   protected stop: Stop = { finishReason: null, nativeFinishReason: null };
   protected upstreamId: string | null = null;
-  /** The caller has disconnected: events are counted, and there is no output. */
+  /** True if the caller has disconnected: events are still counted, but there is no output. */
   protected isLeft = false;
   readonly #upstream: UpstreamStream;
   readonly #splitter: EventSplitter;
@@ -52,7 +52,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   /** A call of `next` is reading. */
   #isReading = false;
   #isReadingOn = false;
-  /** Units of content after which a stream whose caller has disconnected is read no further. */
+  /** Units of content after which a stream whose caller has disconnected is no longer read. */
   #mostUnits = Number.POSITIVE_INFINITY;
 
   protected constructor(
@@ -68,27 +68,29 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
     this.outcome = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  /** Handles one event of the upstream, whose data is one line. Throws AppError or MalformedJson if it is invalid. */
+  /**
+   * Handles one event of the upstream, whose data is on one line. Throws AppError or MalformedJson if it is invalid.
+   */
   protected abstract onEvent(data: Buffer, name: string | null): void;
-  /** The upstream closed its body without saying that it is done. Throws AppError if the answer is not whole. */
+  /** Handles the end of the upstream's body without an end event. Throws AppError if the answer is not complete. */
   protected abstract onEnd(): void;
   /** The bill of a whole answer. */
   protected abstract wholeBill(): Bill;
-  /** The bill of what has been sent so far. */
+  /** Returns the bill of what has been sent so far. */
   protected abstract partialBill(): Bill;
   /**
-   * The bill of a stream whose caller has disconnected and whose upstream has not reported its usage. If the answer
-   * `isWhole` (it may be complete, but cannot be read): all that the call has reserved.
+   * Returns the bill of a stream whose caller has disconnected and whose upstream has not reported its usage. If
+   * `isWhole` (the answer may be complete, but cannot be read), the bill is all that the call has reserved.
    */
   protected abstract leftBill(isWhole: boolean): Bill;
-  /** What the model has written so far (text, arguments, thoughts), in units (`UNITS_PER_TOKEN`). */
+  /** Length of what the model has written so far (text, arguments, thoughts), in units (`UNITS_PER_TOKEN`). */
   protected abstract get writtenUnits(): number;
   /** The end of a whole answer. */
   protected abstract finalOutput(bill: Bill): readonly Piece[];
   /** The end of a broken one. */
   protected abstract failureOutput(error: AppError, bill: Bill): readonly Piece[];
 
-  /** Resolves as soon as the stream is committed; throws AppError when it never is. */
+  /** Resolves as soon as the stream is committed; throws AppError if it ends before. */
   protected async opened(): Promise<this> {
     try {
       while (!this.isCommitted) await this.#advance();
@@ -126,7 +128,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
     this.isLeft = true;
     const mostTokens = Math.max(this.#upstream.leave(), unlikelyTokens(this.context));
     this.#mostUnits = this.writtenUnits + mostTokens * UNITS_PER_TOKEN;
-    // A `next` that waits for the upstream is woken by `leave` and calls `#readOn` itself.
+    // A pending `next` that waits for the upstream is woken by `leave` and calls `#readOn` itself.
     if (!this.#isReading) void this.#readOn();
   }
 
@@ -134,7 +136,10 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
     return this.#state === 'cancelled' && this.#bill !== null ? this.failureOutput(error, this.#bill) : [];
   }
 
-  /** Reads on after the disconnection until the upstream ends or `#mostUnits` is reached. The caller pays for it. */
+  /**
+   * Continues to read after the caller has disconnected, until the upstream ends or `#mostUnits` is reached. The caller
+   * pays for it.
+   */
   async #readOn(): Promise<void> {
     this.output = [];
     if (this.#isReadingOn) return;
@@ -192,7 +197,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
     this.#end('failed', error, bill);
   }
 
-  /** The bill of a stream that ended because its caller has disconnected, asked for too much or read too slowly. */
+  /** Returns the bill of a stream that ended because its caller disconnected, asked for too much or read too slowly. */
   #billOf(error: AppError): Bill {
     return isOversized(error) || isOurs(error) ? this.leftBill(isOversized(error)) : this.partialBill();
   }
@@ -218,7 +223,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   }
 }
 
-/** Returns whether the gateway ended a call while the provider was at work: by a bound or a timeout. */
+/** Returns whether the gateway itself ended the call, by a bound or a timeout, while the provider was still working. */
 function isOurs({ code }: AppError): boolean {
   return code === 'request_timeout' || code === 'timeout';
 }

@@ -2,7 +2,7 @@ import { type JsonCursor, type JsonMember, type ScannedObject, numberOf, objectO
 import type { BilledUnits } from '../pricing/price';
 import { MOST_TURNS } from './inner-turns';
 
-/** The counts of a usage object as the upstream wrote them; null: missing or no number. */
+/** The counts of a usage object as the upstream wrote them; null if missing or not a number. */
 export interface ReportedCounts {
   prompt: number | null;
   completion: number | null;
@@ -13,13 +13,16 @@ export interface ReportedCounts {
   reasoning: number | null;
   audioCompletion: number | null;
   videoPrompt?: number | null;
-  /** Image tokens among the prompt, also those that were read from a cache. */
+  /** Image tokens of the prompt, including those read from a cache. */
   imagePrompt?: number | null;
   filePrompt?: number | null;
   imageCompletion?: number | null;
-  /** Web searches, which some providers charge in addition to tokens (`num_search_queries` of Perplexity). */
+  /** Number of web searches, which some providers charge in addition to tokens (`num_search_queries` of Perplexity). */
   searches?: number | null;
-  /** Perplexity's `citation_tokens`: input outside `prompt_tokens`, as its reasoning is outside `completion_tokens`. */
+  /**
+   * Perplexity's `citation_tokens`: input that is not part of `prompt_tokens`, as its reasoning is not part of
+   * `completion_tokens`.
+   */
   citations?: number | null;
 }
 
@@ -34,7 +37,7 @@ export const NO_COUNTS: Readonly<ReportedCounts> = {
   audioCompletion: null,
 };
 
-/** Counts by the names that a usage object has for them. */
+/** The counts by the names that usage objects use for them. */
 export type CountNames = ReadonlyMap<string, keyof ReportedCounts>;
 
 const CHAT_COUNTS: CountNames = new Map<string, keyof ReportedCounts>([
@@ -45,7 +48,7 @@ const CHAT_COUNTS: CountNames = new Map<string, keyof ReportedCounts>([
   ['num_search_queries', 'searches'],
 ]);
 
-/** Details that some providers write at the top of the usage instead of in its details. */
+/** Details that some providers write at the top level of the usage instead of inside its details. */
 const OUTSIDE_DETAILS: CountNames = new Map<string, keyof ReportedCounts>([
   ['reasoning_tokens', 'reasoning'],
   // Moonshot, DeepSeek and Mistral.
@@ -76,16 +79,16 @@ const CHAT_DETAILS: ReadonlyMap<string, CountNames> = new Map([
   ['completion_tokens_details', COMPLETION_DETAILS],
 ]);
 
-/** A usage object of an upstream: its counts, and its place so that it can be completed in place. */
+/** A usage object of an upstream: its counts, and its position in the text so that it can be edited there. */
 export interface ReportedUsage {
   readonly counts: ReportedCounts;
   readonly object: ScannedObject;
 }
 
-/** Reads the count in a field of a usage object; the cursor is at its value and moves past it. */
+/** Reads the count in a field of a usage object. The cursor is at the value and is moved past it. */
 export type CountReader = (key: string, cursor: JsonCursor, counts: ReportedCounts) => void;
 
-/** Reads the usage at the cursor and moves past it; null if the value is no object. */
+/** Reads the usage at the cursor and moves past it; returns null if the value is not an object. */
 export function readUsage(cursor: JsonCursor): ReportedUsage | null {
   return readUsageObject(cursor, readCount);
 }
@@ -114,7 +117,7 @@ function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): voi
   else readDetailOutside(key, cursor, counts);
 }
 
-/** Reads a detail at the top of the usage; the one in the details wins. */
+/** Reads a detail at the top level of the usage. A value inside the details has precedence. */
 function readDetailOutside(key: string, cursor: JsonCursor, counts: ReportedCounts): void {
   const name = OUTSIDE_DETAILS.get(key);
   if (name === undefined) cursor.skipValue();
@@ -132,7 +135,7 @@ export function readDetails(cursor: JsonCursor, counts: ReportedCounts, names: C
   }
 }
 
-/** Returns the counts of a parsed usage object of chat completions; null for a value that is no count. */
+/** Returns the counts of a parsed usage object of chat completions; null for a value that is not a count. */
 export function chatCountsIn(usage: JsonObject): ReportedCounts {
   const counts = { ...NO_COUNTS };
   for (const [key, name] of CHAT_COUNTS) counts[name] = countIn(usage, key);
@@ -141,7 +144,7 @@ export function chatCountsIn(usage: JsonObject): ReportedCounts {
   return counts;
 }
 
-/** Returns those counts that a parsed object of details has. */
+/** Returns the counts that a parsed details object contains. */
 export function detailsIn(details: unknown, names: CountNames): Partial<ReportedCounts> {
   const counts: Partial<ReportedCounts> = {};
   const said = objectOf(details);
@@ -158,7 +161,7 @@ function countIn(object: JsonObject, key: string): number | null {
 
 export const NO_UNITS: BilledUnits = {};
 
-/** Returns the units with prices of their own that a usage counts: web searches and image tokens. */
+/** Returns the counts of a usage that have prices of their own: web searches and image tokens. */
 export function countedUnits({ searches = null, imagePrompt = null }: ReportedCounts): BilledUnits {
   const [webSearches, imageTokens] = [whole(searches), whole(imagePrompt) ?? 0];
   if (webSearches === null && imageTokens === 0) return NO_UNITS;
@@ -168,7 +171,7 @@ export function countedUnits({ searches = null, imagePrompt = null }: ReportedCo
   };
 }
 
-/** A count that an upstream may have written; null for anything else. */
+/** Returns a count if it is a whole number of at least 0; otherwise null. */
 export function whole(value: number | null): number | null {
   return value !== null && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

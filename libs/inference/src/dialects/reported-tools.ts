@@ -5,10 +5,10 @@ import { toolOfType } from '../model/provider-tools';
 import { MOST_TURNS } from './inner-turns';
 import { valueAt } from './usage-details';
 
-/** The tools of providers that ran for one answer. */
+/** The provider tools that ran for one answer, with their number of uses. */
 export type ToolUnits = Pick<BilledUnits, 'webSearches' | 'tools' | 'otherTurns'>;
 
-/** Fields of a usage object that count tools, and the pattern of the names in them. */
+/** Fields of a usage object that count tool uses, and the pattern of the names inside them. */
 const COUNTERS: readonly (readonly [string, RegExp])[] = [
   ['server_tool_use', /^(.+)_requests$/],
   ['server_tool_use_details', /^(.+)_requests$/],
@@ -18,7 +18,7 @@ const COUNTERS: readonly (readonly [string, RegExp])[] = [
 const WEB_SEARCH: ProviderTool = 'web_search';
 const NOTHING: ToolUnits = {};
 
-/** Returns the uses of tools that the usage object of an upstream counts, whatever its API. */
+/** Returns the tool uses in an upstream's usage object, on any API. */
 export function toolUnitsIn(usage: unknown): ToolUnits {
   const uses = new Map<ProviderTool, number>();
   for (const [member, pattern] of COUNTERS) {
@@ -28,7 +28,7 @@ export function toolUnitsIn(usage: unknown): ToolUnits {
   return unitsOfUses(uses);
 }
 
-/** Returns the same for a usage object that was not parsed. */
+/** Returns the tool uses in a usage object that was not parsed. */
 export function scannedToolUnits(usage: ScannedObject): ToolUnits {
   const found: Record<string, unknown> = {};
   for (const [name] of COUNTERS) {
@@ -50,7 +50,7 @@ function addCounts(
   }
 }
 
-/** Returns uses as units of a bill, which has web searches in a field of their own. */
+/** Returns tool uses as units of a bill, which counts web searches in a separate field. */
 export function unitsOfUses(uses: ReadonlyMap<ProviderTool, number>): ToolUnits {
   if (uses.size === 0) return NOTHING;
   const webSearches = uses.get(WEB_SEARCH);

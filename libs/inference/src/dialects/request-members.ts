@@ -10,10 +10,10 @@ import {
 } from '@libs/json';
 import { AppError } from '@libs/errors';
 
-/** The APIs whose requests are passed on with unknown fields. */
+/** The APIs whose requests may contain unknown fields, which are passed on. */
 export type RelayedApi = 'chat' | 'responses' | 'messages' | 'embeddings';
 
-/** Fields of a request on OpenAI's APIs that are for the gateway; no upstream is sent them. */
+/** Fields of a request on OpenAI's APIs that only the gateway reads; they are not sent to any upstream. */
 export const GATEWAY_MEMBERS: readonly string[] = [
   'provider',
   'models',
@@ -27,7 +27,10 @@ export const GATEWAY_MEMBERS: readonly string[] = [
   'stop_server_tools_when',
 ];
 
-/** Returns the fields of a caller's body; of a doubled name only the last. Throws `invalid_request` if no object. */
+/**
+ * Returns the fields of a caller's body. If a name occurs twice, only the last counts. Throws `invalid_request` if the
+ * body is not an object.
+ */
 export function scanRequest(body: Buffer): ScannedObject {
   try {
     return withoutDoubled(scanMembers(body));
@@ -37,7 +40,7 @@ export function scanRequest(body: Buffer): ScannedObject {
   }
 }
 
-/** A caller's body as a value. Throws `invalid_request` unless it is one JSON object. */
+/** Returns a caller's body as a parsed object. Throws `invalid_request` unless it is exactly one JSON object. */
 export function parseRequest(body: Buffer): Readonly<Record<string, unknown>> {
   try {
     const value = parseJson(body);
@@ -48,15 +51,15 @@ export function parseRequest(body: Buffer): Readonly<Record<string, unknown>> {
   throw new AppError('invalid_request', 'The body must be a JSON object');
 }
 
-/** The raw JSON text of a member, or undefined. */
+/** Returns the raw JSON text of a field, or undefined. */
 export function memberText(scanned: ScannedObject, name: string): Buffer | undefined {
   const member = findMember(scanned, name);
   return member && scanned.bytes.subarray(member.valueStart, member.valueEnd);
 }
 
 /**
- * Returns the hash of the caller's `user`, or of the field `name`. The identifier itself is never sent;
- * the hash is the same for the same user. Undefined if the field is no text.
+ * Returns the hash of the caller's `user`, or of the field `name`. The identifier itself is never sent; the same user
+ * always has the same hash. Undefined if the field is not a string.
  */
 export function hashedUser(scanned: ScannedObject, name = 'user'): string | undefined {
   const text = memberText(scanned, name);
@@ -64,7 +67,7 @@ export function hashedUser(scanned: ScannedObject, name = 'user'): string | unde
   return hashOfUser(JSON.parse(text.toString()) as string);
 }
 
-/** Returns the hash by which an end user is known outside the organization. */
+/** Returns the hash that identifies an end user outside the organization. */
 export function hashOfUser(user: string): string {
   return hash('sha256', user);
 }

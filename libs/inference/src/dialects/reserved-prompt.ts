@@ -5,8 +5,8 @@ import type { AnswerContext } from './dialect';
 import type { ReportedCounts } from './reported-counts';
 
 /**
- * Returns what a call has reserved for its prompt at the endpoint: text by the estimate, media as they were measured,
- * other media as the most that they may be. If the organization abandons too many calls, all media count as the most.
+ * Returns what a call has reserved for its prompt at the endpoint: text by its estimate, measured media by their size,
+ * other media by their maximum. If the organization abandons too many calls, all media count by their maximum.
  */
 export function reservedPrompt({ endpoint, prompt, requestBody, isUnread }: AnswerContext): CountedPrompt {
   const estimate = prompt ?? estimatePrompt(requestBody);
@@ -14,8 +14,8 @@ export function reservedPrompt({ endpoint, prompt, requestBody, isUnread }: Answ
 }
 
 /**
- * Returns the same as counts, cut to the endpoint's context, to bill a call whose caller disconnected before the
- * provider counted the prompt. So a caller gains nothing by disconnecting early.
+ * Returns the reserved prompt as counts, cut to the endpoint's context, to bill a call whose caller disconnected before
+ * the provider counted the prompt. So a caller does not gain by disconnecting early.
  */
 export function reservedCounts(
   context: AnswerContext,
@@ -29,12 +29,15 @@ export function reservedCounts(
   };
 }
 
-/** Returns the likely tokens of a prompt, for an upstream that does not count it. */
+/** Returns the likely prompt tokens, for an upstream that does not count them. */
 export function likelyPrompt({ prompt, requestBody }: AnswerContext): number {
   return prompt?.likelyTokens ?? likelyPromptTokens(requestBody);
 }
 
-/** Returns how many tokens too high such a bill usually is, because of media that could not be measured. */
+/**
+ * Returns by how many tokens a bill from the reservation usually exceeds the real usage, because of media that could
+ * not be measured.
+ */
 export function unlikelyTokens(context: AnswerContext): number {
   if (context.prompt === undefined) return 0;
   const { likelyTokens, unlikelyMediaTokens } = context.prompt;

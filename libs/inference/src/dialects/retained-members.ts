@@ -7,11 +7,11 @@ import { hashOfUser, type RelayedApi } from './request-members';
 import { mustRefuseStoring } from './stored-chats';
 
 /**
- * What a field would make an upstream keep or learn.
- * - `answer`: it keeps an answer in the account that calls, or takes up one kept there;
- * - `prompt`: it keeps a prompt for longer; `lifetime` says so in an object that says more;
- * - `cache-key`: whose prompts it keeps together;
- * - `user`: it learns who the end user is; `notes` may say that too.
+ * What a field would make an upstream store or learn.
+ * - `answer`: it stores the answer in the account that calls, or continues a stored one;
+ * - `prompt`: it stores the prompt for longer; `lifetime` is such a setting inside an object with other settings;
+ * - `cache-key`: decides whose prompts are cached together;
+ * - `user`: identifies the end user; `notes` may do so too.
  */
 type Care = 'answer' | 'prompt' | 'lifetime' | 'cache-key' | 'user' | 'notes';
 
@@ -41,14 +41,17 @@ const CARES: Readonly<Record<string, Care>> = {
 const CARED = new MemberNames(Object.keys(CARES));
 const STORE = new MemberNames(['store']);
 
-/** Members with which an API says who the end user is. Messages say it in their metadata. */
+/** Fields with which an API identifies the end user. The Messages API has it in its metadata. */
 const USERS: Readonly<Record<RelayedApi, readonly string[]>> = {
   chat: ['user', 'safety_identifier'],
   responses: ['user', 'safety_identifier'],
   messages: [],
   embeddings: ['user', 'safety_identifier'],
 };
-/** Fields that are never sent with a response: nothing is stored, not even in the caller's own account. */
+/**
+ * Fields that are never sent in a request of the Responses API: nothing is stored, not even in the caller's own
+ * account.
+ */
 const NEVER_IN_RESPONSES: ReadonlySet<string> = new Set([
   'store',
   'background',
@@ -65,18 +68,17 @@ interface Settings {
 interface Named {
   readonly name: string;
   readonly key: string;
-  /** As JSON. */
+  /** The value as JSON text. */
   readonly text: Buffer;
 }
 
-/** True: sent as it is. False: not sent. JSON text: sent in place of the value. */
+/** True: the field is sent unchanged. False: it is not sent. JSON text: it is sent in place of the value. */
 type Verdict = boolean | string | Buffer;
 
 /**
- * Returns the fields of a request that the upstream is not sent, because they would make it keep what it must not keep
- * or learn who the end user is. Finds them in every spelling that some provider accepts.
- *
- * @param set JSON texts by the names of members, to which hashes of users and of cache keys are added
+ * Returns the fields of a request that are not sent to the upstream, because they would make it store what it must not
+ * store, or learn who the end user is. Recognizes every spelling that some provider accepts.
+ * @param set JSON texts by field name; hashes of users and cache keys are added
  */
 export function retainedMembers(
   request: ScannedObject,
@@ -94,7 +96,7 @@ export function retainedMembers(
   return removed;
 }
 
-/** Logs those of these fields that ask for something. */
+/** Logs each of these fields that is in the request and is neither null nor false. */
 export function dropRetained(request: ScannedObject, names: readonly string[], log: LossLog | undefined): void {
   const dropped = new Set(names);
   for (const { key, valueStart, valueEnd } of request.members) {
@@ -104,7 +106,10 @@ export function dropRetained(request: ScannedObject, names: readonly string[], l
   }
 }
 
-/** Returns the same for chat requests, with `metadata` if the answer is not stored: OpenAI then refuses it. */
+/**
+ * Returns these fields for chat requests. Includes `metadata` if the answer is not stored, because OpenAI then refuses
+ * it.
+ */
 export function retainedInChat(
   request: ScannedObject,
   set: Record<string, string | Buffer>,
@@ -118,7 +123,7 @@ export function retainedInChat(
   return isUnstored ? [...removed, 'metadata'] : removed;
 }
 
-/** Returns the names of members of a request's metadata that say who the end user is, but for the API's own. */
+/** Returns the names of fields in a request's metadata that identify the end user, except for the API's own field. */
 export function usersInNotes({ members }: ScannedObject): readonly string[] {
   return members.flatMap(({ key }) => (key !== 'user_id' && CARES[CARED.find(key) ?? ''] === 'user' ? [key] : []));
 }
@@ -157,7 +162,7 @@ function hashedUser(member: Named, { api, account }: Settings): Verdict {
   return user === null ? isNull(member) : JSON.stringify(upstreamUser(hashOfUser(user), account));
 }
 
-/** Returns the value as text; null if it is no text, or if the name is not spelled as in the API. */
+/** Returns the value as text; null if it is not a string, or if the name is not spelled as in the API. */
 function stringOf({ name, key, text }: Named): string | null {
   return key === name && text[0] === QUOTE ? (JSON.parse(text.toString()) as string) : null;
 }

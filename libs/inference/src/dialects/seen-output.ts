@@ -2,12 +2,12 @@ import { tokensOfUnits } from '../model/text-tokens';
 import { PICTURE_TOKENS } from '../model/expected-output';
 import type { ReportedCounts } from './reported-counts';
 
-/** Output of an answer that has been seen, to bill what the provider has not counted. */
+/** Output that has been received, to bill what the provider has not counted. */
 export interface SeenOutput {
-  /** Of text, arguments and thoughts, in units (`UNITS_PER_TOKEN`). */
+  /** Length of text, arguments and thoughts, in units (`UNITS_PER_TOKEN`). */
   readonly contentUnits: number;
   readonly pictures: number;
-  /** Of sound, as base64. */
+  /** Length of the sound in base64 characters. */
   readonly audioBytes: number;
 }
 
@@ -17,7 +17,7 @@ export const NOTHING_SEEN: SeenOutput = { contentUnits: 0, pictures: 0, audioByt
 const AUDIO_BYTES_PER_TOKEN = 2_400;
 const BASE64_BYTES = 4 / 3;
 
-/** Returns the least tokens of so much output, in the form in which upstreams report counts. */
+/** Returns the fewest tokens that this much output can have, in the form in which upstreams report counts. */
 export function countSeen({ contentUnits, pictures, audioBytes }: SeenOutput): SeenCounts {
   const imageCompletion = pictures * PICTURE_TOKENS;
   const audioCompletion = Math.ceil(audioBytes / BASE64_BYTES / AUDIO_BYTES_PER_TOKEN);
@@ -30,7 +30,7 @@ export function countSeen({ contentUnits, pictures, audioBytes }: SeenOutput): S
 
 export interface SeenCounts {
   readonly completion: number;
-  /** Among `completion`, as the next one. */
+  /** Part of `completion`, like the next field. */
   readonly imageCompletion: number;
   readonly audioCompletion: number;
 }
@@ -44,7 +44,7 @@ export function seenSince(now: SeenOutput, then: SeenOutput): SeenOutput {
   };
 }
 
-/** Adds output to the counts of a report that does not include it. */
+/** Adds output to the counts of a report that does not include that output. */
 export function withSeen(
   counts: ReportedCounts,
   { completion, imageCompletion, audioCompletion }: SeenCounts,

@@ -4,8 +4,8 @@ import { tierNamed, type EndpointTier } from '../catalogue/service-tiers';
 import type { AnswerContext } from './dialect';
 
 /**
- * Returns the context to bill an answer that names its tier: with the endpoint that has this tier of the same model at
- * the same provider. Returns `context` itself if there is none, if the answer names no known tier, and for a provider's
+ * Returns the context to bill an answer that names its tier: with the endpoint of this tier for the same model at the
+ * same provider. Returns `context` itself if there is no such endpoint, if the tier is unknown, and for a provider's
  * own batch.
  */
 export function servedBy(context: AnswerContext, word: string | null | undefined): AnswerContext {
@@ -16,7 +16,7 @@ export function servedBy(context: AnswerContext, word: string | null | undefined
   return endpoint === undefined ? context : { ...context, endpoint };
 }
 
-/** Batch lines that we run as single calls have the tiers of single calls. */
+/** Batch lines that we run as single calls are billed by the tiers of single calls. */
 function isOwnBatch({ priceList, endpoint }: AnswerContext): boolean {
   return priceList === 'batch' && endpoint.provider.batch === 'native';
 }

@@ -6,9 +6,9 @@ import { isTaken } from './own-members';
 const OPENAI = /^https:\/\/(?:[a-z0-9-]+\.)?api\.openai\.com(?:[:/]|$)/;
 
 /**
- * Returns whether to send `store: false` with a chat request: without it, a setting of the account may store the
- * answer. Only OpenAI and Azure have the field; others with the same API may refuse it, so the catalogue can say that
- * an endpoint takes `store`.
+ * Returns whether to send `store: false` with a chat request: without it, a setting of the account may make the
+ * provider store the answer. Only OpenAI and Azure have the field. Others with the same API may refuse it, so the
+ * catalogue can state that an endpoint accepts `store`.
  */
 export function mustRefuseStoring(endpoint: Endpoint, { isOwn, keepsNothing }: ProviderAccount): boolean {
   if (isOwn && !keepsNothing) return false;

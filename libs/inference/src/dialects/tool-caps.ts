@@ -15,8 +15,8 @@ import { MORE_TOOLS, providerToolsIn, toolOfType } from '../model/provider-tools
 import { memberText } from './request-members';
 
 /**
- * Caps on provider tools, which are sent with requests on the operator's account so that the tools cannot cost more
- * than was reserved. Requests with a caller's own key get no caps: its owner pays the provider.
+ * Caps on provider tools. They are sent with requests on the operator's account, so that the tools cannot cost more
+ * than was reserved. Requests with a caller's own key get no caps, because the key's owner pays the provider.
  */
 export interface ToolCapSettings {
   readonly isOwnKey: boolean;
@@ -25,10 +25,10 @@ export interface ToolCapSettings {
 
 const MAX_TOOL_CALLS = 'max_tool_calls';
 const CONDITIONS = 'stop_server_tools_when';
-/** Bytes that `input` must have to hold tools: their type, or the escapes with which it can be written. */
+/** Bytes that an `input` with tools must contain: the type of a tool, or the escapes with which it can be written. */
 const LATER_TOOLS = [...MORE_TOOLS, '\\u005', '\\u006', '\\u007'].map((mark) => Buffer.from(mark));
 
-/** Adds the cap of a request of the Responses API to `set` if it asks for tools of a provider. */
+/** If a Responses request asks for provider tools, adds a cap for them to `set`. */
 export function capToolCalls(
   request: ScannedObject,
   set: Record<string, string | Buffer>,
@@ -51,7 +51,7 @@ function capsAsked(request: ScannedObject): Readonly<Record<typeof MAX_TOOL_CALL
   return { [MAX_TOOL_CALLS]: valueOf(MAX_TOOL_CALLS), [CONDITIONS]: valueOf(CONDITIONS) };
 }
 
-/** Returns `input` if it may hold tools; else undefined. */
+/** Returns `input` if it may contain tools; otherwise undefined. */
 function laterInput(request: ScannedObject): unknown {
   const input = memberText(request, 'input');
   if (input === undefined || !new JsonCursor(input).isArray()) return undefined;
@@ -63,7 +63,7 @@ function providerEntries(request: ScannedObject): readonly JsonObject[] {
   return text === undefined ? [] : providerToolsOf(text).map(valueOfEntry);
 }
 
-/** Returns the `tools` of a request of the Messages API with caps; undefined where they can stay as they are. */
+/** Returns the `tools` of a Messages request with caps; undefined if no cap is needed. */
 export function cappedTools(request: ScannedObject, { isOwnKey, log }: ToolCapSettings): Buffer | undefined {
   const text = isOwnKey ? undefined : memberText(request, 'tools');
   if (text === undefined) return undefined;
@@ -76,7 +76,10 @@ export function cappedTools(request: ScannedObject, { isOwnKey, log }: ToolCapSe
   return edits.length === 0 ? undefined : applyEdits(text, edits);
 }
 
-/** Returns caps as JSON texts. A cap that is named twice is set again, so that no provider takes the other one. */
+/**
+ * Returns caps as JSON texts. Sets a cap again that the request names twice, so that no provider can use the other
+ * value.
+ */
 function missingCaps(
   { members }: ScannedObject,
   asked: JsonObject,
@@ -97,7 +100,7 @@ function valueOfEntry({ bytes, members, closeBrace }: ScannedObject): JsonObject
   return objectOf(parseJson(Buffer.from(`{${bytes.toString('utf8', members[0]!.keyStart, closeBrace)}}`)));
 }
 
-/** The elements of a list of tools that a provider runs. Functions, which may have long schemas, are passed over. */
+/** Returns the tools of a list that a provider runs. Skips functions, which may have long schemas. */
 function providerToolsOf(text: Buffer): readonly ScannedObject[] {
   const cursor = new JsonCursor(text);
   if (!cursor.isArray()) return [];

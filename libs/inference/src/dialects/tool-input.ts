@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { MalformedJson, parseJson, isObject, type JsonObject } from '@libs/json';
 
-/** Field that holds arguments which are no JSON object: the input of a tool must be one. */
+/** Field that holds arguments that are not a JSON object, because the input of a tool must be an object. */
 const INVALID_JSON = 'INVALID_JSON';
 
-/** The `input` of a tool's use from the arguments that a model wrote. */
+/** Returns the `input` of a tool use from the arguments that a model wrote. */
 export function toToolInput(argumentsText: string): JsonObject {
   if (argumentsText.trim() === '') return {};
   try {

@@ -9,7 +9,7 @@ import { servedBy } from './served-tier';
 import { tierMember } from './usage-details';
 import type { Bill, Translation, UpstreamTranslation } from './translation';
 
-/** A whole answer of an upstream, in the dialect of the caller. */
+/** Returns a whole answer of an upstream in the caller's dialect. */
 export function translateAnswer(
   body: Buffer,
   context: AnswerContext,
@@ -30,13 +30,13 @@ export function translateAnswer(
   };
 }
 
-/** Chat and responses have the tier at the top of the answer, messages inside its usage. */
+/** Chat and Responses answers have the tier at the top level, Messages answers inside the usage. */
 function tierIn(written: object): unknown {
   const { service_tier: tier, usage } = written as Record<string, unknown>;
   return tier ?? objectOf(usage)['service_tier'];
 }
 
-/** A whole answer of an upstream in no dialect, and what it costs. */
+/** Reads a whole answer of an upstream into the canonical model, with its cost. */
 export function readTranslated(
   body: Buffer,
   context: AnswerContext,

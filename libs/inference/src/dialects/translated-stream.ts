@@ -15,11 +15,11 @@ export interface StreamTranslation<Piece> {
 }
 
 /**
- * An answer that is streamed in one dialect and handed on in another: events of the upstream are read into
- * events of an answer, and these are written in the caller's dialect.
+ * A streamed answer whose upstream and caller use different dialects. Upstream events are read into canonical events,
+ * and these are written in the caller's dialect.
  *
- * The stream is committed by the first event with output of the model, or by `finish`. Earlier events (the start,
- * early counts) wait. The answer ends with `finish`; later events of the upstream are ignored.
+ * The stream is committed by the first event with model output, or by `finish`. Earlier events (the start, early
+ * counts) wait until then. The answer ends with `finish`; later events of the upstream are ignored.
  */
 export class TranslatedStream<Piece> extends RelayedStream<Piece> {
   readonly #reader: StreamReader;
@@ -33,7 +33,7 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
     this.#meter = new StreamMeter(context);
   }
 
-  /** Resolves at the first content; throws AppError when there is none. */
+  /** Resolves at the first content; throws AppError if the stream ends without any. */
   static open<Piece>(
     upstream: UpstreamStream,
     context: AnswerContext,
@@ -78,7 +78,7 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
   #finish({ finishReason, nativeFinishReason, serviceTier, failure }: FinishEvent): void {
     this.#meter.served(serviceTier);
     this.stop = { finishReason, nativeFinishReason };
-    // Every dialect has a form for a failure, so an answer that the model gave up becomes one.
+    // Every dialect can report a failure, so an answer that the model gave up on becomes one.
     if (finishReason === 'error') throw failure ?? this.broken('the model stopped with an error');
     this.isDone = true;
   }

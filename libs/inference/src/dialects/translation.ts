@@ -10,10 +10,10 @@ import type { Cost } from '../pricing/price';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { AnswerContext } from './dialect';
 
-/** What an answer is charged: goes into its usage object. */
+/** The charge for an answer, which becomes part of its usage object. */
 export interface Bill {
   readonly usage: Usage;
-  /** Of the model alone. */
+  /** Cost of the model only, without the gateway's tools. */
   readonly cost: Cost;
   /** Absent where the gateway ran no tools. */
   readonly tools?: ToolBill;
@@ -23,7 +23,7 @@ export interface Bill {
 export interface ToolBill {
   /** Calls that the model asked for. */
   readonly requested: number;
-  /** Those of them that were run. */
+  /** Number of uses that were actually run. */
   readonly executed: number;
   readonly webSearches: number;
   readonly webFetches: number;
@@ -36,61 +36,63 @@ export function totalOf({ cost, tools }: Bill): PicoUsd {
 }
 
 /**
- * A dialect on the callers' side of a translation: requests are read, answers are written. Used only where
- * the upstream speaks another dialect; where it speaks the same one, the bytes pass (see Dialect).
+ * The callers' side of a dialect: reads requests and writes answers. Used only if the upstream has another dialect. If
+ * both have the same one, the bytes are passed through (see Dialect).
  */
 export interface CallerTranslation {
   /**
-   * Returns the request in no dialect. `body` is a validated JSON object; fields that a `CanonicalRequest` cannot hold
-   * are named in `unread`.
-   *
-   * @throws AppError invalid_request naming a member that cannot be understood
+   * Reads a request into the canonical model. `body` is a validated JSON object. Fields that a `CanonicalRequest`
+   * cannot hold are added to `unread`.
+   * @throws AppError invalid_request with the name of a field that cannot be understood
    */
   readRequest(body: Readonly<Record<string, unknown>>): CanonicalRequest;
-  /** A complete answer, as the JSON that the caller gets. `request`: the caller's body, if it is parsed already. */
+  /** Writes a complete answer as the caller's JSON. `request` is the caller's body, if it is already parsed. */
   writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext, request?: JsonObject): object;
-  /** The writer does not keep `request`, which may be large. */
+  /** Creates the writer of a stream. The writer must not keep `request`, which may be large. */
   writeStream(context: AnswerContext, request?: JsonObject): StreamWriter;
 }
 
-/** Turns the events of one answer into the pieces of one stream. */
+/** Turns the canonical events of one answer into the output of one stream. */
 export interface PieceWriter<Piece> {
   /** Possibly none. */
   write(event: AnswerEvent): readonly Piece[];
-  /** The end of a whole stream: what is still open is closed, then the terminal event with the bill. */
+  /** Ends a whole stream: closes open parts, then writes the terminal event with the bill. */
   complete(bill: Bill): readonly Piece[];
-  /** The end of a broken stream, in the dialect's own shape of an error. */
+  /** Ends a broken stream with an error in the dialect's own form. */
   fail(error: AppError, bill: Bill): readonly Piece[];
 }
 
 /** Writes server-sent events. */
 export type StreamWriter = PieceWriter<AnswerFrame>;
 
-/** A dialect on the upstreams' side of a translation: requests are written, answers are read. */
+/** The upstreams' side of a dialect: writes requests and reads answers. */
 export interface UpstreamTranslation {
-  /** The JSON body for the endpoint. What it cannot carry goes to the log. */
+  /** Returns the JSON body for the endpoint. Logs settings that the dialect has no field for. */
   writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object;
-  /** @throws AppError provider_unavailable when the upstream's 200 is no answer, or the error it holds */
+  /** @throws AppError provider_unavailable if the upstream's 200 is not an answer, or the error that it contains */
   readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer;
   readStream(endpoint: Endpoint): StreamReader;
 }
 
-/** One server-sent event (or one frame of another framing) of an upstream. */
+/** One server-sent event of an upstream, or one frame of another framing. */
 export interface UpstreamEvent {
   /** The `event:` field, where there is one. */
   readonly name: string | null;
   readonly data: string;
 }
 
-/** Turns the events of one upstream stream into events of an answer. */
+/** Turns the events of one upstream stream into canonical events. */
 export interface StreamReader {
-  /** @throws AppError for an error event, or provider_unavailable for what is no event of the protocol */
+  /** @throws AppError for an error event; provider_unavailable for data that is not an event of the protocol */
   read(event: UpstreamEvent): AnswerEvent[];
-  /** The upstream closed its stream. @throws AppError provider_unavailable when the answer was not finished */
+  /** Handles the end of the upstream's stream. @throws AppError provider_unavailable if the answer was not finished */
   end(): AnswerEvent[];
 }
 
-/** The two sides of a dialect: with m callers' and n upstreams' sides, m × n pairs need no code of their own. */
+/**
+ * The two sides of a dialect. Any caller's side works with any upstream's side, so no pair of dialects needs code of
+ * its own.
+ */
 export interface Translation {
   readonly caller: CallerTranslation;
   readonly upstream: UpstreamTranslation;

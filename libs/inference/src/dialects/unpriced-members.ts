@@ -3,9 +3,9 @@ import type { LossLog } from '../model/loss-report';
 import { MemberNames } from '../model/member-names';
 import { memberText, type RelayedApi } from './request-members';
 
-/** Fields for which a provider charges more than the catalogue's prices, with the values that do not. */
+/** Fields for which a provider charges more than the catalogue's prices, with the values that cost no more. */
 const DEARER: Readonly<Record<string, readonly unknown[]>> = {
-  // Anthropic: a fixed region costs 1.1 times the rates.
+  // Anthropic charges 1.1 times the rates for a fixed region.
   inference_geo: ['global'],
   // xAI charges live search per source.
   search_parameters: [],
@@ -13,11 +13,11 @@ const DEARER: Readonly<Record<string, readonly unknown[]>> = {
   enable_search: [false],
   search_options: [],
 };
-/** Perplexity: `web_search_options.search_type` of `pro` or `auto` costs more per request. */
+/** Perplexity charges more per request if `web_search_options.search_type` is `pro` or `auto`. */
 const SEARCH = 'web_search_options';
 const SEARCH_TYPE = new MemberNames(['search_type']);
 
-/** Members of any API that decide what a request costs. */
+/** Fields that decide what a request costs and that exist in some API. */
 const OF_ANY_API: readonly string[] = [
   ...Object.keys(DEARER),
   SEARCH,
@@ -34,14 +34,20 @@ const OF_ANY_API: readonly string[] = [
   'reasoning',
   'reasoning_effort',
 ];
-/** Such fields of one API. A provider may follow a cap of another API, which reservations do not count. */
+/**
+ * Fields that decide the cost, by the API they belong to. A provider may obey a cap that belongs to another API, which
+ * reservations do not count.
+ */
 const OF_ONE_API: Readonly<Record<RelayedApi, readonly string[]>> = {
   chat: ['max_tokens', 'max_completion_tokens', 'n', 'prediction'],
   responses: ['max_output_tokens', 'context_management'],
   messages: ['max_tokens', 'context_management'],
   embeddings: [],
 };
-/** Such fields of no API of ours. Some servers take them: for longer or more answers, for tools, or for any setting. */
+/**
+ * Fields that decide the cost but are part of no API of ours. Some servers accept them: for longer or more answers, for
+ * tools, or for any setting.
+ */
 const OF_NO_API: readonly string[] = [
   'best_of',
   'num_return_sequences',
@@ -91,18 +97,17 @@ const COUNTED: Readonly<Record<RelayedApi, ReadonlySet<string>>> = {
 
 export interface UnpricedSettings {
   readonly api: RelayedApi;
-  /** Whether the caller pays the provider, with a key of its own: then every field is sent. */
+  /** True if the caller pays the provider with its own key: then every field is sent. */
   readonly isOwnKey: boolean;
   /** Gets the fields that are left out. */
   readonly log?: LossLog | undefined;
 }
 
 /**
- * Returns the fields that the upstream is not sent on the operator's account, because it may charge more for them than
- * the caller is billed: those that cost more, and those that decide the cost but that we do not read in this spelling
- * or on this API.
- *
- * @param set JSON texts by field name, to which `web_search_options` is added without its search type
+ * Returns the fields that are not sent on the operator's account, because the upstream may charge more for them than
+ * the caller is billed. These are fields that cost more, and fields that decide the cost but that we do not read in
+ * this spelling or on this API.
+ * @param set JSON texts by field name; `web_search_options` is added without its search type
  */
 export function unpricedMembers(
   request: ScannedObject,
@@ -143,5 +148,5 @@ function withoutSearchType(text: Buffer, log?: LossLog): Buffer | undefined {
   return spliceMembers(options, { remove: dearer });
 }
 
-/** As JSON texts. */
+/** Search types that cost no more, as JSON texts. */
 const CHEAP_TYPES: ReadonlySet<string> = new Set(['"fast"', 'null']);

@@ -19,7 +19,10 @@ const SETTINGS: ReadonlySet<string> = new Set([
   'verbosity',
 ]);
 
-/** Two ways to say how hard to think. A model that lists neither has no thoughts, and its provider no such setting. */
+/**
+ * The two fields that state how hard to think. If the catalogue lists neither for a model, it does not think, and its
+ * provider refuses both.
+ */
 const THINKING: readonly string[] = ['reasoning', 'reasoning_effort'];
 
 /** The settings as fields of `Sampling`. */
@@ -32,7 +35,10 @@ const SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
   ['seed', 'seed'],
 ];
 
-/** Returns the fields not to send: the catalogue lists what the endpoint supports, and they are not listed. */
+/**
+ * Returns the fields that are not sent because the catalogue does not list them among the endpoint's supported
+ * parameters.
+ */
 export function untakenMembers(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly string[] {
   if (endpoint.supportedParameters.length === 0) return [];
   const untaken = request.members.filter(({ key }) => isUntaken(key, endpoint));
@@ -42,7 +48,7 @@ export function untakenMembers(request: ScannedObject, endpoint: Endpoint, log?:
   return untaken.map(({ key }) => key);
 }
 
-/** The same for a request in no dialect. */
+/** Removes settings that the endpoint does not support from a canonical request. */
 export function withoutUntaken(request: CanonicalRequest, endpoint: Endpoint, log: LossLog): CanonicalRequest {
   if (endpoint.supportedParameters.length === 0) return request;
   const isLost = (name: string, value: unknown): boolean => {
@@ -68,7 +74,7 @@ function isUntaken(name: string, endpoint: Endpoint): boolean {
   return SETTINGS.has(name) && !endpoint.supportedParameters.includes(name);
 }
 
-/** Returns whether the model may think: the catalogue says so or lists nothing. */
+/** Returns whether the model may think: true if the catalogue says so or lists no parameters. */
 export function thinks({ supportedParameters: listed }: Endpoint): boolean {
   return listed.length === 0 || THINKING.some((name) => listed.includes(name));
 }
@@ -78,7 +84,7 @@ export function isKnownToThink(endpoint: Endpoint): boolean {
   return endpoint.supportedParameters.length > 0 && thinks(endpoint);
 }
 
-/** Returns the only setting to keep for a model that does not think: `isHidden`. */
+/** Returns the reasoning settings for a model that does not think: only `isHidden` is kept. */
 function withoutThoughts(
   { isEnabled, effort, maxTokens, isHidden }: ReasoningRequest,
   log: LossLog,

@@ -2,7 +2,7 @@ import { MalformedJson, parseJson, isObject, type JsonObject } from '@libs/json'
 import { brokenAnswer } from '../wire/upstream-error';
 import type { Provider } from '../catalogue/catalogue';
 
-/** The data of an event as an object. @throws AppError provider_unavailable when it is none */
+/** Returns the data of an event as an object. @throws AppError provider_unavailable if it is not one */
 export function parseEventData(data: string, provider: Provider): JsonObject {
   try {
     const value = parseJson(Buffer.from(data));

@@ -19,9 +19,9 @@ const DETAIL_MEMBERS: ReadonlySet<string> = new Set([
   'speed',
 ]);
 
-/** More iterations than any one call makes; bounds what an absurd report can store. */
+/** Upper limit for reported iterations, above what any call makes; limits what an absurd report can store. */
 const MOST_ITERATIONS = 100;
-/** Names and model ids of upstreams that may be stored; others are left out. */
+/** Pattern of upstream names and model ids that may be stored; others are left out. */
 const WORD = /^[\w.:/@+-]{1,128}$/;
 
 interface SaidBeside {
@@ -37,7 +37,7 @@ export function saidBeside(usage: { readonly object: ScannedObject } | null, tie
   return tier === null ? details : { ...details, ...tierMember(tierWord(tier)) };
 }
 
-/** Reads only the fields of interest; one that is not valid JSON is ignored. */
+/** Reads the fields of interest only; ignores one that is not valid JSON. */
 function scannedDetails(usage: ScannedObject): { readonly details?: UsageDetails } {
   if (!usage.members.some(({ key }) => DETAIL_MEMBERS.has(key))) return NOTHING;
   const found: Record<string, unknown> = {};
@@ -48,7 +48,7 @@ function scannedDetails(usage: ScannedObject): { readonly details?: UsageDetails
   return usageDetails(found);
 }
 
-/** Returns the value of a scanned member; undefined for text that only looks like JSON. */
+/** Returns the value of a scanned field; undefined if it is not valid JSON. */
 export function valueAt(bytes: Buffer, { valueStart, valueEnd }: JsonMember): unknown {
   try {
     return parseJson(bytes.subarray(valueStart, valueEnd));
@@ -58,7 +58,7 @@ export function valueAt(bytes: Buffer, { valueStart, valueEnd }: JsonMember): un
   }
 }
 
-/** The details of a usage object of an upstream, for an answer; nothing where it has none. */
+/** Returns the details of an upstream's usage object, for an answer; empty if it has none. */
 export function usageDetails(reported: unknown): { readonly details?: UsageDetails } {
   const usage = objectOf(reported);
   const iterations = objectsOf(usage['iterations']).slice(0, MOST_ITERATIONS).flatMap(readIteration);
@@ -72,12 +72,12 @@ export function usageDetails(reported: unknown): { readonly details?: UsageDetai
   return Object.keys(details).length > 0 ? { details } : {};
 }
 
-/** A word of an upstream as it may be stored and shown; null for anything else. */
+/** Returns a word of an upstream if it may be stored and shown; otherwise null. */
 export function wordOf(value: unknown): string | null {
   return typeof value === 'string' && WORD.test(value) ? value : null;
 }
 
-/** The tier that an answer names, as a member of `Answer`. */
+/** Returns the tier that an answer names, as a field of `Answer`. */
 export function tierMember(tier: unknown): { readonly serviceTier?: string } {
   const serviceTier = wordOf(tier);
   return serviceTier === null ? {} : { serviceTier };
@@ -88,7 +88,9 @@ function readCacheCreation(reported: unknown): Pick<UsageDetails, 'cacheWrite5mT
   return { ...counted('cacheWrite5mTokens', short), ...counted('cacheWrite1hTokens', long) };
 }
 
-/** `server_tool_use` is one object of two kinds, which some APIs call `server_tool_use_details`. */
+/**
+ * Reads `server_tool_use`, which some APIs call `server_tool_use_details`. It is one object with two kinds of counts.
+ */
 function readTools(usage: JsonObject): UsageDetails {
   const tools = { ...objectOf(usage['server_tool_use_details']), ...objectOf(usage['server_tool_use']) } as JsonObject;
   return {

@@ -17,7 +17,7 @@ const OUTPUT: OutputMembers = {
 
 /**
  * Tools whose uses chat providers report: in `server_tool_use` or `server_side_tool_usage_details` of the usage, in
- * `executed_tools` of a message, or as pages that it cites.
+ * `executed_tools` of a message, or by citing pages.
  */
 const COUNTED: ReadonlySet<ProviderTool> = new Set([
   'web_search',

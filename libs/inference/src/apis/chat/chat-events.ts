@@ -8,7 +8,7 @@ import { besideOf, NOTHING_USED, type UnansweredCall } from '../unanswered-call'
 import { chatSource } from './chat-answer';
 import { unixSeconds } from '../../model/unix-seconds';
 
-/** A chunk of our own. `members` is the inside of a JSON object. */
+/** Returns a chunk made by the gateway. `members` is the inside of a JSON object. */
 function ownChunk(
   { generationId, model, provider }: Pick<UnansweredCall, 'generationId' | 'model' | 'provider'>,
   members: string,
@@ -21,7 +21,7 @@ function ownChunk(
   return chatChunk(own, String(unixSeconds()), members);
 }
 
-/** Returns the one chunk and the end of a chat that no provider answered. */
+/** Returns the only chunk and the end of a chat stream that no provider answered. */
 export function chatFailure(call: UnansweredCall, error: AppError): Buffer {
   const more = Object.entries(besideOf(call, error)).map(
     ([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`,
@@ -29,7 +29,7 @@ export function chatFailure(call: UnansweredCall, error: AppError): Buffer {
   return joinFrames([ownChunk(call, failureChunk(error, NOTHING_USED) + more.join('')), DONE_FRAME]);
 }
 
-/** Cites sources in a chunk in front of all others. */
+/** Cites sources in a chunk that it inserts before all others. */
 class ChatCiter implements StreamCiter {
   #head: AnswerFrame | null;
 

@@ -18,7 +18,7 @@ export const embeddingsApi: ApiDefinition = {
   }),
   toolUsesOf: () => [],
   uncappedTokensAt: () => 0,
-  // Every input has the context of the model to itself.
+  // Each input may fill the model's context, so only the longest one counts.
   contextTokensOf: longestInputTokens,
   endUserOf: ({ user }) => user,
   contentInputOf: ({ input }) => inputTurns(input, []),

@@ -5,7 +5,7 @@ import type { StreamEvents } from '../stream-events';
 import { besideOf, type UnansweredCall } from '../unanswered-call';
 import { MessagesCiter } from './messages-citer';
 
-/** Returns the one event of a message that no provider answered. */
+/** Returns the only event of a Messages stream that no provider answered. */
 export function messageFailure(call: UnansweredCall, error: AppError): Buffer {
   const body = { ...messageErrorBody(error, call.requestId), ...besideOf(call, error) };
   return eventOf('error', JSON.stringify(body)).bytes;

@@ -21,7 +21,7 @@ export const messagesApi: ConversationApi = {
   hasDefaultModel: false,
   outputOf: (body) => readExpectedOutput(body, OUTPUT),
   toolUsesOf: (body) => [...usesOfMessage(body), ...compactionsOfMessage(body)],
-  // The API requires a cap, so the gateway writes one, and models do write that much.
+  // The API requires a cap, so the gateway adds one, and models do write that much.
   uncappedTokensAt: (endpoint) =>
     endpoint.apis.includes('messages') ? maxTokensOf(endpoint) : uncappedTokens(endpoint),
   contextTokensOf: (_body, promptTokens) => promptTokens,

@@ -9,7 +9,7 @@ import type { StreamEvents } from '../stream-events';
 import { besideOf, NOTHING_USED, type UnansweredCall } from '../unanswered-call';
 import { ResponsesCiter } from './responses-citer';
 
-/** Returns all events of a response that no provider answered. */
+/** Returns all events of a Responses stream that no provider answered. */
 export function responseFailure(call: UnansweredCall, error: AppError): Buffer {
   const echo = readEcho({ ...call, model: { slug: call.model } }, null);
   const failure = failureOf(error);

@@ -18,11 +18,11 @@ interface Cited {
 }
 
 /**
- * Cites sources in the first text of a streamed response: by events of their own once the text is whole, and in all
- * later events that show it. Events that come after ours have later numbers than before.
+ * Cites sources in the first text of a streamed response: by separate events when the text is complete, and in all
+ * later events that contain the text. The inserted events shift the sequence numbers of all later events.
  */
 export class ResponsesCiter implements StreamCiter {
-  /** Annotations of the upstream's own, by the place of their text. */
+  /** The upstream's own annotations, by the position of their text. */
   readonly #known = new Map<string, number>();
   #cited: Cited | null = null;
   #added = 0;
@@ -62,7 +62,7 @@ export class ResponsesCiter implements StreamCiter {
     });
   }
 
-  /** Finds the text in a finished message: some upstreams send no event for the end of a text. */
+  /** Finds the text in a finished message, because some upstreams send no event for the end of a text. */
   #findIn({ output_index: outputIndex, item }: JsonObject): void {
     const { type, id: itemId, content } = objectOf(item);
     const contentIndex = elementsOf(content).findIndex((part) => part['type'] === 'output_text');
@@ -75,7 +75,7 @@ export class ResponsesCiter implements StreamCiter {
     return this.sources.map((source) => responseSource(source, text));
   }
 
-  /** What an event says once there are citations. */
+  /** Returns the data of an event with the citations added. */
   #shown(type: string | null, data: Buffer, cited: Cited): Buffer {
     const numbered = this.#renumbered(data);
     if (type === PART_DONE) return inPart(numbered, cited);

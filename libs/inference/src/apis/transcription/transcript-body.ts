@@ -5,15 +5,17 @@ import { formatUsd } from '../../pricing/money';
 import { segmentsOf } from './transcript-segments';
 import type { TranscriptionBill } from './transcription-bill';
 
-/** What a transcription used, as its answer reports it. */
+/** The usage of a transcription as its answer reports it. */
 export interface TranscriptUsage {
-  /** A decimal number in US dollars as JSON text. */
+  /** The cost as a decimal number in US dollars, in JSON text. */
   readonly cost: string;
   readonly seconds?: number | undefined;
   readonly tokens?: { readonly input: number; readonly output: number; readonly total: number } | undefined;
 }
 
-/** Returns what an answer says of its bill. Tokens are listed where the upstream counts in them, or some were counted. */
+/**
+ * Returns the usage that an answer reports. Tokens are included if the upstream bills by tokens or has counted some.
+ */
 export function transcriptUsageOf(
   { usage, cost, seconds }: TranscriptionBill,
   isCountedInTokens: boolean,
@@ -46,7 +48,7 @@ export function transcriptBody(request: Transcription, transcript: Transcript, u
   });
   const head = JSON.stringify(body).slice(0, -1);
   const counts = JSON.stringify(used).slice(1);
-  // The cost keeps every digit that it has.
+  // The cost is written with all of its digits.
   return Buffer.from(`${head},"usage":{"cost":${cost}${counts === '}' ? '' : ','}${counts}}`);
 }
 
@@ -97,7 +99,7 @@ function fraction(value: number | undefined): number | undefined {
   return value !== undefined && value >= 0 && value <= 1 ? value : undefined;
 }
 
-/** Speakers get numbers in the order in which they speak, whatever the upstream calls them. */
+/** Numbers the speakers in the order in which they speak, whatever the upstream calls them. */
 class Speakers {
   readonly #numbers = new Map<string, number>();
 

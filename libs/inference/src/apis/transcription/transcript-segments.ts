@@ -5,7 +5,10 @@ const PAUSE_SECONDS = 1;
 const LONGEST_SEGMENT_SECONDS = 30;
 const SENTENCE_END = /[.?!。？！…]["')\]]?$/;
 
-/** Segments of words, cut where a sentence or a speaker ends, at a pause, and where they become too long. */
+/**
+ * Groups words into segments. A segment ends with a sentence, a change of speaker, a pause, or when it becomes too
+ * long.
+ */
 export function segmentsOf(words: readonly TranscriptWord[]): TranscriptSegment[] {
   const segments: TranscriptSegment[] = [];
   let open: TranscriptWord[] = [];
@@ -35,7 +38,7 @@ function endsBefore(next: TranscriptWord, open: readonly TranscriptWord[]): bool
   );
 }
 
-/** Some recognisers bring the blanks along, some leave them to the reader. */
+/** Joins words. Some recognizers include the spaces in their words, others do not. */
 function joinWords(words: readonly string[]): string {
   const isSpaced = words.some((word) => /^\s|\s$/.test(word));
   return words.join(isSpaced ? '' : ' ').trim();

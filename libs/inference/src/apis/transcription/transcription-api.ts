@@ -5,9 +5,10 @@ import type { FormApi } from '../caller-api';
 export const transcriptionApi = {
   name: 'transcription',
   body: TranscriptionDto,
-  /** Of a request in JSON, which has its recording in a member. */
+  /** Class of a JSON request, which has its recording in a field. */
   jsonBody: TranscriptionJsonDto,
-  // `stream` is refused where the members are checked; what is not listed, such as `prompt`, means nothing here.
+  // `stream` is refused when the fields are validated. Fields that are not listed, such as `prompt`, have no effect
+  // here.
   formFields: {
     texts: ['model', 'language', 'response_format', 'session_id', 'user'],
     numbers: ['temperature'],

@@ -12,27 +12,28 @@ import { transcriptionTraitsOf } from '../../audio/transcription-traits';
 export interface TranscriptionBill {
   readonly usage: Usage;
   readonly cost: Cost;
-  /** Seconds of sound that were counted; null where the recording's length is unknown. */
+  /** Number of seconds of sound that were counted; null if the recording's length is unknown. */
   readonly seconds: number | null;
 }
 
 const MOST_SECONDS = 1_000_000;
 const MOST_TOKENS = 1_000_000_000;
 
-/** Tokens counted for a second of sound where an upstream that sells by the token reports none. */
+/** Tokens to charge for a second of sound if an upstream that charges by the token reports none. */
 const TOKENS_PER_SECOND = 17;
 
 /** A request and the endpoint that serves it. */
 export interface ServedTranscription {
   readonly transcription: Transcription;
   readonly endpoint: Endpoint;
-  /** Set where a key of the caller's own serves: what is charged of the list price. */
+  /** Share of the list price to charge; set if a key of the caller's own is used. */
   readonly byokFee?: Share | undefined;
 }
 
 /**
- * Returns what a transcription costs. Takes seconds and tokens from the upstream, else the measured seconds and an
- * estimate of tokens. Measured seconds are at least what it takes to speak the text, as a file's header may be forged.
+ * Returns the price of a transcription. Uses the seconds and tokens that the upstream reports; otherwise the measured
+ * seconds and an estimate of tokens. Measured seconds are at least the time that it takes to speak the text, because a
+ * file's header may be forged.
  */
 export function billTranscription(
   { seconds, tokens, transcript }: TranscriptionResult,
@@ -50,10 +51,9 @@ export function billTranscription(
 }
 
 /**
- * Returns the most that a transcription may cost: what is reserved for it, and charged if its caller leaves before the
- * provider reports anything. A recording whose length is not known counts as the longest that the endpoint takes.
- *
- * @param outputCap on the tokens of the answer, that the provider is sent; null where it takes none
+ * Returns the most that a transcription may cost. This amount is reserved, and it is charged if the caller disconnects
+ * before the provider reports anything. A recording of unknown length counts as the longest that the endpoint accepts.
+ * @param outputCap output token cap that is sent to the provider; null if it accepts none
  */
 export function mostExpensiveTranscription(served: ServedTranscription, outputCap: number | null): TranscriptionBill {
   const { transcription, endpoint } = served;
@@ -63,7 +63,8 @@ export function mostExpensiveTranscription(served: ServedTranscription, outputCa
   const usage = emptyUsage('estimated');
   if (hasTokenPrices(endpoint.pricing)) {
     const most = mostTokens(transcription, endpoint, { seconds, outputCap });
-    // A provider refuses a prompt that does not fit, and charges nothing for it.
+    // A provider refuses a prompt that exceeds the context and charges nothing for it, so no more tokens can be
+    // charged.
     usage.promptTokens = Math.min(most.audio + most.text, endpoint.contextLength ?? MOST_TOKENS);
     usage.audioPromptTokens = Math.min(most.audio, usage.promptTokens);
     usage.completionTokens = Math.min(most.output, MOST_TOKENS);

@@ -5,7 +5,7 @@ import { audioOptionRate } from '../../pricing/price';
 import type { Endpoint } from '../../catalogue/catalogue';
 import type { EndpointNeed } from '../../model/endpoint-need';
 
-/** What a request asks of endpoints beyond plain text. */
+/** Returns the capabilities that a request needs from endpoints, beyond plain text. */
 export function transcriptionNeeds(transcription: Transcription): readonly EndpointNeed[] {
   const { diarize, keyterms, isVerbose } = transcription;
   return [
@@ -17,8 +17,8 @@ export function transcriptionNeeds(transcription: Transcription): readonly Endpo
 }
 
 /**
- * An option for which a provider charges more needs a price in the catalogue, or a provider key of the caller's own.
- * Only endpoints of the provider that an option is meant for can lack its price.
+ * Returns the need for a price: an option for which a provider charges more requires a price in the catalogue, or a key
+ * of the caller's own. Only endpoints of the provider to which the option belongs need it.
  */
 function priceNeeds(transcription: Transcription): readonly EndpointNeed[] {
   const { keyterms, diarize, options } = transcription;
@@ -34,7 +34,7 @@ function priceNeeds(transcription: Transcription): readonly EndpointNeed[] {
   ];
 }
 
-/** @param slug of the provider that the option is meant for; null for a member of the request itself */
+/** @param slug of the provider to which the option belongs; null for a field of the request itself */
 function priceNeed(transcription: Transcription, name: string, slug: string | null): EndpointNeed {
   const member = slug === null ? name : `provider.options.${slug}.${name}`;
   const isPriced = (endpoint: Endpoint): boolean =>

@@ -2,7 +2,7 @@ import type { TranscriptionDto } from '@libs/contracts';
 import { secondsWhenAsked } from '../../audio/speech-tokens';
 import type { AudioInput, Transcription } from '../../audio/transcription';
 
-/** Returns what a checked body asks for with its recording, all defaults filled in. */
+/** Returns the transcription that a validated body and its recording ask for, with all defaults filled in. */
 export function transcriptionOf(dto: TranscriptionDto, audio: AudioInput): Transcription {
   return {
     audio,

@@ -2,10 +2,10 @@ import type { JsonObject } from '@libs/json';
 import { isPlainObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 
-/** What members of ours are called in the request that they came from. */
+/** Maps our field names to the names in the request they came from. */
 export type SentNames = ReadonlyMap<string, string>;
 
-/** A request in our members, and what they were called. */
+/** A request in our fields, with the names that they had in the original request. */
 export interface TranslatedVideo {
   readonly members: JsonObject;
   readonly names: SentNames;
@@ -15,10 +15,9 @@ const FIRST_FRAME = 'frame_images[0]';
 const SECONDS = /^[0-9]{1,4}$/;
 
 /**
- * `seconds` and `input_reference`, by which OpenAI's clients say `duration` and the first frame. Any other request
- * stays as it is.
- *
- * @throws AppError invalid_request naming the member
+ * Replaces `seconds` and `input_reference`, which OpenAI's clients use, by `duration` and the first frame. Other
+ * requests are not changed.
+ * @throws AppError invalid_request with the name of the invalid field
  */
 export function videoFromOpenAi(members: JsonObject): TranslatedVideo {
   const { seconds, input_reference: reference, ...rest } = members;
@@ -38,7 +37,7 @@ export function videoFromOpenAi(members: JsonObject): TranslatedVideo {
   return { members: translated, names };
 }
 
-/** A refusal of one of our members, as one of the member that it came from. */
+/** Returns an error about one of our fields with the field name that the caller sent. */
 export function namedAsSent(error: AppError, names: SentNames): AppError {
   const param = error.metadata?.['param'];
   const ours = [...names.keys()].find((name) => typeof param === 'string' && isWithin(param, name));
@@ -59,7 +58,9 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** The picture itself, or a link to it; a file of OpenAI's file API is nowhere here. */
+/**
+ * Returns the picture itself, or a link to it. An id of OpenAI's file API is refused: no provider here has that file.
+ */
 function linkOf(reference: unknown): unknown {
   if (!isPlainObject(reference)) {
     throw refusal('input_reference', 'must be a file of a form, or an object with image_url');

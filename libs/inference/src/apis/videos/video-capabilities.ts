@@ -1,7 +1,7 @@
 import { isObject, numberOf, objectOf, stringOf } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
 
-/** What an endpoint says in its `capabilities.video`; a list that is null restricts nothing. */
+/** The `capabilities.video` of an endpoint. A list that is null allows every value. */
 export interface VideoCapabilities {
   /** Seconds. */
   readonly durations: readonly number[] | null;
@@ -17,7 +17,7 @@ export interface VideoCapabilities {
   readonly seed: boolean;
   /** Members of `provider.options` that may be sent. */
   readonly passthrough: readonly string[];
-  /** The provider takes a submission that is repeated with its idempotency key for the same job. */
+  /** True if the provider treats a repeated submission with the same idempotency key as the same job. */
   readonly idempotentSubmit: boolean;
   /** A first frame is enough, without words. */
   readonly promptOptional: boolean;

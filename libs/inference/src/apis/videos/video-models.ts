@@ -1,7 +1,10 @@
 import type { Catalogue, Endpoint, Model } from '../../catalogue/catalogue';
 import { readVideoCapabilities } from './video-capabilities';
 
-/** The entries of `GET /videos/models`: what the first endpoint that makes videos can do. */
+/**
+ * Returns the entries of `GET /videos/models`. Each shows what the first endpoint of the model that makes videos can
+ * do.
+ */
 export function videoModelsOf(catalogue: Catalogue): object[] {
   return catalogue.models().flatMap((model) => {
     const endpoint = model.endpoints.find(({ apis }) => apis.includes('video'));

@@ -1,14 +1,14 @@
 const PATH = '/api/v1/videos';
 
-/** A job as its workspace may see it. Money as exact decimal strings in US dollars. */
+/** A video job as shown to its workspace. Amounts are exact decimal strings in US dollars. */
 export interface ShownVideo {
   readonly id: string;
   readonly status: 'pending' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'expired';
   readonly credentialId: string | null;
   readonly costUsd: string | null;
-  /** Null where no copy is kept, any more or yet. */
+  /** The finished files; null before a copy is stored, after the copies have expired, and if none was stored. */
   readonly outputs: readonly object[] | null;
-  /** Unix seconds; null where no copy was ever kept. */
+  /** When the copies expire, in Unix seconds; null if none was ever stored. */
   readonly outputsExpireAt: number | null;
   readonly errorMessage: string | null;
 }
@@ -36,7 +36,7 @@ export function toVideoObject(video: ShownVideo, publicUrl: string): object {
   };
 }
 
-/** `data` of the event that tells of the end of a job. */
+/** Returns the `data` of the webhook event that reports the end of a job. */
 export function toVideoEventData(job: EndedVideo, end: ShownEnd, publicUrl: string): object {
   const named = { id: job.id, status: end.status, generation_id: job.id, model: job.model };
   if (end.status !== 'completed') return { ...named, error: end.errorMessage };

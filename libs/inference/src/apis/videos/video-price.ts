@@ -3,13 +3,13 @@ import type { VideoRequest } from '../../videos/video-provider';
 import type { PriceList } from '../../pricing/price';
 import { priceUsage, type Cost } from '../../pricing/price';
 
-/** For models charged by the token: one token for each 1,024 pixels of 24 pictures a second. */
+/** Frames per second for models that charge by the token: one token for each 1,024 pixels of 24 frames a second. */
 const PICTURES_PER_SECOND = 24;
 const POINTS_PER_TOKEN = 1_024;
 
 type Priced = Pick<VideoRequest, 'durationSeconds' | 'resolution' | 'width' | 'height'>;
 
-/** What a video costs by a price list, before it is made. */
+/** Returns the price of a video according to a price list, before the video is made. */
 export function quoteVideo(prices: PriceList, video: Priced): Cost {
   const points = video.width * video.height * PICTURES_PER_SECOND * video.durationSeconds;
   return priceUsage(prices, usageOf(Math.ceil(points / POINTS_PER_TOKEN)), {
@@ -19,12 +19,12 @@ export function quoteVideo(prices: PriceList, video: Priced): Cost {
   });
 }
 
-/** Whether only the provider can say what a video costs in the end. */
+/** Returns whether only the provider can tell the final price of a video. */
 export function isPricedByToken(prices: PriceList): boolean {
   return prices.completion > 0n;
 }
 
-/** What so many tokens of video cost. @throws AppError unmapped for a count that is none */
+/** Returns the price of this many video tokens. @throws AppError unmapped if the count is not a whole number */
 export function priceVideoTokens(prices: PriceList, completionTokens: number): Cost {
   return priceUsage(prices, usageOf(completionTokens));
 }

@@ -9,7 +9,9 @@ const SHORT_SIDES: Readonly<Record<string, number>> = {
   '2K': 1_440,
   '4K': 2_160,
 };
-/** Sides are whole and often multiples of 16, so a ratio is met nearly. */
+/**
+ * Tolerance of an aspect ratio: sides are whole numbers and often multiples of 16, so a ratio cannot be met exactly.
+ */
 const NEARLY = 0.03;
 
 export interface VideoSize {
@@ -17,7 +19,7 @@ export interface VideoSize {
   readonly height: number;
 }
 
-/** The points of a resolution at an aspect ratio such as `16:9`. */
+/** Returns the width and height of a resolution at an aspect ratio such as `16:9`. */
 export function sizeOf(resolution: string, aspectRatio: string): VideoSize {
   const short = SHORT_SIDES[resolution] ?? SHORT_SIDES['720p']!;
   const ratio = valueOf(aspectRatio);

@@ -8,7 +8,7 @@ import { hasRatio, resolutionOf, sizeOf } from './video-size';
 /** How large a video is. */
 export type VideoDimensions = Pick<VideoRequest, 'resolution' | 'aspectRatio' | 'width' | 'height'>;
 
-/** What of a video is decided before its media are read. */
+/** The properties of a video that are decided before its media are read. */
 export type VideoSpecification = Omit<VideoRequest, 'firstFrame' | 'lastFrame' | 'references' | 'continues'>;
 
 const UNFIT = 'cannot be used with this model';
@@ -18,11 +18,11 @@ const USUAL_RATIO = '16:9';
 const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9', '9:21'];
 
 /**
- * The video as one endpoint would make it: every member checked against what the endpoint can do, every default
- * filled in.
- *
- * @param continued of the video that this one goes on from
- * @throws AppError invalid_request that names the member
+ * Returns the video that one endpoint would make: every field is checked against the endpoint's capabilities, every
+ * default is filled in.
+ * @param continued specification of the video that this one continues
+ * @throws AppError invalid_request with the name of
+ * the field
  */
 export function specifyVideo(
   dto: VideoDto,
@@ -95,7 +95,10 @@ function dimensionsOf(dto: VideoDto, can: VideoCapabilities): VideoDimensions {
   return { resolution, aspectRatio, ...sizeOf(resolution, aspectRatio) };
 }
 
-/** Providers give a continuation the size of what it continues, so no other one can be asked for or paid for. */
+/**
+ * Returns the size of a continuation. Providers always use the size of the original, so no other size can be requested
+ * or charged.
+ */
 function continuedDimensions(dto: VideoDto, continued: VideoDimensions): VideoDimensions {
   const kept = {
     resolution: continued.resolution,
@@ -109,7 +112,7 @@ function continuedDimensions(dto: VideoDto, continued: VideoDimensions): VideoDi
   return continued;
 }
 
-/** `size` says what resolution and aspect ratio say together, and must not say otherwise. */
+/** Reads `size`, which combines resolution and aspect ratio and must not contradict them. */
 function dimensionsOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonly string[]): VideoDimensions {
   const [width = 0, height = 0] = dto.size!.split('x').map(Number);
   checkListed('size', dto.size!, can.sizes);
@@ -132,7 +135,10 @@ function checkListed<T extends string | number>(param: string, value: T, list: r
   if (list !== null && !list.includes(value)) throw refusal(param, UNFIT);
 }
 
-/** Only members that the catalogue lets through: an address or a key among them would turn our call into another. */
+/**
+ * Returns only fields that the catalogue allows: a URL or a key among the fields would turn our call into a different
+ * one.
+ */
 function optionsOf(dto: VideoDto, { passthrough }: VideoCapabilities, provider: string): VideoRequest['options'] {
   const options = dto.provider?.options?.[provider] ?? {};
   const refused = Object.keys(options).find((name) => !passthrough.includes(name));

@@ -5,7 +5,7 @@ import type { FormApi } from '../caller-api';
 export const videosApi = {
   name: 'video',
   body: VideoDto,
-  // Media in links and lists are for JSON; the file of a form is OpenAI's `input_reference`.
+  // In a form the only file is OpenAI's `input_reference`; media in links and lists require JSON.
   formFields: {
     texts: [
       'model',

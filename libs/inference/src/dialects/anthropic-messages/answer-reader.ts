@@ -11,7 +11,7 @@ import { readRedacted, readThinking } from './reasoning';
 import { toArguments } from '../tool-input';
 import { complaintOf, toolOfBlock } from './relayed-answer';
 
-/** A complete answer of an upstream. Blocks of tools that ran at the upstream are not part of it. */
+/** Reads a complete answer of an upstream. Leaves out the blocks of tools that ran at the upstream. */
 export function readAnswer(body: unknown, { provider, contextLength }: Endpoint): CanonicalAnswer {
   if (!isObject(body)) throw brokenAnswer(provider, 'the answer is no object');
   const { content, stop_reason: stopReason, usage } = body;
@@ -88,7 +88,7 @@ export function explanationOf(message: JsonObject, parts: readonly { readonly ty
   return isSilent && explanation ? [{ type: 'refusal', text: explanation }] : [];
 }
 
-/** The usage, cut to what the endpoint can hold; null unless both main counts are there. */
+/** Returns the usage, with counts limited to what the endpoint can hold; null unless both main counts are present. */
 export function usageOf(counts: MessageCounts, contextLength: number | null): UsageOrNull {
   if (counts.input === null || counts.output === null) return { usage: null };
   const { usage, units } = settleMessage(counts, {
@@ -101,10 +101,10 @@ export function usageOf(counts: MessageCounts, contextLength: number | null): Us
 
 type UsageOrNull = Pick<CanonicalAnswer, 'usage' | 'units'>;
 
-/** A bound where the catalogue names no context length. */
+/** Upper bound of a token count if the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
 
-/** The tier that served, as a member of an answer. */
+/** Returns the service tier that served the answer, as a field of the answer. */
 export function tierIn(counts: MessageCounts): { readonly serviceTier?: string } {
   const serviceTier = tierOf(counts);
   return serviceTier === null ? {} : { serviceTier };

@@ -8,7 +8,7 @@ import { thinkingBlock } from './reasoning';
 import { stopReasonOf, type Ending } from './stop-reason';
 import { toCallId, toToolInput } from '../tool-input';
 
-/** The answer as a message. A message is one answer: of several choices it is the first. */
+/** Writes the answer as a message. A message has room for one choice: of several, the first is written. */
 export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
   const [choice] = answer.choices;
   const { content, ...rest } = emptyMessage(context);
@@ -47,7 +47,7 @@ export function endOf(ending: Ending | null, hasCalls = false): object {
   };
 }
 
-/** The tier that served, in the words of this API. */
+/** Returns the service tier that served, as this API names it. */
 export function wireTier(tier: string | undefined): string {
   return tier === undefined || tier === 'auto' || tierNamed(tier) === 'standard' ? 'standard' : tier;
 }
@@ -74,7 +74,10 @@ export function toolUse(id: string, name: string, input: object): object {
   return { type: 'tool_use', id: toCallId(id), name, input, caller: { type: 'direct' } };
 }
 
-/** Returns a web citation. `encrypted_index`, by which the upstream finds the source again, is not known. */
+/**
+ * Returns a web citation without `encrypted_index`, which the upstream needs to find the source again and which we do
+ * not have.
+ */
 export function writeCitation({ url, title, content }: Annotation): object {
   return { type: 'web_search_result_location', url, title, cited_text: content ?? '', encrypted_index: '' };
 }

@@ -11,15 +11,15 @@ import { usageDetails } from '../usage-details';
 import { NO_COMPACTION, NO_COUNTS, countsOf, settleMessage, tierOf, type MessageCounts } from './usage';
 import { valueOf } from './relayed-answer';
 
-/** A usage object of an upstream: its counts, and its place so that it can be completed in place. */
+/** A usage object of an upstream: its counts, and its position in the text so that it can be edited there. */
 export interface ReportedMessageUsage {
   readonly counts: MessageCounts;
   readonly object: ScannedObject | null;
-  /** What else it says, as a member of `Answer`. */
+  /** What the usage reports besides counts; becomes the field `details` of `Answer`. */
   readonly details: { readonly details?: UsageDetails };
 }
 
-/** The usage object among an object's members: its counts, and its place unless it is none. */
+/** Returns the usage object among an object's fields: its counts, and its position unless the value is no object. */
 export function usageIn(object: ScannedObject): ReportedMessageUsage {
   const member = findMember(object, 'usage');
   const cursor = member && new JsonCursor(object.bytes, member.valueStart);
@@ -46,17 +46,20 @@ export function billMessage(
   return { usage, cost: priceOf(usage, servedBy(context, tierOf(counts)), units) };
 }
 
-/** Output of a stream before its caller disconnected, in tokens. */
+/** Output of a stream up to the moment when its caller disconnected, in tokens. */
 interface LeftOutput {
   readonly output: number;
-  /** What the model may have thought unseen. */
+  /** Tokens that the model may have spent on thoughts it did not show. */
   readonly hidden: number;
-  /** Output before the last use of a tool. */
+  /** Output tokens before the last use of a tool. */
   readonly outputBeforeUse: number;
   readonly compactions: number;
 }
 
-/** Returns the counts of a stream whose caller disconnected before the usage, with all that the model read again. */
+/**
+ * Returns the counts to charge for a stream whose caller disconnected before the usage arrived. They include the text
+ * that the model read again after each tool use.
+ */
 export function leftCounts(
   context: AnswerContext,
   counts: MessageCounts,

@@ -18,10 +18,9 @@ const MARK_KEY = Buffer.from(`"${MARK}"`);
 const UNMARKED = /^"(?:redacted_)?thinking"$/;
 
 /**
- * Moves the cache mark of a whole messages request to its last block, which means the same. Anthropic accepts a mark on
- * the request; the clouds that serve its models refuse it.
- *
- * @throws MalformedJson for what is no object
+ * Moves the cache mark of a whole messages request to its last block, which has the same effect. Anthropic accepts a
+ * mark on the request; the clouds that serve its models refuse it.
+ * @throws MalformedJson if the body is not a JSON object
  */
 export function withPlacedMark(body: Buffer): Buffer {
   if (!body.includes(MARK_KEY)) return body;
@@ -54,7 +53,7 @@ function isMarkable(block: ScannedObject): boolean {
   );
 }
 
-/** The last element of a list, where it is an object. */
+/** Returns the last element of a list if it is an object. */
 function lastObject(owner: ScannedObject, name: string): ScannedObject | undefined {
   const list = findMember(owner, name);
   const cursor = list && new JsonCursor(owner.bytes, list.valueStart);

@@ -61,13 +61,15 @@ function readText(block: CheckedObject, unread: Set<string>): TextPart {
   const text = block.requiredString('text');
   const citations = block.objects('citations').map(({ members }) => members);
   const annotations = citations.flatMap((citation) => readCitation(citation, text.length));
-  // What proves a citation to the provider has no place in other APIs.
+  // `encrypted_index` proves a citation to the provider that made it; other APIs have no field for it.
   const areWhole = citations.every((citation) => citation['encrypted_index'] === undefined);
   if (annotations.length < citations.length || !areWhole) unread.add('messages.content.citations');
   return { type: 'text', text, ...(annotations.length > 0 && { annotations }), ...readCache(block) };
 }
 
-/** A citation of a web page, which covers its whole block of `length`; others have no address. */
+/**
+ * Reads a citation of a web page, which applies to its whole block of `length`. Other kinds of citations have no URL.
+ */
 export function readCitation(citation: unknown, length: number): Annotation[] {
   const { type, url, title, cited_text: content } = objectOf(citation);
   if (type !== 'web_search_result_location' || typeof url !== 'string') return [];

@@ -7,7 +7,7 @@ import { retainedMembers } from '../retained-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
 import { readOrRefuse, valueOf } from './relayed-answer';
 
-/** Members that say how to answer: counting the tokens of a prompt has no answer and refuses them. */
+/** Fields that control the answer: `count_tokens` has no answer and refuses them. */
 const ANSWER_MEMBERS: readonly string[] = [
   'max_tokens',
   'metadata',
@@ -19,7 +19,7 @@ const ANSWER_MEMBERS: readonly string[] = [
   'top_p',
 ];
 
-/** The caller's body as `POST /messages/count_tokens` of the endpoint's upstream takes it. */
+/** Returns the caller's body in the form that `POST /messages/count_tokens` of the endpoint's upstream accepts. */
 export function toTokenCount(body: Buffer, endpoint: Endpoint, account = SHARED_ACCOUNT): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
@@ -27,7 +27,7 @@ export function toTokenCount(body: Buffer, endpoint: Endpoint, account = SHARED_
   return spliceMembers(request, { set, remove: [...MESSAGES_GATEWAY_MEMBERS, ...ANSWER_MEMBERS, ...retained] });
 }
 
-/** The `input_tokens` of the upstream's count. @throws AppError provider_unavailable when there are none */
+/** Returns the `input_tokens` that the upstream counted. @throws AppError provider_unavailable if they are missing */
 export function readTokenCount(body: Buffer, provider: Provider): number {
   const count = readOrRefuse(provider, () => {
     const scanned = scanMembers(body);

@@ -13,7 +13,7 @@ import { MESSAGE_MEMBERS, STANDARD_TIER, USAGE_MEMBERS } from './required-member
 import { errorAt, readOrRefuse, readUpstreamMessage } from './relayed-answer';
 import { toUpstream } from './relayed-request';
 
-/** Anthropic's messages, asked of an upstream that speaks them too. */
+/** Dialect of Anthropic's Messages API for upstreams that have the same API. */
 export const anthropicMessages: Dialect = {
   api: 'messages',
   toUpstream,

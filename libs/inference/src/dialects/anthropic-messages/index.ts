@@ -11,7 +11,7 @@ export { withPlacedMark } from './cache-mark';
 export { readTokenCount, toTokenCount } from './count-tokens';
 export { messageErrorBody, type MessageErrorBody } from './error';
 
-/** Anthropic's messages on both sides of a translation. */
+/** Translation between Anthropic's Messages API and the canonical model, for callers and for upstreams. */
 export const anthropicMessagesTranslation: Translation = {
   caller: {
     readRequest,

@@ -6,7 +6,7 @@ import { plainMediaType } from '../../model/media-url';
 const TEXT_TYPE = 'text/plain';
 const PDF_TYPE = 'application/pdf';
 
-/** The first characters of pictures in base64, for pictures that come without a media type. */
+/** The first base64 characters of each picture format, to recognize pictures that come without a media type. */
 const PICTURES: readonly (readonly [start: string, mediaType: string])[] = [
   ['/9j/', 'image/jpeg'],
   ['iVBORw0KGgo', 'image/png'],
@@ -50,7 +50,7 @@ export function writeImageSource(source: MediaSource): object | null {
   return mediaType === undefined ? null : { type: 'base64', media_type: mediaType, data: source.data };
 }
 
-/** The source of a document block, or null where the upstream takes no such file. */
+/** Returns the source of a document block; null if the upstream does not accept this kind of file. */
 export function writeDocumentSource(source: MediaSource, filename?: string): object | null {
   if (source.kind !== 'base64') return writeRemote(source);
   const mediaType = plainMediaType(source.mediaType) ?? (/\.(txt|md)$/i.test(filename ?? '') ? TEXT_TYPE : PDF_TYPE);

@@ -82,7 +82,7 @@ function isAsked({ isEnabled, effort, maxTokens }: ReasoningRequest): boolean {
   return isEnabled !== undefined || effort !== undefined || maxTokens !== undefined;
 }
 
-/** Whether the model decides itself how long it thinks. */
+/** True if the model itself decides how long it thinks. */
 export function isAdaptive(endpoint: Endpoint): boolean {
   return alwaysThinks(endpoint) || objectOf(endpoint.capabilities['messages'])['thinking'] === 'adaptive';
 }

@@ -2,11 +2,11 @@ import { MalformedJson, parseJson, isObject } from '@libs/json';
 import type { ReasoningPart } from '../../model/conversation';
 
 /**
- * Thoughts of other providers in blocks of this API.
+ * Marks thoughts of other providers in blocks of this API.
  *
- * A thinking block has one opaque text, the signature; a redacted one has only `data`. Thoughts in this API's
- * own format keep theirs. For any other format the opaque text is `MARK` and everything of the part that the
- * block has no field for, so that a caller that sends the block back sends all of it back.
+ * A thinking block has one opaque text, the signature; a redacted one has only `data`. Thoughts in this API's own
+ * format keep theirs. For any other format the opaque text is `MARK` followed by all content of the part that has no
+ * field of its own in the block. So a caller that sends the block back returns the complete part.
  */
 const MARK = 'sluice-reasoning-1:';
 const OWN_FORMAT = 'anthropic-claude-v1';
@@ -17,7 +17,7 @@ export type ThinkingBlock =
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'redacted_thinking'; readonly data: string };
 
-/** The block of a part, or null for a part that holds nothing. */
+/** Returns the thinking block of a part; null if the part is empty. */
 export function thinkingBlock(part: ReasoningPart): ThinkingBlock | null {
   const own = part.format === OWN_FORMAT ? ownBlock(part) : null;
   if (own !== null) return own;
@@ -31,7 +31,7 @@ export function thinkingBlock(part: ReasoningPart): ThinkingBlock | null {
   return data === '' ? null : { type: 'redacted_thinking', data };
 }
 
-/** The block of a part for an upstream, which takes thoughts of its own and no others. */
+/** Returns the thinking block of a part for an upstream, which accepts only thoughts in its own format. */
 export function nativeThinkingBlock({ text, signature, encrypted, format }: ReasoningPart): ThinkingBlock | null {
   if (format !== OWN_FORMAT) return null;
   if (signature !== undefined) return { type: 'thinking', thinking: text ?? '', signature };
@@ -47,7 +47,7 @@ function ownBlock({ text, signature, encrypted, summary, id }: ReasoningPart): T
   return signature === undefined ? null : { type: 'thinking', thinking: text ?? '', signature };
 }
 
-/** The part of a thinking block: the opposite of `thinkingBlock`. */
+/** Returns the part that a thinking block holds. The inverse of `thinkingBlock`. */
 export function readThinking(thinking: string, signature: string): ReasoningPart {
   const opaque = unseal(signature);
   if (opaque === null) {

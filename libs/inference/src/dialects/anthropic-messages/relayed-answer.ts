@@ -7,21 +7,21 @@ import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/too
 import { brokenAnswer, errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import { blockEdits } from './required-members';
 
-/** What one pass over an upstream's message finds. */
+/** Result of scanning an upstream's message once. */
 export interface UpstreamMessage extends ScannedObject {
   readonly id: string | null;
   readonly stopReason: string | null;
   /** Whether there is an array `content`. */
   readonly hasContent: boolean;
-  /** Text, thoughts and tool inputs, in units (`UNITS_PER_TOKEN`). */
+  /** Length of text, thoughts and tool inputs, in units (`UNITS_PER_TOKEN`). */
   readonly contentUnits: number;
   /** Tools that the upstream ran; null: none. */
   readonly tools: ToolUses | null;
-  /** What its blocks lack. */
+  /** Edits that add missing required fields to the content blocks. */
   readonly contentEdits: readonly ByteEdit[];
 }
 
-/** Members of blocks and deltas that a model wrote. */
+/** Fields of blocks and deltas whose text a model wrote. */
 const WRITTEN = new Set(['text', 'thinking', 'partial_json', 'input']);
 
 /** Reads the message at the cursor and moves past it. Throws MalformedJson. */
@@ -48,15 +48,15 @@ export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
   return { ...found, bytes: cursor.bytes, members, closeBrace, contentUnits: text.units, tools, contentEdits };
 }
 
-/** What reading a block adds to. */
+/** State that reading a block adds to. */
 export interface BlockReading {
   /** Gets the fields that the block lacks. */
   readonly edits: ByteEdit[];
   /** Counts what a model wrote. */
   readonly text: TextCounter;
-  /** Called for a block that is a call of a provider tool. */
+  /** Called for each block in which the model calls a provider tool. */
   readonly onTool: (tool: ProviderTool) => void;
-  /** Called for a block with the summary that takes the place of the context. */
+  /** Called for each block that holds a compaction: the summary that replaces the context. */
   readonly onCompaction?: () => void;
 }
 
@@ -85,7 +85,7 @@ export function toolOfBlock(type: string | null, name: string | null): ProviderT
   return type === 'server_tool_use' && name !== null ? toolOfType(name) : null;
 }
 
-/** Counts what a model wrote of the delta at the cursor. */
+/** Adds the text of the delta at the cursor that the model wrote to the count. */
 export function countWritten(cursor: JsonCursor, text: TextCounter): void {
   if (cursor.isObject()) cursor.readObject((key) => countWrittenIn(key, cursor, text));
   else cursor.skipValue();
@@ -98,7 +98,7 @@ function countWrittenIn(key: string, cursor: JsonCursor, text: TextCounter): voi
   if (WRITTEN.has(key)) text.add(cursor.bytes, start + quote, cursor.position - quote);
 }
 
-/** The value of a member. Throws MalformedJson for text that only looks like JSON. */
+/** Returns the value of the field at the cursor. Throws MalformedJson if it is not valid JSON. */
 export function valueOf({ bytes }: ScannedObject, { valueStart, valueEnd }: JsonMember): unknown {
   return parseJson(bytes.subarray(valueStart, valueEnd));
 }
@@ -113,7 +113,7 @@ export function readOrRefuse<T>(provider: Provider, read: () => T): T {
   }
 }
 
-/** Statuses of errors inside a 200, whose type alone says what they are. */
+/** HTTP statuses for errors that arrive inside a 200, where only the error type says what went wrong. */
 const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -132,7 +132,7 @@ export function errorAt(provider: Provider, { bytes }: ScannedObject, { valueSta
   return errorInside(provider, withStatus(readComplaintAt(new JsonCursor(bytes, valueStart), 0)));
 }
 
-/** The same of a parsed value. */
+/** Returns the error details of a parsed value. */
 export function complaintOf(error: unknown): UpstreamComplaint {
   const text = Buffer.from(JSON.stringify(error) ?? 'null');
   return withStatus(readComplaintAt(new JsonCursor(text), 0));

@@ -3,14 +3,14 @@ import type { ProviderTool } from '../../pricing/tool-uses';
 import type { TextCounter } from '../../model/text-tokens';
 import { countWritten, readBlock } from './relayed-answer';
 
-/** What one pass over the data of a stream's event finds. */
+/** Result of scanning the data of a stream event once. */
 export interface MessageEvent extends ScannedObject {
   readonly type: string;
   /** The provider tool that the block is a call of; null for other events. */
   readonly tool: ProviderTool | null;
   /** The event begins a compaction: a summary that replaces the context. */
   readonly isCompaction: boolean;
-  /** What the block that it opens lacks. */
+  /** Edits that add missing required fields to the block that the event opens. */
   readonly blockEdits: readonly ByteEdit[];
 }
 

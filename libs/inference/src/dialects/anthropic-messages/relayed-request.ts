@@ -50,7 +50,9 @@ export function toUpstream(
   return spliceMembers(request, { set, remove });
 }
 
-/** Lowers a budget of thoughts that a lowered cap leaves no room for: the upstream refuses one that is not below it. */
+/**
+ * Lowers the thinking budget if it is not below the lowered output cap, because the upstream refuses such a request.
+ */
 function setCappedBudget(request: ScannedObject, set: Record<string, string | Buffer>, log?: LossLog): void {
   const thinking = memberText(request, 'thinking');
   const cap = Number(set['max_tokens']);

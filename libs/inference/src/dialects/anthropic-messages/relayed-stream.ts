@@ -40,7 +40,7 @@ import { errorAt, readUpstreamMessage, valueOf } from './relayed-answer';
 const prefixes = new Map<string, Buffer>();
 const MOST_PREFIXES = 32;
 const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
-/** For a message that starts without a usage. */
+/** Usage for a `message_start` event of the upstream that has none. */
 const NO_USAGE = JSON.stringify(countObject(emptyUsage('estimated'), 'standard'));
 const NO_END = JSON.stringify({ stop_reason: null, stop_sequence: null, stop_details: null, container: null });
 /** Not part of this protocol; upstreams with several APIs end a stream with it. */
@@ -55,10 +55,10 @@ export function eventOf(name: string, data: string): AnswerFrame {
 /**
  * Rewrites a stream of message events.
  *
- * Every event passes as the bytes it came in, except for the names in `message_start`, the usage in `message_delta`,
- * and what has to be there though the upstream left it out. Nothing is handed out before the first content: an upstream
- * that opens a message only to report an overload can still be replaced by another. The end is `message_stop` or an
- * `error` event, one of them and once. Both `message_start` and `message_delta` count the prompt; the last count is
+ * Every event keeps the upstream's bytes, except for the names in `message_start`, the usage in `message_delta`, and
+ * required fields that the upstream left out. No event is passed on before the first content, so that an upstream that
+ * opens a message only to report an overload can still be replaced by another. The stream ends with exactly one
+ * `message_stop` or one `error` event. Both `message_start` and `message_delta` count the prompt; the last count is
  * billed.
  */
 export class MessagesStream extends RelayedStream<AnswerFrame> {
@@ -67,13 +67,13 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
   readonly #text = new TextCounter();
   readonly #tools = new ToolCounter();
   #compactions = 0;
-  /** Text before the last use of a tool. The model has read that again. */
+  /** Length of the text before the last use of a provider's tool. The model has read that text again. */
   #unitsBeforeUse = 0;
   #bill: Bill | null = null;
   #hasDelta = false;
   #stopEvent = STOP_EVENT;
 
-  /** Resolves at the first content; throws AppError when there is none. */
+  /** Resolves at the first content; throws AppError if the stream ends without any. */
   static open(upstream: UpstreamStream, context: AnswerContext): Promise<MessagesStream> {
     return new MessagesStream(upstream, context).opened();
   }
@@ -98,7 +98,7 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
     throw errorAt(this.context.endpoint.provider, event, error);
   }
 
-  /** A message starts once, whatever the upstream repeats. */
+  /** Passes on the first `message_start` only; the upstream may repeat it. */
   #onStart(event: MessageEvent): void {
     if (this.#hasStart) return;
     const member = findMember(event, 'message');
@@ -107,7 +107,7 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
     const message = readUpstreamMessage(cursor);
     this.#hasStart = true;
     this.upstreamId = message.id;
-    // The output count of `message_start` does not include the answer.
+    // The output count in `message_start` does not include the answer.
     const { counts, object } = usageIn(message);
     this.#counts = { ...counts, output: null };
     const set = { ...ownMembers(this.context), ...missingMembers(message, MESSAGE_MEMBERS) };

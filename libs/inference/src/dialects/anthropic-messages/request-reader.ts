@@ -13,7 +13,7 @@ import { readCache, readContent } from './content-reader';
 import { readReasoning } from './reasoning-settings';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
 
-/** What a format is called where one needs a name: this API has none. */
+/** Name of the response format for APIs that require one; this API has no name for it. */
 const FORMAT_NAME = 'response';
 
 const READ_MEMBERS =
@@ -21,7 +21,10 @@ const READ_MEMBERS =
   'stop_sequences cache_control service_tier speed metadata';
 const KNOWN = new Set([...MESSAGES_GATEWAY_MEMBERS, ...READ_MEMBERS.split(' ')]);
 
-/** A messages request in no dialect. @throws AppError invalid_request by the member's path */
+/**
+ * Reads a messages request into the canonical model.
+ * @throws AppError invalid_request with the path of the invalid field
+ */
 export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
   const unread = new Set(Object.keys(members).filter((name) => !KNOWN.has(name) && body.has(name)));
@@ -60,7 +63,7 @@ function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
   });
 }
 
-/** A user's turn. Results of tools become messages of their own, as other APIs have them. */
+/** Reads a user's turn. Tool results become separate messages, as in other APIs. */
 function readTurn(parts: readonly Part[]): Message[] {
   const read: { role: 'user' | 'tool'; parts: Part[] }[] = [];
   for (const part of parts) {

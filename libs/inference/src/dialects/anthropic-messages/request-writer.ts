@@ -8,7 +8,7 @@ import { inputSchema, outputSchema } from '../closed-schema';
 import { isAdaptive, isOff, withFreeChoice, writeReasoning, type ThinkingSettings } from './reasoning-settings';
 import { writeModelSampling } from './sampling';
 
-/** The body for an upstream that speaks this API. What it cannot carry goes to the log. */
+/** Returns the body for an upstream that speaks this API. Settings that the API has no field for are logged. */
 export function writeRequest(asked: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
   const request = withFreeChoice(asked, endpoint, log);
   logForeign(request, log);

@@ -15,7 +15,7 @@ export const MESSAGE_MEMBERS: Members = {
 /** The tier of an upstream that has only one and does not name it. */
 export const STANDARD_TIER = 'standard';
 
-/** The same for the usage of a message, without its counts. */
+/** Required fields of the usage of a message, except for its counts. */
 export const USAGE_MEMBERS: Members = {
   cache_creation: 'null',
   output_tokens_details: 'null',
@@ -24,7 +24,7 @@ export const USAGE_MEMBERS: Members = {
   service_tier: JSON.stringify(STANDARD_TIER),
 };
 
-/** The same for the usage at the end of a stream. */
+/** Required fields of the usage at the end of a stream. */
 export const DELTA_USAGE_MEMBERS: Members = { output_tokens_details: 'null', server_tool_use: 'null' };
 
 const DIRECT_CALL: Members = { caller: '{"type":"direct"}' };

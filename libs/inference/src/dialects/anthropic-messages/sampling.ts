@@ -48,7 +48,7 @@ function withOneOfTwo(written: Partial<WireSampling>, log: LossLog): Partial<Wir
   return { ...rest, temperature };
 }
 
-/** The three samplers that this API has, within its bounds. */
+/** Returns the three sampling settings that this API has, limited to its bounds. */
 export function writeSampling(sampling: Sampling, isThinking: boolean, log: LossLog): Partial<WireSampling> {
   for (const [name, wireName] of FOREIGN) if (sampling[name] !== undefined) log.drop(wireName);
   const { temperature, topP: top_p, topK: top_k } = sampling;

@@ -13,7 +13,7 @@ import { readRedacted, readThinking } from './reasoning';
 import { toArguments } from '../tool-input';
 import { complaintOf, readOrRefuse } from './relayed-answer';
 
-/** A block that has started and not stopped. */
+/** A block that has started but not ended. */
 interface OpenBlock {
   readonly part: number;
   readonly block: JsonObject;
@@ -26,7 +26,7 @@ interface OpenBlock {
 /** Turns the events of one streamed message into events of an answer. */
 export class MessagesStreamReader implements StreamReader {
   readonly #endpoint: Endpoint;
-  /** By the upstream's index; null for blocks that are not part of an answer. */
+  /** Open blocks by the upstream's index; null for blocks that are not part of an answer. */
   readonly #open = new Map<number, OpenBlock | null>();
   #kinds: { readonly type: string }[] = [];
   #parts = 0;
@@ -125,7 +125,7 @@ export class MessagesStreamReader implements StreamReader {
     }
   }
 
-  /** What a block brings with its start. */
+  /** Returns the deltas for content that arrives in the start event of a block. */
   #firstDeltas(open: OpenBlock): AnswerEvent[] {
     const { part, block } = open;
     if (block['type'] === 'redacted_thinking') {
@@ -181,7 +181,7 @@ export class MessagesStreamReader implements StreamReader {
     return open === null ? [] : this.#close(open);
   }
 
-  /** Returns the events that are known only at the end of a block, and ends its part. */
+  /** Ends a part and returns the events that are known only at the end of its block. */
   #close({ part, block, textLength, hasArguments, signature, citations }: OpenBlock): AnswerEvent[] {
     const events: AnswerEvent[] = citations
       .flatMap((citation) => readCitation(citation, textLength))

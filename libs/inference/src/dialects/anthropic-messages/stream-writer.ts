@@ -12,7 +12,7 @@ import { countObject, messageUsageObject } from './usage';
 import { eventOf } from './relayed-stream';
 import { thinkingBlock } from './reasoning';
 
-/** A part that has begun; its block may wait until it is clear what it is. */
+/** A part that has begun. Its block may start later, when its type is known. */
 interface OpenPart {
   index: number | null;
   readonly isReasoning: boolean;
@@ -60,7 +60,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return [eventOf('error', JSON.stringify(messageError(error)))];
   }
 
-  /** Writes `message_start`. Most upstreams have not counted the prompt yet: then it has an estimate. */
+  /** Writes `message_start`. Most upstreams have not counted the prompt by then, so it contains an estimate. */
   #start(): AnswerFrame[] {
     if (this.#hasStart) return [];
     this.#hasStart = true;
@@ -112,7 +112,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return index === null ? [] : [send('content_block_delta', { index, delta })];
   }
 
-  /** Writes a delta of a thought. Its signature is one opaque text, sent at its end. */
+  /** Writes a delta of a thought. Its signature is a single opaque text, which is sent when the thought ends. */
   #onThought(part: number, delta: ReasoningDelta): AnswerFrame[] {
     const open = this.#open.get(part);
     if (!open?.isReasoning) return [];

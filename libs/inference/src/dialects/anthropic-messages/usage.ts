@@ -29,9 +29,9 @@ export interface MessageCounts {
   readonly output: number | null;
   readonly cacheRead: number | null;
   readonly cacheWrite: number | null;
-  /** Among `cacheWrite`, what is kept for an hour. */
+  /** The part of `cacheWrite` that is cached for one hour. */
   readonly cacheWrite1h: number | null;
-  /** Among `output`. */
+  /** The part of `output` that is thoughts. */
   readonly thinking: number | null;
   readonly webSearches: number | null;
   readonly webFetches: number | null;
@@ -40,7 +40,7 @@ export interface MessageCounts {
   readonly speed: string | null;
   /** Uses of tools that the provider ran, counted from the content blocks; null if they were not counted. */
   readonly tools: ToolUses | null;
-  /** What compaction used on top of all of the above. */
+  /** Tokens that compaction used, in addition to all counts above. */
   readonly compaction: CompactionCounts | null;
 }
 
@@ -86,7 +86,7 @@ const START_MEMBERS: Readonly<Record<string, string>> = {
   ...USAGE_MEMBERS,
 };
 
-/** Charged by its own rate, and counted in the usage as well. */
+/** The usage field for web searches, which have a price of their own. */
 const WEB_SEARCH = 'web_search';
 const WEB_FETCH = 'web_fetch';
 
@@ -146,7 +146,7 @@ export interface SettledUsage {
 }
 
 export interface MessageBounds {
-  /** In tokens. */
+  /** Context length of the endpoint, in tokens. */
   readonly contextLength: number;
   readonly estimate: () => { readonly promptTokens: number; readonly completionTokens: number };
   readonly fallback: 'estimated' | 'partial';
@@ -217,13 +217,13 @@ export function messageUsageEdits(
   return memberEdits(object, { set });
 }
 
-/** A usage object of our own as JSON text, money exact. */
+/** Returns a usage object made by the gateway as JSON text, with exact amounts. */
 export function messageUsageText({ usage, cost }: Bill): string {
   const own = Object.entries(costMembers(cost)).map(([name, text]) => `,"${name}":${text}`);
   return `${JSON.stringify(countObject(usage, 'standard')).slice(0, -1)}${own.join('')}}`;
 }
 
-/** A whole usage object for a translated answer; costs are the doubles nearest to the amounts. */
+/** Returns a usage object for a translated answer; costs are the doubles nearest to the exact amounts. */
 export function messageUsageObject(bill: Bill, serviceTier: string | null): object {
   const { usage, cost, tools } = bill;
   return {

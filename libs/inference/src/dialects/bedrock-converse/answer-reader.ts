@@ -9,7 +9,7 @@ import { familyOf, type ModelFamily } from './traits';
 import { readStop } from './stop-reason';
 import { readTier, readUsage } from './usage';
 
-/** A complete answer of Converse. Blocks of tools that ran at Bedrock are not part of it. */
+/** Reads a complete answer of Converse. Leaves out the blocks of tools that ran at Bedrock. */
 export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
   if (!isObject(body)) throw brokenAnswer(endpoint.provider, 'the answer is no object');
   const { content } = objectOf(objectOf(body['output'])['message']);

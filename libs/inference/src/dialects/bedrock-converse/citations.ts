@@ -1,7 +1,9 @@
 import { objectOf, objectsOf, stringOf } from '@libs/json';
 import type { Annotation } from '../../model/conversation';
 
-/** A citation of a web page, which covers its whole text of `length`; others have no address. */
+/**
+ * Reads a citation of a web page, which applies to its whole text of `length`. Other kinds of citations have no URL.
+ */
 export function readCitation(citation: unknown, length: number): Annotation[] {
   const { title, location, sourceContent } = objectOf(citation);
   const url = stringOf(objectOf(objectOf(location)['web'])['url']);

@@ -17,7 +17,7 @@ import { DocumentNames } from './document-names';
 import { documentFormat, imageFormat, videoFormat } from './media';
 import type { ModelFamily } from './traits';
 
-/** A content block, by the one field that it has, and the cache mark after it. */
+/** A content block with its one field, and the cache mark that follows it. */
 export interface ContentBlock {
   readonly kind: 'text' | 'image' | 'document' | 'video' | 'audio' | 'toolUse' | 'toolResult' | 'reasoningContent';
   readonly value: unknown;

@@ -1,7 +1,9 @@
 import type { MediaSource } from '../../model/conversation';
 import { pictureTypeOf } from '../anthropic-messages/media';
 
-/** Formats by media subtype (`png` of `image/png`), and by file extensions that are no format names. */
+/**
+ * Bedrock's formats by media subtype (`png` of `image/png`), and by file extensions that differ from the format's name.
+ */
 const IMAGES: Readonly<Record<string, string>> = { png: 'png', jpeg: 'jpeg', jpg: 'jpeg', gif: 'gif', webp: 'webp' };
 
 const VIDEOS: Readonly<Record<string, string>> = {
@@ -46,7 +48,7 @@ const PDF_START = 'JVBERi';
 
 type Bytes = Extract<MediaSource, { kind: 'base64' }>;
 
-/** The format of a picture, or null where it is none that Bedrock takes. */
+/** Returns Bedrock's name of a picture's format; null if Bedrock does not accept it. */
 export function imageFormat(source: Bytes): string | null {
   const mediaType = pictureTypeOf(source);
   return mediaType === undefined ? null : named(IMAGES, subtypeOf(mediaType));

@@ -11,13 +11,13 @@ import type { ModelFamily } from './traits';
 
 /** The sampling and thinking settings of one request. */
 export interface ModelSettings {
-  /** `inferenceConfig`: every model takes all of its fields. */
+  /** `inferenceConfig`, whose fields every model accepts. */
   readonly inference: {
     readonly maxTokens?: number;
     readonly temperature?: number;
     readonly topP?: number;
   };
-  /** `additionalModelRequestFields`: the settings of one family, in its own words. */
+  /** `additionalModelRequestFields`: settings that only one model family has, under its own names. */
   readonly fields: JsonObject;
 }
 
@@ -55,7 +55,9 @@ function writeAnthropic(
   };
 }
 
-/** As at Anthropic: no thinking while a tool is forced, nor after tool calls whose thoughts are missing. */
+/**
+ * As with Anthropic's API, thinking must be off while a tool is forced and after tool calls whose thoughts are missing.
+ */
 function mayThink({ toolChoice }: CanonicalRequest, { turns }: Conversation, endpoint: Endpoint): boolean {
   if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') return false;
   if (isAdaptive(endpoint)) return true;

@@ -1,7 +1,7 @@
 import { objectOf, stringOf } from '@libs/json';
 import { toFinishReason, type FinishReason } from '../../model/finish-reason';
 
-/** Bedrock's own words; those it shares with Anthropic are known already. */
+/** Stop reasons that only Bedrock has; those that it shares with Anthropic are mapped elsewhere. */
 const OWN: Readonly<Record<string, FinishReason>> = {
   guardrail_intervened: 'content_filter',
   content_filtered: 'content_filter',
@@ -16,7 +16,7 @@ export interface Stop {
   readonly stopSequence?: string;
 }
 
-/** Read from the members that a whole answer and the last event of a stream share. */
+/** Reads the stop reason from fields that a whole answer and the last event of a stream have in common. */
 export function readStop(message: unknown): Stop {
   const { stopReason, additionalModelResponseFields } = objectOf(message);
   const native = stringOf(stopReason) ?? null;

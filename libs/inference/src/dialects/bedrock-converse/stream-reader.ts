@@ -10,7 +10,10 @@ import { familyOf, type ModelFamily } from './traits';
 import { readStop, type Stop } from './stop-reason';
 import { readTier, readUsage } from './usage';
 
-/** A block that has started and not stopped. Tools that run at Bedrock are foreign: no part of an answer. */
+/**
+ * A block that has started but not ended. Blocks of tools that run at Bedrock are marked as foreign and left out of the
+ * answer.
+ */
 interface OpenBlock {
   readonly index: number;
   readonly kind: 'text' | 'reasoning' | 'tool-call' | 'foreign';
@@ -129,14 +132,14 @@ export class ConverseStreamReader implements StreamReader {
     return [...started, { type: 'reasoning-delta', part: open.part, delta: { text } }];
   }
 
-  /** Opens the block of a delta unless it is open. */
+  /** Opens the block of a delta unless it is already open. */
   #within(event: JsonObject, kind: 'text' | 'reasoning'): AnswerEvent[] {
     if (this.#open?.index === this.#indexOf(event) && this.#open.kind === kind) return [];
     const closed = this.#begin(event, kind);
     return [...closed, { type: 'part-start', part: this.#open!.part, kind }];
   }
 
-  /** Ends the block before, which not every model does itself. */
+  /** Opens a block. Ends the previous one first, because some models do not send its end. */
   #begin(event: JsonObject, kind: OpenBlock['kind']): AnswerEvent[] {
     const closed = this.#close();
     const index = this.#indexOf(event);

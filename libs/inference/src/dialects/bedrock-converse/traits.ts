@@ -2,7 +2,9 @@ import type { ReasoningFormat } from '../../model/conversation';
 import { NOVA_2 } from '../../model/dropped-cap';
 import type { Endpoint } from '../../catalogue/catalogue-entries';
 
-/** Maker of a model, which decides what the model takes beyond the fields that all models of Bedrock have. */
+/**
+ * The company that made a model. It decides which fields the model accepts besides those that all Bedrock models have.
+ */
 export interface ModelFamily {
   readonly name: 'anthropic' | 'nova' | 'nova-2' | 'gpt' | 'gpt-oss' | 'other';
   /** Format of the signed thoughts that the model takes back; null if it takes none. */

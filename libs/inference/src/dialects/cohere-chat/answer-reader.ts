@@ -8,7 +8,10 @@ import { placeCitation, readCitation, type PlacedCitation } from './citations';
 import { toFinish } from './stop-reason';
 import { readUsage } from './usage';
 
-/** A complete answer of the upstream. @throws AppError provider_unavailable, or the error that it holds */
+/**
+ * Reads a complete answer of the upstream.
+ * @throws AppError provider_unavailable, or the error that the answer contains
+ */
 export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
   const answer = objectOf(body);
   const { message } = answer;
@@ -36,7 +39,10 @@ export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnsw
 /** Used in place of a content's index for citations of the plan. */
 const PLAN = 'plan';
 
-/** In the order in which the model produces them: thoughts and text, the plan of the tool calls, the calls. */
+/**
+ * Returns the parts in the order in which the model produces them: thoughts and text, the plan of the tool calls, the
+ * calls.
+ */
 function readParts(message: JsonObject): AnswerPart[] {
   const citations = objectsOf(message['citations']).flatMap((citation) => placeCitation(citation) ?? []);
   const contents = objectsOf(message['content']);

@@ -1,9 +1,9 @@
-/** The offset of every character whose index is a multiple of this is kept. */
+/** Interval, in characters, at which the offset of a character is stored. */
 const STEP = 1_024;
 
 /**
- * Finds characters of a text by their index without reading the text from its start each time: however many are looked
- * up, the text is read through once. The text may grow in between.
+ * Finds characters of a text by their index without reading the text from its start each time. The text is read only
+ * once, however many characters are looked up. It may grow between lookups.
  */
 export class CharacterPlaces {
   /** Offsets, in UTF-16 units, of the characters whose index is a multiple of `STEP`. */

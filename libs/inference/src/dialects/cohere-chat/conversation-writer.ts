@@ -12,7 +12,7 @@ export interface Conversation {
   readonly documents: readonly Json[];
 }
 
-/** Log entry for pictures of tool results, which move to a message of the user. */
+/** Log entry for pictures of tool results, which are moved to a user message. */
 const SHOWN_BY_USER = 'messages.tool_result';
 
 /**

@@ -3,7 +3,7 @@ import { readAnswer } from './answer-reader';
 import { writeRequest } from './request-writer';
 import { CohereStreamReader } from './stream-reader';
 
-/** Cohere's chat, version 2: a dialect of upstreams only. */
+/** Translation for version 2 of Cohere's chat API, for upstreams only: no caller uses this API. */
 export const cohereChatTranslation: UpstreamTranslation = {
   writeRequest,
   readAnswer,

@@ -13,7 +13,7 @@ export function textOfFile({ source, filename = '' }: FilePart): string | null {
   return isUtf8(bytes) ? bytes.toString() : null;
 }
 
-/** Whether a picture was sent as a file. */
+/** True if a picture was sent as a file. */
 export function isPicture({ source }: FilePart): boolean {
   return source.kind === 'base64' && (source.mediaType?.startsWith('image/') ?? false);
 }

@@ -11,12 +11,12 @@ const MOST_STOPS = 5;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The body for `POST /v2/chat`. What it cannot carry goes to the log. */
+/** Returns the body for `POST /v2/chat`. Settings that the API has no field for are logged. */
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): Members {
   for (const [name, isAsked] of FOREIGN) if (isAsked(request)) log.drop(name);
   const { canThink, safetyMode, canBeMadeToCall } = traitsOf(endpoint);
   const { messages, documents } = new ConversationWriter(canThink, log).write(request.messages);
-  // The provider refuses `safety_mode` in a request with tools or documents.
+  // True if the request has neither tools nor documents: with them, the provider refuses `safety_mode`.
   const isPlain = request.tools.length === 0 && documents.length === 0;
   return defined({
     model: endpoint.upstreamModel,
@@ -64,7 +64,7 @@ function unmade(choice: ToolChoice | undefined, log: LossLog): undefined {
   if (choice !== undefined && choice.type !== 'auto') log.drop('tool_choice');
 }
 
-/** Offers a forced tool alone: the API cannot force one tool among several. */
+/** Sends only the forced tool: the API cannot force one tool among several. */
 function chosenTools(tools: readonly ToolDefinition[], toolChoice: ToolChoice | undefined, log: LossLog): Members {
   if (toolChoice?.type !== 'tool') {
     const isFree = toolChoice === undefined || toolChoice.type === 'auto';
@@ -80,7 +80,7 @@ function writeTool({ name, description, parameters }: ToolDefinition): Members {
   return { type: 'function', function: defined({ name, description, parameters: schema }) };
 }
 
-/** The API can make all tools strict or none. */
+/** Makes all tools strict or none, because the API has one setting for all of them. */
 function writeStrictness(tools: readonly ToolDefinition[], log: LossLog): Members {
   if (!tools.some(({ strict }) => strict)) return {};
   if (!tools.every(({ strict }) => strict)) log.approximate('strict');
@@ -99,7 +99,7 @@ function writeStops(stops: readonly string[], log: LossLog): readonly string[] |
   return stops.length === 0 ? undefined : stops.slice(0, MOST_STOPS);
 }
 
-/** The API has log probabilities of the tokens in the answer, not of alternatives. */
+/** Requests log probabilities of the answer's tokens; the API has none of the alternatives. */
 function writeLogprobs(alternatives: number | undefined, log: LossLog): true | undefined {
   if (alternatives === undefined) return undefined;
   if (alternatives > 0) log.drop('top_logprobs');

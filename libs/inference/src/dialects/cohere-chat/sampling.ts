@@ -30,7 +30,7 @@ export function writeSampling(sampling: Sampling, log: LossLog): Readonly<Record
   };
   const frequency = within('frequency_penalty', sampling.frequencyPenalty);
   const presence = within('presence_penalty', sampling.presencePenalty);
-  // The provider takes only one of the two penalties; a penalty of 0 does not count.
+  // Returns whether both penalties are set: the provider accepts only one. A penalty of 0 does not count.
   const isDoubled = Boolean(frequency) && Boolean(presence);
   if (isDoubled) log.drop('presence_penalty');
   return defined({

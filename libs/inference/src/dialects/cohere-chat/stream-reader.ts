@@ -13,9 +13,9 @@ import { readUsage } from './usage';
 
 const DONE_WORD = '[DONE]';
 
-/** A text that the model wrote: one of the contents, or the plan of its tool calls. */
+/** Text that the model wrote: one of the contents, or the plan of its tool calls. */
 interface WrittenText {
-  /** Where it begins in all the text of the answer. */
+  /** Offset at which this text begins in the text of the whole answer. */
   readonly start: number;
   readonly places: CharacterPlaces;
   text: string;
@@ -25,12 +25,12 @@ interface WrittenText {
 export class CohereStreamReader implements StreamReader {
   readonly #provider: Provider;
   readonly #parts: PartSequence;
-  /** By the upstream's index of the content; the plan is null. */
+  /** Texts by the upstream's index of the content; null is the key of the plan. */
   readonly #texts = new Map<number | null, WrittenText>();
   #textLength = 0;
-  /** Whether the part that is being written is text: only then can it still be annotated. */
+  /** True if the open part is text: annotations can only be added to an open text. */
   #isWriting = false;
-  /** Arguments of the open call while they may still turn out to be `null`; null once they are something else. */
+  /** Arguments of the open call while they may still turn out to be `null`; null once they cannot. */
   #callArguments: string | null = '';
   #hasStarted = false;
   #isOver = false;
@@ -116,7 +116,7 @@ export class CohereStreamReader implements StreamReader {
     });
   }
 
-  /** Returns the arguments to pass on; nothing while all of them so far may still become `null`. */
+  /** Returns the arguments to pass on; an empty text while the arguments so far may still become `null`. */
   #certain(text: string): string {
     if (this.#callArguments === null) return text;
     const whole = this.#callArguments + text;

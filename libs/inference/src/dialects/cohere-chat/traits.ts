@@ -1,13 +1,13 @@
 import { objectOf, stringOf } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
 
-/** How models of the protocol differ, in the catalogue under `capabilities: { chat: { … } }`. */
+/** Differences between models of this protocol; in the catalogue under `capabilities: { chat: { … } }`. */
 export interface CohereTraits {
-  /** `thinking: true`: the model can think, and its earlier thoughts go back to it. */
+  /** `thinking: true`: the model can think, and its earlier thoughts are sent back to it. */
   readonly canThink: boolean;
-  /** `safety_mode: STRICT`, `CONTEXTUAL` or `OFF`; the provider's default where there is none. */
+  /** `safety_mode: STRICT`, `CONTEXTUAL` or `OFF`; absent: the provider's default. */
   readonly safetyMode: string | undefined;
-  /** `tool_choice: false`: the model decides itself whether it calls a tool. */
+  /** `tool_choice: false`: calls cannot be forced; the model decides itself whether it calls a tool. */
   readonly canBeMadeToCall: boolean;
 }
 

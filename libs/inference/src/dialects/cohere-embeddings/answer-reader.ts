@@ -2,7 +2,7 @@ import { JsonCursor, MalformedJson, defined } from '@libs/json';
 import { brokenAnswer, notAnswered } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
 
-/** What one answer holds. Vectors are JSON text as the upstream wrote it. */
+/** Content of one upstream answer. Vectors are the upstream's JSON text. */
 export interface EmbedAnswer {
   id: string | null;
   readonly vectors: Buffer[];
@@ -10,7 +10,7 @@ export interface EmbedAnswer {
   imageTokens: number | null;
 }
 
-/** The answers of calls, in their order, as one OpenAI-shaped answer with the sum of what was billed. */
+/** Joins the answers of several calls, in order, into one answer in OpenAI's form. Adds up the billed tokens. */
 export function joinEmbedAnswers(read: readonly EmbedAnswer[]): Buffer {
   const head = defined({ object: 'list', id: read[0]?.id ?? undefined, usage: usageOf(read) });
   const pieces: Buffer[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":[`)];
@@ -48,7 +48,7 @@ export function readEmbedAnswer(body: Buffer, inputs: number, provider: Provider
   throw notAnswered(provider, body, 'an answer does not hold one vector for each input');
 }
 
-/** Null when there are no vectors. Throws MalformedJson. */
+/** Returns null if the answer has no vectors. Throws MalformedJson. */
 function readAnswer(body: Buffer): EmbedAnswer | null {
   const cursor = new JsonCursor(body);
   const answer: EmbedAnswer = { id: null, vectors: [], textTokens: null, imageTokens: null };

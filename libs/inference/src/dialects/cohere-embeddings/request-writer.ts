@@ -2,7 +2,7 @@ import { parseJson, objectOf, objectsOf, stringOf, type JsonObject } from '@libs
 import { AppError } from '@libs/errors';
 import { batchesOf } from '../../wire/ordered-calls';
 
-/** What the upstream takes in one call. */
+/** Most inputs that the upstream accepts in one call. */
 const MOST_INPUTS = 96;
 
 /**
@@ -11,7 +11,7 @@ const MOST_INPUTS = 96;
  */
 const DEFAULT_INPUT_TYPE = 'search_document';
 
-/** Purposes by the names that other providers have for them, in lower case. */
+/** The upstream's purposes by the names that other providers use for them, in lower case. */
 const INPUT_TYPES: Readonly<Record<string, string>> = {
   document: 'search_document',
   passage: 'search_document',
@@ -22,24 +22,23 @@ const INPUT_TYPES: Readonly<Record<string, string>> = {
   'retrieval.query': 'search_query',
 };
 
-/** What vectors are for, in the upstream's words. Unknown purposes are passed on for the upstream to judge. */
+/** Returns the purpose of the vectors in the upstream's words. Passes unknown purposes on for the upstream to judge. */
 export function toInputType(asked: string = DEFAULT_INPUT_TYPE): string {
   const word = asked.toLowerCase();
   return Object.hasOwn(INPUT_TYPES, word) ? INPUT_TYPES[word]! : asked;
 }
 
-/** The body of one `POST /v2/embed`, and for how many vectors it asks. */
+/** The body of one `POST /v2/embed` and the number of its inputs. */
 export interface EmbedBatch {
   readonly body: Buffer;
   readonly inputs: number;
 }
 
 /**
- * An OpenAI-shaped embeddings body as the calls it takes, in order.
+ * Splits an embeddings body in OpenAI's form into the calls that it needs, in order.
  *
- * Vectors are always requested as numbers: the upstream does not document the bytes of its base64.
- * Nothing is ever cut off: an input that is too long is an error here as it is elsewhere.
- *
+ * Always requests vectors as numbers, because the upstream does not document the bytes of its base64. Never truncates
+ * an input: one that is too long is an error, as with other providers.
  * @throws AppError invalid_request for inputs that the upstream has no form for
  */
 export function toEmbedBatches(body: Buffer): readonly EmbedBatch[] {

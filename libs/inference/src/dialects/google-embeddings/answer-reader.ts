@@ -3,7 +3,7 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import type { UpstreamResult } from '../../wire/upstream-call';
 import { brokenAnswer } from '../../wire/upstream-error';
 
-/** The upstream's answer as an object. @throws AppError provider_unavailable */
+/** Parses the upstream's answer. @throws AppError provider_unavailable if it is not a JSON object */
 export function parseEmbeddingsAnswer({ body }: UpstreamResult, { provider }: Endpoint): JsonObject {
   try {
     return objectOf(parseJson(body));
@@ -13,7 +13,7 @@ export function parseEmbeddingsAnswer({ body }: UpstreamResult, { provider }: En
   }
 }
 
-/** The numbers of an embedding. @throws AppError provider_unavailable when there are none */
+/** Returns the numbers of an embedding. @throws AppError provider_unavailable if it has none */
 export function vectorOf(embedding: unknown, { provider }: Endpoint): readonly number[] {
   const { values } = objectOf(embedding);
   if (Array.isArray(values) && values.every((value) => typeof value === 'number')) return values;

@@ -5,17 +5,17 @@ import { writeMedia, writeAudio, type WirePart } from '../google-generate-conten
 import { readMediaUrl } from '../../model/media-url';
 import type { Endpoint } from '../../catalogue/catalogue';
 
-/** The fields of an OpenAI-shaped embeddings request that Google's APIs have. */
+/** The fields of an embeddings request in OpenAI's form that Google's APIs support. */
 export interface EmbeddingsRequest {
-  /** One content each, its parts in the shape of the Gemini API. */
+  /** One content for each input; the parts have the form of the Gemini API. */
   readonly inputs: readonly (readonly WirePart[])[];
   readonly dimensions: number | undefined;
-  /** Undefined also where the inputs say it themselves. */
+  /** Purpose of the vectors; undefined also if each input states its own. */
   readonly taskType: string | undefined;
   readonly isBase64: boolean;
 }
 
-/** Google's names for what a vector is for, and what callers call the same. */
+/** Google's names for the purposes of vectors, by the names that callers use. */
 const TASK_TYPES: Readonly<Record<string, string>> = {
   query: 'RETRIEVAL_QUERY',
   search_query: 'RETRIEVAL_QUERY',
@@ -32,7 +32,7 @@ const TASK_TYPES: Readonly<Record<string, string>> = {
   code_retrieval_query: 'CODE_RETRIEVAL_QUERY',
 };
 
-/** Reads a request. @throws AppError invalid_request for token ids and for inputs that are no content */
+/** Reads a request. @throws AppError invalid_request for token ids and for inputs without content */
 export function readEmbeddingsRequest(body: Buffer, endpoint: Endpoint): EmbeddingsRequest {
   const root = new CheckedObject(objectOf(parseJson(body)));
   const purpose = root.string('input_type')?.toLowerCase() ?? '';
@@ -47,7 +47,7 @@ export function readEmbeddingsRequest(body: Buffer, endpoint: Endpoint): Embeddi
   };
 }
 
-/** Prefixes by which these models learn the purpose of a vector. */
+/** Text prefixes that state the purpose of a vector to these models. */
 const BEGINNINGS: Readonly<Record<string, string>> = {
   RETRIEVAL_QUERY: 'task: search result | query: ',
   RETRIEVAL_DOCUMENT: 'title: none | text: ',
@@ -59,7 +59,10 @@ const BEGINNINGS: Readonly<Record<string, string>> = {
   CODE_RETRIEVAL_QUERY: 'task: code retrieval | query: ',
 };
 
-/** Returns whether the purpose is a prefix of the text (second model of the family on), not a task type. */
+/**
+ * Returns whether the model expects the purpose as a prefix of the text instead of a task type. True from the second
+ * model of the family on.
+ */
 export function readsPurposes({ upstreamModel }: Endpoint): boolean {
   return upstreamModel.includes('gemini') && !upstreamModel.includes('gemini-embedding-001');
 }

@@ -32,7 +32,7 @@ function isAnswer({ content, finishReason }: JsonObject): boolean {
   return content !== undefined || finishReason !== undefined;
 }
 
-/** When the answer was begun, in Unix seconds; only Vertex AI says. */
+/** Returns the time at which the answer was begun, in Unix seconds; only Vertex AI reports it. */
 export function readCreation(response: JsonObject): number | null {
   const createdMs = Date.parse(stringOf(response['createTime']) ?? '');
   return Number.isNaN(createdMs) ? null : Math.floor(createdMs / 1_000);

@@ -1,12 +1,14 @@
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { Annotation } from '../../model/conversation';
 
-/** The sources of a candidate: those that grounded its texts, and those they recite. */
+/** Returns the sources of a candidate: those that support its texts, and those that it quotes. */
 export function sourcesOf(candidate: JsonObject): Source[] {
   return [...readGrounding(candidate), ...readCitations(candidate)];
 }
 
-/** Sources of a text. The upstream counts its offsets in bytes of UTF-8, an annotation counts UTF-16 units. */
+/**
+ * Returns the sources of a text. The upstream's offsets count bytes of UTF-8; those of annotations count UTF-16 units.
+ */
 export function annotationsOf(sources: readonly Source[], text: string): Annotation[] {
   if (sources.length === 0) return [];
   const bytes = Buffer.from(text);
@@ -21,12 +23,12 @@ export function annotationsOf(sources: readonly Source[], text: string): Annotat
   });
 }
 
-/** Whether a candidate or chunk says anything about sources. */
+/** Returns whether a candidate or chunk contains sources. */
 export function hasSources({ groundingMetadata, citationMetadata }: JsonObject): boolean {
   return groundingMetadata !== undefined || citationMetadata !== undefined;
 }
 
-/** A range of a text and its source. */
+/** A range of a text, with its source. */
 export interface Source {
   readonly segment: JsonObject;
   readonly url: string;
@@ -44,7 +46,7 @@ function readGrounding(candidate: JsonObject): Source[] {
   });
 }
 
-/** A page, a document of the caller's own, or a place. */
+/** Reads a source: a web page, a document of the caller, or a place on a map. */
 function readChunk(chunk: unknown, segment: JsonObject): Source[] {
   const { web, retrievedContext, maps } = objectOf(chunk);
   const source = objectOf(web ?? retrievedContext ?? maps);
@@ -74,7 +76,7 @@ function unitsAtBytes(bytes: Buffer, offsets: readonly number[]): ReadonlyMap<nu
   return found;
 }
 
-/** Units of the character that begins with a byte; 0 for a byte that begins none. */
+/** Returns the UTF-16 units of the character that begins with this byte; 0 for a byte inside a character. */
 function unitsOf(byte: number): number {
   if ((byte & 0xc0) === 0x80) return 0;
   return byte >= 0xf0 ? 2 : 1;

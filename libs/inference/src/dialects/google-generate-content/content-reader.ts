@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { toArguments } from '../tool-input';
 
-/** One part of a content that an answer can hold. */
+/** A part of the upstream's content that an answer can hold. */
 export type Piece = (
   | { readonly kind: 'text' | 'thought'; readonly text: string }
   | { readonly kind: 'call'; readonly id: string; readonly name: string; readonly arguments: string }
   | { readonly kind: 'image'; readonly url: string }
 ) & {
   readonly signature?: string;
-  /** Its place among the parts of the content. */
+  /** Position among the parts of the content. */
   readonly index: number;
 };
 

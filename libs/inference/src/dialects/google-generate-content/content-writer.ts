@@ -11,9 +11,9 @@ type SpokenPart = Exclude<Part, { type: 'reasoning' | 'tool-call' | 'tool-result
 
 /** Writes single parts for one upstream; logs parts that the upstream does not take. */
 export class PartWriter {
-  /** Older models match calls and results by their order, and some of their servers refuse an id. */
+  /** True if calls and results carry ids. Older models match them by order, and some of their servers refuse an id. */
   readonly #hasCallIds: boolean;
-  /** Older models take no media in the result of a function. */
+  /** True if a function result may hold media; older models refuse them. */
   readonly #hasResultMedia: boolean;
 
   constructor(
@@ -25,7 +25,7 @@ export class PartWriter {
     this.#hasResultMedia = isThird;
   }
 
-  /** A part that is said or shown; null for an empty text, which the upstream refuses. */
+  /** Returns a part with text or media; null for an empty text, which the upstream refuses. */
   spoken(part: SpokenPart): WirePart | null {
     this.#noteLosses(part);
     switch (part.type) {
@@ -87,7 +87,7 @@ export class PartWriter {
 
   #file(part: Extract<SpokenPart, { type: 'file' }>): WirePart | null {
     const written = this.#media(part, part.filename);
-    // Only the name is lost: `approximate` keeps requests that allow no loss from failing for it.
+    // Only the name is lost. `approximate` does not fail requests that allow no loss; `drop` would.
     if (written !== null && part.filename !== undefined) this.log.approximate('messages.file.filename');
     return written;
   }

@@ -35,7 +35,7 @@ export function writeConversation(messages: readonly Message[], endpoint: Endpoi
 
 interface CalledFunction {
   readonly name: string;
-  /** Counts up with each call, so that results can be put into the order of their calls. */
+  /** Increases with each call, so that results can be sorted into the order of their calls. */
   readonly place: number;
 }
 
@@ -47,7 +47,7 @@ class ContentsWriter {
   #said: Part[] = [];
   #results: ToolResultPart[] = [];
   #shown: WirePart[] = [];
-  /** By the id of their call. */
+  /** Called functions by the id of the call. */
   readonly #functions = new Map<string, CalledFunction>();
   #calls = 0;
 
@@ -60,7 +60,7 @@ class ContentsWriter {
   }
 
   add({ role, parts, name }: Message): void {
-    // The `name` of a tool message is only that of its function.
+    // The `name` of a tool message is only the name of its function.
     if (name !== undefined && role !== 'tool') this.log.drop('name');
     if (role === 'system' || role === 'developer') this.#addSystem(parts);
     else if (role === 'assistant') this.#addModel(parts);

@@ -4,7 +4,7 @@ import type { AppError } from '@libs/errors';
 import type { Provider } from '../../catalogue/catalogue';
 import { errorInside, readComplaint, upstreamError } from '../../wire/upstream-error';
 
-/** Reasons of a 400 that lie with our key or project (google.api.ErrorReason). */
+/** Error reasons of a 400 that are caused by our key or project (google.api.ErrorReason). */
 const ACCOUNT_REASON = /^(?:API_KEY_|CONSUMER_|SERVICE_DISABLED$|BILLING_DISABLED$)/;
 
 /** The API answers 403 both for files of other accounts and for removed files; it removes files after 48 hours. */
@@ -19,18 +19,21 @@ export function googleError(provider: Provider, status: number, headers: Incomin
   return upstreamError(provider, status === 400 && isAccountTrouble(parsed(body)) ? 401 : status, headers, body);
 }
 
-/** The same for an error inside a 200, or in a chunk of a stream. */
+/** Returns the error that is inside a 200 or inside a chunk of a stream. */
 export function googleErrorInside(provider: Provider, response: object): AppError {
   const complaint = readComplaint(Buffer.from(JSON.stringify(response)));
   return errorInside(provider, isAccountTrouble(response) ? { ...complaint, status: 401 } : complaint);
 }
 
-/** Whether a refusal of the Gemini API says that a file is not there. */
+/** Returns whether a refusal of the Gemini API means that a file does not exist. */
 export function isGoneFile(status: number, body: Buffer): boolean {
   return status === 403 && NO_SUCH_FILE.test(readComplaint(body).message ?? '');
 }
 
-/** An error comes alone or, from a stream that never began, in a list. */
+/**
+ * Returns whether an error is caused by our account. The error may be an object or, from a stream that never began, a
+ * list.
+ */
 function isAccountTrouble(response: unknown): boolean {
   const [first] = Array.isArray(response) ? objectsOf(response) : [objectOf(response)];
   const { status, details } = objectOf(first?.['error']);

@@ -5,7 +5,7 @@ import { GenerateContentStreamReader } from './stream-reader';
 
 export { writeAudio, writeMedia, type WirePart } from './media';
 
-/** `generateContent`, as the Gemini API and Vertex AI both have it: asked of upstreams, never by callers. */
+/** Dialect of `generateContent`, of the Gemini API and Vertex AI. For upstreams only: no caller uses this API. */
 export const googleGenerateContent: UpstreamTranslation = {
   writeRequest,
   readAnswer,

@@ -1,10 +1,13 @@
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { TokenLogprob } from '../../model/canonical-answer';
 
-/** JSON has no infinities: what is impossible comes without a number. */
+/** Log probability of an impossible token. JSON has no infinity, so such a token has no number. */
 const IMPOSSIBLE = -9999;
 
-/** The tokens of a candidate or chunk, each with the likeliest in its place; undefined without any. */
+/**
+ * Returns the tokens of a candidate or chunk, each with the likeliest alternatives at its position; undefined if there
+ * are none.
+ */
 export function readLogprobs(candidate: JsonObject): readonly TokenLogprob[] | undefined {
   const result = objectOf(candidate['logprobsResult']);
   const chosen = objectsOf(result['chosenCandidates']);

@@ -55,8 +55,8 @@ const PICTURES: readonly (readonly [start: string, mediaType: string])[] = [
 ];
 
 /**
- * Media as a part: bytes inline, links by their address, which the upstream fetches itself. Null for a file
- * that only another provider knows.
+ * Returns media as a part: bytes inline, links as URLs, which the upstream fetches itself. Null for an id of a file at
+ * another provider.
  */
 export function writeMedia(
   source: MediaSource,
@@ -74,7 +74,7 @@ export function writeMedia(
   return source.id.startsWith('files/') ? fileData(`${provider.baseUrl.replace(/\/$/, '')}/${source.id}`) : null;
 }
 
-/** Returns sound as a part; only the name of its format is known. */
+/** Returns sound as a part; the request states only the name of its format, not its media type. */
 export function writeAudio(data: string, format: string): WirePart {
   return { inlineData: { mimeType: TYPE_BY_EXTENSION[format] ?? `audio/${format}`, data } };
 }

@@ -10,8 +10,8 @@ type OpenPart =
   | { readonly kind: 'text'; readonly part: number; text: string; signature: string | null };
 
 /**
- * Turns pieces of a streamed answer into parts that begin and end one after the other: a chunk only has what is
- * new. Sources and signature of a text may come in a later chunk, so they are sent when the text ends.
+ * Turns pieces of a streamed answer into parts, one after the other: a chunk contains only what is new. Sources and
+ * signature of a text may come in a later chunk, so they are sent when the text ends.
  */
 export class PartSequence {
   #events: AnswerEvent[] = [];
@@ -19,7 +19,7 @@ export class PartSequence {
   #begun = 0;
   #sources: JsonObject | null = null;
 
-  /** Whether anything has been said or done so far, thoughts aside. */
+  /** True if the answer so far has any content other than thoughts. */
   hasContent = false;
   hasCalls = false;
 
@@ -138,5 +138,5 @@ export class PartSequence {
 }
 
 type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
-/** `PartStart` without its number, each kind with its own members. */
+/** `PartStart` without its number; each kind has its own fields. */
 type NewPart = PartStart extends infer Start ? (Start extends PartStart ? Omit<Start, 'part' | 'type'> : never) : never;

@@ -15,13 +15,13 @@ const LEVELS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, Level>> = {
   max: 'HIGH',
 };
 
-/** From this generation on, the least level of Flash is LOW. */
+/** From this generation on, the lowest thinking level of Flash models is LOW. */
 const LOW_FLASH_GENERATION = 3.7;
 
-/** What an answer may hold where neither the request nor the catalogue bounds it, in tokens. */
+/** Largest output in tokens, if neither the request nor the catalogue limits it. */
 const LARGEST_OUTPUT = 65_536;
 
-/** How little and how much the models of a family may think, in tokens. */
+/** Smallest and largest thinking budget of a model family, in tokens. */
 interface BudgetRange {
   readonly least: number;
   readonly most: number;
@@ -51,7 +51,7 @@ export function writeThinking(request: CanonicalRequest, endpoint: Endpoint, log
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
-/** Returns the settings by which a model thinks as little as it can; undefined for one that does not think. */
+/** Returns the settings with which a model thinks as little as possible; undefined for a model that does not think. */
 export function leastThinking(endpoint: Endpoint): ThinkingSettings | undefined {
   const generation = generationOf(endpoint);
   if (generation < THINKING_GENERATION) return undefined;
@@ -104,7 +104,7 @@ function leastLevelOf(endpoint: Endpoint): Level {
   const { upstreamModel } = endpoint;
   if (/-pro\b/.test(upstreamModel)) return 'LOW';
   if (!/-flash\b(?!-lite)/.test(upstreamModel)) return 'MINIMAL';
-  // `gemini-flash` without a number is the newest model.
+  // Returns whether a Flash model is of a late generation. `gemini-flash` without a number is the newest.
   const isLate = generationOf(endpoint) >= LOW_FLASH_GENERATION || /\bgemini-flash\b/.test(upstreamModel);
   return isLate ? 'LOW' : 'MINIMAL';
 }

@@ -1,22 +1,25 @@
 import type { Part, ReasoningPart } from '../../model/conversation';
 
 /**
- * Signatures on the way to a caller and back.
+ * Carries the upstream's signatures to a caller and back.
  *
- * The upstream signs thoughts, but texts, calls and pictures as well, and wants each signature back on the part
- * that had it. Our conversations hold signatures of thoughts only. So every other signature becomes an encrypted
- * thought of its own, which all dialects of callers carry. The signature of a call has the id of the call; that of
- * a text or picture has no id (or one that the dialect itself gives to thoughts).
+ * The upstream signs thoughts, but also texts, calls and pictures, and requires each signature again on the part that
+ * had it. Our conversations can hold signatures of thoughts only. So every other signature becomes a separate encrypted
+ * thought, which every caller's dialect can carry. The signature of a call has the id of the call. The signature of a
+ * text or picture has no id, or one that the dialect itself gives to thoughts.
  */
 export const OWN_FORMAT = 'google-gemini-v1';
 
-/** The upstream accepts this in place of a signature, for calls that another model made. */
+/** Value that the upstream accepts instead of a signature, for calls that another model made. */
 export const NO_PROOF = 'skip_thought_signature_validator';
 
-/** The id that `/responses` gives to thoughts that have none. */
+/** The form of ids that `/responses` gives to thoughts without one. */
 const GIVEN_ID = /^rs_/;
 
-/** The thought that carries the signature of a part: of the call of that id, or of the text or picture before it. */
+/**
+ * Returns a thought that carries the signature of a part: of the call with that id, or of the text or picture before
+ * it.
+ */
 export function signatureThought(signature: string, callId?: string): ReasoningPart {
   return {
     type: 'reasoning',
@@ -26,7 +29,7 @@ export function signatureThought(signature: string, callId?: string): ReasoningP
   };
 }
 
-/** Returns the signatures of a turn by the part that had them, without those whose part is gone. */
+/** Returns the signatures of a turn by the part that had them. Leaves out signatures whose part was removed. */
 export function signaturesIn(parts: readonly Part[]): ReadonlyMap<Part, string> {
   const signatures = new Map<Part, string>();
   const calls = new Map<string | undefined, Part>();
@@ -47,7 +50,10 @@ function isSignable({ type }: Part): boolean {
   return type === 'text' || type === 'image';
 }
 
-/** Texts and pictures without a signature. Each is looked at once, so that many thoughts do not take square time. */
+/**
+ * Texts and pictures without a signature. Looks at each part once, so that the time grows linearly with the number of
+ * thoughts.
+ */
 class UnsignedParts {
   readonly #before: Part[] = [];
   #ahead = 0;

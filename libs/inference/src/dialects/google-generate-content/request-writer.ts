@@ -14,7 +14,7 @@ const TIERS: Readonly<Record<string, string>> = {
   priority: 'priority',
 };
 
-/** The body of `generateContent`. The model and the streaming are in its path, not in it. */
+/** Returns the body of `generateContent`. The model and the choice to stream are part of the path. */
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
   logForeign(request, log);
   const { system, contents } = writeConversation(request.messages, endpoint, log);

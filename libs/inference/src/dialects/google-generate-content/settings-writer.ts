@@ -14,7 +14,7 @@ const FOREIGN_SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
   ['logitBias', 'logit_bias'],
 ];
 
-/** `generationConfig`, or undefined where nothing is asked for. */
+/** Returns `generationConfig`; undefined if the request has no such settings. */
 export function writeGenerationConfig(
   request: CanonicalRequest,
   endpoint: Endpoint,
@@ -39,7 +39,7 @@ export function writeGenerationConfig(
 function writeSampling(sampling: Sampling, log: LossLog): object {
   for (const [name, wireName] of FOREIGN_SAMPLING) if (sampling[name] !== undefined) log.drop(wireName);
   const { temperature, topP, topK, frequencyPenalty, presencePenalty, seed } = sampling;
-  // In other APIs 0 means no bound, which is this upstream's default.
+  // In other APIs, 0 means no limit, which is this upstream's default.
   if (topK === 0) log.approximate('top_k');
   return {
     temperature,
@@ -64,7 +64,7 @@ function writeStops(sequences: readonly string[], log: LossLog): readonly string
   return kept.length === 0 ? undefined : kept;
 }
 
-/** Writes the number of answers. A translated stream has one, and so have models from the third generation on. */
+/** Writes the number of answers: 1 for a translated stream and for models from the third generation on. */
 function writeCount(choices: number | undefined, isOne: boolean, log: LossLog): number | undefined {
   if (choices === undefined || choices === 1) return undefined;
   if (isOne) log.drop('n');

@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../model/finish-reason';
 
-/** Reasons of filters that removed an answer or a prompt, wholly or in part. */
+/** Finish reasons for answers or prompts that a filter removed, wholly or in part. */
 const FILTERED = [
   'SAFETY',
   'RECITATION',

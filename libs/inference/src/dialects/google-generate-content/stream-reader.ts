@@ -13,7 +13,7 @@ import { PartSequence } from './part-sequence';
 import { hasSources } from './citations';
 import { readServiceTier, readUsage } from './usage';
 
-/** How the answer ended, as far as that has been said. */
+/** How the answer ended, as far as chunks have reported it. */
 interface Ending {
   readonly native: string;
   /** The upstream refused the prompt: there is no answer. */
@@ -82,7 +82,7 @@ export class GenerateContentStreamReader implements StreamReader {
     let logprobs = readLogprobs(candidate);
     for (const piece of readPieces(candidate)) {
       this.#parts.add(piece, logprobs);
-      // They belong to the whole chunk and are sent with its first text.
+      // The log probabilities belong to the whole chunk and are sent with its first text.
       if (piece.kind === 'text' && piece.text !== '') logprobs = undefined;
     }
     if (hasSources(candidate)) this.#parts.sources(candidate);

@@ -2,7 +2,7 @@ import { defined } from '@libs/json';
 import type { CanonicalRequest, ToolDefinition } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 
-/** `tools` and `toolConfig`; neither where there is nothing to choose from. */
+/** Returns `tools` and `toolConfig`; neither if the request has no tools. */
 export function writeTools(request: CanonicalRequest, log: LossLog): object {
   const { tools, toolChoice, areParallelToolCallsAllowed } = request;
   if (tools.length === 0) {

@@ -1,7 +1,7 @@
 import { numberOf, objectOf } from '@libs/json';
 import type { Endpoint } from '../../catalogue/catalogue';
 
-/** From this generation on, thinking is set by a level, and every tool call needs its thought signature. */
+/** From this generation on, thinking is set by a level, and every tool call must carry its thought signature. */
 export const THIRD_GENERATION = 3;
 /** The first generation that thinks. */
 export const THINKING_GENERATION = 2.5;

@@ -50,7 +50,7 @@ function unitsOf(prompt: readonly JsonObject[], cached: readonly JsonObject[]): 
   return { ...(imageTokens > 0 && { imageTokens }), ...(cachedAudioTokens > 0 && { cachedAudioTokens }) };
 }
 
-/** The tier that served, in our word for it. Vertex AI names it in `trafficType`. */
+/** Returns the tier that served, by our name. Vertex AI reports it in `trafficType`. */
 export function readServiceTier(metadata: unknown): { readonly serviceTier?: string } {
   const { serviceTier, trafficType } = objectOf(metadata);
   const word = stringOf(serviceTier)?.toLowerCase();

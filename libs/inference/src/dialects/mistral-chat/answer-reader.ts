@@ -3,10 +3,10 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import { readAnswer as readChatAnswer } from '../openai-chat/answer-reader';
 
-/** A thought or a text of a model, in the members that OpenAI-speaking upstreams have for them. */
+/** A thought or a text of a model, in the fields that upstreams of OpenAI's API use for them. */
 type Piece = { readonly reasoning: string } | { readonly content: string };
 
-/** The thoughts and texts of a content that is a list of chunks, in order; null for any other content. */
+/** Returns the thoughts and texts of a content that is a list of chunks, in order; null for any other content. */
 export function piecesOf(content: unknown): readonly Piece[] | null {
   if (!Array.isArray(content)) return null;
   return objectsOf(content).flatMap((chunk): readonly Piece[] => {
@@ -15,7 +15,7 @@ export function piecesOf(content: unknown): readonly Piece[] | null {
   });
 }
 
-/** A thought is a text, or a list of chunks of text and of references to what the model read. */
+/** Reads a thought: a text, or a list of text chunks and references to what the model read. */
 function thoughtOf(thinking: unknown): string {
   if (typeof thinking === 'string') return thinking;
   return objectsOf(thinking)
@@ -23,12 +23,15 @@ function thoughtOf(thinking: unknown): string {
     .join('');
 }
 
-/** A whole answer, read as OpenAI's. @throws AppError provider_unavailable, or the error that it holds */
+/**
+ * Reads a whole answer in OpenAI's form.
+ * @throws AppError provider_unavailable, or the error that the answer contains
+ */
 export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
   return readChatAnswer(plainAnswer(body), endpoint);
 }
 
-/** A whole answer without lists for content: the thoughts first, as everywhere, then the text. */
+/** Replaces lists of content in a whole answer: the thoughts first, as in other APIs, then the text. */
 function plainAnswer(body: unknown): unknown {
   if (!isObject(body) || !Array.isArray(body['choices'])) return plainError(body);
   const choices = objectsOf(body['choices']).map((choice) => {
@@ -45,7 +48,7 @@ function joined(pieces: readonly Piece[]): JsonObject {
   return { content, ...(reasoning !== '' && { reasoning }) };
 }
 
-/** An error without an `error` around it, in the place where all others have theirs. */
+/** Wraps an error in the field `error`, where other upstreams have it. */
 export function plainError(body: unknown): unknown {
   return isObject(body) && body['object'] === 'error' ? { error: body } : body;
 }

@@ -21,8 +21,8 @@ export function rewriteMessages(messages: unknown, log: LossLog): readonly JsonO
 }
 
 /**
- * Orders system messages. They may follow a system or user message and may not be last. Others move to those at the
- * start; a conversation of system messages alone becomes user messages.
+ * Orders system messages. They may follow a system or user message and may not be last. Other system messages move to
+ * the start. A conversation that has only system messages becomes user messages.
  */
 function inOrder(messages: readonly JsonObject[], log: LossLog): readonly JsonObject[] {
   const start = messages.findIndex(({ role }) => role !== 'system');
@@ -30,7 +30,7 @@ function inOrder(messages: readonly JsonObject[], log: LossLog): readonly JsonOb
   const end = messages.findLastIndex(({ role }) => role !== 'system');
   const late: JsonObject[] = [];
   const rest: JsonObject[] = [];
-  /** Role of the last message that is no system message. */
+  /** Role of the last message that is not a system message. */
   let speaker: unknown = null;
   for (const [index, message] of messages.entries()) {
     const isSystem = message['role'] === 'system';
@@ -117,7 +117,7 @@ function rewriteImage(part: JsonObject, log: LossLog): JsonObject {
 
 const LINK = /^(?:https?:\/\/|data:)/i;
 
-/** A file that the upstream keeps, or a document by its link or data URL. */
+/** Rewrites a file as an id of a file that the upstream stores, or as a document with a link or data URL. */
 function rewriteFile({ file_id: id, file_data: data, filename }: JsonObject, log: LossLog): JsonObject | null {
   if (id !== undefined) return { type: 'file', file_id: id };
   const link = stringOf(data) ?? '';
@@ -130,8 +130,8 @@ function rewriteFile({ file_id: id, file_data: data, filename }: JsonObject, log
 }
 
 /**
- * The id of a tool call as the upstream takes it. Ids of other providers are replaced by a hash that is the
- * same for the call and its result.
+ * Returns the id of a tool call in the form that the upstream accepts. Ids of other providers are replaced by a hash,
+ * which is the same for the call and its result.
  */
 export function toCallId(id: string): string {
   if (CALL_ID.test(id)) return id;

@@ -5,8 +5,9 @@ import { writeRequest } from './request-writer';
 import { MistralStreamReader } from './stream-reader';
 
 /**
- * Mistral's chat, a dialect of upstreams only: OpenAI's with members of other names, and with content that may
- * be a list of thoughts and texts. What the two have in common is done by the translation of OpenAI's.
+ * Translation for Mistral's chat API, for upstreams only: no caller uses this API. It differs from OpenAI's in the
+ * names of some fields, and its content may be a list of thoughts and texts. All else is done by the translation of
+ * OpenAI's API.
  */
 export const mistralChatTranslation: UpstreamTranslation = {
   writeRequest,

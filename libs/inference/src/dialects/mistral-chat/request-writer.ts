@@ -8,12 +8,12 @@ import { knownReasoning } from './reasoning-settings';
 import { asChatEndpoint } from './traits';
 
 const MOST_TEMPERATURE = 1.5;
-/** Tiers that mean the upstream's only one, so they are not lost. */
+/** Tiers that equal the only one that the upstream has; leaving them out loses nothing. */
 const SERVED_TIERS: readonly string[] = ['auto', 'default'];
 
 type Members = Record<string, unknown>;
 
-/** Fields of OpenAI's API for which the upstream refuses a request, and whether their loss is logged. */
+/** OpenAI fields for which the upstream refuses a request, and whether their loss is logged. */
 const REFUSED: readonly (readonly [name: string, isLoss: boolean])[] = [
   ['stream_options', false],
   ['logit_bias', true],
@@ -23,7 +23,7 @@ const REFUSED: readonly (readonly [name: string, isLoss: boolean])[] = [
   ['user', true],
 ];
 
-/** The body for `POST /v1/chat/completions`. What it cannot carry goes to the log. */
+/** Returns the body for `POST /v1/chat/completions`. Settings that the API has no field for are logged. */
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): Members {
   const written = writeChatRequest(known(request, endpoint, isStream, log), asChatEndpoint(endpoint), isStream, log);
   for (const [name, isLoss] of REFUSED) {
@@ -37,12 +37,15 @@ export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isSt
   return written;
 }
 
-/** Returns the request without what the upstream does not have; where it has less, with the nearest value. */
+/**
+ * Returns the request without the settings that the upstream lacks. A value that the upstream does not have becomes the
+ * nearest one.
+ */
 function known(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): CanonicalRequest {
   const { outputModalities = [], serviceTier = 'auto', choices = 1, reasoning, sampling, ...rest } = request;
   if (outputModalities.some((modality) => modality !== 'text')) log.drop('modalities');
   if (!SERVED_TIERS.includes(serviceTier)) log.drop('service_tier');
-  // Of a stream only the first choice could be read.
+  // Only the first choice of a stream can be read.
   if (isStream && choices > 1) log.drop('n');
   return {
     ...rest,

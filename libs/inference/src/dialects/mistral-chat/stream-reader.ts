@@ -3,7 +3,7 @@ import type { AnswerEvent } from '../../model/canonical-answer';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { piecesOf, plainError } from './answer-reader';
 
-/** Reads a stream of OpenAI's chunks after taking lists of content apart. */
+/** Reads a stream of OpenAI's chunks; splits lists of content first. */
 export class MistralStreamReader implements StreamReader {
   constructor(private readonly reader: StreamReader) {}
 

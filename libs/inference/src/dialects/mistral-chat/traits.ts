@@ -16,7 +16,7 @@ export function effortsOf({ capabilities }: Endpoint): readonly ReasoningEffort[
 /** Returns the known effort nearest to the one asked for; of two equally near ones the higher. */
 export function nearestEffort(asked: ReasoningEffort, known: readonly ReasoningEffort[]): ReasoningEffort | undefined {
   const distance = (effort: ReasoningEffort): number => Math.abs(EFFORTS.indexOf(effort) - EFFORTS.indexOf(asked));
-  // Only `none` may turn thinking off.
+  // Thinking is turned off only if the request says `none`.
   const candidates = asked === 'none' ? known : known.filter((effort) => effort !== 'none');
   return candidates
     .toReversed()
@@ -26,7 +26,7 @@ export function nearestEffort(asked: ReasoningEffort, known: readonly ReasoningE
     );
 }
 
-/** Returns the endpoint with the capabilities that every endpoint of this protocol has as a chat upstream. */
+/** Returns the endpoint with the chat capabilities that every endpoint of this protocol has. */
 export function asChatEndpoint(endpoint: Endpoint): Endpoint {
   const chat = objectOf(endpoint.capabilities['chat']);
   const own = { max_tokens: true, metadata: true, reasoning_content: effortsOf(endpoint).length > 0 };

@@ -6,8 +6,8 @@ import { memberText, scanRequest } from '../request-members';
 const KNOWN = new Set(['model', 'input', 'encoding_format', 'output_dimension']);
 
 /**
- * An OpenAI-shaped embeddings body for Mistral, which says `output_dimension` and takes texts only.
- *
+ * Writes an embeddings body in OpenAI's form for Mistral, which has the field `output_dimension` and accepts texts
+ * only.
  * @throws AppError invalid_request for token ids and multimodal inputs
  */
 export function toMistralEmbeddings(body: Buffer): Buffer {
@@ -26,7 +26,10 @@ export function toMistralEmbeddings(body: Buffer): Buffer {
   });
 }
 
-/** One text, or a list that begins with one: the list is known to hold one kind of element. */
+/**
+ * Returns whether the input is one text or a list that begins with one. All elements of a list are known to have one
+ * type.
+ */
 function isText(cursor: JsonCursor): boolean {
   if (!cursor.isArray()) return cursor.isString();
   let startsWithText = false;

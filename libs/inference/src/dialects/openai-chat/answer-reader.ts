@@ -12,7 +12,10 @@ import { readThoughts, toReasoningParts } from './reasoning';
 import { readChatUnits, readChatUsage } from './usage';
 import { readStop } from './stop-reason';
 
-/** A `chat.completion` in no dialect. @throws AppError provider_unavailable, or the error that it holds */
+/**
+ * Reads a `chat.completion` into the canonical model.
+ * @throws AppError provider_unavailable, or the error that it contains
+ */
 export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
   const answer = objectOf(body);
   const choices = objectsOf(answer['choices']);
@@ -82,7 +85,7 @@ function readText(message: JsonObject): TextPart[] {
   return [defined({ type: 'text' as const, text, annotations: annotations.length > 0 ? annotations : undefined })];
 }
 
-/** The text of a content, which some upstreams send in parts. */
+/** Returns the text of a content, which some upstreams send as parts. */
 export function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   return objectsOf(content)
@@ -102,7 +105,7 @@ function readToolCall(call: JsonObject, position: number): AnswerPart {
     type: 'tool-call',
     id: stringOf(call['id']) || missingCallId(position),
     name: stringOf(called['name']) ?? '',
-    // Some upstreams send the arguments as the object itself.
+    // Returns the arguments of a call. Some upstreams send them as an object instead of JSON text.
     arguments: isObject(text) ? JSON.stringify(text) : (stringOf(text) ?? ''),
   };
 }

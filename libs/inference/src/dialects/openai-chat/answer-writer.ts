@@ -85,7 +85,7 @@ export function writeImage(url: string): object {
   return { type: 'image_url', image_url: { url } };
 }
 
-/** All texts as one, null without any, and their annotations counted from its start. */
+/** Joins all texts into one; null if there are none. Offsets of annotations count from the start of the joined text. */
 function joinTexts(parts: readonly AnswerPart[]): { text: string | null; annotations: readonly Annotation[] } {
   const texts = parts.filter((part) => part.type === 'text');
   let text = '';

@@ -3,7 +3,7 @@ import { missingCallId } from './answer-reader';
 const MOST_CALLS = 1_024;
 const MOST_HELD_CHARACTERS = 8 * 1024 * 1024;
 
-/** A piece of a tool call of a stream. What is null is not in it. */
+/** A piece of a tool call in a stream. Null fields are not part of this piece. */
 export interface CallPiece {
   readonly index: number | null;
   readonly id: string | null;
@@ -11,7 +11,7 @@ export interface CallPiece {
   readonly text: string;
 }
 
-/** A call that has begun; only the newest one still gets text. */
+/** A call that has begun; only the newest one still receives text. */
 export interface CallTurn {
   readonly id: string;
   readonly name: string;
@@ -21,30 +21,29 @@ export interface CallTurn {
 export interface CallListener {
   onTurn(turn: CallTurn): void;
   onText(text: string): void;
-  /** The pieces do not add up. `reason` is for our logs. */
+  /** Called if the pieces do not form complete calls. `reason` is for our logs. */
   onBroken(reason: string): never;
 }
 
 interface Call {
   id: string | null;
   name: string;
-  /** Arguments that arrived while an earlier call was open. */
+  /** Arguments of a later call that arrived while an earlier call was open. */
   held: string;
-  /** Bracket balance of all its arguments so far. */
+  /** Bracket balance of all arguments of the call so far. */
   readonly balance: JsonBalance;
   state: 'waiting' | 'open' | 'over';
 }
 
 /**
- * Puts the tool calls of a stream one after the other.
+ * Orders the tool calls of a stream one after the other.
  *
- * The protocol lets upstreams send pieces of several calls in any order, by `index`; other dialects have one
- * call at a time. A call begins when the one before it is complete: until then its pieces are held, within
- * bounds.
+ * The protocol lets upstreams send pieces of several calls in any order, by `index`; other dialects send one call at a
+ * time. A call begins when the previous one is complete. Until then its pieces are held, up to a limit.
  */
 export class CallPieces {
   readonly #calls = new Map<number, Call>();
-  /** Where the newest call of an index is, for upstreams that give several calls the same one. */
+  /** Position of the newest call with an index, because some upstreams give several calls the same index. */
   readonly #newest = new Map<number, number>();
   #turn = 0;
   #heldCharacters = 0;
@@ -80,7 +79,7 @@ export class CallPieces {
     return call;
   }
 
-  /** Returns whether a piece with a new id begins another call: it has another name, or the known call is complete. */
+  /** Returns whether a piece with a new id begins another call: its name differs, or the known call is complete. */
   #isAnother({ id, name }: CallPiece, known: Call): boolean {
     if (!id || !name || known.id === null || known.id === id) return false;
     return name !== known.name || this.#isWhole(known);

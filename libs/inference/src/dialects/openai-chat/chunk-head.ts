@@ -6,19 +6,20 @@ import type { ChatObject } from './relayed-answer';
 const NEVER_NULL = ['usage', 'system_fingerprint'];
 const NULL_START = 0x6e;
 const NOTHING = Buffer.alloc(0);
-/** Members that mean something in every chunk, even if they say the same as in the one before. */
+/** Fields that must be read in every chunk, even if they equal those of the chunk before. */
 const READ_EACH_TIME = new Set(['usage', 'error']);
 
 /**
- * What the chunks of one stream have in common: their bytes up to the key `choices`, already rewritten.
+ * The part that all chunks of one stream have in common: their bytes up to the key `choices`, with their rewritten
+ * form.
  *
- * Upstreams repeat `id`, `created`, `model` and more before the choices of every chunk. A chunk that begins
- * with exactly these bytes needs neither reading nor rewriting up to there.
+ * Upstreams repeat `id`, `created`, `model` and more before the choices of every chunk. A chunk that begins with
+ * exactly these bytes is neither parsed nor rewritten up to there.
  */
 export class ChunkHead {
   private constructor(
     readonly bytes: Buffer,
-    /** With our own members in place of the upstream's, and a prefix. */
+    /** The head with our own fields in place of the upstream's, and a prefix. */
     readonly rewritten: Buffer,
   ) {}
 
@@ -46,7 +47,7 @@ export class ChunkHead {
 
   static readonly none = new ChunkHead(NOTHING, NOTHING);
 
-  /** How many bytes of the chunk are this head: all of it or 0. */
+  /** Returns the length of the head if the chunk begins with it; otherwise 0. */
   matched(chunk: Buffer): number {
     const { length } = this.bytes;
     if (length === 0 || chunk.length < length) return 0;
@@ -54,7 +55,7 @@ export class ChunkHead {
   }
 }
 
-/** The members that a chunk of ours must not have, because their value is null. */
+/** Returns the fields to remove from a chunk because their value is null. */
 export function nullNames(chunk: ScannedObject): readonly string[] {
   return NEVER_NULL.filter((name) => {
     const member = findMember(chunk, name);

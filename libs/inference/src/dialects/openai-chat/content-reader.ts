@@ -6,8 +6,8 @@ import { readMediaUrl } from '../../model/media-url';
 const DETAILS = ['auto', 'low', 'high', 'original'] as const;
 
 /**
- * The parts of a member that is a string or an array of parts; none when it is absent. Names of fields that parts
- * cannot hold are added to `unread`.
+ * Reads a field that is a string or an array of parts; empty if it is absent. Adds the names of fields that parts
+ * cannot hold to `unread`.
  */
 export function readContent(message: CheckedObject, name: string, unread: Set<string>): Part[] {
   const value = message.value(name);
@@ -36,21 +36,21 @@ const READERS: Readonly<Record<string, (part: CheckedObject) => Part>> = {
   input_video: readVideo,
 };
 
-/** Parts that hold no mark for the prompt cache. */
+/** Types of parts that cannot carry a mark for the prompt cache. */
 const UNMARKED: ReadonlySet<string> = new Set(['refusal', 'input_audio', 'video_url', 'input_video']);
 
 function readText(part: CheckedObject): TextPart {
   return defined({ type: 'text' as const, text: part.requiredString('text'), cache: readCacheMark(part) });
 }
 
-/** `cache_control`, or OpenAI's own word for the same. */
+/** Reads `cache_control`, or OpenAI's own name for it. */
 export function readCacheMark(part: CheckedObject): CacheMark | undefined {
   const control = part.object('cache_control');
   if (control !== undefined) return defined({ ttl: control.string('ttl') });
   return part.object('prompt_cache_breakpoint') === undefined ? undefined : {};
 }
 
-/** Also as a plain string, which many callers write. */
+/** Reads an image, which may also be a plain string, as many callers write it. */
 export function readImage(part: CheckedObject): ImagePart {
   if (typeof part.value('image_url') === 'string') {
     return { type: 'image', source: readMediaUrl(part.requiredString('image_url')) };
@@ -85,7 +85,7 @@ function readFile(part: CheckedObject): FilePart {
   return defined({ type: 'file' as const, source: readFileData(data), filename, cache });
 }
 
-/** A link, a data URL or bare base64. */
+/** Reads file data: a link, a data URL or bare base64. */
 function readFileData(data: string): FilePart['source'] {
   const source = readMediaUrl(data);
   const isLink = source.kind === 'base64' || /^[a-z][a-z0-9+.-]*:/i.test(data.slice(0, 32));

@@ -17,7 +17,7 @@ import { plainThought, writeDetails } from './reasoning';
 
 type JsonMessage = Record<string, unknown>;
 
-/** Log entry for pictures and files of tool results, which move to a user message if results may hold text only. */
+/** Log entry for pictures and files of tool results, which move to a user message if results can hold text only. */
 const SHOWN_BY_USER = 'messages.tool_result';
 
 /** Writes a conversation for one chat upstream. */

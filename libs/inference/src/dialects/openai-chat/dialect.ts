@@ -17,10 +17,10 @@ import { saidBeside } from '../usage-details';
 import { toUpstream } from './relayed-request';
 import { unixSeconds } from '../../model/unix-seconds';
 
-/** OpenAI's chat completions, asked of an upstream that speaks them too. */
+/** Dialect of OpenAI's Chat Completions API for upstreams that have the same API. */
 export const openAiChat: Dialect = { api: 'chat', toUpstream, readAnswer, openStream };
 
-/** Clients that check what they get want these, and some upstreams leave them out. */
+/** Fields that clients with strict validation require and that some upstreams omit. */
 const REQUIRED = { object: '"chat.completion"', system_fingerprint: 'null' } as const;
 
 function readAnswer(body: Buffer, context: AnswerContext): Answer {

@@ -17,12 +17,12 @@ const NAMES: ReadonlyMap<string, ProviderTool> = new Map([
 ]);
 
 /**
- * Counts the tools that the upstream ran for one chat completion, as its messages list them. A stream repeats a tool
- * when its output is there, so each position in the list counts once. An answer that cites pages counts as at least
- * one search.
+ * Counts the tools that the upstream ran for one chat completion, as its messages list them. A stream lists a tool
+ * again when its output is known, so each position in the list counts once. An answer that cites pages counts as at
+ * least one search.
  */
 export class ExecutedTools {
-  /** By choice and place. */
+  /** Tools by choice and position in the list. */
   readonly #ran = new Map<string, ProviderTool>();
   #hasCited = false;
 
@@ -38,7 +38,7 @@ export class ExecutedTools {
     return unitsOfUses(uses);
   }
 
-  /** @param place in the list of the choice's message */
+  /** @param place position in the list of the choice's message */
   add(choice: number, place: number, type: string): void {
     const tool = NAMES.get(type) ?? toolOfType(type.replaceAll('.', '_'));
     if (tool !== null && this.#ran.size < MOST_TURNS) this.#ran.set(`${choice}:${place}`, tool);
@@ -48,7 +48,7 @@ export class ExecutedTools {
     this.#hasCited = true;
   }
 
-  /** Counts what a parsed message or delta lists. */
+  /** Counts the tools that a parsed message or delta lists. */
   addAll(choice: number, message: JsonObject): void {
     for (const [place, { index, type }] of objectsOf(message[EXECUTED_TOOLS]).entries()) {
       const name = stringOf(type);

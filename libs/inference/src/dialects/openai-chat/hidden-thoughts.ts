@@ -2,17 +2,17 @@ import { parseJson, objectOf } from '@libs/json';
 import { memberText, scanRequest } from '../request-members';
 import { hidesReasoning } from './request-reader';
 
-/** Members in which a message or delta may have thoughts. */
+/** Fields in which a message or delta may hold thoughts. */
 export const THOUGHT_MEMBERS: readonly string[] = ['reasoning', 'reasoning_content', 'reasoning_details'];
 
 const EXCLUDE = Buffer.from('"exclude"');
 const INCLUDE_REASONING = Buffer.from('"include_reasoning"');
-/** Members of a request that say whether its caller is shown thoughts. */
+/** Request fields that state whether the caller wants to see thoughts. */
 export const THOUGHT_WISHES = ['reasoning', 'include_reasoning'] as const;
 
 /**
- * Whether a chat request, as the caller's bytes, asks not to be shown the model's thoughts. Looks for the words
- * first, because few requests have them and an answer should not wait for the others to be read once more.
+ * Returns whether the bytes of a chat request ask to hide the model's thoughts. Searches for the field names first: few
+ * requests have them, so most are not parsed a second time.
  */
 export function hidesThoughts(requestBody: Buffer): boolean {
   if (!requestBody.includes(EXCLUDE) && !requestBody.includes(INCLUDE_REASONING)) return false;

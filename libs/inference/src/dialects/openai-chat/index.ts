@@ -8,7 +8,7 @@ import { writeRequest } from './request-writer';
 
 export { openAiChat } from './dialect';
 
-/** OpenAI's chat completions on both sides of a translation. */
+/** Translation between OpenAI's Chat Completions API and the canonical model, for callers and for upstreams. */
 export const openAiChatTranslation: Translation = {
   caller: {
     readRequest,

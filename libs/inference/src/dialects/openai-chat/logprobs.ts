@@ -1,7 +1,7 @@
 import { objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { TokenLogprob } from '../../model/canonical-answer';
 
-/** The log probabilities of a choice, of its text or of its refusal; undefined when there are none. */
+/** Returns the log probabilities of a choice, of its text or of its refusal; undefined if there are none. */
 export function readLogprobs(choice: JsonObject): readonly TokenLogprob[] | undefined {
   const logprobs = objectOf(choice['logprobs']);
   const list = [...objectsOf(logprobs['content']), ...objectsOf(logprobs['refusal'])];
@@ -14,7 +14,7 @@ function readToken(token: JsonObject): Omit<TokenLogprob, 'top'> {
   return {
     token: stringOf(token['token']) ?? '',
     bytes: Array.isArray(bytes) && bytes.every((byte) => typeof byte === 'number') ? bytes : null,
-    // JSON has no infinities: what is impossible comes as null.
+    // Returns a log probability; null for an impossible token, because JSON has no infinity.
     logprob: typeof logprob === 'number' ? logprob : -9999,
   };
 }

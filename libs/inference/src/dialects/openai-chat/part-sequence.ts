@@ -5,12 +5,12 @@ import { CallPieces, type CallPiece } from './call-pieces';
 import { Thought, type ThoughtPiece } from './reasoning';
 
 type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
-/** `PartStart` without its number, each kind with its own members. */
+/** `PartStart` without its number; each kind has its own fields. */
 type NewPart = PartStart extends infer Start ? (Start extends PartStart ? Omit<Start, 'part' | 'type'> : never) : never;
 
 /**
- * Turns pieces of an answer into parts that begin and end one after the other: a chunk of the protocol only
- * says what is new, never where a text or a thought ends.
+ * Turns pieces of an answer into parts, one after the other: a chunk of the protocol contains only what is new and does
+ * not mark the end of a text or a thought.
  */
 export class PartSequence {
   readonly #calls: CallPieces;
@@ -18,7 +18,7 @@ export class PartSequence {
   #open: { readonly part: number; readonly kind: PartStart['kind'] } | null = null;
   #thought: Thought | null = null;
   #begun = 0;
-  /** Where the open text begins in all the text of the answer, and how long that is so far. */
+  /** Start of the open text in the answer's text; `#textLength` is the length of all text so far. */
   #textStart = 0;
   #textLength = 0;
 
@@ -43,7 +43,7 @@ export class PartSequence {
     this.#push({ type: 'text-delta', part: this.#part, text, ...(logprobs && { logprobs }) });
   }
 
-  /** Its offsets count from the start of all text. */
+  /** Adds an annotation, whose offsets count from the start of all text. */
   annotation(annotation: Annotation): void {
     this.#continue('text');
     const moved = shifted(annotation, -this.#textStart);

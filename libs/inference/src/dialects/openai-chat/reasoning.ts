@@ -20,7 +20,7 @@ export interface ThoughtPiece {
   readonly delta: ReasoningDelta;
 }
 
-/** The thoughts in a message or delta, whichever of the three members it has. */
+/** Returns the thoughts in a message or delta, from whichever of the three fields it has. */
 export function readThoughts(source: JsonObject): readonly ThoughtPiece[] {
   const details = objectsOf(source['reasoning_details']).flatMap((detail) => readDetail(detail) ?? []);
   // Upstreams that send details also send the same text in `reasoning`.
@@ -29,7 +29,7 @@ export function readThoughts(source: JsonObject): readonly ThoughtPiece[] {
   return text ? [{ key: null, delta: { text } }, ...details] : details;
 }
 
-/** Returns null for a detail that is no thought, such as the record of a tool that a server ran. */
+/** Returns null for a detail that is not a thought, such as the record of a tool that the upstream ran. */
 function readDetail(detail: JsonObject): ThoughtPiece | null {
   const content = contentOf(detail);
   if (content === null) return null;
@@ -107,7 +107,7 @@ function joined(head: string | undefined, tail: string | undefined): string | un
   return head === undefined ? tail : head + (tail ?? '');
 }
 
-/** A thought, or a piece of one, as details of one index. */
+/** Writes a thought, or a piece of one, as details with one index. */
 export function writeDetails(thought: ReasoningDelta, index: number): object[] {
   const { text, summary, signature, encrypted, id, format } = thought;
   const rest = { id, format, index };

@@ -14,15 +14,15 @@ import { EXECUTED_TOOLS, URL_CITATION, type ExecutedTools } from './executed-too
 import { THOUGHT_MEMBERS } from './hidden-thoughts';
 import { readUsage, type ReportedUsage } from '../reported-counts';
 
-/** What one pass over a `chat.completion` or a `chat.completion.chunk` finds. */
+/** Result of scanning a `chat.completion` or `chat.completion.chunk` once. */
 export interface ChatObject extends ScannedObject {
   readonly id: string | null;
-  /** Null when there is no array `choices`. */
+  /** Number of choices; null if the array `choices` is missing. */
   readonly choiceCount: number | null;
   readonly finishReason: FinishReason | null;
   readonly nativeFinishReason: string | null;
   readonly pictures: number;
-  /** Of sound, as base64. */
+  /** Length of the sound in base64 characters. */
   readonly audioBytes: number;
   readonly usage: ReportedUsage | null;
   /** `usage`, or else the usage inside a choice (Moonshot) or inside `x_groq`. */
@@ -30,7 +30,7 @@ export interface ChatObject extends ScannedObject {
   readonly serviceTier: string | null;
   /** The member `error`, unless it is null. */
   readonly error: JsonMember | null;
-  /** What has to change inside `choices`. */
+  /** Edits inside `choices`. */
   readonly choiceEdits: readonly ByteEdit[];
 }
 
@@ -44,13 +44,13 @@ const NOTHING_HIDDEN: readonly string[] = [];
 const NOTHING_REQUIRED = {};
 const QUOTE = 0x22;
 
-/** Strings of a message or delta that no model wrote. */
+/** String fields of a message or delta that hold no output of the model. */
 const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
 
 export interface ChatReading {
   /** Offset of the key to start at; the fields before it are known and are not read again. */
   readonly from?: number;
-  /** Thoughts are counted, and taken out by `choiceEdits`. */
+  /** True: thoughts are counted, and `choiceEdits` removes them. */
   readonly hidesThoughts?: boolean;
   /** Counts text and tool arguments of all choices. */
   readonly text?: TextCounter;
@@ -90,7 +90,7 @@ class ChatReader implements ChatObject {
   /** Number of the choice at the cursor. */
   #choice = 0;
 
-  /** `hidden`: members of messages and deltas that are taken out. */
+  /** `hidden`: fields to remove from messages and deltas. */
   constructor(
     cursor: JsonCursor,
     hidden: readonly string[],
@@ -105,7 +105,7 @@ class ChatReader implements ChatObject {
     return this.usage ?? this.#innerUsage;
   }
 
-  /** Of the object that was entered. */
+  /** Reads the fields of the object at the cursor. */
   readMembers(): void {
     const cursor = this.#cursor;
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
@@ -210,7 +210,7 @@ class ChatReader implements ChatObject {
     this.choiceEdits.push(...memberEdits(object, { set: missing, remove: hidden }));
   }
 
-  /** Puts our word in place of the upstream's, and keeps the upstream's as `native_finish_reason`. */
+  /** Writes our finish reason, and keeps the upstream's as `native_finish_reason`. */
   #finish({ valueStart, valueEnd }: JsonMember, native: string | null): void {
     const said = this.bytes.toString('utf8', valueStart + 1, valueEnd - 1);
     const reason = toFinishReason(said);
@@ -284,7 +284,10 @@ class ChatReader implements ChatObject {
   }
 }
 
-/** The edits of the whole object in order: members set or removed, `choices` as found, and `more` inside `usage`. */
+/**
+ * Returns the edits of the whole object in order: fields set or removed, the edits inside `choices`, and `more` inside
+ * `usage`.
+ */
 export function chatEdits(
   chat: ChatObject,
   { set = {}, remove = [] }: MemberEdits,

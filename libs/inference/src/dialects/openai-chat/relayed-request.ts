@@ -69,19 +69,18 @@ function removedFrom(
   return [...CHAT_GATEWAY_MEMBERS, ...leftOut, ...reworded];
 }
 
-/** The caller's stream options with the usage asked for: without it a stream could not be billed. */
+/** Returns the caller's stream options with usage turned on: a stream without usage could not be billed. */
 function withUsage(options: Buffer | undefined): string | Buffer {
   if (options === undefined || !new JsonCursor(options).isObject()) return '{"include_usage":true}';
   return spliceMembers(options, { set: { include_usage: 'true' } });
 }
 
 /**
- * Replaces `reasoning` by `reasoning_effort` for an upstream that would refuse a request with `reasoning`, which is not
- * part of OpenAI's API.
- *
- * @param set JSON texts by field name, to which the effort is added
- * @returns the names of members that the upstream is not sent
- * @throws AppError invalid_request by the member's path
+ * Replaces `reasoning` by `reasoning_effort` for upstreams that refuse `reasoning`, which is not part of OpenAI's API.
+ * @param set JSON texts by field name; the effort is added
+ * @returns the names of fields that are not sent to the
+ * upstream
+ * @throws AppError invalid_request with the path of the invalid field
  */
 function reword(
   request: ScannedObject,
@@ -107,17 +106,16 @@ function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog(
   const reasoning = readReasoningRequest(body, unread);
   if (body.object('reasoning')?.has('summary')) log.drop('reasoning.summary');
   for (const path of unread) if (path !== 'reasoning.effort') log.drop(path);
-  // The provider may know an effort that we do not.
+  // The provider may support an effort that we do not know.
   if (unread.has('reasoning.effort')) return body.object('reasoning')?.string('effort');
   return reasoning && writeEffort(reasoning, maxOutputTokens, endpoint, log);
 }
 
 /**
- * Writes `max_completion_tokens`, which counts if both caps are set, into the one cap field that the endpoint takes.
- * Providers differ in which of the two they follow. A request with `max_tokens` alone stays as it is.
- *
- * @param set JSON texts by the names of members, to which the cap is added
- * @returns the names of members that the upstream is not sent
+ * Writes `max_completion_tokens`, which applies if both caps are set, into the one cap field that the endpoint accepts.
+ * Providers differ in which of the two they read. A request that has only `max_tokens` is not changed.
+ * @param set JSON texts by field name; the cap is added
+ * @returns the names of fields that are not sent to the upstream
  */
 function setTokenCap(
   request: ScannedObject,

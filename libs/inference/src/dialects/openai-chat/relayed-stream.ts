@@ -19,7 +19,7 @@ import type { Bill } from '../translation';
 import { unixSeconds } from '../../model/unix-seconds';
 
 const EVENT_START = Buffer.from('data: ');
-/** How often the common head of the chunks may change before it is not worth looking for. */
+/** Number of changes of the common head after which the stream no longer looks for one. */
 const MOST_HEADS = 4;
 const NOTHING: Readonly<Record<string, string>> = {};
 const DONE_WORD = Buffer.from('[DONE]');
@@ -27,11 +27,11 @@ const DONE_WORD = Buffer.from('[DONE]');
 /**
  * Rewrites a stream of `chat.completion.chunk` events.
  *
- * Every event passes as the bytes it came in, except for `id`, `model`, `provider`, the finish reasons, the cost
- * inside `usage`, and a usage or fingerprint of null. However the upstream behaves, the caller sees exactly one end:
- * `[DONE]` after the usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if
- * a finish reason was seen. A caller that disconnects is charged for the work so far; a stream that breaks off without
- * output is free.
+ * Every event keeps the upstream's bytes, except for `id`, `model`, `provider`, the finish reasons, the cost inside
+ * `usage`, and a usage or fingerprint of null. Whatever the upstream does, the caller sees exactly one end: `[DONE]`
+ * after the usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if a finish
+ * reason was seen. A caller that disconnects is charged for the work so far; a stream that breaks off without output is
+ * free.
  */
 export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
   /** Our `id`, `model` and `provider` as JSON text. */
@@ -42,7 +42,7 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
   #head = ChunkHead.none;
   #headsLeft = MOST_HEADS;
   #created = '';
-  /** Whether a chunk of the upstream has passed on the usage. */
+  /** True if a chunk with the usage has been passed on to the caller. */
   #isUsageTold = false;
 
   private constructor(upstream: UpstreamStream, context: AnswerContext) {
@@ -52,7 +52,7 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
     this.#hidesThoughts = hidesThoughts(context.requestBody);
   }
 
-  /** Resolves at the first valid event; throws AppError when there is none. */
+  /** Resolves at the first valid event; throws AppError if there is none. */
   static open(upstream: UpstreamStream, context: AnswerContext): Promise<OpenAiChatStream> {
     return new OpenAiChatStream(upstream, context).opened();
   }

@@ -28,7 +28,10 @@ const READ =
 /** Fields that are read here, and fields that do not concern the model. */
 const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
 
-/** A chat request in no dialect. @throws AppError invalid_request by the member's path */
+/**
+ * Reads a chat request into the canonical model.
+ * @throws AppError invalid_request with the path of the invalid field
+ */
 export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
   const unread = new Set(Object.keys(members).filter((name) => !KNOWN.has(name) && body.has(name)));
@@ -144,7 +147,7 @@ function readModalities(body: CheckedObject): CanonicalRequest['outputModalities
   });
 }
 
-/** `reasoning`, and the two older members that say parts of it. */
+/** Reads `reasoning`, and the two older fields that cover parts of it. */
 export function readReasoningRequest(body: CheckedObject, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = body.object('reasoning') ?? new CheckedObject({});
   for (const name of ['context', 'mode']) if (reasoning.has(name)) unread.add(`reasoning.${name}`);
@@ -158,7 +161,7 @@ export function readReasoningRequest(body: CheckedObject, unread: Set<string>): 
   return Object.keys(request).length === 0 ? undefined : request;
 }
 
-/** Whether the caller asked not to be shown the model's thoughts. `members` is a request that has been read. */
+/** Returns whether the caller asked to hide the model's thoughts. `members` is a parsed request. */
 export function hidesReasoning(members: JsonObject): boolean {
   return readReasoningRequest(new CheckedObject(members), new Set())?.isHidden === true;
 }

@@ -18,7 +18,7 @@ const MOST_STOPS = 4;
 
 type Members = Record<string, unknown>;
 
-/** The body for a chat upstream. What it cannot carry goes to the log. */
+/** Returns the body for a chat upstream. Settings that the API has no field for are logged. */
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): Members {
   const { maxOutputTokens, topLogprobs } = request;
   return defined({
@@ -49,7 +49,7 @@ function writeTools(
   endpoint: Endpoint,
   log: LossLog,
 ): Members {
-  // Both settings are refused where there is nothing to choose from.
+  // Upstreams refuse both settings in a request without tools.
   if (tools.length === 0) {
     if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') log.drop('tool_choice');
     return {};
@@ -137,7 +137,7 @@ function writeReasoning(
   return { reasoning_effort: writeEffort(reasoning, request.maxOutputTokens, endpoint, log) };
 }
 
-/** Returns the effort nearest to the one asked for. Hiding of thoughts is done where the answer is written. */
+/** Returns the effort nearest to the requested one. Thoughts are hidden later, when the answer is written. */
 export function writeEffort(
   { isEnabled, effort, maxTokens }: ReasoningRequest,
   maxOutputTokens: number | undefined,

@@ -7,8 +7,9 @@ const CHUNK = dataEvent();
 const BILLED_CHUNK = dataEvent(null, true);
 
 /**
- * An event of our own making, with the members that every `chat.completion.chunk` has. `own` are our `id`,
- * `model` and, once there is one, `provider` as JSON text, `members` what is said in the event, as the inside of an object.
+ * Returns an event made by the gateway, with the fields that every `chat.completion.chunk` has. `own` holds our `id`,
+ * `model` and, once it is known, `provider` as JSON text. `members` holds the event's own fields, as the inside of a
+ * JSON object.
  */
 export function chatChunk(
   own: Readonly<Record<string, string>>,
@@ -31,12 +32,12 @@ export function debugChunk(debug: string): string {
   return `"choices":[],"debug":${debug}`;
 }
 
-/** The last event before the end of a whole stream. */
+/** Returns the usage event, the last one before `[DONE]` of a complete stream. */
 export function usageChunk({ usage, cost, tools }: Bill): string {
   return `"choices":[],"usage":${usageText(usage, cost, true, tools)}`;
 }
 
-/** The last event before the end of a broken stream. */
+/** Returns the error event, the last one before `[DONE]` of a broken stream. */
 export function failureChunk(error: AppError, { usage, cost, tools }: Bill): string {
   return (
     `"error":${JSON.stringify(toEnvelope(error).error)},` +

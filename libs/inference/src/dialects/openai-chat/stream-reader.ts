@@ -15,7 +15,9 @@ import { readStop } from './stop-reason';
 
 const DONE_WORD = '[DONE]';
 
-/** Reads the first choice of a stream of `chat.completion.chunk` events; translations ask for one only. */
+/**
+ * Reads the first choice of a stream of `chat.completion.chunk` events; translated requests ask for one choice only.
+ */
 export class ChatStreamReader implements StreamReader {
   readonly #provider: Provider;
   readonly #parts: PartSequence;

@@ -17,11 +17,11 @@ import { unixSeconds } from '../../model/unix-seconds';
 
 type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
 
-/** A part that has begun: what it is and its place among the parts of its kind. */
+/** A part that has begun: its kind, and its position among the parts of that kind. */
 interface OpenPart {
   readonly kind: PartStart['kind'];
   readonly index: number;
-  /** For texts: the length of all text before it. */
+  /** For a text: the length of all text before it. */
   readonly textStart: number;
 }
 

@@ -2,9 +2,9 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import { isTaken } from '../own-members';
 
 /**
- * What some chat upstreams take beyond OpenAI's own members. OpenAI and those that copy it exactly refuse a
- * whole request for one of these, so they are sent only where the catalogue says so:
- * `capabilities: { chat: { <name>: true } }`, and samplers also where they are among the supported parameters.
+ * Fields that some chat upstreams accept in addition to OpenAI's own. OpenAI and exact copies of its API refuse a
+ * request with one of them. So they are sent only if the catalogue allows it: `capabilities: { chat: { <name>: true }
+ * }`. Samplers are also sent if they are among the supported parameters.
  */
 export type ChatExtension =
   /** The object `reasoning` in place of `reasoning_effort`. */
@@ -22,11 +22,11 @@ export type ChatExtension =
   | 'metadata'
   /** The role `developer`, in place of `system`. */
   | 'developer'
-  /** Pictures that the model made in earlier turns. */
+  /** Accepts pictures that the model made in earlier turns. */
   | 'images'
   /** Pictures and files in results of tools. */
   | 'tool_media'
-  /** In place of `max_completion_tokens`. */
+  /** Accepts this field instead of `max_completion_tokens`. */
   | 'max_tokens';
 
 export function takes(endpoint: Endpoint, extension: ChatExtension): boolean {

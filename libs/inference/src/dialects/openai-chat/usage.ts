@@ -7,7 +7,7 @@ import { mostToolUnits, toolUnitsIn } from '../reported-tools';
 import type { Bill } from '../translation';
 import type { ExecutedTools } from './executed-tools';
 
-/** Returns the upstream's counts; null unless prompt and completion are there. Limits are checked later. */
+/** Returns the upstream's counts; null unless those of prompt and completion are present. Limits are checked later. */
 export function readChatUsage(reported: unknown): Usage | null {
   const counts = chatCountsIn(objectOf(reported));
   if (counts.prompt === null || counts.completion === null) return null;
@@ -19,7 +19,7 @@ export function readChatUsage(reported: unknown): Usage | null {
   });
 }
 
-/** Returns what a usage counts with a price of its own, and the tools that the messages list. */
+/** Returns the counts of a usage that have a price of their own, and the tools that the messages list. */
 export function readChatUnits(reported: unknown, ran: ExecutedTools): Pick<CanonicalAnswer, 'units'> {
   const { webSearches, ...others } = countedUnits(chatCountsIn(objectOf(reported)));
   const counted = mostToolUnits(toolUnitsIn(reported), { webSearches });
@@ -27,7 +27,10 @@ export function readChatUnits(reported: unknown, ran: ExecutedTools): Pick<Canon
   return Object.keys(units).length === 0 ? {} : { units };
 }
 
-/** The usage object of an answer; costs are the doubles nearest to the amounts, as the interface types them. */
+/**
+ * Returns the usage object of an answer. Costs are JSON numbers, as the API defines them: the doubles nearest to the
+ * exact amounts.
+ */
 export function chatUsage({ usage, cost, tools }: Bill): object {
   return JSON.parse(usageText(usage, cost, true, tools)) as object;
 }

@@ -2,15 +2,18 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import type { UpstreamResult } from '../../wire/upstream-call';
 import { base64OfVector } from './vectors';
 
-/** What one call of an upstream that speaks another dialect brought. */
+/** Result of one call to an upstream that has another embeddings API. */
 export interface EmbeddedBatch {
-  /** One per input, in order; the reader of the answer refuses one that is no list of numbers. */
+  /** One vector per input, in order; the code that reads the answer refuses a vector that is not a list of numbers. */
   readonly vectors: readonly unknown[];
-  /** Null where the upstream does not count. */
+  /** Null if the upstream does not count tokens. */
   readonly promptTokens: number | null;
 }
 
-/** The batches of all calls, in order, as one OpenAI-shaped answer; without a usage unless all of them count. */
+/**
+ * Writes the results of all calls, in order, as one answer in OpenAI's form. Leaves out the usage unless every result
+ * has one.
+ */
 export function writeEmbeddingsAnswer(
   batches: readonly EmbeddedBatch[],
   { isBase64 }: { readonly isBase64: boolean },
@@ -32,7 +35,7 @@ export function writeEmbeddingsAnswer(
   return { status: 200, body: Buffer.from(JSON.stringify(answer)) };
 }
 
-/** Returns a vector as base64; a value that is no list of numbers stays as it is, to be refused later. */
+/** Returns a vector as base64. A value that is not a list of numbers is returned unchanged and refused later. */
 function toBase64(vector: unknown): unknown {
   const isVector = Array.isArray(vector) && vector.every((value) => typeof value === 'number');
   return isVector ? base64OfVector(vector) : vector;

@@ -15,25 +15,25 @@ import { batchesOf } from '../../wire/ordered-calls';
 import { brokenAnswer, notAnswered } from '../../wire/upstream-error';
 import { memberText, scanRequest } from '../request-members';
 
-/** What an upstream embeds in one call. */
+/** Limits of an upstream for one call. */
 export interface EmbeddingsLimits {
   readonly mostInputs: number;
-  /** Of the inputs as JSON, together. */
+  /** Most bytes of all inputs together, as JSON. */
   readonly mostBytes: number;
 }
 
-/** One of the calls that a list of inputs takes. */
+/** One of the calls into which a list of inputs is split. */
 export interface EmbeddingsBatch {
   readonly body: Buffer;
   readonly inputs: number;
 }
 
-/** An OpenAI-shaped body as the calls that it takes, in order; null where it goes in one as it is. */
+/** Splits a body in OpenAI's form into the calls that it needs, in order; null if one call is enough. */
 export function splitEmbeddings(
   body: Buffer,
   { mostInputs, mostBytes }: EmbeddingsLimits,
 ): readonly EmbeddingsBatch[] | null {
-  // An input takes at least two bytes, and one more for the comma after it.
+  // Each input takes at least two bytes, and one more for the comma after it.
   if (body.length <= Math.min(3 * mostInputs, mostBytes)) return null;
   const request = scanRequest(body);
   const batches = batchesOf(inputsOf(request), mostInputs, mostBytes, ({ length }) => length);
@@ -48,7 +48,7 @@ const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 const COMMA = Buffer.from(',');
 
-/** The inputs of a list, as JSON text; none for a text or the tokens of one. */
+/** Returns the inputs of a list as JSON texts; none if the input is one text or one list of token ids. */
 function inputsOf(request: ScannedObject): readonly Buffer[] {
   const list = memberText(request, 'input');
   if (list === undefined) return [];
@@ -68,14 +68,14 @@ function joined(values: readonly Buffer[]): Buffer {
   return Buffer.concat(values.flatMap((value, index) => (index === 0 ? [value] : [COMMA, value])));
 }
 
-/** What one of the calls brought. */
+/** Result of one of the calls. */
 export interface BatchAnswer {
-  /** As JSON text. */
+  /** The vectors as JSON text. */
   readonly vectors: readonly Buffer[];
   readonly rest: JsonObject;
 }
 
-/** The answers of calls, in their order, as one with the sum of their usage. */
+/** Joins the answers of several calls, in order, and adds up their usage. */
 export function joinEmbeddings(answers: readonly BatchAnswer[]): Buffer {
   const { id, model } = answers[0]!.rest;
   const head = defined({ object: 'list', id: stringOf(id), model: stringOf(model), usage: sumOfUsage(answers) });
@@ -122,7 +122,7 @@ function readAnswer(answer: Buffer): BatchAnswer & { readonly isOrdered: boolean
   return { vectors, rest, isOrdered };
 }
 
-/** Adds the vector; the index that the upstream gives it, or null. */
+/** Reads one item: adds its vector, and returns the upstream's index or null. */
 function readItem(cursor: JsonCursor, vectors: Buffer[]): number | null {
   let index: number | null = null;
   cursor.readObject((key) => {

@@ -12,7 +12,7 @@ import { likelyPrompt, reservedPrompt } from '../reserved-prompt';
 import type { Bill } from '../translation';
 import { toUpstream } from './relayed-request';
 
-/** OpenAI's embeddings, asked of an upstream that speaks them too. */
+/** Dialect of OpenAI's Embeddings API for upstreams that have the same API. */
 export const openAiEmbeddings: Dialect = { api: 'embeddings', toUpstream, readAnswer };
 
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
@@ -46,7 +46,10 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   };
 }
 
-/** Error for vectors of another length than asked for. They are charged, and the endpoint stays healthy. */
+/**
+ * Returns the error for vectors whose length is not the requested one. They are charged, and the endpoint stays
+ * healthy.
+ */
 function refusedDimensions(made: number): AppError {
   return new AppError('invalid_request', `dimensions: this model makes vectors of ${made} numbers only`, {
     metadata: { param: 'dimensions' },
@@ -61,7 +64,7 @@ export function answeredEmbeddings(part: Buffer, context: AnswerContext): LeftCh
   return { usage, cost: priceOf(usage, context, { imageTokens: reader.imageTokens }), upstreamId: reader.id };
 }
 
-/** Returns the bill of a call whose caller disconnected before the answer: the inputs, as reserved. */
+/** Returns the bill of a call whose caller disconnected before the answer: the reserved amount for its inputs. */
 export function leftEmbeddings(context: AnswerContext): Bill {
   const { inputs } = readExpectation(context.requestBody);
   const { tokens, kinds } = reservedPrompt(context);
@@ -75,7 +78,7 @@ function usageOf(
   context: AnswerContext,
   reservedTokens?: number,
 ): Usage {
-  // Some upstreams report only the total, which here is the prompt.
+  // Some upstreams report only the total, which equals the prompt because embeddings have no output.
   return settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
     maxPromptTokens: contextLengthOf(context) * inputs,
     maxCompletionTokens: 0,

@@ -1,10 +1,10 @@
 import { JsonCursor, isObject, objectsOf } from '@libs/json';
 import { tokensOfBytes } from '../../model/estimate';
 
-/** Tokens counted for a picture, recording, film or file among the inputs. */
+/** Estimated tokens of one picture, recording, video or file among the inputs. */
 const MEDIA_TOKENS = 1_000;
 
-/** How many embeddings the `input` at the cursor asks for: a string or a list of token ids is one input. */
+/** Returns how many embeddings the `input` at the cursor asks for: a string or a list of token ids is one input. */
 export function countInputs(cursor: JsonCursor): number {
   if (!cursor.isArray()) return 1;
   const start = cursor.position;
@@ -16,8 +16,8 @@ export function countInputs(cursor: JsonCursor): number {
 }
 
 /**
- * About how many tokens the longest input of a checked body holds. Each input has the model's context to
- * itself, so this and not the sum decides whether a request fits.
+ * Returns the estimated tokens of the longest input of a validated body. Each input may fill the model's context, so
+ * the longest one decides whether a request fits, not the sum.
  */
 export function longestInputTokens(body: unknown): number {
   const input = isObject(body) ? body['input'] : undefined;

@@ -4,7 +4,7 @@ import { base64OfNumbers, dimensionsOf, floatsOfBase64, numbersOf } from './vect
 import { readUsage, type ReportedUsage } from '../reported-counts';
 import { memberText, scanRequest } from '../request-members';
 
-/** What the caller asked for, to check the answer against. */
+/** Properties of the request that the answer is checked against. */
 export interface Expectation {
   readonly inputs: number;
   readonly dimensions: number | null;
@@ -32,7 +32,7 @@ export class EmbeddingsReader {
   usage: ReportedUsage | null = null;
   error: JsonMember | null = null;
   hasData = false;
-  /** What the upstream left out or spelled otherwise. */
+  /** Edits that add fields which the upstream left out or correct their form. */
   readonly edits: ByteEdit[] = [];
   readonly #cursor: JsonCursor;
   #closeBrace = 0;
@@ -52,7 +52,7 @@ export class EmbeddingsReader {
     return dimensions === null || this.#length === dimensions ? null : this.#length;
   }
 
-  /** What is wrong with the answer, for our logs, or null. Throws MalformedJson. */
+  /** Reads the answer. Returns the defect that it has, for our logs; null if it has none. Throws MalformedJson. */
   read(): string | null {
     const cursor = this.#cursor;
     cursor.readObject((key, keyStart) => {

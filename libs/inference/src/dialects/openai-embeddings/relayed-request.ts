@@ -32,7 +32,7 @@ export function toUpstream(
 
 const DIMENSIONS = 'dimensions';
 
-/** Returns the requested dimensions as JSON text, or null. @throws AppError if the model does not offer them */
+/** Returns the requested dimensions as JSON text, or null. @throws AppError if the model does not support them */
 function chosenDimensions(request: ScannedObject, { dimensions: offered }: EmbeddingsTraits): Buffer | null {
   const asked = memberText(request, DIMENSIONS);
   if (asked === undefined || new JsonCursor(asked).isNull()) return null;

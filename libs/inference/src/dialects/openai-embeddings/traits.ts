@@ -3,16 +3,20 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import type { EmbeddingsLimits } from './batches';
 
 /**
- * How an embeddings endpoint differs from OpenAI's, in the catalogue under `capabilities: { embeddings: { … } }`.
+ * Differences of an embeddings endpoint from OpenAI's API; in the catalogue under `capabilities: { embeddings: { … }
+ * }`.
  */
 export interface EmbeddingsTraits {
-  /** `dimensions: [256, 512]` for the sizes that can be chosen, `false` for none; null where the upstream judges. */
+  /**
+   * `dimensions: [256, 512]`: the vector lengths to choose from; `false`: no choice; null: the upstream validates the
+   * request.
+   */
   readonly dimensions: readonly unknown[] | null;
   /** `dimensions_member`: what the upstream calls `dimensions`. */
   readonly dimensionsMember: string;
-  /** `refuses: [input_type]`: members for which the upstream would refuse the request. */
+  /** `refuses: [input_type]`: fields for which the upstream refuses a request. */
   readonly refuses: readonly string[];
-  /** `sets: { truncation: false }`: members that every request has. */
+  /** `sets: { truncation: false }`: fields that are added to every request. */
   readonly sets: Readonly<Record<string, unknown>>;
 }
 
@@ -27,10 +31,13 @@ export function embeddingsTraitsOf({ capabilities }: Endpoint): EmbeddingsTraits
   };
 }
 
-/** The shortest tokens of texts have two bytes. */
+/** Fewest bytes of text per token, for an upper bound of tokens. */
 const BYTES_PER_TOKEN = 2;
 
-/** `max_inputs: 1000`, `max_request_tokens: 120000`: what the upstream embeds in one request at most; null where it does not say. */
+/**
+ * Reads `max_inputs: 1000`, `max_request_tokens: 120000`: the most that the upstream embeds in one request; null if it
+ * has no limits.
+ */
 export function embeddingsLimitsOf({ capabilities }: Endpoint): EmbeddingsLimits | null {
   const { max_inputs: inputs, max_request_tokens: tokens } = objectOf(capabilities['embeddings']);
   const mostInputs = numberOf(inputs) ?? Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * The two spellings of a vector: a list of JSON numbers, and base64 of little-endian 32-bit floats. Every
- * 32-bit float is exactly some JSON number, so base64 becomes numbers without loss.
+ * Bytes of a 32-bit float. A vector is either a list of JSON numbers, or base64 of little-endian 32-bit floats. Every
+ * 32-bit float equals a JSON number, so base64 is converted to numbers without loss.
  */
 const FLOAT_BYTES = 4;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
@@ -11,19 +11,19 @@ export function base64OfVector(vector: readonly number[]): string {
   return floats.toString('base64');
 }
 
-/** Base64 of the numbers in a JSON list that holds nothing else; null when one of them is no finite 32-bit float. */
+/** Returns base64 of a JSON list of numbers; null if an element is not a finite 32-bit float. */
 export function base64OfNumbers(list: string): string | null {
   const numbers = JSON.parse(list) as readonly number[];
   return numbers.every((number) => Number.isFinite(Math.fround(number))) ? base64OfVector(numbers) : null;
 }
 
-/** The floats that a text holds, still as bytes; null when they are no such thing or one is not finite. */
+/** Returns the floats of a base64 text as bytes; null if it does not hold 32-bit floats, or one is not finite. */
 export function floatsOfBase64(text: string): Buffer | null {
   if (!BASE64.test(text)) return null;
   const floats = Buffer.from(text, 'base64');
   if (floats.length % FLOAT_BYTES !== 0) return null;
   for (let at = 0; at < floats.length; at += FLOAT_BYTES) {
-    // All bits of the exponent set: NaN or an infinity.
+    // All bits of the exponent are set: the value is NaN or infinite.
     if ((floats[at + 3]! & 0x7f) === 0x7f && (floats[at + 2]! & 0x80) !== 0) return null;
   }
   return floats;

@@ -12,21 +12,21 @@ type ItemKind = 'msg' | 'rs' | 'fc' | 'ctc' | 'ig' | 'ws' | 'st';
 
 const ID_LENGTH = 48;
 
-/** The id of an output item: the same for the same place of the same response. */
+/** Returns the id of an output item: always the same for the same position of the same response. */
 export function itemId(kind: ItemKind, responseId: string, outputIndex: number): string {
   const digest = hash('sha256', `${responseId}/${outputIndex}`);
   return `${kind}_${digest.slice(0, ID_LENGTH)}`;
 }
 
-/** What items need to know of the response they are in. */
+/** Facts about the response that its items need. */
 export interface ItemContext {
   readonly responseId: string;
   readonly toolNames: ToolNames;
 }
 
 /**
- * The parts of a whole answer as output items: texts and refusals that follow each other are one message.
- * `lastStatus` is the status of the last item; all before it are complete.
+ * Returns the parts of a whole answer as output items. Consecutive texts and refusals form one message. `lastStatus` is
+ * the status of the last item; all items before it are complete.
  */
 export function writeItems(
   parts: readonly AnswerPart[],
@@ -124,7 +124,7 @@ export interface CalledTool extends ToolPlace {
   readonly callId: string;
 }
 
-/** `name` is the one by which the model knows the tool. */
+/** Returns the called tool. `name` is the name that was sent to the model. */
 export function calledTool({ id, name }: { readonly id: string; readonly name: string }, names: ToolNames): CalledTool {
   return { callId: id, ...(names.placeOf(name) ?? { name, isCustom: false }) };
 }
@@ -146,13 +146,13 @@ export function customInput(args: string): string {
   try {
     return stringOf(objectOf(parseJson(Buffer.from(args)))[CUSTOM_INPUT]) ?? args;
   } catch (thrown) {
-    // The model may have written no JSON: the caller then gets its words as they are.
+    // If the model did not write valid JSON, the caller gets the text unchanged.
     if (thrown instanceof MalformedJson) return args;
     throw thrown;
   }
 }
 
-/** A picture as its bare base64, or as the link where only that is known. */
+/** Returns a picture as bare base64, or as its link if only that is known. */
 export function imageItem(id: string, url: string): object {
   return {
     id,

@@ -11,7 +11,7 @@ import { reasoningFormatOf } from './reasoning';
 import { finishOf } from './stop-reason';
 import { usageOfResponse } from './usage';
 
-/** A complete response of an upstream in no dialect. */
+/** Reads a complete response of an upstream into the canonical model. */
 export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
   const { provider } = endpoint;
   const response = objectOrNull(body);
@@ -55,7 +55,7 @@ export function isCall(type: unknown): boolean {
   return type === 'function_call' || type === 'custom_tool_call';
 }
 
-/** What an upstream complains about inside a 200. */
+/** Returns the error that an upstream reports inside a 200. */
 export function complaintOf(error: unknown): UpstreamComplaint {
   const fields = objectOf(error);
   const code = fields['code'];

@@ -9,10 +9,10 @@ const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant'];
 
 const RESULTS = new Set(['function_call_output', 'custom_tool_call_output']);
 
-/** Name of the only parameter of a function that replaces a custom tool; it holds the free text. */
+/** Name of the only parameter of a function that replaces a custom tool; the parameter holds the free text. */
 export const CUSTOM_INPUT = 'input';
 
-/** What the items of a conversation are read with. */
+/** Context for reading the items of a conversation. */
 interface InputReading {
   readonly names: ToolNames;
   /** Collects the names of fields and items that a conversation cannot hold. */
@@ -20,16 +20,16 @@ interface InputReading {
 }
 
 /**
- * The conversation of a request.
+ * Reads the conversation of a request.
  *
- * A turn of the model is several items: thoughts, messages, calls. They become one message, as in every other API.
- * Names of fields and items that a conversation cannot hold go to `unread`.
+ * One turn of the model consists of several items: thoughts, messages, calls. They become one message, as in other
+ * APIs. Names of fields and items that a conversation cannot hold are added to `unread`.
  */
 export function readInput(input: unknown, instructions: unknown, reading: InputReading): Message[] {
   const messages: OpenMessage[] = [];
   if (typeof instructions === 'string') messages.push(textMessage('system', instructions));
   if (typeof input === 'string') messages.push(textMessage('user', input));
-  // The tools that items bring are read with the others.
+  // Tools that items define are read together with the request's tools.
   const items = objectsOf(input).filter((item) => !bringsTools(item));
   const orphans = orphanedThoughts(items);
   if (orphans.size > 0) reading.unread.add('input.reasoning');
@@ -42,7 +42,7 @@ const SAID = new Set(['message', 'function_call', 'custom_tool_call', ...RESULTS
 
 /**
  * Returns the thoughts that led only to items which are left out: a provider refuses a thought without the item that
- * followed it. A thought that also led to a call of the caller's own function is kept.
+ * followed it. A thought that also led to a call of a function of the caller is not returned.
  */
 function orphanedThoughts(items: readonly JsonObject[]): ReadonlySet<JsonObject> {
   const orphans = new Set<JsonObject>();
@@ -65,7 +65,7 @@ function orphanedThoughts(items: readonly JsonObject[]): ReadonlySet<JsonObject>
   return orphans;
 }
 
-/** A message to which later items of the same turn are added in place: one turn may have very many items. */
+/** A message to which later items of the same turn are added in place, because one turn may have very many items. */
 type OpenMessage = Message & { readonly parts: Part[] };
 
 function textMessage(role: Role, text: string): OpenMessage {
@@ -81,7 +81,7 @@ function addItem(messages: OpenMessage[], item: JsonObject, reading: InputReadin
   else addToTurn(messages, readSaid(type, item, reading));
 }
 
-/** Reads an item of the model that is not a message. */
+/** Reads an item that the model produced and that is not a message. */
 function readSaid(type: string, item: JsonObject, { names, unread }: InputReading): Part[] {
   if (type === 'function_call') return [toolCall(item, stringOf(item['arguments']) ?? '', names)];
   if (type === 'custom_tool_call') return [toolCall(item, customArguments(stringOf(item['input']) ?? ''), names)];

@@ -119,7 +119,7 @@ class MessageWriter {
     }
   }
 
-  /** Logs a dropped cache mark: these upstreams cache by themselves, and all but one family refuse marks. */
+  /** Logs a dropped cache mark: these upstreams cache automatically, and all but one family refuse marks. */
   #noteCache(part: SpokenPart): void {
     if ('cache' in part && part.cache !== undefined) this.log.drop('cache_control');
   }
@@ -154,7 +154,7 @@ export function writeAnnotation(annotation: NonNullable<TextPart['annotations']>
   return defined({ type: 'url_citation', url, title, start_index: startIndex, end_index: endIndex, content });
 }
 
-/** A reasoning item with everything that belongs to it. */
+/** A reasoning item with all of its content. */
 export function reasoningItem(part: ReasoningPart): object {
   const { id, text, summary, encrypted, signature, format } = part;
   return defined({

@@ -20,7 +20,7 @@ import {
   type UpstreamResponse,
 } from './relayed-answer';
 
-/** OpenAI's responses, asked of an upstream that speaks them too. */
+/** Dialect of OpenAI's Responses API for upstreams that have the same API. */
 export const openAiResponses: Dialect = {
   api: 'responses',
   toUpstream,

@@ -1,7 +1,7 @@
 import { toEnvelope, wireErrorType, type AppError, type ErrorCode } from '@libs/errors';
 import type { ResponseStatus } from './stop-reason';
 
-/** What a response says about its own failure. */
+/** The fields with which a response reports its own failure. */
 export interface ResponseFailure {
   readonly status: Extract<ResponseStatus, 'failed' | 'incomplete'>;
   readonly incompleteReason: 'max_output_tokens' | null;
@@ -9,7 +9,7 @@ export interface ResponseFailure {
   readonly errorType: string | null;
 }
 
-/** Errors of length: the response is `incomplete`, not `failed`. */
+/** Errors about length: the response becomes `incomplete`, not `failed`. */
 const LENGTH_CODES: readonly ErrorCode[] = [
   'context_length_exceeded',
   'max_tokens_exceeded',
@@ -28,7 +28,7 @@ const RESPONSE_CODES: Partial<Record<ErrorCode, string>> = {
   content_policy_violation: 'image_content_policy_violation',
 };
 
-/** The codes that an upstream's failed response may keep. */
+/** Error codes of an upstream's failed response that are passed on unchanged. */
 const KNOWN_CODES = new Set([
   'server_error',
   'rate_limit_exceeded',
@@ -59,8 +59,8 @@ export function isLengthError({ code }: AppError): boolean {
 }
 
 /**
- * Returns an error in the form that a response has for its failure. `nativeCode` is the upstream's code. An error of
- * length makes the response `incomplete` only if `mayBeIncomplete`: no item may still be open.
+ * Returns an error in the form that a failed response has. `nativeCode` is the upstream's code. An error about length
+ * makes the response `incomplete` only if `mayBeIncomplete`: no item may still be open.
  */
 export function failureOf(error: AppError, nativeCode: string | null = null, mayBeIncomplete = true): ResponseFailure {
   if (mayBeIncomplete && isLengthError(error)) {
@@ -78,8 +78,9 @@ export function failureOf(error: AppError, nativeCode: string | null = null, may
 }
 
 /**
- * Returns the members that a last event has next to its `response`: the error once more. Clients such as LangChain ignore
- * `response.failed` and what is in its response, but every client of OpenAI's stops at an event with an `error`.
+ * Returns the fields that the last event has next to its `response`: the error a second time. Clients such as LangChain
+ * ignore `response.failed` and the error inside its response, but every client of OpenAI's API stops at an event with
+ * the field `error`.
  */
 export function besideResponse({ error }: Pick<ResponseFailure, 'error'>): { readonly error?: object } {
   return error === null ? {} : { error };

@@ -10,15 +10,18 @@ import { responseUsageText } from './usage';
 const EVENT_START = Buffer.from('data: ');
 const FRAME = { prefix: EVENT_START, suffix: EVENT_END, from: 0 };
 
-/** Bytes of finished items that are kept for the last event of a stream that breaks off. */
+/** Most bytes of finished items to keep for the last event of a stream that breaks off. */
 const LARGEST_KEPT_OUTPUT = 8 * 1024 * 1024;
 
-/** Puts our names and numbers into an upstream's events; keeps what the last event of a broken stream must hold. */
+/**
+ * Writes the gateway's names and numbers into an upstream's events. Keeps what the last event of a broken stream must
+ * contain.
+ */
 export class ResponseEventRewriter {
   readonly #context: AnswerContext;
   readonly #own: OwnResponseMembers;
   #next = 0;
-  /** The response of the first event, as the caller got it. */
+  /** The response in the first event, as it was sent to the caller. */
   #snapshot: Buffer | null = null;
   /** Finished items, as JSON text. */
   readonly #items: Buffer[] = [];
@@ -34,7 +37,7 @@ export class ResponseEventRewriter {
     return (this.#context.debug?.take() ?? []).map((call) => this.#event('response.debug', `"debug":${call}`, false));
   }
 
-  /** Returns the event for the caller. `bill` completes the usage of its response. */
+  /** Returns the event for the caller. `bill` completes the usage in its response. */
   rewrite(event: StreamEvent, bill: Bill | null): AnswerFrame {
     const inner = event.response ? responseEdits(event.response, this.#own, bill) : [];
     this.#remember(event, inner);
@@ -42,7 +45,7 @@ export class ResponseEventRewriter {
     return { bytes, event: dataEvent(event.type, bill !== null) };
   }
 
-  /** Returns the upstream's last event of a failed response, with these fields in place of its own. */
+  /** Returns the upstream's last event of a failed response, with the given fields in place of its own. */
   rewriteFailed(event: StreamEvent, members: Readonly<Record<string, string>>, bill: Bill): AnswerFrame {
     const inner = responseEdits(event.response!, { ...this.#own, set: { ...this.#own.set, ...members } }, bill);
     const type = typeOfEnd(members);
@@ -51,7 +54,7 @@ export class ResponseEventRewriter {
     return { bytes: applyEdits(event.bytes, edits, FRAME), event: dataEvent(type, true) };
   }
 
-  /** Returns the last event of a stream that broke off: the response as far as it is known, with these fields. */
+  /** Returns the last event of a stream that broke off: the response as far as it is known, with the given fields. */
   broken(members: Readonly<Record<string, string>>, bill: Bill): AnswerFrame {
     const base = this.#snapshot ?? this.#ownResponse();
     const response = spliceMembers(base, {
@@ -102,12 +105,12 @@ export class ResponseEventRewriter {
   }
 }
 
-/** Returns the type of the last event of a response with these members. */
+/** Returns the type of the last event of a response with these fields. */
 function typeOfEnd(members: Readonly<Record<string, string>>): string {
   return `response.${JSON.parse(members['status']!) as string}`;
 }
 
-/** Returns the error of a failed response as a member of its event too, for clients that look only there. */
+/** Copies the error of a failed response into a field of the event, for clients that look only there. */
 function errorBeside({ error }: Readonly<Record<string, string>>): { readonly error?: string } {
   return error === undefined || error === 'null' ? {} : { error };
 }

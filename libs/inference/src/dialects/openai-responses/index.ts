@@ -8,7 +8,7 @@ import { writeRequest } from './request-writer';
 
 export { openAiResponses } from './dialect';
 
-/** OpenAI's responses on both sides of a translation. */
+/** Translation between OpenAI's Responses API and the canonical model, for callers and for upstreams. */
 export const openAiResponsesTranslation: Translation = {
   caller: {
     readRequest,

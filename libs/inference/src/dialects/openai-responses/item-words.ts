@@ -9,11 +9,11 @@ export interface ItemWords {
   status?: string | null;
   /** The type of what it did. */
   action?: string | null;
-  /** Of the tool that it calls. */
+  /** Name of the tool that the item calls. */
   name?: string | null;
 }
 
-/** Names under which xAI reports the searches of X that it made, in items of custom tools. */
+/** Names under which xAI reports its searches of the network X, in items of custom tools. */
 const SEARCHES_OF_X: ReadonlySet<string> = new Set([
   'x_keyword_search',
   'x_semantic_search',
@@ -22,14 +22,14 @@ const SEARCHES_OF_X: ReadonlySet<string> = new Set([
 ]);
 export const X_SEARCH: ProviderTool = 'x_search';
 
-/** Returns true for a web search that is charged: not for pages that it opens, and not if it failed. */
+/** Returns true for a web search that is charged. Opening a page and a failed search are not charged. */
 export function isWebSearch({ type, status, action }: ItemWords): boolean {
   return type === 'web_search_call' && status !== 'failed' && (action ?? 'search') === 'search';
 }
 
 /**
- * Returns the tool that an output item is a call of; null for web searches, failed calls and other items. A custom tool
- * of the caller may have the name of a search of X: the units of an answer leave those out.
+ * Returns the tool that an output item calls; null for web searches, failed calls and other items. A caller's custom
+ * tool may have the name of an X search; the units of an answer leave such calls out.
  */
 export function toolIn({ type, status, name }: ItemWords): ProviderTool | null {
   if (status === 'failed') return null;
@@ -43,7 +43,7 @@ export function isUncharged(words: ItemWords): boolean {
   return toolOfItem(words.type ?? '') !== null && !isWebSearch(words) && toolIn(words) === null;
 }
 
-/** Returns what the output items of a parsed response have used in addition to tokens. */
+/** Returns the units of the output items of a parsed response that are charged in addition to tokens. */
 export function unitsOfItems(items: readonly JsonObject[]): BilledUnits {
   const counter = new ToolCounter();
   let webSearches = 0;
@@ -64,7 +64,7 @@ export function unitsOfItems(items: readonly JsonObject[]): BilledUnits {
   };
 }
 
-/** Returns these fields of an output item. Throws MalformedJson. */
+/** Reads the fields of `ItemWords` from an output item. Throws MalformedJson. */
 export function readItemWords(bytes: Buffer): ItemWords {
   const cursor = new JsonCursor(bytes);
   const words: ItemWords = {};

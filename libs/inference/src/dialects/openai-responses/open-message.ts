@@ -6,7 +6,7 @@ import { writeAnnotation } from './conversation-writer';
 
 type TextDelta = Extract<PartEvent, { type: 'text-delta' }>;
 
-/** One content of a message. */
+/** One content of a message that is being streamed. */
 interface Content {
   readonly kind: 'text' | 'refusal';
   readonly index: number;
@@ -16,7 +16,7 @@ interface Content {
   isOpen: boolean;
 }
 
-/** A message: the texts and refusals that follow each other. */
+/** A message item, which holds consecutive texts and refusals. */
 export class OpenMessage implements OpenItem {
   written: object = {};
   readonly #id: string;

@@ -5,7 +5,7 @@ import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
 
 type ToolStart = Extract<PartStart, { kind: 'server-tool' }>;
 
-/** The tools whose progress has events of its own, in their order: two before the work, one after. */
+/** Event types of tools that have their own progress events, in order: two before the work and one after it. */
 const PROGRESS: Readonly<Record<string, { readonly before: readonly string[]; readonly after: string }>> = {
   web_search: {
     before: ['response.web_search_call.in_progress', 'response.web_search_call.searching'],
@@ -17,7 +17,7 @@ const PROGRESS: Readonly<Record<string, { readonly before: readonly string[]; re
   },
 };
 
-/** A tool of the gateway's own at work. Its item ends with the work, whatever else is still open. */
+/** An output item for a running tool of the gateway. It ends when the tool ends, even if other items are still open. */
 export class OpenServerTool implements OpenItem {
   isIdle = false;
   written: object;
@@ -49,7 +49,7 @@ export class OpenServerTool implements OpenItem {
     this.#close(event.item, statusOfTool(event.hasSucceeded));
   }
 
-  /** A tool without an outcome has not finished: its item is incomplete. */
+  /** Ends the item. A tool without an outcome did not finish: its item is incomplete. */
   end(): void {
     this.#close(this.start.item, 'incomplete');
   }

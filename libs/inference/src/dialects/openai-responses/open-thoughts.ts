@@ -7,8 +7,8 @@ import type { ReasoningPart } from '../../model/conversation';
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * A reasoning item. Its first event waits for the first delta, because the id that must go back to the provider
- * comes with that.
+ * A reasoning item. Its first event waits for the first delta, which brings the id that must be sent back to the
+ * provider.
  */
 export class OpenThoughts implements OpenItem {
   isIdle = false;
@@ -30,7 +30,7 @@ export class OpenThoughts implements OpenItem {
   }
 
   begin(): void {
-    // Announced by its first delta, or by its end.
+    // The item is announced by its first delta, or by its end.
   }
 
   take(event: PartEvent): void {

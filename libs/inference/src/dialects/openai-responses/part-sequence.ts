@@ -9,13 +9,16 @@ type Opening =
 interface OpenPart {
   readonly part: number;
   readonly kind: Opening['kind'];
-  /** Characters of text or arguments given so far. */
+  /** Number of characters of text or arguments that have been emitted so far. */
   length: number;
   readonly sections: { text: number | null; summary: number | null };
   hasEnded: boolean;
 }
 
-/** Numbers the parts of a streamed answer and counts what of each has been given. Keys are the upstream's positions. */
+/**
+ * Numbers the parts of a streamed answer and counts how much of each has been emitted. Keys are the upstream's
+ * positions.
+ */
 export class PartLedger {
   readonly #parts = new Map<string, OpenPart>();
 
@@ -42,7 +45,7 @@ export class PartLedger {
     return [...begun, { type: 'annotation', part: this.#parts.get(key)!.part, annotation }];
   }
 
-  /** Returns no event for arguments of a call that has not begun: its id and name are not known yet. */
+  /** Returns no event for arguments of a call that has not begun, because its id and name are not known yet. */
   arguments(key: string, text: string): AnswerEvent[] {
     const open = this.#parts.get(key);
     if (open?.kind !== 'tool-call' || open.hasEnded || text === '') return [];
@@ -59,7 +62,7 @@ export class PartLedger {
     return [...begun, { type: 'reasoning-delta', part: open.part, delta }];
   }
 
-  /** Returns whether a thought continues in another section than before; remembers the section. */
+  /** Returns whether a thought continues in another section than before, and stores the section. */
   isNewSection(key: string, kind: 'text' | 'summary', index: number): boolean {
     const sections = this.#parts.get(key)?.sections;
     if (sections === undefined) return false;
@@ -72,7 +75,7 @@ export class PartLedger {
     return (this.#parts.get(key)?.sections[kind] ?? null) !== null;
   }
 
-  /** Returns the rest of the whole text or arguments, which has not been given yet. */
+  /** Returns the rest of the whole text or arguments that has not been emitted yet. */
   restOf(key: string, whole: string): string {
     return whole.slice(this.#parts.get(key)?.length ?? 0);
   }

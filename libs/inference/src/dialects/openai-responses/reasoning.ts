@@ -1,14 +1,14 @@
 import type { ReasoningFormat } from '../../model/conversation';
 import type { Endpoint } from '../../catalogue/catalogue';
 
-/** Providers whose sealed thoughts only they can open; all others are taken for one kind. */
+/** Format of encrypted thoughts by provider, for providers that only decrypt their own. All others share one format. */
 const FORMATS: readonly (readonly [RegExp, ReasoningFormat])[] = [
   [/^azure/, 'azure-openai-responses-v1'],
   [/^(?:xai|x-ai)/, 'xai-responses-v1'],
   [/^meta/, 'meta-responses-v1'],
 ];
 
-/** The format of the thoughts that an endpoint sends and takes back through this API. */
+/** Returns the format of the thoughts that an endpoint sends and accepts back on this API. */
 export function reasoningFormatOf({ provider, upstreamModel }: Endpoint): ReasoningFormat {
   if (/bedrock/.test(provider.slug)) {
     return /xai|grok/.test(upstreamModel) ? 'bedrock-xai-responses-v1' : 'bedrock-openai-responses-v1';

@@ -21,20 +21,20 @@ import { finishOf } from './stop-reason';
 import { readResponseUsage, responseUsageEdits, responseUsageText } from './usage';
 import { unixSeconds } from '../../model/unix-seconds';
 
-/** What one pass over an upstream's response object finds. */
+/** Result of scanning an upstream's response object once. */
 export interface UpstreamResponse extends ScannedObject {
   readonly id: string | null;
   readonly status: string | null;
   readonly incompleteReason: string | null;
   readonly serviceTier: string | null;
-  /** Items of `output`; null when there is no such array. */
+  /** Number of items in `output`; null if that array is missing. */
   readonly outputCount: number | null;
   readonly hasToolCalls: boolean;
-  /** Text, thoughts and tool arguments in `output`, in units (`UNITS_PER_TOKEN`). */
+  /** Length of text, thoughts and tool arguments in `output`, in units (`UNITS_PER_TOKEN`). */
   readonly contentUnits: number;
-  /** Searches of the web that the upstream made; pages that it opened are none. */
+  /** Number of web searches that the upstream made, without pages that it opened. */
   readonly webSearches: number;
-  /** Calls of provider tools that are not charged. */
+  /** Number of provider tool calls that are not charged. */
   readonly otherTurns: number;
   /** Other tools that the upstream ran. */
   readonly tools: ToolUses | undefined;
@@ -173,7 +173,7 @@ class ResponseReader implements UpstreamResponse {
   }
 }
 
-/** Why the model stopped; null while it runs. */
+/** Returns why the model stopped; null while the response is running. */
 export function finishOfResponse(response: UpstreamResponse): {
   readonly finishReason: FinishReason | null;
   readonly nativeFinishReason: string | null;
@@ -183,10 +183,10 @@ export function finishOfResponse(response: UpstreamResponse): {
   return finishOf(status, incompleteReason, hasToolCalls);
 }
 
-/** Fields that the upstream got only as a hash; the response shows the caller's own value. */
+/** Fields that were sent to the upstream as a hash only; the response shows the caller's own value. */
 const HASHED = ['user', 'safety_identifier', 'prompt_cache_key'] as const;
 
-/** Settings of the request that a response repeats. If the upstream omits one, the caller's value is added. */
+/** Request settings that a response repeats. If the upstream omits one, the caller's value is added. */
 const REPEATED: ReadonlySet<string> = new Set([
   'instructions',
   'metadata',
@@ -199,7 +199,7 @@ const REPEATED: ReadonlySet<string> = new Set([
   'tools',
 ]);
 
-/** What has to be there, for upstreams that leave it out, as JSON text. */
+/** Required fields with their default values, as JSON text, for upstreams that leave them out. */
 const REQUIRED = {
   object: '"response"',
   completed_at: 'null',
@@ -220,9 +220,9 @@ const REQUIRED_NAMES = Object.keys(REQUIRED) as RequiredMember[];
 
 type RequiredMember = keyof typeof REQUIRED;
 
-/** Fields that the gateway writes into an upstream's responses, as JSON text; the same for a whole stream. */
+/** Fields that the gateway writes into an upstream's responses, as JSON text; they are the same in a whole stream. */
 export interface OwnResponseMembers {
-  /** In place of the upstream's. */
+  /** Fields whose values replace those of the upstream. */
   readonly set: Readonly<Record<string, string>>;
   /** Returns the value of a required field that the upstream omits. */
   readonly absent: (name: RequiredMember) => string;
@@ -235,7 +235,7 @@ export function ownResponseMembers(context: AnswerContext): OwnResponseMembers {
 
 function repeatedFrom(request: ScannedObject, name: RequiredMember): string | undefined {
   const text = REPEATED.has(name) ? memberText(request, name)?.toString() : undefined;
-  // In one line, as an event's data has to be; no string of JSON holds a line feed.
+  // The data of an event must be on one line. JSON strings contain no line feed.
   return text === 'null' ? undefined : text?.replace(/[\r\n]/g, ' ');
 }
 
@@ -253,7 +253,7 @@ function ownWords({ generationId, model }: AnswerContext, request: ScannedObject
   return own;
 }
 
-/** The edits that turn an upstream's response into ours. Without a bill the usage is left as it is. */
+/** Returns the edits that turn an upstream's response into ours. Without a bill, the usage is removed. */
 export function responseEdits(
   response: UpstreamResponse,
   own: OwnResponseMembers,
@@ -266,7 +266,7 @@ export function responseEdits(
   if (usage !== null) {
     return joinEdits(memberEdits(response, { set }), bill === null ? [] : responseUsageEdits(usage, bill));
   }
-  // Before the end of a stream there is none, which some upstreams write as null.
+  // Before the end of a stream there is no usage; some upstreams write it as null.
   if (bill === null) return memberEdits(response, { set, remove: ['usage'] });
   set['usage'] = responseUsageText(bill);
   return memberEdits(response, { set });
@@ -279,7 +279,7 @@ function absentIn(response: UpstreamResponse, absent: OwnResponseMembers['absent
   return found;
 }
 
-/** A failure as members of a response, as JSON text. */
+/** Returns the fields of a response that report a failure, as JSON text. */
 export function failureMembers({
   status,
   incompleteReason,

@@ -1,16 +1,16 @@
 import { JsonCursor, type JsonMember, type ScannedObject } from '@libs/json';
 import { readUpstreamResponse, type UpstreamResponse } from './relayed-answer';
 
-/** What one pass over an event of a streamed response finds. */
+/** Result of scanning one event of a streamed response. */
 export interface StreamEvent extends ScannedObject {
-  /** Null for what is no event of the protocol. */
+  /** Type of the event; null if the data is not an event of this protocol. */
   readonly type: string | null;
   readonly sequence: JsonMember | null;
-  /** Read for the events that begin or end a response. */
+  /** The response inside the event; read only for events that begin or end a response. */
   readonly response: UpstreamResponse | null;
   readonly item: JsonMember | null;
   readonly delta: JsonMember | null;
-  /** The event says that something went wrong, in whatever shape. */
+  /** True if the event reports an error, in any form. */
   readonly isError: boolean;
 }
 

@@ -29,8 +29,8 @@ import { effortOf, outputTokensOf } from './request-writer';
 import { withoutUnsoldSearch } from './unsold-search';
 
 /**
- * Fields that no upstream is sent: they are for the gateway, make the upstream keep state, or try to bypass the
- * gateway.
+ * Fields that are never sent to an upstream: the gateway reads them, or they make the upstream keep state, or they try
+ * to bypass the gateway.
  */
 const REMOVED: readonly string[] = [
   ...GATEWAY_MEMBERS,
@@ -45,7 +45,7 @@ const REMOVED: readonly string[] = [
 /** Lists whose objects may hold a cache mark, in addition to the request itself. */
 const MARKED_LISTS = [['input'], ['input', 'content'], ['input', 'output'], ['tools']] as const;
 
-/** Where citations of an earlier answer are. Their `content` exists only in the gateway's API. */
+/** Where the citations of an earlier answer are. Their field `content` exists only in the gateway's API. */
 const CITED_LISTS = ['input', 'content', 'annotations'] as const;
 const CITATION = Buffer.from('"url_citation"');
 
@@ -67,7 +67,7 @@ export function toUpstream(
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
-  // `store` is set above, and metadata goes on: nothing is stored under it.
+  // `store` is set above. Metadata is passed on, because the upstream stores nothing with it.
   const retained = retainedMembers(request, set, { api: 'responses', account });
   const unpriced = unpricedMembers(request, set, { api: 'responses', isOwnKey: account.isOwn, log });
   dropRetained(request, retained, log);
@@ -79,14 +79,14 @@ export function toUpstream(
   return applyEdits(request.bytes, joinEdits(edits, joinApart(returned, marks)));
 }
 
-/** Returns the edits that remove what the gateway added to earlier answers; upstreams refuse it. */
+/** Returns the edits that remove what the gateway added to earlier answers, because upstreams refuse it. */
 function returnedEdits(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly ByteEdit[] {
   const thoughts = returnedThoughtEdits(request, endpoint, log);
   if (!request.bytes.includes(CITATION)) return thoughts;
   return joinApart(thoughts, removalsAt(request, CITED_LISTS, 'content'));
 }
 
-/** Joins both lists, without those of `others` that overlap an edit of `some`. */
+/** Joins two lists of edits. Leaves out edits of `others` that overlap one of `some`. */
 function joinApart(some: readonly ByteEdit[], others: readonly ByteEdit[]): readonly ByteEdit[] {
   const apart = others.filter((other) => some.every(({ start, end }) => other.end <= start || end <= other.start));
   return joinEdits(some, apart);
@@ -97,7 +97,7 @@ function removedFrom(request: ScannedObject): readonly string[] {
   // Conditions of the server-tool loop replace `max_tool_calls`.
   if (isGiven(request, 'stop_server_tools_when')) removed.push('max_tool_calls');
   const modalities = memberText(request, 'modalities')?.toString();
-  // Text is the default of every upstream, and some refuse the field.
+  // Every upstream outputs text by default, and some refuse the field.
   if (modalities !== undefined && !modalities.includes('image')) removed.push('modalities');
   return removed;
 }
@@ -107,12 +107,12 @@ function isGiven(request: ScannedObject, name: string): boolean {
   return text !== undefined && text !== 'null';
 }
 
-/** Fields of `reasoning` that callers may set and OpenAI's API does not have. */
+/** Fields of `reasoning` that callers may set but OpenAI's API does not have. */
 const OWN_SETTINGS = ['enabled', 'max_tokens', 'exclude'];
 
 /**
- * The `reasoning` of a request in the words of an upstream that would refuse it as it is, as JSON text; undefined
- * where it can stay.
+ * Returns `reasoning` as JSON text in the form that an upstream accepts; undefined if the upstream accepts it
+ * unchanged.
  */
 function rewordedReasoning(request: ScannedObject, endpoint: Endpoint, log = new LossLog()): Buffer | undefined {
   const text = memberText(request, 'reasoning');
@@ -130,7 +130,7 @@ function rewordedReasoning(request: ScannedObject, endpoint: Endpoint, log = new
   return spliceMembers(settings, { set, remove: OWN_SETTINGS });
 }
 
-/** Returns the request's cap on output tokens; undefined without one. */
+/** Returns the request's cap on output tokens; undefined if it has none. */
 function boundOf(request: ScannedObject): number | undefined {
   const text = memberText(request, 'max_output_tokens');
   return text === undefined ? undefined : numberOf(parseJson(text));

@@ -18,7 +18,7 @@ const DONE_WORD = Buffer.from('[DONE]');
 const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
 const WHOLE = new Set(['response.completed', 'response.incomplete']);
 
-/** Why a stream ended before its time, and the upstream's own last event, if it sent one. */
+/** Why a stream ended early, and the upstream's own last event if it sent one. */
 interface Breakdown {
   readonly error: AppError;
   readonly nativeCode: string | null;
@@ -28,10 +28,10 @@ interface Breakdown {
 /**
  * Rewrites the events of a streamed response.
  *
- * Every event passes as the bytes it came in, except for our words inside the `response` of the first and the
- * last events, and for sequence numbers where ours differ. However the upstream behaves, the caller sees
- * exactly one terminal event and then `[DONE]`: a cut, stalled or broken stream ends in `response.failed` with
- * the response as far as it got, and one that reached its token limit in `response.incomplete`.
+ * Every event keeps the upstream's bytes, except for our fields inside the `response` of the first and the last events,
+ * and for sequence numbers that differ from ours. Whatever the upstream does, the caller sees exactly one terminal
+ * event and then `[DONE]`. A cut, stalled or broken stream ends in `response.failed` with the response as far as it
+ * got; one that reached its token limit ends in `response.incomplete`.
  */
 export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
   readonly #rewriter: ResponseEventRewriter;
@@ -47,7 +47,7 @@ export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
     this.#meter = new StreamMeter(context);
   }
 
-  /** Resolves at the first valid event; throws AppError when there is none. */
+  /** Resolves at the first valid event; throws AppError if there is none. */
   static open(upstream: UpstreamStream, context: AnswerContext): Promise<OpenAiResponsesStream> {
     return new OpenAiResponsesStream(upstream, context).opened();
   }
@@ -93,7 +93,7 @@ export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
     this.isDone = true;
   }
 
-  /** Handles an error that the upstream reports; an error of length becomes an incomplete answer. */
+  /** Handles an error that the upstream reports. An error about length becomes an incomplete answer. */
   #onError(complaint: UpstreamComplaint, event: StreamEvent | null): void {
     const error = errorInside(this.context.endpoint.provider, complaint);
     if (!this.isCommitted) throw error;
@@ -104,7 +104,7 @@ export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
     this.isDone = true;
   }
 
-  /** Some upstreams leave finished items out of their last response. */
+  /** Some upstreams leave finished items out of the last response. */
   #report(response: UpstreamResponse): void {
     this.#meter.served(response.serviceTier);
     if (response.usage === null) return;

@@ -11,7 +11,7 @@ import { readInput } from './conversation-reader';
 import { ToolNames } from './tool-names';
 import { readTools } from './tool-reader';
 
-/** Fields that are read here, are for the gateway, or ask for what is the default anyway. */
+/** Fields that are read here, are read by the gateway, or only ask for the default. */
 const UNDERSTOOD = new Set([
   'input',
   'instructions',
@@ -58,7 +58,7 @@ const UNDERSTOOD = new Set([
 
 const SEALED_THOUGHTS = 'reasoning.encrypted_content';
 const LOGPROBS = 'message.output_text.logprobs';
-/** Extra output that an answer has because of it. */
+/** Values of `include` that this translation supports; each adds output to the answer. */
 const INCLUDED = new Set([SEALED_THOUGHTS, LOGPROBS]);
 
 const MODALITIES = ['text', 'image', 'audio'] as const;
@@ -66,7 +66,7 @@ const VERBOSITIES = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const;
 const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
-/** A checked request of this API in no dialect. */
+/** Reads a validated request of this API into the canonical model. */
 export function readRequest(body: JsonObject): CanonicalRequest {
   const unread = new Set(Object.keys(body).filter((name) => !UNDERSTOOD.has(name) && body[name] !== null));
   noteUnmet(body, unread);
@@ -94,21 +94,21 @@ export function readRequest(body: JsonObject): CanonicalRequest {
   return defined({ ...request, unread: [...unread] });
 }
 
-/** Returns a value that is known; another one is left out, and its path is named in `unread`. */
+/** Returns a known value. Leaves out any other value and adds its path to `unread`. */
 function knownWord<T>(known: readonly T[], value: unknown, path: string, unread: Set<string>): T | undefined {
   const word = known.find((entry) => entry === value);
   if (word === undefined && (value ?? null) !== null) unread.add(path);
   return word;
 }
 
-/** Adds to `unread` the fields that ask for more than a translation can give. */
+/** Adds to `unread` the fields that ask for more than a translation can provide. */
 function noteUnmet({ include, truncation }: JsonObject, unread: Set<string>): void {
   if (truncation === 'auto') unread.add('truncation');
   const extra: readonly unknown[] = Array.isArray(include) ? include : [];
   if (extra.some((entry) => !INCLUDED.has(String(entry)))) unread.add('include');
 }
 
-/** Log probabilities that are asked for only in `include` come without alternatives: 0. */
+/** Log probabilities that are requested only by `include` come without alternatives: 0. */
 function readTopLogprobs(body: JsonObject): number | undefined {
   return numberOf(body['top_logprobs']) ?? (includes(body, LOGPROBS) ? 0 : undefined);
 }
@@ -141,7 +141,7 @@ function readSampling(body: JsonObject): Sampling {
   });
 }
 
-/** Reads `reasoning`; fields that a `ReasoningRequest` cannot hold are named in `unread`. */
+/** Reads `reasoning`. Adds fields that a `ReasoningRequest` cannot hold to `unread`. */
 export function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = objectOrNull(value);
   if (reasoning === null) return undefined;

@@ -17,7 +17,7 @@ import { writeInput } from './conversation-writer';
 /** Output tokens from which a thinking budget is derived if neither the request nor the catalogue has a cap. */
 const DEFAULT_OUTPUT_TOKENS = 32_000;
 
-/** Settings that this API has no member for, by the names that callers know them by. */
+/** Settings that this API has no field for, by the names that callers use. */
 const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
   topK: 'top_k',
   minP: 'min_p',
@@ -27,7 +27,7 @@ const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
   logitBias: 'logit_bias',
 };
 
-/** Returns the body of `POST /responses` for a request in no dialect. The upstream stores nothing. */
+/** Returns the body of `POST /responses` for a canonical request. The upstream is told to store nothing. */
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
   dropUnwritten(request, log);
   const { sampling, tools, toolChoice, serviceTier, topLogprobs } = request;
@@ -70,7 +70,7 @@ function writeTool(
   log: LossLog,
 ): object {
   if (cache) log.drop('cache_control');
-  // Absent means strict to this API, and loose to every other.
+  // An absent `strict` means true in this API, and false in all others.
   return defined({ type: 'function', name, description, parameters, strict: strict ?? false });
 }
 
@@ -103,7 +103,7 @@ export function outputTokensOf(asked: number | undefined, { maxCompletionTokens 
   return asked ?? maxCompletionTokens ?? DEFAULT_OUTPUT_TOKENS;
 }
 
-/** Returns the effort asked for or the nearest one; undefined if the request does not say. */
+/** Returns the requested effort or the nearest supported one; undefined if the request does not set one. */
 export function effortOf(
   { isEnabled, effort, maxTokens, summary }: ReasoningRequest,
   outputTokens: number,
@@ -130,7 +130,7 @@ function writeInclude(request: CanonicalRequest, endpoint: Endpoint): readonly s
   return include.length > 0 ? include : undefined;
 }
 
-/** Returns whether to ask for encrypted thoughts. Nothing is stored, so only these can be sent back later. */
+/** Returns whether to ask for encrypted thoughts. The upstream stores nothing, so only these can be sent back later. */
 function needsSeals({ reasoning, wantsSealedThoughts, isContinued }: CanonicalRequest, endpoint: Endpoint): boolean {
   if (wantsSealedThoughts === true && thinks(endpoint)) return true;
   if (reasoning === undefined) return isContinued === true && isKnownToThink(endpoint);

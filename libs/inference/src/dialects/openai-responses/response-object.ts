@@ -18,7 +18,7 @@ export interface ResponseEcho {
   readonly toolNames: ToolNames;
 }
 
-/** What changes while a response comes into being. */
+/** The parts of a response that change while it is produced. */
 export interface ResponseState {
   readonly status: ResponseStatus;
   readonly output: readonly object[];
@@ -26,7 +26,7 @@ export interface ResponseState {
   readonly incompleteReason?: IncompleteReason | null;
   readonly failure?: ResponseFailure;
   readonly usage?: object;
-  /** As the upstream names it. */
+  /** The tier by the upstream's name. */
   readonly serviceTier?: string | undefined;
 }
 
@@ -47,13 +47,13 @@ const DEFAULTS: JsonObject = {
   truncation: null,
 };
 
-/** Repeated where the caller set them, else left out. */
+/** Settings that a response repeats only if the caller set them. */
 const OPTIONAL = ['prompt', 'prompt_cache_key', 'prompt_cache_options', 'reasoning', 'safety_identifier', 'user'];
 
-/** Members of a request that its response repeats. */
+/** Fields of a request that its response repeats. */
 export const REPEATED_SETTINGS: readonly string[] = [...Object.keys(DEFAULTS), ...OPTIONAL];
 
-/** What is read of a request's context for its response. */
+/** The parts of a request's context that its response is written from. */
 export interface EchoSource extends Pick<AnswerContext, 'generationId' | 'requestBody'> {
   readonly model: { readonly slug: string };
 }
@@ -82,7 +82,7 @@ function memberOf(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** A response with every member that the interface requires. */
+/** Returns a response object with every field that the API requires. */
 export function responseObject({ id, model, createdAt, settings }: ResponseEcho, state: ResponseState): object {
   const { output, completedAt = null, usage, serviceTier } = state;
   return {

@@ -3,7 +3,7 @@ import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { reasoningFormatOf } from './reasoning';
 
-/** Fields that the gateway adds to a thought for callers; OpenAI refuses them in a request. */
+/** Fields that the gateway adds to a thought for callers. OpenAI refuses them in a request. */
 const OURS: readonly string[] = ['format', 'signature', 'status'];
 
 const NO_EDITS: readonly ByteEdit[] = [];
@@ -18,8 +18,8 @@ interface Item {
 
 /**
  * Returns the edits, in order, that make thoughts of earlier answers in `input` acceptable to an upstream. Removes
- * thoughts without text and encrypted content (the upstream has not stored them), and thoughts that another kind of
- * provider has encrypted. An input of nothing else is left as it is.
+ * thoughts with neither text nor encrypted content, because the upstream has not stored them, and thoughts that another
+ * kind of provider encrypted. An input that would become empty is not changed.
  */
 export function returnedThoughtEdits(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly ByteEdit[] {
   const { bytes } = request;

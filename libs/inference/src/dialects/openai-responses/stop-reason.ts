@@ -1,11 +1,11 @@
 import type { FinishReason } from '../../model/finish-reason';
 
-/** The statuses of a response that is not run in the background. */
+/** The possible statuses of a response that does not run in the background. */
 export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed';
 
 export type IncompleteReason = 'max_output_tokens' | 'content_filter';
 
-/** What the end of an answer is called in a response. */
+/** Returns the response status for the end of an answer. */
 export function statusOf(finishReason: FinishReason): {
   readonly status: ResponseStatus;
   readonly incompleteReason: IncompleteReason | null;
@@ -15,7 +15,7 @@ export function statusOf(finishReason: FinishReason): {
   return { status: finishReason === 'error' ? 'failed' : 'completed', incompleteReason: null };
 }
 
-/** Why the model stopped, from an upstream's response. */
+/** Returns why the model stopped, from an upstream's response. */
 export function finishOf(
   status: string | null,
   incompleteReason: string | null,

@@ -38,8 +38,8 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 /**
  * Reads the events of a streamed response.
  *
- * Deltas are taken as they come; whatever a `done` event or the last response holds beyond them is given then,
- * so that an upstream which sends only the whole of something loses nothing.
+ * Passes deltas on as they arrive. If a `done` event or the last response contains more than the deltas did, the rest
+ * is passed on then. So nothing is lost if an upstream sends an item only as a whole.
  */
 export class ResponsesStreamReader implements StreamReader {
   readonly #ledger = new PartLedger();
@@ -96,7 +96,7 @@ export class ResponsesStreamReader implements StreamReader {
     ];
   }
 
-  /** Calls and thoughts are one part each; a message is a part for each of its contents. */
+  /** Begins the parts of an item. Calls and thoughts have one part each; a message has one for each of its contents. */
   addItem(event: JsonObject): AnswerEvent[] {
     const item = objectOf(event['item']);
     const key = itemKey(event);
@@ -149,7 +149,7 @@ export class ResponsesStreamReader implements StreamReader {
     return parts.flatMap((part, index) => this.#endPart(`${key}/${index}`, part));
   }
 
-  /** Adds what the deltas have not brought, and ends the part. */
+  /** Adds the content that the deltas did not include, and ends the part. */
   #endPart(key: string, part: AnswerPart): AnswerEvent[] {
     if (this.#ledger.hasEnded(key)) return [];
     return [...this.#missing(key, part), ...this.#ledger.end(key)];

@@ -20,11 +20,11 @@ import { unixSeconds } from '../../model/unix-seconds';
 type Finish = Extract<AnswerEvent, { type: 'finish' }>;
 
 /**
- * Writes the events of one answer as a streamed response: created, in progress, then each
- * item from its beginning to its end, then one terminal event.
+ * Writes the events of one answer as a streamed response: created, in progress, then each item from its beginning to
+ * its end, then one terminal event.
  *
- * An item ends when the next one begins or the answer is over, because only then its status is known. Items
- * may overlap, as their parts do, and keep the place in which they began.
+ * An item ends when the next one begins or the answer is over, because only then its status is known. Items may
+ * overlap, as their parts do, and keep the position in which they began.
  */
 export class ResponsesStreamWriter implements StreamWriter {
   readonly #provider: Provider;
@@ -32,7 +32,7 @@ export class ResponsesStreamWriter implements StreamWriter {
   readonly #debug: StreamDebug | undefined;
   readonly #sink = new EventSink();
   #hasBegun = false;
-  /** In the order of their output index. */
+  /** Items in the order of their output index. */
   readonly #items: OpenItem[] = [];
   readonly #byPart = new Map<number, OpenItem>();
   #finish: Finish | null = null;

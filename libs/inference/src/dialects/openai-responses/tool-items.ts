@@ -4,21 +4,21 @@ import type { BilledUnits } from '../../pricing/price';
 import { isUncharged, isWebSearch, readItemWords, toolIn, type ItemWords } from './item-words';
 import type { StreamEvent } from './relayed-event';
 
-/** End of the `type` of output items that are tool calls. */
+/** Suffix of the `type` of output items that are tool calls. */
 const CALL = Buffer.from('_call"');
 const COMPACTION = Buffer.from('compaction"');
 const COMPACTIONS: ReadonlySet<unknown> = new Set(['compaction', 'context_compaction']);
 const WEB_SEARCH = 'web_search';
 
 /**
- * Counts the tools that a provider runs in one streamed response, by its output items: those that are done, those that
- * have shown a picture, and, where the caller has left, those that have begun.
+ * Counts the tools that a provider runs in one streamed response, by its output items. Counts items that are done and
+ * items that have shown a picture; if the caller has disconnected, also items that have begun.
  */
 export class ToolItems {
   #webSearches = 0;
   #otherTurns = 0;
   readonly #tools = new ToolCounter();
-  /** By index of the item. */
+  /** Tools that have begun, by index of the item. */
   readonly #begun = new Map<string, ProviderTool>();
   readonly #counted = new Set<string>();
 
@@ -26,7 +26,7 @@ export class ToolItems {
     return { webSearches: this.#webSearches, tools: this.#tools.uses, otherTurns: this.#otherTurns };
   }
 
-  /** Returns whether the event brought a use that is charged. */
+  /** Returns whether the event contains a tool use that is charged. */
   note(event: StreamEvent): boolean {
     switch (event.type) {
       case 'response.output_item.added':
@@ -41,7 +41,7 @@ export class ToolItems {
     }
   }
 
-  /** Counts what has begun and not ended. Returns whether there was something. */
+  /** Counts the items that have begun and not ended. Returns whether there were any. */
   endAll(): boolean {
     const begun = [...this.#begun];
     return begun.filter(([index, tool]) => this.#use(index, tool)).length > 0;
@@ -59,7 +59,7 @@ export class ToolItems {
     if (words !== null && isUncharged(words)) this.#otherTurns += 1;
     this.#begun.delete(index);
     const isNew = tool !== null && this.#use(index, tool);
-    // Without item numbers, each event counts as a use of its own.
+    // Without item numbers, each event counts as a separate use.
     this.#counted.delete(index);
     return isNew;
   }
@@ -81,7 +81,7 @@ export function endsCompaction({ type, bytes, item }: StreamEvent): boolean {
   return text.includes(COMPACTION) && COMPACTIONS.has(readItemWords(text).type);
 }
 
-/** Returns the fields of an item that is a call; null for other items. */
+/** Returns the fields of an item that is a tool call; null for other items. */
 function wordsOf({ bytes, item }: StreamEvent): ItemWords | null {
   if (item === null) return null;
   const text = bytes.subarray(item.valueStart, item.valueEnd);

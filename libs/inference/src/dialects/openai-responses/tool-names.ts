@@ -2,37 +2,37 @@ import { hash } from 'node:crypto';
 import { objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { toolEntriesIn } from '../../model/provider-tools';
 
-/** The longest name that every API takes for a function. */
+/** The longest function name that every API accepts. */
 const LONGEST_NAME = 64;
 const DIGEST_LENGTH = 8;
 const SEPARATOR = '__';
 
-/** A tool that the caller runs, by the names that it has in responses. */
+/** A tool that the caller runs, under its names in the Responses API. */
 export interface ToolPlace {
   readonly name: string;
-  /** Absent for a tool that is in no namespace. */
+  /** Absent for a tool outside any namespace. */
   readonly namespace?: string;
   /** Whether it is called with free text. */
   readonly isCustom: boolean;
 }
 
-/** A tool of a request under the name by which other APIs know it. */
+/** A tool of a request under the name that other APIs use for it. */
 export interface FlatTool {
   readonly name: string;
   readonly tool: JsonObject;
 }
 
 /**
- * The names of a request's tools, where namespaces are unknown: `spawn` in the namespace `agents` is the function
+ * The names of a request's tools for APIs without namespaces: `spawn` in the namespace `agents` becomes the function
  * `agents__spawn`. Covers `tools` and the `additional_tools` of the input.
  */
 export class ToolNames {
-  /** With the tools of namespaces in place of these. */
+  /** The tools of the request; a namespace is replaced by its tools. */
   readonly tools: readonly FlatTool[];
   readonly #places = new Map<string, ToolPlace>();
   readonly #flat = new Map<string, string>();
   readonly #firsts = new Map<string, JsonObject>();
-  /** Those of `#firsts` that another tool was compared with, as JSON. */
+  /** JSON of the tools of `#firsts` that were compared with another tool. */
   readonly #texts = new Map<string, string>();
 
   constructor(request: JsonObject) {
@@ -44,12 +44,12 @@ export class ToolNames {
     });
   }
 
-  /** Returns the name by which other APIs know a tool, whether or not this request offers it. */
+  /** Returns the name that other APIs use for a tool, even if this request does not offer it. */
   flatName(name: string, namespace: string | undefined): string {
     return namespace === undefined ? name : (this.#flat.get(keyOf(namespace, name)) ?? joined(namespace, name));
   }
 
-  /** Returns the tool that a model has called; undefined for one that the request does not offer. */
+  /** Returns the tool that a model called; undefined if the request does not offer it. */
   placeOf(flatName: string): ToolPlace | undefined {
     return this.#places.get(flatName);
   }
@@ -78,7 +78,10 @@ export class ToolNames {
     return [{ name: flatName, tool }];
   }
 
-  /** Each turn of a conversation may bring the same tool again, and providers refuse a name that is there twice. */
+  /**
+   * Returns whether a tool was listed before. Each turn of a conversation may list it again, and providers refuse a
+   * name that occurs twice.
+   */
   #isRepeated(flatName: string, tool: JsonObject): boolean {
     const text = this.#texts.get(flatName) ?? JSON.stringify(this.#firsts.get(flatName));
     this.#texts.set(flatName, text);

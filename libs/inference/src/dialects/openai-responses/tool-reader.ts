@@ -9,7 +9,7 @@ export interface ToolSettings {
   readonly toolChoice?: ToolChoice;
 }
 
-/** A tool that takes free text, as a function with one text. */
+/** Parameters of a function with one text, which replaces a tool that takes free text. */
 const CUSTOM_PARAMETERS = {
   type: 'object',
   properties: { [CUSTOM_INPUT]: { type: 'string' } },
@@ -18,8 +18,8 @@ const CUSTOM_PARAMETERS = {
 } as const;
 
 /**
- * Returns the functions of a request and which of them to use, those of namespaces and of the input too. Tools that
- * run at the gateway or a provider are `unread`.
+ * Returns the functions of a request and the choice among them, including functions in namespaces and in the input.
+ * Adds tools that run at the gateway or a provider to `unread`.
  */
 export function readTools(names: ToolNames, choice: unknown, unread: Set<string>): ToolSettings {
   const definitions = names.tools.flatMap((tool) => readTool(tool, unread) ?? []);
@@ -40,7 +40,10 @@ export function readTools(names: ToolNames, choice: unknown, unread: Set<string>
   return { tools: definitions };
 }
 
-/** A namespace that is allowed stands for all its tools, and a name alone for the tools of that name. */
+/**
+ * Returns the names of the allowed tools. An allowed namespace allows all of its tools; a bare name allows the tools of
+ * that name.
+ */
 function allowedNames(chosen: readonly JsonObject[], names: ToolNames): ReadonlySet<string> {
   const isAllowed = (flatName: string): boolean => {
     const place = names.placeOf(flatName);

@@ -6,7 +6,7 @@ import { mostToolUnits, scannedToolUnits, type ToolUnits } from '../reported-too
 import { X_SEARCH } from './item-words';
 import type { UpstreamResponse } from './relayed-answer';
 
-/** Returns the tools to charge: those of the output items, of items that came before, and of the usage. */
+/** Returns the tools to charge: those of the output items, of items that arrived earlier, and of the usage. */
 export function unitsOfResponse(
   { webSearches, tools, otherTurns, usage }: UpstreamResponse,
   before: ToolUnits,
@@ -17,12 +17,12 @@ export function unitsOfResponse(
   return searchesAsAsked(mostToolUnits(asked(items, context), counted), context);
 }
 
-/** Returns the tools to charge for items alone. */
+/** Returns the tools to charge according to the items only. */
 export function chargedUnits(units: ToolUnits, context: AnswerContext): ToolUnits {
   return searchesAsAsked(asked(units, context), context);
 }
 
-/** Returns units without searches of X unless the request asked for them: custom tools may have the same names. */
+/** Returns the units, without X searches unless the request asked for them: custom tools may have the same names. */
 function asked(units: ToolUnits, context: AnswerContext): ToolUnits {
   const { tools } = units;
   if (tools?.has(X_SEARCH) !== true || askedTools(context).includes(X_SEARCH)) return units;
@@ -31,7 +31,10 @@ function asked(units: ToolUnits, context: AnswerContext): ToolUnits {
   return { ...units, tools: others.size > 0 ? others : undefined };
 }
 
-/** Counts web searches as uses of the search tool that the request names; of two, the more expensive one. */
+/**
+ * Counts web searches as uses of the search tool that the request names. If it names two, the more expensive one
+ * counts.
+ */
 function searchesAsAsked(units: ToolUnits, context: AnswerContext): ToolUnits {
   const { webSearches = 0, tools } = units;
   if (webSearches === 0) return units;

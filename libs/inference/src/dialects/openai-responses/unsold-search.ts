@@ -6,14 +6,16 @@ import { bringsTools, SEARCH_PREVIEW, toolSentAs } from '../../model/provider-to
 import { toolRate } from '../../pricing/price';
 import { memberText, scanRequest } from '../request-members';
 
-/** In every spelling of a type that a provider may take for a search, but for escapes and capital letters. */
+/**
+ * Bytes that a tool type must contain if a provider may read it as a search: in three spellings, or as a JSON escape.
+ */
 const SEARCH_BYTES = ['search', 'SEARCH', 'Search', '\\u00'].map((text) => Buffer.from(text));
 const SEARCHES: ReadonlySet<unknown> = new Set(['web_search', SEARCH_PREVIEW]);
 
 /**
- * Returns a request without the searches that agents offer whether or not they are needed, where the provider would run
- * them on the operator's account and the endpoint has no price for them. A request that cannot do without them does not
- * come here: it needs an endpoint with a price.
+ * Returns a request without web search tools that the provider would run on the operator's account and for which the
+ * endpoint has no price. Coding agents offer such tools in every request, whether or not they are needed. Requests that
+ * require a search do not come here: they need an endpoint with a price.
  */
 export function withoutUnsoldSearch(
   request: ScannedObject,
@@ -34,7 +36,7 @@ export function withoutUnsoldSearch(
   if (left === tools && input === leftInput) return request;
   log?.drop('tools.web_search');
   const isBare = elementsOf(left).length === 0;
-  // Providers refuse a choice among no tools, but items of the input may have brought some.
+  // Providers refuse a tool choice in a request without tools, but items of the input may still define some.
   const hasChoice = !isBare || elementsOf(leftInput).some(hasTools);
   const choice = valueOf(request, 'tool_choice');
   const set = changed([
@@ -53,19 +55,22 @@ function hasTools(item: unknown): boolean {
   return bringsTools(item) && elementsOf(item['tools']).length > 0;
 }
 
-/** Where only searches were allowed, no tool is: providers refuse a list without any. */
+/**
+ * Returns the tool choice without searches. If only searches were allowed, it becomes `none`: providers refuse an empty
+ * list.
+ */
 function choiceWithout(choice: unknown, isUnsold: (tool: unknown) => boolean): unknown {
   const left = toolsWithout(choice, isUnsold);
   return left !== choice && isObject(left) && elementsOf(left['tools']).length === 0 ? 'none' : left;
 }
 
-/** The JSON texts of those values that are others now. */
+/** Returns the JSON texts of the values that changed. */
 function changed(values: readonly (readonly [string, unknown, unknown])[]): Record<string, string> {
   const others = values.filter(([, before, after]) => before !== after);
   return Object.fromEntries(others.map(([name, , after]) => [name, JSON.stringify(after)]));
 }
 
-/** Undefined also for a value in which no tool can be: most inputs are long and bring none. */
+/** Returns undefined also for a value that contains no tool: most inputs are long and define none. */
 function valueOf(request: ScannedObject, name: string): unknown {
   const text = memberText(request, name);
   return text !== undefined && (name !== 'input' || TOOLS_BYTES.some((bytes) => text.includes(bytes)))
@@ -75,7 +80,10 @@ function valueOf(request: ScannedObject, name: string): unknown {
 
 const TOOLS_BYTES = ['"tools"', '\\u00'].map((text) => Buffer.from(text));
 
-/** The same input where no item brings such a tool. An item that brings nothing else goes too. */
+/**
+ * Returns the input without such tools; the same value if no item contains one. An item that contains only such tools
+ * is removed too.
+ */
 function inputWithout(input: unknown, isUnsold: (tool: unknown) => boolean): unknown {
   if (!Array.isArray(input)) return input;
   const items = input.map((item: unknown) => (bringsTools(item) ? toolsWithout(item, isUnsold) : item));
@@ -83,19 +91,19 @@ function inputWithout(input: unknown, isUnsold: (tool: unknown) => boolean): unk
   return items.filter((item, at) => item === input[at] || !isBareItem(item));
 }
 
-/** What a search for tools found may be nothing. */
+/** Returns whether an `additional_tools` item is empty. Other items, such as the result of a tool search, may be empty. */
 function isBareItem(item: unknown): boolean {
   return isObject(item) && item['type'] === 'additional_tools' && elementsOf(item['tools']).length === 0;
 }
 
-/** The same value where it has no list with such a tool. */
+/** Returns the object without such tools in its list; the same value if it has none. */
 function toolsWithout(holder: unknown, isUnsold: (tool: unknown) => boolean): unknown {
   if (!isObject(holder)) return holder;
   const tools = without(holder['tools'], isUnsold);
   return tools === holder['tools'] ? holder : { ...holder, tools };
 }
 
-/** The same list where none is in it. */
+/** Returns the list without such tools; the same list if it has none. */
 function without(tools: unknown, isUnsold: (tool: unknown) => boolean): unknown {
   return Array.isArray(tools) && tools.some(isUnsold) ? tools.filter((tool) => !isUnsold(tool)) : tools;
 }

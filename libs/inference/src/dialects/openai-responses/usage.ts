@@ -21,10 +21,10 @@ import { totalOf, type Bill } from '../translation';
 import { mostToolUnits, toolUnitsIn } from '../reported-tools';
 import { unitsOfItems } from './item-words';
 
-/** A bound where the catalogue names no context length. */
+/** Upper bound of a token count if the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
 
-/** Reads the usage of a response at the cursor and moves past it; null if the value is no object. */
+/** Reads the usage of a response at the cursor and moves past it; returns null if the value is not an object. */
 export function readResponseUsage(cursor: JsonCursor): ReportedUsage | null {
   return readUsageObject(cursor, readCount);
 }
@@ -38,7 +38,9 @@ function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): voi
   else cursor.skipValue();
 }
 
-/** Completes the upstream's usage object in place: cost, required details, and every count billed differently. */
+/**
+ * Completes the upstream's usage object in place: cost, required details, and every count that is billed differently.
+ */
 export function responseUsageEdits({ object, counts }: ReportedUsage, { usage, cost }: Bill): ByteEdit[] {
   const set: Record<string, string> = costMembers(cost);
   if (counts.prompt !== usage.promptTokens) set['input_tokens'] = String(usage.promptTokens);
@@ -49,13 +51,16 @@ export function responseUsageEdits({ object, counts }: ReportedUsage, { usage, c
   return memberEdits(object, { set });
 }
 
-/** A whole usage object as JSON text, money exact. */
+/** Returns a complete usage object as JSON text, with exact amounts. */
 export function responseUsageText({ usage, cost }: Bill): string {
   const own = Object.entries(costMembers(cost)).map(([name, text]) => `,"${name}":${text}`);
   return `${JSON.stringify(countMembers(usage)).slice(0, -1)}${own.join('')}}`;
 }
 
-/** The same as an object; costs are the doubles nearest to the amounts, as the interface types them. */
+/**
+ * Returns a complete usage object. Costs are JSON numbers, as the API defines them: the doubles nearest to the exact
+ * amounts.
+ */
 export function responseUsageObject(bill: Bill): object {
   const { usage, cost, tools } = bill;
   return {
@@ -101,8 +106,8 @@ function costMembers(cost: Cost): Record<string, string> {
 }
 
 /**
- * Returns the usage of a parsed response and what its output items used, cut to the endpoint's limits. Null if the
- * usage is missing or a main count is no whole number of at least 0: then estimate.
+ * Returns the usage of a parsed response and the units of its output items, cut to the endpoint's limits. Null if the
+ * usage is missing or a main count is not a whole number of at least 0; the caller of this function then estimates it.
  */
 export function usageOfResponse(reported: unknown, items: unknown, { contextLength }: Endpoint): ResponseUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
