@@ -1,4 +1,4 @@
-// What the library promises, from the lowest layer to the highest: only what is imported from outside.
+// Exports of the library, from the lowest layer to the highest: only what other folders import.
 export { audioLength, type AudioLength } from './media/audio-duration';
 export {
   AUDIO_FORMATS,

@@ -3,16 +3,16 @@ import type { LeaveTerms } from '../model/leftover-reads';
 import type { GrowingPieces } from './audio-bytes';
 
 /**
- * A recording that is sent to upstreams while it still arrives (ADR 0027): iterated over once per endpoint that is
- * tried, each time from its beginning, waiting for further pieces.
+ * A recording that is sent to upstreams while it is still being received (ADR 0027). It is iterated over once for each
+ * endpoint that is tried, each time from its beginning, and waits for further pieces.
  *
  * Its last piece is held back until `complete`. So a call that has begun to send it has sent fewer bytes than it
  * announced, and no upstream has a whole request while the recording may still be found to be invalid.
  */
 export class ArrivingAudio implements AsyncIterable<Buffer> {
-  /** Aborted when it is annulled; ends the calls that were begun with it. */
+  /** Aborted when the recording is annulled; ends the calls that were begun with it. */
   readonly annulment = new Cancellation();
-  /** Resolves when all of it may be sent; rejects when it is annulled. */
+  /** Resolves when the whole recording may be sent; rejects when it is annulled. */
   readonly whole: Promise<void>;
   readonly #whole = Promise.withResolvers<void>();
   readonly #growing: GrowingPieces;
@@ -39,7 +39,10 @@ export class ArrivingAudio implements AsyncIterable<Buffer> {
     return this.annulment.aborted && this.annulment.leaveTerms === null;
   }
 
-  /** When all of it had arrived, by `performance.now()`; null before. Upstream time limits count from then. */
+  /**
+   * When the whole recording had arrived, by `performance.now()`; null before that. Upstream time limits count from
+   * then.
+   */
   get wholeAtMs(): number | null {
     return this.#wholeAtMs;
   }
@@ -52,7 +55,7 @@ export class ArrivingAudio implements AsyncIterable<Buffer> {
     this.#onChange();
   }
 
-  /** Ends every call that was begun with it; afterwards nothing more of it is sent. */
+  /** Ends every call that was begun with the recording; nothing more of it is sent. */
   annul(): void {
     if (this.isAnnulled) return;
     this.#growing.onPiece = null;
@@ -61,7 +64,10 @@ export class ArrivingAudio implements AsyncIterable<Buffer> {
     this.#onChange();
   }
 
-  /** The caller has disconnected after all of it came: the calls go on within these terms. */
+  /**
+   * Notes that the caller has disconnected after the whole recording was received. The calls continue within these
+   * bounds.
+   */
   leave(terms: LeaveTerms): void {
     this.annulment.leave(terms);
   }

@@ -1,13 +1,13 @@
 import { GatheredPieces } from '@libs/contracts';
 
 /**
- * The bytes of a recording, held once and as they arrived: pieces are handed on to upstreams without being
- * joined, as often as an endpoint is tried.
+ * The bytes of a recording, stored once and in the pieces in which they arrived. The pieces are sent to each endpoint
+ * that is tried, without being joined.
  */
 export class AudioBytes implements Iterable<Buffer> {
   readonly length: number;
   readonly #pieces: readonly Buffer[];
-  /** Where each piece begins. */
+  /** The offset at which each piece begins. */
   readonly #starts: readonly number[];
 
   constructor(pieces: readonly Buffer[]) {
@@ -26,7 +26,10 @@ export class AudioBytes implements Iterable<Buffer> {
     return this.#pieces[Symbol.iterator]();
   }
 
-  /** The bytes from `start` to `end` (exclusive), as many of them as there are; copied where they span pieces. */
+  /**
+   * Returns the bytes from `start` to `end` (exclusive), or fewer if the recording is shorter; copied if they span
+   * pieces.
+   */
   slice(start: number, end: number): Buffer {
     const from = Math.min(Math.max(0, start), this.length);
     const to = Math.min(Math.max(from, end), this.length);
@@ -43,7 +46,7 @@ export class AudioBytes implements Iterable<Buffer> {
     return joined;
   }
 
-  /** Not counted: a request has one recording, and readers of each format have bounds of their own. */
+  /** Does nothing: a request has one recording, and the readers of each format have their own limits. */
   countPlaces(_places: number): void {}
 
   #pieceAt(position: number): number {
@@ -58,14 +61,14 @@ export class AudioBytes implements Iterable<Buffer> {
   }
 }
 
-/** The pieces of a recording so far; more may come. */
+/** The pieces of a recording that have arrived so far; more may follow. */
 export interface GrowingPieces {
   readonly pieces: readonly Buffer[];
   /** Called after a piece was added. */
   onPiece: (() => void) | null;
 }
 
-/** Takes the pieces of a recording as they come, up to a bound. */
+/** Collects the pieces of a recording as they arrive, up to a limit. */
 export class AudioCollector implements GrowingPieces {
   readonly #gathered = new GatheredPieces();
   onPiece: (() => void) | null = null;
@@ -77,7 +80,7 @@ export class AudioCollector implements GrowingPieces {
     return this.#gathered.bytes;
   }
 
-  /** Pieces so far, without the bytes that are still being gathered into the next one. */
+  /** The pieces so far, without the bytes that are still being collected into the next one. */
   get pieces(): readonly Buffer[] {
     return this.#gathered.closed;
   }

@@ -1,11 +1,11 @@
 import type { Endpoint } from '../catalogue/catalogue';
 import type { Transcription } from './transcription';
 
-/** Which options of a request are sent to the providers of a protocol, in addition to the recording. */
+/** The options of a request that are sent to providers of a protocol together with the recording. */
 interface SpeechOptions {
-  /** Members of `provider.options` that cost nothing, or only the tokens of their text. */
+  /** Fields of `provider.options` that cost nothing, or only the tokens of their text. */
   readonly free: readonly string[];
-  /** Members of `provider.options` for which the provider charges more, with the values that cost nothing more. */
+  /** Fields of `provider.options` for which the provider charges more, with the values that cost no more. */
   readonly paid?: Readonly<Record<string, readonly unknown[]>>;
   /** Fields of the request itself for which the provider charges more. */
   readonly paidMembers?: readonly ('keyterms' | 'diarize')[];
@@ -15,7 +15,10 @@ const OPENAI: SpeechOptions = {
   free: ['prompt', 'chunking_strategy', 'hotwords', 'vad_filter', 'task', 'chunk_level', 'version'],
 };
 
-/** By protocol. What is not listed is sent to no provider, so that it can change neither what is done nor its price. */
+/**
+ * The options by protocol. Options that are not listed are never sent, so that they can change neither the result nor
+ * its price.
+ */
 const OPTIONS: Readonly<Record<string, SpeechOptions>> = {
   openai: OPENAI,
   azure: OPENAI,
@@ -23,7 +26,7 @@ const OPTIONS: Readonly<Record<string, SpeechOptions>> = {
   mistral: { free: [] },
   'azure-speech': {
     free: ['locales', 'profanityFilterMode'],
-    // Channels of a recording are charged one by one.
+    // The provider charges each channel of a recording separately.
     paid: { channels: [[0], [1]] },
   },
   deepgram: {
@@ -41,7 +44,7 @@ const OPTIONS: Readonly<Record<string, SpeechOptions>> = {
       'utt_split',
       'version',
     ],
-    // The list price is that of customers whose recordings train models.
+    // The list price applies to customers who let the provider train models on their recordings.
     paid: { redact: [], detect_entities: [], mip_opt_out: [] },
     paidMembers: ['keyterms', 'diarize'],
   },
@@ -92,8 +95,8 @@ const OPTIONS: Readonly<Record<string, SpeechOptions>> = {
 const NONE: SpeechOptions = { free: [] };
 
 /**
- * Returns the members of `provider.options` that this endpoint is sent, in the words of its provider's API. An option
- * that costs more is left out while it is off: what else its value may mean there is not known.
+ * Returns the fields of `provider.options` to send to this endpoint, by the names of its provider's API. An option that
+ * costs more is not sent while it is off, because its value may have another meaning there.
  */
 export function sentOptions(transcription: Transcription, endpoint: Endpoint): Readonly<Record<string, unknown>> {
   const { free, paid = {} } = rulesOf(endpoint);
@@ -102,7 +105,10 @@ export function sentOptions(transcription: Transcription, endpoint: Endpoint): R
   return Object.fromEntries(Object.entries(optionsFor(transcription, endpoint)).filter(isSent));
 }
 
-/** Returns the options in use for which the endpoint's provider charges more, by the names that the catalogue prices. */
+/**
+ * Returns the options in use for which the endpoint's provider charges more, by the names under which the catalogue
+ * prices them.
+ */
 export function paidOptions(transcription: Transcription, endpoint: Endpoint): readonly string[] {
   const { paid = {}, paidMembers = [] } = rulesOf(endpoint);
   const options = optionsFor(transcription, endpoint);
@@ -114,7 +120,7 @@ export function paidOptions(transcription: Transcription, endpoint: Endpoint): r
   return [...paidMembers.filter((member) => inUse[member]), ...Object.keys(paid).filter(isPaid)];
 }
 
-/** Whether some provider charges more for a member of `provider.options` with this name. */
+/** Returns whether some provider charges more for a field of `provider.options` with this name. */
 export function mayBePaid(name: string): boolean {
   return PAID.has(name);
 }
@@ -129,7 +135,7 @@ function optionsFor({ options }: Transcription, { provider }: Endpoint): Readonl
   return Object.hasOwn(options, provider.slug) ? options[provider.slug]! : {};
 }
 
-/** Whether an option is switched off in any API. */
+/** Returns whether the value of an option means "off" in every API. */
 function isOff(value: unknown): boolean {
   const isEmpty = Array.isArray(value) && value.length === 0;
   return isEmpty || value === undefined || value === null || value === false || value === 'false' || value === '';

@@ -6,23 +6,25 @@ import type { AudioInput, Transcription } from './transcription';
 import { sentOptions } from './speech-options';
 import { transcriptionTraitsOf } from './transcription-traits';
 
-/** Most bytes of text in a second of speech. */
+/** Most bytes of text that can be spoken in a second. */
 export const MOST_WRITTEN_BYTES_PER_SECOND = 50;
 
-/** Room for what a model writes about a recording with little speech. */
+/** Tokens reserved for what a model writes about a recording with little speech. */
 const LEAST_OUTPUT_TOKENS = 64;
 
-/** Tokens of the instruction to transcribe, ours or the provider's. */
+/** Tokens of the instruction to transcribe, which we or the provider send. */
 const INSTRUCTION_TOKENS = 64;
 
-/** A longer text fits no provider; it counts a token for each byte, which takes no time to find out. */
+/**
+ * Texts longer than this exceed every provider's limit. They count one token for each byte, which needs no computation.
+ */
 const LONGEST_ESTIMATED = 262_144;
 
 const BITS = 8;
 
 /**
- * Bits per second below which speech is rarely recorded. Few people speak so fast that a recording with less of them
- * has more words than its cap has room for.
+ * Bit rates below which speech is rarely recorded. If a recording has a lower rate, its text may exceed the cap only if
+ * the speaker is unusually fast.
  */
 const LOW_BITRATES: Readonly<Record<AudioFormat, number>> = {
   wav: 64_000,
@@ -35,7 +37,7 @@ const LOW_BITRATES: Readonly<Record<AudioFormat, number>> = {
   aac: 16_000,
 };
 
-/** The tokens for which a provider may charge. */
+/** The most tokens for which a provider may charge. */
 export interface MostTokens {
   readonly audio: number;
   /** Input tokens that are not audio. */
@@ -43,18 +45,17 @@ export interface MostTokens {
   readonly output: number;
 }
 
-/** What a provider may charge for, as `mostTokens` counts it. */
+/** The parts of a request for which a provider may charge, as input of `mostTokens`. */
 export interface MostRead {
-  /** Of sound. */
+  /** Length of the sound in seconds. */
   readonly seconds: number;
-  /** Null where the provider takes no cap. */
+  /** Output token cap; null if the provider accepts none. */
   readonly outputCap: number | null;
 }
 
 /**
- * Returns the most tokens for which a provider may charge, whatever it charges by. Texts count by their estimate, all
- * that the endpoint is sent; without a cap the answer is as long as fast speech, or as the longest that the endpoint
- * gives.
+ * Returns the most tokens for which a provider may charge. All texts that are sent to the endpoint count by their
+ * estimate. Without a cap, the answer counts as long as fast speech, or as the longest that the endpoint produces.
  */
 export function mostTokens(transcription: Transcription, endpoint: Endpoint, read: MostRead): MostTokens {
   const { seconds, outputCap } = read;
@@ -73,21 +74,21 @@ function textTokens(transcription: Transcription, endpoint: Endpoint): number {
   return text.length > LONGEST_ESTIMATED ? Buffer.byteLength(text) : estimateTextTokens(text);
 }
 
-/** Returns the most tokens of the transcript of so many seconds. */
+/** Returns the most tokens of a transcript of this many seconds. */
 export function transcriptTokens(seconds: number): number {
   return LEAST_OUTPUT_TOKENS + tokensOfBytes(seconds * MOST_WRITTEN_BYTES_PER_SECOND);
 }
 
 /**
- * Returns how many seconds a recording may have, as far as that is known when an endpoint is asked; null where nothing
- * is known. One that still arrives is taken for one of a low bitrate.
+ * Returns the length of a recording in seconds, as far as it is known when an endpoint is called; null if it is
+ * unknown. A recording that is still arriving is assumed to have a low bit rate.
  */
 export function secondsWhenAsked(audio: AudioInput): number | null {
   if (audio.arriving !== null) return (audio.arriving.length * BITS) / LOW_BITRATES[audio.format];
   return audio.length()?.seconds ?? null;
 }
 
-/** Returns the most tokens of a transcript, the same whenever it is asked for during a call. */
+/** Returns the most tokens of a transcript. The result is the same at any time during a call. */
 export function transcriptTokensWhenAsked({ secondsWhenAsked: seconds }: Transcription, endpoint: Endpoint): number {
   return transcriptTokens(seconds ?? transcriptionTraitsOf(endpoint).maxSeconds);
 }

@@ -1,12 +1,12 @@
-/** What was said, as far as an upstream reports it. Times are seconds from the start. */
+/** The text of a recording as far as an upstream reports it. Times are seconds from the start. */
 export interface Transcript {
   readonly text: string;
   readonly language?: string | undefined;
   readonly durationSeconds?: number | undefined;
   readonly words?: readonly TranscriptWord[] | undefined;
-  /** Absent where an upstream has none; then they are made of the words. */
+  /** Absent if the upstream reports none; segments are then made from the words. */
   readonly segments?: readonly TranscriptSegment[] | undefined;
-  /** Of the whole, from 0 to 1. */
+  /** Confidence of the whole transcript, from 0 to 1. */
   readonly confidence?: number | undefined;
   readonly languageConfidence?: number | undefined;
   readonly entities?: readonly TranscriptEntity[] | undefined;
@@ -16,7 +16,7 @@ export interface TranscriptWord {
   readonly word: string;
   readonly start: number;
   readonly end: number;
-  /** As the upstream calls the speaker. */
+  /** The upstream's name for the speaker. */
   readonly speaker?: string | undefined;
   readonly confidence?: number | undefined;
   readonly channel?: number | undefined;
@@ -28,14 +28,14 @@ export interface TranscriptSegment {
   readonly end: number;
   readonly text: string;
   readonly speaker?: string | undefined;
-  /** Further fields that recognisers of one family report for a segment. */
+  /** Further fields that recognizers of one family report for a segment. */
   readonly details?: Readonly<Record<string, number | readonly number[]>> | undefined;
 }
 
 export interface TranscriptEntity {
   readonly text: string;
   readonly type: string;
-  /** Offsets into the text of the whole; the end is exclusive. */
+  /** Offsets into the text of the whole transcript; the end is exclusive. */
   readonly startChar: number;
   readonly endChar: number;
 }
@@ -43,12 +43,12 @@ export interface TranscriptEntity {
 /** Tokens as a token-priced upstream counts them. */
 export interface TranscriptTokens {
   readonly input: number;
-  /** Among the input. */
+  /** The part of the input tokens that is audio. */
   readonly audioInput: number;
   readonly output: number;
 }
 
-/** An upstream's answer to a transcription. What it did not count is null. */
+/** An upstream's answer to a transcription. Counts that it did not report are null. */
 export interface TranscriptionResult {
   readonly transcript: Transcript;
   readonly seconds: number | null;

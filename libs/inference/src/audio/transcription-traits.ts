@@ -1,14 +1,17 @@
 import { isObject, numberOf } from '@libs/json';
 import type { Endpoint } from '../catalogue/catalogue';
 
-/** What an endpoint makes of recordings: `capabilities.transcription` of the catalogue. */
+/** How an endpoint handles recordings: `capabilities.transcription` of the catalogue. */
 export interface TranscriptionTraits {
   readonly diarize: boolean;
   readonly keyterms: boolean;
   readonly verboseJson: boolean;
-  /** The longest recording that it takes; what is held for one whose length is not known. */
+  /**
+   * The longest recording that the endpoint accepts, in seconds; also the length that is reserved for a recording of
+   * unknown length.
+   */
   readonly maxSeconds: number;
-  /** The fewest seconds that its provider charges for. */
+  /** The fewest seconds that the provider charges for. */
   readonly minSeconds: number;
 }
 

@@ -8,13 +8,13 @@ export type TimestampGranularity = 'word' | 'segment';
 /** A recording and where its bytes are. */
 export interface AudioInput {
   readonly format: AudioFormat;
-  /** Where a provider could download it itself; null where there are only bytes. */
+  /** URL from which a provider can download the recording; null if only its bytes were sent. */
   readonly url: string | null;
-  /** Its bytes, fetched at most once where they are not here yet. @throws AppError that must not be retried */
+  /** The bytes of the recording; downloads them at most once. @throws AppError that must not be retried */
   readonly bytes: () => Promise<AudioBytes>;
-  /** Its bytes, where they are sent while they still arrive; null where they are sent when all of them are here. */
+  /** The recording, if its bytes are sent upstream while they arrive; null if they are sent after all have arrived. */
   readonly arriving: ArrivingAudio | null;
-  /** Null until the bytes are here. */
+  /** The measured length; null until the bytes have arrived. */
   readonly length: () => MeasuredAudio | null;
 }
 
@@ -23,16 +23,19 @@ export type MeasuredAudio = Pick<AudioLength, 'seconds' | 'longest'>;
 /** A request for a transcription, independent of any provider's dialect. */
 export interface Transcription {
   readonly audio: AudioInput;
-  /** Of `audio`, as `secondsWhenAsked` returned it before the call: what providers are sent is bounded by it. */
+  /**
+   * Length of `audio` as `secondsWhenAsked` returned it before the call; caps that are sent to providers are computed
+   * from it.
+   */
   readonly secondsWhenAsked: number | null;
   readonly language: string | null;
   readonly temperature: number | null;
   readonly isVerbose: boolean;
-  /** What of a verbose answer has its time; never empty. */
+  /** The parts of a verbose answer that have times: segments, words or both; never empty. */
   readonly granularities: readonly TimestampGranularity[];
   readonly keyterms: readonly string[];
   readonly diarize: boolean;
-  /** By provider slug: members for the provider that serves. */
+  /** Options by provider slug; only those of the provider that serves are used. */
   readonly options: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
@@ -41,7 +44,7 @@ export function audioInHand(format: AudioFormat, audio: AudioBytes, length: Meas
   return { format, url: null, bytes: () => Promise.resolve(audio), arriving: null, length: () => length };
 }
 
-/** Whether each word needs its own times, be it only to assign words to speakers. */
+/** True if each word needs its own times, even if only to assign words to speakers. */
 export function wantsWords({ isVerbose, granularities, diarize }: Transcription): boolean {
   return isVerbose && (diarize || granularities.includes('word'));
 }

@@ -2,7 +2,7 @@ import { LineCounter, parseDocument } from 'yaml';
 import { isObject } from '@libs/json';
 import type { CatalogueProblem } from './catalogue-error';
 
-/** What a scalar must be. `blank` replaces a value that was refused, so that reading can go on. */
+/** The kind of a scalar value. `blank` replaces an invalid value, so that reading can continue. */
 export interface Kind<T> {
   readonly expected: string;
   readonly blank: T;
@@ -10,8 +10,8 @@ export interface Kind<T> {
 }
 
 /**
- * A value of a catalogue file together with its place. Reading never throws: what is missing, unknown or
- * of the wrong type is added to one list of problems, and a blank value is returned in its stead.
+ * A value of a catalogue file together with its position. Reading never throws: a missing, unknown or mistyped value is
+ * added to one list of problems, and a blank value is returned in its place.
  */
 export class Located {
   constructor(
@@ -30,7 +30,7 @@ export class Located {
     return this.value === undefined || this.value === null;
   }
 
-  /** A scalar; without a fallback it must be there. */
+  /** Reads a scalar; required unless there is a fallback. */
   scalar<T, F = T>(kind: Kind<T>, fallback?: F): T | F {
     if (this.absent) {
       if (fallback !== undefined) return fallback;
@@ -42,7 +42,7 @@ export class Located {
     return kind.blank;
   }
 
-  /** A list of scalars without repetition and with at least one entry; without a fallback it must be there. */
+  /** Reads a list of scalars without repetition and with at least one entry; required unless there is a fallback. */
   scalars<T>(kind: Kind<T>, fallback?: readonly T[]): readonly T[] {
     if (this.absent && fallback !== undefined) return fallback;
     const entries = this.entries();
@@ -51,19 +51,19 @@ export class Located {
     return [...values];
   }
 
-  /** The entries of a list that must be there and not be empty. */
+  /** Reads the entries of a required list that must not be empty. */
   entries(): readonly Located[] {
     const list = this.list();
     if (list?.length === 0) this.report('must not be empty');
     return list ?? [];
   }
 
-  /** The entries of a list that may be absent. */
+  /** Reads the entries of an optional list. */
   optionalEntries(): readonly Located[] {
     return this.absent ? [] : (this.list() ?? []);
   }
 
-  /** A mapping, with every key that is not among `known` reported; null when it is none. */
+  /** Reads a mapping and reports every key that is not in `known`; returns null if the value is not a mapping. */
   mapping(known: readonly string[] | 'any'): Mapping | null {
     if (this.absent) {
       this.report('is missing');
@@ -80,7 +80,7 @@ export class Located {
     return mapping;
   }
 
-  /** A mapping that may be absent, then empty. */
+  /** Reads an optional mapping; empty if it is absent. */
   optionalMapping(known: readonly string[] | 'any'): Mapping | null {
     return this.absent ? new Mapping(this, {}) : this.mapping(known);
   }
@@ -121,10 +121,12 @@ export class Mapping {
   }
 }
 
-/** Uses of anchors in one document; more is taken for an attempt to fill the memory. */
+/** Most uses of anchors in one document; more are treated as an attempt to exhaust the memory. */
 const MAX_ALIASES = 10_000;
 
-/** Reads one YAML document (1.2, with merge keys) as plain data; null and a problem for what is none. */
+/**
+ * Reads one YAML document (1.2, with merge keys) as plain data; returns null and reports a problem if it is invalid.
+ */
 export function readDocument(file: string, text: string, problems: CatalogueProblem[]): Located | null {
   const report = (message: string) => problems.push({ file, path: '', message });
   const lines = new LineCounter();

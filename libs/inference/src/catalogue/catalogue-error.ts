@@ -1,4 +1,6 @@
-/** One thing wrong with a catalogue. Says where and which rule, never the value: static headers may be secret. */
+/**
+ * A problem in a catalogue. It names the position and the rule, never the value, because static headers may be secret.
+ */
 export interface CatalogueProblem {
   readonly file: string;
   /** Path inside the document, e.g. `models[3].endpoints[0].pricing.prompt`; empty for the file as a whole. */
@@ -6,7 +8,7 @@ export interface CatalogueProblem {
   readonly message: string;
 }
 
-/** A catalogue that cannot be used, with every problem that was found in it. */
+/** The error for a catalogue that cannot be used; it lists every problem that was found. */
 export class CatalogueError extends Error {
   override readonly name = 'CatalogueError';
 

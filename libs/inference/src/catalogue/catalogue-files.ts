@@ -8,15 +8,15 @@ const EXTENSION = /^[^.].*\.ya?ml$/;
 const MAX_FILES = 1_000;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 
-/** The files of a catalogue as they are on disk, and a mark that differs once any of them has changed. */
+/** The files of a catalogue on disk, and a fingerprint that differs if any of them has changed. */
 export interface CatalogueFiles {
   readonly paths: readonly string[];
   readonly mark: string;
 }
 
 /**
- * The catalogue's files: the file itself, or all `*.yaml` and `*.yml` of the folder, sorted by name and
- * without hidden ones. Throws a CatalogueError when there is nothing to read or too much of it.
+ * Finds the catalogue's files: the file itself, or all `*.yaml` and `*.yml` of the folder, sorted by name and without
+ * hidden ones. Throws a CatalogueError if there is nothing to read or too much.
  */
 export async function findCatalogueFiles(path: string): Promise<CatalogueFiles> {
   const root = await readable(path, () => stat(path));

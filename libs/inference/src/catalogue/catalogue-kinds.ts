@@ -1,6 +1,6 @@
 import type { Kind } from './catalogue-document';
 
-/** What the scalars of a catalogue file may be. */
+/** The kinds of scalars in a catalogue file: each function makes one. */
 
 function text(expected: string, pattern: RegExp, maxLength = 300): Kind<string> {
   return {
@@ -49,7 +49,7 @@ export const ENV_NAME = text('the name of an environment variable', /^[A-Za-z_]\
 export const HEADER_VALUE = text('text of one line', /^[\t\x20-\x7e\x80-\xff]*$/, 4_000);
 export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 
-/** A name, or all names one label below one that has two labels or more; either may have a port. */
+/** A host name, or all names one level below a domain of at least two labels. Either may have a port. */
 export const HOST_PATTERN = text(
   'a host name in lower case such as ai.example.com or *.example.com, with a port or without',
   /^(?:\*\.(?=[^.:]+\.))?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*(?::\d{1,5})?$/,

@@ -6,9 +6,9 @@ import { isStandardTier } from './endpoint-traits';
 /** An entry of `GET /models` and `GET /embeddings/models`. */
 export interface ModelEntry {
   readonly id: string;
-  /** As OpenAI's clients read a model: these two next to `id` and `created`. */
+  /** Fields that OpenAI's clients expect in a model, like the next one, `id` and `created`. */
   readonly object: 'model';
-  /** Its maker: the part of the id before the first slash. */
+  /** The model's maker: the part of the id before the first slash. */
   readonly owned_by: string;
   readonly canonical_slug: string;
   readonly name: string;
@@ -19,7 +19,7 @@ export interface ModelEntry {
   readonly architecture: {
     readonly input_modalities: readonly string[];
     readonly output_modalities: readonly string[];
-    /** Inputs and outputs in one word, e.g. `text+image->text`. */
+    /** Input and output types in one word, e.g. `text+image->text`. */
     readonly modality: string;
     readonly instruct_type: string | null;
     readonly tokenizer: string;
@@ -32,21 +32,21 @@ export interface ModelEntry {
     readonly max_completion_tokens: number | null;
   };
   readonly per_request_limits: null;
-  /** Values of parameters that a request leaves out. */
+  /** Default values of request parameters. */
   readonly default_parameters: Readonly<Record<string, number>> | null;
-  /** The first day on which it is not served any more, such as 2026-01-31. */
+  /** The first day on which the model is no longer served, such as 2026-01-31. */
   readonly expiration_date: string | null;
   /** A day such as 2025-01-31. */
   readonly knowledge_cutoff: string | null;
   readonly supported_voices: readonly string[] | null;
   readonly hugging_face_id: string | null;
   readonly reasoning?: ReasoningCard;
-  /** In the entry of an alias: the model that it leads to. */
+  /** In the entry of an alias: the model that the alias names. */
   readonly alias_target?: { readonly slug: string; readonly name: string };
   readonly links: { readonly details: string };
 }
 
-/** Decimal strings in US dollars per token, request, image, second; the first four are always there. */
+/** Decimal strings in US dollars per token, request, image or second. The first four are always present. */
 export interface ListedPricing {
   readonly prompt: string;
   readonly completion: string;
@@ -59,13 +59,13 @@ export interface ListedPricing {
 /** APIs whose requests a batch may hold. */
 const BATCH_APIS: readonly string[] = ['chat', 'responses', 'messages', 'embeddings'];
 
-/** The public entry of a model. Prices, context and limits are those of its first endpoint of the standard tier. */
+/** Returns the public entry of a model, with prices, context and limits of its first endpoint of the standard tier. */
 export function toModelEntry(model: Model): ModelEntry {
   const endpoint = model.endpoints.find(isStandardTier) ?? model.endpoints[0];
   return entry(model, model.slug, endpoint, (endpoint) => endpoint.listedPricing);
 }
 
-/** The entry `<slug>:batch` with batch prices, or null where no endpoint can serve a batch. */
+/** Returns the entry `<slug>:batch` with batch prices, or null if no endpoint can serve a batch. */
 export function toBatchModelEntry(model: Model): ModelEntry | null {
   const endpoint = model.endpoints.find(servesBatches);
   if (!endpoint) return null;

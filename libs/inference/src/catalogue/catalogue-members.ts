@@ -1,4 +1,4 @@
-/** What a file may say of a provider, a model and an endpoint; any other member is a mistake. */
+/** The fields that a file may have for a provider, a model and an endpoint; any other field is a problem. */
 export const PROVIDER_MEMBERS = [
   'slug',
   'name',

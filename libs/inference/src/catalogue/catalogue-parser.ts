@@ -15,7 +15,7 @@ export interface CatalogueFile {
 }
 
 export interface ParseOptions {
-  /** Names that `protocol` may have; any word where they are not given. */
+  /** Allowed values of `protocol`; any word is allowed if they are not given. */
   readonly protocols?: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export interface CatalogueEntries {
 }
 
 const DEFAULT_MAX_CONCURRENCY = 64;
-/** Replaces a provider that no file defines, while the rest of its endpoint is read for problems. */
+/** Replaces a provider that no file defines, so that the rest of its endpoint can be checked for problems. */
 const UNKNOWN_PROVIDER: Provider = {
   slug: '',
   name: '',
@@ -40,7 +40,7 @@ const UNKNOWN_PROVIDER: Provider = {
 };
 const API = kinds.oneOf(APIS);
 
-/** Reads and merges all files, or throws a CatalogueError that lists every problem of all of them. */
+/** Reads and merges all files. Throws a CatalogueError with every problem of all files. */
 export function readCatalogueEntries(files: readonly CatalogueFile[], options: ParseOptions = {}): CatalogueEntries {
   const problems: CatalogueProblem[] = [];
   const documents = files
@@ -68,7 +68,7 @@ interface Placed<T> {
 class Parser {
   readonly providers = new Map<string, Placed<Provider>>();
   readonly models = new Map<string, Placed<Model>>();
-  /** By provider and upstream model. */
+  /** Quota groups by provider and upstream model. */
   readonly #quotaGroups = new Map<string, string | null>();
   readonly #protocol: Kind<string>;
   readonly #aliasLists: { readonly place: Located; readonly slug: string }[] = [];
@@ -89,7 +89,10 @@ class Parser {
     }
   }
 
-  /** A model in a further file adds aliases and endpoints; what else is said of it there is checked but not used. */
+  /**
+   * Reads a model. If it occurs in a further file, its aliases and endpoints are added; other fields there are checked
+   * but not used.
+   */
   readModels(list: Located): void {
     for (const place of list.optionalEntries()) {
       const mapping = place.mapping(MODEL_MEMBERS);
@@ -102,7 +105,7 @@ class Parser {
     }
   }
 
-  /** An alias must lead to one model only, whichever file names it. */
+  /** Reports aliases that name more than one model, in any of the files. */
   reportTakenAliases(): void {
     const owners = new Map<string, string>();
     for (const { place, slug } of this.#aliasLists) {
@@ -174,7 +177,7 @@ class Parser {
     return [...new Set([...(earlier?.aliases ?? []), ...place.scalars(kinds.MODEL_ALIAS, [])])];
   }
 
-  /** Reads an endpoint; `model` has the defaults for what the endpoint leaves out. */
+  /** Reads an endpoint; `model` holds the defaults for fields that the endpoint leaves out. */
   #readEndpoint(place: Located, model: Pick<Model, 'contextLength' | 'supportedParameters'>): Endpoint | null {
     const mapping = place.mapping(ENDPOINT_MEMBERS);
     if (!mapping) return null;
@@ -201,7 +204,10 @@ class Parser {
     return known ? endpoint : null;
   }
 
-  /** A provider counts calls by upstream model, so all endpoints with the same one are of one group. */
+  /**
+   * Reads the quota group. A provider counts calls by upstream model, so all endpoints with the same upstream model
+   * must have the same group.
+   */
   #readQuotaGroup(place: Located, model: string): string | null {
     const group = place.scalar<string, null>(kinds.WORD, null);
     const earlier = this.#quotaGroups.get(model);

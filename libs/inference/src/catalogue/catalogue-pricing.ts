@@ -8,7 +8,7 @@ import type { ListedPrices } from './listed-prices';
 
 type PlainPrice = Exclude<keyof PriceList, 'videoSecondByResolution' | 'tools' | 'audioOptions' | 'overrides'>;
 
-/** The rates of `pricing` in a file and what they are called here; `video_second_<resolution>` comes on top. */
+/** The rates of `pricing` in a file, with our names for them. `video_second_<resolution>` is handled separately. */
 const PRICE_MEMBERS: Readonly<Record<string, PlainPrice>> = {
   prompt: 'prompt',
   completion: 'completion',
@@ -31,10 +31,10 @@ const PRICE_MEMBERS: Readonly<Record<string, PlainPrice>> = {
 };
 const RESOLUTION_MEMBER = /^video_second_([a-z0-9]{1,16})$/;
 
-/** Web searches cost the same in a batch as outside. */
+/** The price field that is not halved in a batch: web searches cost the same there. */
 const FULL_PRICE_MEMBER = 'web_search';
 
-/** What an API must have a price for: all members of one of the lists. A thing given away is priced `"0"`. */
+/** The prices that each API requires: all fields of one of the lists. Something free needs the price `"0"`. */
 const REQUIRED_PRICES: Readonly<Record<Api, readonly (readonly string[])[]>> = {
   chat: [['prompt', 'completion'], ['request']],
   responses: [['prompt', 'completion'], ['request']],
@@ -64,9 +64,9 @@ export interface EndpointPrices {
 }
 
 /**
- * Reads `pricing` and `batch_pricing` of an endpoint. Without `batch_pricing` a batch costs half where the
- * provider has a batch API (half a rate is rounded half up at 10^-18 USD) and the same elsewhere. Batch APIs
- * charge the same at every hour. Tools cost the same in a batch. Options of transcriptions are in `option_pricing`.
+ * Reads `pricing` and `batch_pricing` of an endpoint. Without `batch_pricing`, a batch costs half if the provider has a
+ * batch API (half a rate is rounded half up at 10^-18 USD), and the full price otherwise. Batch APIs charge the same at
+ * every hour. Tools cost the same in a batch. Options of transcriptions are in `option_pricing`.
  */
 export function readPrices(endpoint: Mapping, apis: readonly Api[], provider: BatchTerms): EndpointPrices {
   const { batch } = provider;
@@ -114,7 +114,7 @@ function readNamedRates(place: Located, what: string): NamedRates {
   return rates;
 }
 
-/** Web searches can be priced among the tools as well. */
+/** Adds the price of web searches, which may be listed among the tools. */
 function withSearch({ rates, overrides }: Prices, tools: NamedRates, place: Located): Prices {
   const search = tools.get(FULL_PRICE_MEMBER);
   if (search === undefined) return { rates, overrides };

@@ -1,7 +1,7 @@
 import { parseRate, type Rate } from '../pricing/money';
 import type { Located } from './catalogue-document';
 
-/** Reads a price; one that is none is reported and not accepted. */
+/** Reads a price. Reports a value that is not a price and does not use it. */
 export function readRate(member: Located, accept: (rate: Rate) => void): void {
   const { value } = member;
   if (typeof value !== 'string') {

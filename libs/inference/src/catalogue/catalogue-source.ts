@@ -7,28 +7,29 @@ import { findCatalogueFiles, readCatalogueFiles } from './catalogue-files';
 export type CatalogueListener = (catalogue: Catalogue) => void;
 
 export interface CatalogueSourceOptions extends Required<ParseOptions> {
-  /** Receives the reason why a changed catalogue was rejected; the earlier one stays in force. */
+  /** Receives the reason why a changed catalogue was rejected; the previous one stays in use. */
   readonly onProblem: (problem: unknown) => void;
-  /** Quiet time after a change before the files are read. */
+  /** Time without further changes before the files are read. */
   readonly debounceMs?: number;
-  /** How often the files are looked at without a notice from the file system. */
+  /** Interval at which the files are checked without a notice from the file system. */
   readonly checkEveryMs?: number;
 }
 
 const DEFAULT_DEBOUNCE_MS = 100;
 const DEFAULT_CHECK_EVERY_MS = 2_000;
-/** Changes without end delay a reload by no more than this many quiet times. */
+/** A reload is delayed by at most this many `debounceMs` if changes keep coming. */
 const MAX_DEBOUNCES = 10;
 
 /**
- * The catalogue of a file or folder, followed through its changes.
+ * The catalogue of a file or folder, reloaded when it changes.
  *
- * A notice of the file system makes a change felt at once. Notices get lost (network file systems, a folder
- * that was moved away and replaced), so the files' sizes and times are also compared every few seconds. The
- * watch is on the folder, also for a single file, because a file is mostly replaced and seldom written to.
+ * A notice of the file system triggers a reload at once. Notices can get lost (network file systems, a folder that was
+ * moved away and replaced), so the files' sizes and times are also compared every few seconds. The folder is watched,
+ * even for a single file, because files are usually replaced and rarely written in place.
  *
- * `current()` is always a catalogue that was valid as a whole: one that cannot be read or parsed is reported
- * once to `onProblem` and changes nothing. So is a watch that cannot be had; the comparison goes on without it.
+ * `current()` is always a catalogue that was valid as a whole. A catalogue that cannot be read or parsed is reported
+ * once to `onProblem` and changes nothing. If the folder cannot be watched, that is reported too, and the comparison
+ * continues without notices.
  */
 export class CatalogueSource {
   readonly #path: string;
@@ -56,7 +57,7 @@ export class CatalogueSource {
     return this.#current;
   }
 
-  /** Loads the catalogue and begins to follow it. Throws a CatalogueError when the first load fails. */
+  /** Loads the catalogue and begins to follow its changes. Throws a CatalogueError if the first load fails. */
   async start(): Promise<void> {
     this.#current = await this.#read();
     await this.#followFolder();
@@ -64,8 +65,8 @@ export class CatalogueSource {
   }
 
   /**
-   * Reads the files now, e.g. on SIGHUP. False when they were rejected, in which case `onProblem` was called.
-   * Any number of calls during a reload make one more reload, whose result they all get.
+   * Reads the files now, e.g. on SIGHUP. Returns false if they were rejected; `onProblem` was then called. Calls during
+   * a reload share one further reload and its result.
    */
   reload(): Promise<boolean> {
     if (!this.#running) {
@@ -81,13 +82,13 @@ export class CatalogueSource {
     return this.#queued;
   }
 
-  /** Calls the listener with every new catalogue that says something else than the one before. */
+  /** Calls the listener with every new catalogue whose content differs from the previous one. */
   onChange(listener: CatalogueListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Stops following. A reload under way ends without effect; `current()` stays readable. */
+  /** Stops following. A running reload has no effect; `current()` can still be called. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#debounce) clearTimeout(this.#debounce);
@@ -130,7 +131,7 @@ export class CatalogueSource {
     }
   }
 
-  /** Watches the folder that holds the catalogue, anew when another one took its place. */
+  /** Watches the folder that holds the catalogue; watches again if another folder replaced it. */
   async #followFolder(): Promise<void> {
     const { folder, isFile } = await this.#folder();
     const identity = await identify(folder);
@@ -191,7 +192,7 @@ export class CatalogueSource {
   }
 }
 
-/** Device and inode of a folder, or nothing where there is none. */
+/** Returns device and inode of a folder; an empty text if it does not exist. */
 async function identify(folder: string): Promise<string> {
   const entry = await stat(folder).catch(() => null);
   return entry ? `${entry.dev}:${entry.ino}` : '';

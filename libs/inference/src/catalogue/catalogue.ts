@@ -8,17 +8,17 @@ export type { Api, Architecture, BatchSupport, DataPolicy, Endpoint, Model, Prov
 export { CatalogueError, type CatalogueProblem } from './catalogue-error';
 export type { CatalogueFile, ParseOptions } from './catalogue-parser';
 
-/** Asks for the batch prices of a model; part of the slug on the wire, never of a slug in a file. */
+/** Suffix that asks for the batch prices of a model. Used in requests only, never in a catalogue file. */
 export const BATCH_SUFFIX = ':batch';
 
-/** All providers and models at one moment. Immutable: a reload makes a new one. */
+/** All providers and models at one moment. Immutable: a reload creates a new one. */
 export class Catalogue {
-  /** SHA-256 over the content, hex: two catalogues with the same hash say the same. */
+  /** SHA-256 of the content, hex. Catalogues with the same hash have the same content. */
   readonly hash: string;
   readonly #providers: readonly Provider[];
   readonly #models: readonly Model[];
   readonly #providersBySlug: ReadonlyMap<string, Provider>;
-  /** By slug and by alias. */
+  /** Models by slug and by alias. */
   readonly #modelsByName: ReadonlyMap<string, Model>;
 
   /** Slugs and aliases must be unique. */
@@ -32,17 +32,17 @@ export class Catalogue {
       .digest('hex');
   }
 
-  /** In file order. */
+  /** Returns the providers in file order. */
   providers(): readonly Provider[] {
     return this.#providers;
   }
 
-  /** In file order, which is the order of every listing. */
+  /** Returns the models in file order, which is the order of every listing. */
   models(): readonly Model[] {
     return this.#models;
   }
 
-  /** The model behind `x` or `x:batch`, where `x` is its slug or one of its aliases. */
+  /** Returns the model that `x` or `x:batch` names, where `x` is a slug or an alias. */
   findModel(name: string): Model | null {
     const plain = name.endsWith(BATCH_SUFFIX) ? name.slice(0, -BATCH_SUFFIX.length) : name;
     return this.#modelsByName.get(plain) ?? null;
@@ -54,16 +54,16 @@ export class Catalogue {
 }
 
 /**
- * Reads the YAML files of a catalogue. Several files are merged by slug: a model in two files has the
- * endpoints of both, everything else is what the first file says; a provider may be repeated word for word
- * only. Throws a CatalogueError that lists every problem of every file.
+ * Reads the YAML files of a catalogue. Several files are merged by slug: a model in two files has the endpoints of both
+ * and all other fields of the first file; a provider may be repeated only with identical content. Throws a
+ * CatalogueError that lists every problem of every file.
  */
 export function parseCatalogue(files: readonly CatalogueFile[], options: ParseOptions = {}): Catalogue {
   const { providers, models } = readCatalogueEntries(files, options);
   return new Catalogue(providers, models);
 }
 
-/** All names that lead to a model, its slug first. */
+/** Returns all names of a model, its slug first. */
 export function namesOf({ slug, aliases = [] }: Model): readonly string[] {
   return [slug, ...aliases];
 }

@@ -2,26 +2,26 @@ import type { Endpoint } from './catalogue-entries';
 import { tierNamed, type EndpointTier } from './service-tiers';
 
 /**
- * What routing derives from an endpoint, in addition to its plain fields. The catalogue says it in `capabilities`:
- * `service_tier` (priority, fast, flex, ultrafast; else the last part of the provider's slug counts),
- * `variant` (served under `<model>:<variant>` only), `distillable_text` (true where outputs may train other models) and
- * `tool_call_quality` (a number, more is better).
+ * Properties of an endpoint that routing derives from its `capabilities`: `service_tier` (priority, fast, flex,
+ * ultrafast; if absent, the last part of the provider's slug), `variant` (the endpoint serves only requests for
+ * `<model>:<variant>`), `distillable_text` (true if outputs may be used to train other models) and `tool_call_quality`
+ * (a number; higher is better).
  */
 export interface EndpointTraits {
   /** Identifies the endpoint, across reloads of the catalogue. */
   readonly key: string;
   readonly tier: EndpointTier;
-  /** Equal for endpoints that differ in nothing but their tier. */
+  /** Equal for endpoints that differ only in their tier. */
   readonly tierlessKey: string;
   readonly variant: string | null;
-  /** Suffixed slugs that name this endpoint and no other of the provider, in lower case. */
+  /** Slugs with a suffix that name only this endpoint of the provider, in lower case. */
   readonly suffixedSlugs: readonly string[];
   readonly providerName: string;
   readonly isDistillable: boolean;
   readonly toolCallQuality: number | null;
 }
 
-/** Endpoints never change, so each is looked into once. */
+/** Results by endpoint. Endpoints never change, so each is computed once. */
 const known = new WeakMap<Endpoint, EndpointTraits>();
 
 export function traitsOf(endpoint: Endpoint): EndpointTraits {
@@ -54,7 +54,7 @@ function tierOf({ provider: { slug }, capabilities }: Endpoint): EndpointTier {
   return tierNamed(suffixOf(slug)) ?? 'standard';
 }
 
-/** What follows the last slash of a provider's slug; empty without one. */
+/** Returns the part of a provider's slug after the last slash; empty if there is no slash. */
 function suffixOf(slug: string): string {
   return slug.includes('/') ? slug.slice(slug.lastIndexOf('/') + 1) : '';
 }
@@ -75,7 +75,7 @@ function suffixedSlugsOf(
   return [...(provider.slug.includes('/') ? [provider.slug] : []), ...slugs].map((slug) => slug.toLowerCase());
 }
 
-/** Parameters with two names: an endpoint that lists one of them supports the parameter. */
+/** Parameters that have two names. An endpoint that lists one of the names supports the parameter. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   max_tokens: ['max_tokens', 'max_completion_tokens'],
   reasoning: ['reasoning', 'reasoning_effort'],
@@ -86,7 +86,7 @@ export function supportsParameter({ supportedParameters }: Endpoint, parameter: 
   return names.some((name) => supportedParameters.includes(name));
 }
 
-/** Whether an endpoint is of the tier of requests that ask for none. */
+/** Returns whether an endpoint belongs to the tier that serves requests without a tier. */
 export function isStandardTier(endpoint: Endpoint): boolean {
   return traitsOf(endpoint).tier === 'standard';
 }

@@ -1,14 +1,14 @@
-/** An entry of `pricing.overrides` as the file and the listings have it. */
+/** An entry of `pricing.overrides` in the form that the file and the listings have. */
 export interface ListedOverride {
   readonly min_prompt_tokens?: number;
-  /** Hours of the UTC day, such as 16.5. */
+  /** Hour of the UTC day, such as 16.5. */
   readonly utc_start?: number;
   readonly utc_end?: number;
   /** Decimal strings in US dollars per token. */
   readonly [rate: string]: string | number | undefined;
 }
 
-/** Decimal strings under the names of the file. */
+/** Prices as decimal strings, under the names in the catalogue file. */
 export interface ListedPrices {
   readonly overrides?: readonly ListedOverride[];
   readonly [rate: string]: string | readonly ListedOverride[] | undefined;

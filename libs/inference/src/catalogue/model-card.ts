@@ -1,10 +1,10 @@
 import type { Located } from './catalogue-document';
 import * as kinds from './catalogue-kinds';
 
-/** What lists show of a model and nothing else uses. Members that the catalogue leaves out are null. */
+/** Details of a model that only lists show. Fields that the catalogue leaves out are null. */
 export interface ModelCard {
   readonly huggingFaceId: string | null;
-  /** Values of parameters that a request leaves out, under their names. */
+  /** Default values of request parameters, by parameter name. */
   readonly defaultParameters: Readonly<Record<string, number>> | null;
   readonly supportedVoices: readonly string[] | null;
   /** Whether the provider moderates what is asked. */
@@ -36,7 +36,7 @@ const REASONING = ['mandatory', 'default_enabled', 'default_effort', 'supported_
 
 const EFFORT = kinds.oneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 
-/** Reads `listing` of a model, which may be absent. */
+/** Reads the optional `listing` of a model. */
 export function readModelCard(place: Located): ModelCard {
   const mapping = place.absent ? null : place.mapping(MEMBERS);
   if (mapping === null) return NO_CARD;

@@ -2,8 +2,8 @@
 export type EndpointTier = 'standard' | 'priority' | 'flex' | 'ultrafast';
 
 /**
- * The names that the catalogue, requests and answers of providers have for the tiers, in lower case. `auto` is none:
- * it leaves the choice to the provider. Neither is one that no price list has, such as `scale`.
+ * The tiers by the names that the catalogue, requests and answers of providers use, in lower case. `auto` is not
+ * listed, because it leaves the choice to the provider; nor are tiers without a price list, such as `scale`.
  */
 const TIERS: ReadonlyMap<string, EndpointTier> = new Map<string, EndpointTier>([
   ['standard', 'standard'],
@@ -18,12 +18,12 @@ const TIERS: ReadonlyMap<string, EndpointTier> = new Map<string, EndpointTier>([
   ['ultrafast', 'ultrafast'],
 ]);
 
-/** Returns the tier of this name, in any case; null for a word that names none. */
+/** Returns the tier with this name, in upper or lower case; null if there is none. */
 export function tierNamed(name: string): EndpointTier | null {
   return TIERS.get(name) ?? TIERS.get(name.toLowerCase()) ?? null;
 }
 
-/** Returns a provider's word for a tier in the words of our answers, which call the standard tier `default`. */
+/** Returns our name for a provider's tier; the standard tier is called `default` in answers. */
 export function tierWord(word: string): string {
   const tier = tierNamed(word);
   return tier === 'standard' ? 'default' : (tier ?? word);

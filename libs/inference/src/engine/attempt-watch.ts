@@ -14,15 +14,15 @@ export interface AttemptWatchParts {
   readonly health: ProviderHealth;
   readonly clock: () => number;
   /**
-   * Called with each error that ended a call at a provider and was our own doing, also where another endpoint then
-   * answered. What it does must not throw.
+   * Called with each error that was our own fault and ended a call at a provider, even if another endpoint then
+   * answered. Must not throw.
    */
   readonly onOwnFault?: (error: AppError, candidate: Candidate) => void;
-  /** Called once for each call to an endpoint, when it is over. What it does must not throw. */
+  /** Called once for each call to an endpoint, when it is over. Must not throw. */
   readonly onAttempt?: (candidate: Candidate, end: AttemptEnd, error: AppError | null) => void;
 }
 
-/** Notes how the calls to endpoints end: for their health, for their measurements, and for who watches. */
+/** Notes how calls to endpoints end: for the endpoints' health, for measurements, and for listeners. */
 export class AttemptWatch {
   constructor(private readonly parts: AttemptWatchParts) {}
 
@@ -40,7 +40,7 @@ export class AttemptWatch {
     this.parts.onAttempt?.(candidate, endOfFailure(error), error);
   }
 
-  /** A stream has begun: notes how it ends, also in its attempt. */
+  /** Notes how a stream that has begun ends, also in its attempt. */
   began(api: RoutableApi, served: Omit<Attempted<unknown>, 'value'>, outcome: Promise<StreamOutcome>): void {
     const { clock, onAttempt } = this.parts;
     const { attempts } = served;
@@ -63,7 +63,7 @@ export class AttemptWatch {
     history.measured(endpoint, measure);
   }
 
-  /** For the uptime: neither a refused request nor a limit of rates is a failure of the endpoint, or a success. */
+  /** For the uptime, a refused request or a rate limit is neither a failure nor a success of the endpoint. */
   #ended({ endpoint, credential }: Candidate, error: AppError | null): void {
     if (credential) return;
     const isFailure = error !== null && error.retryable && isUpstreamFault(error);

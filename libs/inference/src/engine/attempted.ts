@@ -11,7 +11,7 @@ export interface Attempted<T> extends Omit<Served, 'losses' | 'attempts'> {
   readonly attempts: Attempt[];
 }
 
-/** Whether a candidate may be called now, after those that failed. */
+/** Decides whether a candidate may be called now, given the candidates that failed before. */
 export type Admission = (candidate: Candidate, failed: readonly Candidate[]) => boolean;
 
 export type AttemptOutcome<T> = { readonly attempt: Attempt } & (
@@ -19,10 +19,10 @@ export type AttemptOutcome<T> = { readonly attempt: Attempt } & (
   | { readonly error: AppError; readonly value: null }
 );
 
-/** One attempt. */
+/** Runs one attempt at a candidate. */
 export type Run<T> = (candidate: Candidate, attempt: TimedRequest) => Promise<T>;
 
-/** Returns a whole answer with where it came from. */
+/** Returns a whole answer together with the endpoint it came from. */
 export function whole({
   value,
   model,

@@ -38,15 +38,15 @@ import { passRequest, translateRequest, type Addressed, type Addressee, type Wri
 import { UpstreamCalls, unusable, type TimedRequest, type UpstreamCallParts } from './upstream-calls';
 
 export interface CallerParts extends UpstreamCallParts {
-  /** By protocol. */
+  /** Adapters by protocol. */
   readonly adapters: ReadonlyMap<string, ProviderAdapter>;
-  /** Of the list price, charged for calls on callers' own keys; 5 per cent when absent. */
+  /** Share of the list price that is charged for calls with a caller's own key; 5 per cent if absent. */
   readonly byokFee?: Share;
-  /** Every dialect that can be translated; only tests need others. */
+  /** Dialects that can be translated; all of them if absent. Set only in tests. */
   readonly translations?: Translations;
   /**
-   * Reads whole answers that arrive in one turn of the event loop one after the other at its end. Of hundreds of calls
-   * at once each costs a tenth less CPU time; a call alone waits some microseconds longer.
+   * True: whole answers that arrive in the same turn of the event loop are read at its end, one after the other. With
+   * hundreds of concurrent calls this saves a tenth of the CPU time; a single call waits some microseconds longer.
    */
   readonly gathersAnswers?: boolean;
 }
@@ -67,14 +67,14 @@ export interface OpenedTurn {
   readonly losses: LossReport;
 }
 
-/** An endpoint that is asked in another dialect than its caller's. */
+/** A caller's dialect and the different dialect in which the endpoint is asked. */
 interface Pair extends WrittenPair {
   readonly upstreamApi: AskableApi;
 }
 
 /**
- * Calls one endpoint for one request. Where the endpoint speaks the caller's API, the bytes pass; elsewhere the request
- * is read into the canonical model and written in the endpoint's dialect, and the answer is translated back.
+ * Calls one endpoint for one request. If the endpoint has the caller's API, the bytes are passed through. Otherwise the
+ * request is read into the canonical model and written in the endpoint's dialect, and the answer is translated back.
  */
 export class EndpointCaller {
   readonly #parts: CallerParts;
@@ -95,9 +95,9 @@ export class EndpointCaller {
   };
 
   /**
-   * Returns the fields of the request that the endpoint would not receive; found by a translation that is not sent. If
-   * the request cannot be translated, this is the field at fault; one that passes as it is is refused when it is sent.
-   * Betas are no fields.
+   * Returns the fields of the request that the endpoint would not receive, by a trial translation. If the request
+   * cannot be translated, returns the invalid field. Requests that need no translation are not checked here.
+   * Anthropic's betas are not fields.
    */
   lostMembers(api: CallableApi, addressee: Addressee, { betas: _betas, ...request }: Addressed): readonly string[] {
     const pair = this.#pairOf(api, addressee.endpoint);
@@ -162,12 +162,15 @@ export class EndpointCaller {
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#askStream(pair.upstreamApi, candidate, request, sent);
     const stream = await TranslatedStream.open(upstream, context, { reader, writer });
-    // Nothing is tried again, and the stream keeps the bytes of a short request, so this would stay with them.
+    // No other endpoint will be tried, so the parsed request can be freed; otherwise the stream would keep it in
+    // memory.
     request.reading?.forget();
     return { stream, keptBytes, losses };
   }
 
-  /** Returns the charge of a call that ended with `error` and that is paid all the same, where the error has none itself. */
+  /**
+   * Returns the charge of a call that ended with `error` but must still be paid, if the error itself carries no charge.
+   */
   leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest, error: AppError): LeftCharge {
     const context = this.#contextOf(api, candidate, request);
     if (isConversationApi(api)) return { ...new StreamMeter(context).left(isOversized(error)), upstreamId: null };
@@ -175,7 +178,10 @@ export class EndpointCaller {
     return part === null ? { ...leftEmbeddings(context), upstreamId: null } : answeredEmbeddings(part, context);
   }
 
-  /** One turn of a conversation that was read already; translated even where the endpoint speaks the caller's API. */
+  /**
+   * Opens one turn of a conversation in the canonical model. It is translated even if the endpoint has the caller's
+   * API.
+   */
   openTurn(api: StreamableApi, candidate: Candidate, request: TimedRequest, isStream: boolean): Promise<OpenedTurn> {
     const opened = this.#openTurn(api, candidate, request, isStream);
     return this.#cutShort(api, request, opened, (error) => ({ turn: cutTurn(error), losses: NO_LOSS }));
@@ -200,12 +206,12 @@ export class EndpointCaller {
     return { turn: await openTurn(upstream, context, reader), losses };
   }
 
-  /** While another model may be tried, a prompt that is too long stays an error. */
+  /** While another model may be tried, a prompt that is too long remains an error. */
   #cutShort<T>(api: CallableApi, { hasOtherModel }: TimedRequest, answered: Promise<T>, cut: (error: AppError) => T) {
     return hasOtherModel || !APIS[api].cutsLongPrompts ? answered : orCutShort(answered, cut);
   }
 
-  /** Null where the endpoint speaks the caller's own API. */
+  /** Returns null if the endpoint has the caller's own API. */
   #pairOf(api: CallableApi, endpoint: Endpoint): Pair | null {
     const upstreamApi = this.#upstreamApiOf(api, endpoint);
     return upstreamApi === api ? null : this.#translationOf(api, upstreamApi, endpoint);
@@ -278,7 +284,10 @@ export class EndpointCaller {
     return { ...about, requestBody: body, expected, prompt, toolUses, isUnread };
   }
 
-  /** Returns the tool uses to expect. A translation drops the tools of a request, not those a model uses unasked. */
+  /**
+   * Returns the tool uses to expect. A translation drops the request's tools, but not those that a model uses by
+   * itself.
+   */
   #toolUsesAt(endpoint: Endpoint, api: CallableApi, { toolUses = [] }: ExpectedOutput): readonly AllowedUses[] {
     return usesAt(endpoint, api, this.#pairOf(api, endpoint) === null ? toolUses : []);
   }

@@ -34,13 +34,13 @@ import { DEFAULT_TIMEOUTS, timedNow, UpstreamCalls, type TimedRequest } from './
 export type EngineParts = PlannerParts & CallerParts & AttemptWatchParts;
 
 /**
- * From a valid request to a provider's answer: plan, try, fall back, stop.
+ * Runs a valid request: plans the route, tries endpoints and falls back.
  *
- * At most three endpoints of a model are tried, one after the other, and only while the error's `retryable` says
- * that another might do better, the caller is there, and time is left. Any other error leads to the next model that
- * the request names, if it does: there even a refused prompt may be welcome. Once an answer or the first event of
- * a stream is there nothing is tried again. A request that failed everywhere throws the last error, with every
- * attempt in `metadata.previous_errors` and the shortest `Retry-After` of them all.
+ * Tries at most three endpoints of a model, one after the other. It continues only if the error is `retryable`, the
+ * caller is still connected and time is left. After any other error it tries the next model that the request names,
+ * because another model may accept what this one refused. After an answer or the first event of a stream, nothing is
+ * tried again. If all attempts fail, throws the last error, with every attempt in `metadata.previous_errors` and the
+ * shortest `Retry-After` of all.
  */
 export class InferenceEngine {
   readonly #parts: EngineParts;
@@ -64,14 +64,14 @@ export class InferenceEngine {
     this.#planner = new RoutePlanner(parts, this.#caller, this.#sticky);
   }
 
-  /** A whole answer, in the dialect of `api`, from an endpoint that may speak another one. */
+  /** Returns a whole answer in the dialect of `api`, also from an endpoint that has another one. */
   async answer(api: CallableApi, request: RoutedRequest): Promise<InferenceResult> {
     const answered = await this.#route(api, request, this.#answerer(api));
     this.#watch.answered(answered, answered.value.usage, { generationMs: answered.attempts.at(-1)?.tookMs });
     return whole(answered);
   }
 
-  /** Resolves at the first valid event of the stream; where it is translated, at the first content. */
+  /** Resolves at the first valid event of the stream; if it is translated, at the first content. */
   async stream(api: StreamableApi, request: RoutedRequest): Promise<StreamResult> {
     const debug = StreamDebug.askedIn(request.body);
     const asked = debug === null ? request : { ...request, debug };
@@ -82,7 +82,7 @@ export class InferenceEngine {
     return { ...served, ...value };
   }
 
-  /** What was said in a recording. Where some endpoint cannot download it, it is fetched before any is called. */
+  /** Transcribes a recording. If some endpoint cannot download it, the gateway downloads it before it calls any. */
   async transcribe(request: TranscriptionRequest): Promise<TranscriptionAnswer> {
     const { value, ...served } = await this.#route(
       'transcription',
@@ -94,12 +94,14 @@ export class InferenceEngine {
     return { ...served, ...value, losses: NO_LOSS };
   }
 
-  /** The most that a recording may cost at an endpoint, at the list price. */
+  /** Returns the most that a recording may cost at an endpoint, at the list price. */
   mostExpensiveTranscription(...asked: Parameters<SpeechCaller['mostExpensive']>): PicoUsd {
     return this.#speech.mostExpensive(...asked);
   }
 
-  /** One turn of a conversation in no dialect; resolves like `answer`, or like `stream` where it is streamed. */
+  /**
+   * Runs one turn of a conversation in the canonical model. Resolves like `answer`, or like `stream` if it is streamed.
+   */
   async converse(api: StreamableApi, request: TurnRequest, isStream: boolean): Promise<TurnResult> {
     const asked = { ...request, reading: new RequestReading(request.conversation) };
     const { value, ...served } = await this.#route(api, asked, (candidate, attempt) =>
@@ -111,20 +113,20 @@ export class InferenceEngine {
     return { ...served, ...value };
   }
 
-  /** Returns the route that a request would take now, without a call. @throws AppError as `planRoute` does */
+  /** Returns the route that a request would take now, without making a call. @throws AppError as `planRoute` does */
   async plan(api: RoutableApi, request: RoutedRequest): Promise<RoutePlan> {
     return this.#planner.plan(api, request);
   }
 
-  /** When a request that begins now must be over, by the engine's clock. */
+  /** Returns when a request that begins now must be over, by the engine's clock. */
   deadlineMs(): number {
     const { clock, timeouts = DEFAULT_TIMEOUTS } = this.#parts;
     return clock() + timeouts.totalMs;
   }
 
   /**
-   * The tokens of a prompt for `messages`, as the provider that would answer counts them; null where the
-   * endpoint in the first place, or the one that is asked after it, cannot count.
+   * Returns the tokens of a prompt for `messages`, counted by the provider that would answer. Null if neither the first
+   * endpoint of the route nor the second can count.
    */
   async countTokens(request: RoutedRequest): Promise<number | null> {
     const { candidates } = await this.#planner.plan('messages', request);
@@ -142,7 +144,8 @@ export class InferenceEngine {
   }
 
   /**
-   * One endpoint and no other, with the keys that its caller may use, if its policies allow it: a line of a batch.
+   * Calls exactly one endpoint, with the keys that the caller may use, if the caller's policies allow it. Used for
+   * batch lines.
    */
   async callEndpoint(api: CallableApi, candidate: Candidate, request: InferenceRequest): Promise<InferenceResult> {
     const { credentials } = this.#parts;
@@ -181,7 +184,7 @@ export class InferenceEngine {
     }
   }
 
-  /** Remembers the endpoint of a conversation, unless it was the only one considered. */
+  /** Stores the endpoint that served a conversation, unless it was the only one considered. */
   #remember({ stickyKey }: RoutedRequest, { plan, model, endpoint }: Attempted<unknown>): void {
     const key = plan !== undefined && plan.considered.length > 1 ? stickyKey?.() : null;
     if (key) this.#sticky.served(key, model.slug, endpoint);
@@ -199,7 +202,7 @@ export class InferenceEngine {
     const { deadlineMs = this.deadlineMs() } = request;
     const attempts: Attempt[] = [];
     const errors: AppError[] = [];
-    /** Candidates whose upstream failed; one whose upstream was not reached is not among them. */
+    /** Candidates whose upstream failed. One whose upstream was not reached is not included. */
     const ailing: Candidate[] = [];
     const queue = new CandidateQueue(plan);
     for (let candidate = queue.next(); candidate !== null; candidate = queue.next()) {
@@ -222,7 +225,7 @@ export class InferenceEngine {
     throw noteAttempts(failedByAll(attempts, errors), attempts);
   }
 
-  /** Whether there is time left. Throws where the caller has left. */
+  /** Returns whether there is time left. Throws if the caller has disconnected. */
   #mayGoOn({ signal }: InferenceRequest, deadlineMs: number, attempts: readonly Attempt[]): boolean {
     if (signal.aborted) throw noteAttempts(callCancelled(), attempts);
     return this.#parts.clock() < deadlineMs;
@@ -262,7 +265,7 @@ export class InferenceEngine {
   }
 }
 
-/** Nothing is tried after a call that is paid: the request is charged once. */
+/** Throws the error of a call that is charged. No other endpoint is tried then, so that the request is charged once. */
 function throwLeft(error: AppError, attempts: readonly Attempt[]): void {
   if (leftCallOf(error) !== null) throw noteAttempts(error, attempts);
 }

@@ -13,42 +13,53 @@ import type { ExpectedOutput } from '../model/expected-output';
 import type { PromptEstimate } from '../model/json-shape';
 import type { LossReport } from '../model/loss-report';
 
-/** A checked request: what to do is in `body`, the rest is how. */
+/** A validated request: `body` says what to do, the other fields how. */
 export interface InferenceRequest {
   readonly generationId: string;
   /** The caller's body, in the caller's dialect. */
   readonly body: Buffer;
-  /** The same parsed, so that it is not parsed again where it is translated. */
+  /** The parsed body, so that a translation need not parse it again. */
   readonly parsed?: JsonObject | undefined;
-  /** The same in no dialect; the engine sets it. */
+  /** The body in the canonical model; set by the engine. */
   readonly reading?: RequestReading;
   /** What a stream tells about its calls; the engine sets it if the body asks for it. */
   readonly debug?: StreamDebug;
   readonly signal: CancelSignal;
-  /** When everything must be over, by the engine's clock; the engine's `totalMs` from now when absent. */
+  /** When everything must be over, by the engine's clock; if absent, the engine's `totalMs` from now. */
   readonly deadlineMs?: number;
-  /** In place of the engine's own: 300 s to the first byte, 60 s between two reads. `totalMs` is cut to the deadline. */
+  /**
+   * Replace the engine's timeouts: 300 s to the first byte, 60 s between two reads. `totalMs` is limited by the
+   * deadline.
+   */
   readonly timeouts?: Partial<UpstreamTimeouts>;
   readonly scope?: CredentialScope;
   /** The caller's policies; each of them must allow an endpoint. */
   readonly policies?: readonly RoutePolicy[];
   readonly preferences?: RoutingPreferences;
-  /** Betas of Anthropic's API that the caller asks for, as a header lists them; sent where they are taken. */
+  /**
+   * Betas of Anthropic's API that the caller asks for, in the form of the header; sent to endpoints that accept them.
+   */
   readonly betas?: string | undefined;
-  /** Returns the output to expect, to charge a call whose caller leaves; not called otherwise. */
+  /** Returns the output to expect, to charge a call whose caller disconnects; called only in that case. */
   readonly expected?: () => ExpectedOutput;
-  /** The estimate by which the prompt was reserved, for the same bill; made again from the body where it is absent. */
+  /**
+   * The estimate by which the prompt was reserved, for the charge after a disconnection; computed again from the body
+   * if absent.
+   */
   readonly prompt?: PromptEstimate;
   /** Defaults to `standard`. */
   readonly priceList?: PriceListName;
-  /** The body was accepted as one for a key of the caller's own: it may ask for what only such a key can pay. */
+  /**
+   * True if the body was accepted for a key of the caller's own. It may ask for features that only such a key can pay
+   * for.
+   */
   readonly isForOwnKey?: boolean;
 }
 
 export interface RoutedRequest extends InferenceRequest, Omit<RouteRequest, 'api'> {
   /**
-   * The caller's own keys as they were when the call was priced, so that a key deleted meanwhile does not turn a call
-   * that only own keys may serve into one on the operator's. Absent: they are asked for.
+   * The caller's own keys at the time when the call was priced. If one is deleted meanwhile, a call that may use own
+   * keys only does not switch to the operator's. Absent: the keys are looked up.
    */
   readonly ownKeys?: readonly OwnCredential[] | undefined;
 }
@@ -56,18 +67,18 @@ export interface RoutedRequest extends InferenceRequest, Omit<RouteRequest, 'api
 /** Where an answer came from. */
 export interface Served extends Candidate {
   readonly status: number;
-  /** All upstream calls of the request, the one that served last. It changes when its stream fails later. */
+  /** All upstream calls of the request, the one that served last. Updated if its stream fails later. */
   readonly attempts: readonly Attempt[];
-  /** What else was considered; absent where the endpoint was named and nothing was planned. */
+  /** The other endpoints that were considered; absent if the endpoint was given and no route was planned. */
   readonly plan?: RoutePlan;
-  /** What the endpoint was not asked for, because its dialect has no word for it. */
+  /** Settings that were not sent to the endpoint, because its dialect has no field for them. */
   readonly losses: LossReport;
 }
 
 export interface InferenceResult extends Answer, Served {}
 
 export interface StreamResult extends Served {
-  /** Bytes of a long request that the stream keeps in memory until it ends; absent where it keeps none. */
+  /** Bytes of a long request that the stream keeps in memory until it ends; absent if it keeps none. */
   readonly keptBytes?: number;
   readonly stream: AnswerStream;
 }

@@ -6,13 +6,13 @@ import { hasAnsweredPart } from '../wire/answered-part';
 import { isOversized } from '../wire/oversized-answer';
 import { isUpstreamFault } from '../wire/upstream-fault';
 
-/** Usage of an upstream call that is charged although it failed, and where the call was made. */
+/** The usage of a failed upstream call that is still charged, and the endpoint of the call. */
 export interface LeftCall extends LeftCharge, Candidate {}
 
 /**
- * Whether a failed call is charged: if its caller left, its answer was too large, its error carries a charge, or it
- * was one of several calls, others were answered, and it failed because of the caller's input or the time limit.
- * Work that is lost because a provider failed is the operator's loss.
+ * Returns whether a failed call is charged. It is if its caller disconnected, its answer was too large, or its error
+ * carries a charge. It is also if it was one of several calls of which others were answered, and it failed because of
+ * the caller's input or the time limit. If work is lost because a provider failed, the operator bears the loss.
  */
 export function isPaid(error: AppError, leftMs: number): boolean {
   if (isAbandoned(error) || isOversized(error) || leftChargeOf(error) !== undefined) return true;
@@ -22,10 +22,10 @@ export function isPaid(error: AppError, leftMs: number): boolean {
 /** A call with this many milliseconds left, or fewer, is out of time. */
 const LEAST_MS = 1;
 
-/** Kept outside the errors: what is in an error may be shown to callers. */
+/** Stored outside the errors, because the content of an error may be shown to callers. */
 const calls = new WeakMap<AppError, LeftCall>();
 
-/** Notes where the failed call was made. Returns the same error. `estimate` is called where nothing was counted. */
+/** Notes where the failed call was made. Returns the same error. `estimate` is called if nothing was counted. */
 export function noteLeftCall(
   error: AppError,
   { model, endpoint, credential }: Candidate,
@@ -35,7 +35,7 @@ export function noteLeftCall(
   return error;
 }
 
-/** Returns what a failed call used that is paid, or null for any other error: such a call costs nothing. */
+/** Returns the usage of a failed call that must be paid; null for any other error, which costs nothing. */
 export function leftCallOf(error: unknown): LeftCall | null {
   return error instanceof AppError ? (calls.get(error) ?? null) : null;
 }

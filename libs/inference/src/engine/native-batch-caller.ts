@@ -29,14 +29,17 @@ import { checkForSharedCapacity } from '../routing/shared-needs';
 /** Time limit for the transfer of a batch file, which may be long. */
 const TRANSFER_MS = 30 * 60_000;
 
-/** Requests of one API of callers at one endpoint, as lines of the provider's batches. */
+/** Requests of one caller API at one endpoint, as lines of the provider's batches. */
 export interface NativeLane {
   readonly batches: NativeBatches;
-  /** In which the lines are written. */
+  /** The API in which the lines are written. */
   readonly upstreamApi: UpstreamApi;
   /** @throws AppError for a request that cannot be sent to this endpoint */
   write(customId: string, body: Buffer): Buffer;
-  /** The answer of a line in the caller's dialect, charged at batch prices. @throws AppError where it is none */
+  /**
+   * Returns the answer of a line in the caller's dialect, charged at batch prices.
+   * @throws AppError if it is not an answer
+   */
   read(line: { readonly body: Buffer } | { readonly error: AppError }, of: NativeRequest): Promise<Answer>;
 }
 
@@ -48,7 +51,7 @@ export interface NativeRequest {
   readonly requestBody: Buffer;
 }
 
-/** Says which requests may use providers' own batch APIs, with which key, and translates them. */
+/** Decides which requests may use a provider's own batch API and with which key, and translates them. */
 export class NativeBatchCaller {
   readonly #parts: CallerParts;
   readonly #keys: KeyOutcomes;
@@ -58,17 +61,19 @@ export class NativeBatchCaller {
     this.#keys = new KeyOutcomes(parts.credentials);
   }
 
-  /** Whether a batch is better given to the provider: the catalogue wants it, it can be done, and costs less. */
+  /**
+   * Returns whether to use the provider's own batch API: the catalogue prefers it, it is possible, and it costs less.
+   */
   isPreferred(api: CallableApi, endpoint: Endpoint): boolean {
     return prefersNativeBatch(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
   }
 
-  /** What the provider of the endpoint demands of requests in a batch. */
+  /** Returns the requirements of the endpoint's provider for requests in a batch. */
   rulesOf({ provider }: Endpoint): BatchRules {
     return this.#parts.adapters.get(provider.protocol)?.batchRules ?? {};
   }
 
-  /** Null where the provider has no batches for such requests. */
+  /** Returns null if the provider has no batch API for such requests. */
   laneOf(api: CallableApi, endpoint: Endpoint, account = SHARED_ACCOUNT): NativeLane | null {
     const found = nativeBatchesFor(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
     if (found === null) return null;
@@ -86,8 +91,8 @@ export class NativeBatchCaller {
   }
 
   /**
-   * The endpoint with the first key that the caller's credentials allow; null where they allow none. A batch stays
-   * with this key: only its owner's account knows of it.
+   * Returns the endpoint with the first key that the caller's credentials allow; null if they allow none. A batch stays
+   * with this key, because only the key's account can access the batch.
    */
   async withKey({ model, endpoint }: Candidate, scope: CredentialScope): Promise<Candidate | null> {
     const { credentials } = this.#parts;
@@ -96,7 +101,9 @@ export class NativeBatchCaller {
     return usableCandidates({ model, endpoint }, own, scope, isAvailable(endpoint.provider))[0] ?? null;
   }
 
-  /** The endpoint with the key that was chosen before (null: the operator's own); null when that is gone. */
+  /**
+   * Returns the endpoint with the key that was chosen before (null: the operator's own); null if that key was deleted.
+   */
   async withSameKey(
     { model, endpoint }: Candidate,
     credentialId: string | null,
@@ -108,7 +115,7 @@ export class NativeBatchCaller {
     return credential === undefined ? null : { model, endpoint, credential };
   }
 
-  /** @throws AppError provider_unavailable when the key is gone */
+  /** @throws AppError provider_unavailable if the key was deleted */
   async accessTo(candidate: Candidate, scope: CredentialScope, signal: CancelSignal): Promise<NativeBatchAccess> {
     const { credentials, timeouts = DEFAULT_TIMEOUTS } = this.#parts;
     const { endpoint, credential } = candidate;
@@ -127,12 +134,14 @@ export class NativeBatchCaller {
     return { ...access, signal, timeouts: { ...timeouts, totalMs: TRANSFER_MS } };
   }
 
-  /** Passes on that a provider refused the key of a caller's own; any other error says nothing of it. */
+  /**
+   * Reports that a provider refused a key of the caller's own. Ignores other errors, which say nothing about the key.
+   */
   noteFailure(candidate: Candidate, scope: CredentialScope, error: AppError): void {
     this.#keys.note(candidate, scope, error);
   }
 
-  /** The provider answered, so it takes the key; news of one that it refused before. */
+  /** Reports that the provider accepts the key, in case it was refused before. */
   noteAnswer(candidate: Candidate, scope: CredentialScope): void {
     this.#keys.note(candidate, scope, null);
   }
@@ -178,7 +187,7 @@ function toUpstream(
   account: ProviderAccount,
 ): Buffer {
   if (translation === null) return dialectOf(api).toUpstream(body, endpoint, false, undefined, account);
-  // A batch has no metadata in which its caller could read what a line lost.
+  // Does not log losses: a batch has no metadata in which its caller could read them.
   const log = new LossLog();
   const request = withoutUntaken(translation.caller.readRequest(parseRequest(body)), endpoint, log);
   const asked = inAccount(

@@ -4,7 +4,9 @@ import type { NativeBatches } from '../providers/native-batch';
 import type { ProviderAdapter } from '../providers/provider';
 import type { Endpoint } from '../catalogue/catalogue';
 
-/** The batches of a provider, and the API in which requests of `api` are put into them; null where it has none. */
+/**
+ * Returns the batch API of a provider and the caller API of its lines, for requests of `api`; null if there is none.
+ */
 export function nativeBatchesFor(
   api: CallableApi,
   endpoint: Endpoint,
@@ -15,7 +17,7 @@ export function nativeBatchesFor(
   return { batches: adapter.batch, upstreamApi };
 }
 
-/** Whether a batch is better given to the provider: the catalogue wants it, it can be done, and costs less. */
+/** Returns whether to use the provider's own batch API: the catalogue prefers it, it is possible, and it costs less. */
 export function prefersNativeBatch(
   api: CallableApi,
   endpoint: Endpoint,

@@ -14,10 +14,10 @@ import { lostBetas } from '../providers/anthropic-betas';
 import { providerAccountOf } from '../routing/account-of-request';
 import type { Candidate } from '../routing/route-plan';
 
-/** Who a request is written for. */
+/** The endpoint and key for which a request is written. */
 export type Addressee = Pick<Candidate, 'endpoint' | 'credential'>;
 
-/** What is written, and what decides how. */
+/** The content to write, and the facts that decide how it is written. */
 export type Addressed = Pick<
   InferenceRequest,
   'body' | 'parsed' | 'reading' | 'betas' | 'scope' | 'policies' | 'preferences'
@@ -29,13 +29,13 @@ export interface WrittenPair {
   readonly upstream: Translation['upstream'];
 }
 
-/** A request as it is sent to an upstream, and what was lost in translation. */
+/** A request in the form in which it is sent upstream, and the settings that were lost in translation. */
 interface Written {
   readonly sent: Buffer;
   readonly losses: LossReport;
 }
 
-/** The request for an endpoint that speaks the caller's API. */
+/** Returns the request for an endpoint that has the caller's API. */
 export function passRequest(
   api: CallableApi,
   addressee: Addressee,
@@ -49,7 +49,7 @@ export function passRequest(
   return { dialect, sent, losses: log.report() };
 }
 
-/** The request for an endpoint that speaks another API. */
+/** Returns the request for an endpoint that has another API. */
 export function translateRequest(
   { caller, upstream }: WrittenPair,
   addressee: Addressee,

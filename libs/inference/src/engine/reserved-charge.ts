@@ -6,8 +6,8 @@ import { isAbandoned } from '../model/cancellation';
 import { chargeLeft } from '../model/left-charge';
 
 /**
- * Returns the error with which a call for a whole answer failed. An answer that is given up shows nothing of what its
- * provider did inside: where the call has reserved uses of tools, the error carries a charge of all that was reserved.
+ * Returns the error of a call for a whole answer. An answer that was given up does not show what its provider's tools
+ * used. So if the call has reserved tool uses, the error carries a charge of the full reservation.
  */
 export function chargedAsReserved(thrown: unknown, context: AnswerContext): unknown {
   if (!(thrown instanceof AppError) || !isAbandoned(thrown) || reservedUses(context).length === 0) return thrown;

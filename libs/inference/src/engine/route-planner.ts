@@ -14,23 +14,23 @@ import type { StickyRoutes } from '../routing/sticky-routes';
 export type RoutableApi = CallableApi | 'transcription';
 
 export interface PlannerParts {
-  /** Asked once per request, so that a reload of the catalogue reaches the next one. */
+  /** Returns the catalogue. Called once per request, so that a reload applies to the next request. */
   readonly catalogue: () => Catalogue;
-  /** By protocol. */
+  /** Adapters by protocol. */
   readonly adapters: ReadonlyMap<string, ProviderAdapter>;
   readonly credentials: CredentialSource;
   readonly health: ProviderHealth;
-  /** From 0 to below 1. */
+  /** Returns a random number from 0 (included) to 1 (excluded). */
   readonly dice: () => number;
-  /** False: a request for more output tokens than an endpoint gives is refused; otherwise it is sent with less. */
+  /** False: a request for more output tokens than an endpoint can produce is refused; otherwise its cap is lowered. */
   readonly capsOutput?: boolean;
-  /** Where the gateway is, for the metadata; null when absent. */
+  /** Region of the gateway, for the metadata; null if absent. */
   readonly region?: string | null;
-  /** Milliseconds since 1970, for the days on which models expire; `Date.now` when absent. */
+  /** Milliseconds since 1970, to check the expiration dates of models; `Date.now` if absent. */
   readonly wallClock?: () => number;
 }
 
-/** Gathers for each request what its plan is made from. */
+/** Collects the inputs of a request's route plan, and makes the plan. */
 export class RoutePlanner {
   readonly #isSpoken: ProviderFilter = ({ protocol }) => this.parts.adapters.has(protocol);
 
@@ -40,7 +40,7 @@ export class RoutePlanner {
     private readonly sticky: StickyRoutes,
   ) {}
 
-  /** A promise only where keys have to be waited for: most calls have them at hand. @throws like `planRoute` */
+  /** Returns a promise only if keys must be loaded; most calls have them in memory. @throws like `planRoute` */
   plan(api: RoutableApi, request: RoutedRequest): RoutePlan | Promise<RoutePlan> {
     const { credentials } = this.parts;
     const scope = request.scope ?? {};

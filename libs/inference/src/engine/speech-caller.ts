@@ -13,13 +13,13 @@ import type { Endpoint } from '../catalogue/catalogue';
 import type { Candidate } from '../routing/route-plan';
 import type { TimedRequest, UpstreamCalls } from './upstream-calls';
 
-/** A checked transcription; its `body` is empty, because there is no dialect that it would be in. */
+/** A validated transcription. Its `body` is empty, because the request is not in any dialect. */
 export interface TranscriptionRequest extends RoutedRequest {
   readonly transcription: Transcription;
 }
 
 interface Transcribed extends Answer {
-  /** Of sound, as they were counted; null where nothing says how many. */
+  /** Length of the sound in seconds, as counted; null if it is unknown. */
   readonly seconds: number | null;
 }
 
@@ -27,14 +27,14 @@ export interface TranscriptionAnswer extends Transcribed, Served {}
 
 const NO_BODY = Buffer.alloc(0);
 
-/** Calls one endpoint for one recording, and makes answer and bill of what comes back. */
+/** Calls one endpoint for one recording, and makes the answer and the bill from the result. */
 export class SpeechCaller {
   constructor(
     private readonly parts: Pick<CallerParts, 'adapters' | 'byokFee'>,
     private readonly calls: UpstreamCalls,
   ) {}
 
-  /** Fetches the recording where a candidate needs its bytes; a failure here is not a provider's. */
+  /** Downloads the recording if a candidate needs its bytes. A failure here is not a failure of the provider. */
   async prepare(candidates: readonly Candidate[], { audio }: Transcription): Promise<void> {
     if (audio.url === null) return;
     if (candidates.some(({ endpoint }) => !this.#adapterOf(endpoint).takesUrls)) await audio.bytes();
@@ -58,13 +58,15 @@ export class SpeechCaller {
     };
   }
 
-  /** Returns the most that a recording may cost at an endpoint, at the list price: what is reserved for it. */
+  /** Returns the most that a recording may cost at an endpoint, at the list price. This amount is reserved. */
   mostExpensive(transcription: Transcription, endpoint: Endpoint): PicoUsd {
     const cap = this.#outputCapOf(transcription, endpoint);
     return mostExpensiveTranscription({ transcription, endpoint }, cap).cost.totalCost;
   }
 
-  /** Returns the charge of a call whose caller left before there was a transcript: what was reserved for this endpoint. */
+  /**
+   * Returns the charge of a transcription whose caller disconnected before there was a transcript: the reserved amount.
+   */
   leftCharge({ endpoint, credential }: Candidate, { transcription }: TranscriptionRequest): LeftCharge {
     const served = { transcription, endpoint, byokFee: this.#feeFor(credential) };
     const { usage, cost } = mostExpensiveTranscription(served, this.#outputCapOf(transcription, endpoint));
@@ -75,7 +77,7 @@ export class SpeechCaller {
     return credential ? (this.parts.byokFee ?? DEFAULT_BYOK_FEE) : undefined;
   }
 
-  /** Null where the endpoint's provider takes no cap, or cannot transcribe. */
+  /** Returns null if the endpoint's provider accepts no cap, or cannot transcribe. */
   #outputCapOf(transcription: Transcription, endpoint: Endpoint): number | null {
     const speech = this.parts.adapters.get(endpoint.provider.protocol)?.speech;
     return speech?.outputCap?.(transcription, endpoint) ?? null;

@@ -6,22 +6,22 @@ import type { Candidate } from '../routing/route-plan';
 import { upstreamStatusOf } from '../wire/upstream-error';
 import { unusable, type TimedRequest, type UpstreamCalls } from './upstream-calls';
 
-/** Statuses of a server for a route that it does not have. */
+/** Statuses with which a server answers requests for a route that it does not have. */
 const NO_ROUTE: ReadonlySet<number | null> = new Set([404, 405, 501]);
 
-/** Has providers count the tokens of prompts for `messages`. */
+/** Asks providers to count the tokens of prompts for `messages`. */
 export class TokenCounter {
   constructor(
-    /** By protocol. */
+    /** Adapters by protocol. */
     private readonly adapters: ReadonlyMap<string, ProviderAdapter>,
     private readonly calls: UpstreamCalls,
   ) {}
 
-  /** Whether an endpoint's provider is known to count. */
+  /** Returns whether an endpoint's provider is known to count tokens. */
   readonly canCount = ({ endpoint }: Candidate): boolean =>
     endpoint.apis.includes('messages') && this.adapters.get(endpoint.provider.protocol)?.countTokens !== undefined;
 
-  /** Null where the provider has no such route: many servers speak only the rest of this API. */
+  /** Returns null if the provider has no such route; many servers have only the rest of this API. */
   async count(candidate: Candidate, request: TimedRequest): Promise<number | null> {
     const { endpoint } = candidate;
     const adapter = this.adapters.get(endpoint.provider.protocol);

@@ -4,7 +4,7 @@ import type { RoutedRequest, Served } from './inference-call';
 
 /** A request for one turn of a conversation that continues after it. */
 export interface TurnRequest extends RoutedRequest {
-  /** What is sent; `body` is made of it by `turnBody`, for estimates. */
+  /** The conversation to send. `turnBody` makes `body` from it, which is used for estimates. */
   readonly conversation: CanonicalRequest;
 }
 

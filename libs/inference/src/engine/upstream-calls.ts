@@ -16,26 +16,26 @@ export const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 
 /** A request as one attempt makes it. */
 export interface TimedRequest extends InferenceRequest {
   readonly deadlineMs: number;
-  /** When the attempt began, in milliseconds since the epoch: its hour prices the attempt, however it ends. */
+  /** When the attempt began, in milliseconds since the epoch. If prices depend on the hour, this one counts. */
   readonly beganMs: number;
-  /** Another model is tried if this one does not serve, so a refusal is not yet the answer. */
+  /** True if another model is tried after this one, so that a refusal is not yet the final answer. */
   readonly hasOtherModel: boolean;
 }
 
-/** The request of an attempt that begins now. */
+/** Returns the request of an attempt that begins now. */
 export function timedNow(request: InferenceRequest, deadlineMs: number, hasOtherModel: boolean): TimedRequest {
   return { ...request, deadlineMs, beganMs: Date.now(), hasOtherModel };
 }
 
 export interface UpstreamCallParts {
   readonly credentials: CredentialSource;
-  /** Milliseconds by which times are measured; see `monotonicMs`. */
+  /** Clock for durations, in milliseconds; see `monotonicMs`. */
   readonly clock: () => number;
-  /** For calls that set none of their own. */
+  /** Timeouts of calls that set none of their own. */
   readonly timeouts?: UpstreamTimeouts;
 }
 
-/** Turns a candidate of the plan into what an adapter needs to call it. */
+/** Builds the adapter's input for a call from a candidate of the plan. */
 export class UpstreamCalls {
   readonly keys: KeyOutcomes;
 
@@ -44,9 +44,9 @@ export class UpstreamCalls {
   }
 
   /**
-   * The endpoint, the key, the time of one call. With the caller's own key where the plan says
-   * so, else the shared one, or none where none is asked for. A promise only where the key has to be waited for: most
-   * calls have it at hand.
+   * Returns the endpoint, the key and the timeouts of one call. The key is the caller's own if the plan says so, else
+   * the shared one, or none if the provider needs none. Returns a promise only if the key must be loaded; most calls
+   * have it in memory.
    */
   callOf(candidate: Candidate, request: TimedRequest, body: Buffer): UpstreamCall | Promise<UpstreamCall> {
     const { endpoint, credential } = candidate;
@@ -90,7 +90,7 @@ function holdersOf({ workspaceId = '', organizationId = '' }: CredentialScope = 
   return [workspaceId, organizationId];
 }
 
-/** Replaces the model's name in a body with that of the caller's own deployment. */
+/** Replaces the model's name in a body by that of the caller's own deployment. */
 function forDeployment(body: Buffer, { upstreamModel }: Endpoint, own: Endpoint): Buffer {
   if (own.upstreamModel === upstreamModel || body.length === 0) return body;
   return spliceMembers(body, { set: { model: JSON.stringify(own.upstreamModel) } });

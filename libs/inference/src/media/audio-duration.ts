@@ -8,12 +8,9 @@ import { waveLength } from './durations/wave';
 import { webmLength } from './durations/webm';
 import { UNKNOWN_LENGTH, type MediaLength } from './media-length';
 
-/** What plays longer counts as long as this: no context has room for the tokens of a day. */
+/** Longer recordings count as this long: no model's context holds the tokens of a whole day. */
 const LONGEST_SECONDS = 24 * 3_600;
-/**
- * Bits per second that no recording in the format goes beyond. A head that says less time than the bytes need
- * at that rate is not believed.
- */
+/** Highest bit rate of any recording in the format. A stated length is ignored if the bytes would exceed this rate. */
 const HIGHEST_BITRATES: Readonly<Record<AudioFormat, number>> = {
   // Eight channels of 32 bits at 192 kHz.
   wav: 8 * 32 * 192_000,
@@ -26,21 +23,21 @@ const HIGHEST_BITRATES: Readonly<Record<AudioFormat, number>> = {
   flac: 10_000_000,
 };
 const HIGHEST_FILM_BITRATE = 100_000_000;
-/** Of speech in a lossy format, where nothing says how long it is. */
+/** Typical bit rate of speech in a lossy format, for recordings whose length is unknown. */
 const USUAL_BITRATE = 64_000;
 
 /** How long a recording is. */
 export interface AudioLength {
-  /** The longer of what it states and what is counted in it: for bills. */
+  /** The longer of the length that the file states and the length that was counted; used for bills. */
   readonly seconds: number;
-  /** The longest that a decoder may play it, at most a day: for holds. */
+  /** The longest time that any decoder may play the file, at most a day; used for reservations. */
   readonly longest: number;
   readonly hasPictures: boolean;
-  /** Whether nothing in it bounds how long it is. */
+  /** True if nothing in the file limits its length. */
   readonly isEstimated: boolean;
 }
 
-/** Measured without decoding; `broken` for a file whose own words contradict its size. */
+/** Returns the length of a recording without decoding it; `broken` if the file contradicts its own size. */
 export function audioLength(audio: MediaBytes, format: AudioFormat): AudioLength | 'broken' {
   const found = measure(audio, format) ?? UNKNOWN_LENGTH;
   if (found === 'broken') return found;
@@ -80,12 +77,12 @@ function measure(audio: MediaBytes, format: AudioFormat): MediaLength | 'broken'
   }
 }
 
-/** What decoders play is what was counted. */
+/** Returns a length whose `longest` equals the counted seconds, because decoders play exactly these. */
 function counted(seconds: number | null): MediaLength | null {
   return seconds === null ? null : { seconds, longest: seconds, hasPictures: false };
 }
 
-/** A head that says more than a day is not believed. */
+/** Returns null for a stated length of more than a day, which is not trusted. */
 function believed(length: MediaLength | null): MediaLength | null {
   return length !== null && length.seconds > LONGEST_SECONDS ? null : length;
 }

@@ -7,7 +7,7 @@ export type AudioFormat = (typeof AUDIO_FORMATS)[number];
 export const PCM_SAMPLE_RATE = 16_000;
 export const PCM_SAMPLE_BYTES = 2;
 
-/** What files in these formats are called too, by the end of their names and by their media types. */
+/** Other names of these formats, as file extensions or as media subtypes. */
 const FORMATS_BY_NAME: Readonly<Record<string, AudioFormat>> = {
   wave: 'wav',
   mpga: 'mp3',
@@ -51,7 +51,7 @@ const MEDIA_TYPES: Readonly<Record<AudioFormat, string>> = {
   pcm: 'audio/pcm',
 };
 
-/** A format by its name, in any case; null for what is none. */
+/** Returns the audio format with this name, in upper or lower case; null if there is none. */
 export function audioFormatNamed(name: string): AudioFormat | null {
   const lower = name.toLowerCase();
   const format = AUDIO_FORMATS.find((known) => known === lower);
@@ -64,7 +64,7 @@ export function audioFormatOfFile(filename: string): AudioFormat | null {
   return dot === -1 ? null : audioFormatNamed(filename.slice(dot + 1));
 }
 
-/** By a media type, whatever its parameters. */
+/** Returns the audio format of a media type, ignoring its parameters. */
 export function audioFormatOfMediaType(mediaType: string): AudioFormat | null {
   const plain = mediaType.split(';', 1)[0]!.trim().toLowerCase();
   return Object.hasOwn(FORMATS_BY_MEDIA_TYPE, plain) ? FORMATS_BY_MEDIA_TYPE[plain]! : null;
@@ -76,7 +76,7 @@ export function mediaTypeOf(format: AudioFormat): string {
 
 const HEAD_BYTES = 16;
 
-/** How recordings in a format begin. Any bytes may be pcm. */
+/** The first bytes of recordings by format. PCM has no fixed beginning. */
 const BEGINNINGS: Readonly<Record<AudioFormat, (head: Buffer) => boolean>> = {
   wav: (head) => startsWith(head, 'RIFF', 0) && startsWith(head, 'WAVE', 8),
   mp3: (head) => startsWith(head, 'ID3', 0) || (isFrameSync(head) && layerBits(head) !== 0),
@@ -102,7 +102,10 @@ function startsWith(head: Buffer, text: string, offset: number): boolean {
   return head.toString('latin1', offset, offset + text.length) === text;
 }
 
-/** Eleven set bits begin a frame of MPEG audio; the layer, which AAC leaves at zero, follows soon. */
+/**
+ * Returns whether two bytes begin a frame of MPEG audio: eleven set bits. The layer bits, which are zero in AAC,
+ * follow.
+ */
 function isFrameSync(head: Buffer): boolean {
   return head.length >= 4 && head[0] === 0xff && (head[1]! & 0xe0) === 0xe0;
 }

@@ -4,7 +4,7 @@ const EMPTY = Buffer.alloc(0);
 const SMALL_READ = 1_024;
 const BACKSLASH = 0x5c;
 
-/** Digits of base64. Some decoders read `-` and `_` as digits too, others skip them and see another file. */
+/** Base64 digits. Some decoders also accept `-` and `_` as digits, others skip them and get different bytes. */
 const IS_DIGIT = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[A-Za-z0-9+/]/.test(String.fromCharCode(byte)) && byte < 0x80 ? 1 : 0,
 );
@@ -12,12 +12,12 @@ const PADDING = 0x3d;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Limits the work of reading the media of one body, which can hold thousands of files. */
+/** Limits the work for reading the media of one body, which can contain thousands of files. */
 export class ReadBudget {
   constructor(
     private reads = 20_000,
     private bytes = 96 * 1024 * 1024,
-    /** Frames, packets and boxes: a recording of three hours has 600,000. */
+    /** Frames, packets and boxes that may be read; a recording of three hours has 600,000. */
     private places = 1_000_000,
   ) {}
 
@@ -35,11 +35,13 @@ export class ReadBudget {
   }
 }
 
-/** Media given as base64 in a body, decoded piece by piece as they are read. */
+/** Media given as base64 in a body; decoded piece by piece as they are read. */
 export class Base64Bytes implements MediaBytes {
   readonly length: number;
   private hasGarbage = false;
-  /** What was decoded for the last small read, and a little more: readers of heads go on from there. */
+  /**
+   * Bytes decoded by the last small read and some bytes after it, because readers of headers usually continue there.
+   */
   private window: Buffer = EMPTY;
   private windowStart = 0;
   private wasPlain: boolean | null = null;
@@ -51,12 +53,14 @@ export class Base64Bytes implements MediaBytes {
     this.length = Math.floor((text.length * 3) / 4);
   }
 
-  /** The base64 in the JSON string between two offsets, without its quotes. */
+  /** Returns the base64 in the JSON string between two offsets, which exclude its quotes. */
   static ofJson(body: Buffer, start: number, end: number, budget: ReadBudget): Base64Bytes {
     return new Base64Bytes(withoutPadding(inOneLine(unescaped(body.subarray(start, end)), budget)), budget);
   }
 
-  /** False where less was read than is there, or decoders may see other bytes: nothing found in them can be relied on. */
+  /**
+   * False if the file was not fully read, or if decoders may get other bytes than we do. Results are then unreliable.
+   */
   get isSound(): boolean {
     return !this.hasGarbage && !this.budget.isSpent;
   }
@@ -83,7 +87,7 @@ export class Base64Bytes implements MediaBytes {
     const text = this.text.toString('latin1', group * 4, Math.ceil(to / 3) * 4);
     const decoded = Buffer.from(text, 'base64');
     this.budget.take(decoded.length);
-    // A decoder skips what is no digit, so it would see all later bytes at other positions than here.
+    // Decoders skip characters that are not digits, so their later bytes would be at other offsets than ours.
     if (decoded.length !== Math.floor((text.length * 3) / 4)) {
       this.hasGarbage = true;
       return EMPTY;
@@ -91,7 +95,7 @@ export class Base64Bytes implements MediaBytes {
     return decoded.subarray(from - group * 3, to - group * 3);
   }
 
-  /** Whether all of it is base64, also what was not read. */
+  /** Returns whether all of it is valid base64, including the part that was not read. */
   isPlain(): boolean {
     return (this.wasPlain ??= this.budget.isSpent ? false : this.hasOnlyDigits());
   }
@@ -114,7 +118,7 @@ function unescaped(text: Buffer): Buffer {
   }
 }
 
-/** Some writers break lines. Decoders that read such a text skip the breaks. */
+/** Removes line breaks, which some writers add to base64. Decoders that accept such a text skip the breaks. */
 function inOneLine(text: Buffer, budget: ReadBudget): Buffer {
   if (!text.includes(LINE_FEED)) return text;
   budget.take(text.length);

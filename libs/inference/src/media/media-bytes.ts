@@ -1,8 +1,10 @@
-/** Bytes of a picture, a recording or a film, wherever they are kept. */
+/** Bytes of a picture, a recording or a video, wherever they are stored. */
 export interface MediaBytes {
   readonly length: number;
-  /** Returns the bytes from `start` to `end` (exclusive), as many of them as there are. */
+  /** Returns the bytes from `start` to `end` (exclusive), or fewer if there are fewer. */
   slice(start: number, end: number): Buffer;
-  /** Counts frames, boxes and the like that a reader looks at. `slice` returns nothing once it is too many in one body. */
+  /**
+   * Counts the frames, boxes and the like that a reader visits. After too many in one body, `slice` returns nothing.
+   */
   countPlaces(places: number): void;
 }

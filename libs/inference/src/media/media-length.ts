@@ -1,16 +1,19 @@
-/** How long a recording or a film is. */
+/** Length of a recording or a video. */
 export interface MediaLength {
-  /** The longer of what it states and what is counted in it: for bills. 0 where it says nothing. */
+  /** The longer of the stated and the counted seconds; used for bills. 0 if both are unknown. */
   readonly seconds: number;
-  /** The longest that a decoder may play it: for holds. Null where nothing in it bounds that. */
+  /** The longest time that a decoder may play it; used for reservations. Null if nothing in it limits that. */
   readonly longest: number | null;
   readonly hasPictures: boolean;
 }
 
-/** Of what says nothing of its length. */
+/** Length of media that do not state how long they are. */
 export const UNKNOWN_LENGTH: MediaLength = { seconds: 0, longest: null, hasPictures: false };
 
-/** MP3 begins at 8,000 bits a second. Other codecs need a few bytes for any length of silence, or for a still picture. */
+/**
+ * Lowest MP3 bit rate: 8,000 bits a second. Other codecs can encode silence or a still picture of any length in few
+ * bytes.
+ */
 const LEAST_MP3_BITRATE = 6_000;
 
 export function longestMp3(bytes: number): number {

@@ -6,13 +6,13 @@ export interface PictureSize {
 }
 
 const HEAD_BYTES = 40;
-/** Cameras put a small picture and their settings in front of the size. */
+/** Bytes to search for the size of a JPEG. Cameras put a small preview picture and their settings before it. */
 const JPEG_HEADS = [32 * 1024, 512 * 1024];
 const MOST_GIF_HEAD = 64 * 1024;
-/** More than any provider takes: what claims to be larger is not believed. */
+/** Largest edge of a picture, above what any provider accepts; a larger size is not trusted. */
 const LONGEST_EDGE = 65_535;
 
-/** Returns the size of a PNG, JPEG, GIF or WebP picture in pixels, without decoding it; null for what is none. */
+/** Returns the size of a PNG, JPEG, GIF or WebP picture in pixels, without decoding it; null for other data. */
 export function pictureSize(picture: MediaBytes): PictureSize | null {
   const head = picture.slice(0, HEAD_BYTES);
   const size = pngSize(head) ?? webpSize(head) ?? gifSize(picture, head) ?? jpegSize(picture, head);
@@ -22,13 +22,13 @@ export function pictureSize(picture: MediaBytes): PictureSize | null {
   return isSize(size) ? size : null;
 }
 
-/** ISO/IEC 15948 §11.2.2: the first chunk has the size. */
+/** Reads the size of a PNG from its first chunk (ISO/IEC 15948 §11.2.2). */
 function pngSize(head: Buffer): PictureSize | null {
   const isPng = head.length >= 24 && head.readUInt32BE(0) === 0x89504e47 && head.toString('latin1', 12, 16) === 'IHDR';
   return isPng ? { width: head.readUInt32BE(16), height: head.readUInt32BE(20) } : null;
 }
 
-/** RFC 9649: lossy, lossless, or extended, whose canvas counts. */
+/** Reads the size of a WebP picture (RFC 9649): lossy, lossless, or extended, whose canvas counts. */
 function webpSize(head: Buffer): PictureSize | null {
   const isWebp = /^RIFF[^]{4}WEBP/.test(head.toString('latin1', 0, 12));
   if (head.length < 30 || !isWebp) return null;
@@ -46,7 +46,7 @@ function webpSize(head: Buffer): PictureSize | null {
   }
 }
 
-/** Some decoders believe the screen, some the first frame: the larger counts. */
+/** Some decoders use the size of the screen, some that of the first frame: the larger one counts. */
 function gifSize(picture: MediaBytes, head: Buffer): PictureSize | null {
   if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6))) return null;
   const screen = { width: head.readUInt16LE(6), height: head.readUInt16LE(8) };
@@ -65,7 +65,7 @@ function gifSize(picture: MediaBytes, head: Buffer): PictureSize | null {
 }
 
 const START_OF_SCAN = 0xda;
-/** Below it are codes of which some readers take the next two bytes for a length, and others do not. */
+/** Lowest code of a marker. After lower codes, some readers treat the next two bytes as a length and others do not. */
 const FIRST_MARKER = 0xc0;
 /** Markers of frames; the three in between are tables (ITU-T T.81, table B.1). */
 const isFrame = (marker: number): boolean => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
@@ -79,7 +79,7 @@ function jpegSize(picture: MediaBytes, head: Buffer): PictureSize | null {
   return null;
 }
 
-/** The largest frame before the first scan; null where that is not among these bytes. */
+/** Returns the largest frame before the first scan; null if these bytes do not reach it. */
 function largestFrame(bytes: Buffer): PictureSize | null {
   let width = 0;
   let height = 0;
@@ -103,6 +103,6 @@ function segmentBytes(bytes: Buffer, at: number, marker: number): number {
 }
 
 const FILL = 0xff;
-/** Readers do not agree whether a picture goes on behind it. */
+/** End marker of a JPEG. Readers differ in whether they continue after it. */
 const END = 0xd9;
 const hasLength = (marker: number): boolean => marker < 0xd0 || marker > 0xd8;

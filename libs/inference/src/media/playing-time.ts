@@ -3,16 +3,16 @@ import { audioLength } from './audio-duration';
 import { AUDIO_FORMATS, looksLike } from './audio-format';
 
 export interface PlayingTime {
-  /** The longest that a decoder may play it, whatever its heads say. */
+  /** The longest time that a decoder may play it, whatever its headers state. */
   readonly longest: number;
-  /** What it states, and what is counted in it. */
+  /** The longer of the stated and the counted seconds. */
   readonly usual: number;
   readonly hasPictures: boolean;
 }
 
 /**
- * Returns how long a recording or a film plays, by the longest of all formats that it may have; null where its bytes do
- * not say, or contradict themselves.
+ * Returns how long a recording or a video plays, by the longest of all formats that it may have; null if its bytes do
+ * not show it, or contradict themselves.
  */
 export function playingTime(media: MediaBytes): PlayingTime | null {
   const formats = AUDIO_FORMATS.filter((format) => format !== 'pcm' && looksLike(format, media));

@@ -3,14 +3,14 @@ import { MOST_USES, type AllowedUses, type ProviderTool } from '../pricing/tool-
 import { providerToolsIn, SEARCH_PREVIEW, toolEntriesIn, toolOfType } from './provider-tools';
 
 /**
- * Uses of a provider's tools where the request sets no cap. Most answers need one to three searches, and Anthropic's
- * manual caps its examples at five. What must be reserved grows with the square of the number.
+ * Uses of a provider's tools to reserve if the request sets no cap. Most answers need one to three searches, and
+ * Anthropic's manual caps its examples at five. The amount to reserve grows with the square of this number.
  */
 const DEFAULT_USES = 5;
-/** The same for each tool if several tools have caps of their own. */
+/** The default for each tool if several tools have separate caps. */
 const DEFAULT_USES_OF_SEVERAL = 3;
 
-/** Anthropic ends a turn after ten rounds of its tools (`pause_turn`); some of them have no cap of their own. */
+/** Anthropic ends a turn after ten rounds of its tools (`pause_turn`); some of these tools have no cap of their own. */
 const ROUNDS_OF_MESSAGES = 10;
 
 /** A result may fill the whole context. */
@@ -18,7 +18,7 @@ const WHOLE_CONTEXT = Number.MAX_SAFE_INTEGER;
 const TOKENS_OF_A_PIECE = 800;
 
 /**
- * Tokens that one use of a tool adds to the context at most in practice. No provider has a field that caps them, except
+ * Most tokens that one use of a tool adds to the context in practice. No provider has a field that caps them, except
  * `max_content_tokens` of a fetch.
  */
 const RESULT_TOKENS: Readonly<Record<ProviderTool, number>> = {
@@ -26,29 +26,32 @@ const RESULT_TOKENS: Readonly<Record<ProviderTool, number>> = {
   web_search: 8_000,
   [SEARCH_PREVIEW]: 8_000,
   x_search: 8_000,
-  // Four times an average page; sent as the cap where the request has none.
+  // Four times an average page; sent as the cap if the request has none.
   web_fetch: 10_000,
   // OpenAI's defaults: twenty pieces of 800 tokens.
   file_search: 20 * TOKENS_OF_A_PIECE,
-  // 64 kB of output. Programs can print more.
+  // 64 kB of output. Programs can print more than that.
   code_interpreter: 16_000,
   shell: 16_000,
-  // The prompt that was used, and a large picture.
+  // The prompt that was used, and one large picture.
   image_generation: 6_000,
   // The caller's own server decides.
   mcp: WHOLE_CONTEXT,
-  // The caller runs it, in requests of its own.
+  // The caller runs this tool and returns its results in later requests.
   computer_use: 0,
 };
 const OTHER_TOKENS = 16_000;
 
-/** A model that searches by itself, on chat completions: 18 to 30 searches of a deep research, and what it cites. */
+/**
+ * Searches of a chat model that searches by itself: a deep research needs 18 to 30 searches plus the sources that it
+ * cites.
+ */
 export const SEARCHES_OF_CHAT: AllowedUses = { tools: ['web_search'], uses: 30, turns: 0, tokensPerUse: 1_200 };
 
 const NO_USES: readonly AllowedUses[] = [];
 
 /*
- * The uses of a provider's tools that a request may make, by API: the caller's caps if the API has caps, else our
+ * Returns the provider tool uses that a request may make, by API: the caller's caps if the API has caps; otherwise our
  * defaults, which are sent to the provider as caps on the operator's account (`dialects/tool-caps.ts`).
  */
 
@@ -62,7 +65,10 @@ function usesOf(tool: ProviderTool, uses: number, tokensPerUse = resultTokens(to
   return { tools: [tool], uses, turns: isRunByCaller(tool) ? 0 : uses, tokensPerUse };
 }
 
-/** Returns the uses of all tools under one cap. OpenAI does not say that it covers MCP tools: they are apart. */
+/**
+ * Returns the uses of all tools under one cap. OpenAI does not say that its cap covers MCP tools, so these are counted
+ * separately.
+ */
 export function usesOfResponse(request: JsonObject): readonly AllowedUses[] {
   const tools = providerToolsIn(request);
   const uses = mostToolCalls(request);
@@ -84,13 +90,16 @@ function largestResult(request: JsonObject): number {
   }, 0);
 }
 
-/** Returns the cap for a request of the Responses API: `max_tool_calls`, unless conditions take its place. */
+/**
+ * Returns the cap for a request of the Responses API: `max_tool_calls`, unless the conditions of the request replace
+ * it.
+ */
 export function mostToolCalls(request: JsonObject): number {
   const asked = (request['stop_server_tools_when'] ?? null) === null ? request['max_tool_calls'] : null;
   return cappedAt(asked, DEFAULT_USES);
 }
 
-/** Returns the uses of each tool: each has a cap of its own, or none. */
+/** Returns the uses of each tool. In the Messages API each tool has its own cap, or none. */
 export function usesOfMessage(request: JsonObject): readonly AllowedUses[] {
   const tools = providerToolsIn(request);
   const byDefault = defaultUsesOf(tools);
@@ -104,7 +113,7 @@ export function usesOfMessage(request: JsonObject): readonly AllowedUses[] {
 function usesOfEntry(entry: JsonObject, byDefault: number): readonly AllowedUses[] {
   const { max_uses: uses } = capsOfTool(entry, byDefault);
   if (uses === undefined) return NO_USES;
-  // A use beyond the cap is refused, and the model reads the refusal too.
+  // A use beyond the cap is refused, and the model reads that refusal too, which is one more turn.
   return [{ tools: [toolIn(entry)!], uses, turns: uses + 1, tokensPerUse: tokensOfEntry(entry) }];
 }
 
@@ -114,16 +123,16 @@ export interface ToolCaps {
   readonly max_content_tokens?: number;
 }
 
-/** Tools of the Messages API that take a cap. */
+/** Tools of the Messages API that have the field `max_uses`. */
 const WITH_MAX_USES: ReadonlySet<ProviderTool> = new Set(['web_search', 'web_fetch', 'advisor']);
 const NO_CAPS: ToolCaps = {};
 
-/** Returns the cap of each of these tools of a request of the Messages API that the caller has not capped. */
+/** Returns the default cap of each capped tool in a Messages request for which the caller has set none. */
 export function defaultUsesOf(tools: readonly ProviderTool[]): number {
   return tools.filter((tool) => WITH_MAX_USES.has(tool)).length > 1 ? DEFAULT_USES_OF_SEVERAL : DEFAULT_USES;
 }
 
-/** Returns the caps to send with a tool of the Messages API on the operator's account: the caller's, else ours. */
+/** Returns the caps to send with a tool of the Messages API on the operator's account: the caller's, or our default. */
 export function capsOfTool(entry: JsonObject, byDefault: number): ToolCaps {
   const tool = toolIn(entry);
   if (tool === null || !WITH_MAX_USES.has(tool)) return NO_CAPS;
@@ -131,7 +140,7 @@ export function capsOfTool(entry: JsonObject, byDefault: number): ToolCaps {
   return tool === 'web_fetch' ? { max_uses, max_content_tokens: tokensOfEntry(entry) } : { max_uses };
 }
 
-/** Returns the caller's cap if it is a valid number, else ours. */
+/** Returns the caller's cap if it is a valid number; otherwise ours. */
 function cappedAt(asked: unknown, byDefault: number): number {
   return isCount(asked) ? Math.min(asked, MOST_USES) : byDefault;
 }
@@ -144,7 +153,7 @@ function toolIn({ type }: JsonObject): ProviderTool | null {
   return typeof type === 'string' ? toolOfType(type) : null;
 }
 
-/** Returns the tokens of one result, by the settings of the tool. */
+/** Returns the tokens of one result, according to the settings of the tool. */
 function tokensOfEntry(entry: JsonObject): number {
   const tool = toolIn(entry)!;
   const { search_context_size: size, max_content_tokens: content, max_num_results: pieces } = entry;

@@ -2,7 +2,7 @@ import type { AnswerEvent, AnswerPart, CanonicalAnswer, Choice, TokenLogprob } f
 
 const NO_CHOICE: Choice = { parts: [], finishReason: 'error', nativeFinishReason: null };
 
-/** Returns the events of a whole answer, as if it had been streamed; of several choices, the first. */
+/** Returns the events of a whole answer, as if it had been streamed. Of several choices, uses the first. */
 export function eventsOfAnswer({
   upstreamId,
   createdAt,

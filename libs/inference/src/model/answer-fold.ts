@@ -30,7 +30,7 @@ export class AnswerFold {
     return this.#logprobs;
   }
 
-  /** A part by the number of its events. */
+  /** Returns a part by its number in the events. */
   part(number: number): AnswerPart | undefined {
     return this.#byNumber.get(number);
   }
@@ -51,7 +51,7 @@ export class AnswerFold {
     }
   }
 
-  /** What the model said, as the next message of the conversation. */
+  /** Returns the model's output as the next message of the conversation. */
   toMessage(): Message {
     return { role: 'assistant', parts: this.#parts.flatMap(spokenPart) };
   }
@@ -92,7 +92,7 @@ function grow(part: Mutable<AnswerPart>, event: PartEvent): void {
 function growSpoken(part: Mutable<TextPart> | Mutable<RefusalPart>, event: PartEvent): void {
   if (event.type === 'text-delta') part.text += event.text;
   else if (event.type === 'annotation' && part.type === 'text') {
-    // A copy for each of many would take their number squared.
+    // One array that grows; copying it for each annotation would take quadratic time.
     const annotations = (part.annotations ??= []) as Annotation[];
     annotations.push(event.annotation);
   }
@@ -121,7 +121,7 @@ function emptyPart(event: PartStart): Mutable<AnswerPart> {
   }
 }
 
-/** Text and summary add up; what neither has stays absent. */
+/** Appends text and summary; what neither piece has stays absent. */
 function addThoughts(part: Mutable<ReasoningPart>, { text, summary, ...once }: ReasoningDelta): void {
   Object.assign(part, once);
   if (text !== undefined) part.text = (part.text ?? '') + text;

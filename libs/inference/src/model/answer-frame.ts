@@ -1,17 +1,20 @@
-/** An event of a streamed answer: the bytes that its caller reads, and what code that watches or changes streams must know. */
+/**
+ * An event of a streamed answer: the bytes that the caller gets, and the facts that code needs which watches or changes
+ * streams.
+ */
 export interface AnswerFrame {
-  /** A server-sent event, with the empty line at its end. */
+  /** The server-sent event, including the empty line at its end. */
   readonly bytes: Buffer;
   readonly event: FrameEvent;
 }
 
-/** What is known of an event without parsing it. */
+/** Facts about an event that are known without parsing it. */
 export interface FrameEvent {
-  /** Its name, or the `type` of a responses event; null for a chunk of a chat and for `[DONE]`. */
+  /** Name of the event, or the `type` of a Responses event; null for a chat chunk and for `[DONE]`. */
   readonly type: string | null;
-  /** Where the JSON in `bytes` begins, which ends before the empty line; null for `[DONE]`. */
+  /** Offset in `bytes` at which the JSON begins; it ends before the empty line. Null for `[DONE]`. */
   readonly dataStart: number | null;
-  /** Whether it has a usage with a cost. */
+  /** True if the event contains a usage with a cost. */
   readonly isBilled: boolean;
   /** Whether nothing follows it. */
   readonly isEnd: boolean;
@@ -20,7 +23,7 @@ export interface FrameEvent {
 export const EVENT_END = Buffer.from('\n\n');
 const DATA = 'data: ';
 
-/** The last event of a chat or a response. */
+/** The last event of a Chat or Responses stream. */
 export const DONE_FRAME: AnswerFrame = {
   bytes: Buffer.from('data: [DONE]\n\n'),
   event: { type: null, dataStart: null, isBilled: false, isEnd: true },
@@ -31,7 +34,7 @@ export function dataEvent(type: string | null = null, isBilled = false): FrameEv
   return { type, dataStart: DATA.length, isBilled, isEnd: false };
 }
 
-/** Returns an event from the JSON text in it. */
+/** Returns the event that contains this JSON text. */
 export function frameOf(data: string, event: FrameEvent): AnswerFrame {
   return { bytes: Buffer.from(`data: ${data}\n\n`), event };
 }
@@ -46,7 +49,7 @@ export function withFrameData({ bytes, event }: AnswerFrame, data: Buffer): Answ
   return { bytes: Buffer.concat([bytes.subarray(0, event.dataStart ?? 0), data, EVENT_END]), event };
 }
 
-/** Returns the bytes of events one after the other. */
+/** Joins the bytes of several events. */
 export function joinFrames(frames: readonly AnswerFrame[]): Buffer {
   return frames.length === 1 ? frames[0]!.bytes : Buffer.concat(frames.map(({ bytes }) => bytes));
 }

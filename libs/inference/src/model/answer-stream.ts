@@ -4,7 +4,9 @@ import type { FinishReason } from './finish-reason';
 import type { Usage } from '../pricing/usage';
 import type { Cost } from '../pricing/price';
 
-/** How a stream ended: whole, cut by a limit or filter, broken by the upstream or us, or left by the caller. */
+/**
+ * How a stream ended: complete, cut by a limit or filter, failed at the upstream or here, or cancelled by the caller.
+ */
 export type TerminalState = 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
 /** The final result of a stream; exactly one per stream. */
@@ -20,21 +22,22 @@ export interface StreamOutcome {
 }
 
 /**
- * An answer that arrives in pieces. Each value is the pieces that are there at one time, at least one. The upstream is
- * read only as fast as this is iterated; stopping early or calling `cancel` ends the upstream's work. Iterate it once.
+ * An answer that arrives in pieces. Each iteration yields all pieces that are ready, at least one. The upstream is read
+ * only as fast as the stream is iterated. Stopping early or calling `cancel` ends the upstream's work. Iterate it only
+ * once.
  */
 export interface StreamOf<Piece> extends AsyncIterable<readonly Piece[]> {
-  /** Settles with the end of the iteration or with `cancel`, and never rejects. */
+  /** Resolves when the iteration ends or `cancel` was called; never rejects. */
   readonly outcome: Promise<StreamOutcome>;
   /** The caller has left. Idempotent. */
   cancel(): void;
 }
 
-/** A streamed answer: events ready to be written to the caller, terminal event included. */
+/** A streamed answer whose pieces are events ready to be sent to the caller, including the terminal event. */
 export interface AnswerStream extends StreamOf<AnswerFrame> {
   /**
-   * Returns the last events of a cancelled stream, with the reason, in the caller's dialect.
-   * Empty for a stream that ended by itself.
+   * Returns the last events of a cancelled stream, with the reason, in the caller's dialect. Empty if the stream ended
+   * by itself.
    */
   lastWords(error: AppError): readonly AnswerFrame[];
 }

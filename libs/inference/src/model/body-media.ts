@@ -10,11 +10,11 @@ import { TextCounter, UNITS_PER_TOKEN } from './text-tokens';
 /** Base64 bytes per token of encrypted thoughts. */
 const SEALED_BYTES_PER_TOKEN = 4;
 
-/** The type of an object that has more than one. */
+/** Marks an object that has more than one type. */
 const SEVERAL = 'several';
 const MOST_WORD_BYTES = 128;
 
-/** A string whose meaning is known only at the end of its object. */
+/** A string whose meaning is known only when its object ends. */
 interface Pending {
   readonly start: number;
   readonly end: number;
@@ -26,20 +26,23 @@ interface ObjectFacts {
   pending: Pending | null;
   type: string | null;
   mediaType: string | null;
-  /** Links whose kind follows from the type of their part, and the most expensive kind that their URLs name. */
+  /**
+   * Number of links whose kind follows from the type of their part. `linkKind` is the most expensive kind that their
+   * URLs name.
+   */
   links: number;
   linkKind: MediaKind | null;
-  /** Links in this object as the `source` of a part. */
+  /** Number of links in this object, if it is the `source` of a part. */
   sourceLinks: number;
-  /** Whether it is a part with a `source`. */
+  /** True if the object is a part with a `source`. */
   isPart: boolean;
 }
 
-/** What the fields around base64 say of it. */
+/** What the fields around base64 data declare about it. */
 interface Declared {
   readonly kind: MediaKind;
   readonly mediaType: string | null;
-  /** Whether a provider takes it for a picture or refuses it. */
+  /** True if a provider either treats it as a picture or refuses it. */
   readonly isPicture: boolean;
 }
 
@@ -47,40 +50,45 @@ interface Declared {
 export interface PdfPlace {
   readonly start: number;
   readonly end: number;
-  /** The count until it is measured, and the usual count of such a file. */
+  /** The token count to use until the file is measured; `usual` is the typical count of such a file. */
   readonly tokens: number;
   readonly usual: number;
 }
 
-/** Further PDF files of one body are not measured. */
+/** Most PDF files of one body that are measured. */
 const MOST_PDFS = 20;
 
 /**
- * Counts the strings of one JSON text. In fields for media, base64 that is declared as such counts by its content, and
- * anything else as the most that a link may lead to. All other strings count as text.
+ * Counts the strings of one JSON text. In media fields, base64 that is declared as media counts by its content;
+ * anything else counts as the most that a link may lead to. All other strings count as text.
  */
 export class StringCounter {
-  /** Tokens of sound and of pictures, and the number of pictures, among what was counted. */
+  /** Counted tokens of sound and of pictures, and the counted number of pictures. */
   audioTokens = 0;
   images = 0;
-  /** The tokens of pictures by families of models; null without pictures. `other` are among what was counted. */
+  /** Tokens of pictures by model family; null without pictures. `other` is part of the count. */
   pictures: PictureTokens | null = null;
-  /** What media add if nothing is believed that they say of themselves: units beyond the count, sound and pictures in all. */
+  /**
+   * Additional units if the properties that media state about themselves are ignored; the sound and picture totals in
+   * that case.
+   */
   readonly unproven = { units: 0, audioTokens: 0, pictures: null as PictureTokens | null };
-  /** Whether some media were counted by what they say of themselves. */
+  /** True if some media were counted by properties that they state about themselves. */
   hasClaims = false;
-  /** Text units that were counted beyond what ordinary text has, and beyond what media usually have. */
+  /** Text units above those of ordinary text; the next field holds units above the usual count of media. */
   unlikelyTextUnits = 0;
   unlikelyMediaUnits = 0;
   readonly pdfs: PdfPlace[] = [];
-  /** Whether the scan is inside an unknown member: media there count as text if that is more. */
+  /** True if the scan is inside an unknown field: media there count as text if that gives more. */
   isUnclear = false;
   private readonly facts: (ObjectFacts | undefined)[] = [];
   private budget: ReadBudget | null = null;
 
   constructor(private readonly bytes: Buffer) {}
 
-  /** Returns the text units of a string at nesting `depth`; a string of unclear meaning is counted by `close`. */
+  /**
+   * Returns the text units of a string at nesting `depth`. A string of unclear meaning is counted later, by `close`.
+   */
   count(place: Place, depth: number, start: number, end: number): number {
     if (place === 'text' || place === 'other' || place === 'json') return this.text(start, end);
     if (place === 'source data' || place === 'picture result') return this.postpone(depth, { start, end, place });
@@ -90,7 +98,7 @@ export class StringCounter {
     return this.unitsAt(place, start, end);
   }
 
-  /** Returns the units of a string that is text in any field. */
+  /** Returns the units of a string that counts as text in any field. */
   text(start: number, end: number): number {
     const { units, mostUnits } = new TextCounter().add(this.bytes, start, end);
     this.unlikelyTextUnits += mostUnits - units;
@@ -119,7 +127,7 @@ export class StringCounter {
     }
   }
 
-  /** Ends the object at `depth`. Returns the units of its strings that could not be counted before. */
+  /** Ends the object at `depth`. Returns the units of its strings that could not be counted earlier. */
   close(depth: number): number {
     const facts = this.facts[depth];
     if (facts === undefined) return 0;
@@ -139,7 +147,7 @@ export class StringCounter {
     return isMedia && !this.isUnclear ? units : this.atLeastText(units, [start, end]);
   }
 
-  /** Moves the links in a `source` to the part that contains it. */
+  /** Moves the links of a `source` to the part that contains it. */
   private handOn({ sourceLinks, linkKind }: ObjectFacts, depth: number): void {
     const part = this.factsAt(depth);
     part.links += sourceLinks;
@@ -191,7 +199,7 @@ export class StringCounter {
     return units;
   }
 
-  /** Returns the units of a string as media or as text, whichever is more: it may turn out to be text. */
+  /** Returns the units of a string as media or as text, whichever is more, because it may be either. */
   private atLeastText(units: number, [start, end]: readonly [number, number]): number {
     const { mostUnits } = new TextCounter().add(this.bytes, start, end);
     const raised = Math.max(0, mostUnits - units);
@@ -199,7 +207,7 @@ export class StringCounter {
     return units + raised;
   }
 
-  /** @param trueKind the most expensive kind that it may turn out to be; absent where it counts as such already */
+  /** @param trueKind the most expensive kind that it may turn out to be; absent if it is already counted as such */
   private unitsOf(media: CountedMedia, trueKind?: MediaKind): number {
     const { kind, tokens, usual, pictures } = media;
     const most = trueKind === undefined ? media : unknownMedia(trueKind);
@@ -216,7 +224,7 @@ export class StringCounter {
     return tokens * UNITS_PER_TOKEN;
   }
 
-  /** Only the last of several members of one name is read by a parser, but which one a provider reads is not known. */
+  /** If a field name occurs several times, a parser keeps the last, but it is unknown which one a provider reads. */
   private postpone(depth: number, pending: Pending): number {
     const facts = this.factsAt(depth);
     const earlier = facts.pending;
@@ -256,7 +264,7 @@ export class StringCounter {
   }
 }
 
-/** What a file may be that is no picture, or only says so. */
+/** Returns the kind to assume for a file that is not a picture, or only claims to be one. */
 function fileKindOf({ kind }: CountedMedia): MediaKind {
   return kind === null || kind === 'image' ? 'file' : kind;
 }

@@ -1,16 +1,16 @@
-/** The classes of bytes of a JSON string that the automaton distinguishes. */
+/** The classes of bytes in a JSON string that the automaton distinguishes. */
 export type ByteClass =
   | { readonly kind: 'space' | 'capital' | 'mark' | 'backslash' }
   | { readonly kind: 'letter' | 'lone' | 'rule'; readonly character: string }
-  /** The first byte of a character outside ASCII, and each further one. */
+  /** The first byte of a non-ASCII character, and each further one. */
   | { readonly kind: 'lead' | 'inner'; readonly byte: number };
 
 /** Characters that are often repeated to draw a line. */
 const RULES = '-=*#_.';
-/** Digits and control characters: a space before one is a token of its own. */
+/** Digits and control characters. A space before one of them is a separate token. */
 const LONE = /[0-9\p{Cc}]/u;
 
-/** Tokens of a character by its first byte, and where they differ by its second. */
+/** Most tokens of a character by its first byte; `fewer` lists second bytes for which they are less. */
 interface Script {
   readonly leads: readonly [first: number, last: number];
   readonly most: number;
@@ -18,13 +18,13 @@ interface Script {
 }
 
 /**
- * The most tokens that either of two vocabularies of OpenAI has for a character. `text-floor.spec.ts` compares them
- * with the vocabularies.
+ * The most tokens that either of two OpenAI vocabularies has for a character. `text-floor.spec.ts` compares them with
+ * the vocabularies.
  */
 const SCRIPTS: readonly Script[] = [
   { leads: [0x80, 0xbf], most: 0 },
   { leads: [0xc0, 0xc2], most: 2 },
-  // Latin letters of Western Europe: accented capitals have more tokens.
+  // Latin letters of Western Europe; accented capitals need more tokens.
   {
     leads: [0xc3, 0xc3],
     most: 2,
@@ -38,7 +38,7 @@ const SCRIPTS: readonly Script[] = [
   { leads: [0xd0, 0xd0], most: 2, fewer: [[0xb0, 0xbf, 1]] },
   { leads: [0xd1, 0xd1], most: 2, fewer: [[0x80, 0x8f, 1]] },
   { leads: [0xd2, 0xdf], most: 2 },
-  // India and South-East Asia, without Oriya, Lao and the rarer half of Tibetan.
+  // Scripts of India and South-East Asia, except Oriya, Lao and the rarer half of Tibetan.
   {
     leads: [0xe0, 0xe0],
     most: 3,
@@ -71,7 +71,7 @@ const SCRIPTS: readonly Script[] = [
   },
   // Kana.
   { leads: [0xe3, 0xe3], most: 3, fewer: [[0x80, 0x83, 2]] },
-  // The Chinese characters with the fewest strokes are frequent ones.
+  // The Chinese characters with the fewest strokes, which are frequent.
   { leads: [0xe4, 0xe4], most: 3, fewer: [[0xb8, 0xbf, 2]] },
   { leads: [0xe5, 0xee], most: 3 },
   // Forms as wide as Chinese characters.
@@ -111,7 +111,7 @@ function classOfCharacter(character: string): ByteClass {
   return { kind: character === '\\' ? 'backslash' : 'mark' };
 }
 
-/** Returns the lowest byte that every script treats like this one as the second byte of a character. */
+/** Returns the lowest byte that gives the same tokens as this one, as the second byte of a character in any script. */
 function firstLike(byte: number): number {
   const isLike = (other: number): boolean =>
     SCRIPTS.every(({ leads: [lead] }) => tokensOfCharacter(lead, other) === tokensOfCharacter(lead, byte));

@@ -1,6 +1,6 @@
 /**
- * A map from names in a JSON text to values that makes no strings of the names. The names must differ in length or in
- * their first byte.
+ * A map from field names in a JSON text to values. It compares bytes and creates no strings. The names must differ in
+ * length or in their first byte.
  */
 export class ByteNames<T> {
   private readonly known = new Map<number, { readonly name: Buffer; readonly value: T }>();
@@ -13,14 +13,14 @@ export class ByteNames<T> {
     }
   }
 
-  /** Returns the value for the name between two offsets. */
+  /** Returns the value for the field name between two offsets. */
   find(bytes: Buffer, start: number, end: number): T | undefined {
     const known = this.known.get(keyOf(end - start, bytes[start]!));
     return known !== undefined && isAt(known.name, bytes, start) ? known.value : undefined;
   }
 }
 
-/** Compares bytes in a loop: names are short, and a call into native code would take longer. */
+/** Compares bytes in a loop: names are short, and a call to native code would take longer. */
 function isAt(name: Buffer, bytes: Buffer, start: number): boolean {
   for (let i = 1; i < name.length; i += 1) if (name[i] !== bytes[start + i]) return false;
   return true;

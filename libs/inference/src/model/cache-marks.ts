@@ -1,26 +1,28 @@
 import { ByteNames, unescapedName } from './byte-names';
 import type { CacheWrite } from '../pricing/prompt-kinds';
 
-/** Names that ask a provider to write to its prompt cache, and the one that says for how long. */
+/** Field names that ask a provider to write to its prompt cache, and the field name of the lifetime. */
 const NAMES = new ByteNames<'mark' | 'ttl'>({ cache_control: 'mark', prompt_cache_breakpoint: 'mark', ttl: 'ttl' });
 
-/** The providers' default lifetime. Any other may be charged as an hour. */
+/** The providers' default lifetime. Any other may be charged as one hour. */
 const SHORT_TTL = Buffer.from('5m');
 
-/** A name of ours has no more bytes than this, even if each character is escaped. */
+/** Longest encoding of a known name in bytes, if each character is escaped. */
 const LONGEST_NAME = 'prompt_cache_breakpoint'.length * '\\u0000'.length;
 
-/** Finds cache marks anywhere in one JSON text. A mark that is none only makes the hold larger. */
+/**
+ * Finds cache marks anywhere in one JSON text. Something that only looks like a mark just makes the reservation larger.
+ */
 export class CacheMarks {
-  /** The longest lifetime that a mark asks for; null without marks. */
+  /** The longest lifetime that any mark asks for; null without marks. */
   longest: CacheWrite | null = null;
-  /** Depth of the fields of the open mark, or 0. */
+  /** Nesting depth of the fields of the current mark, or 0. */
   private openDepth = 0;
   private isTtl = false;
 
   constructor(private readonly bytes: Buffer) {}
 
-  /** The name of a member at nesting `depth`, between these offsets. */
+  /** Handles the name of a field at nesting `depth`, between these offsets. */
   enter(depth: number, start: number, end: number, hasEscape: boolean): void {
     const name = hasEscape ? this.findEscaped(start, end) : NAMES.find(this.bytes, start, end);
     this.isTtl = name === 'ttl' && depth === this.openDepth;
@@ -32,7 +34,7 @@ export class CacheMarks {
     }
   }
 
-  /** A string between these offsets is the value of the last name. */
+  /** Handles a string between these offsets, which is the value of the last name. */
   value(start: number, end: number): void {
     if (!this.isTtl) return;
     this.isTtl = false;

@@ -1,31 +1,32 @@
 import { AppError } from '@libs/errors';
 import type { LeaveTerms } from './leftover-reads';
 
-/** Says when a call is to be ended early. An AbortSignal is one. */
+/** Signals that a call must end early. An AbortSignal is one. */
 export interface CancelSignal {
   readonly aborted: boolean;
-  /** Set unless calls under way must end at once: an upstream call that was sent may go on within these terms. */
+  /** Set if upstream calls that were already sent may continue within these terms; otherwise they must end at once. */
   readonly leaveTerms?: LeaveTerms | null;
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
 /**
- * Calls its listeners once, like an AbortController, for thousands of calls per second and signals with hundreds of
- * listeners: it makes no event objects, and removes a listener in one step however many there are.
+ * Calls its listeners once, like an AbortController, but is made for thousands of calls per second and hundreds of
+ * listeners: it creates no event objects, and removing a listener takes constant time.
  *
  * A call ends in one of two ways. `abort` ends everything. `leave` says that the caller has disconnected: nothing new
- * begins, but upstream calls under way may be read on for their usage. Those listen again, because `abort` may follow.
+ * begins, but running upstream calls may be read on for their usage. Such calls listen again, because `abort` may
+ * follow.
  */
 export class Cancellation implements CancelSignal {
   #state: 'open' | 'left' | 'aborted' = 'open';
   #listeners: Set<() => void> | null = null;
   #controller: AbortController | null = null;
 
-  /** @param terms of upstream calls after `leave`; null: `leave` is `abort` */
+  /** @param terms for upstream calls after `leave`; null: `leave` is the same as `abort` */
   constructor(private terms: LeaveTerms | null = null) {}
 
-  /** Ends when `signal` does, in the same way. */
+  /** Returns a cancellation that ends when `signal` does, in the same way. */
   static following(signal: CancelSignal): Cancellation {
     const own = new Cancellation(signal.leaveTerms ?? null);
     const follow = (): void => {
@@ -69,7 +70,7 @@ export class Cancellation implements CancelSignal {
     this.#tell();
   }
 
-  /** After the caller disconnects, upstream calls continue until their own deadlines. */
+  /** Like `leave`, but running upstream calls continue until their own deadlines. */
   leavePatiently(): void {
     if (this.#state === 'open') this.terms = this.terms?.patient?.() ?? this.terms;
   }
@@ -81,7 +82,7 @@ export class Cancellation implements CancelSignal {
     for (const listener of listeners ?? []) listener();
   }
 
-  /** Returns an AbortSignal for code that takes no other signal. It aborts with `leave` too. */
+  /** Returns an AbortSignal for code that accepts no other signal. It also aborts on `leave`. */
   toAbortSignal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.aborted) this.#controller.abort();
@@ -100,21 +101,24 @@ export function toAbortSignal(signal: CancelSignal): AbortSignal {
 
 const cancelled = new WeakSet<AppError>();
 
-/** Returns the internal error of a call whose caller has disconnected; no client gets it. */
+/** Returns the internal error of a call whose caller has disconnected; it is never sent to a client. */
 export function callCancelled(): AppError {
   const error = new AppError('request_timeout', 'The request was cancelled');
   cancelled.add(error);
   return error;
 }
 
-/** Returns whether the error says that the caller has disconnected, whether or not the call had been sent. */
+/** Returns whether the error means that the caller has disconnected, whether or not the call had been sent. */
 export function isCancelled(error: AppError): boolean {
   return cancelled.has(error);
 }
 
 const abandoned = new WeakSet<AppError>();
 
-/** Returns the same for an upstream call that was sent: the provider may have worked on it, so it is charged. */
+/**
+ * Returns the error of a call whose caller has disconnected after it was sent upstream: it is charged, because the
+ * provider may have worked on it.
+ */
 export function callAbandoned(): AppError {
   const error = callCancelled();
   abandoned.add(error);

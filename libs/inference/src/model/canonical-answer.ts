@@ -28,12 +28,12 @@ export interface ToolUseRecord {
 /** A tool that the gateway itself ran while it answered. No upstream's answer holds one. */
 export interface ServerToolPart {
   readonly type: 'server-tool';
-  /** Without the service's name in front, e.g. `web_search`. */
+  /** Name of the tool without the service prefix, e.g. `web_search`. */
   readonly tool: string;
-  /** The type of its output item, e.g. `<service>:web_search`. */
+  /** `type` of the tool's output item, e.g. `<service>:web_search`. */
   readonly itemType: string;
   readonly hasSucceeded: boolean;
-  /** The fields of its output item other than `type`, `id` and `status`. */
+  /** Fields of the tool's output item other than `type`, `id` and `status`. */
   readonly item: Readonly<Record<string, unknown>>;
   /** For APIs that have no output items and show the use among the thoughts. */
   readonly record?: ToolUseRecord;
@@ -41,40 +41,40 @@ export interface ServerToolPart {
 
 export type AnswerPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart | GeneratedImagePart | ServerToolPart;
 
-/** One of the answers that were asked for. */
+/** One of the requested answers. */
 export interface Choice {
-  /** In the order the model produced them. */
+  /** Parts in the order in which the model produced them. */
   readonly parts: readonly AnswerPart[];
   readonly finishReason: FinishReason;
   /** The upstream's own word for it. */
   readonly nativeFinishReason: string | null;
-  /** The stop sequence that ended it, where the upstream says. */
+  /** The stop sequence that ended the answer, if the upstream reports it. */
   readonly stopSequence?: string;
   readonly logprobs?: readonly TokenLogprob[];
 }
 
-/** A complete answer in no API's own shape. */
+/** A complete answer in the canonical model, independent of any API. */
 export interface CanonicalAnswer {
   /** The upstream's own id. */
   readonly upstreamId: string | null;
   /** Unix seconds, if the upstream says. */
   readonly createdAt: number | null;
   readonly choices: readonly Choice[];
-  /** Null when the upstream reported none. */
+  /** Null if the upstream reported no usage. */
   readonly usage: Usage | null;
-  /** What was used in addition to plain tokens, for the price. */
+  /** Units with a price that were used in addition to plain tokens. */
   readonly units?: BilledUnits;
-  /** What else the upstream says of it. */
+  /** Further details of the usage that the upstream reports. */
   readonly details?: UsageDetails;
   readonly serviceTier?: string;
   readonly systemFingerprint?: string;
-  /** Why the answer ended, if its finish reason is `error` and the cause is known. */
+  /** Why the answer failed, if its finish reason is `error` and the cause is known. */
   readonly failure?: AppError;
 }
 
 /**
- * What happens in a streamed answer, in order. Parts are numbered from 0 in the order they begin; a part's
- * events come between its `part-start` and `part-end`. Exactly one `finish`, last; `usage` comes before it,
+ * The events of a streamed answer, in order. Parts are numbered from 0 in the order in which they begin. The events of
+ * a part come between its `part-start` and `part-end`. Exactly one `finish` comes last. `usage` comes before it, and
  * more than once if an upstream reports it repeatedly (the last one counts).
  */
 export type AnswerEvent =
@@ -94,7 +94,7 @@ export type AnswerEvent =
       readonly kind: 'server-tool';
       readonly tool: string;
       readonly itemType: string;
-      /** What its item says while the tool runs. */
+      /** Fields of the tool's output item while the tool runs. */
       readonly item: ServerToolPart['item'];
       /** Present where the tool has run already. */
       readonly record?: ToolUseRecord;
@@ -119,7 +119,7 @@ export type AnswerEvent =
       readonly type: 'usage';
       readonly usage: Usage;
       readonly units?: BilledUnits;
-      /** The usage does not include the answer yet. */
+      /** True if the usage does not include the answer yet. */
       readonly isPromptOnly?: true;
     }
   | {
@@ -128,11 +128,11 @@ export type AnswerEvent =
       readonly nativeFinishReason: string | null;
       readonly stopSequence?: string;
       readonly serviceTier?: string;
-      /** Why the upstream gave up, if the finish reason is `error` and the upstream says. */
+      /** Why the upstream failed, if the finish reason is `error` and the upstream reports it. */
       readonly failure?: AppError;
     };
 
-/** Text and summary add up; the other members come once. */
+/** A piece of a thought. Text and summary are appended; the other fields come only once. */
 export interface ReasoningDelta {
   readonly text?: string;
   readonly summary?: string;

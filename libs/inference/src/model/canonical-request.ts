@@ -32,7 +32,7 @@ export interface ReasoningRequest {
   /** Cap on thinking, in tokens. */
   readonly maxTokens?: number;
   readonly summary?: 'auto' | 'concise' | 'detailed';
-  /** The caller does not want to see it. */
+  /** True if the caller does not want to see the thoughts. */
   readonly isHidden?: boolean;
 }
 
@@ -51,8 +51,9 @@ export interface Sampling {
 }
 
 /**
- * One request in no API's own shape. A dialect that reads a request names fields that it cannot hold in
- * `unread`; a dialect that writes one logs what it could not write. Both end in the loss report.
+ * A request in the canonical model, independent of any API. A dialect that reads a request adds fields that this form
+ * cannot hold to `unread`; a dialect that writes one logs settings that it cannot write. Both become part of the loss
+ * report.
  */
 export interface CanonicalRequest {
   readonly messages: readonly Message[];
@@ -66,17 +67,20 @@ export interface CanonicalRequest {
   /** Answers wanted; 1 when absent. */
   readonly choices?: number;
   readonly reasoning?: ReasoningRequest;
-  /** The answer must have its thoughts in a form that can be sent back, even if the request sets no reasoning. */
+  /**
+   * True if the answer must contain its thoughts in a form that can be sent back, even if the request sets no
+   * reasoning.
+   */
   readonly wantsSealedThoughts?: boolean;
-  /** The gateway will continue the answer itself, so a model that is known to think must send its thoughts. */
+  /** True if the gateway will continue the conversation itself, so a model that thinks must return its thoughts. */
   readonly isContinued?: boolean;
-  /** Log probabilities wanted, with so many alternatives per token. */
+  /** Log probabilities are requested, with this many alternatives per token. */
   readonly topLogprobs?: number;
   readonly verbosity?: 'low' | 'medium' | 'high' | 'xhigh' | 'max';
   readonly outputModalities?: readonly ('text' | 'image' | 'audio')[];
   readonly cache?: CacheMark;
   readonly promptCacheKey?: string;
-  /** The request to the upstream must say `store: false`. */
+  /** True if `store: false` must be sent upstream. */
   readonly refusesStoring?: boolean;
   readonly serviceTier?: string;
   readonly metadata?: Readonly<Record<string, string>>;

@@ -1,13 +1,16 @@
 import { objectOf, objectsOf, type JsonObject } from '@libs/json';
 import type { AllowedUses } from '../pricing/tool-uses';
 
-/** Anthropic compacts no context below 50,000 tokens, and an estimate is at least 0.6 of the tokens of a prompt. */
+/**
+ * Anthropic compacts no context below 50,000 tokens. An estimate is at least 0.6 of the real tokens, so this is 0.6 of
+ * it.
+ */
 const LEAST_CONTEXT = 30_000;
 
-/** Anthropic's manual shows a summary of 3,500 tokens for a context of 180,000, and no provider names a bound. */
+/** Anthropic's manual shows a summary of 3,500 tokens for a context of 180,000. No provider documents a maximum. */
 const SUMMARY_TOKENS = 20_000;
 
-/** With the caller's own instructions, a summary may be as long as any answer of Claude. */
+/** With the caller's own instructions, a summary may be as long as the longest answer of Claude. */
 const INSTRUCTED_TOKENS = 128_000;
 
 /** The model reads its context once more and writes a summary of it, then continues with a shorter context. */
@@ -16,9 +19,7 @@ const COMPACTION: AllowedUses = { tools: [], uses: 1, turns: 1, tokensPerUse: 0,
 const NONE: readonly AllowedUses[] = [];
 const PLAIN: readonly AllowedUses[] = [COMPACTION];
 
-/*
- * The compaction that a request may lead to, by API: a use of no tool.
- */
+/* Returns the compaction that a request may lead to, by API. It counts as a use without a tool. */
 
 export function compactionsOfResponse({ context_management: asked }: JsonObject): readonly AllowedUses[] {
   return objectsOf(asked).some(compacts) ? PLAIN : NONE;
@@ -32,7 +33,7 @@ export function compactionsOfMessage({ context_management: asked }: JsonObject):
   return [{ ...COMPACTION, tokensWritten, leastContext: LEAST_CONTEXT }];
 }
 
-/** Types are `compaction` of responses, and `compact_` with a date of messages. */
+/** Returns whether a type asks for compaction: `compaction` in Responses, `compact_` with a date in Messages. */
 function compacts({ type }: JsonObject): boolean {
   return typeof type === 'string' && type.startsWith('compact');
 }

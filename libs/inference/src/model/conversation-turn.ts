@@ -1,5 +1,5 @@
 import type { StreamOf } from './answer-stream';
 import type { AnswerEvent } from './canonical-answer';
 
-/** The output of a model in one turn, in no dialect: the events of one answer. Errors are reported only in its outcome. */
+/** The output of a model in one turn: the canonical events of one answer. Errors are reported only in its outcome. */
 export type Turn = StreamOf<AnswerEvent>;

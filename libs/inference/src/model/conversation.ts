@@ -1,13 +1,13 @@
 /**
- * A conversation in no API's own shape. If caller and upstream speak different dialects, the caller's is read into
- * it and the upstream's is written from it. Plain data, immutable, no class.
+ * Roles in a conversation of the canonical model. If caller and upstream use different dialects, the caller's
+ * conversation is read into this form and the upstream's is written from it. Plain immutable data without classes.
  */
 export type Role = 'system' | 'developer' | 'user' | 'assistant' | 'tool';
 
 export interface Message {
   readonly role: Role;
   readonly parts: readonly Part[];
-  /** The participant's name, where an API has one. */
+  /** The participant's name, if the API has one. */
   readonly name?: string;
 }
 
@@ -17,7 +17,7 @@ export interface CacheMark {
   readonly ttl?: string;
 }
 
-/** Where the bytes of a picture, file, sound or film are. */
+/** Source of the bytes of a picture, file, sound or video. */
 export type MediaSource =
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'base64'; readonly mediaType: string | null; readonly data: string }
@@ -62,8 +62,8 @@ export interface RefusalPart {
 }
 
 /**
- * A thought of a model. `signature` and `encrypted` are the provider's proof of it: they must go back
- * unchanged, and only to the kind of provider that `format` names.
+ * A thought of a model. `signature` and `encrypted` prove to the provider that the thought is its own. They must be
+ * sent back unchanged, and only to the kind of provider that `format` names.
  */
 export interface ReasoningPart {
   readonly type: 'reasoning';
@@ -113,7 +113,7 @@ export type Part =
   | ToolCallPart
   | ToolResultPart;
 
-/** A source of what the text says; offsets count UTF-16 units of the text. */
+/** A source of a statement in the text. Offsets count UTF-16 units of the text. */
 export interface Annotation {
   readonly type: 'url-citation';
   readonly url: string;

@@ -1,10 +1,10 @@
 import type { Endpoint } from '../catalogue/catalogue';
 
-/** Something that an endpoint must be able to do for a request, and what to say where none is. */
+/** A capability that an endpoint must have for a request, and the error message if no endpoint has it. */
 export interface EndpointNeed {
-  /** Of the request. */
+  /** The field of the request that needs it. */
   readonly member: string;
   readonly message: string;
-  /** `credential` is the caller's own, whichever it is; null: the operator's key would be used. */
+  /** `credential` is any key of the caller's own; null: the operator's key would be used. */
   readonly isMetBy: (endpoint: Endpoint, credential: object | null) => boolean;
 }

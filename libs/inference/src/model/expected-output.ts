@@ -5,9 +5,9 @@ import { mayDropCap } from './dropped-cap';
 import { estimateTextTokens } from './estimate';
 import { outputLimitOf } from './output-limit';
 
-/** What a request says of the tokens that its answer may take. */
+/** What a request says about the number of tokens in its answer. */
 export interface ExpectedOutput {
-  /** The caller's cap on one answer, the largest of those named, or null. */
+  /** The caller's cap on one answer (the largest, if several are set), or null. */
   readonly maxTokens: number | null;
   readonly answers: number;
   readonly thinking: ThinkingWish;
@@ -20,7 +20,7 @@ export interface ExpectedOutput {
 export interface ThinkingWish {
   /** True: the request asks the model to think; false: it forbids it; null: it does not say. */
   readonly isAsked: boolean | null;
-  /** The cap on thoughts in tokens, if an endpoint takes one; null where the request sets none that binds. */
+  /** Cap on thoughts in tokens, for endpoints that accept one; null if the request sets no effective cap. */
   readonly maxTokens: number | null;
 }
 
@@ -41,8 +41,8 @@ export function uncappedTokens({ maxCompletionTokens, pricing }: Omit<Capacity, 
 }
 
 /**
- * Returns the output tokens that a call reserves at an endpoint: all that its caps allow, as models may write as much,
- * and a prediction, as they may reject all of it.
+ * Returns the output tokens that a call reserves at an endpoint: all that its caps allow, because a model may use them,
+ * plus a prediction, because a model may reject all of it.
  */
 export function heldOutputTokens(
   endpoint: Writer,
@@ -67,17 +67,17 @@ interface ThinkingSettings {
   readonly budget_tokens?: unknown;
 }
 
-/** The fields of an API that decide how much a model may write. */
+/** The fields of an API that limit how much a model may write. */
 export interface OutputMembers {
-  /** Fields that cap an answer. Of two, a provider may follow either, so the larger one counts. */
+  /** Fields that cap an answer. If two are set, a provider may obey either one, so the larger counts. */
   readonly caps: readonly string[];
-  /** Fields that decide whether a model thinks. Providers may ignore such fields of other APIs. */
+  /** Fields that decide whether a model thinks. Providers may ignore such fields if they belong to another API. */
   readonly thinking: readonly (keyof ThinkingMembers)[];
 }
 
 const THINKING_MEMBERS = ['reasoning', 'reasoning_effort', 'thinking'] as const;
 
-/** Reads what a valid request says of the tokens that one answer may take. */
+/** Reads from a validated request how many tokens one answer may have. */
 export function readExpectedOutput(body: JsonObject, { caps, thinking }: OutputMembers): ExpectedOutput {
   const named = caps.map((name) => body[name]).filter((cap) => typeof cap === 'number');
   const maxTokens = named.length === 0 ? null : Math.max(...named);
@@ -95,8 +95,8 @@ export function predictedTokensOf(prediction: unknown): number | undefined {
 export const NO_THINKING_WISH: ThinkingWish = { isAsked: null, maxTokens: null };
 
 /**
- * Reads what a request says of thinking. Only members of its own API can forbid or bound it, and an effort lifts the
- * bound; a member of any API can ask for it, because a provider may follow it.
+ * Reads what a request says about thinking. Only fields of the request's own API can forbid or limit it, and an effort
+ * removes the limit. Fields of any API can ask for it, because a provider may obey them.
  */
 export function readThinkingWish(body: ThinkingMembers, ownMembers: OutputMembers['thinking']): ThinkingWish {
   if (body.reasoning == null && body.reasoning_effort == null && body.thinking == null) return NO_THINKING_WISH;
@@ -114,7 +114,9 @@ function settingsOf(name: keyof ThinkingMembers, body: ThinkingMembers): readonl
   return [name === 'reasoning_effort' ? { effort: value } : value];
 }
 
-/** Returns whether settings ask for thinking. An effort outweighs `enabled: false`: dialects may send either. */
+/**
+ * Returns whether settings ask for thinking. An effort overrides `enabled: false`, because dialects may send either.
+ */
 function asks({ enabled, type, effort, max_tokens: cap, budget_tokens: budget }: ThinkingSettings): boolean {
   if (effort != null) return effort !== 'none';
   if (enabled === false || type === 'disabled') return false;

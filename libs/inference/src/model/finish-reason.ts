@@ -1,9 +1,9 @@
-/** Why a model stopped, in the words of chat completions. */
+/** Why a model stopped, by the names of the Chat Completions API. */
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'error'] as const;
 
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
-/** Other finish reasons of upstreams with OpenAI's API; an unknown one counts as `stop`. */
+/** Other finish reasons of upstreams with OpenAI's API. An unknown one counts as `stop`. */
 const SYNONYMS: Readonly<Record<string, FinishReason>> = {
   function_call: 'tool_calls',
   tool_use: 'tool_calls',

@@ -1,7 +1,7 @@
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '@libs/json';
 
 const SPACE = 0x20;
-/** Below this length a byte loop beats the call into native `indexOf`. */
+/** Below this length, a loop over the bytes is faster than a call to native `indexOf`. */
 const SHORT_STRING = 64;
 
 export function hasEscape(bytes: Buffer, start: number, end: number): boolean {
@@ -20,7 +20,7 @@ export function isScalarByte(byte: number): boolean {
   return IS_SCALAR[byte] === 1;
 }
 
-/** White space and colons, which decide nothing here. */
+/** Returns whether a byte is white space or a colon, which do not affect the counts. */
 export function isSkipped(byte: number): boolean {
   return byte <= SPACE || byte === COLON;
 }

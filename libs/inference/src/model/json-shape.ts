@@ -18,24 +18,24 @@ import { PlaceTrack } from './place-track';
 import type { PromptKinds } from '../pricing/prompt-kinds';
 import { tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 
-/** The deepest nesting of a JSON text that is parsed into objects; `ParsedSize` bounds its values. */
+/** Deepest nesting of a JSON text that is parsed; the number of its values is limited by `ParsedSize`. */
 export const MAX_DEPTH = 64;
 export const MAX_KEYS_PER_OBJECT = 10_000;
 
-/** The problem of a text that `ParsedSize` finds too large. */
+/** Problem that is reported for a text with more values than `ParsedSize` allows. */
 export const TOO_MANY_VALUES = 'too many values';
 
-/** No name of ours has more bytes, even if each of its characters is escaped. */
+/** Longest encoding of a known name in bytes, if each character is escaped. */
 const LONGEST_ESCAPED_NAME = 24 * '\\u0000'.length;
 
 /** Units of a token id. */
 const SCALAR_UNITS = UNITS_PER_TOKEN;
-/** Units of JSON syntax that the model reads: a pair of brackets; the quotes and colon of a name; a comma. */
+/** Units for JSON syntax that the model reads: a pair of brackets; the quotes and colon of a name; a comma. */
 const BRACKETS_UNITS = 0.75 * UNITS_PER_TOKEN;
 const NAME_UNITS = 0.5 * UNITS_PER_TOKEN;
 const COMMA_UNITS = 0.5 * UNITS_PER_TOKEN;
 
-/** Fields of a request that decide how it is served and that no model reads. All others may be read. */
+/** Request fields that control how it is served and that no model reads. All other fields may be read by the model. */
 const CONTROL_MEMBERS = new ByteNames(
   Object.fromEntries(
     [
@@ -60,47 +60,47 @@ const CONTROL_MEMBERS = new ByteNames(
   ),
 );
 
-/** Fields that providers turn into text. Other fields of a prompt, such as tools, reach the model as JSON. */
+/** Fields whose content providers turn into text. Other fields of a prompt, such as tools, reach the model as JSON. */
 const CONVERSATIONS = new ByteNames({ messages: true, input: true, system: true, prompt: true });
 
-/** By nesting depth of the running scan. Shared, because a scan never calls back. */
+/** Commas by nesting depth in the running scan. Shared by all scans, because a scan is never interrupted by another. */
 const commasAt = new Int32Array(MAX_DEPTH + 1);
 const isObjectAt = new Uint8Array(MAX_DEPTH + 1);
 const places = new PlaceTrack(MAX_DEPTH);
 
 export interface JsonShape {
-  /** What the text has too much of, or null. */
+  /** The limit that the text exceeds, or null. */
   readonly problem: string | null;
-  /** Whether some object key is written with a backslash. */
+  /** True if some object key contains a backslash. */
   readonly hasEscapedKey: boolean;
-  /** The most memory that its parsed values take, without the characters of its strings. */
+  /** Upper bound of the memory for the parsed values, without the characters of strings. */
   readonly valueBytes: number;
-  /** Whether some object may name a member twice: `withoutDoubledNames` looks closely. */
+  /** True if some object may contain a name twice; `withoutDoubledNames` then checks it exactly. */
   readonly mayNameTwice: boolean;
-  /** An estimate of its prompt, if it is a request. Bytes after a problem count as text. */
+  /** Estimate of the prompt, if the text is a request. Bytes after a problem count as text. */
   readonly prompt: PromptEstimate;
 }
 
 /** An estimate of the prompt of a request. */
 export interface PromptEstimate {
-  /** At least 0.5 of its tokens: media that cannot be measured count as the most that a provider may read. */
+  /** At least 0.5 of the real tokens. Media that cannot be measured count as the most that a provider may read. */
   readonly tokens: number;
-  /** The same with usual numbers for text and such media: for checks that an unusual file must not fail. */
+  /** The count with usual numbers for text and for such media, for checks that an unusual file must not fail. */
   readonly likelyTokens: number;
-  /** Tokens that media which cannot be measured count above their usual number. */
+  /** Tokens by which media that cannot be measured exceed their usual count. */
   readonly unlikelyMediaTokens: number;
-  /** The part of `tokens` with rates of its own; null if all is plain text. */
+  /** The part of `tokens` that has rates of its own; null if all is plain text. */
   readonly kinds: PromptKinds | null;
-  /** PDF files in it, which count as unmeasured ones. */
+  /** PDF files in the prompt. They are included in the counts as unmeasured files. */
   readonly pdfs: readonly PdfPlace[];
   /**
-   * The most that it may be whatever its media say of themselves; null where nothing was believed. A file can be made
-   * that a provider reads in another way than the reader here.
+   * The largest possible count if the properties that media state about themselves are false; null if none were used. A
+   * file can be built that a provider reads differently than the code here.
    */
   readonly unproven: Pick<PromptEstimate, 'tokens' | 'kinds'> | null;
 }
 
-/** Estimate of a prompt that is not known yet: it counts as too long for no endpoint. */
+/** Estimate of a prompt that is not known yet. It never counts as too long for an endpoint. */
 export const UNKNOWN_PROMPT: PromptEstimate = {
   tokens: 0,
   likelyTokens: 0,
@@ -112,7 +112,7 @@ export const UNKNOWN_PROMPT: PromptEstimate = {
 
 /**
  * Counts brackets, commas and the text of prompts in one pass over the bytes of a JSON text. It does not check the
- * grammar, which is the parser's task; it keeps the parser from texts that cost more than their size suggests.
+ * grammar; the parser does. It protects the parser from texts that cost more than their size suggests.
  */
 export function scanJsonShape(bytes: Buffer): JsonShape {
   return new ShapeScan(bytes).run();
@@ -124,7 +124,7 @@ class ShapeScan {
   private units = 0;
   private depth = 0;
   private readonly size = new ParsedSize();
-  /** Whether the scan is inside a field that a model may read. */
+  /** True if the scan is inside a field that a model may read. */
   private isInPrompt = true;
   private readonly strings: StringCounter;
   private readonly marks: CacheMarks;
@@ -152,7 +152,7 @@ class ShapeScan {
       problem: this.problem,
       hasEscapedKey: this.hasEscapedKey,
       valueBytes: this.size.bytes,
-      // Hashes do not cover names with escapes, nor anything after a problem.
+      // Names with escapes, and names after a problem, are not covered by the hashes.
       mayNameTwice: this.hasEscapedKey || this.problem !== null || this.names.mayNameTwice,
       prompt: this.prompt(),
     };
@@ -198,7 +198,10 @@ class ShapeScan {
     this.units += this.strings.count(places.at(depth), depth, start, end);
   }
 
-  /** The name between these offsets is one of the object that is open. Names of a request itself are not its prompt. */
+  /**
+   * Handles the field name between these offsets in the open object. Names at the top level of a request are not part
+   * of its prompt.
+   */
   private enterMember(start: number, end: number): void {
     this.size.addMember();
     const { bytes, depth } = this;
@@ -224,7 +227,7 @@ class ShapeScan {
     else places.enter(depth, CONVERSATIONS.find(bytes, start, end) === undefined ? 'json' : 'text');
   }
 
-  /** Counts JSON syntax, except where a provider turns the JSON into text. */
+  /** Counts JSON syntax, unless a provider turns the JSON into text. */
   private addMark(units: number): void {
     if (this.isInPrompt && places.around(this.depth) === 'json') this.units += units;
   }
@@ -236,14 +239,14 @@ class ShapeScan {
     const { bytes } = this;
     let end = start + 1;
     while (end < bytes.length && isScalarByte(bytes[end]!)) end += 1;
-    // Settings are numbers of the request itself; a prompt may be a list of token ids.
+    // Numbers at the top level are settings. Deeper numbers belong to the prompt, which may be a list of token ids.
     if (this.isInPrompt && this.depth > 1) {
       this.units += places.around(this.depth) === 'json' ? this.strings.text(start, end) : SCALAR_UNITS;
     }
     return end - 1;
   }
 
-  /** Moves to the last of some white space or colons: there may be megabytes of them. */
+  /** Moves past white space or colons to the last of them; there may be megabytes. */
   private passSkipped(start: number): number {
     const { bytes } = this;
     let end = start + 1;

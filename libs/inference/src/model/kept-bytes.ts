@@ -1,6 +1,6 @@
 /**
- * Returns the same bytes in memory of their own. Node cuts small buffers from shared slabs, so a buffer that is kept as
- * long as a stream would keep a slab of some thousand bytes in memory.
+ * Copies bytes into memory of their own. Node cuts small buffers from shared slabs, so a buffer that is kept for the
+ * duration of a stream would keep a whole slab of some kilobytes in memory.
  */
 export function keptBytes(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength === bytes.length) return bytes;

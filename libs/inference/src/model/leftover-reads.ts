@@ -1,10 +1,15 @@
 /** How much of an answer is read after its caller has disconnected. */
 export interface LeftoverBounds {
-  /** Leftover reads at once in one process. Where this or `longestMs` is 0, calls end as their callers disconnect. */
+  /**
+   * Most leftover reads at once in one process. If this or `longestMs` is 0, calls end when their callers disconnect.
+   */
   readonly mostReads: number;
-  /** Milliseconds from the disconnection to the end of the upstream call; Infinity: its own deadline ends it. */
+  /**
+   * Most milliseconds from the disconnection to the end of the upstream call. Infinity: only the call's own deadline
+   * ends it.
+   */
   readonly longestMs: number;
-  /** Output tokens of one stream after the disconnection, estimated. */
+  /** Most output tokens of one stream after the disconnection, as an estimate. */
   readonly mostTokens: number;
   /** Bytes of one stream after the disconnection. */
   readonly mostBytes: number;
@@ -17,9 +22,14 @@ export const LEFTOVER_BOUNDS: LeftoverBounds = {
   mostBytes: 1024 * 1024,
 };
 
-/** Share of `mostReads` for one owner: its disconnections must not turn the bills of others into estimates. */
+/**
+ * Share of `mostReads` for one organization, so that its disconnections do not turn the bills of others into estimates.
+ */
 const OWNER_SHARE = 1 / 8;
-/** Prompts and whole answers that all leftover reads together may keep in memory, and those of one owner. */
+/**
+ * Most bytes of prompts and answers that all leftover reads together, and those of one organization, may keep in
+ * memory.
+ */
 const MOST_KEPT_BYTES = 64 * 1024 * 1024;
 const MOST_KEPT_OF_OWNER = MOST_KEPT_BYTES / 2;
 /** Bytes that may be read of a patient stream, as a multiple of `mostBytes`. */
@@ -28,9 +38,8 @@ const PATIENT_FACTOR = 64;
 /** What a call may do after its caller has disconnected. */
 export interface LeaveTerms {
   /**
-   * Takes one of the places for leftover reads. Returns null if none is free.
-   *
-   * @param keptBytes what the call keeps in memory
+   * Takes one of the slots for leftover reads. Returns null if none is free.
+   * @param keptBytes bytes that the call keeps in memory
    * @param onEnd called once when the read must end
    */
   begin(keptBytes: number, onEnd: () => void): LeftoverRead | null;
@@ -39,24 +48,26 @@ export interface LeaveTerms {
    * deadline, because only the provider's usage shows its cost.
    */
   readonly patient?: () => LeaveTerms;
-  /** Whether a patient call was not read to its end because its owner abandons too many calls or too long ones. */
+  /**
+   * True if a patient call was not read to its end because its organization abandons too many calls or too long ones.
+   */
   readonly isUnread?: boolean;
 }
 
-/** One upstream call that is read for its usage alone. */
+/** An upstream call that is read only to get its usage. */
 export interface LeftoverRead {
   readonly mostTokens: number;
-  /** Counts bytes of a stream. Returns false once there were too many. */
+  /** Counts bytes of a stream. Returns false if there were too many. */
   passes(bytes: number): boolean;
-  /** Counts bytes that stay in memory. Returns false once all leftover reads together keep too many. */
+  /** Counts bytes that stay in memory. Returns false if all leftover reads together keep too many. */
   keeps(bytes: number): boolean;
   /** Gives the place back. Idempotent. */
   close(): void;
 }
 
 /**
- * The leftover reads of one process: upstream calls whose caller has disconnected and that go on until the provider
- * says what was used. Their number, time and memory are bounded; a call beyond the bounds ends at once.
+ * The leftover reads of one process: upstream calls whose caller has disconnected and that continue until the provider
+ * has reported the usage. Their number, time and memory are limited; a call beyond the limits ends at once.
  */
 export class LeftoverReads {
   readonly #running = new Set<RunningRead>();
@@ -71,7 +82,7 @@ export class LeftoverReads {
     return this.#running.size;
   }
 
-  /** Returns the terms of one call. `owner` is the organization whose share of the places it uses. */
+  /** Returns the terms of one call. `owner` is the organization whose slots it uses. */
   termsFor(owner: string): LeaveTerms {
     return {
       begin: (keptBytes, onEnd) => this.#begin(owner, this.bounds, { keptBytes, onEnd }),
@@ -79,7 +90,7 @@ export class LeftoverReads {
     };
   }
 
-  /** Resolves when no read runs. Reads that still run when `signal` aborts end then. */
+  /** Resolves when no leftover read is running. Ends those that still run when `signal` aborts. */
   async drain(signal: AbortSignal): Promise<void> {
     const stop = (): void => {
       for (const read of this.#running) read.end();
@@ -150,11 +161,11 @@ interface Share {
 
 /** A call whose caller has disconnected. */
 interface Leaving {
-  /** What it keeps in memory so far. */
+  /** Bytes that the read keeps in memory so far. */
   readonly keptBytes: number;
   /** Called once when the read must end. */
   readonly onEnd: () => void;
-  /** Called when its owner has no place or memory left for it, or when its stream is too long. */
+  /** Called if its organization has no slot or memory left for it, or if its stream is too long. */
   readonly onFull?: () => void;
 }
 

@@ -1,6 +1,6 @@
-/** Two letters of a word; `^` is any capital. */
+/** Two adjacent letters of a word; `^` is any capital. */
 export interface LetterPair {
-  /** Position of the first letter in the word, from 1; 3 for all later positions. */
+  /** Position of the first letter in the word, starting at 1; 3 for all later positions. */
   readonly place: number;
   /** Whether a vowel precedes them. */
   readonly isAfterVowel: boolean;
@@ -10,14 +10,14 @@ export interface LetterPair {
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz^';
 
 /**
- * The units of a letter after another one, in base 36: a row for the first, a column for the second. The first table is
- * for pairs at the start of a word, the next two for pairs that begin with its second letter (not after a vowel, after
- * a vowel), the last two for later pairs.
+ * Units of a letter after another one, in base 36: rows are the first letter, columns the second. The first table is
+ * for pairs at the start of a word. The next two are for pairs that begin with its second letter (not after a vowel,
+ * after a vowel). The last two are for later pairs.
  *
- * A search fitted the numbers: their sum over the words of docs, code and JSON is low, and all words of up to three
- * letters and all lower-case ones of up to five cost at least 0.6 of their tokens, counted with the vocabulary of two
- * that has more. Of longer words, 15 million tries found some below 0.6 and none below 0.5. `text-floor.spec.ts` goes
- * on searching.
+ * A search fitted the numbers. Their sum over the words of docs, code and JSON is low, and all words of up to three
+ * letters and all lower-case ones of up to five cost at least 0.6 of their tokens, counted with the larger of two
+ * vocabularies. Of longer words, 15 million samples included some below 0.6 and none below 0.5. `text-floor.spec.ts`
+ * continues the search.
  */
 const PAIRS: readonly (readonly string[])[] = [
   [

@@ -1,16 +1,16 @@
-/** Fields that a translation between two dialects lost. They are named as in the caller's API. */
+/** Fields that a translation between two dialects lost, by their names in the caller's API. */
 export interface LossReport {
   /** Left out. */
   readonly dropped: readonly string[];
-  /** Sent as something similar, e.g. an effort as a budget of tokens. */
+  /** Fields that were sent in a similar form, e.g. an effort as a budget of tokens. */
   readonly approximated: readonly string[];
 }
 
 export const NO_LOSS: LossReport = { dropped: [], approximated: [] };
 
-/** Collects losses while a request is read and written; a field is named once. */
+/** Collects losses while a request is read and written; lists each field only once. */
 export class LossLog {
-  /** Null while nothing is lost, as of most requests. */
+  /** Null while nothing is lost, which is true of most requests. */
   private lost: { readonly dropped: Set<string>; readonly approximated: Set<string> } | null = null;
 
   drop(member: string): void {

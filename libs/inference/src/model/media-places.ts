@@ -1,10 +1,10 @@
 import { ByteNames } from './byte-names';
 import type { MediaKind } from './media-tokens';
 
-/** The role of a string, by the field names around it. */
+/** The role of a string, derived from the field names around it. */
 export type Place =
   | 'text'
-  /** The value of an unknown member: text, or JSON that a model may read as text. */
+  /** The value of an unknown field: text, or JSON that a model may read as text. */
   | 'other'
   /** JSON that the model reads as text, so field names in it do not mark media. */
   | 'json'
@@ -19,9 +19,9 @@ export type Place =
   | 'source data'
   | 'picture result'
   | 'sealed'
-  /** A link or the id of a file. The type of the part says what kind of media it is, if any. */
+  /** A link or the id of a file. The type of the part shows which kind of media it is, if any. */
   | 'typed link'
-  /** The same in the `source` of a part, which is always a media part. */
+  /** A link or the id of a file in the `source` of a part, which always contains media. */
   | 'source link'
   | `${MediaKind} link`;
 
@@ -60,7 +60,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     'video link': 'video link',
     'image link': 'image link',
   },
-  // An earlier answer that the provider keeps, by its id.
+  // An earlier answer that the provider stores, referred to by its id.
   audio: 'spoken',
   id: { spoken: 'spoken id' },
   result: 'picture result',
@@ -68,16 +68,16 @@ const RULES: Readonly<Record<string, Rule>> = {
   signature: 'sealed',
   type: 'type',
   media_type: 'media_type',
-  // What a model gave a tool.
+  // The arguments that a model gave to a tool.
   input: 'json',
-  // Parts of messages, of results of tools and of documents, and pictures that a model has made.
+  // Parts of messages, of tool results and of documents, and pictures that a model has made.
   content: 'text',
   output: 'text',
   images: 'image link',
 };
 
 const NAMES = new ByteNames(RULES);
-/** Further names, apart because `ByteNames` cannot hold names of the same length and first letter. */
+/** Further names, in a separate table because `ByteNames` cannot hold names with the same length and first letter. */
 const MORE_NAMES = new ByteNames<Rule>({
   input_video: 'video link',
   uri: LINK,
@@ -86,7 +86,7 @@ const MORE_NAMES = new ByteNames<Rule>({
   image: 'image link',
 });
 
-/** Returns the place of the value whose name is between two offsets; `around` is the place of its object. */
+/** Returns the place of the value whose name is between two offsets; `around` is the place of the object. */
 export function placeOf(bytes: Buffer, start: number, end: number, around: Place): Place {
   if (around === 'json') return 'json';
   const rule = NAMES.find(bytes, start, end) ?? findMore(bytes, start, end) ?? 'other';
@@ -105,7 +105,7 @@ function findMore(bytes: Buffer, start: number, end: number): Rule | undefined {
   return mayBe ? MORE_NAMES.find(bytes, start, end) : undefined;
 }
 
-/** Places of strings that are media or a link to them. */
+/** Places whose strings are media or links to media. */
 export const LINKS: ReadonlyMap<Place, MediaKind> = new Map([
   ['image link', 'image'],
   ['audio link', 'audio'],
@@ -132,11 +132,11 @@ export const KINDS_OF_PARTS: ReadonlyMap<string | null, MediaKind> = new Map([
   ['document_url', 'file'],
   ['container_upload', 'file'],
 ]);
-/** An item that is a picture which a model has made. */
+/** Type of an item that holds a picture made by a model. */
 export const PICTURE_ITEM = 'image_generation_call';
 
 /** All types of parts and items that hold media. */
 export const MEDIA_TYPES: ReadonlySet<string | null> = new Set([...KINDS_OF_PARTS.keys(), PICTURE_ITEM]);
 
-/** The most expensive kind of media, for a part of unknown type. */
+/** The most expensive kind of media; assumed for a part of unknown type. */
 export const UNCLEAR: MediaKind = 'audio';

@@ -1,19 +1,22 @@
 import type { MediaKind } from './media-tokens';
 
-/** What a string in a field for media holds: the media themselves, or a link or id by which a provider gets them. */
+/** Content of a string in a media field: the media data, or a link or id with which a provider gets them. */
 export type MediaString =
   | { readonly form: 'inline'; readonly mediaType: string | null; readonly start: number; readonly end: number }
   | { readonly form: 'link'; readonly kind: MediaKind };
 
-/** The longest head of a data URL that is looked at: `data:`, a media type with parameters, `;base64,`. */
+/** Most bytes of a data URL's beginning that are read: `data:`, a media type with parameters, `;base64,`. */
 const MOST_HEAD_BYTES = 256;
-/** Bytes of a link that are read: some providers derive the kind of media from its end. */
+/** Most bytes of a link that are read: some providers derive the kind of media from its end. */
 const MOST_LINK_BYTES = 4_096;
 const COMMA = 0x2c;
 const DATA_URL = /^\s*data:([^,;]*)(?:;[^,;]*)*;base64,/i;
 const BASE64 = /^[A-Za-z0-9+/=]+$/;
 
-/** Gemini gets a link as media of the kind that its file extension names, whatever the type of its part. */
+/**
+ * Kinds by file extension. Gemini gets a link as media of the kind that its extension names, whatever the type of its
+ * part.
+ */
 const KINDS_BY_EXTENSION: readonly (readonly [MediaKind, RegExp])[] = [
   ['video', /^(mp4|mpeg|mpg|mov|webm|avi|flv|wmv|3gpp?|mkv)$/],
   ['audio', /^(mp3|wav|flac|ogg|oga|opus|aac|aiff?|m4a)$/],
@@ -42,7 +45,7 @@ export function readMediaString(
   };
 }
 
-/** Returns the kind that costs more of two that a link may lead to. Sound has rates of its own. */
+/** Returns the more expensive of two kinds that a link may lead to. Sound has rates of its own. */
 export function dearer(one: MediaKind, other: MediaKind | null): MediaKind {
   return other !== null && RANKS.indexOf(other) > RANKS.indexOf(one) ? other : one;
 }
@@ -55,7 +58,7 @@ function kindOfLink(link: string): MediaKind | null {
   return KINDS_BY_EXTENSION.find(([, extensions]) => extensions.test(extension))?.[0] ?? null;
 }
 
-/** The text of a part of a JSON string. One that ends within an escape stays as it is. */
+/** Returns the decoded text of a part of a JSON string. A part that ends inside an escape is not decoded. */
 function plainText(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString('latin1', start, end);
   if (!text.includes('\\')) return text;

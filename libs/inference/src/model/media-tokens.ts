@@ -8,16 +8,16 @@ import { TextCounter, tokensOfUnits } from './text-tokens';
 
 export type MediaKind = 'image' | 'audio' | 'video' | 'file';
 
-/** The count for one file of a prompt. */
+/** The token count of one file in a prompt. */
 export interface CountedMedia {
-  /** Null for text. */
+  /** Kind of media; null for text. */
   readonly kind: MediaKind | null;
   /** At least 0.6 of what any provider charges. */
   readonly tokens: number;
-  /** The usual tokens of such a file; the same number if it was measured. */
+  /** The usual tokens of such a file; equals `tokens` if it was measured. */
   readonly usual: number;
   readonly pictures?: PictureTokens;
-  /** Whether it is a PDF file, which only `measurePdf` can measure. */
+  /** True for a PDF file, which only `measurePdf` can measure. */
   readonly isPdf?: boolean;
   /** Whether it is not valid base64. */
   readonly isGarbage?: boolean;
@@ -39,7 +39,7 @@ const USUAL: Readonly<Record<MediaKind, UsualRate>> = {
 const MOST_USUAL = 250_000;
 const MOST_USUAL_PICTURE = 4_800;
 
-/** Counts media whose kind alone is known: a link, or a file that a provider keeps. */
+/** Counts media of which only the kind is known: a link, or a file that a provider stores. */
 export function unknownMedia(kind: MediaKind): CountedMedia {
   const usual = USUAL[kind].linkedTokens;
   if (kind !== 'image') return { kind, tokens: MEDIA_LIMITS.unknown, usual };
@@ -49,19 +49,18 @@ export function unknownMedia(kind: MediaKind): CountedMedia {
 
 const PDF_HEAD = 1_024;
 const PDF = '%PDF-';
-/** The first bytes of ZIP archives, which office documents are: compressed text. */
+/** First bytes of ZIP archives. Office documents are ZIP archives of compressed text. */
 const ARCHIVE = 'PK\u0003\u0004';
 
 /**
- * Counts media that a body holds as base64.
- *
+ * Counts media that a body contains as base64.
  * @param kind the kind that its field is for
- * @param mediaType its own media type, or null
+ * @param mediaType its declared media type, or null
  */
 export function inlineMedia(kind: MediaKind, mediaType: string | null, bytes: Base64Bytes): CountedMedia {
   const head = bytes.slice(0, PDF_HEAD).toString('latin1');
   if (head.includes(PDF)) return { ...unmeasured('file', bytes), isPdf: true };
-  // As it is sent on: parameters do not change the type.
+  // Compared without parameters, because they do not change the type.
   const type = plainMediaType(mediaType);
   if (type !== undefined && isText(type) && !head.startsWith(ARCHIVE)) return textFile(bytes);
   const said = (type === undefined ? null : kindOfType(type)) ?? kind;
@@ -80,7 +79,7 @@ function picture(bytes: Base64Bytes): CountedMedia | null {
   return { kind: 'image', tokens: pictures.other, usual: Math.max(pictures.claude, USUAL.image.leastTokens), pictures };
 }
 
-/** Counts a recording or film, by its media type or else by its content. */
+/** Counts a recording or video, by its media type or else by its content. */
 function played(bytes: Base64Bytes, said: 'audio' | 'video' | null): CountedMedia | null {
   const time = bytes.isPlain() ? playingTime(bytes) : null;
   if (time === null || !bytes.isSound) return null;
@@ -91,7 +90,10 @@ function played(bytes: Base64Bytes, said: 'audio' | 'video' | null): CountedMedi
 
 const TOKENS_PER_SECOND = { audio: MEDIA_LIMITS.secondOfSound, video: MEDIA_LIMITS.secondOfFilm } as const;
 
-/** Its bytes do not bound how long it plays: hours of silence or of a still picture need a few thousand. */
+/**
+ * Counts media whose bytes do not limit how long they play: hours of silence or of a still picture need a few
+ * kilobytes.
+ */
 function unmeasured(kind: MediaKind, bytes: Base64Bytes): CountedMedia {
   const isGarbage = !bytes.isPlain();
   const { bytesPerToken, leastTokens } = USUAL[kind];
@@ -110,7 +112,7 @@ function textFile(bytes: Base64Bytes): CountedMedia {
   let mostUnits = 0;
   for (let at = 0; at < bytes.length; at += TEXT_PIECE) {
     const piece = Buffer.from(bytes.slice(at, at + TEXT_PIECE));
-    // No escapes in it: a backslash is a mark like any other.
+    // The file is not JSON: a backslash in it is an ordinary character and must not count as an escape.
     for (let i = piece.indexOf(BACKSLASH); i !== -1; i = piece.indexOf(BACKSLASH, i + 1)) piece[i] = DOLLAR;
     const counter = new TextCounter().add(piece, 0, piece.length);
     units += counter.units;
@@ -131,7 +133,7 @@ export function pdfTokens(textTokens: number, pages: number): number {
   return textTokens + pages * MEDIA_LIMITS.pageOfPdf;
 }
 
-/** The kind of media that a media type declares, or null where it declares none. */
+/** Returns the kind of media that a media type declares, or null if it declares none. */
 export function kindOfType(mediaType: string): MediaKind | null {
   const plain = mediaType.toLowerCase();
   if (plain.includes('pdf')) return 'file';

@@ -6,17 +6,17 @@ export type PictureTokens = Record<PictureFamily, number>;
 
 export const PICTURE_FAMILIES = Object.keys(PICTURE_LIMITS) as readonly PictureFamily[];
 
-/** Gemini 3 charges the same for a picture of any size, unless a lower resolution is asked for. */
+/** Gemini 3 charges the same for a picture of any size, unless a lower resolution is requested. */
 const GEMINI_3 = 1_120;
-/** OpenAI enlarges small pictures to 16 × 16 patches where little detail is asked for. */
+/** OpenAI enlarges small pictures to 16 × 16 patches if little detail is requested. */
 const LEAST_PATCHES = 256;
-/** Small models of OpenAI see at most so many patches, and count up to 2.46 tokens for each. */
+/** Most patches that OpenAI's small models process; they count up to 2.46 tokens for each. */
 const PATCHES_OF_SMALL = 1_536;
 const TOKENS_OF_SMALL = 2.46;
 const TOKENS_OF_PATCH = 1.2;
 
 /**
- * Returns what a picture is charged at most, by the formulas that providers publish: Anthropic "Vision", Google "Token
+ * Returns the most that a picture is charged, by the formulas that providers publish: Anthropic "Vision", Google "Token
  * counting" and "Media resolution", OpenAI "Images and vision". Null for a picture of unknown size.
  */
 export function pictureTokens(size: PictureSize | null): PictureTokens {
@@ -28,7 +28,7 @@ export function pictureTokens(size: PictureSize | null): PictureTokens {
   return { claude, gemini, gpt4oMini: 2_833 + 5_667 * tiles, other };
 }
 
-/** Returns the family of the model that a provider has under this name. */
+/** Returns the family of a model from the provider's name for it. */
 export function pictureFamilyOf(upstreamModel: string): PictureFamily {
   if (/claude/i.test(upstreamModel)) return 'claude';
   if (/gemini/i.test(upstreamModel)) return 'gemini';
@@ -39,12 +39,12 @@ function patchesOf({ width, height }: PictureSize, edge: number): number {
   return Math.ceil(width / edge) * Math.ceil(height / edge);
 }
 
-/** Anthropic's manual counts patches of 28 pixels, or divides the area by 750. */
+/** By Anthropic's manual: patches of 28 pixels, or the area divided by 750. */
 function claudeTokens(size: PictureSize): number {
   return Math.max(patchesOf(size, 28), Math.ceil((size.width * size.height) / 750));
 }
 
-/** Tiles of 256 to 768 pixels, by the shorter edge, of a picture of at most 3,072. */
+/** Tiles of 256 to 768 pixels, depending on the shorter edge, of a picture of at most 3,072 pixels. */
 function geminiTiles(size: PictureSize): number {
   const { width, height } = within(size, 3_072);
   if (Math.max(width, height) <= 384) return 1;
@@ -52,7 +52,7 @@ function geminiTiles(size: PictureSize): number {
   return Math.max(patchesOf({ width, height }, tile), patchesOf({ width, height }, 768));
 }
 
-/** Tiles of 512 pixels of a picture within 2,048, whose shorter edge is at most 768. */
+/** Tiles of 512 pixels of a picture scaled to within 2,048, whose shorter edge is at most 768. */
 function openaiTiles(size: PictureSize): number {
   const fitted = within(size, 2_048);
   const scale = Math.min(1, 768 / Math.min(fitted.width, fitted.height));

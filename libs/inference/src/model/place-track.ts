@@ -1,11 +1,11 @@
 import { LINKS, type Place } from './media-places';
 
-/** The places of values, by the nesting depth of the scan that is running. */
+/** The places of values by nesting depth, for the running scan. */
 export class PlaceTrack {
-  /** Of the value of the last name, and of the object that contains it. */
+  /** Place of the value of the last name, and of the object that contains it, by depth. */
   readonly #at: Place[];
   readonly #around: Place[];
-  /** Whether it is inside an unknown member, so that its media may be text. */
+  /** True inside an unknown field, where media may be text. */
   readonly #isUnclear: Uint8Array;
 
   constructor(mostDepth: number) {
@@ -39,7 +39,7 @@ export class PlaceTrack {
     const around = this.#at[depth - 1]!;
     this.#around[depth] = around;
     this.#isUnclear[depth] = around === 'other' ? 1 : this.#isUnclear[depth - 1]!;
-    // The links of a list are such as its name says.
+    // The elements of a list of links have the place of the list's name.
     this.#at[depth] = around === 'json' || (isList && LINKS.has(around)) ? around : 'text';
   }
 }

@@ -4,7 +4,7 @@ import { pictureFamilyOf } from './picture-tokens';
 
 export type CountedPrompt = Pick<PromptEstimate, 'tokens' | 'kinds'>;
 
-/** Returns a prompt as the models of an endpoint count it: each family counts pictures in its own way. */
+/** Returns a prompt as the models of an endpoint count it. Each model family counts pictures differently. */
 export function promptAt({ upstreamModel }: Pick<Endpoint, 'upstreamModel'>, prompt: CountedPrompt): CountedPrompt {
   const { tokens, kinds } = prompt;
   const imageTokens = kinds?.imageTokensBy?.[pictureFamilyOf(upstreamModel)];

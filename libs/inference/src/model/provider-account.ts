@@ -1,12 +1,15 @@
 import { hash } from 'node:crypto';
 
-/** The account at a provider in which a request is made, and whether the provider may keep something. */
+/** The provider account in which a request is made, and whether the provider may store data of it. */
 export interface ProviderAccount {
-  /** The caller's own key is used, so the account and its bill are the caller's. */
+  /** True if the caller's own key is used, so that the account and its bill are the caller's. */
   readonly isOwn: boolean;
-  /** The provider keeps nothing of a request: by the endpoint's terms, or because the request or a policy asks so. */
+  /**
+   * True if the provider stores nothing of a request: by the endpoint's terms, or because the request or a policy
+   * demands it.
+   */
   readonly keepsNothing: boolean;
-  /** The organization whose request it is; absent if the account is the caller's own. */
+  /** The organization that makes the request; absent if the account is the caller's own. */
   readonly tenant?: string | undefined;
 }
 
@@ -14,9 +17,8 @@ export interface ProviderAccount {
 export const SHARED_ACCOUNT: ProviderAccount = { isOwn: false, keepsNothing: false };
 
 /**
- * Returns the `prompt_cache_key` to send to a provider. On the operator's account it is bound to the tenant:
- * otherwise a tenant that guesses the key of another could learn from a cache hit which prompt the other one sent.
- *
+ * Returns the `prompt_cache_key` to send to a provider. On the operator's account it is bound to the tenant. Otherwise
+ * a tenant that guesses another tenant's key could learn from a cache hit which prompt that tenant sent.
  * @returns at most 64 characters on the operator's account
  */
 export function upstreamCacheKey(key: string, { isOwn, tenant = '' }: ProviderAccount): string {

@@ -2,7 +2,7 @@ import { elementsOf, isObject, objectOf, objectsOf, type JsonObject } from '@lib
 import type { ProviderTool } from '../pricing/tool-uses';
 import { dearerSetting } from './tool-settings';
 
-/** Types of `tools` that are run by the caller, or by the model alone. */
+/** Types of `tools` that the caller runs, or that the model handles by itself. */
 const RUN_BY_CALLER: ReadonlySet<string> = new Set([
   'function',
   'custom',
@@ -27,7 +27,7 @@ const NAMES: Readonly<Record<string, ProviderTool>> = {
   mcp_toolset: 'mcp',
 };
 
-/** An earlier web search of OpenAI, with a price of its own. Its output items look like those of `web_search`. */
+/** OpenAI's previous web search, with a price of its own. Its output items look like those of `web_search`. */
 export const SEARCH_PREVIEW: ProviderTool = 'web_search_preview';
 
 /** The date of a version, such as `_20250305` or `_2025_08_26`. */
@@ -35,29 +35,29 @@ const VERSION = /_20\d{2}_?\d{2}_?\d{2}$/;
 const ITEM = /^(.+)_call$/;
 
 /**
- * Returns the provider tool that a type of `tools` asks for, in any spelling; null for a type that no provider runs,
- * such as one with the name of a service and a colon before it.
+ * Returns the provider tool that a type of `tools` asks for, in any spelling. Null for a type that no provider runs,
+ * such as one with a service name and a colon before it.
  */
 export function toolOfType(type: string): ProviderTool | null {
   return type.includes(':') ? null : toolSentAs(type);
 }
 
 /**
- * Returns the tool that a provider may run if it is sent a type of `tools`; null for a type that no provider runs. The
- * provider may be a service with tools under its name and a colon.
+ * Returns the tool that a provider may run if this type of `tools` is sent to it; null for a type that no provider
+ * runs. The provider may itself be a service whose tools have its name and a colon.
  */
 export function toolSentAs(type: string): ProviderTool | null {
   const plain = type.trim().toLowerCase().replaceAll('-', '_').replace(VERSION, '');
   return RUN_BY_CALLER.has(type.replace(VERSION, '')) ? null : named(plain);
 }
 
-/** Returns the provider tool that an output item of this type is a call of; null for other items. */
+/** Returns the provider tool that output items of this type are calls of; null for other items. */
 export function toolOfItem(type: string): ProviderTool | null {
   const tool = ITEM.exec(type)?.[1];
   return tool === undefined ? null : toolOfType(tool === 'custom_tool' ? 'custom' : tool);
 }
 
-/** Returns the tools of providers that a request of any API asks for, each once. */
+/** Returns the provider tools that a request of any API asks for, without repetition. */
 export function providerToolsIn(body: unknown): readonly ProviderTool[] {
   const found = new Set<ProviderTool>();
   for (const type of typesIn(objectOf(body))) {
@@ -68,12 +68,12 @@ export function providerToolsIn(body: unknown): readonly ProviderTool[] {
   return found.size === 0 ? NONE : [...found];
 }
 
-/** A tool that a request asks a provider for. */
+/** A provider tool that a request asks for. */
 export interface AskedTool {
   readonly tool: ProviderTool;
   /** The field of the request that asks for it. */
   readonly member: string;
-  /** A setting for which the provider charges more than the price of a use; absent without one. */
+  /** A setting for which the provider charges more than the price of one use; absent if there is none. */
   readonly dearerMember?: string;
 }
 
@@ -120,10 +120,10 @@ function askedTool(tool: ProviderTool, entry: JsonObject, member: string): Asked
 
 const NONE: readonly ProviderTool[] = [];
 
-/** Kinds of items in a response's `input` that bring more tools: with the request, or as a search found them. */
+/** Types of items in a Responses `input` that define more tools: sent by the caller, or found by a tool search. */
 export const MORE_TOOLS: readonly string[] = ['additional_tools', 'tool_search_output'];
 
-/** Whether an element of `input` brings more tools. */
+/** Returns whether an element of `input` defines more tools. */
 export function bringsTools(item: unknown): item is JsonObject {
   return isObject(item) && MORE_TOOLS.includes(item['type'] as string);
 }
@@ -141,22 +141,25 @@ function typesIn(request: JsonObject): readonly string[] {
 
 const NO_ITEMS: readonly JsonObject[] = [];
 
-/** Tools whose files providers keep for days, even if they may not keep prompts. */
+/** Tools whose files providers store for days, even if they may not store prompts. */
 const KEEPING: ReadonlySet<ProviderTool> = new Set(['code_interpreter', 'file_search', 'shell']);
 
-/** Whether a provider keeps something of a request because of this tool. */
+/** Returns whether a provider stores data of a request because of this tool. */
 export function keepsFiles(tool: ProviderTool): boolean {
   return KEEPING.has(tool);
 }
 
-/** Plugins of the gateway that do what a tool does. */
+/** The gateway's plugins that do the same as a tool. */
 const TOOLS_OF_PLUGINS: ReadonlyMap<unknown, ProviderTool> = new Map([
   ['web', 'web_search'],
   ['web-fetch', 'web_fetch'],
 ]);
 const ONLINE = ':online';
 
-/** Returns the tools that a provider or the gateway would run for a request, each once, as policies name them. */
+/**
+ * Returns the tools that a provider or the gateway would run for a request, by the names that policies use, without
+ * repetition.
+ */
 export function toolsIn(body: unknown): readonly ProviderTool[] {
   const request = objectOf(body);
   const asked = providerToolsIn(request).map((tool) => (tool === SEARCH_PREVIEW ? 'web_search' : tool));

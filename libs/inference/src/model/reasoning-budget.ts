@@ -1,6 +1,6 @@
 import type { ReasoningEffort } from './canonical-request';
 
-/** The part of the allowed output that an effort may spend on thinking. */
+/** Share of the allowed output that each effort may spend on thinking. */
 const SHARES: Readonly<Record<ReasoningEffort, number>> = {
   none: 0,
   minimal: 0.1,

@@ -2,29 +2,31 @@ import { classOfByte, tokensOfCharacter, type ByteClass } from './byte-classes';
 import { pairUnits } from './letter-pairs';
 
 /**
- * Estimates tokens of text from the bytes of a JSON string: a finite automaton reads each byte once and adds what a
- * tokenizer of the GPT, Claude or Gemini families takes for such a sequence. There are two sums. One is what ordinary
- * text takes. The other is at least 0.6 of the most that either of two vocabularies of OpenAI takes, except for words
- * that `letter-pairs.ts` names; `text-floor.spec.ts` searches for texts that cost less. A tokenizer is 100 times slower
- * on any text, and hostile text can keep it busy for seconds.
+ * Units per token. Estimates the tokens of text from the bytes of a JSON string: a finite automaton reads each byte
+ * once and adds the tokens that tokenizers of GPT, Claude or Gemini need for such a sequence. There are two sums. One
+ * is for ordinary text. The other is at least 0.6 of what the larger of two OpenAI vocabularies needs, except for words
+ * that `letter-pairs.ts` names; `text-floor.spec.ts` searches for texts with a lower sum. A tokenizer is 100 times
+ * slower on any text, and hostile text can keep it busy for seconds.
  */
 export const UNITS_PER_TOKEN = 32;
 
-/** Units of a sequence that may be a token: a little more than 0.6 of `UNITS_PER_TOKEN`. */
+/** Units of a sequence that may be one token: slightly more than 0.6 of `UNITS_PER_TOKEN`. */
 const TOKEN = 20;
-/** Share of the units that ordinary text takes. */
+/** Share of the units that ordinary text needs. */
 const USUAL = 0.75;
-/** The same share for pairs of letters in ordinary words. */
+/** Share of the units that letter pairs in ordinary words need. */
 const USUAL_PAIR = 0.62;
-/** Usual units of the first letter of a word, which may be a token alone; the next letter counts less for it. */
+/**
+ * Usual units of the first letter of a word, which may be a token by itself; the next letter counts less because of it.
+ */
 const FIRST_LETTER = 26;
 
-/** What the automaton remembers of the bytes before. */
+/** State of the automaton: what it knows about the previous bytes. */
 interface State {
   readonly kind: 'other' | 'space' | 'word' | 'rule' | 'line' | 'escape' | 'hex' | 'character';
-  /** Number of bytes of this kind in a row, up to the largest number that matters. */
+  /** Number of consecutive bytes of this kind, up to the largest number that has an effect. */
   readonly run: number;
-  /** The last character, or what decides about the next. */
+  /** The last character, or the property of it that decides about the next. */
   readonly last: string;
 }
 
@@ -39,18 +41,18 @@ interface Step {
 const at = (kind: State['kind'], run = 0, last = ''): State => ({ kind, run, last });
 const OTHER = at('other');
 
-/** The step from a state by each class of byte; compiled into tables below. */
+/** Transitions from a state for each class of byte; compiled into the tables below. */
 const RULES: { readonly [K in ByteClass['kind']]: (from: State, byte: ByteClass & { kind: K }) => Step } = {
   space: inSpaces,
   letter: (from, { character }) => inWord(from, character),
   capital: (from) => inWord(from, '^'),
   rule: (from, { character }) => inRule(from, character),
   mark: () => ({ to: OTHER, most: TOKEN }),
-  // Some vocabularies have a token for three digits, others for one.
+  // Some vocabularies have one token for three digits, others one for each digit.
   lone: (from) =>
     from.kind === 'space' ? { to: OTHER, most: 2 * TOKEN } : { to: OTHER, most: TOKEN, usual: USUAL * TOKEN },
   backslash: (from) => ({ to: escapeBehind(from), most: 0 }),
-  // A space before the character may be a token of its own.
+  // A space before the character may be a separate token.
   lead: (from, { byte }) => ({
     to: at('character', 0, String(byte)),
     most: from.kind === 'space' ? TOKEN : 0,
@@ -65,7 +67,7 @@ function step(from: State, byte: ByteClass): Step {
   return (RULES[byte.kind] as (from: State, byte: ByteClass) => Step)(from, byte);
 }
 
-/** Counts a character by its second byte, which shows scripts that vocabularies hardly have, such as runes. */
+/** Counts a character by its second byte. Scripts that vocabularies hardly cover, such as runes, need more tokens. */
 function inCharacter(from: State, byte: number): Step {
   if (from.kind !== 'character') return { to: from, most: 0 };
   const most = TOKEN * tokensOfCharacter(Number(from.last), byte);
@@ -74,13 +76,13 @@ function inCharacter(from: State, byte: number): Step {
 
 const SPACES_OF_A_TOKEN = 16;
 
-/** Counts spaces. One space belongs to the word after it; indentation is a token of its own. */
+/** Counts spaces. A single space belongs to the word after it; an indentation is a separate token. */
 function inSpaces(from: State): Step {
   if (from.kind !== 'space') return { to: at('space', 1), most: 0 };
   return { to: at('space', (from.run % SPACES_OF_A_TOKEN) + 1), most: from.run % SPACES_OF_A_TOKEN === 1 ? TOKEN : 0 };
 }
 
-/** Counts a letter by its place in the word (up to the third) and the letters before it. */
+/** Counts a letter by its position in the word (up to the third) and the letters before it. */
 function inWord(from: State, letter: string): Step {
   if (from.kind !== 'word') return { to: at('word', 1, letter), most: TOKEN, usual: FIRST_LETTER };
   const [before, beforeThat = ''] = from.last;
@@ -110,11 +112,11 @@ function afterBackslash({ run, last }: State, byte: ByteClass): Step {
   if (character === 'u') return { to: at('hex', 4), most: more };
   const again = (character === last && 'nt'.includes(character)) || (character === 'n' && last === 'r');
   if (!again) return { to: at('line', 1, character), most: TOKEN + more };
-  // The last of several tabs belongs to the text after them.
+  // The last of several tabs is part of the text after it.
   return { to: at('line', 2, character), most: character === 't' && run === 1 ? TOKEN : 8 };
 }
 
-/** The code points of most alphabets begin with a zero; small letters of Russian are 0430 to 044f. */
+/** The code points of most alphabets begin with a zero; lower-case Russian letters are 0430 to 044f. */
 function inHex({ run, last }: State, byte: ByteClass): Step {
   if (run > 1) return { to: at('hex', run - 1, scriptOfEscape(last, byte)), most: 0 };
   const most = TOKEN * (TOKENS_OF_ESCAPES[last] ?? 3);
@@ -153,8 +155,8 @@ export const CLASS_OF = Uint8Array.from({ length: 256 }, (_, byte) => numberOfCl
 const CLASS_BITS = Math.ceil(Math.log2(CLASSES.length));
 
 /**
- * Compiles every state that can be reached from the start state, which is the first row. For each class of byte a row
- * has the offset of the next state's row, and both costs in one number, that of ordinary text in its lower half.
+ * Compiles every state that is reachable from the start state, which is the first row. For each class of byte, a row
+ * has the offset of the next state's row, and both costs in one number, with that of ordinary text in the lower half.
  */
 function compile(): { readonly rows: Uint16Array; readonly costs: Int32Array } {
   const numbers = new Map<string, number>();

@@ -1,12 +1,15 @@
 import { isObject, type JsonObject } from '@libs/json';
 import { MEDIA_TYPES } from './media-places';
 
-/** Members of a body that hold its conversation. */
+/** Fields of a body that hold its conversation. */
 const CONVERSATIONS = ['messages', 'input', 'system'] as const;
 /** Fields that hold arbitrary JSON, in which a `type` means nothing: tool arguments and tool definitions. */
 const JSON_MEMBERS: ReadonlySet<string> = new Set(['input', 'tools']);
 
-/** Returns the path of the first message or item with more than text, such as `messages[2]`; null for none. */
+/**
+ * Returns the path of the first message or item that contains more than text, such as `messages[2]`; null if there is
+ * none.
+ */
 export function findMedia(body: JsonObject): string | null {
   for (const member of CONVERSATIONS) {
     const entries = body[member];
@@ -24,7 +27,7 @@ function hasMediaBesideContent(member: string, entry: unknown): boolean {
   return (Array.isArray(images) && images.length > 0) || (audio !== undefined && audio !== null);
 }
 
-/** Returns whether an entry holds media at any depth, as in tool results or the output of a program. */
+/** Returns whether an entry contains media at any depth, as in tool results or the output of a program. */
 function holdsMedia(entry: unknown): boolean {
   const open: unknown[] = [entry];
   while (open.length > 0) {

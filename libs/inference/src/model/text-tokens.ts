@@ -2,14 +2,17 @@ import { CLASS_OF, TABLES, UNITS_PER_TOKEN } from './text-automaton';
 
 export { UNITS_PER_TOKEN } from './text-automaton';
 
-/** Two sums of so many costs fit in the halves of a number: none is above 127. */
+/**
+ * Bytes whose costs are added up before the sum is split: both sums fit into the halves of one number, because no cost
+ * is above 127.
+ */
 const BYTES_OF_A_BLOCK = 512;
 
-/** Counts a text that comes in pieces as if it were whole. */
+/** Counts a text that arrives in pieces with the same result as for the whole text. */
 export class TextCounter {
-  /** What ordinary text of this kind takes, in parts of a token (`UNITS_PER_TOKEN`). */
+  /** Units that ordinary text of this kind needs (`UNITS_PER_TOKEN` units are one token). */
   units = 0;
-  /** A floor for what any text takes: see `text-automaton.ts`. */
+  /** Units that any text needs at least; see `text-automaton.ts`. */
   mostUnits = 0;
   #row = 0;
 
@@ -32,7 +35,7 @@ export class TextCounter {
     return this;
   }
 
-  /** Raises the count to `units` if it is lower. The units counted before are part of them. */
+  /** Raises the count to `units` if it is lower. `units` includes the units counted before. */
   raiseTo(units: number): void {
     this.units = Math.max(this.units, units);
   }
@@ -43,7 +46,7 @@ export class TextCounter {
   }
 }
 
-/** Returns whole tokens, at least one where there is something. */
+/** Returns units as whole tokens, rounded up; at least one if there are any units. */
 export function tokensOfUnits(units: number): number {
   return Math.ceil(units / UNITS_PER_TOKEN);
 }

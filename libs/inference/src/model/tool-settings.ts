@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '@libs/json';
 import type { ProviderTool } from '../pricing/tool-uses';
 import { MemberNames } from './member-names';
 
-/** A setting that a provider's charge depends on, with the values that the tool's price covers. */
+/** A setting that affects a provider's charge, with the values that the tool's price covers. */
 interface ChargedSetting {
   readonly names: MemberNames;
   readonly paid: readonly unknown[];
@@ -13,9 +13,9 @@ const setting = (name: string, ...paid: readonly unknown[]): ChargedSetting => (
   paid: [undefined, null, ...paid],
 });
 
-/** OpenAI: a container of 4 GB costs four times as much as one of 1 GB, one of 64 GB 64 times. */
+/** At OpenAI, a container of 4 GB costs four times as much as one of 1 GB, and one of 64 GB 64 times as much. */
 const OF_CONTAINERS = [setting('memory_limit', '1g')];
-/** Pictures cost by model, quality, size and number. */
+/** The price of pictures depends on model, quality, size and number. */
 const OF_PICTURES = [
   setting('model'),
   setting('quality', 'auto', 'low', 'medium', 'standard'),
@@ -26,8 +26,8 @@ const OF_PICTURES = [
 ];
 
 /**
- * Returns the path, inside the tool, of a setting for which the provider charges more than the price of a use; null if
- * there is none. The settings of a container are in a field of the tool.
+ * Returns the path, inside the tool, of a setting for which the provider charges more than the price of one use; null
+ * if there is none. The settings of a container are inside a field of the tool.
  */
 export function dearerSetting(tool: ProviderTool, entry: JsonObject): string | null {
   const ofEntry = dearerIn(entry, tool === 'image_generation' ? [...OF_CONTAINERS, ...OF_PICTURES] : OF_CONTAINERS);

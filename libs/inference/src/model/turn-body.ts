@@ -5,7 +5,7 @@ type Counted = Pick<CanonicalRequest, 'messages' | 'tools'> &
   Partial<Pick<CanonicalRequest, 'responseFormat' | 'cache'>>;
 type PartWithSource = Extract<Part, { readonly source: MediaSource }>;
 
-/** The members in which `media-places.ts` finds media of each kind of part. */
+/** The fields in which `media-places.ts` finds media, for each kind of part. */
 const MEDIA_MEMBERS: Readonly<Record<PartWithSource['type'], string>> = {
   image: 'image_url',
   file: 'file_data',
@@ -13,8 +13,8 @@ const MEDIA_MEMBERS: Readonly<Record<PartWithSource['type'], string>> = {
 };
 
 /**
- * Returns a body for routing and estimates of a conversation; no upstream is sent it. Media, thoughts and cache marks
- * are in it in the form in which an estimate finds them in a caller's request.
+ * Returns a request body for routing and estimates of a conversation; it is never sent upstream. Media, thoughts and
+ * cache marks have the form in which an estimate finds them in a caller's request.
  */
 export function turnBody({ messages, tools, responseFormat, cache }: Counted): Buffer {
   const counted = {
@@ -51,7 +51,7 @@ function countedPart(part: Part): unknown {
   }
 }
 
-/** Returns a text part for the body: most have only a text. */
+/** Returns a text part for the body. Most parts have only a text. */
 function countedText(part: Extract<Part, { type: 'text' }>): unknown {
   return part.cache === undefined && part.annotations === undefined ? part.text : withMark(part);
 }

@@ -1,4 +1,4 @@
-/** The time of now in whole Unix seconds, as members such as `created` have it. */
+/** Returns the current time in whole Unix seconds, the form of fields such as `created`. */
 export function unixSeconds(): number {
   return Math.floor(Date.now() / 1_000);
 }

@@ -3,8 +3,8 @@ import type { PicoUsd } from './money';
 import { priceUsage, type BilledUnits, type PriceList } from './price';
 
 /**
- * What a prompt cache took off the price of a call; below zero where writing to the cache cost more than reading
- * from it saved. Only kinds of tokens count among the `units`.
+ * Returns how much a prompt cache reduced the price of a call. Negative if writing to the cache cost more than reading
+ * from it saved. Of `units`, only token kinds are used.
  */
 export function cacheDiscount(prices: PriceList, usage: Usage, units: BilledUnits = {}): PicoUsd {
   if (usage.cachedTokens === 0 && usage.cacheWriteTokens === 0) return 0n;

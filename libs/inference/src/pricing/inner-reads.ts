@@ -1,21 +1,21 @@
 import { MOST_USES, type AllowedUses } from './tool-uses';
 
-/** Of endpoints whose context length the catalogue does not know: as much as the longest that are sold. */
+/** Assumed context length of endpoints for which the catalogue has none: that of the longest models on sale. */
 const UNKNOWN_CONTEXT = 1_000_000;
 
-/** One call whose provider may run tools. */
+/** A call whose provider may run tools. */
 export interface ReadingCall {
   readonly promptTokens: number;
-  /** Of the whole answer. All of it may be written before the last use of a tool. */
+  /** Tokens of the whole answer. All of them may be written before the last use of a tool. */
   readonly completionTokens: number;
   readonly tools: readonly AllowedUses[];
-  /** Null where the catalogue does not know it. */
+  /** Null if the catalogue does not state it. */
   readonly contextLength: number | null;
 }
 
 /**
- * Returns the prompt tokens that a provider counts at most for one call: the prompt once and, after each use of a tool,
- * the prompt, the answer so far and all results so far again, but never more than the context takes.
+ * Returns the most prompt tokens that a provider can count for one call: the prompt once and, after each use of a tool,
+ * the prompt, the answer so far and all results so far again. Each reading is limited by the context.
  */
 export function tokensRead({ promptTokens, completionTokens, tools, contextLength }: ReadingCall): number {
   const most = contextLength ?? UNKNOWN_CONTEXT;
@@ -24,7 +24,7 @@ export function tokensRead({ promptTokens, completionTokens, tools, contextLengt
   let read = Math.max(promptTokens, Math.min(promptTokens + atOnce, most));
   let context = promptTokens + atOnce + completionTokens;
   let turnsLeft = MOST_USES;
-  // The largest results come first: that is when they are read most often.
+  // Assumes that the largest results come first, because they are then read most often.
   for (const { uses, turns, tokensPerUse } of again) {
     const growing = Math.min(uses, turns, turnsLeft);
     turnsLeft -= growing;
@@ -37,7 +37,7 @@ export function tokensRead({ promptTokens, completionTokens, tools, contextLengt
   return read + Math.min(idle, turnsLeft) * Math.min(context, most);
 }
 
-/** Returns those uses that a call can come to: some need a context of a certain size. */
+/** Returns the uses that are possible for a call: some need a context of a certain size. */
 export function possibleUses({ promptTokens, completionTokens, tools }: ReadingCall): readonly AllowedUses[] {
   if (!tools.some(({ leastContext }) => leastContext !== undefined)) return tools;
   const results = tools.reduce((sum, { uses, tokensPerUse }) => sum + uses * tokensPerUse, 0);

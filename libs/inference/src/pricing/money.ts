@@ -3,7 +3,7 @@ import { AppError } from '@libs/errors';
 /** An amount of money in pico-dollars: 1 USD = 10^12. May be negative, e.g. one side of a ledger entry. */
 export type PicoUsd = bigint;
 
-/** A price per unit (token, request, second, …) in 10^-18 USD, fine enough for half of any listed price. */
+/** A price per unit (token, request, second, …) in 10^-18 USD, which is exact for half of any listed price. */
 export type Rate = bigint;
 
 const AMOUNT_DECIMALS = 12;
@@ -14,25 +14,28 @@ const LEADING_ZEROS = `0.${'0'.repeat(RATE_DECIMALS)}`;
 const DECIMAL = /^(-?)(0|[1-9]\d{0,17})(?:\.(\d{1,40}))?$/;
 
 /**
- * Reads a strict decimal string such as `"12.5"` or `"-0.000001"`: no exponent, sign `+`, blanks, leading
- * zeros or bare point, and at most 18 digits before the point. Digits past the 12th decimal must be zeros,
- * because an amount is never rounded on its way in. Anything else throws `invalid_request`.
+ * Reads a decimal string such as `"12.5"` or `"-0.000001"`, in strict form: no exponent, `+` sign, spaces, leading
+ * zeros or bare point, and at most 18 digits before the point. Digits after the 12th decimal must be zeros, because
+ * input amounts are never rounded. Throws `invalid_request` for anything else.
  */
 export function parseUsd(decimal: string): PicoUsd {
   return readOrThrow(decimal, AMOUNT_DECIMALS, 'An amount of money must be a decimal string in US dollars');
 }
 
-/** The exact decimal string: no exponent, no trailing zeros, e.g. `"0.00000015"`. `parseUsd` reads it back. */
+/** Returns the exact decimal string: no exponent, no trailing zeros, e.g. `"0.00000015"`. `parseUsd` reads it back. */
 export function formatUsd(amount: PicoUsd): string {
   return formatScaled(amount, AMOUNT_DECIMALS);
 }
 
-/** The double nearest to the amount, for `cost` members that the interface types as JSON numbers. */
+/** Returns the double nearest to the amount, for `cost` fields, which are JSON numbers in the API. */
 export function usdNumber(amount: PicoUsd): number {
   return Number(formatUsd(amount));
 }
 
-/** Reads a price per unit: like `parseUsd`, with up to 18 decimals and never negative. Else `invalid_request`. */
+/**
+ * Reads a price per unit: like `parseUsd`, with up to 18 decimals and never negative. Throws `invalid_request`
+ * otherwise.
+ */
 export function parseRate(decimal: string): Rate {
   const refusal = 'A price must be a decimal string in US dollars';
   const rate = readOrThrow(decimal, RATE_DECIMALS, refusal);
@@ -45,12 +48,12 @@ export function estimatedPrice(rate: Rate, count: bigint): PicoUsd {
   return (rate * count) / RATE_PER_PICO_USD;
 }
 
-/** Returns an amount in units of rates as pico-dollars, rounded up: for what is reserved. */
+/** Converts an amount in units of `Rate` to pico-dollars, rounded up. Used for reservations. */
 export function reservedAmount(amount: bigint): PicoUsd {
   return (amount + RATE_PER_PICO_USD - 1n) / RATE_PER_PICO_USD;
 }
 
-/** The exact decimal string of a price per unit. */
+/** Returns the exact decimal string of a price per unit. */
 export function formatRate(rate: Rate): string {
   return formatScaled(rate, RATE_DECIMALS);
 }

@@ -5,30 +5,30 @@ import { reservedAmount, type PicoUsd, type Rate } from './money';
 import { hourWriteRate, toolRate, type PriceList } from './price';
 import type { AllowedUses } from './tool-uses';
 
-/** Pictures that are reserved for one answer sold by the picture. */
+/** Pictures that are reserved for one answer of a model with a price per picture. */
 export const HELD_PICTURES = 4;
 
-/** What one call, or several of one price list, may use. */
+/** The most that one call, or several calls with the same price list, may use. */
 export interface ExpectedUse {
   readonly promptTokens: number;
-  /** What of the prompt has rates of its own. */
+  /** The parts of the prompt that have rates of their own. */
   readonly kinds?: PromptKinds | null;
-  /** The provider writes to its prompt cache unasked. */
+  /** True if the provider writes to its prompt cache without being asked. */
   readonly cachesUnasked?: boolean;
   readonly completionTokens: number;
-  /** Answers that may hold pictures; 0 when absent. */
+  /** Number of answers that may contain pictures; 0 if absent. */
   readonly answers?: number;
   /** Requests; 1 when absent. */
   readonly calls?: number;
-  /** Uses of tools that the provider may make for each of the calls. */
+  /** Tool uses that the provider may make for each of the calls. */
   readonly tools?: readonly AllowedUses[];
-  /** Tokens that fit into the context; null or absent where that is not known. */
+  /** Most tokens of the context; null or absent if unknown. */
   readonly contextLength?: number | null;
 }
 
 /**
- * Returns what such calls are charged at most at these rates: each token is priced at the dearest rate that its kind
- * may meet, whatever a cache holds and an answer is made of. Rounded up, so never below what `priceUsage` says.
+ * Returns the most that such calls can be charged at these rates. Each token is priced at the highest rate that applies
+ * to its kind, whatever the cache and the answer contain. Rounded up, so never below the result of `priceUsage`.
  */
 export function priceExpected(prices: PriceList, expected: ExpectedUse): PicoUsd {
   const { kinds = null, answers = 0, calls = 1 } = expected;
@@ -52,22 +52,22 @@ function usesOf(expected: ExpectedUse): readonly AllowedUses[] {
   return tools.length === 0 ? tools : possibleUses(meanCall(expected));
 }
 
-/** One of several calls, with their mean. */
+/** Returns one average call of several. */
 function meanCall({ promptTokens, completionTokens, calls = 1, ...expected }: ExpectedUse): ReadingCall {
   const { tools = NO_TOOLS, contextLength = null } = expected;
   const mean = (tokens: number): number => (calls === 0 ? 0 : Math.ceil(tokens / calls));
   return { promptTokens: mean(promptTokens), completionTokens: mean(completionTokens), tools, contextLength };
 }
 
-/** A provider may keep what its model is about to read again in its cache. */
+/** A provider may cache the text that its model will read again. */
 function writeOf({ kinds, cachesUnasked }: ExpectedUse, reads: number): CacheWrite | null {
   return kinds?.cacheWrite ?? (cachesUnasked === true || reads > 1 ? '5m' : null);
 }
 
 /**
- * Returns the prompt tokens that such calls are charged at most, with all that their models read again because of tools.
- * Of several calls each counts with their mean; that is never less than their sum, because longer calls gain least from
- * another token.
+ * Returns the most prompt tokens that such calls can be charged, including everything that their models read again
+ * because of tools. Several calls count as equal average calls; that is never below their sum, because additional
+ * tokens matter least in the longest calls.
  */
 export function promptTokensRead(expected: ExpectedUse): number {
   const { promptTokens, calls = 1 } = expected;

@@ -1,9 +1,11 @@
-/** Samples of a block by its code (RFC 9639 §9.1.1); codes 6 and 7 stand for a number behind the head. */
+/** Samples per block by code (RFC 9639 §9.1.1). For codes 6 and 7 a number after the frame header has the count. */
 const BLOCK_SIZES = [0, 192, 576, 1_152, 2_304, 4_608, 0, 0, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768];
-/** By the code of the sample rate (§9.1.2); 0 is the rate of the file, codes from 12 stand for a number behind the head. */
+/**
+ * Sample rates by code (§9.1.2). 0 means the file's rate; for codes from 12 on a number after the frame header has it.
+ */
 const RATES = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000];
 const RATE_UNITS = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1_000, 1, 10];
-/** Of the numbers behind the head, by the same codes. */
+/** Number of bytes that the block size takes after the frame header, by the same codes. */
 const BLOCK_SIZE_BYTES = [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0];
 const RATE_BYTES = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2];
 const NO_RATE = 15;
@@ -18,10 +20,9 @@ const CRC_8 = Uint8Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * Returns how long the frame plays whose head begins at a place; 0 where none does. Where the frame and the file name
- * two rates, the slower counts: decoders differ in which they believe.
- *
- * @param fileRate samples per second as the file says; 0 if it does not
+ * Returns how long the frame plays whose header begins at an offset; 0 if none does. If the frame and the file state
+ * different sample rates, the lower one counts, because decoders differ in which they use.
+ * @param fileRate samples per second that the file states; 0 if it states none
  */
 export function flacFrameSeconds(bytes: Buffer, at: number, fileRate: number): number {
   if (!beginsHead(bytes, at)) return 0;
@@ -37,7 +38,7 @@ export function flacFrameSeconds(bytes: Buffer, at: number, fileRate: number): n
   return slower === 0 ? 0 : samples / slower;
 }
 
-/** Whether the four bytes that begin every head may be one: no code in them is reserved. */
+/** Returns whether the first four bytes of a frame header are valid: none of their codes is reserved. */
 function beginsHead(bytes: Buffer, at: number): boolean {
   if (at + 6 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) return false;
   const codes = bytes[at + 2]!;
@@ -46,10 +47,12 @@ function beginsHead(bytes: Buffer, at: number): boolean {
   return sample >> 4 <= MOST_CHANNELS_CODE && ((sample >> 1) & 7) !== RESERVED_BITS_CODE && (sample & 1) === 0;
 }
 
-/** Longer than what is looked at, so that no head with it ends there. */
+/** Length for an invalid number; longer than the bytes that are read, so that no header ends there. */
 const NO_NUMBER = 2 ** 29;
 
-/** Of the number of a frame or sample, by its first byte: written like UTF-8, but of up to seven bytes (§9.1.5). */
+/**
+ * Length of a frame or sample number by its first byte. It is encoded like UTF-8, but with up to seven bytes (§9.1.5).
+ */
 const NUMBER_BYTES = Array.from({ length: 256 }, (_, first) => {
   const ones = Math.clz32(~(first << 24));
   return ones === 1 || ones === 8 ? NO_NUMBER : Math.max(1, ones);

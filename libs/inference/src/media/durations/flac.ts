@@ -2,19 +2,22 @@ import type { MediaBytes } from '../media-bytes';
 import { flacFrameSeconds } from './flac-frames';
 import { tagBytes } from './id3';
 
-/** So much is looked at at once. */
+/** Bytes that are read at once. */
 const WINDOW_BYTES = 256 * 1024;
 /** The longest head of a frame. */
 const LONGEST_HEAD = 16;
-/** Sound looks like the head of a frame by chance, about once in 40 MB. So much more than the file says is chance. */
+/**
+ * Sound data looks like a frame header by chance about once in 40 MB. Up to this factor, a count above the stated
+ * length is attributed to chance.
+ */
 const CHANCE = 1.01;
-/** All bits but the last, which says how frames are numbered. */
+/** All bits but the last, which says whether frames or samples are numbered. */
 const SECOND_BYTE = 0xf8 >> 1;
 const LONGEST_STATED = 24 * 3_600;
 
 /**
- * The length of a FLAC file in seconds (RFC 9639): the longer of what its first block says and what its frames hold,
- * which is what decoders play; null where neither says any.
+ * Returns the length of a FLAC file in seconds (RFC 9639). It is the longer of the length that the first block states
+ * and the length of all frames, which decoders play; null if neither is known.
  */
 export function flacSeconds(audio: MediaBytes): number | null {
   const start = tagBytes(audio.slice(0, 10)) ?? 0;
@@ -27,17 +30,17 @@ export function flacSeconds(audio: MediaBytes): number | null {
   return seconds === 0 ? null : seconds;
 }
 
-/** What the block STREAMINFO at a place says (§8.2). */
+/** Reads the STREAMINFO block at an offset (§8.2). */
 function streamInfo(bytes: Buffer, at: number): { readonly sampleRate: number; readonly seconds: number } {
   const sampleRate = bytes.readUIntBE(at + 10, 3) >> 4;
-  // Thirty-six bits: the low half of a byte, and four more.
+  // Number of samples, in 36 bits: the low half of one byte and four more bytes.
   const samples = (bytes[at + 13]! & 15) * 2 ** 32 + bytes.readUInt32BE(at + 14);
   return { sampleRate, seconds: sampleRate === 0 ? 0 : samples / sampleRate };
 }
 
 /**
- * Counts the frame headers at any offset: the end of a frame is known only after decoding it. Headers within headers
- * count too, so that none hides behind another.
+ * Adds up the frames by finding frame headers at any offset, because the end of a frame is known only after decoding
+ * it. Headers inside other frames count too, so that no frame can be hidden.
  */
 function secondsOfFrames(audio: MediaBytes, sampleRate: number): number {
   let seconds = 0;

@@ -4,19 +4,20 @@ import { isOneBlock } from './aac/block';
 
 /** Three hours of AAC have this many. */
 const MOST_FRAMES = 600_000;
-/** More than eight channels need. Frames of one that have more hold several blocks. */
+/** Enough for a frame of eight channels. Longer frames hold several blocks. */
 const MOST_FRAME_BYTES = 6_144;
-/** Frames that are read of a file; each takes about ten microseconds. */
+/** Most frames of a file that are read; each takes about ten microseconds. */
 const MOST_READ = 128;
-/** Read at once: small frames are next to each other. */
+/** Bytes that are read at once, because small frames are next to each other. */
 const READ_BYTES = 8_192;
-/** A byte of a frame takes as long to read as so many places of other files. */
+/** Cost of reading one byte of a frame, in places of `ReadBudget`. */
 const PLACES_OF_BYTE = 0.5;
 
 /**
- * Where the frames of AAC in a file are. Decoders play all blocks in a frame, so a file with several in each plays longer
- * than it says: 200 times as long with silence. To find the blocks of a frame all of its bits must be read, so a file
- * is judged by frames at random. Larger ones are read more often: they have room for more blocks.
+ * Offsets of the AAC frames in a file. Decoders play all blocks in a frame, so a file with several blocks per frame
+ * plays longer than it states: with silence, up to 200 times as long. To find the blocks of a frame all of its bits
+ * must be read, so only a random sample of frames is checked. Larger frames are chosen more often, because they have
+ * room for more blocks.
  */
 export class FramePlaces {
   readonly #starts: number[] = [];
@@ -28,7 +29,7 @@ export class FramePlaces {
     return this.#starts.length;
   }
 
-  /** Of all frames; several may be the same bytes of the file. */
+  /** Bytes of all frames together; several frames may be the same bytes of the file. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -45,25 +46,25 @@ export class FramePlaces {
     return !this.#isUsual;
   }
 
-  /** Decoders may look for frames at other places, or there are too many. */
+  /** Marks the offsets as unreliable: decoders may look for frames elsewhere, or there are too many. */
   giveUp(): void {
     this.#isUsual = false;
   }
 
-  /** Adds those of another part of the file. */
+  /** Returns the places together with those of another part of the file. */
   with(others: FramePlaces): this {
     others.#starts.forEach((start, index) => this.add(start, others.#sizes[index]!));
     this.#isUsual &&= others.#isUsual;
     return this;
   }
 
-  /** Whether each frame that was looked at is one block, at a sample rate with this code. */
+  /** Returns whether each checked frame is exactly one block, at a sample rate with this code. */
   areBlocks(file: MediaBytes, rateCode: number): boolean {
     if (!this.#isUsual || this.#sizes.some((bytes) => bytes > MOST_FRAME_BYTES)) return false;
     let window: Buffer = Buffer.alloc(0);
     let windowStart = 0;
     return this.#chosen().every((index) => {
-      // Nothing of it is in the file.
+      // The frame lies completely outside the file.
       const start = this.#starts[index]!;
       if (start >= file.length) return true;
       const end = start + this.#sizes[index]!;
@@ -76,7 +77,7 @@ export class FramePlaces {
     });
   }
 
-  /** Returns which frames to look at, in their order: those that some bytes at random are in. */
+  /** Returns which frames to check, in order: those that contain one of several randomly chosen bytes. */
   #chosen(): readonly number[] {
     if (this.count <= MOST_READ) return this.#sizes.flatMap((bytes, index) => (bytes > 0 ? [index] : []));
     const targets = Array.from({ length: this.#bytes > 0 ? MOST_READ : 0 }, () => randomInt(this.#bytes));

@@ -1,6 +1,6 @@
 /**
- * Returns the size of the ID3v2 tag that a file begins with: four times seven bits, and its own head; 0 without one. Null
- * for a beginning that only some decoders take for a tag.
+ * Returns the size of the ID3v2 tag at the start of a file, including its header; 0 if there is none. The size has four
+ * times seven bits. Null for a beginning that only some decoders treat as a tag.
  */
 export function tagBytes(head: Buffer): number | null {
   if (head.length < 10 || head.toString('latin1', 0, 3) !== 'ID3') return 0;

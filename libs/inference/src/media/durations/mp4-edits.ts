@@ -1,17 +1,19 @@
 import { contentAt, countOf } from './boxes';
 
 export interface Edits {
-  /** How often a track may be played: each entry of the list of edits (§8.6.6) can name all of it. */
+  /** How many times a track may be played: each entry of the edit list (§8.6.6) can refer to the whole track. */
   readonly times: number;
-  /** In which nothing is played, or one picture stands. */
+  /** Seconds in which nothing is played or one picture is shown. */
   readonly stillSeconds: number;
 }
 
 const NO_EDITS: Edits = { times: 1, stillSeconds: 0 };
 const EMPTY = -1;
 
-/** @param movieTimescale 0 counts as 1, as decoders do it
- * @returns null for a list that is none */
+/**
+ * @param movieTimescale 0 counts as 1, as in decoders
+ * @returns null if the edit list is invalid
+ */
 export function editsOf(track: Buffer, movieTimescale: number): Edits | null {
   const lists = countOf(track, 'elst');
   if (lists === 0) return NO_EDITS;

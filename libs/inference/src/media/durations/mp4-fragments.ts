@@ -9,22 +9,22 @@ import { hasStrayBoxes } from './mp4-strays';
 interface FragmentedTrack {
   readonly count: number;
   readonly ticks: number;
-  /** When the last of them ends, by the times that fragments state. */
+  /** End of the last sample, by the times that the fragments state. */
   readonly endTicks: number;
   readonly places: FramePlaces;
 }
 
-/** By the number of the track; empty for a file without fragments. */
+/** Fragments by track number; empty for a file without fragments. */
 export type Mp4Fragments = ReadonlyMap<number, FragmentedTrack>;
 
-/** Longer heads of fragments are not read: an hour of AAC in one fragment has this one. */
+/** Longer fragment headers are not read. An hour of AAC in one fragment has a header of this length. */
 const MOST_HEAD_BYTES = 2 * 1024 * 1024;
 
 export function hasFragments(fragments: Mp4Fragments): boolean {
   return fragments.size > 0;
 }
 
-/** Adds up the fragments of a movie (ISO 14496-12 §8.8). @returns null where decoders may read them in other ways */
+/** Adds up the fragments of a movie (ISO 14496-12 §8.8). @returns null if decoders may read them differently */
 export function fragmentsOf(file: MediaBytes, movie: Buffer, boxes: readonly Box[]): Mp4Fragments | null {
   const tracks = new Map<number, FragmentedTrack>();
   const usual = usualOf(movie);
@@ -53,7 +53,7 @@ function sumOf({ count, ticks, endTicks, places }: FragmentedTrack, run: Run): F
   };
 }
 
-/** Null for a fragment whose boxes are not all where they belong. */
+/** Returns null for a fragment with boxes in unexpected places. */
 function headOf(file: MediaBytes, { start, end }: Box): Buffer | null {
   if (end - start > MOST_HEAD_BYTES) return null;
   const content = file.slice(start, end);
@@ -66,7 +66,7 @@ interface UsualSample {
   readonly bytes: number;
 }
 
-/** By track, for fragments that state no own; null where a track has several. */
+/** Default sample values by track, for fragments that state none; null if a track has several defaults. */
 function usualOf(movie: Buffer): ReadonlyMap<number, UsualSample> | null {
   const defaults = contentAt(movie, 'mvex');
   const boxes = (defaults && boxesIn(defaults)) ?? [];
@@ -83,7 +83,7 @@ function usualOf(movie: Buffer): ReadonlyMap<number, UsualSample> | null {
 
 interface Run {
   readonly head: RunHead;
-  /** All that the fragment says of the track. */
+  /** Everything that the fragment contains about the track. */
   readonly fragment: Buffer;
   readonly count: number;
   readonly ticks: number;
@@ -97,7 +97,7 @@ function runsIn(fragment: Buffer | null, usual: ReadonlyMap<number, UsualSample>
   return runs === null || runs.length === 0 || runs.includes(null) ? null : (runs as readonly Run[]);
 }
 
-/** One track in a fragment: a head with what is usual in it, and tables of samples. */
+/** Reads one track in a fragment: a header with default values, and tables of samples. */
 function runOf(fragment: Buffer, usual: ReadonlyMap<number, UsualSample>): Run | null {
   const boxes = boxesIn(fragment);
   const headBox = contentOf(fragment, onlyBox(boxes, 'tfhd'));
@@ -115,7 +115,7 @@ function runOf(fragment: Buffer, usual: ReadonlyMap<number, UsualSample>): Run |
   return { head, fragment, count, ticks, startTicks };
 }
 
-/** Ticks of a sample, where tables state none. */
+/** Duration of a sample in ticks, if tables state none. */
 function ticksOf({ ticks, track }: RunHead, usual: ReadonlyMap<number, UsualSample>): number {
   return ticks ?? usual.get(track)?.ticks ?? 0;
 }
@@ -127,12 +127,12 @@ function contentOf(within: Buffer, box: Box | null): Buffer | null {
 interface SampleTable {
   readonly count: number;
   readonly ticks: number;
-  /** From decoding to composition, in ticks. */
+  /** Earliest offset from decoding to composition, in ticks. */
   readonly earliestOffset: number;
   readonly latestOffset: number;
 }
 
-/** @param each ticks of a sample, where the table states none */
+/** @param each duration of a sample in ticks, if the table states none */
 function tableOf(box: Buffer, each: number): SampleTable | null {
   const table = readRunTable(box);
   if (table === null) return null;
@@ -150,7 +150,7 @@ function tableOf(box: Buffer, each: number): SampleTable | null {
   return { count, ticks, earliestOffset, latestOffset };
 }
 
-/** When a fragment starts, by its own word: 0 without one, null for one in an unknown form. */
+/** Returns the start time that a fragment states; 0 if it states none, null if its form is unknown. */
 function startOf(time: Buffer | null): number | null {
   if (time === null) return 0;
   const [version] = time;

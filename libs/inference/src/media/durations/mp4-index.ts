@@ -1,7 +1,7 @@
-/** Of one entry: how long its part of the file is, how long it plays, and whether a player can begin there. */
+/** Bytes of one index entry: length of its part of the file, duration, and whether a player can begin there. */
 const ENTRY_BYTES = 12;
 
-/** Returns when the last part of a segment index (ISO 14496-12 §8.16.3) ends, in seconds; 0 for one that is none. */
+/** Returns when the last part in a segment index (ISO 14496-12 §8.16.3) ends, in seconds; 0 if the index is invalid. */
 export function indexedSeconds(index: Buffer): number {
   const isLong = index[0] === 1;
   const countAt = isLong ? 30 : 22;

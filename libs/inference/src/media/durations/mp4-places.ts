@@ -1,15 +1,15 @@
 import { FramePlaces } from './frame-places';
 import { boxesIn, onlyBox, type Box } from './boxes';
 
-/** Of the tables of a track: which chunks have how many samples, and where chunks begin (ISO 14496-12 §8.7). */
+/** The tables of a track that say how many samples each chunk has and where chunks begin (ISO 14496-12 §8.7). */
 interface Chunks {
   readonly count: number;
   startOf(chunk: number): number;
-  /** Samples in a chunk. Chunks are asked for in their order. */
+  /** Returns the number of samples in a chunk. Must be called for the chunks in order. */
   samplesOf(chunk: number): number;
 }
 
-/** Returns where the samples of a track are that are not in fragments; null for tables that leave that open. */
+/** Returns the offsets of a track's samples outside fragments; null if the tables do not determine them. */
 export function samplePlaces(tables: Buffer): FramePlaces | null {
   const sizes = sizesOf(tables);
   if (sizes === null) return null;
@@ -34,7 +34,7 @@ interface Sizes {
   of(sample: number): number;
 }
 
-/** More samples are not looked at. */
+/** Most samples that are read. */
 const MOST_SAMPLES = 600_000;
 
 function sizesOf(tables: Buffer): Sizes | null {
@@ -68,11 +68,11 @@ function chunksOf(tables: Buffer): Chunks | null {
 
 interface Table {
   readonly count: number;
-  /** Returns a number of an entry; all of it when no part is given. */
+  /** Returns a number of an entry; the first `bits` of it if given. */
   number(entry: number, from?: number, bytes?: 4): number;
 }
 
-/** A table with a version and the number of its entries in front; null where these are not there. */
+/** Returns a table that begins with a version and the number of its entries; null if these are missing. */
 function tableOf(tables: Buffer, { start, end }: Box, bytes: 4 | 8 | 12): Table | null {
   const count = end - start < 8 ? 0 : tables.readUInt32BE(start + 4);
   const first = start + 8;
@@ -86,7 +86,9 @@ function tableOf(tables: Buffer, { start, end }: Box, bytes: 4 | 8 | 12): Table 
   };
 }
 
-/** Whether runs of chunks begin with the first chunk, and each with a later one. */
+/**
+ * Returns whether the runs of chunks begin with the first chunk, and each run with a later chunk than the one before.
+ */
 function areInOrder(runs: Table): boolean {
   if (runs.number(0, 0, 4) !== 1) return false;
   for (let run = 1; run < runs.count; run += 1) {

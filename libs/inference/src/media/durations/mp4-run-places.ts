@@ -2,12 +2,12 @@ import { boxesIn } from './boxes';
 import type { FramePlaces } from './frame-places';
 import { readRunTable, type RunHead } from './mp4-run';
 
-/** What a track in a fragment needs to know of its surroundings. */
+/** Context of a track in a fragment that is needed to find its samples. */
 export interface RunPlace {
-  /** Where the fragment begins in the file. */
+  /** Offset of the fragment in the file. */
   readonly fragmentStart: number;
   readonly isOnlyTrack: boolean;
-  /** Of a sample, where the fragment states none. */
+  /** Bytes of a sample, if the fragment states none. */
   readonly usualBytes: number;
 }
 
@@ -16,7 +16,10 @@ interface FragmentOfTrack {
   readonly fragment: Buffer;
 }
 
-/** Adds where the samples are that a track has in one fragment. Where decoders may differ, the places are given up. */
+/**
+ * Adds the offsets of the samples that a track has in one fragment. If decoders may differ, the offsets are marked as
+ * unreliable.
+ */
 export function addRunPlaces(places: FramePlaces, { head, fragment }: FragmentOfTrack, place: RunPlace): void {
   const base = baseOf(head, place);
   for (const { kind, start, end } of boxesIn(fragment) ?? []) {
@@ -27,12 +30,12 @@ export function addRunPlaces(places: FramePlaces, { head, fragment }: FragmentOf
   }
 }
 
-/** Null for a base that depends on the tracks before it. */
+/** Returns null if the base offset depends on the tracks before this one. */
 function baseOf({ base, isBaseFragment }: RunHead, { fragmentStart, isOnlyTrack }: RunPlace): number | null {
   return base ?? (isBaseFragment || isOnlyTrack ? fragmentStart : null);
 }
 
-/** Returns false for a table that does not say where its samples begin. */
+/** Returns false if the table does not say where its samples begin. */
 function addTable(places: FramePlaces, box: Buffer, base: number, usualBytes: number): boolean {
   const table = readRunTable(box);
   if (table === null || table.offset === null) return false;

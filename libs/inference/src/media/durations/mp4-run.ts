@@ -1,4 +1,4 @@
-/** Fields in the head of a track in a fragment (ISO 14496-12 §8.8.7), by their flags and in their order. */
+/** Fields in the header of a track in a fragment (ISO 14496-12 §8.8.7): their flags, in the order of the fields. */
 const BASE = 0x01;
 const DESCRIPTION = 0x02;
 const TICKS = 0x08;
@@ -7,15 +7,18 @@ const BASE_IS_FRAGMENT = 0x02_0000;
 
 export interface RunHead {
   readonly track: number;
-  /** From where its samples are counted in the file; null where it is the fragment, or what comes before. */
+  /**
+   * Offset in the file from which sample positions count; null if it is the fragment's start or the end of earlier
+   * samples.
+   */
   readonly base: number | null;
   readonly isBaseFragment: boolean;
-  /** Of a sample; null where they are stated elsewhere. */
+  /** Duration of a sample in ticks; null if it is stated elsewhere. */
   readonly ticks: number | null;
   readonly bytes: number | null;
 }
 
-/** Null for a head that ends before what it says that it has: decoders read on behind it. */
+/** Returns null for a header that is shorter than its fields: decoders would continue to read after it. */
 export function readRunHead(head: Buffer): RunHead | null {
   if (head.length < 8) return null;
   const flags = head.readUInt32BE(0);
@@ -34,7 +37,7 @@ export function readRunHead(head: Buffer): RunHead | null {
   return { track: head.readUInt32BE(4), base, isBaseFragment: (flags & BASE_IS_FRAGMENT) !== 0, ticks, bytes };
 }
 
-/** Fields of a table of samples (§8.8.8) in front of them, and of each sample in their order. */
+/** Fields of a sample table (§8.8.8): those before the samples, and those of each sample in order. */
 const OFFSET = 0x01;
 const FIRST_FLAGS = 0x04;
 const SAMPLE_TICKS = 0x100;
@@ -44,18 +47,18 @@ const SAMPLE_LATE = 0x800;
 
 export interface RunTable {
   readonly count: number;
-  /** Where the first sample begins, from the base; null where the table does not say it. */
+  /** Offset of the first sample from the base; null if the table does not state it. */
   readonly offset: number | null;
   readonly statesTicks: boolean;
   readonly statesLate: boolean;
-  /** Null where the table does not state it. */
+  /** Returns the duration of a sample in ticks; null if the table does not state it. */
   ticksOf(sample: number): number | null;
   bytesOf(sample: number): number | null;
   /** Ticks from decoding to composition. */
   lateOf(sample: number): number;
 }
 
-/** Null for a table that has fewer samples than it says. */
+/** Returns null for a table with fewer samples than it states. */
 export function readRunTable(table: Buffer): RunTable | null {
   if (table.length < 8) return null;
   const flags = table.readUInt32BE(0);
@@ -78,7 +81,7 @@ export function readRunTable(table: Buffer): RunTable | null {
   };
 }
 
-/** Of the fields of four bytes that are there. */
+/** Returns the number of bytes of the fields that are present, four each. */
 function widthOf(flags: number, ...fields: readonly number[]): number {
   return 4 * fields.filter((field) => (flags & field) !== 0).length;
 }

@@ -1,18 +1,18 @@
 import { boxesIn, contentAt, onlyBox } from './boxes';
 
-/** What the tables of a track say of its samples. */
+/** Facts about the samples of a track, from its tables. */
 export interface Mp4Samples {
   readonly count: number;
   readonly ticks: number;
-  /** How they are encoded; empty where several entries say it. */
+  /** The sample entry, which describes the encoding; empty if there are several. */
   readonly entry: Buffer;
 }
 
 /**
- * Samples are those that have a size (ISO 14496-12 §8.7.3), with times (§8.6.1.2); the last time applies to the rest.
- *
+ * Reads the sample tables. Samples are those that have a size (ISO 14496-12 §8.7.3), with durations (§8.6.1.2); the
+ * last duration applies to all remaining samples.
  * @param mayBeEmpty whether all samples may be in fragments
- * @returns null for tables that are none
+ * @returns null if the tables are invalid
  */
 export function mp4Samples(tables: Buffer, mayBeEmpty: boolean): Mp4Samples | null {
   const times = contentAt(tables, 'stts');
@@ -24,7 +24,7 @@ export function mp4Samples(tables: Buffer, mayBeEmpty: boolean): Mp4Samples | nu
   const missing = Math.max(0, sized - timed.count);
   return {
     count: Math.max(sized, timed.count),
-    // Pictures may be shown later or earlier than they are decoded.
+    // Adds the offsets between decoding and display: pictures may be shown later or earlier than they are decoded.
     ticks: timed.ticks + missing * timed.last + offset,
     entry: entries.readUInt32BE(4) === 1 ? entries.subarray(8) : Buffer.alloc(0),
   };
@@ -47,7 +47,7 @@ function timesOf(table: Buffer, mayBeEmpty: boolean): Times | null {
     count += table.readUInt32BE(at);
     ticks += table.readUInt32BE(at) * last;
   }
-  // Samples of one tick are those of uncompressed sound: decoders count them by another table.
+  // Samples of one tick are uncompressed sound, which decoders count by another table.
   return entries === 1 && last === 1 ? null : { count, ticks, last };
 }
 
@@ -58,8 +58,8 @@ function sizesOf(tables: Buffer): number | null {
 }
 
 /**
- * Returns the ticks from the earliest to the latest offset from decoding to composition (§8.6.1.3); null for a table that
- * is none.
+ * Returns the ticks between the earliest and the latest offset from decoding to composition (§8.6.1.3); null if the
+ * table is invalid.
  */
 function spreadOfOffsets(tables: Buffer): number | null {
   const boxes = boxesIn(tables)?.filter(({ kind }) => kind === 'ctts') ?? [];

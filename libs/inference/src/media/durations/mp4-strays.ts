@@ -1,6 +1,6 @@
 import { boxesIn, countOf } from './boxes';
 
-/** The boxes that say how long a file plays, by the box that they must be in. */
+/** The boxes that state how long a file plays, by their parent box. */
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   moov: ['mvhd', 'trak', 'mvex'],
   trak: ['tkhd', 'mdia', 'edts'],
@@ -16,10 +16,9 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 const NAMES: readonly string[] = ['moov', 'moof', 'cmov', ...Object.values(PLACES).flat()];
 
 /**
- * Whether one of these boxes may be in another place than its own. Decoders differ in where they look for boxes: some
- * read those within any box that they know, whatever it is for.
- *
- * @param kind of the box with this content; empty for a box that none of these may be in
+ * Returns whether one of these boxes may be outside its parent box. Decoders differ in where they look for boxes: some
+ * read them inside any box that they know.
+ * @param kind of the box with this content; empty for a box that must contain none of them
  */
 export function hasStrayBoxes(kind: string, content: Buffer): boolean {
   const found = new Map<string, number>();

@@ -8,7 +8,7 @@ import { hasFragments, type Mp4Fragments } from './mp4-fragments';
 import { samplePlaces } from './mp4-places';
 import { mp4Samples, type Mp4Samples } from './mp4-samples';
 
-/** What a track needs to know of its file. */
+/** Facts about a file that are needed to read its tracks. */
 export interface Mp4File {
   readonly fragments: Mp4Fragments;
   readonly content: MediaBytes;
@@ -18,25 +18,25 @@ export interface Mp4File {
 
 export interface Track {
   readonly seconds: number;
-  /** Null where nothing bounds it. */
+  /** Longest playing time in seconds; null if nothing limits it. */
   readonly longest: number | null;
   readonly hasPictures: boolean;
 }
 
-/** Handlers of tracks that are seen or heard. */
+/** Handler types of tracks that are played: video and sound. */
 const PLAYED: readonly string[] = ['vide', 'soun'];
 
-/** Decoders read a number with a sign, and take one that is not positive for 1. */
+/** Decoders read a signed number and replace one that is not positive by 1. */
 const MOST_TIMESCALE = 0x7fff_ffff;
 
-/** Returns the ticks in a second that the head of a movie or a track states; 0 where it states none that is usable. */
+/** Returns the ticks per second that the header of a movie or a track states; 0 if it states no usable value. */
 export function timescaleOf(header: Buffer): number {
   const at = header[0] === 1 ? 20 : 12;
   const timescale = header.length < at + 4 ? 0 : header.readUInt32BE(at);
   return timescale > MOST_TIMESCALE ? 0 : timescale;
 }
 
-/** Null for a track whose tables cannot be relied on. */
+/** Returns null for a track whose tables are unreliable. */
 export function trackOf(track: Buffer, file: Mp4File): Track | null {
   const header = contentAt(track, 'mdia', 'mdhd');
   const handler = contentAt(track, 'mdia', 'hdlr');
@@ -47,7 +47,7 @@ export function trackOf(track: Buffer, file: Mp4File): Track | null {
   const kind = handler.toString('latin1', 8, 12);
   if (!isSure(track, kind, codecOf(samples))) return null;
   const hasPictures = kind === 'vide';
-  // Titles, chapters and time codes are neither seen nor heard.
+  // Titles, chapters and time codes are not played.
   if (!PLAYED.includes(kind) && NEVER_PLAYED.includes(codecOf(samples))) return NOTHING_PLAYED;
   const { seconds, longest } = hasPictures ? { seconds: timed, longest: timed } : soundOf(samples, timed, file.content);
   return { seconds, longest: edited(longest, edits), hasPictures };
@@ -57,7 +57,7 @@ function edited(longest: number | null, { times, stillSeconds }: Edits): number 
   return longest === null ? null : longest * times + stillSeconds;
 }
 
-/** Whether all decoders take the track for the same kind: they differ in which of several handlers they go by. */
+/** Returns whether all decoders treat the track as the same kind. They differ in which of several handlers they use. */
 function isSure(track: Buffer, kind: string, codec: string): boolean {
   const isPlayed = PLAYED.includes(kind);
   return playedHandlers(track) <= (isPlayed ? 1 : 0) && (kind !== 'vide' || PICTURE_CODECS.includes(codec));
@@ -70,11 +70,11 @@ function idOf(track: Buffer): number {
 }
 
 interface TrackSamples extends Mp4Samples {
-  /** Null where decoders may look for them at different places. */
+  /** Offsets of the frames; null if decoders may look for them elsewhere. */
   readonly places: () => FramePlaces | null;
 }
 
-/** Returns the samples of a track in the head and in all fragments. */
+/** Returns the samples of a track, both in the file's header and in all fragments. */
 function samplesOf(track: Buffer, fragments: Mp4Fragments): TrackSamples | null {
   const tables = contentAt(track, 'mdia', 'minf', 'stbl');
   const samples = tables && mp4Samples(tables, hasFragments(fragments));
@@ -87,12 +87,12 @@ function samplesOf(track: Buffer, fragments: Mp4Fragments): TrackSamples | null 
     ...samples,
     count: samples.count + more.count,
     ticks: Math.max(samples.ticks + more.ticks, more.endTicks),
-    // Files with fragments have none in front of them, or a few.
+    // Files with fragments have no samples outside of them, or few.
     places: () => places()?.with(more.places) ?? null,
   };
 }
 
-/** Codecs of films: each sample is a picture. */
+/** Codecs of videos: each sample is a picture. */
 const PICTURE_CODECS: readonly string[] = [
   'avc1',
   'avc3',
@@ -122,7 +122,7 @@ function playedHandlers(track: Buffer): number {
 }
 
 const NOTHING_PLAYED: Track = { seconds: 0, longest: 0, hasPictures: false };
-/** Whatever a track says that it is, decoders may go by its codec. */
+/** Codecs that are never played. Decoders may go by the codec, whatever kind of track it is. */
 const NEVER_PLAYED: readonly string[] = [
   'tmcd',
   'text',
@@ -140,14 +140,17 @@ function codecOf({ entry }: Mp4Samples): string {
   return entry.toString('latin1', 4, 8);
 }
 
-/** Of AAC, whatever the table says how long its frames are shown. */
+/** Samples in an AAC frame, whatever duration the table states for a frame. */
 const SAMPLES_OF_FRAME = 1_024;
 
 const MP3 = '.mp3';
 const OPUS = 'Opus';
 const LONGEST_OPUS_SECONDS = 0.12;
 
-/** Decoders go by what the frames hold; a sample of other codecs may hold any number of them. */
+/**
+ * Returns how long a sound track plays. For AAC, MP3 and Opus it counts the frames inside the samples, as decoders do;
+ * for other codecs a sample may hold any number of frames, so the longest time is unknown.
+ */
 function soundOf(samples: TrackSamples, timed: number, file: MediaBytes): Pick<Track, 'seconds' | 'longest'> {
   const { count, entry } = samples;
   const codec = codecOf(samples);
@@ -163,14 +166,15 @@ function aacOf(
   timed: number,
   { rateCode, file }: { readonly rateCode: number; readonly file: MediaBytes },
 ): Pick<Track, 'seconds' | 'longest'> {
-  // Decoders go by the configuration, some by the entry.
+  // Most decoders use the sample rate of the configuration, some that of the entry. The lower rate gives the longer
+  // time.
   const configured = AAC_RATES[rateCode]!;
   const rate = Math.min(entry.readUInt16BE(32) || configured, configured);
   const seconds = Math.max(timed, (count * SAMPLES_OF_FRAME) / rate);
   return { seconds, longest: places()?.areBlocks(file, rateCode) === true ? seconds : null };
 }
 
-/** A sample may hold several frames, and several samples may be the same bytes. */
+/** A sample may hold several frames, and several samples may be the same bytes of the file. */
 function longestMp3InSamples(samples: TrackSamples, told: Mp4Codec | null): number | null {
   const isNamed = codecOf(samples) === MP3 && !hasOtherConfiguration(samples.entry, MP3);
   const found = isNamed || told?.kind === 'mp3' ? samples.places() : null;

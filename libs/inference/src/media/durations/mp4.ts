@@ -6,17 +6,19 @@ import { indexedSeconds } from './mp4-index';
 import { hasStrayBoxes } from './mp4-strays';
 import { timescaleOf, trackOf, type Mp4File, type Track } from './mp4-track';
 
-/** Longer heads are not read: two hours of AAC have this one. */
+/** Longer headers are not read. Two hours of AAC have a header of this length. */
 const MOST_HEAD_BYTES = 2 * 1024 * 1024;
 /** Five hours, in fragments of two seconds. */
 const MOST_FRAGMENTS = 10_000;
 const MOST_TRACKS = 32;
-/** What a head leaves out at the start and the end of sound, of frames that are counted whole. */
+/**
+ * Most seconds that a header may leave out because frames at the start and end are played in part, but counted whole.
+ */
 const MOST_CUT_SECONDS = 0.25;
 
 /**
- * The length of an MP4 file (ISO 14496-12): what the header of the movie says, unless its tracks say more, with their
- * fragments.
+ * Returns the length of an MP4 file (ISO 14496-12): the length in the movie header, or that of its tracks and their
+ * fragments if it is longer.
  */
 export function mp4Length(audio: MediaBytes): MediaLength | null {
   const boxes = boxesBetween((start, end) => audio.slice(start, end), 0, audio.length, MOST_FRAGMENTS);
@@ -36,7 +38,7 @@ export function mp4Length(audio: MediaBytes): MediaLength | null {
 
 const NO_HEADER = Buffer.alloc(0);
 
-/** @param stated seconds, by the header of the movie */
+/** @param stated seconds that the movie header states */
 function lengthOf(tracks: readonly Track[], stated: number, indexed: number): MediaLength {
   const counted = Math.max(...tracks.map((track) => track.seconds));
   const longest = tracks.map((track) => track.longest);
@@ -47,12 +49,15 @@ function lengthOf(tracks: readonly Track[], stated: number, indexed: number): Me
   };
 }
 
-/** Boxes that are read apart, or hold no boxes. */
+/** Boxes that are read elsewhere, or that contain no boxes. */
 const KNOWN: readonly string[] = ['mdat', 'moov', 'moof'];
-/** Of boxes besides sound, pictures and their heads. */
+/** Most bytes of boxes other than sound, pictures and headers. */
 const MOST_OTHER_BYTES = 1024 * 1024;
 
-/** Returns when the last sample ends by the indexes of the file; null where boxes may hide in its other boxes. */
+/**
+ * Returns when the last sample ends according to the indexes of the file; null if its other boxes may hide further
+ * ones.
+ */
 function indexedSecondsOf(file: MediaBytes, boxes: readonly Box[]): number | null {
   let bytes = 0;
   let seconds = 0;
@@ -68,7 +73,7 @@ function indexedSecondsOf(file: MediaBytes, boxes: readonly Box[]): number | nul
   return seconds;
 }
 
-/** Of the head of a movie or a track; 0 where it does not say it. */
+/** Returns the duration that the header of a movie or track states; 0 if it states none. */
 function secondsOf(header: Buffer): number {
   const isLong = header[0] === 1;
   if (header.length < (isLong ? 32 : 20)) return 0;
@@ -77,7 +82,7 @@ function secondsOf(header: Buffer): number {
   return timescale === 0 || duration >= 0xffff_ffff ? 0 : duration / timescale;
 }
 
-/** Null where decoders may find other tracks, or other tables in them. */
+/** Returns null if decoders may find other tracks, or other tables in the tracks. */
 function tracksOf(movie: Buffer, file: Mp4File): readonly Track[] | null {
   const boxes = boxesIn(movie)?.filter(({ kind }) => kind === 'trak') ?? [];
   const isUsual = boxes.length > 0 && boxes.length <= MOST_TRACKS;

@@ -5,12 +5,12 @@ import { longestMp3, type MediaLength } from '../media-length';
 import { tagBytes } from './id3';
 import { Window } from './window';
 
-/** A frame of ADTS has thirteen bits for its size. */
+/** Longest ADTS frame: its size has thirteen bits. */
 const LONGEST_FRAME = 8_191;
 const HEAD_BYTES = 8;
-/** How far the first frame may be from the start, behind tags of the file. */
+/** How far from the start the first frame may be, after tags of the file. */
 const LONGEST_SEARCH = 64 * 1024;
-/** Frames, and places that begin like one and are none. More are not looked at: three hours of AAC have 600,000. */
+/** Most frames, and offsets that merely look like one, that are read: three hours of AAC have 600,000 frames. */
 const MOST_PLACES = 600_000;
 
 const SAMPLE_RATES = [44_100, 48_000, 32_000];
@@ -25,32 +25,34 @@ const BITRATES_2: Readonly<Record<number, readonly number[]>> = {
   3: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 };
 const MPEG_1 = 3;
-/** By version: 2.5, none, 2, 1. */
+/** Divisor of the sample rate by version: 2.5, reserved, 2, 1. */
 const RATE_DIVISORS = [4, Number.POSITIVE_INFINITY, 2, 1];
 
-/** How frames of one kind are read at a place of a buffer. */
+/** How to read frames of one kind in a buffer. */
 interface FrameKind {
-  /** Returns the size of the frame that begins there; 0 where none does. */
+  /** Returns the size of the frame that begins at an offset; 0 if none does. */
   bytesOf(bytes: Buffer, at: number): number;
   secondsOf(bytes: Buffer, at: number): number;
-  /** The longest that frames of other kinds in so many bytes may play; null where nothing bounds that. */
+  /** Returns the longest time that this many bytes may play as frames of other kinds; null if nothing limits it. */
   longestOf(bytes: number): number | null;
-  /** Whether a head needs no frame before or behind it, because of its likeness to the first head if there is one. */
+  /**
+   * Returns whether a frame header is so similar to the first one that it counts without a frame before or after it.
+   */
   isLike(bytes: Buffer, at: number, first: Buffer | null): boolean;
 }
 
-/** The length of an MP3, by all of its frames: what a header says of them may be wrong. */
+/** Returns the length of an MP3 by counting all of its frames, because the length that a header states may be wrong. */
 export function mp3Length(audio: MediaBytes): MediaLength | null {
   return allFrames(audio, MPEG);
 }
 
-/** The length of AAC in ADTS frames (ISO 14496-3, 1.A.2.2). */
+/** Returns the length of AAC in ADTS frames (ISO 14496-3, 1.A.2.2). */
 export function adtsLength(audio: MediaBytes): MediaLength | null {
   const placesByRate = AAC_RATES.map(() => new FramePlaces());
   const length = allFrames(audio, ADTS, (bytes, at, position) => {
     const places = placesByRate[rateCodeOf(bytes, at)]!;
     const headBytes = bytes[at + 1]! & WITHOUT_CHECKSUM ? 7 : 9;
-    // Decoders do not agree on frames that say that they have several blocks.
+    // Decoders differ on frames that claim to hold several blocks.
     if (blocksOf(bytes, at) > 1) places.giveUp();
     else places.add(position + headBytes, Math.max(0, adtsBytes(bytes, at) - headBytes));
   });
@@ -67,7 +69,7 @@ function allFrames(audio: MediaBytes, kind: FrameKind, take?: TakeFrame): MediaL
   const { seconds, otherBytes, areAlike, isWhole } = framesFrom(audio, start, kind, take);
   if (seconds === 0) return null;
   if (tag === null || !isWhole || mayBeOther(audio, start - tag + otherBytes)) return lengthOf(seconds, null);
-  // Decoders that begin at another place, or take only frames of one kind, may find frames within frames.
+  // Decoders that begin at another offset, or accept only frames of one kind, may find frames inside frames.
   const isPlain = start === tag && areAlike;
   return lengthOf(seconds, isPlain ? seconds + longestMp3(otherBytes) : kind.longestOf(audio.length));
 }
@@ -76,12 +78,12 @@ function lengthOf(seconds: number, longest: number | null): MediaLength {
   return { seconds, longest, hasPictures: false };
 }
 
-/** Whether decoders may take a file for one of another format. */
+/** Returns whether decoders may take a file for one of another format. */
 function mayBeOther(audio: MediaBytes, otherBytes: number): boolean {
   return otherBytes > audio.length * MOST_OTHER || isOtherFormat(audio);
 }
 
-/** The share of a file that may be no frames. */
+/** Largest share of a file that may be bytes outside frames. */
 const MOST_OTHER = 0.1;
 
 interface FoundFrames {
@@ -92,7 +94,7 @@ interface FoundFrames {
   readonly isWhole: boolean;
 }
 
-/** Decoders find the next frame behind what is none, so frames are counted up to the end. */
+/** Counts frames up to the end of the file, because decoders continue after bytes that are not a frame. */
 function framesFrom(audio: MediaBytes, start: number, kind: FrameKind, take?: TakeFrame): FoundFrames {
   const first = Buffer.from(audio.slice(start, start + HEAD_BYTES));
   const window = new Window(audio, LONGEST_FRAME + HEAD_BYTES);
@@ -117,19 +119,19 @@ function framesFrom(audio: MediaBytes, start: number, kind: FrameKind, take?: Ta
   return { seconds, otherBytes, areAlike, isWhole: position >= audio.length };
 }
 
-/** Returns where the next head may begin, or where the bytes end. */
+/** Returns the next offset at which a frame header may begin, or the end of the bytes. */
 function nextSync(bytes: Buffer, from: number): number {
   if (bytes[from] === SYNC) return from;
   const found = bytes.indexOf(SYNC, from);
   return found === -1 ? Math.max(from, bytes.length) : found;
 }
 
-/** Whether a head behind what is no frame is one of a frame. */
+/** Returns whether a frame header after other bytes really begins a frame. */
 function standsAlone(bytes: Buffer, at: number, first: Buffer, kind: FrameKind): boolean {
   return kind.isLike(bytes, at, first) || kind.bytesOf(bytes, at + kind.bytesOf(bytes, at)) > 0;
 }
 
-/** How other formats begin, which decoders look for behind a tag too. */
+/** First bytes of other formats, which decoders also look for after a tag. */
 const OTHER_HEADS: readonly string[] = ['OggS', 'fLaC', 'RIFF', 'ftyp', '\x1a\x45\xdf\xa3'];
 
 function isOtherFormat(audio: MediaBytes): boolean {
@@ -138,7 +140,7 @@ function isOtherFormat(audio: MediaBytes): boolean {
   return OTHER_HEADS.some((other) => head.includes(other));
 }
 
-/** @param start where the tag of the file ends */
+/** @param start the end of the file's tag */
 function firstFrame(audio: MediaBytes, start: number, kind: FrameKind): number | null {
   const area = audio.slice(start, start + LONGEST_SEARCH);
   if (kind.bytesOf(area, 0) > 0 && kind.isLike(area, 0, null)) return start;
@@ -147,7 +149,7 @@ function firstFrame(audio: MediaBytes, start: number, kind: FrameKind): number |
     const bytes = kind.bytesOf(area, at);
     if (bytes === 0) continue;
     const next = audio.slice(start + at + bytes, start + at + bytes + HEAD_BYTES);
-    // A frame is followed by another, or by nothing at all.
+    // A frame is followed by another frame or by the end of the file.
     if (next.length === 0 || kind.bytesOf(next, 0) > 0) return start + at;
   }
   return null;
@@ -160,28 +162,30 @@ const MPEG: FrameKind = {
     bytes.length < at + 4 || bytes[at] !== SYNC || bytes[at + 1]! < FIRST_KIND ? 0 : MPEG_BYTES[codesAt(bytes, at)]!,
   secondsOf: (bytes, at) => MPEG_SECONDS[codesAt(bytes, at)]!,
   longestOf: longestMp3,
-  // Its heads are short: what is none, such as a picture in a tag at the end, looks like one every few kilobytes.
+  // ADTS headers are short: other data, such as a picture in a tag at the end, looks like one every few kilobytes.
   isLike: (bytes, at, first) =>
     first !== null && (bytes[at + 1]! ^ first[1]!) < 2 && ((bytes[at + 2]! ^ first[2]!) & 0x0c) === 0,
 };
 
-/** The second byte of a head begins with three set bits. */
+/** The second byte of a frame header begins with three set bits. */
 const FIRST_KIND = 0xe0;
-/** All that its second and third byte can be. */
+/** Number of combinations of the second and third byte. */
 const CODES = 32 * 256;
 
 function codesAt(bytes: Buffer, at: number): number {
   return ((bytes[at + 1]! & 31) << 8) | bytes[at + 2]!;
 }
 
-/** By the codes of a head: hostile files have a head at every third byte. */
+/**
+ * Frame sizes by the second and third byte of a header. A table, because hostile files have a header every three bytes.
+ */
 const MPEG_BYTES = Uint16Array.from({ length: CODES }, (_, codes) => mpegBytes(codes >> 8, codes & 0xff));
 const MPEG_SECONDS = Float64Array.from({ length: CODES }, (_, codes) => {
   const rate = mpegRate(codes >> 8, codes & 0xff);
   return rate === 0 ? 0 : mpegSamples(codes >> 8) / rate;
 });
 
-/** Returns the size of a frame by the second and third byte of its head; 0 for what is none. */
+/** Returns the size of a frame by the second and third byte of its header; 0 if they are invalid. */
 function mpegBytes(kind: number, rates: number): number {
   const sampleRate = mpegRate(kind, rates);
   const layer = layerOf(kind);
@@ -192,7 +196,7 @@ function mpegBytes(kind: number, rates: number): number {
   return Math.floor((mpegSamples(kind) / 8 / slot) * ((bitrate * 1_000) / sampleRate) + padding) * slot;
 }
 
-/** By the second byte of a head. */
+/** Returns the MPEG version from the second byte of a header. */
 function versionOf(kind: number): number {
   return (kind >> 3) & 3;
 }

@@ -1,18 +1,21 @@
 import { OPUS_RATE, opusSamples } from './opus';
 import { hasUsualModes, vorbisBlocks, vorbisSamples } from './vorbis';
 
-/** How the sound of a stream is encoded, as its first packet says. */
+/** The encoding of an Ogg stream's sound, as its first packet states it. */
 export interface OggCodec {
   readonly sampleRate: number;
   /** Samples before the first that is heard. */
   readonly skipped: number;
-  /** Returns the samples of the packet that begins at a place. */
+  /** Returns the number of samples of the packet that begins at an offset. */
   samplesOf(bytes: Buffer, at: number): number;
-  /** Takes what a page has of a packet that ends in it. */
+  /** Processes the part of a packet that is in the page on which the packet ends. */
   endPacket?(page: Buffer, start: number, end: number): void;
 }
 
-/** Null for what has no sound, or sound of another kind: a packet of FLAC, for example, may hold any number of frames. */
+/**
+ * Returns null for streams without sound, and for other codecs: a packet of FLAC, for example, may hold any number of
+ * frames.
+ */
 export function codecAt(bytes: Buffer, at: number): OggCodec | null {
   const codec = CODECS.find(({ name }) => bytes.toString('latin1', at, at + name.length) === name);
   if (codec === undefined || at + codec.headBytes > bytes.length) return null;
@@ -53,19 +56,22 @@ function vorbis(bytes: Buffer, at: number): OggCodec {
     endPacket(page, start, end) {
       if (!isSetup) return;
       setups += 1;
-      // Decoders differ in which of several they read.
+      // Returns false if there are several setup packets, because decoders differ in which one they read.
       isUsual = setups === 1 && hasUsualModes(page.subarray(start, end));
     },
   };
 }
 
-/** Compares bytes, as a file can have millions of packets. */
+/**
+ * Returns whether a setup packet begins here. Compares byte by byte without copying: a file can have millions of
+ * packets.
+ */
 function beginsSetup(page: Buffer, start: number): boolean {
   for (let at = 0; at < SETUP.length; at += 1) if (page[start + at] !== SETUP[at]) return false;
   return true;
 }
 
-/** Samples of a frame at 8 kHz; twice as many in each of the faster modes. */
+/** Samples of a Speex frame at 8 kHz; each faster mode has twice as many as the one before. */
 const SPEEX_FRAME = 160;
 
 /** https://speex.org/docs/manual/speex-manual/node8.html */

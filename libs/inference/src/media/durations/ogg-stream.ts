@@ -2,25 +2,25 @@ import { codecAt, type OggCodec } from './ogg-codecs';
 
 const HEAD_BYTES = 27;
 const IS_CONTINUED = 1;
-/** A piece of a packet that is as long as this goes on in the next. */
+/** A packet piece of this length continues in the next piece. */
 const WHOLE_PIECE = 255;
 const LONGEST_STATED = 24 * 3_600;
-/** The end of a stream may be cut within its last packets (RFC 7845 §4.5, Vorbis I §A.2): of Opus 120 ms each. */
+/** The last packets of a stream may be cut short (RFC 7845 §4.5, Vorbis I §A.2); Opus packets have up to 120 ms. */
 const MOST_CUT_SECONDS = 0.25;
 
-/** One logical stream of an Ogg file: how long it plays, by the positions of its pages and by its packets. */
+/** One logical stream of an Ogg file. Measures how long it plays, by the positions of its pages and by its packets. */
 export class OggStream {
   private codec: OggCodec | null = null;
   private hasBegun = false;
-  /** Whether the next piece goes on with a packet. */
+  /** True if the next piece continues a packet. */
   private isInside = false;
-  /** Where the page at hand has the first bytes of the packet at hand. */
+  /** Offset of the first bytes of the current packet in the current page. */
   private packetStart = 0;
   /** The largest position of a page. */
   private position = 0;
   private samples = 0;
 
-  /** Takes the page that begins at a place. Returns how many pieces its packets have. */
+  /** Adds the page that begins at an offset. Returns the number of packet pieces in it. */
   add(bytes: Buffer, at: number): number {
     const pieces = Math.min(bytes[at + 26]!, bytes.length - at - HEAD_BYTES);
     if ((bytes[at + 5]! & IS_CONTINUED) === 0) this.isInside = false;
@@ -48,12 +48,12 @@ export class OggStream {
     this.packetStart = at;
   }
 
-  /** Whether nothing says how long its packets play. */
+  /** True if the playing time of its packets is unknown. */
   get isUnknown(): boolean {
     return this.codec === null;
   }
 
-  /** The longer of what its positions and its packets say, without what may be cut off. */
+  /** The longer of the times by positions and by packets, minus what may be cut off. */
   get seconds(): number {
     if (this.codec === null) return 0;
     const { sampleRate, skipped } = this.codec;
@@ -64,7 +64,10 @@ export class OggStream {
   }
 }
 
-/** A page on which no packet ends has no position: all bits are set. Positions below zero are before the start. */
+/**
+ * Returns the position of a page. A page on which no packet ends has none (all bits set). Negative positions are before
+ * the start.
+ */
 function positionAt(bytes: Buffer, at: number): number {
   const high = bytes.readInt32LE(at + 4);
   return high < 0 ? 0 : high * 2 ** 32 + bytes.readUInt32LE(at);

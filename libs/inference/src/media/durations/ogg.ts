@@ -5,27 +5,27 @@ import { OggStream } from './ogg-stream';
 const HEAD_BYTES = 27;
 /** The longest page. */
 const PAGE_BYTES = 65_307;
-/** So much is looked at at once. */
+/** Bytes that are read at once. */
 const WINDOW_BYTES = 1024 * 1024;
 /** `OggS` */
 const CAPTURE = 0x4f676753;
 const FIRST_BYTE = 0x4f;
 const VERSION = 0;
 const IS_FIRST = 2;
-/** Of one file, one behind the other or side by side: the songs of a day of radio. */
+/** Most streams of one file, one after the other or in parallel: enough for a day of radio songs. */
 const MOST_STREAMS = 256;
-/** Of packets: 16 hours of Opus at most writers. A page takes as long as ten of them. */
+/** Most packet pieces: 16 hours of Opus with most encoders. A page takes as long as ten of them. */
 const MOST_PIECES = 3_000_000;
 const PIECES_OF_PAGE = 10;
 
 /**
- * The length of an Ogg file (RFC 3533) with Opus, Vorbis or Speex: of all its streams, by the positions of their pages and
- * by their packets; null where it has no such sound. Nothing bounds a file with other streams, of pages within pages, or
- * of more streams or packets than recorders write.
+ * Returns the length of an Ogg file (RFC 3533) with Opus, Vorbis or Speex: the sum of its streams, by the positions of
+ * their pages and by their packets; null without such sound. `longest` is null for a file with other streams, with
+ * pages inside pages, or with more streams or packets than recorders write.
  */
 export function oggLength(audio: MediaBytes): MediaLength | null {
   const streams = new OggStreams();
-  // No two pages share their bytes, so their heads are not longer than the file.
+  // Pages never share bytes, so their headers together are not longer than the file.
   let bytesLeft = audio.length;
   let piecesLeft = MOST_PIECES;
   for (let from = 0; from < audio.length; from += WINDOW_BYTES - PAGE_BYTES) {
@@ -48,8 +48,8 @@ export function oggLength(audio: MediaBytes): MediaLength | null {
 const UNBOUNDED: MediaLength = { seconds: 0, longest: null, hasPictures: false };
 
 /**
- * Finds pages at any position, also within others: where a page's checksum is wrong, decoders that check it look for
- * the next page inside of it.
+ * Finds pages at any offset, also inside others: if a page's checksum is wrong, decoders that verify it look for the
+ * next page inside that page.
  */
 function nextPage(window: Buffer, from: number): number {
   for (let at = from; at + HEAD_BYTES <= window.length; at += 1) {
@@ -62,7 +62,7 @@ function isPage(bytes: Buffer, at: number): boolean {
   return bytes[at + 4] === VERSION && bytes.readUInt32BE(at) === CAPTURE;
 }
 
-/** The logical streams of a file by their serial numbers. */
+/** The logical streams of a file by serial number. */
 class OggStreams {
   private readonly bySerial = new Map<number, OggStream>();
   private endedSeconds = 0;

@@ -4,10 +4,10 @@ export interface VorbisBlocks {
   readonly long: number;
 }
 
-/** The least part of a long block that encoders have as a short one. */
+/** Smallest ratio of short to long block that encoders use. */
 const LEAST_PART = 8;
 
-/** The blocks that the identification header at a place names (§4.2.2). */
+/** Reads the block sizes from the identification header at an offset (§4.2.2). */
 export function vorbisBlocks(bytes: Buffer, at: number): VorbisBlocks {
   const exponents = bytes[at + 28] ?? 0;
   const long = 2 ** (exponents >> 4);
@@ -15,9 +15,8 @@ export function vorbisBlocks(bytes: Buffer, at: number): VorbisBlocks {
 }
 
 /**
- * Returns the samples of the packet that begins at a place; 0 for a header.
- *
- * @param isUsual whether the first of two modes has short blocks, as `hasUsualModes` finds; else all count as long
+ * Returns the samples of the packet that begins at an offset; 0 for a header packet.
+ * @param isUsual result of `hasUsualModes`: the first of two modes has short blocks; otherwise all count as long
  */
 export function vorbisSamples(bytes: Buffer, at: number, blocks: VorbisBlocks, isUsual: boolean): number {
   const first = bytes[at]!;
@@ -33,9 +32,9 @@ const MOST_MODES = 64;
 const MOST_MAPPING = 63;
 
 /**
- * Whether a setup header (§4.2.4) ends with two modes, the first of short and the second of long blocks, as those of
- * all known encoders do. Modes are its last part, so they are read from its end. What is in front of them can look like
- * more of them: where it does, nothing is known.
+ * Returns whether a setup header (§4.2.4) ends with two modes, the first for short and the second for long blocks, as
+ * with all known encoders. Modes are its last part, so they are read from its end. If the bytes before them could be
+ * further modes, returns false.
  */
 export function hasUsualModes(setup: Buffer): boolean {
   let end = lastBit(setup);
@@ -53,14 +52,14 @@ export function hasUsualModes(setup: Buffer): boolean {
   return found === 2 && first === 0 && second === 1;
 }
 
-/** The place of the framing bit, the last that is set. */
+/** Offset of the framing bit, which is the last set bit. */
 function lastBit(bytes: Buffer): number {
   let at = bytes.length - 1;
   while (at >= 0 && bytes[at] === 0) at -= 1;
   return at < 0 ? 0 : at * 8 + 31 - Math.clz32(bytes[at]!);
 }
 
-/** Reads a number of at most 32 bits, the lowest first (§2.1.4). */
+/** Reads a number of at most 32 bits, the lowest bit first (§2.1.4). */
 function bitsAt(bytes: Buffer, from: number, count: number): number {
   let value = 0;
   for (let bit = count - 1; bit >= 0; bit -= 1) {

@@ -1,16 +1,16 @@
 import type { MediaBytes } from '../media-bytes';
 import { longestMp3, UNKNOWN_LENGTH, type MediaLength } from '../media-length';
 
-/** No recorder writes a file of so many chunks. */
+/** Most chunks of a file; no recorder writes so many. */
 const MOST_CHUNKS = 1_000;
 const HEAD = 'fmt ';
-/** What writers put for the size of `data` before they know it. Decoders play to the end of the file then. */
+/** Values that writers put for the size of `data` while it is unknown. Decoders then play to the end of the file. */
 const UNKNOWN_SIZES: readonly number[] = [0, 0xffff_ffff];
 
 /**
- * Returns the length of a WAVE file: of all its `data` chunks, because decoders play each of them.
+ * Returns the length of a WAVE file: the sum of all its `data` chunks, because decoders play each of them.
  *
- * Returns `broken` if the file has no samples, or claims more than there are.
+ * Returns `broken` if the file has no samples, or claims more samples than it contains.
  */
 export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
   let position = 12;
@@ -37,9 +37,9 @@ export function waveLength(audio: MediaBytes): MediaLength | 'broken' {
   return 'broken';
 }
 
-/** How AC-3 and other codecs begin in what looks like PCM (IEC 61937). */
+/** First bytes of AC-3 and other codecs inside data that is declared as PCM (IEC 61937). */
 const BURST = Buffer.from('72f81f4e', 'hex');
-/** More than decoders look at. */
+/** More bytes than decoders search. */
 const BURST_BYTES = 128 * 1024;
 
 function holdsBursts(audio: MediaBytes, start: number): boolean {
@@ -48,7 +48,7 @@ function holdsBursts(audio: MediaBytes, start: number): boolean {
 
 const SEARCHED_BYTES = 1024 * 1024;
 
-/** Decoders that take a chunk of size 0 for an empty one may find another head behind it. */
+/** Handles a `data` chunk of size 0. Decoders that treat it as empty may find another header after it. */
 function openFormat(format: WaveFormat, audio: MediaBytes, start: number): WaveFormat {
   for (let from = start; from < audio.length; from += SEARCHED_BYTES) {
     const hasHead = audio.slice(from, from + SEARCHED_BYTES + HEAD.length - 1).includes(HEAD);
@@ -59,15 +59,15 @@ function openFormat(format: WaveFormat, audio: MediaBytes, start: number): WaveF
 
 interface WaveFormat {
   readonly bytesPerSecond: number;
-  /** Whether its bytes are samples of a known size, so that their number is its length. */
+  /** True if all samples have the same known size, so that their number gives the length. */
   readonly isPlain: boolean;
-  /** Seconds that a byte may play at most; null where nothing bounds them. */
+  /** Most seconds that one byte may play; null if nothing limits them. */
   readonly longestByte: number | null;
 }
 
 function lengthOf(audio: MediaBytes, dataBytes: number, format: WaveFormat): MediaLength | 'broken' {
   if (dataBytes === 0 || (format.isPlain && format.bytesPerSecond === 0)) return 'broken';
-  // FFmpeg states no rate for MP3 in WAVE.
+  // FFmpeg writes no byte rate for MP3 in WAVE.
   if (format.bytesPerSecond === 0) return UNKNOWN_LENGTH;
   const seconds = dataBytes / format.bytesPerSecond;
   const { isPlain, longestByte } = format;
@@ -75,7 +75,7 @@ function lengthOf(audio: MediaBytes, dataBytes: number, format: WaveFormat): Med
   return { seconds, longest: isPlain ? seconds : most, hasPictures: false };
 }
 
-/** Decoders differ in which of several heads they believe; the slowest makes the longest sound. */
+/** Combines two headers. Decoders differ in which of several they use; the lower byte rate gives the longer sound. */
 function slower(one: WaveFormat, other: WaveFormat): WaveFormat {
   return {
     bytesPerSecond: Math.min(one.bytesPerSecond, other.bytesPerSecond),
@@ -85,13 +85,13 @@ function slower(one: WaveFormat, other: WaveFormat): WaveFormat {
   };
 }
 
-/** Of the extensible format, which is the longest. */
+/** Bytes of the longest format header, the extensible one. */
 const HEAD_BYTES = 40;
 const EXTENSIBLE = 0xfffe;
 const EXTENSION_BYTES = 22;
-/** How the identifier of a codec ends that also has a number. */
+/** Last bytes of a codec's GUID if the codec also has a number. */
 const NUMBERED = Buffer.from('000000001000800000aa00389b71', 'hex');
-/** The bytes that a sample can have, by codec: PCM, float, A-law and mu-law. */
+/** Possible bytes per sample by codec: PCM, float, A-law and mu-law. */
 const SAMPLE_BYTES: ReadonlyMap<number, readonly number[]> = new Map([
   [1, [1, 2, 3, 4, 8]],
   [3, [4, 8]],
@@ -99,13 +99,13 @@ const SAMPLE_BYTES: ReadonlyMap<number, readonly number[]> = new Map([
   [7, [1]],
 ]);
 const EIGHT_BITS: readonly number[] = [6, 7];
-/** Codecs with at least a bit for each sample: kinds of ADPCM, GSM, TrueSpeech. */
+/** Codecs that use at least one bit per sample: kinds of ADPCM, GSM, TrueSpeech. */
 const BIT_A_SAMPLE: readonly number[] = [0x02, 0x11, 0x14, 0x22, 0x31, 0x40, 0x45, 0x64];
 const MP3 = 0x55;
-/** No compressed codec of WAVE files needs more bytes for a second of sound. */
+/** Most bytes that any compressed codec of WAVE files needs for a second of sound. */
 const MOST_COMPRESSED_BYTES = 125_000;
 
-/** Bytes per second are counted from channels and bits: decoders ignore the block size that a head names. */
+/** Computes the bytes per second from rate, channels and bits: decoders ignore the block size in the header. */
 function formatOf(head: Buffer): WaveFormat {
   if (head.length < 16) return { bytesPerSecond: 0, isPlain: false, longestByte: null };
   const codec = codecOf(head);
@@ -122,14 +122,14 @@ function longestByteOf(codec: number, samplesPerSecond: number): number | null {
   return BIT_A_SAMPLE.includes(codec) && samplesPerSecond > 0 ? 8 / samplesPerSecond : null;
 }
 
-/** The extensible format names its codec at its end; one that has no end there is none that is known. */
+/** Returns the codec number. The extensible format has it at its end; a format without this end is unknown. */
 function codecOf(head: Buffer): number {
   const codec = head.readUInt16LE(0);
   if (codec !== EXTENSIBLE || !isExtended(head)) return codec;
   return head.subarray(26).equals(NUMBERED) ? head.readUInt16LE(24) : EXTENSIBLE;
 }
 
-/** Some decoders go by the bits of a sample, some by how many of them are used. */
+/** Returns the smaller of two sizes: some decoders use the bits of a sample, some the number of valid bits. */
 function bitsOf(head: Buffer): number {
   const bits = head.readUInt16LE(14);
   const used = isExtended(head) && head.readUInt16LE(0) === EXTENSIBLE ? head.readUInt16LE(18) : 0;

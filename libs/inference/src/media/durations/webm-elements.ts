@@ -1,4 +1,4 @@
-/** Elements of WebM (RFC 9559 §5.1) that are read. */
+/** Ids of the WebM elements (RFC 9559 §5.1) that are read. */
 export const SEGMENT = 0x18538067;
 export const INFO = 0x1549a966;
 export const TIMESTAMP_SCALE = 0x2ad7b1;
@@ -20,10 +20,10 @@ export const SIMPLE_BLOCK = 0xa3;
 export const BLOCK = 0xa1;
 
 export const PARENTS: readonly number[] = [SEGMENT, INFO, TRACKS, TRACK, CLUSTER, GROUP];
-/** Only these may be written before their size is known, and then end where the next of their kind begins. */
+/** Only these elements may be written before their size is known. They then end where the next of their kind begins. */
 export const OPEN: readonly number[] = [SEGMENT, CLUSTER];
 
-/** Where elements must be that are read here: some decoders pass over them anywhere else. */
+/** The parent that each element must have: some decoders ignore it anywhere else. */
 const PLACES: ReadonlyMap<number, number> = new Map([
   [INFO, SEGMENT],
   [TRACKS, SEGMENT],
@@ -52,12 +52,12 @@ export interface Element {
   readonly isOpen: boolean;
 }
 
-/** Closes the elements that end before a place. */
+/** Closes the open elements that end before an offset. */
 export function closeBefore(position: number, open: Element[]): void {
   while (open.length > 0 && position >= open.at(-1)!.end) open.pop();
 }
 
-/** @param open the elements around it; one of unknown size ends where it can have no such element */
+/** @param open the enclosing elements. An element of unknown size ends at an element that it cannot contain. */
 export function isAtItsPlace(id: number, open: Element[]): boolean {
   const place = PLACES.get(id);
   if (place === undefined) return id !== SEGMENT || open.length === 0;

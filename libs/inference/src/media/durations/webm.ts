@@ -26,9 +26,12 @@ import {
 } from './webm-elements';
 import { Window } from './window';
 
-/** 100 minutes of Opus in packets of 20 ms, five hours in those of browsers. More elements are not looked at. */
+/**
+ * Most elements that are read: 100 minutes of Opus in packets of 20 ms, or five hours in the packets that browsers
+ * write.
+ */
 const MOST_ELEMENTS = 300_000;
-/** What is read of an element: its head, a number, and the first bytes of a packet. */
+/** Bytes of an element that are read: its header, a number, and the first bytes of a packet. */
 const MOST_READ = 64;
 const DEFAULT_SCALE_NS = 1_000_000;
 const VIDEO = 1;
@@ -39,8 +42,8 @@ const AAC = 'A_AAC';
 const SAMPLES_OF_AAC = 1_024;
 
 /**
- * The length of a WebM file (RFC 9559): the latest of what its head states, its last block and its packets of Opus.
- * Recordings of browsers have no duration in the head. The length of other sound is known only after decoding it.
+ * Returns the length of a WebM file (RFC 9559): the latest of the duration in its header, its last block and its Opus
+ * packets. Browsers write no duration into the header. The length of other sound is known only after decoding it.
  */
 export function webmLength(audio: MediaBytes): MediaLength | null {
   const reader = new WebmReader(audio);
@@ -52,7 +55,7 @@ interface Track {
   type: number;
   codec: string;
   configuration: Buffer;
-  /** Of packets of AAC. */
+  /** Offsets of the AAC packets. */
   readonly places: FramePlaces;
 }
 
@@ -67,12 +70,12 @@ class WebmReader {
   private clusterTime = 0;
   private latest = 0;
   private blockTime = 0;
-  /** Of the blocks of a track, in nanoseconds. */
+  /** Default duration of the blocks of a track, in nanoseconds. */
   private usualNs = 0;
   private opus = 0;
   private pictures = 0;
   private hasMp3 = false;
-  /** Whether every decoder finds what was found here, and no more. */
+  /** True if every decoder finds the same elements as this reader and no others. */
   private isBounded = true;
 
   constructor(private readonly audio: MediaBytes) {
@@ -81,7 +84,7 @@ class WebmReader {
 
   get length(): MediaLength | null {
     const hasPictures = this.pictures > 0;
-    // Decoders that do not go by the times of pictures show each for the usual time.
+    // Decoders that ignore the timestamps of pictures show each for the default duration.
     const shown = (Math.max(1, this.pictures) * this.usualNs) / 1e9;
     const blocks = Math.max(this.latest * ((this.scaleNs || DEFAULT_SCALE_NS) / 1e9) + this.usualNs / 1e9, shown);
     const played = Math.max(blocks, this.opus / OPUS_RATE);
@@ -89,7 +92,7 @@ class WebmReader {
     return seconds > 0 ? { seconds, longest: this.isBounded ? this.longestOf(seconds) : null, hasPictures } : null;
   }
 
-  /** Null where nothing bounds AAC. */
+  /** Returns null if the length of the AAC sound is not limited. */
   private longestOf(seconds: number): number | null {
     const aac = [...this.tracks.values()].map((track) => this.secondsOfAac(track));
     const mp3 = this.hasMp3 ? longestMp3(this.audio.length) : 0;
@@ -103,7 +106,7 @@ class WebmReader {
     return (places.count * SAMPLES_OF_AAC) / AAC_RATES[rateCode]!;
   }
 
-  /** Walks through all elements, into those that have others. */
+  /** Walks through all elements, including nested ones. */
   read(): void {
     const open: Element[] = [];
     let position = 0;
@@ -125,7 +128,7 @@ class WebmReader {
     }
   }
 
-  /** Null for what is no element, or goes on behind the end of the one that it is in. */
+  /** Returns null for an invalid element, or one that ends after its parent. */
   private elementAt(position: number, limit: number): Element | null {
     const at = this.window.offsetOf(position);
     const { bytes } = this.window;
@@ -177,7 +180,7 @@ class WebmReader {
   private takeOfTrack(element: Element): void {
     if (element.id === TRACK_TYPE) this.track.type = this.unsigned(element);
     if (element.id === CODEC) this.track.codec = this.content(element).toString('latin1').replaceAll('\0', '');
-    // Copied: the bytes of the window are gone when the file goes on.
+    // Copied, because the window's bytes are overwritten when reading continues.
     if (element.id === CODEC_PRIVATE) this.track.configuration = Buffer.from(this.content(element));
     if (element.id !== TRACK_NUMBER) return;
     const number = this.unsigned(element);
@@ -185,7 +188,7 @@ class WebmReader {
     this.tracks.set(number, this.track);
   }
 
-  /** A block has the number of its track, its time after that of the cluster, flags, and one packet or several. */
+  /** Reads a block: the number of its track, its time relative to the cluster, flags, and one or more packets. */
   private takeBlock({ start, end }: Element): void {
     const at = this.window.offsetOf(start);
     const { bytes } = this.window;
@@ -198,7 +201,7 @@ class WebmReader {
     this.isBounded = this.blockTime >= 0;
     const track = this.tracks.get(numberAt(bytes, at, numberBytes));
     const isLaced = (bytes[flagsAt]! & LACING) !== 0;
-    // Packets of a laced block have times and lengths of their own.
+    // Packets of a laced block have separate times and lengths, which are not read here.
     this.isBounded &&= !isLaced || track?.codec === OPUS;
     switch (track?.codec) {
       case OPUS:
@@ -212,7 +215,7 @@ class WebmReader {
     }
   }
 
-  /** Packets of other sound may hold any number of frames; those of MP3 are bounded by their bytes. */
+  /** Handles packets of other codecs. They may hold any number of frames; those of MP3 are limited by their bytes. */
   private takeOther({ type, codec }: Track = newTrack()): void {
     if (type === VIDEO && codec.startsWith('V_')) this.pictures += 1;
     else if (codec === MP3) this.hasMp3 = true;
@@ -238,7 +241,7 @@ class WebmReader {
   }
 }
 
-/** Whether the head of a block is in the block. */
+/** Returns whether the header of a block lies inside the block. */
 function isWithin(numberBytes: number, headBytes: number, blockBytes: number): boolean {
   return numberBytes <= 4 && headBytes < blockBytes;
 }
@@ -247,12 +250,12 @@ const LACING = 0x06;
 /** 120 ms. */
 const MOST_OPUS_SAMPLES = 5_760;
 
-/** Of a block of several packets of Opus, whose number less one comes first. */
+/** Returns the most samples of a block with several Opus packets. Their number minus one is its first byte. */
 function mostLacedSamples(bytes: Buffer, at: number): number {
   return ((bytes[at] ?? 0) + 1) * MOST_OPUS_SAMPLES;
 }
 
-/** Returns a number whose first set bit says how many bytes it has. */
+/** Reads a number whose first set bit gives its length in bytes. */
 function numberAt(bytes: Buffer, at: number, length: number): number {
   let value = bytes[at]! & (0xff >> length);
   for (let next = at + 1; next < at + length; next += 1) value = value * 256 + bytes[next]!;

@@ -1,20 +1,20 @@
 import type { MediaBytes } from '../media-bytes';
 
-/** So much is looked at at once: a read of its own for each frame costs more than the frame. */
+/** Bytes that are read at once: a separate read for each frame would cost more than the frame itself. */
 const WINDOW_BYTES = 256 * 1024;
 
-/** The bytes of a file around a place. */
+/** The bytes of a file around an offset. */
 export class Window {
   bytes: Buffer = Buffer.alloc(0);
   private start = 0;
 
-  /** @param needed bytes behind a place that are in the window too, as far as the file has them */
+  /** @param needed bytes after an offset that the window must also contain, as far as the file has them */
   constructor(
     private readonly media: MediaBytes,
     private readonly needed: number,
   ) {}
 
-  /** Returns where in `bytes` a place of the file is. Places are asked for in their order. */
+  /** Returns the index in `bytes` of an offset of the file. Offsets must be requested in ascending order. */
   offsetOf(position: number): number {
     this.media.countPlaces(1);
     const end = this.start + this.bytes.length;

@@ -1,4 +1,6 @@
-/** Digits to the base 36: the widths of bands of long and short windows (ISO 14496-3, 4.5.4), in fours. */
+/**
+ * Widths of the frequency bands for long and short windows (ISO 14496-3, 4.5.4), divided by four, as base-36 digits.
+ */
 const WIDTHS: readonly (readonly [codes: readonly number[], long: string, short: string])[] = [
   [[0, 1], '11111111111111222223333344679bggggggggggg', '111111222479'],
   [[2], '11111111111111222233344456679aaaaaaaaaaaaaaaaaa', '111111222479'],
@@ -14,7 +16,7 @@ export interface BandWidths {
   readonly short: readonly number[];
 }
 
-/** By the code of a sample rate. */
+/** Widths of the bands by sample rate code. */
 export const BAND_WIDTHS: readonly BandWidths[] = WIDTHS.flatMap(([codes, long, short]) =>
   codes.map(() => ({ long: widthsOf(long), short: widthsOf(short) })),
 );

@@ -1,6 +1,6 @@
-/** Reads numbers of some bits, the highest bit first. Behind its end there are only zeros. */
+/** Reads bit fields, the highest bit first. After the end of the data it reads zeros. */
 export class Bits {
-  /** Of the next bit. */
+  /** Offset of the next bit. */
   position = 0;
 
   constructor(private readonly bytes: Buffer) {}
@@ -9,7 +9,7 @@ export class Bits {
     return this.position > this.bytes.length * 8;
   }
 
-  /** Where the next whole byte begins. */
+  /** Offset of the next byte that has not been started. */
   get nextByte(): number {
     return (this.position + 7) >> 3;
   }

@@ -9,13 +9,12 @@ const LOW_FREQUENCIES = 3;
 const DATA = 4;
 const FILL = 6;
 const END = 7;
-/** What a fill element may hold: nothing, zeros, or high frequencies. Decoders step over it in the same way. */
+/** Contents that a fill element may have: nothing, zeros, or high frequencies. All decoders skip these alike. */
 const USUAL_FILLS: readonly number[] = [0, 1, 13, 14];
 
 /**
- * Whether bytes are one block of AAC, which is a frame, with nothing but zeros behind it. Decoders take what is behind a
- * block for another one. False also for what few files have.
- *
+ * Returns whether bytes are exactly one AAC block (a frame) followed only by zeros. Decoders would play other bytes
+ * after a block as another block. Also returns false for features that few files use.
  * @param rateCode of the sample rate, from the configuration
  */
 export function isOneBlock(bytes: Buffer, rateCode: number): boolean {
@@ -60,7 +59,7 @@ function readElement(bits: Bits, kind: number, rateCode: number): void {
   }
 }
 
-/** Which bands of a pair are its sum and difference: none, those that are marked, all. */
+/** Skips the mid/side flags of a pair: no bands, one flag per band, or all bands. */
 function readMiddleAndSide(bits: Bits, bands: number): void {
   const mask = bits.read(2);
   if (mask === 3) throw new UnusualAac();

@@ -2,22 +2,25 @@ import type { BandWidths } from './bands';
 import type { Bits } from './bits';
 import { SCALE_FACTORS, SPECTRUM } from './codebooks';
 
-/** What a part of a block says that is not read here; decoders refuse most of it. */
+/** A feature of a block that this parser does not read. Decoders refuse most of these. */
 export class UnusualAac extends Error {}
 
-/** How the windows of a channel are shared out. */
+/** How the windows of a channel are grouped. */
 export interface Windows {
   readonly isShort: boolean;
   /** Bands with something in them. */
   readonly bands: number;
-  /** How many windows there are in each group. */
+  /** Number of windows in each group. */
   readonly groups: readonly number[];
   readonly widths: readonly number[];
 }
 
 const EIGHT_SHORT = 2;
 const SHORT_WINDOWS = 8;
-/** Codebooks of bands; those of the spectrum are 1 to 11, and below this one words stand for four values. */
+/**
+ * First codebook whose words stand for two values. The spectrum uses codebooks 1 to 11; words of lower ones stand for
+ * four.
+ */
 const FIRST_OF_PAIRS = 5;
 const LAST_OF_SPECTRUM = 11;
 const RESERVED = 12;
@@ -36,7 +39,7 @@ export function readWindows(bits: Bits, widths: BandWidths): Windows {
     groups: isShort ? readGroups(bits) : [1],
     widths: isShort ? widths.short : widths.long,
   };
-  // Long windows may be predicted, but not in the usual profile.
+  // Prediction is allowed for long windows, but not in the common AAC profile (LC).
   if ((!isShort && bits.has()) || bands > windows.widths.length) throw new UnusualAac();
   return windows;
 }
@@ -50,7 +53,7 @@ function readGroups(bits: Bits): readonly number[] {
   return groups;
 }
 
-/** Reads the element `individual_channel_stream`, whose windows may have been read before those of two channels. */
+/** Reads the element `individual_channel_stream`. The windows of two channels may have been read before it. */
 export function readChannel(bits: Bits, widths: BandWidths, shared: Windows | null): void {
   bits.read(8);
   const windows = shared ?? readWindows(bits, widths);
@@ -58,7 +61,7 @@ export function readChannel(bits: Bits, widths: BandWidths, shared: Windows | nu
   readScaleFactors(bits, books);
   if (bits.has()) readPulses(bits, windows);
   if (bits.has()) readNoiseShaping(bits, windows);
-  // Gain control is of a profile that decoders do not have.
+  // Gain control belongs to a profile that decoders do not support.
   if (bits.has()) throw new UnusualAac();
   readSpectrum(bits, windows, books);
 }
@@ -78,7 +81,7 @@ function readSections(bits: Bits, { isShort, bands, groups }: Windows): readonly
   return books;
 }
 
-/** The largest number says that another one follows. */
+/** The largest value means that another length follows, which is added. */
 function sectionLength(bits: Bits, width: number): number {
   const goesOn = (1 << width) - 1;
   let length = 0;
@@ -147,10 +150,10 @@ function readBand(bits: Bits, book: number, values: number): void {
   }
 }
 
-/** The most ones in front of a large value; more are an error to decoders. */
+/** Most one bits before a large value; decoders treat more as an error. */
 const MOST_ONES = 8;
 
-/** Each has some ones, a zero, and four bits more than ones. */
+/** Skips large values. Each has n one bits, a zero bit, and n + 4 more bits. */
 function readLargeValues(bits: Bits, behind: number): void {
   bits.position += behind % 3;
   for (let left = Math.floor(behind / 3); left > 0; left -= 1) {

@@ -1,18 +1,16 @@
 import type { Bits } from './bits';
 
-/** Words of up to this length are found in one step. */
+/** Codewords of up to this length are found by one table lookup. */
 const SHORT_BITS = 10;
 const LONGEST_BITS = 19;
 
-/**
- * A Huffman code whose words are in the order of their lengths, so that the numbers of words of each length define it.
- */
+/** A Huffman code whose codewords are sorted by length, so that the number of codewords of each length defines it. */
 export class Codebook {
   readonly #shortWords = new Uint16Array(1 << SHORT_BITS);
 
   /**
-   * @param counts how many words have 1, 2, 3 … bits
-   * @param values of the words in their order, each below 16
+   * @param counts number of codewords with 1, 2, 3 … bits
+   * @param values of the codewords in order, each below 16
    */
   constructor(
     private readonly counts: readonly number[],
@@ -57,18 +55,18 @@ export class Codebook {
   }
 }
 
-/** @param digits the values of the words, each a digit; 0 without it */
+/** @param digits the values of the codewords, one digit each; all 0 if absent */
 function codebook(counts: readonly number[], digits?: string): Codebook {
   const words = counts.reduce((sum, count) => sum + count, 0);
   return new Codebook(counts, digits === undefined ? new Uint8Array(words) : Uint8Array.from(digits, Number));
 }
 
-/** Of scale factors; what they say does not matter to where a block ends. */
+/** Codebook of scale factors. Their values are not needed to find the end of a block. */
 export const SCALE_FACTORS = codebook([1, 0, 1, 3, 2, 4, 3, 5, 4, 6, 6, 6, 5, 8, 4, 7, 3, 7, 46]);
 
 /**
- * Of the spectrum (ISO 14496-3, 4.A.1), from 1 to 11. Where signs follow a word, its value is their number; in the last
- * book three more for each number that is too large for the word and follows the signs.
+ * Codebooks 1 to 11 of the spectrum (ISO 14496-3, 4.A.1). If sign bits follow a codeword, its value is their number. In
+ * the last codebook, 3 is added for each number that is too large for the codeword and follows the signs.
  */
 export const SPECTRUM: readonly Codebook[] = [
   codebook([1, 0, 0, 0, 8, 0, 24, 0, 24, 8, 16]),

@@ -1,23 +1,26 @@
 import { boxesIn, countOf, onlyBox } from '../boxes';
 
-/** By the code of a rate (ISO 14496-3, 1.6.3.4). */
+/** Sample rates by their code (ISO 14496-3, 1.6.3.4). */
 export const AAC_RATES: readonly number[] = [
   96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
 ];
-/** Descriptors within each other (ISO 14496-1, 7.2.6): of a stream, of its decoder, of what is specific to that. */
+/** Tags of nested descriptors (ISO 14496-1, 7.2.6): of a stream, of its decoder, and of decoder-specific data. */
 const STREAM_TAG = 3;
 const DECODER_TAG = 4;
 const SPECIFIC_TAG = 5;
 const DECODER_BYTES = 13;
 const GOES_ON = 0x80;
 
-/** Kinds of MPEG-4 and MPEG-2 AAC among the streams of a decoder. */
+/** Object types of MPEG-4 and MPEG-2 AAC in the descriptor of a decoder. */
 const AAC_STREAMS: readonly number[] = [0x40, 0x66, 0x67, 0x68];
 const MP3_STREAMS: readonly number[] = [0x69, 0x6b];
-/** Kinds of audio with frames of 1,024 samples (ISO 14496-3, 1.5.1.1); of SBR and PS the rate of their AAC comes first. */
+/**
+ * Audio object types with frames of 1,024 samples (ISO 14496-3, 1.5.1.1). For SBR and PS, the sample rate of the inner
+ * AAC comes first.
+ */
 const AAC_KINDS: readonly number[] = [1, 2, 3, 4, 5, 29];
 
-/** What the entry of a track of `mp4a` says; null for a codec that is neither, or several configurations. */
+/** The codec of an `mp4a` track; null for any other codec, or if there are several configurations. */
 export type Mp4Codec = { readonly kind: 'aac'; readonly rateCode: number } | { readonly kind: 'mp3' };
 
 export function codecOfMp4a(entry: Buffer): Mp4Codec | null {
@@ -32,29 +35,32 @@ export function codecOfMp4a(entry: Buffer): Mp4Codec | null {
   return rateCode === null ? null : { kind: 'aac', rateCode };
 }
 
-/** Names of boxes from which decoders take a configuration. */
+/** Names of boxes in which decoders look for a configuration. */
 const CONFIGURATIONS: readonly string[] = ['esds', 'glbl', 'dfLa', 'alac', 'dOps', 'dac3', 'dec3'];
-/** Bytes of an entry of sound in front of its boxes, by its version (ISO 14496-12 §12.2.3, and QuickTime's). */
+/** Bytes of a sound entry before its boxes, by version (ISO 14496-12 §12.2.3, and QuickTime's). */
 const FIELD_BYTES: readonly number[] = [36, 52, 72];
 
-/** Whether decoders may take an entry for one of a codec that it does not name. @param own its own configuration */
+/**
+ * Returns whether decoders may take an entry for one of a codec that it does not name.
+ * @param own its own configuration box
+ */
 export function hasOtherConfiguration(entry: Buffer, own: string): boolean {
   return CONFIGURATIONS.some((name) => name !== own && entry.includes(name)) || countOf(entry, own) > 1;
 }
 
-/** Returns where the only configuration of an entry begins; null where decoders may find another one. */
+/** Returns the offset of the only configuration of an entry; null if decoders may find another one. */
 function configurationIn(entry: Buffer): number | null {
   const start = FIELD_BYTES[entry.readUInt16BE(16)];
   if (hasOtherConfiguration(entry, 'esds') || start === undefined) return null;
   const boxes = entry.subarray(start);
-  // QuickTime puts it into a box with others.
+  // QuickTime stores the configuration inside this box.
   const wave = onlyBox(boxesIn(boxes), 'wave');
   const box =
     wave === null ? onlyBox(boxesIn(boxes), 'esds') : onlyBox(boxesIn(boxes.subarray(wave.start, wave.end)), 'esds');
   return box && start + (wave?.start ?? 0) + box.start;
 }
 
-/** Returns where the content of a descriptor begins, behind its tag and a size of up to four bytes. */
+/** Returns the offset of a descriptor's content, after its tag and a size of up to four bytes. */
 function contentOf(bytes: Buffer, at: number, tag: number): number | null {
   if (bytes[at] !== tag) return null;
   let last = at + 1;
@@ -62,7 +68,7 @@ function contentOf(bytes: Buffer, at: number, tag: number): number | null {
   return last + 1;
 }
 
-/** Of what the flags of a stream say that it has: another stream, a URL, a clock. */
+/** Returns the bytes of the optional fields that the flags of a stream announce: another stream, a URL, a clock. */
 function optionBytes(bytes: Buffer, at: number): number {
   const flags = bytes[at] ?? 0;
   const url = flags & 0x40 ? 1 + (bytes[at + 3 - (flags & 0x80 ? 0 : 2)] ?? 0) : 0;
@@ -70,8 +76,8 @@ function optionBytes(bytes: Buffer, at: number): number {
 }
 
 /**
- * Returns the code of the sample rate in a configuration of AAC (`AudioSpecificConfig`): five bits name the kind, four the
- * rate. Null for rates without a code, and frames of another length.
+ * Returns the sample rate code of an AAC configuration (`AudioSpecificConfig`): five bits are the object type, four the
+ * rate. Null for rates without a code, and for frames of another length.
  */
 export function rateCodeAt(bytes: Buffer, at: number): number | null {
   if (at + 2 > bytes.length || !AAC_KINDS.includes(bytes[at]! >> 3)) return null;
