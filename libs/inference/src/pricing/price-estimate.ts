@@ -75,7 +75,7 @@ export function promptTokensRead(expected: ExpectedUse): number {
   return tools.length === 0 || calls === 0 ? promptTokens : calls * tokensRead({ ...meanCall(expected), tools });
 }
 
-/** Returns the price of the dearest of these tools, because any of them may be used. */
+/** Returns the price of the most expensive of these tools, because any of them may be used. */
 function dearestTool(prices: PriceList, names: AllowedUses['tools']): Rate {
   if (names === null) return dearest(0n, prices.webSearch, ...Object.values(prices.tools ?? {}));
   return names.reduce<Rate>((most, name) => dearest(most, toolRate(prices, name)), 0n);
@@ -86,7 +86,7 @@ export function dearestCompletion({ completion, audioOutput, imageOutputToken, i
   return dearest(completion, audioOutput, imageOutputToken, internalReasoning);
 }
 
-/** What sound and pictures cost more than text does. */
+/** Returns how much more sound and pictures cost than text. */
 function kindsBeyondText(
   prices: PriceList,
   { audioTokens, imageTokens, images }: PromptKinds,
@@ -104,7 +104,7 @@ function kindsBeyondText(
 function writeRate(prices: PriceList, write: CacheWrite | null): Rate {
   const { prompt, inputCacheWrite = prompt } = prices;
   if (write === null) return prompt;
-  // One request may mark parts for several times, and a provider may keep all for the shorter.
+  // One request may mark parts for several lifetimes, and a provider may cache all of them for the shorter one.
   return write === '5m' ? inputCacheWrite : dearest(inputCacheWrite, hourWriteRate(prices));
 }
 

@@ -4,8 +4,7 @@ const HOUR_MS = 3_600_000;
 const DAY_HOURS = 24;
 
 /**
- * The rates of a whole call: overrides apply in their order, so of two that match the later one counts.
- *
+ * Returns the rates of a whole call. Overrides apply in order: if two match, the later one counts.
  * @param promptTokens as the provider counted them
  * @param atMs when the call began, in milliseconds since the epoch
  */
@@ -17,10 +16,9 @@ export function pricesFor(prices: PriceList, promptTokens: number, atMs: number)
 }
 
 /**
- * The highest rates that a call can be charged, whenever it begins.
- *
- * @param leastTokens of its prompt
- * @param mostTokens of its prompt, where that is only estimated
+ * Returns the highest rates that a call can be charged, whenever it begins.
+ * @param leastTokens fewest tokens of its prompt
+ * @param mostTokens most tokens of its prompt, if they are only estimated
  */
 export function highestPricesFor(prices: PriceList, leastTokens: number, mostTokens = leastTokens): PriceList {
   const { overrides } = prices;

@@ -5,8 +5,8 @@ import { charge, checkedCount } from './charge';
 import type { PicoUsd, Rate } from './money';
 
 /**
- * What one endpoint charges. Rates are per token unless the name says otherwise; the catalogue's names are
- * the same in snake_case. For the fallbacks of absent optional rates, see `priceUsage`.
+ * The prices of one endpoint. Rates are per token unless the name says otherwise; the catalogue uses the same names in
+ * snake_case. `priceUsage` documents which rates replace absent optional ones.
  */
 export interface PriceList {
   readonly prompt: Rate;
@@ -17,7 +17,7 @@ export interface PriceList {
   readonly inputCacheWrite1h?: Rate;
   /** Audio among the prompt tokens. */
   readonly audio?: Rate;
-  /** Audio among the prompt tokens that was read from a cache. */
+  /** Prompt tokens of sound that were read from a cache. */
   readonly inputAudioCache?: Rate;
   /** Image tokens among the prompt tokens. */
   readonly imageToken?: Rate;
@@ -39,11 +39,14 @@ export interface PriceList {
   readonly tools?: Readonly<Record<ProviderTool, Rate>>;
   /** Per second of transcribed audio. */
   readonly audioSecond?: Rate;
-  /** Per second of transcribed audio on top of that, by the option of the request that the provider charges for. */
+  /**
+   * Per second of transcribed sound, in addition to the basic rate, by the request option that the provider charges
+   * for.
+   */
   readonly audioOptions?: Readonly<Record<string, Rate>>;
   /** Per video. */
   readonly video?: Rate;
-  /** Per second of video at a resolution that `videoSecondByResolution` does not name. */
+  /** Per second of video at a resolution that is not in `videoSecondByResolution`. */
   readonly videoSecond?: Rate;
   /** Per second of video by resolution in lower case, e.g. `1080p`. */
   readonly videoSecondByResolution?: Readonly<Record<string, Rate>>;
@@ -51,7 +54,7 @@ export interface PriceList {
   readonly overrides?: readonly PriceOverride[];
 }
 
-/** Whether a call is charged at the endpoint's ordinary or its batch prices. */
+/** Whether a call is charged at the endpoint's normal or its batch prices. */
 export type PriceListName = 'standard' | 'batch';
 
 /** Rates that an override can replace. */
@@ -65,81 +68,86 @@ export type OverriddenRate =
   | 'inputCacheWrite1h'
   | 'imageToken';
 
-/** Other rates of an endpoint for some requests: those that meet every condition that is given. */
+/** Other rates of an endpoint, for requests that meet all of the given conditions. */
 export interface PriceOverride {
-  /** The prompt has at least so many tokens, cached ones included. */
+  /** The prompt has at least this many tokens, including cached ones. */
   readonly minPromptTokens?: number;
-  /** The call begins at this time of the UTC day or later, in hours; with `utcEnd`. */
+  /** The call begins at or after this time of the UTC day, in hours. Used together with `utcEnd`. */
   readonly utcStart?: number;
-  /** The call begins before this time, in hours. At or below `utcStart` it is one of the next day. */
+  /** The call begins before this time, in hours. If it is not above `utcStart`, it is a time of the next day. */
   readonly utcEnd?: number;
   readonly rates: Readonly<Partial<Pick<PriceList, OverriddenRate>>>;
 }
 
 /** What a call used in addition to plain tokens. Whole numbers, at least 0; an absent field is 0. */
 export interface BilledUnits {
-  /** One-hour cache writes among `usage.cacheWriteTokens`. */
+  /** The part of `usage.cacheWriteTokens` that was written to a one-hour cache. */
   readonly cacheWrite1hTokens?: number;
-  /** Image tokens among `usage.promptTokens`, neither cached nor audio. */
+  /** The part of `usage.promptTokens` that is image tokens, neither cached nor audio. */
   readonly imageTokens?: number;
-  /** Audio among `usage.cachedTokens`, where the provider counts it. */
+  /** The part of `usage.cachedTokens` that is audio, if the provider counts it. */
   readonly cachedAudioTokens?: number;
   readonly images?: number;
   readonly outputImages?: number;
   readonly webSearches?: number;
   /** Other tools that the provider ran. */
   readonly tools?: ToolUses | undefined;
-  /** Turns of the model after uses of tools that are not charged, and compactions: no charge, but room for tokens. */
+  /**
+   * Model turns after tool uses that are not charged, and compactions. They cost nothing, but explain a larger number
+   * of tokens.
+   */
   readonly otherTurns?: number;
   readonly audioMs?: number;
   /** Names of `PriceList.audioOptions` that were in use. */
   readonly audioOptions?: readonly string[];
   readonly videos?: number;
   readonly videoMs?: number;
-  /** Picks the rate per video second; any case. */
+  /** Selects the rate per second of video; upper or lower case. */
   readonly videoResolution?: string;
 }
 
 export interface Cost {
-  /** What the caller is charged. */
+  /** The amount that the caller is charged. */
   readonly totalCost: PicoUsd;
-  /** The input's part: prompt tokens, the request itself, images, audio seconds, tools of the provider. */
+  /** The input's share: prompt tokens, the request itself, images, audio seconds, provider tools. */
   readonly promptCost: PicoUsd;
-  /** The output's part; the two together are the list price. */
+  /** The output's share. The list price is the sum of both shares. */
   readonly completionCost: PicoUsd;
-  /** What the provider charges the owner of the key, by its list price; only where that was a caller's own. */
+  /**
+   * The amount that the provider charges the key's owner, by its list price. Set only if a caller's own key was used.
+   */
   readonly upstreamCost?: PicoUsd;
-  /** The part of `totalCost` that is our fee for that. */
+  /** The part of `totalCost` that is our fee for the use of a caller's own key. */
   readonly byokFee?: PicoUsd;
-  /** The part of the list price for each tool that the provider ran; absent where it ran none that cost. */
+  /** The part of the list price for each tool that the provider ran; absent if no tool cost anything. */
   readonly toolCosts?: ToolCosts;
-  /** Prompt tokens that were charged as written to a cache for one hour; absent where there were none. */
+  /** Prompt tokens that were charged as written to a one-hour cache; absent if there were none. */
   readonly cacheWrite1hTokens?: number;
-  /** What a prompt cache took off the list price, below zero where it added to it; absent where it did neither. */
+  /** How much a prompt cache reduced the list price; negative if it increased it; absent if neither. */
   readonly cacheDiscount?: PicoUsd;
 }
 
-/** Rates are 10^-18 USD; durations come in milliseconds, so sums are kept in 10^-21 USD. */
+/** Rates are in 10^-18 USD and durations in milliseconds, so sums are kept in 10^-21 USD. */
 const PER_UNIT = 1_000n;
 const ATTO_MILLIS_PER_PICO = 1_000_000_000n;
 const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
 
 /**
- * The exact price of one call at these rates; overrides of the list are the business of `pricesFor`.
+ * Returns the exact price of one call at these rates. Overrides of the price list are applied before, by `pricesFor`.
  *
- * Every count is multiplied by its rate and summed without loss; the sum is rounded **once**, half up to the
- * pico-dollar. `promptCost` is the rounded input part and `completionCost` the rest, so the two always add
- * up to `totalCost`.
+ * Every count is multiplied by its rate and added without loss. The sum is rounded **once**, half up to the
+ * pico-dollar. `promptCost` is the rounded input part and `completionCost` the rest, so both always add up to
+ * `totalCost`.
  *
- * Tokens are charged in one class each. Of the prompt: cache writes (those of an hour at `hourWriteRate`, others at
- * `inputCacheWrite`, else `prompt`), audio (`audio`, else `prompt`), cached text (`inputCacheRead`, else
- * `prompt`), images (`imageToken`, else `prompt`), text. Cached tokens are audio as far as
- * `cachedAudioTokens` says so. Others are taken for text as far as there is text, the rest for audio (`inputAudioCache`,
- * else `inputCacheRead`, else `audio`). Of the completion: audio (`audioOutput`, else `completion`),
- * images (`imageOutputToken`, else `completion`), reasoning (`internalReasoning`, else `completion`), text. A class larger than what is left of its whole is
- * cut to it, so no token is charged twice.
+ * Each token is charged in exactly one class. Of the prompt: cache writes (one-hour writes at `hourWriteRate`, others
+ * at `inputCacheWrite`, else `prompt`), audio (`audio`, else `prompt`), cached text (`inputCacheRead`, else `prompt`),
+ * images (`imageToken`, else `prompt`), text. `cachedAudioTokens` of the cached tokens count as audio. The other cached
+ * tokens count as text as far as the prompt has text, and the rest as audio (`inputAudioCache`, else `inputCacheRead`,
+ * else `audio`). Of the completion: audio (`audioOutput`, else `completion`), images (`imageOutputToken`, else
+ * `completion`), reasoning (`internalReasoning`, else `completion`), text. A class that is larger than the remaining
+ * tokens is reduced to them, so no token is charged twice.
  *
- * Throws `unmapped` for a count that is no integer of at least 0: such a usage cannot be priced.
+ * Throws `unmapped` for a count that is not an integer of at least 0: such a usage cannot be priced.
  */
 export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits = {}): Cost {
   const input = inputTokens(prices, usage, units) + inputUnits(prices, units);
@@ -186,8 +194,8 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
 }
 
 /**
- * Returns the rate of a token that is cached for an hour. Without a rate of its own it is 1.6 times the rate of other
- * writes: providers charge twice the rate of the prompt for an hour, and 1.25 times it for five minutes.
+ * Returns the rate of a token that is cached for an hour. If the list has none, it is 1.6 times the rate of other cache
+ * writes: providers charge twice the prompt rate for an hour, and 1.25 times the prompt rate for five minutes.
  */
 export function hourWriteRate({ prompt, inputCacheWrite, inputCacheWrite1h }: PriceList): Rate {
   return inputCacheWrite1h ?? (inputCacheWrite === undefined ? prompt : (inputCacheWrite * 8n + 4n) / 5n);
@@ -218,24 +226,24 @@ function audioSecondRate(prices: PriceList, { audioOptions = [] }: BilledUnits):
   return audioOptions.reduce((sum, option) => sum + (audioOptionRate(prices, option) ?? 0n), plain);
 }
 
-/** Returns what a second costs more with an option; undefined for one without a price. */
+/** Returns the additional price of a second with an option; undefined for an option without a price. */
 export function audioOptionRate({ audioOptions = {} }: PriceList, option: string): Rate | undefined {
   return Object.hasOwn(audioOptions, option) ? audioOptions[option] : undefined;
 }
 
-/** Returns what a use of a provider's tool costs; undefined for one without a price. */
+/** Returns the price of one use of a provider's tool; undefined for a tool without a price. */
 export function toolRate({ webSearch, tools = {} }: PriceList, tool: ProviderTool): Rate | undefined {
   return tool === 'web_search' ? webSearch : Object.hasOwn(tools, tool) ? tools[tool] : undefined;
 }
 
-/** What tools of the provider cost, at full precision. */
+/** Returns the cost of the provider's tools, at full precision. */
 function toolRates(prices: PriceList, { webSearches, tools }: BilledUnits): bigint {
   let sum = charge(webSearches, prices.webSearch);
   for (const [tool, count] of tools ?? []) sum += charge(count, toolRate(prices, tool));
   return sum;
 }
 
-/** What each tool of the provider cost, rounded for itself; undefined where none cost anything. */
+/** Returns the cost of each provider tool, each rounded separately; undefined if none cost anything. */
 function costsOfTools(prices: PriceList, { webSearches = 0, tools }: BilledUnits): ToolCosts | undefined {
   if (webSearches === 0 && tools === undefined) return undefined;
   const rates = new Map([['web_search', charge(webSearches, prices.webSearch)]]);
@@ -252,7 +260,10 @@ function outputUnits(prices: PriceList, units: BilledUnits): bigint {
   return PER_UNIT * whole + charge(units.videoMs, videoSecondRate(prices, units.videoResolution));
 }
 
-/** A picture that a tool made is charged as a use of the tool, or else as a picture, whether its answer shows it or not. */
+/**
+ * Returns the number of pictures to charge. A picture made by a tool is charged as a use of the tool, or else as a
+ * picture, whether the answer shows it or not.
+ */
 function picturesSold(prices: PriceList, { outputImages = 0, tools }: BilledUnits): number {
   const made = tools?.get(PICTURE_TOOL) ?? 0;
   const isToolSold = toolRate(prices, PICTURE_TOOL) !== undefined;
@@ -262,8 +273,8 @@ function picturesSold(prices: PriceList, { outputImages = 0, tools }: BilledUnit
 const PICTURE_TOOL: ProviderTool = 'image_generation';
 
 /**
- * The rate per second of video at a resolution: the one listed for it, else the general one, else the
- * dearest of those listed, so that a resolution the list does not know is never free.
+ * Returns the rate per second of video at a resolution: the rate for this resolution, else the general rate, else the
+ * highest of the listed rates, so that an unknown resolution is never free.
  */
 export function videoSecondRate(prices: PriceList, resolution: string | undefined): Rate | undefined {
   const byResolution = prices.videoSecondByResolution ?? {};
@@ -276,7 +287,7 @@ export function videoSecondRate(prices: PriceList, resolution: string | undefine
   );
 }
 
-/** A whole that is handed out part by part; a part never exceeds what is left. */
+/** A total that is divided into parts; no part exceeds the remainder. */
 class Remainder {
   left: number;
 

@@ -1,13 +1,13 @@
-/** What of a prompt has rates of its own, as far as a request says. */
+/** The parts of a prompt that have rates of their own, as far as the request shows them. */
 export interface PromptKinds {
   /** Sound among the tokens of the prompt. */
   readonly audioTokens: number;
   /** Pictures among the tokens of the prompt. */
   readonly imageTokens: number;
   readonly images: number;
-  /** `imageTokens` as models of each family count them; absent without pictures. */
+  /** `imageTokens` as counted by each model family; absent without pictures. */
   readonly imageTokensBy?: Readonly<Record<string, number>>;
-  /** How long a prompt cache is to keep what the request has it write; null where it asks for no writing. */
+  /** How long the request asks a prompt cache to keep what it writes; null if it asks for no cache writes. */
   readonly cacheWrite: CacheWrite | null;
 }
 

@@ -1,7 +1,7 @@
 import { formatUsd, type PicoUsd } from './money';
 import type { ProviderTool } from './tool-uses';
 
-/** What each tool cost that a provider ran. A map, because the names come from catalogues. */
+/** Cost of each tool that a provider ran. A map, because the names come from catalogues. */
 export type ToolCosts = ReadonlyMap<ProviderTool, PicoUsd>;
 
 export function sumToolCosts(one: ToolCosts | undefined, other: ToolCosts | undefined): ToolCosts | undefined {
@@ -16,7 +16,7 @@ export function totalToolCost(costs: ToolCosts): PicoUsd {
   return [...costs.values()].reduce<PicoUsd>((sum, cost) => sum + cost, 0n);
 }
 
-/** Returns the costs as decimal strings in US dollars, as they are recorded. */
+/** Returns the costs as decimal strings in US dollars, the form in which they are stored. */
 export function toolCostTexts(costs: ToolCosts): Readonly<Record<ProviderTool, string>> {
   return Object.fromEntries([...costs].map(([tool, cost]) => [tool, formatUsd(cost)]));
 }

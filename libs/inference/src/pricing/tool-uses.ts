@@ -1,27 +1,27 @@
 /**
- * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a
- * request names them by types, which have versions and differ between APIs, and an answer by its items.
+ * Tools that a provider runs during an answer, by the names under which the catalogue prices them (`tool_pricing`).
+ * Requests name them by types, which have versions and differ between APIs; answers show them as items.
  */
 export type ProviderTool = string;
 
 /** How often each tool ran. A map, because the names come from providers. */
 export type ToolUses = ReadonlyMap<ProviderTool, number>;
 
-/** More uses of tools than a provider may make for one request. */
+/** Upper limit of tool uses that are counted for one request, above what providers allow. */
 export const MOST_USES = 100;
 
 /** Uses of tools that a provider may make for one request. */
 export interface AllowedUses {
-  /** At most `uses` of all of them together. Null: any tool that the provider has a price for. */
+  /** The tools that share the limit `uses`. Null: any tool that the provider has a price for. */
   readonly tools: readonly ProviderTool[] | null;
   readonly uses: number;
-  /** How often the model reads its context again because of them; 0 if it reads all results at once. */
+  /** How often the model reads its context again because of the uses; 0 if it reads all results at once. */
   readonly turns: number;
   /** Tokens that one use adds to the context. */
   readonly tokensPerUse: number;
-  /** Tokens that one use writes and that are charged like those of the answer; 0 when absent. */
+  /** Tokens that one use writes and that are charged like output; 0 if absent. */
   readonly tokensWritten?: number;
-  /** They are made only in a context that is estimated at so many tokens; in any when absent. */
+  /** The uses happen only in a context of at least this many estimated tokens; absent: in any context. */
   readonly leastContext?: number;
 }
 
@@ -40,7 +40,7 @@ export class ToolCounter {
   }
 }
 
-/** Returns the greater count of each tool where an answer is counted twice. */
+/** Returns the greater count of each tool, for an answer that was counted in two ways. */
 export function mostUses(one: ToolUses | undefined, other: ToolUses | undefined): ToolUses | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const most = new Map(one);

@@ -1,10 +1,9 @@
 /**
- * What one upstream call used, in the form that pricing understands. All counts are integers, at least 0.
+ * The usage of one upstream call, in the form that pricing needs. All counts are integers of at least 0.
  *
- * `promptTokens` includes `cachedTokens` (read from a prompt cache), `cacheWriteTokens` and
- * `audioPromptTokens`; `completionTokens` includes `reasoningTokens` and `audioCompletionTokens`.
- * `provenance` says who counted: the upstream, ourselves, or the upstream up to the point where its
- * stream broke off.
+ * `promptTokens` includes `cachedTokens` (read from a prompt cache), `cacheWriteTokens` and `audioPromptTokens`;
+ * `completionTokens` includes `reasoningTokens` and `audioCompletionTokens`. `provenance` says who counted: the
+ * upstream, this gateway, or the upstream up to the point where its stream broke off.
  */
 export interface Usage {
   promptTokens: number;
@@ -15,7 +14,10 @@ export interface Usage {
   reasoningTokens: number;
   audioPromptTokens: number;
   audioCompletionTokens: number;
-  /** Video and files among `promptTokens`, images among `completionTokens`; absent where none were counted. */
+  /**
+   * Video and file tokens inside `promptTokens`, and image tokens inside `completionTokens`; absent if none were
+   * counted.
+   */
   videoPromptTokens?: number;
   filePromptTokens?: number;
   imageCompletionTokens?: number;
@@ -23,14 +25,14 @@ export interface Usage {
 }
 
 /**
- * What an upstream reported of one call in addition to its token counts, in the API's words. A field
- * that it did not report is absent, and so is one that says nothing: a plain call has no details at all.
+ * What an upstream reported about one call in addition to token counts, under the API's names. Fields that it did not
+ * report, or that are zero, are absent: a plain call has no details at all.
  */
 export interface UsageDetails {
-  /** Of the tokens that were written to prompt caches. */
+  /** Tokens that were written to prompt caches, by lifetime. */
   readonly cacheWrite5mTokens?: number;
   readonly cacheWrite1hTokens?: number;
-  /** What tools that ran at the upstream did. */
+  /** Uses of tools that ran at the upstream. */
   readonly webSearches?: number;
   readonly webFetches?: number;
   readonly toolCallsRequested?: number;
@@ -52,7 +54,7 @@ export interface UsageIteration {
   readonly cacheWrite1hTokens?: number;
 }
 
-/** A usage of nothing, for calls that are not counted in tokens and as the start of a sum. */
+/** Returns a usage with all counts 0, for calls that are not counted in tokens and as the start of a sum. */
 export function emptyUsage(provenance: Usage['provenance']): Usage {
   return {
     promptTokens: 0,

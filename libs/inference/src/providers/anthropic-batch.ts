@@ -20,8 +20,8 @@ const COMMA = Buffer.from(',');
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Anthropic's message batches. The lines travel with the order, and a batch keeps no reference of ours: a lost order
- * is looked for by its size and time, and recognized by the ids of its results.
+ * Anthropic's message batches. The lines are part of the order, and a batch stores no reference of ours. A lost order
+ * is searched by its size and time, and recognized by the ids of its results.
  */
 export class AnthropicBatches implements NativeBatches {
   readonly mostLines = 100_000;

@@ -2,14 +2,14 @@ import type { Endpoint } from '../catalogue/catalogue';
 
 const HEADER = 'anthropic-beta';
 
-/** Betas that are sent on: what their answers cost is known, and reserved before (`compaction.ts`). */
+/** Betas that are passed on: the cost of their answers is known and is reserved before (`compaction.ts`). */
 const EVERYWHERE = [
   'context-management-2025-06-27',
   'fine-grained-tool-streaming-2025-05-14',
   'interleaved-thinking-2025-05-14',
 ];
 
-/** By protocol: a cloud refuses whole requests for a beta that it does not know. */
+/** Betas that each protocol accepts. A cloud refuses a whole request for a beta that it does not know. */
 const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
   anthropic: new Set([
     ...EVERYWHERE,
@@ -26,10 +26,9 @@ const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
 };
 
 /**
- * The header that asks an upstream for betas, of those that the caller asked for and the upstream takes; none where
- * there are none. Others are left out: what they would cost is not known.
- *
- * @param asked as a header lists them, e.g. `interleaved-thinking-2025-05-14,effort-2025-11-24`
+ * Returns the header that asks an upstream for those betas that the caller asked for and the upstream accepts;
+ * undefined if there are none. Other betas are left out, because their cost is unknown.
+ * @param asked in the form of the header, e.g. `interleaved-thinking-2025-05-14,effort-2025-11-24`
  */
 export function betaHeaderOf(asked: string, endpoint: Endpoint): Readonly<Record<string, string>> | undefined {
   const taken = takenBy(endpoint);
@@ -37,14 +36,14 @@ export function betaHeaderOf(asked: string, endpoint: Endpoint): Readonly<Record
   return kept.length === 0 ? undefined : { [HEADER]: kept.join(',') };
 }
 
-/** Returns the betas that the upstream is not asked for, as a loss report names them. */
+/** Returns the betas that were not passed to the upstream, by the names that a loss report uses. */
 export function lostBetas(asked: string, endpoint: Endpoint): readonly string[] {
   const taken = takenBy(endpoint);
   const lost = betasIn(asked).filter((beta) => !taken.has(beta));
   return lost.map((beta) => (NAME.test(beta) ? `${HEADER}.${beta}` : HEADER));
 }
 
-/** Names that may be shown again: no secret and no markup looks like them. */
+/** Pattern of beta names that are safe to show: secrets and markup do not match it. */
 const NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 function betasIn(asked: string): readonly string[] {

@@ -11,7 +11,7 @@ const EVENT_STREAM_TYPE = 'text/event-stream';
 const VERSION_HEADER = 'anthropic-version';
 const VERSION = '2023-06-01';
 
-/** Anthropic's REST protocol. Betas are asked for by the call's own header `anthropic-beta`. */
+/** Anthropic's REST protocol. Betas are sent in the call's header `anthropic-beta`. */
 export class AnthropicProvider implements ProviderAdapter {
   readonly batch: NativeBatches;
   readonly batchRules = { takesPlainIdsOnly: true };

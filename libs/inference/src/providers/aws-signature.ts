@@ -5,25 +5,25 @@ import { sign } from 'aws4';
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of temporary keys. */
+  /** Set for temporary keys. */
   readonly sessionToken?: string;
-  /** For which the requests are signed; absent means as the host says. */
+  /** Region for which requests are signed; absent: taken from the host. */
   readonly region?: string;
 }
 
 export interface SignableRequest {
-  /** With the path exactly as it is sent; it has no query. */
+  /** The URL with the path exactly as it is sent, without a query. */
   readonly url: URL;
   /** Exactly the bytes that are sent. */
   readonly body: Buffer;
   readonly service: string;
   readonly region: string;
-  /** Milliseconds since the epoch. A signature is good for five minutes from then. */
+  /** Milliseconds since the epoch. A signature is valid for five minutes after this time. */
   readonly nowMs: number;
 }
 
 /**
- * The headers that sign a POST request (AWS Signature Version 4): name, value, name, value, …. They cover the
+ * Returns the headers that sign a POST request (AWS Signature Version 4): name, value, name, value, …. They cover the
  * host, the path, the date and the body; further headers may be sent unsigned.
  */
 export function signatureHeaders(request: SignableRequest, credentials: AwsCredentials): string[] {
@@ -44,7 +44,7 @@ export function signatureHeaders(request: SignableRequest, credentials: AwsCrede
     },
     { accessKeyId, secretAccessKey },
   );
-  // The host is written by the HTTP client.
+  // The HTTP client writes the host header.
   return Object.entries(headers)
     .filter(([name]) => name !== 'host')
     .flatMap(([name, value]) => [name.toLowerCase(), String(value)]);
@@ -52,7 +52,7 @@ export function signatureHeaders(request: SignableRequest, credentials: AwsCrede
 
 const REGION = /(?:^|\.)([a-z]{2,4}(?:-[a-z]+){1,3}-\d{1,2})\./;
 
-/** The region that a host of AWS names, e.g. `bedrock-runtime.us-east-1.amazonaws.com`; null for other hosts. */
+/** Returns the region in an AWS host name, e.g. `bedrock-runtime.us-east-1.amazonaws.com`; null for other hosts. */
 export function regionOfHost(host: string): string | null {
   return REGION.exec(host)?.[1] ?? null;
 }

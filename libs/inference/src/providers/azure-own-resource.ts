@@ -3,13 +3,13 @@ import { AZURE_DEPLOYMENT, AZURE_RESOURCE, readAzureEndpoint, Secret } from '@li
 import type { Endpoint } from '../catalogue/catalogue';
 import { atOwnPlace, type FindOwnPlace } from './own-place';
 
-/** Domains of a cloud of Azure, by the type of a resource. */
+/** Domains of each Azure cloud, by resource type. */
 const CLOUD = /\.azure\.(com|us|cn)$/;
 
 /**
- * Of a list of Azure's resources: the deployment for the model if one is named, else the first resource that has the
- * API of the endpoint. Resources are in the cloud that the catalogue's `base_url` is in. A resource is asked for the
- * deployment that is called like the catalogue's `upstream_model`.
+ * Chooses from a list of Azure resources: the deployment for the model if one is named, else the first resource that
+ * has the API of the endpoint. Resources are in the same cloud as the catalogue's `base_url`. A resource is asked for
+ * the deployment whose name is the catalogue's `upstream_model`.
  */
 export const findAzureResource: FindOwnPlace = (document, _key, { model, endpoint }) => {
   if (!Array.isArray(document)) return null;
@@ -37,7 +37,7 @@ function resourceAt(entry: JsonObject, endpoint: Endpoint): Endpoint | null {
   return atOwnPlace(endpoint, { baseUrl: baseUrlOf(`${name.toLowerCase()}.${domain}`, endpoint), region: 'global' });
 }
 
-/** Null for what is no resource, or one without the API of the endpoint. */
+/** Returns null if the entry is not a resource, or if the resource lacks the API of the endpoint. */
 function domainOf(entry: JsonObject, { provider }: Endpoint): string | null {
   const cloud = CLOUD.exec(new URL(provider.baseUrl).hostname)?.[1] ?? 'com';
   const type = stringOf(entry['resource_type']);

@@ -6,7 +6,7 @@ import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import type { OpenAiSpeech } from './speech/openai-speech';
 import type { UpstreamHttp } from '../wire/upstream-http';
 
-/** A deployment for batches is named by the model; the paths have no version. */
+/** In a batch, the model's name is that of a batch deployment. The paths have no API version. */
 const AZURE_BATCHES: BatchFlavour = {
   endpoints: { chat: '/chat/completions', embeddings: '/embeddings' },
   mostLines: 100_000,
@@ -14,8 +14,8 @@ const AZURE_BATCHES: BatchFlavour = {
 };
 
 /**
- * Azure OpenAI at `https://<resource>.openai.azure.com/openai/v1`: OpenAI's own wire, the key in a header of
- * Azure's, and the name of a deployment for the model.
+ * Azure OpenAI at `https://<resource>.openai.azure.com/openai/v1`: OpenAI's protocol, with the key in Azure's own
+ * header and the name of a deployment as the model.
  */
 export class AzureProvider implements ProviderAdapter {
   readonly batch: NativeBatches;

@@ -5,17 +5,17 @@ import type { BatchRest } from './batch-rest';
 import type { NativeBatchAccess, NativeLine } from './native-batch';
 import { brokenAnswer, errorInside, readComplaintAt, upstreamError } from '../wire/upstream-error';
 
-/** Our clock and the provider's may differ by this much. */
+/** Our clock and the provider's clock may differ by this much. */
 export const CLOCK_SKEW_MS = 10 * 60_000;
 
 const NOT_RUN: ReadonlySet<string> = new Set(['batch_expired', 'batch_cancelled']);
 
-/** Returns the names among `files`, without those that are empty or missing. */
+/** Returns the file names in `files`, without empty or missing ones. */
 export function namesIn(files: readonly unknown[]): readonly string[] {
   return files.map(stringOf).filter((file) => file !== undefined && file !== '') as string[];
 }
 
-/** A line of an output or error file, which OpenAI, Azure and Mistral write alike. Throws MalformedJson. */
+/** Reads a line of an output or error file, which OpenAI, Azure and Mistral write alike. Throws MalformedJson. */
 function readOutputLine(line: Buffer, provider: Provider): NativeLine | null {
   const customId = stringOf(valueAt(line, ['custom_id']));
   if (customId === undefined) return null;
@@ -31,21 +31,21 @@ function readOutputLine(line: Buffer, provider: Provider): NativeLine | null {
 
 const NOTHING = Buffer.from('null');
 
-/** A small value of a line, or undefined. */
+/** Returns a small value of a line, or undefined. */
 export function valueAt(line: Buffer, path: readonly string[]): unknown {
   const value = findValue(line, path);
   return value && parseJson(value);
 }
 
-/** A batch has no streams, and some APIs refuse the word. */
+/** Removes `stream`: a batch has no streams, and some APIs refuse the field. */
 export function withoutStream(body: Buffer): Buffer {
   return spliceMembers(body, { remove: ['stream', 'stream_options'] });
 }
 
-/** A body between a head that opens an object and the brace that closes it, on one line. */
+/** Returns a body on one line, between a beginning that opens an object and the brace that closes it. */
 export function framed(head: string, body: Buffer): Buffer {
   const line = Buffer.concat([Buffer.from(head), body, CLOSE]);
-  // JSON has raw line breaks between its tokens only, where a space means the same.
+  // JSON contains raw line breaks only between its tokens, where a space means the same.
   for (let at = 0; at < line.length; at += 1) if (line[at] === 0x0a || line[at] === 0x0d) line[at] = 0x20;
   return line;
 }
@@ -53,7 +53,7 @@ export function framed(head: string, body: Buffer): Buffer {
 const CLOSE = Buffer.from('}');
 const LINE_BREAK = Buffer.from('\n');
 
-/** JSON lines as a multipart form with the purpose `batch`. */
+/** Uploads JSON lines as a multipart form with the purpose `batch`. */
 export async function uploadFile(
   rest: BatchRest,
   reference: string,
@@ -79,7 +79,7 @@ export async function uploadFile(
   return id;
 }
 
-/** The answers in output and error files, in no order. */
+/** Yields the answers in output and error files, in any order. */
 export async function* downloadFiles(
   rest: BatchRest,
   files: readonly string[],
@@ -92,7 +92,7 @@ export async function* downloadFiles(
   }
 }
 
-/** Removes files; one that is gone already is as good. The batch itself stays, but holds no text. */
+/** Removes files; a file that no longer exists is not an error. The batch itself remains, but it holds no text. */
 export async function removeFiles(
   rest: BatchRest,
   files: readonly (string | null)[],

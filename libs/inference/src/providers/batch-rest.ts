@@ -11,17 +11,17 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 
 const JSON_TYPE = 'application/json';
 const NEWLINE = 0x0a;
-/** A longer line cannot be an answer that a single call would have been given. */
+/** Longest line in bytes. A longer line exceeds the limit for the answer of a single call. */
 const LONGEST_LINE = 64 * 1024 * 1024;
-/** Statuses for a job that cannot be cancelled now: it is being cancelled, or writes its results. */
+/** Statuses of a refused cancellation: the job is already being cancelled, or is writing its results. */
 const CANNOT_BE_CALLED_OFF: ReadonlySet<number> = new Set([400, 409]);
 
-/** How the batch API of one provider is called. */
+/** How to call the batch API of one provider. */
 export interface BatchManners {
-  /** Key and whatever else every call carries: name, value, name, value, …. */
+  /** Returns the key and all other headers of every call: name, value, name, value, …. */
   readonly headersOf: (access: NativeBatchAccess) => readonly string[];
   readonly refusal: ToError;
-  /** Whether a refusal says that what was asked for is not there; a 404 always does. */
+  /** Returns whether a refusal means that the requested object does not exist. A 404 always does. */
   readonly isGone?: (status: number, body: Buffer) => boolean;
 }
 
@@ -30,11 +30,11 @@ export interface BatchCall {
   readonly body?: Buffer;
   readonly contentType?: string;
   readonly headers?: readonly string[];
-  /** The path is the whole one of the host, without the base URL's prefix. */
+  /** True if the path replaces the path of the base URL instead of being appended to it. */
   readonly isFromRoot?: boolean;
 }
 
-/** Calls of a batch API: JSON both ways, and files of JSON lines. */
+/** Calls a batch API: JSON in both directions, and files of JSON lines. */
 export class BatchRest {
   readonly #http: UpstreamHttp;
   readonly #manners: BatchManners;
@@ -44,7 +44,7 @@ export class BatchRest {
     this.#manners = manners;
   }
 
-  /** The reply of any 2xx; null where there is no such thing. */
+  /** Returns the reply of a call with a 2xx status; null if the requested object does not exist. */
   async reply(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<UpstreamReply | null> {
     const reply = await this.#any(path, access, call);
     if (isSuccess(reply)) return reply;
@@ -52,20 +52,20 @@ export class BatchRest {
     throw this.#refused(reply, access);
   }
 
-  /** The object a call answers with; null where there is no such thing. */
+  /** Returns the JSON object in the reply of a call; null if the requested object does not exist. */
   async object(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<JsonObject | null> {
     const reply = await this.reply(path, access, call);
     return reply && objectIn(reply.body, access.endpoint.provider);
   }
 
-  /** The same, but throws where there is no such thing. */
+  /** Returns the JSON object in the reply of a call; throws if the requested object does not exist. */
   async existing(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<JsonObject> {
     const object = await this.object(path, access, call);
     if (object !== null) return object;
     throw this.#manners.refusal(access.endpoint.provider, 404, {}, Buffer.alloc(0));
   }
 
-  /** Cancels a job. One that cannot be cancelled any more ends by itself, so that is no error. */
+  /** Cancels a job. A job that can no longer be cancelled ends by itself, so that is not an error. */
   async callOff(path: string, access: NativeBatchAccess, body: Buffer): Promise<void> {
     const reply = await this.#any(path, access, { body });
     if (isSuccess(reply) || this.#isGone(reply) || CANNOT_BE_CALLED_OFF.has(reply.status)) return;
@@ -77,7 +77,7 @@ export class BatchRest {
     return (await this.reply(path, access, { method: 'DELETE' })) !== null;
   }
 
-  /** What `read` makes of each line of a file. A line that is no JSON, or is cut off, is left out. */
+  /** Yields the result of `read` for each line of a file. Skips lines that are not JSON or are cut off. */
   async *lines(
     path: string,
     access: NativeBatchAccess,
@@ -142,7 +142,7 @@ function readOrNull(line: Buffer, read: (line: Buffer) => NativeLine | null): Na
   }
 }
 
-/** Line by line, with at most one line and one piece of the wire in memory; a line that is too long is skipped. */
+/** Yields one line at a time, with at most one line and one network chunk in memory; skips lines that are too long. */
 async function* linesOf(stream: UpstreamStream): AsyncGenerator<Buffer> {
   const line = new GatheredPieces();
   let length = 0;

@@ -7,10 +7,12 @@ import {
 import { callInOrder } from '../wire/ordered-calls';
 import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 
-/** Of the calls that one long list of inputs takes. */
+/** Most calls at once for one long list of inputs. */
 const CALLS_AT_ONCE = 4;
 
-/** A list of any length, OpenAI-shaped: what the upstream does not take in one call goes in several. */
+/**
+ * Embeds a list of any length in OpenAI's form; splits it into several calls if the upstream does not accept it in one.
+ */
 export async function embedBatched(
   call: UpstreamCall,
   limits: EmbeddingsLimits | null,

@@ -8,11 +8,10 @@ import type { UpstreamCall } from '../wire/upstream-call';
 const SERVICE = 'bedrock';
 
 /**
- * The headers that authorise a call: name, value, …. The key is an API key of Bedrock, or a JSON object
- * `{accessKeyId, secretAccessKey, sessionToken?, region?}` with which the call is signed. `path` is appended to the
- * base URL as it is sent.
- *
- * @throws AppError provider_unavailable when the key is neither, or nothing names a region to sign for
+ * Returns the headers that authorize a call: name, value, …. The key is an API key of Bedrock, or a JSON object
+ * `{accessKeyId, secretAccessKey, sessionToken?, region?}` with which the call is signed. `path` is appended unchanged
+ * to the base URL.
+ * @throws AppError provider_unavailable if the key has neither form, or if no region to sign for is known
  */
 export function authorizationOf({ apiKey, endpoint, body }: UpstreamCall, path: string, nowMs: number): string[] {
   if (apiKey === null) return [];

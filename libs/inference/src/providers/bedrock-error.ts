@@ -8,8 +8,8 @@ import { complaintError, readComplaint } from '../wire/upstream-error';
 const TYPE_HEADER = 'x-amzn-errortype';
 
 /**
- * Statuses of errors by type, in lower case and without `Exception`: for errors within a stream, which have
- * none, and for those whose own status says something else elsewhere.
+ * HTTP statuses by error type, in lower case and without `Exception`: for errors inside a stream, which have no status,
+ * and for errors whose own status has a different meaning here.
  */
 const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
   validation: 400,
@@ -35,13 +35,13 @@ const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
   requestexpired: 403,
 };
 
-/** What a 400 says of our account or our catalogue, and the status that says so. */
+/** Messages of a 400 that are about our account or our catalogue, and the status to use for them. */
 const OWN_TROUBLES: readonly (readonly [message: RegExp, status: number])[] = [
   [/^the provided model identifier is invalid|^invocation of model id|^this model version has reached/i, 404],
   [/^operation not allowed|^your account is not authorized|^access to [a-z0-9 ]{1,40} models is not allowed/i, 403],
 ];
 
-/** A refusal of Bedrock as our error: its type is in a header, its words are in the body. */
+/** Returns a refusal of Bedrock as our error. Its type is in a header, its message in the body. */
 export function bedrockError(provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer): AppError {
   const named = headers[TYPE_HEADER];
   return errorOf(provider, Array.isArray(named) ? named[0] : named, status, body, headers);

@@ -5,7 +5,7 @@ import { regionOfHost } from './aws-signature';
 import { atOwnPlace, isBoundToRegion, type FindOwnPlace } from './own-place';
 
 const RUNTIME_HOST = /^(bedrock-runtime(?:-fips)?)\.[a-z0-9-]+\.amazonaws\.(?:com|com\.cn|eu)$/;
-/** Inference profiles exist in their own part of the world only. */
+/** Inference profiles exist only in their own part of the world. */
 const PROFILES: readonly (readonly [RegExp, RegExp])[] = [
   [/^us\./, /^(?:us-(?!gov)|ca-)/],
   [/^us-gov\./, /^us-gov-/],
@@ -14,8 +14,8 @@ const PROFILES: readonly (readonly [RegExp, RegExp])[] = [
 ];
 
 /**
- * Access keys of AWS are for one region: calls go to its host, and are signed for it. Where the catalogue's host is
- * the region's own, or no host of AWS, it stays.
+ * Returns the endpoint at the host of the key's region. AWS access keys belong to one region: calls go to its host and
+ * are signed for it. The catalogue's host is kept if it is already that region's, or is not an AWS host.
  */
 export const findBedrockRegion: FindOwnPlace = (document, key, { endpoint }) => {
   if (!isObject(document)) return null;

@@ -19,16 +19,16 @@ import type { UpstreamHttp } from '../wire/upstream-http';
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM_TYPE = 'application/vnd.amazon.eventstream';
 const ANTHROPIC_VERSION = '"bedrock-2023-05-31"';
-/** Members of Anthropic's messages that Bedrock says in the path or does not know, and refuses in a body. */
+/** Fields of Anthropic's messages that Bedrock has in the path or does not know, and refuses in a body. */
 const NOT_IN_BODY: readonly string[] = ['model', 'stream', 'service_tier', 'inference_geo', 'container'];
 const TIER_HEADER = 'x-amzn-bedrock-service-tier';
-/** Of the calls that one list of texts takes. */
+/** Most calls at once for one list of texts. */
 const CALLS_AT_ONCE = 8;
 const METRICS = 'amazon-bedrock-invocationMetrics';
 
 /**
- * Amazon Bedrock's runtime: conversations of every model in its own dialect, messages of Anthropic's models in
- * theirs, and embeddings, one text or one list of texts per call.
+ * Amazon Bedrock's runtime API: conversations of all models in Bedrock's dialect, messages of Anthropic's models in
+ * Anthropic's dialect, and embeddings with one text or one list of texts per call.
  */
 export class BedrockProvider implements ProviderAdapter {
   readonly takesLinks = false;
@@ -36,7 +36,7 @@ export class BedrockProvider implements ProviderAdapter {
   readonly #http: UpstreamHttp;
   readonly #clock: () => number;
 
-  /** `clock` gives milliseconds since the epoch, for the dates of signatures. */
+  /** `clock` returns milliseconds since the epoch; it dates the signatures. */
   constructor(http: UpstreamHttp, clock: () => number = Date.now) {
     this.#http = http;
     this.#clock = clock;
@@ -58,7 +58,7 @@ export class BedrockProvider implements ProviderAdapter {
     return this.#stream('invoke-with-response-stream', { ...call, ...asInvocation(call) }, toMessageEvent);
   }
 
-  /** As many calls as the model needs. */
+  /** Makes as many calls as the model needs for the inputs. */
   async embed(call: UpstreamCall): Promise<UpstreamResult> {
     const { endpoint } = call;
     const invocations = toInvocations(call.body, endpoint);
@@ -103,12 +103,12 @@ export class BedrockProvider implements ProviderAdapter {
   }
 }
 
-/** A model's id may hold colons and, in names of resources, slashes. */
+/** Escapes the model's id, which may contain colons and, in resource names, slashes. */
 function pathOf({ endpoint }: UpstreamCall, action: string): string {
   return `/model/${encodeURIComponent(endpoint.upstreamModel)}/${action}`;
 }
 
-/** The call with a body as Bedrock takes it: betas are asked for there and not by a header, the tier by one. */
+/** Returns the call with a body in Bedrock's form: betas are in the body, not in a header; the tier is in a header. */
 function asInvocation({ endpoint, body, headers = {} }: UpstreamCall): Pick<UpstreamCall, 'body' | 'headers'> {
   const isBeta = ([name]: readonly [string, string]) => name.toLowerCase() === 'anthropic-beta';
   const betas = Object.entries(headers)
@@ -132,7 +132,10 @@ function toEvent({ headers, payload }: EventStreamMessage): Buffer {
   return serverSentEvent(headers.get(':event-type') ?? '', payload);
 }
 
-/** A chunk carries an event of Anthropic's stream in base64; the last one also has counts for Amazon's metrics. */
+/**
+ * Returns the event of Anthropic's stream that a chunk contains as base64. The last one also has counts for Amazon's
+ * metrics.
+ */
 function toMessageEvent({ headers, payload }: EventStreamMessage): Buffer {
   const bytes = stringOf(objectOf(parseJson(payload))['bytes']);
   if (headers.get(':event-type') !== 'chunk' || bytes === undefined) {

@@ -10,7 +10,7 @@ import { upstreamError } from '../wire/upstream-error';
 import type { UpstreamHttp } from '../wire/upstream-http';
 
 const CHAT_PATH = '/chat';
-/** Of the calls that one long list of inputs takes. */
+/** Most calls at once for one long list of inputs. */
 const CALLS_AT_ONCE = 4;
 
 /** Cohere's REST protocol, version 2. */
@@ -21,7 +21,7 @@ export class CohereProvider implements ProviderAdapter {
 
   constructor(http: UpstreamHttp) {
     this.#chat = new JsonExchange(http);
-    // Embeddings have no 422: what cannot be embedded is a wrong request.
+    // The embeddings API has no 422: input that cannot be embedded is an invalid request (400).
     this.#embeddings = new JsonExchange(http, {
       toError: (provider, status, headers, body) =>
         upstreamError(provider, status === 422 ? 400 : status, headers, body),
@@ -36,7 +36,7 @@ export class CohereProvider implements ProviderAdapter {
     return this.#chat.stream(CHAT_PATH, call);
   }
 
-  /** A list of any length: what the upstream does not take in one call goes in several, whose usage adds up. */
+  /** Embeds a list of any length; splits it into several calls if needed and adds up their usage. */
   async embed(call: UpstreamCall): Promise<UpstreamResult> {
     const { provider } = call.endpoint;
     return await callInOrder(

@@ -3,29 +3,29 @@ import { GatheredPieces } from '@libs/contracts';
 
 /** One message of Amazon's event stream encoding (`application/vnd.amazon.eventstream`). */
 export interface EventStreamMessage {
-  /** The headers whose values are text; other kinds are not used here. */
+  /** Headers with text values; other kinds of values are not used here. */
   readonly headers: ReadonlyMap<string, string>;
   readonly payload: Buffer;
 }
 
-/** Bytes that are no event stream: a wrong checksum, lengths that do not add up, a cut message. */
+/** Bytes that are not a valid event stream: a wrong checksum, inconsistent lengths, or a message that is cut off. */
 export class MalformedEventStream extends Error {
   override readonly name = 'MalformedEventStream';
 }
 
-/** Total length, length of the headers, and the checksum of both, four bytes each. */
+/** Total length, length of the headers, and the checksum of both; four bytes each. */
 const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
 const SHORTEST_MESSAGE = PRELUDE_BYTES + CHECKSUM_BYTES;
 const LONGEST_MESSAGE = 8 * 1024 * 1024;
 
 /**
- * Cuts a body into its messages, wherever the network cuts it. Both checksums of every message are checked
- * before a byte of it is believed.
+ * Splits a body into its messages, wherever the network splits it. Both checksums of a message are verified before its
+ * content is used.
  */
 export class EventStreamDecoder {
   readonly #gathered = new GatheredPieces();
-  /** How many bytes must have arrived before the next step of decoding. */
+  /** Number of bytes that must have arrived before the next step of decoding. */
   #needed = PRELUDE_BYTES;
 
   constructor(readonly onMessage: (message: EventStreamMessage) => void) {}
@@ -44,13 +44,13 @@ export class EventStreamDecoder {
     this.#gathered.add(rest);
   }
 
-  /** The body is over. Throws MalformedEventStream in the middle of a message. */
+  /** Ends the body. Throws MalformedEventStream if a message is incomplete. */
   end(): void {
     if (this.#gathered.bytes > 0) throw new MalformedEventStream('the stream ends within a message');
   }
 }
 
-/** The length of the message that begins here, or that of a prelude while there is none. */
+/** Returns the length of the message that begins here; if its prelude is incomplete, the length of a prelude. */
 function neededFor(bytes: Buffer): number {
   if (bytes.length < PRELUDE_BYTES) return PRELUDE_BYTES;
   const length = bytes.readUInt32BE(0);

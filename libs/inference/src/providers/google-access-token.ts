@@ -16,15 +16,15 @@ export const GOOGLE_TOKEN_URL = 'https://oauth2.googleapis.com/token';
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const ASSERTION_SECONDS = 3_600;
-/** A token is not used in the last minute of its life: a request may be on its way for as long. */
+/** A token is not used in the last minute of its validity, because a request may take that long to arrive. */
 const MARGIN_MS = 60_000;
 const FETCH_MS = 10_000;
-/** Callers bring keys of their own, so there may be many. */
+/** Most cached tokens. Callers bring their own keys, so there may be many. */
 const MOST_TOKENS = 1_000;
 const MOST_FETCHES_AT_ONCE = 16;
 const EMPTY = Buffer.alloc(0);
 
-/** The endpoint that a token is fetched for, and the signal that ends the wait for it. */
+/** The endpoint for which a token is fetched, and the signal that ends the wait. */
 type TokenCall = Pick<UpstreamCall, 'endpoint' | 'signal'>;
 
 interface CachedToken {
@@ -33,22 +33,25 @@ interface CachedToken {
 }
 
 /**
- * Access tokens for service accounts, by the JWT grant of OAuth 2.0 (RFC 7523 §2.1). One is kept until a minute
- * before it expires. While it is fetched, all calls with the same document wait for the same fetch. A caller who
- * leaves does not end it for the others.
+ * Access tokens for service accounts, by the JWT grant of OAuth 2.0 (RFC 7523 §2.1). A token is cached until a minute
+ * before it expires. While a token is being fetched, all calls with the same document wait for the same fetch, and a
+ * caller that disconnects does not end it for the others.
  *
- * Assertions go to the one address this was made with: a document that a customer uploaded must not choose where
- * what it signed is sent.
+ * Assertions are sent only to the address that was given to the constructor: an uploaded document must not choose where
+ * its signature is sent.
  */
 export class GoogleAccessTokens {
   readonly #http: UpstreamHttp;
   readonly #tokenUrl: string;
   readonly #clock: () => number;
-  /** By the hash of the document; the least recently used one first. */
+  /** Tokens by the hash of the document; the least recently used one comes first. */
   readonly #tokens = new Map<string, CachedToken>();
   readonly #fetches = new Map<string, Promise<Secret>>();
 
-  /** `clock` gives milliseconds since the epoch, `elapsedMs` those by which the life of tokens is measured. */
+  /**
+   * `clock` returns milliseconds since the epoch; `elapsedMs` returns the milliseconds that measure the validity of
+   * tokens.
+   */
   constructor(
     http: UpstreamHttp,
     tokenUrl: string = GOOGLE_TOKEN_URL,
@@ -60,7 +63,7 @@ export class GoogleAccessTokens {
     this.#clock = clock;
   }
 
-  /** @throws AppError that reveals nothing of the document nor of what the token endpoint said about it */
+  /** @throws AppError that reveals neither the document nor the token endpoint's reply about it */
   async tokenFor(document: Secret, account: ServiceAccount, call: TokenCall): Promise<Secret> {
     const key = keyOf(document);
     const cached = this.#tokens.get(key);
@@ -76,7 +79,7 @@ export class GoogleAccessTokens {
     return untilAborted(fetch, call.signal);
   }
 
-  /** The upstream no longer accepts the document's token. */
+  /** Removes the document's token, which the upstream no longer accepts. */
   forget(document: Secret): void {
     this.#tokens.delete(keyOf(document));
   }
@@ -113,12 +116,12 @@ export class GoogleAccessTokens {
         .setExpirationTime(nowSeconds + ASSERTION_SECONDS)
         .sign(await importPKCS8(privateKey, 'RS256'));
     } catch {
-      // What failed names parts of the key, so it is not kept as a cause.
+      // The original error contains parts of the key, so it is not kept as a cause.
       throw unusableDocument(provider, 'its private key signs nothing');
     }
   }
 
-  /** Returns the token endpoint as a provider: with its own address and headers, and the real provider's name. */
+  /** Returns the token endpoint as a provider, with its own address and headers and the name of the real provider. */
   #tokenEndpoint(provider: Provider): Provider {
     return {
       ...provider,
@@ -154,7 +157,10 @@ export function unusableDocument({ name, slug }: Provider, reason: string): AppE
   });
 }
 
-/** Returns the error for a failed token request. A refusal is about the account; the endpoint's text is not shown. */
+/**
+ * Returns the error for a failed token request. A refusal is treated as a problem of the account; the endpoint's reply
+ * is not shown.
+ */
 function tokenRefused(provider: Provider, status: number, headers: Parameters<typeof upstreamError>[2]): AppError {
   const isPassing = status >= 500 || status === 429 || status === 408;
   return upstreamError(provider, isPassing ? status : 401, headers, EMPTY);
@@ -173,7 +179,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** The work's result, unless the signal ends the wait for it first. */
+/** Resolves with the result of the work, or rejects when the signal aborts before that. */
 async function untilAborted<T>(work: Promise<T>, signal: CancelSignal): Promise<T> {
   if (signal.aborted) throw callCancelled();
   const { promise, reject } = Promise.withResolvers<never>();

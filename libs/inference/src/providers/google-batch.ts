@@ -18,13 +18,13 @@ import type { UpstreamHttp } from '../wire/upstream-http';
 const JSON_LINES = 'application/jsonl';
 const LISTED = 100;
 const MOST_PAGES = 20;
-/** The name of a state is `BATCH_STATE_…` on the REST API and `JOB_STATE_…` in the words of the SDKs. */
+/** Names of final states: `BATCH_STATE_…` on the REST API, `JOB_STATE_…` in the SDKs. */
 const ENDED = /_(?:SUCCEEDED|FAILED|CANCELLED|EXPIRED)$/;
 const NOT_RUN_CODES: ReadonlySet<unknown> = new Set([1, 'CANCELLED']);
 const EMPTY_OBJECT = Buffer.from('{}');
 const LINE_BREAK = Buffer.from('\n');
 
-/** The batch mode of the Gemini API, over files. The display name of a batch is our reference. */
+/** The batch mode of the Gemini API, with files. The display name of a batch is our reference. */
 export class GoogleBatches implements NativeBatches {
   readonly mostLines = 50_000;
   readonly apis: readonly BatchedApi[] = ['conversation'];
@@ -100,7 +100,10 @@ export class GoogleBatches implements NativeBatches {
     await this.#rest.callOff(`/${encodeURI(id)}:cancel`, access, EMPTY_OBJECT);
   }
 
-  /** Files that a batch wrote have names that the API itself refuses as too long: they stay until it deletes them. */
+  /**
+   * Removes the input file. The API refuses to delete output files, because it considers their names too long; it
+   * deletes them itself later.
+   */
   async remove(
     { id, inputFileId, outputs }: Parameters<NativeBatches['remove']>[0],
     access: NativeBatchAccess,
@@ -122,19 +125,19 @@ export class GoogleBatches implements NativeBatches {
   }
 }
 
-/** The path of the base URL, e.g. `/v1beta`. */
+/** Returns the path of the base URL, e.g. `/v1beta`. */
 function prefixOf({ endpoint: { provider } }: NativeBatchAccess): string {
   return new URL(provider.baseUrl).pathname.replace(/\/$/, '');
 }
 
-/** Where the upload goes on; never to another host, because the key goes with it. */
+/** Returns the path for the upload. Never uses another host, because the key is sent there. */
 function uploadPath(address: string | readonly string[] | undefined, { endpoint }: NativeBatchAccess): string {
   const url = typeof address === 'string' ? URL.parse(address) : null;
   if (url !== null && url.origin === new URL(endpoint.provider.baseUrl).origin) return url.pathname + url.search;
   throw brokenAnswer(endpoint.provider, 'an upload goes on nowhere');
 }
 
-/** A batch comes as an operation (`{name, metadata, done, response}`). */
+/** Reads a batch, which the API returns as an operation (`{name, metadata, done, response}`). */
 function jobOf(operation: JsonObject, { endpoint: { provider } }: NativeBatchAccess): NativeJob {
   const batch = { ...operation, ...objectOf(operation['metadata']) } as JsonObject;
   const id = stringOf(operation['name']) ?? stringOf(batch['name']);
@@ -169,7 +172,7 @@ function readResponse(line: Buffer, { endpoint: { provider } }: NativeBatchAcces
   return { customId, kind: 'failed', error: googleErrorInside(provider, { error: httpError(told) }) };
 }
 
-/** Lines carry codes of gRPC where single calls have those of HTTP. */
+/** HTTP statuses by gRPC code: lines of a batch carry gRPC codes. */
 const HTTP_OF_GRPC: Readonly<Record<number, number>> = { 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 14: 503, 16: 401 };
 
 function httpError(error: JsonObject): JsonObject {

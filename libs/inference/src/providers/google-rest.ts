@@ -10,16 +10,16 @@ const EVENT_STREAM_TYPE = 'text/event-stream';
 export interface GoogleCredential {
   /** Name and value, or nothing. */
   readonly header: readonly string[];
-  /** Called when the upstream does not accept it (a 401). */
+  /** Called if the upstream does not accept the credential (a 401). */
   readonly onRefused?: () => void;
 }
 
-/** An API key goes in a header, never into an address, where it would end up in logs. */
+/** Puts an API key into a header. It is never part of a URL, which could appear in logs. */
 export function apiKeyCredential({ apiKey }: Pick<UpstreamCall, 'apiKey'>): GoogleCredential {
   return { header: apiKey === null ? [] : ['x-goog-api-key', apiKey.reveal()] };
 }
 
-/** One method of Google's REST APIs, called and held to the contract of an adapter. */
+/** Calls one method of Google's REST APIs and returns its result in the form that adapters require. */
 export class GoogleRest {
   readonly #http: UpstreamHttp;
 

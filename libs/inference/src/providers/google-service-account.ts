@@ -1,7 +1,7 @@
 import { MalformedJson, parseJson, isObject, stringOf } from '@libs/json';
 import type { Secret } from '@libs/contracts';
 
-/** The fields that are used of a service account's key document; its `token_uri` is not. */
+/** The fields of a service account's key document that are used. `token_uri` is not among them. */
 export interface ServiceAccount {
   readonly email: string;
   readonly privateKey: string;
@@ -9,7 +9,7 @@ export interface ServiceAccount {
   readonly projectId: string | undefined;
 }
 
-/** Whether a key is a document, and no plain API key. */
+/** Returns whether a key is a service account document, not a plain API key. */
 export function isServiceAccount(key: Secret): boolean {
   return key.reveal().trimStart().startsWith('{');
 }
@@ -17,7 +17,7 @@ export function isServiceAccount(key: Secret): boolean {
 /** Goes into a path. */
 const PROJECT = /^[a-z0-9][a-z0-9.:-]{0,99}$/;
 
-/** Null for a document that is no key of a service account. */
+/** Returns null for a document that is not a service account key. */
 export function readServiceAccount(document: Secret): ServiceAccount | null {
   const value = parsed(document);
   if (!isObject(value)) return null;

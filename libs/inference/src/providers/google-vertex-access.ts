@@ -8,24 +8,24 @@ import type { UpstreamCallHead } from '../wire/upstream-call';
 /** Credential and path prefix for calls to Vertex AI. */
 export interface VertexDoor {
   readonly credential: GoogleCredential;
-  /** What the upstream gets to see of our keys, and must not show to callers. */
+  /** The key that is sent to the upstream and that must not be shown to callers. */
   readonly apiKey: Secret | null;
-  /** Before the name of a model: empty, or the project and location. */
+  /** Path before the name of a model: empty, or the project and location. */
   readonly resource: string;
 }
 
-/** Whose key it is, and where it is to be used. */
+/** The key, and the endpoint at which it is used. */
 export type VertexCall = Pick<UpstreamCallHead, 'apiKey' | 'endpoint' | 'signal'>;
 
 /**
- * The key is an API key or the document of a service account, for which access tokens are fetched. `base_url` may
- * end in a project and a location; without them the document's project and the endpoint's region are taken, and
- * with an API key none is needed (express mode).
+ * Finds the credential and path for a call. The key is an API key or a service account document, for which access
+ * tokens are fetched. `base_url` may end in a project and a location. Without them, the document's project and the
+ * endpoint's region are used; an API key needs neither (express mode).
  */
 export class VertexAccess {
   constructor(private readonly tokens: GoogleAccessTokens) {}
 
-  /** @throws AppError that reveals nothing of the key */
+  /** @throws AppError that does not reveal the key */
   async open(call: VertexCall): Promise<VertexDoor> {
     const { apiKey, endpoint } = call;
     if (apiKey === null || !isServiceAccount(apiKey)) {
@@ -48,7 +48,10 @@ function resourceOf({ provider, region }: Endpoint, { projectId }: ServiceAccoun
   return `/projects/${projectId}/locations/${encodeURIComponent(region)}`;
 }
 
-/** A name with a collection of its own, e.g. `endpoints/123` of a tuned model, is taken as it is. */
+/**
+ * Returns the model's resource name. A name that contains a collection, e.g. `endpoints/123` of a tuned model, is used
+ * unchanged.
+ */
 export function vertexModelName({ upstreamModel }: Endpoint, publisher: 'google' | 'anthropic'): string {
   return encodeURI(upstreamModel.includes('/') ? upstreamModel : `publishers/${publisher}/models/${upstreamModel}`);
 }

@@ -7,8 +7,8 @@ const HOST = /^(?:[a-z0-9-]+-)?aiplatform\.(?:[a-z]+\.rep\.)?googleapis\.com$/;
 const PROJECT_PATH = /\/projects\/[^/]+(?:\/locations\/([^/]+))?.*$/;
 
 /**
- * A service account is used in its own project, and in the location that its document names; without one in the
- * endpoint's. The host follows the location, unless the catalogue's is none of Google's.
+ * Returns the endpoint in the service account's own project, in the location that its document names, or else in the
+ * endpoint's location. The host changes with the location, unless the catalogue's host is not Google's.
  */
 export const findVertexProject: FindOwnPlace = (document, key, { endpoint }) => {
   if (!isObject(document)) return null;
@@ -22,7 +22,7 @@ function inProject(endpoint: Endpoint, location: string | undefined, project = '
   const url = new URL(endpoint.provider.baseUrl);
   const operators = PROJECT_PATH.exec(url.pathname);
   if (!HOST.test(url.hostname)) {
-    // A host of the operator's, such as a proxy.
+    // The catalogue's host belongs to the operator, such as a proxy, and is kept.
     return location === undefined ? endpoint : { ...endpoint, region: location };
   }
   if (location === undefined && operators === null) return endpoint;

@@ -25,13 +25,13 @@ const ANTHROPIC_VERSION = '"vertex-2023-10-16"';
 const TIER_HEADER = 'x-vertex-ai-llm-shared-request-type';
 const ANTHROPIC_COUNTER = 'publishers/anthropic/models/count-tokens';
 
-/** What one prediction may embed; the upstream allows 20,000 tokens, of two bytes at the least. */
+/** Most inputs of one prediction. The upstream allows 20,000 tokens, and a token has at least two bytes. */
 const MOST_INPUTS = 250;
 const MOST_BYTES = 40_000;
 const MOST_CALLS_AT_ONCE = 8;
 
 /**
- * Vertex AI: Google's models in the dialect of the Gemini API, Anthropic's in the Messages API, Veo in its own.
+ * Vertex AI: Google's models in the dialect of the Gemini API, Anthropic's in that of the Messages API, Veo in its own.
  */
 export class GoogleVertexProvider implements ProviderAdapter {
   readonly conversation = googleGenerateContent;
@@ -40,7 +40,7 @@ export class GoogleVertexProvider implements ProviderAdapter {
   readonly #access: VertexAccess;
   readonly video: VertexVideos;
 
-  /** Only tests need token endpoints other than Google's. */
+  /** Token endpoints other than Google's are used only in tests. */
   constructor(http: UpstreamHttp, tokens: GoogleAccessTokens = new GoogleAccessTokens(http)) {
     this.#rest = new GoogleRest(http);
     this.#access = new VertexAccess(tokens);
@@ -65,7 +65,7 @@ export class GoogleVertexProvider implements ProviderAdapter {
     return this.#stream(`${vertexModelName(call.endpoint, 'anthropic')}:streamRawPredict`, { ...call, body });
   }
 
-  /** Here the model is in the body, because the path names the counter. */
+  /** Adds the model to the body, because the path here names the counting method instead of the model. */
   countTokens(call: UpstreamCall): Promise<UpstreamResult> {
     const body = asPrediction(call.body, []);
     return this.#request(`${ANTHROPIC_COUNTER}:rawPredict`, { ...call, body });
@@ -78,7 +78,7 @@ export class GoogleVertexProvider implements ProviderAdapter {
       mostAtOnce: MOST_CALLS_AT_ONCE,
       join: (embedded: readonly EmbeddedBatch[]) => writeEmbeddingsAnswer(embedded, request, endpoint),
     };
-    // The first embedding model of the family, and all models before it, are asked for predictions.
+    // The first embedding model of the family, and all models before it, use the prediction API.
     if (!readsPurposes(endpoint)) {
       const ask = (texts: readonly string[], one: UpstreamCall) => this.#predict(texts, request, one);
       return await callInOrder({ ...split, items: textBatches(request, endpoint), ask }, call);
@@ -110,7 +110,7 @@ export class GoogleVertexProvider implements ProviderAdapter {
   ): Promise<EmbeddedBatch> {
     const { endpoint } = call;
     const instances = texts.map((content) => defined({ content, task_type: taskType }));
-    // By default the upstream truncates a text that is too long, and embeds only its beginning.
+    // By default the upstream cuts a text that is too long and embeds only its beginning.
     const parameters = defined({ autoTruncate: false, outputDimensionality: dimensions });
     const body = Buffer.from(JSON.stringify({ instances, parameters }));
     const result = await this.#request(`${vertexModelName(endpoint, 'google')}:predict`, { ...call, body });
@@ -140,7 +140,7 @@ function inTier(call: UpstreamCall): UpstreamCall {
   return { ...call, headers: { ...call.headers, ...tierHeader(TIER_HEADER, call.endpoint) } };
 }
 
-/** Messages of Anthropic's as Vertex AI takes them. */
+/** Returns a Messages request of Anthropic's API in the form that Vertex AI accepts. */
 function asPrediction(body: Buffer, remove: readonly string[]): Buffer {
   return spliceMembers(withPlacedMark(body), { set: { anthropic_version: ANTHROPIC_VERSION }, remove });
 }

@@ -17,7 +17,7 @@ import type { UpstreamHttp } from '../wire/upstream-http';
 import { GoogleVideos } from './videos/google-videos';
 import { VideoRest } from './videos/video-rest';
 
-/** What one call may embed. */
+/** Most inputs of one call. */
 const MOST_INPUTS = 100;
 const MOST_CALLS_AT_ONCE = 4;
 
@@ -86,7 +86,10 @@ export class GoogleProvider implements ProviderAdapter {
   }
 }
 
-/** As the upstream names a resource; a name with a collection of its own, e.g. `tunedModels/x`, is taken as it is. */
+/**
+ * Returns the upstream's resource name of a model. A name that contains a collection, e.g. `tunedModels/x`, is used
+ * unchanged.
+ */
 function modelName({ upstreamModel }: Endpoint): string {
   return encodeURI(upstreamModel.includes('/') ? upstreamModel : `models/${upstreamModel}`);
 }

@@ -31,7 +31,7 @@ const keyed = (http: UpstreamHttp): VideoRest => new VideoRest(http, (apiKey) =>
 const runway = (http: UpstreamHttp): VideoRest =>
   new VideoRest(http, (apiKey) => ['authorization', `Bearer ${apiKey}`, 'x-runway-version', RUNWAY_VERSION]);
 
-/** Every protocol there is, one line each, by the `protocol` of the catalogue. */
+/** All protocols, one line each, by the catalogue's `protocol`. */
 const ADAPTERS: Readonly<Record<string, (http: UpstreamHttp) => ProviderAdapter>> = {
   openai: (http) => new OpenAiProvider(http),
   anthropic: (http) => new AnthropicProvider(http),
@@ -54,7 +54,7 @@ const ADAPTERS: Readonly<Record<string, (http: UpstreamHttp) => ProviderAdapter>
   byteplus: (http) => ({ video: new BytePlusVideos(bearer(http)) }),
 };
 
-/** What `protocol` may be in the catalogue. */
+/** The allowed values of `protocol` in the catalogue. */
 export const PROTOCOLS: readonly string[] = Object.keys(ADAPTERS);
 
 /** The adapters by their protocol. */

@@ -24,11 +24,11 @@ const ENDPOINTS: Readonly<Partial<Record<BatchedApi, string>>> = {
   conversation: '/v1/chat/completions',
   embeddings: '/v1/embeddings',
 };
-/** How the body of a line is written where it is not the dialect's own. */
+/** Functions that write the body of a line, for APIs where it differs from the dialect's own body. */
 const WRITERS: Readonly<Partial<Record<BatchedApi, (body: Buffer) => Buffer>>> = { embeddings: toMistralEmbeddings };
 const EMPTY = Buffer.alloc(0);
 
-/** Mistral's batch jobs. The model is named once, by the job; a job cannot be removed, its files can. */
+/** Mistral's batch jobs. The job names the model once for all lines. A job cannot be removed, but its files can. */
 export class MistralBatches implements NativeBatches {
   readonly mostLines = 1_000_000;
   readonly apis = Object.keys(ENDPOINTS) as readonly BatchedApi[];

@@ -7,8 +7,8 @@ import { upstreamError } from '../wire/upstream-error';
 const MOST_DETAILS = 8;
 
 /**
- * A refusal of Mistral's as our error. What is wrong with a request comes as a list of details (which are
- * named here without the values they quote), as a text or as JSON in a text, with the status 422 or 400.
+ * Returns a refusal of Mistral as our error. Mistral describes an invalid request as a list of details, as a text, or
+ * as JSON inside a text, with status 422 or 400. Values that the details quote are left out.
  */
 export function mistralError(provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer): AppError {
   const complaint = parsed(body);
@@ -16,7 +16,10 @@ export function mistralError(provider: Provider, status: number, headers: Incomi
   return upstreamError(provider, statusOf(status, complaint), headers, plain);
 }
 
-/** Maps 422 to 400, and 400 for an unknown model to 404: the model's name is our catalogue's, not the caller's. */
+/**
+ * Maps 422 to 400, and 400 for an unknown model to 404, because the model's name comes from our catalogue and not from
+ * the caller.
+ */
 function statusOf(status: number, complaint: unknown): number {
   if (status === 422) return 400;
   return status === 400 && isObject(complaint) && complaint['type'] === 'invalid_model' ? 404 : status;
@@ -38,7 +41,7 @@ function messageOf(said: unknown): string | undefined {
   return isObject(said) ? (messageOf(said['detail']) ?? stringOf(said['message'])) : undefined;
 }
 
-/** Where and what, as in `tools.0.function: Field required`. */
+/** Returns the position and the problem, as in `tools.0.function: Field required`. */
 function detailOf({ loc, msg }: JsonObject): string {
   const path = (Array.isArray(loc) ? loc : []).filter((step, i) => i > 0 || step !== 'body').join('.');
   return [path, stringOf(msg) ?? 'is not valid'].filter((word) => word !== '').join(': ');

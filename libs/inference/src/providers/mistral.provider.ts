@@ -13,7 +13,7 @@ import type { UpstreamHttp } from '../wire/upstream-http';
 
 const CHAT_PATH = '/chat/completions';
 
-/** What one call may embed; the upstream allows 16,384 tokens, of two bytes at the least. */
+/** Most inputs and bytes of one call. The upstream allows 16,384 tokens, and a token has at least two bytes. */
 const EMBEDDED_AT_ONCE = { mostInputs: 256, mostBytes: 32_768 };
 
 /** Mistral's REST protocol. */

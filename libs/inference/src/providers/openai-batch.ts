@@ -14,29 +14,31 @@ import type {
 import { brokenAnswer } from '../wire/upstream-error';
 import type { UpstreamHttp } from '../wire/upstream-http';
 
-/** Listed at once, and how many lists of them are looked through. */
+/** Jobs per list request; the next constant limits the number of such requests. */
 const LISTED = 100;
 const MOST_LISTS = 20;
 const REFERENCE = 'gateway_reference';
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'expired', 'cancelled']);
-/** More tokens wait in batches of the model than the account may have there. */
+/** Error code: the batches of the model that wait already hold as many tokens as the account may have waiting. */
 const TOO_MUCH_NOW = 'token_limit_exceeded';
 const EMPTY = Buffer.alloc(0);
 
 export interface OpenAiBatchOptions extends BatchManners {
-  /** What a batch and its lines call the endpoint they are for; an API that is absent cannot be batched. */
+  /** The name of the endpoint in a batch and its lines, by API. An API that is absent cannot be batched. */
   readonly endpoints: Readonly<Partial<Record<BatchedApi, string>>>;
   readonly mostLines: number;
   readonly mostInputs?: number;
-  /** The host refuses an order before it has read its file. */
+  /** True if the host refuses an order before it has processed the file. */
   readonly readsFilesFirst?: boolean;
 }
 
-/** States of a file as Azure has them, by their newer names and by those of its earlier versions. */
+/** States of a file that Azure has not processed yet, including the names of earlier versions. */
 const UNREAD_FILE: ReadonlySet<unknown> = new Set(['notRunning', 'pending', 'running']);
 const BROKEN_FILE: ReadonlySet<unknown> = new Set(['failed', 'canceled', 'error']);
 
-/** The batch API of OpenAI (`/files`, `/batches`), which Azure speaks too. A batch cannot be removed, its files can. */
+/**
+ * The batch API of OpenAI (`/files`, `/batches`), which Azure has too. A batch cannot be removed, but its files can.
+ */
 export class OpenAiBatches implements NativeBatches {
   readonly mostLines: number;
   readonly mostInputs: number | undefined;
@@ -94,7 +96,7 @@ export class OpenAiBatches implements NativeBatches {
       if (found.length > 0) return found.map((batch) => jobOf(batch, access));
       const last = batches.at(-1);
       const lastId = stringOf(last?.['id']);
-      // Newest first: what is older than the order cannot be it.
+      // The list is sorted newest first: jobs older than the order cannot be the lost one.
       const isPast = (numberOf(last?.['created_at']) ?? 0) * 1_000 < sinceMs - CLOCK_SKEW_MS;
       if (list['has_more'] !== true || lastId === undefined || isPast) return [];
       after = `&after=${encodeURIComponent(lastId)}`;

@@ -13,7 +13,7 @@ import type { UpstreamHttp } from '../wire/upstream-http';
 import { OpenAiVideos } from './videos/openai-videos';
 import { VideoRest } from './videos/video-rest';
 
-/** The batch API of a host that speaks this protocol. */
+/** Differences between hosts that have this batch API. */
 export type BatchFlavour = Omit<OpenAiBatchOptions, keyof BatchManners>;
 
 const OPENAI_BATCHES: BatchFlavour = {
@@ -22,7 +22,7 @@ const OPENAI_BATCHES: BatchFlavour = {
   mostInputs: 50_000,
 };
 
-/** OpenAI's REST protocol, which most upstreams and self-hosted model servers speak. */
+/** OpenAI's REST protocol, which most upstreams and self-hosted model servers have. */
 export class OpenAiProvider implements ProviderAdapter {
   readonly batch: NativeBatches;
   readonly batchRules = { takesSearchOptions: true };

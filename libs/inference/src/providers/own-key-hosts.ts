@@ -1,8 +1,8 @@
 import type { Provider } from '../catalogue/catalogue';
 
 /**
- * Hosts that a key of a caller may name, by protocol. A key goes to no other host, whatever it says. A star matches a
- * part of one label. The operator adds hosts with `own_key_hosts` in the catalogue.
+ * Hosts that a caller's key may name, by protocol. The key is sent to no other host, whatever its document names. A
+ * star matches a part of one label. The operator adds hosts with `own_key_hosts` in the catalogue.
  */
 const HOSTS: Readonly<Record<string, readonly string[]>> = {
   azure: [
@@ -35,12 +35,14 @@ export function ownKeyHostsOf({ protocol, ownKeyHosts = [] }: Named): readonly s
   return [...(HOSTS[protocol] ?? []), ...ownKeyHosts];
 }
 
-/** Returns whether a caller's key may be sent to a host, given in lower case and with its port if it has one. */
+/**
+ * Returns whether a caller's key may be sent to a host. The host is in lower case and includes its port if it has one.
+ */
 export function isOwnKeyHost(provider: Named, host: string): boolean {
   return ownKeyHostsOf(provider).some((pattern) => expressionOf(pattern).test(host));
 }
 
-/** Only the catalogue has patterns, so there are few. */
+/** Not limited in size: patterns come only from the catalogue, so there are few. */
 const expressions = new Map<string, RegExp>();
 
 function expressionOf(pattern: string): RegExp {

@@ -2,7 +2,7 @@ import type { Secret } from '@libs/contracts';
 import type { Endpoint, Model } from '../catalogue/catalogue';
 import { isOwnKeyHost } from './own-key-hosts';
 
-/** What is sent to call an endpoint with a caller's own key, and where. */
+/** The key and the endpoint to use for a call with a caller's own key. */
 export interface KeyAccess {
   readonly apiKey: Secret;
   readonly endpoint: Endpoint;
@@ -14,10 +14,10 @@ export interface KeyedEndpoint {
   readonly endpoint: Endpoint;
 }
 
-/** Finds the place that a key document names; null where the key is for no such endpoint. */
+/** Returns the place (host, region or project) that a key document names; null if the key does not fit the endpoint. */
 export type FindOwnPlace = (document: unknown, key: Secret, at: KeyedEndpoint) => KeyAccess | null;
 
-/** What a caller's own key changes of an endpoint. */
+/** The changes that a caller's own key makes to an endpoint. */
 interface OwnPlace {
   readonly baseUrl: string;
   /** `global` where nothing says. */
@@ -26,8 +26,8 @@ interface OwnPlace {
 }
 
 /**
- * The endpoint at a place that a caller's own key names; null for a host that no key may name. Calls go through the
- * guard of outgoing connections, and the operator's headers stay away from them.
+ * Returns the endpoint at a place that a caller's own key names; null for a host that keys may not name. Calls to it go
+ * through the guard of outgoing connections and do not carry the operator's headers.
  */
 export function atOwnPlace(endpoint: Endpoint, place: OwnPlace): Endpoint | null {
   const { baseUrl, region, upstreamModel = endpoint.upstreamModel } = place;

@@ -6,39 +6,39 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import type { VideoApi } from '../videos/video-provider';
 
 /**
- * Speaks one wire protocol of upstreams. A method that is there is a capability; the endpoint's `apis` in
- * the catalogue say which of them a model has.
+ * Implements one upstream protocol. A method that exists is a capability; the endpoint's `apis` in the catalogue say
+ * which of them a model supports.
  *
- * Every method throws AppError and nothing else: statuses of the upstream are mapped by `upstreamError`, and
- * no key, header or upstream body is ever part of an error. An aborted `signal` ends the upstream's work at
- * once and throws `request_timeout`.
+ * Every method throws only AppError: statuses of the upstream are mapped by `upstreamError`, and no error contains a
+ * key, a header or a body of the upstream. An aborted `signal` ends the upstream's work at once and throws
+ * `request_timeout`.
  */
 export interface ProviderAdapter {
-  /** False where pictures and files must come with the request: one that only links to them loses them here. */
+  /** False if the upstream accepts pictures and files only as bytes: links to them are dropped. */
   readonly takesLinks?: boolean;
   chat?(call: UpstreamCall): Promise<UpstreamResult>;
   chatStream?(call: UpstreamCall): Promise<UpstreamStream>;
-  /** Body and answer in the shape of OpenAI's embeddings, whatever the wire has. */
+  /** Makes embeddings. Body and answer have the form of OpenAI's API, whatever the upstream's form is. */
   embed?(call: UpstreamCall): Promise<UpstreamResult>;
   responses?(call: UpstreamCall): Promise<UpstreamResult>;
   responsesStream?(call: UpstreamCall): Promise<UpstreamStream>;
   messages?(call: UpstreamCall): Promise<UpstreamResult>;
   messagesStream?(call: UpstreamCall): Promise<UpstreamStream>;
-  /** Counts the tokens of a prompt for `messages` without an answer to it. */
+  /** Counts the tokens of a prompt for `messages` without generating an answer. */
   countTokens?(call: UpstreamCall): Promise<UpstreamResult>;
   /**
-   * The dialect of a protocol that speaks none of the callers' own. With it, endpoints whose `apis` name
-   * `chat` are asked through `converse` and `converseStream`, whatever API the caller used.
+   * The dialect of a protocol that has none of the callers' APIs. Endpoints of such a protocol whose `apis` contain
+   * `chat` are called through `converse` and `converseStream`, whatever API the caller uses.
    */
   readonly conversation?: UpstreamTranslation;
   converse?(call: UpstreamCall): Promise<UpstreamResult>;
-  /** The stream reads as server-sent events; an adapter whose wire frames them otherwise reframes them. */
+  /** Returns a stream of server-sent events. An adapter whose upstream uses another framing converts it. */
   converseStream?(call: UpstreamCall): Promise<UpstreamStream>;
   /** The provider's own batch API. */
   readonly batch?: NativeBatches;
   /** Checked before a batch begins. */
   readonly batchRules?: BatchRules;
-  /** Speech to text (`transcription` in an endpoint's `apis`). */
+  /** Transcription (`transcription` in an endpoint's `apis`). */
   readonly speech?: SpeechAdapter;
   /** Videos, in jobs. */
   readonly video?: VideoApi;

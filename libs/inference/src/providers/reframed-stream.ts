@@ -5,12 +5,12 @@ import { EventStreamDecoder, MalformedEventStream, type EventStreamMessage } fro
 import type { UpstreamStream } from '../wire/upstream-stream';
 import { brokenAnswer } from '../wire/upstream-error';
 
-/** Turns a message into the bytes of a server-sent event. Throws AppError for a message that reports an error. */
+/** Converts a message into the bytes of a server-sent event. Throws AppError for a message that reports an error. */
 export type Reframe = (message: EventStreamMessage) => Buffer;
 
 /**
- * A body in Amazon's event stream encoding, read as server-sent events. What came before a broken message or
- * an error is handed out first; the next read throws.
+ * A body in Amazon's event stream encoding, converted to server-sent events. Events before a broken message or an error
+ * are returned first; the next read throws.
  */
 export class ReframedStream implements UpstreamStream {
   readonly #upstream: UpstreamStream;
@@ -67,7 +67,7 @@ export class ReframedStream implements UpstreamStream {
 
 const EVENT_NAME = /^[A-Za-z_]{1,64}$/;
 
-/** A server-sent event of this name. Data of several lines stays data of several lines. */
+/** Returns a server-sent event with this name. Data with several lines keeps its lines. */
 export function serverSentEvent(name: string, data: Buffer): Buffer {
   if (!EVENT_NAME.test(name)) throw new MalformedEventStream('an event has no name');
   const isOneLine = !data.includes(0x0a) && !data.includes(0x0d);

@@ -1,10 +1,12 @@
 import type { Endpoint } from '../catalogue/catalogue';
 import { traitsOf } from '../catalogue/endpoint-traits';
 
-/** Tiers that clouds know by the names that we have for them. */
+/** Tiers for which clouds use our names. */
 const KNOWN: readonly string[] = ['priority', 'flex'];
 
-/** The header that asks a cloud for the tier of an endpoint; none for the standard one, which it needs not be asked for. */
+/**
+ * Returns the header that asks a cloud for the tier of an endpoint; undefined for the standard tier, which needs none.
+ */
 export function tierHeader(name: string, endpoint: Endpoint): Readonly<Record<string, string>> {
   const { tier } = traitsOf(endpoint);
   return KNOWN.includes(tier) ? { [name]: tier } : {};

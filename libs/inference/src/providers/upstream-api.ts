@@ -2,7 +2,7 @@ import type { Api, Endpoint } from '../catalogue/catalogue';
 import { TRANSLATIONS, type AskableApi, type Translations, type UpstreamApi } from '../dialects/dialect-pairs';
 import type { ProviderAdapter } from './provider';
 
-/** What an adapter must be able to do for an API, whole and streamed. */
+/** The methods that an adapter needs for an API, whole and streamed. */
 export const ADAPTER_METHODS = {
   chat: { whole: 'chat', stream: 'chatStream' },
   responses: { whole: 'responses', stream: 'responsesStream' },
@@ -16,9 +16,9 @@ export const ADAPTER_METHODS = {
 >;
 
 /**
- * The API in which an endpoint is asked for a caller of `callerApi`: the same one where the endpoint has it
- * (the bytes pass), else one that both sides can be translated to, else null. Whether there is an adapter at
- * all is checked where there is one to check.
+ * Returns the API in which an endpoint is asked for a caller of `callerApi`: the same one if the endpoint has it (the
+ * bytes pass through), else one that both sides can be translated to, else null. Whether the adapter has the needed
+ * methods is checked only if an adapter is given.
  */
 export function upstreamApiFor(
   callerApi: Api,

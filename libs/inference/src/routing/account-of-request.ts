@@ -3,14 +3,14 @@ import type { CredentialScope } from './credential-source';
 import type { Candidate } from './planned-route';
 import type { RoutePolicy, RoutingPreferences } from './route-request';
 
-/** The parts of a request that decide which provider account it uses, and what may be kept there. */
+/** The parts of a request that decide which provider account it uses and what may be stored there. */
 export interface AccountFacts {
   readonly scope?: CredentialScope;
   readonly policies?: readonly RoutePolicy[];
   readonly preferences?: RoutingPreferences;
 }
 
-/** The account in which a candidate serves a request. */
+/** Returns the account in which a candidate serves a request. */
 export function providerAccountOf(
   { endpoint, credential }: Pick<Candidate, 'endpoint' | 'credential'>,
   facts: AccountFacts,
@@ -23,7 +23,7 @@ export function providerAccountOf(
   };
 }
 
-/** Whether the preferences of a request or a policy demand that nothing of it is kept. */
+/** Returns whether the preferences of a request or a policy demand that no provider stores anything of it. */
 export function demandsNoRetention({
   policies = [],
   preferences = {},
@@ -31,7 +31,7 @@ export function demandsNoRetention({
   return preferences.zdr === true || preferences.dataCollection === 'deny' || policies.some(forbidsRetention);
 }
 
-/** Whether a policy demands that providers keep nothing. */
+/** Returns whether a policy demands that providers store nothing. */
 export function forbidsRetention({ isZdrRequired, isDataCollectionDenied }: RoutePolicy): boolean {
   return isZdrRequired === true || isDataCollectionDenied === true;
 }

@@ -14,8 +14,8 @@ import type { EndpointNeed } from '../model/endpoint-need';
 import { MemberNames } from '../model/member-names';
 
 /**
- * Members whose values name something that lies in the account that calls the provider: files, stores, containers,
- * skills, caches. On shared capacity that is the operator's account, which all tenants have in common.
+ * Fields whose values name an object in the provider account that makes the call: files, stores, containers, skills,
+ * caches. On shared capacity that is the operator's account, which all tenants share.
  */
 const ID_MEMBERS = new MemberNames([
   'file_id',
@@ -45,25 +45,25 @@ const ID_MEMBERS = new MemberNames([
   'project_connection_id',
 ]);
 /**
- * Members that name something by the `id` of an object. The `audio` of an earlier answer is none: its random id, which
- * lives for an hour, is known to the caller who got that answer, and conversations by voice need it.
+ * Fields that name an object by the `id` inside them. The `audio` of an earlier answer is not included: its id is
+ * random, valid for an hour, and known only to the caller who got that answer, and voice conversations need it.
  */
 const NAMED_BY_ID = new MemberNames(['container', 'prompt', 'voice']);
-/** Members that a provider opens with the rights of the account, whatever is in them. */
+/** Fields that a provider opens with the rights of the account, whatever their content is. */
 const OPENED = new MemberNames(['data_sources']);
 /** Skills that the provider itself offers to all customers. */
 const PUBLIC_SKILLS = 'anthropic';
 const SKILL = new MemberNames(['skill_id']);
 const LONGEST_LINK = 8_192;
-/** Members with bytes in base64, which some dialects take for a link where they are none. */
+/** Fields with base64 bytes, which some dialects treat as a link if they are not base64. */
 const BYTES: ReadonlySet<string> = new Set(['file_data', 'data']);
-/** A file of Google's file API by its name. */
+/** Matches the name of a file in Google's file API. */
 const GOOGLE_FILE_NAME = /^\s*files\//i;
 const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/;
-/** A file of Alibaba Cloud, which its long-context models read where a text begins with it. */
+/** Matches a file of Alibaba Cloud, which its long-context models read if a text begins with its name. */
 const FILE_IN_TEXT = /^\s*fileid:\/\//i;
 
-/** Returns the path of the first member that names something in the provider's account; null where none does. */
+/** Returns the path of the first field that names an object in the provider's account; null if there is none. */
 export function accountReferenceIn(body: JsonObject): string | null {
   const found = findInBody(body, (name, value, holder) =>
     refersToAccount(name, value, holder) ? suffixOf(name, value) : null,
@@ -71,14 +71,17 @@ export function accountReferenceIn(body: JsonObject): string | null {
   return found === null ? optionReferenceIn(body) : `${found.path}${found.what}`;
 }
 
-/** The same in `provider.options`, whose members are the providers' own: any of them may hold a link. */
+/**
+ * Returns the path of such a field in `provider.options`. These fields belong to the providers, so any of them may hold
+ * a link.
+ */
 function optionReferenceIn({ provider }: JsonObject): string | null {
   const options = isObject(provider) ? provider['options'] : undefined;
   const found = options === undefined || options === null ? null : accountLinkIn(options, '');
   return found === null ? null : `provider.options${found}`;
 }
 
-/** @param place the name of the member that the value is, or is in the list of */
+/** @param place name of the field that has the value, or has the list with the value */
 function accountLinkIn(value: unknown, place: string): string | null {
   if (typeof value === 'string') return isAccountLink(value) || GOOGLE_FILE_NAME.test(value) ? '' : null;
   if (typeof value !== 'object' || value === null) return null;
@@ -106,7 +109,7 @@ function refersToAccount(name: string, value: unknown, holder: Holder): boolean 
   return ID_MEMBERS.has(name) && Array.isArray(value) && value.some(isName);
 }
 
-/** A picture that was made before is named by its id, unless it comes along. */
+/** An earlier picture is named by its id, unless its bytes are sent along. */
 function isNamedById(name: string, { id, type, result }: JsonObject): boolean {
   if (!isName(id)) return false;
   return NAMED_BY_ID.has(name) || (type === 'image_generation_call' && !isName(result));
@@ -129,7 +132,7 @@ function isAccountLink(value: string): boolean {
   return isCloudStorage(head) || (head.host !== '' && isGoogleFile(value, head));
 }
 
-/** Whatever spelling it has: the parser brings a port, a blank, backslashes and letter case to one form. */
+/** Recognizes the link in any spelling: the URL parser normalizes ports, spaces, backslashes and upper case. */
 function isGoogleFile(link: string, head: LinkHead): boolean {
   const hostname = placeOf(head)?.hostname.replace(/\.+$/, '') ?? '';
   if (!GOOGLE_HOST.test(hostname)) return false;
@@ -143,7 +146,7 @@ function decoded(path: string): string {
   return path.replaceAll(/%([0-9a-f]{2})/gi, (_all, byte: string) => String.fromCharCode(Number.parseInt(byte, 16)));
 }
 
-/** An object that is named by its id is at fault in that member. */
+/** Returns the path suffix of the invalid field: `id` for an object that is named by its id. */
 function suffixOf(name: string, value: unknown): string {
   return isObject(value) && isNamedById(name, value) ? '.id' : '';
 }
@@ -152,7 +155,7 @@ function isName(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** What an endpoint must have for a request that names something in the provider's account. */
+/** Returns the requirement for a request that names an object in the provider's account. */
 export function ownAccountNeed(member: string): EndpointNeed {
   const message = `${member} names something in the account of the provider, which needs a provider key of your own`;
   return { member, message, isMetBy: (_endpoint, credential) => credential !== null };

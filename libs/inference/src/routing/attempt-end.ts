@@ -18,14 +18,14 @@ export function endOfFailure(error: AppError): AttemptEnd {
   return error.code === 'timeout' ? 'timeout' : 'down';
 }
 
-/** Returns how a stream ended that had begun; `error` is null where it did not fail. */
+/** Returns how a stream ended after it had begun; `error` is null if it did not fail. */
 export function endOfStream(isCancelledByCaller: boolean, error: AppError | null): AttemptEnd {
   if (isCancelledByCaller) return 'abandoned';
   if (error === null) return 'ok';
   return isUpstreamFault(error) ? 'cut' : endOfFailure(error);
 }
 
-/** Returns the outcome to show to callers. It hides trouble with the operator's account. */
+/** Returns the outcome to show to callers. Problems with the operator's account are hidden. */
 export function endForCaller(end: AttemptEnd): AttemptEnd {
   return end === 'refused_account' ? 'down' : end;
 }

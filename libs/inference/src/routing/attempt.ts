@@ -10,13 +10,13 @@ export interface Attempt {
   readonly model: string;
   readonly providerName: string;
   readonly providerSlug: string;
-  /** 200, or the status of the error as an answer of this API has it. */
+  /** 200, or the status that the error has in an answer of this API. */
   readonly status: number;
   /** Our code of the error, or null. */
   readonly errorCode: string | null;
   readonly end: AttemptEnd;
   readonly tookMs: number;
-  /** Made with a key of the caller's own. */
+  /** True if a key of the caller's own was used. */
   readonly isByok: boolean;
 }
 
@@ -35,14 +35,14 @@ export function attemptOf(
   return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, end, tookMs, isByok };
 }
 
-/** The same attempt, after it failed later than its start, as in the middle of a stream. */
+/** Returns the attempt after a failure that came later than its start, such as in the middle of a stream. */
 export function failedLater(api: Api, attempt: Attempt, error: AppError): Attempt {
   return { ...attempt, status: callStatus(api, error), errorCode: error.code, end: endOfStream(false, error) };
 }
 
 /**
- * The error of a request whose attempts all failed: the last one's, with all of them in
- * `metadata.previous_errors` and the shortest time after which one of them may be tried again.
+ * Returns the error of a request whose attempts all failed: the last attempt's error, with all attempts in
+ * `metadata.previous_errors` and the shortest `Retry-After` of them.
  */
 export function failedTogether(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
   const last = errors.at(-1);

@@ -8,21 +8,21 @@ import {
   type ProviderFilter,
 } from './credential-source';
 
-/** Where the keys are kept that callers brought along. */
+/** Where callers' own provider keys are stored. */
 export interface CredentialVault {
-  /** Those of a workspace that are in force, in any order. */
+  /** Returns the enabled credentials of a workspace, in any order. */
   credentialsOf(
     organizationId: string,
     workspaceId: string,
   ): readonly OwnCredential[] | Promise<readonly OwnCredential[]>;
 
-  /** The key of one of them; null when it is gone or not for this caller. */
+  /** Returns the key of a credential; null if it was deleted or is not for this caller. */
   open(
     id: string,
     owner: { readonly organizationId: string; readonly workspaceId: string; readonly apiKeyHash?: string },
   ): Promise<Secret | null>;
 
-  /** Notes whether the provider accepted a key that `open` gave. Returns at once and never throws. */
+  /** Reports whether the provider accepted a key that `open` returned. Returns at once and never throws. */
   noteVerdict(
     id: string,
     owner: { readonly organizationId: string; readonly workspaceId: string },
@@ -33,7 +33,7 @@ export interface CredentialVault {
 
 const NONE: readonly OwnCredential[] = [];
 
-/** The operator's keys, and callers' own keys in addition. */
+/** Source of the operator's keys and, in addition, of the callers' own keys. */
 export class CallerCredentials extends CredentialSource {
   readonly #shared: CredentialSource;
   readonly #vault: CredentialVault;

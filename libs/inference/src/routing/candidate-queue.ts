@@ -1,20 +1,20 @@
 import type { Candidate } from './planned-route';
 
-/** Endpoints of one model that a request tries. */
+/** Most endpoints of one model that a request tries. */
 const MOST_ATTEMPTS = 3;
 
 /**
- * The candidates of a plan, handed out in their order. At most three of one model are: a request that names other
- * models names them for when the first does not serve, however many endpoints that one has.
+ * Returns the candidates of a plan one after the other, at most three of each model: a request that names further
+ * models wants them to be tried, however many endpoints the first one has.
  */
 export class CandidateQueue {
-  /** By the slug of the model. */
+  /** Number of attempts by model slug. */
   readonly #attempts = new Map<string, number>();
   #position = 0;
 
   constructor(private readonly plan: readonly Candidate[]) {}
 
-  /** The next one to be tried, or null when there is none. */
+  /** Returns the next candidate to try, or null if none is left. */
   next(): Candidate | null {
     while (this.#position < this.plan.length) {
       const candidate = this.plan[this.#position]!;
@@ -33,7 +33,7 @@ export class CandidateQueue {
     this.#attempts.set(slug, MOST_ATTEMPTS);
   }
 
-  /** Whether another model than the candidate's is still there. */
+  /** Returns whether a candidate of another model is left. */
   hasOtherModel({ model }: Candidate): boolean {
     for (let index = this.#position; index < this.plan.length; index += 1) {
       const candidate = this.plan[index]!;

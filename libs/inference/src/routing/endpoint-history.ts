@@ -8,7 +8,7 @@ import { UptimeCounts, type Uptime } from './uptime-counts';
 
 export type Percentiles = Readonly<Record<Percentile, number>>;
 
-/** What was measured of an endpoint; null where nothing was. */
+/** Measurements of an endpoint; null if there are none. */
 export interface EndpointRecord extends Uptime {
   /** Seconds to the first token. */
   readonly latency: Percentiles | null;
@@ -20,8 +20,8 @@ const HALF_AN_HOUR: RollingTime = { sliceMs: 300_000, slices: 7 };
 const MOST_ENDPOINTS = 2_048;
 
 /**
- * How calls of this process to endpoints went over half an hour and a day, for those who choose among them. Routing looks
- * at shorter times (`ProviderHealth`, `ProviderStatistics`).
+ * How this process's calls to endpoints ended within half an hour and a day, for users who choose among endpoints.
+ * Routing uses shorter times (`ProviderHealth`, `ProviderStatistics`).
  */
 export class EndpointHistory {
   readonly #measured: ProviderStatistics;
@@ -35,7 +35,7 @@ export class EndpointHistory {
     this.#measured.record(endpoint, measure);
   }
 
-  /** A call with the shared key is over. What a caller's own key does says little of the endpoint. */
+  /** Records the end of a call with the shared key. Calls with a caller's own key say little about the endpoint. */
   ended(endpoint: Endpoint, isFailure: boolean): void {
     const { key } = traitsOf(endpoint);
     const nowMs = this.clock();
@@ -60,7 +60,7 @@ function percentilesOf(valueOf: (percentile: Percentile) => number | null): Perc
   return { p50: rounded(p50), p75: rounded(p75), p90: rounded(p90), p99: rounded(p99) };
 }
 
-/** What is measured is right to five percent: four digits are enough. */
+/** Rounds to four digits: measurements are only exact to five percent. */
 function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }

@@ -4,8 +4,7 @@ import { refusal, type Reason } from './route-refusal';
 import { theModel } from './unknown-model';
 
 /**
- * Why a model is not served any more; null while it is.
- *
+ * Returns why a model is no longer served; null while it is.
  * @param today in UTC, as `utcDay` returns it
  */
 export function expiryOf({ slug, expirationDate }: Model, today: string): Reason | null {
@@ -17,7 +16,7 @@ export function expiryOf({ slug, expirationDate }: Model, today: string): Reason
   };
 }
 
-/** The same as an error for a caller. */
+/** Returns the error for a caller that asks for an expired model; null while the model is served. */
 export function expiredRefusal(model: Model, today: string): AppError | null {
   const reason = expiryOf(model, today);
   return reason === null ? null : refusal(reason, [model.slug]);

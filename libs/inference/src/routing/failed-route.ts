@@ -9,7 +9,7 @@ export interface FailedRoute {
   readonly attempts: readonly Attempt[];
 }
 
-/** Kept outside the errors: what is in an error may be shown to callers who did not ask for this. */
+/** Stored outside the errors, because the content of an error may be shown to callers who did not ask for attempts. */
 const attemptsOf = new WeakMap<AppError, readonly Attempt[]>();
 const routes = new WeakMap<AppError, FailedRoute>();
 
@@ -19,7 +19,7 @@ export function noteAttempts(error: AppError, attempts: readonly Attempt[]): App
   return error;
 }
 
-/** The upstream calls that ended in this error. */
+/** Returns the upstream calls that ended in this error. */
 export function attemptsBefore(error: AppError): readonly Attempt[] {
   return attemptsOf.get(error) ?? [];
 }
@@ -30,13 +30,13 @@ export function failedOnRoute(error: AppError, plan: RoutePlan): AppError {
   return error;
 }
 
-/** Records the route that the error ended, if there was one. Returns the same error. */
+/** Copies the route noted for another error, if there is one, to the error. Returns the same error. */
 export function sameRoute(error: AppError, route: FailedRoute | null): AppError {
   if (route !== null) routes.set(error, route);
   return error;
 }
 
-/** Returns the route that failed with this error, also one without endpoints; null where nothing was planned. */
+/** Returns the route that failed with this error, even one without endpoints; null if no route was planned. */
 export function failedRouteOf(error: AppError): FailedRoute | null {
   return routes.get(error) ?? null;
 }

@@ -7,8 +7,8 @@ import type { Candidate } from './planned-route';
 import { OWN_KEY_REFUSED, refusal } from './route-refusal';
 
 /**
- * Returns the error of a request whose attempts all failed, as `failedTogether` does; 401 where all of them failed
- * because providers refused the caller's own keys, which the caller must replace, and 404 where no provider knows the model.
+ * Returns the error of a request whose attempts all failed, as `failedTogether` does. 401 if all failed because
+ * providers refused the caller's own keys, which the caller must replace; 404 if no provider knows the model.
  */
 export function failedByAll(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
   const error = failedTogether(attempts, errors);
@@ -19,7 +19,7 @@ export function failedByAll(attempts: readonly Attempt[], errors: readonly AppEr
   return new AppError('authentication', OWN_KEY_REFUSED, { metadata, retryAfterSeconds, internal, cause: error });
 }
 
-/** Asking again does not help: the operator has to mend the catalogue. */
+/** A retry does not help: the operator has to correct the catalogue. */
 function unknownToAll(attempts: readonly Attempt[], error: AppError): AppError {
   const reason = { error: 'not_found', code: 'model_unavailable_upstream', message: error.message } as const;
   const models = [...new Set(attempts.map(({ model }) => model))];
@@ -32,9 +32,9 @@ function unknownToAll(attempts: readonly Attempt[], error: AppError): AppError {
   return new AppError(code, error.message, { availability, metadata, internal, cause: error });
 }
 
-/** Reports whether providers accept the callers' own keys that calls are made with. */
+/** Reports whether providers accept the callers' own keys. */
 export class KeyOutcomes {
-  /** With which key a candidate was called last. */
+  /** The key with which each candidate was last called. */
   readonly #keys = new WeakMap<Candidate, Secret>();
 
   constructor(private readonly credentials: Pick<CredentialSource, 'noteVerdict'>) {}
@@ -43,7 +43,9 @@ export class KeyOutcomes {
     if (candidate.credential && key) this.#keys.set(candidate, key);
   }
 
-  /** @param error why there was no answer; null where there was one, which is news of a key that was refused before */
+  /**
+   * @param error why there was no answer; null if there was one, which is reported only if the key was refused before
+   */
   note(candidate: Candidate, scope: CredentialScope, error: AppError | null): void {
     const { credential } = candidate;
     const key = this.#keys.get(candidate);

@@ -4,8 +4,8 @@ import type { Candidate } from './planned-route';
 import { ownKeysFor } from './route-credentials';
 
 /**
- * One endpoint, once for each key that it may be called with, in the order in which they are tried: keys of the
- * caller's own, shared capacity, fallback keys. Empty where the caller's credentials forbid all that there is.
+ * Returns an endpoint once for each key that it may be called with, in the order in which they are tried: the caller's
+ * own keys, shared capacity, fallback keys. Empty if the caller's credentials forbid all of them.
  */
 export function keyedCandidates(
   { model, endpoint }: Candidate,
@@ -23,12 +23,12 @@ export function keyedCandidates(
   ];
 }
 
-/** The same without keys that their provider refused a while ago. */
+/** Returns the same candidates without keys that their provider refused a short time ago. */
 export function usableCandidates(...asked: Parameters<typeof keyedCandidates>): readonly Candidate[] {
   return keyedCandidates(...asked).filter(({ credential }) => !credential?.refusedForMs);
 }
 
-/** Why an endpoint cannot be called for a caller who may use no key for it. */
+/** Returns why an endpoint cannot be called, if the caller has no key that may be used for it. */
 export function forbiddenByKeys({ endpoint: { provider } }: Candidate): AppError {
   return new AppError('provider_unavailable', 'The provider is not available', {
     metadata: { provider_name: provider.name },

@@ -1,8 +1,8 @@
 /**
- * A map that holds at most so many entries: those that were longest without use make room. Two generations
- * instead of one order: what is used moves to the younger one, and when that is full the older one goes as a
- * whole. So a use costs two look-ups, not a deletion and an insertion, and at least the `most / 2` entries
- * used last are always there.
+ * A map with a limited number of entries, which drops the least recently used ones. It has two generations instead of
+ * one order: a used entry moves to the younger generation, and when that is full the older one is dropped as a whole.
+ * So a use costs two look-ups instead of a deletion and an insertion, and at least the `most / 2` entries used last are
+ * always present.
  */
 export class LeastRecent<T> {
   #young = new Map<string, T>();
@@ -21,7 +21,7 @@ export class LeastRecent<T> {
     return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** The entry of this key, made when there is none; now among the last to make room. */
+  /** Returns the entry of this key, and creates it if there is none. It becomes the most recently used one. */
   use(key: string, make: () => T): T {
     const young = this.#young.get(key);
     if (young !== undefined) return young;

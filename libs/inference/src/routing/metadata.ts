@@ -7,10 +7,10 @@ import type { NamedBy } from './route-model';
 
 export type RoutingStrategy = NamedBy | 'fallback';
 
-/** A closed list of the interface: its clients refuse other words. */
+/** Fixed list of the API: clients reject other words. */
 export type PipelineStageType = 'guardrail' | 'plugin' | 'server_tools' | 'response_healing' | 'context_compression';
 
-/** Something that happened to the request or the answer on its way. */
+/** A step that the request or the answer went through. */
 export interface PipelineStage {
   readonly type: PipelineStageType;
   readonly name: string;
@@ -21,7 +21,7 @@ export interface PipelineStage {
   readonly guardrail_scope?: string;
 }
 
-/** A translation between dialects, with what it could not carry. */
+/** A translation between dialects, and the fields that it lost. */
 export interface TranslationReport extends LossReport {
   readonly from: Api;
   readonly to: UpstreamApi;
@@ -35,25 +35,25 @@ export interface ExcludedEndpoint {
 
 /** The `<service>_metadata` object. */
 export interface RoutingMetadata {
-  /** From 1; 0 when no provider was reached. */
+  /** Number of the attempt, from 1; 0 if no provider was reached. */
   readonly attempt: number;
   readonly attempts?: readonly { readonly model: string; readonly provider: string; readonly status: number }[];
   readonly endpoints: {
     readonly available: readonly { readonly model: string; readonly provider: string; readonly selected: boolean }[];
-    /** Considered and ruled out, each with the member of the request or the condition that did it. */
+    /** Endpoints that were considered and ruled out, each with the request field or condition that ruled it out. */
     readonly excluded?: readonly ExcludedEndpoint[];
     /** All that were considered. */
     readonly total: number;
   };
   readonly is_byok: boolean;
-  /** Where the gateway took the request; null when that was not set. */
+  /** Region of the gateway that received the request; null if it is not configured. */
   readonly region: string | null;
   readonly requested: string;
   readonly strategy: RoutingStrategy;
   readonly summary: string;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly pipeline?: readonly PipelineStage[];
-  /** Absent where the bytes passed and nothing was left out. */
+  /** Absent if the bytes passed through and nothing was left out. */
   readonly translation?: TranslationReport;
   /** Milliseconds from the request to the end of the answer. */
   readonly generation_time?: number;
@@ -61,9 +61,9 @@ export interface RoutingMetadata {
 
 export interface RoutingReport {
   readonly plan: RoutePlan;
-  /** The upstream calls, in their order; null when a guardrail stopped the request before any. */
+  /** The upstream calls in order; null if a guardrail stopped the request before any. */
   readonly attempts: readonly Attempt[] | null;
-  /** Null when every attempt failed. */
+  /** Null if every attempt failed. */
   readonly served: Candidate | null;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly pipeline?: readonly PipelineStage[];
@@ -91,7 +91,7 @@ export function routingMetadata(report: RoutingReport): RoutingMetadata {
   };
 }
 
-/** Returns what a translation could not carry; null when the bytes passed. */
+/** Returns the fields that a translation lost; null if the bytes passed through. */
 export function translationReport(
   from: Api,
   to: UpstreamApi,
@@ -110,7 +110,7 @@ function selectedName(served: Candidate | null): string {
   return served === null ? 'none' : served.endpoint.provider.name;
 }
 
-/** Each endpoint once, however many keys there are to call it with. */
+/** Lists each endpoint once, however many keys it can be called with. */
 function availableOf(plan: RoutePlan, served: Candidate | null): RoutingMetadata['endpoints']['available'] {
   const endpoints = new Map<Endpoint, Candidate>();
   for (const candidate of plan.candidates) {
@@ -123,7 +123,7 @@ function availableOf(plan: RoutePlan, served: Candidate | null): RoutingMetadata
   }));
 }
 
-/** An endpoint is ruled out when it is with every key there is to call it with. */
+/** Lists an endpoint as excluded only if it is excluded with every key. */
 function excludedOf({ candidates, considered }: RoutePlan): Pick<RoutingMetadata['endpoints'], 'excluded'> {
   const left = new Set(candidates.map(({ endpoint }) => endpoint));
   const excluded = new Map<Endpoint, ExcludedEndpoint>();

@@ -1,6 +1,6 @@
 import type { RollingTime } from './rolling-histogram';
 
-/** How calls ended over a rolling time, by slice. */
+/** Counts how calls ended in a rolling time window, by slice. */
 export class OutcomeRing {
   readonly #calls: Uint32Array;
   readonly #failures: Uint32Array;
@@ -25,19 +25,19 @@ export class OutcomeRing {
     this.#lastFailure = this.#running;
   }
 
-  /** Whether a call failed in so many slices up to now: a look at one number. */
+  /** Returns whether a call failed within the last `slices`. Very cheap. */
   hasFailure(slices: number, nowMs: number): boolean {
     this.#advance(nowMs);
     return this.#running - this.#lastFailure < slices;
   }
 
-  /** Calls and failures of so many slices up to now, at most all. */
+  /** Returns calls and failures within the last `slices`; at most all slices of the ring. */
   count(slices: number, nowMs: number): { readonly calls: number; readonly failures: number } {
     this.#advance(nowMs);
     let calls = 0;
     let failures = 0;
     for (let ago = 0; ago < slices; ago += 1) {
-      // A process is younger than the ring at first.
+      // A process may be younger than the time window of the ring.
       const slot = (this.#running - ago + this.time.slices) % this.time.slices;
       calls += this.#calls[slot]!;
       failures += this.#failures[slot]!;

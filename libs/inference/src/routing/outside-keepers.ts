@@ -4,15 +4,14 @@ import { forbiddenBy } from './route-policy';
 import { refusal, type Reason } from './route-refusal';
 import type { RoutePolicy } from './route-request';
 
-/** What of a request says whether anything of it may be kept. */
+/** The parts of a request that decide whether any of it may be stored. */
 export type RetentionFacts = Pick<AccountFacts, 'policies' | 'preferences'>;
 
 /**
- * Refuses a request whose text would be sent to a service that is no provider and may keep it, if its preferences or a
- * policy forbid that.
- *
- * @param keepers names of such services, in words that begin a sentence
- * @throws AppError permission_denied for a policy, not_found for a preference; both name the member
+ * Refuses a request whose text would be sent to a service other than a provider that may store it, if the request's
+ * preferences or a policy forbid storing.
+ * @param keepers names of such services, as the beginning of a sentence
+ * @throws AppError permission_denied for a policy, not_found for a preference; both name the field
  */
 export function refuseKeepers(facts: RetentionFacts, models: readonly string[], keepers: readonly string[]): void {
   const [keeper] = keepers;
@@ -21,8 +20,8 @@ export function refuseKeepers(facts: RetentionFacts, models: readonly string[], 
 }
 
 /**
- * Whether a policy or the preferences of a body demand that nothing of it is kept. The body need not be checked: one
- * with other values is refused before a provider is asked.
+ * Returns whether a policy or the preferences in a body demand that nothing is stored. The body need not be validated:
+ * an invalid one is refused later, before a provider is called.
  */
 export function forbidsKeeping(body: unknown, policies: readonly RoutePolicy[]): boolean {
   const { zdr, data_collection: collection } = objectOf(objectOf(body)['provider']);

@@ -8,7 +8,7 @@ import type { Endpoint, Provider } from '../catalogue/catalogue';
 
 export type { KeyAccess, KeyedEndpoint } from '../providers/own-place';
 
-/** Finds the place that a key document names in addition to the key, by protocol. */
+/** Functions that find the place which a key document names besides the key, by protocol. */
 const PLACES: Readonly<Record<string, FindOwnPlace>> = {
   azure: findAzureResource,
   'azure-speech': findAzureResource,
@@ -17,10 +17,10 @@ const PLACES: Readonly<Record<string, FindOwnPlace>> = {
 };
 
 /**
- * How a caller's own key is used at an endpoint. A plain text is the key. A document of
- * a cloud platform also names the place where it is used: a resource, a region, a project. Of any other document the
- * `api_key` is the key, and one with a region goes to the provider's host of that region. Null where the key is for no
- * such endpoint: a key is never sent to a host that it was not made for.
+ * Returns how a caller's own key is used at an endpoint. Plain text is the key itself. The document of a cloud platform
+ * also names the resource, region or project in which to use it. In any other document the field `api_key` is the key,
+ * and a region selects the provider's host of that region. Null if the key does not fit the endpoint: a key is never
+ * sent to a host for which it was not made.
  */
 export function accessWith(key: Secret, at: KeyedEndpoint): KeyAccess | null {
   const { endpoint } = at;
@@ -35,7 +35,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // What is no JSON is a key of no form that there is.
+    // The text is not JSON, so it is not a key document.
     return null;
   }
 }
@@ -50,13 +50,13 @@ function ofRegion(document: unknown, endpoint: Endpoint): KeyAccess | null {
   return { apiKey: new Secret(apiKey), endpoint: prefix === undefined ? endpoint : inRegion(endpoint, prefix) };
 }
 
-/** Made once for a provider and a region: connections are kept by provider. */
+/** Created once per provider and region, because connections are pooled by provider object. */
 const regionalProviders = new WeakMap<Provider, Map<string, Provider>>();
 
 function inRegion(endpoint: Endpoint, prefix: string): Endpoint {
   const { provider } = endpoint;
   const url = new URL(provider.baseUrl);
-  // An operator's own host, such as a proxy, has no regions.
+  // The operator's own host, such as a proxy, has no regions.
   if (!REGIONAL_HOSTS.has(url.hostname)) return endpoint;
   const known = regionalProviders.get(provider) ?? new Map<string, Provider>();
   let regional = known.get(prefix);

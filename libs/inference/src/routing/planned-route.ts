@@ -2,11 +2,11 @@ import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { OwnCredential } from './credential-source';
 import type { NamedBy } from './route-model';
 
-/** One endpoint to try, and the model it serves. */
+/** An endpoint to try, with the model that it serves. */
 export interface Candidate {
   readonly model: Model;
   readonly endpoint: Endpoint;
-  /** The caller's own key to call it with; absent and null mean the shared one. */
+  /** The caller's own key for the call; null or absent: the shared key. */
   readonly credential?: OwnCredential | null;
 }
 
@@ -15,19 +15,21 @@ export interface ConsideredEndpoint {
   readonly model: Model;
   readonly endpoint: Endpoint;
   readonly credential: OwnCredential | null;
-  /** The member of the request or the condition that ruled it out; null: it is among the candidates. */
+  /** The request field or condition that ruled it out; null: it is one of the candidates. */
   readonly excludedBy: string | null;
 }
 
 export interface RoutePlan {
-  /** To be tried in this order; empty only in the plan of a request that could not be routed. */
+  /**
+   * The candidates in the order in which they are tried; empty only in the plan of a request that could not be routed.
+   */
   readonly candidates: readonly Candidate[];
   readonly considered: readonly ConsideredEndpoint[];
-  /** The first model as the request named it. */
+  /** The first model, by the name in the request. */
   readonly requested: string;
-  /** The slug it resolves to; null when there is no such model. */
+  /** Slug of the model with that name; null if there is no such model. */
   readonly resolved: string | null;
   readonly namedBy: NamedBy;
-  /** Of the gateway that planned it; null or absent where it has none. */
+  /** Region of the gateway that made the plan; null or absent if none is configured. */
   readonly region?: string | null;
 }

@@ -11,30 +11,30 @@ import { RetryBudget } from './retry-budget';
 import { restingRefusal, type Rest } from './route-refusal';
 import { traitsOf } from '../catalogue/endpoint-traits';
 
-/** By second, as long as the longest that is looked at. */
+/** Slices of one second, for the longest period that is evaluated. */
 const RECENT: RollingTime = { sliceMs: 1_000, slices: 32 };
 const OUTAGE_SECONDS = 30;
-/** Below this share of failures an endpoint is unlucky, not out. */
+/** Below this share of failed calls an endpoint is not considered to have an outage. */
 const OUTAGE_SHARE = 0.2;
 const BREAKER_SECONDS = 10;
 const BREAKER_CALLS = 20;
 const BREAKER_SHARE = 0.5;
 const PROBE_EVERY_MS = 5_000;
-/** The longest rest: an endpoint is tried once an hour, however long its upstream asks for. */
+/** Longest pause of an endpoint: it is tried again after an hour, even if its upstream asks for a longer pause. */
 const LONGEST_REST_SECONDS = 3_600;
 const MOST_ENDPOINTS = 4_096;
 
-/** One endpoint as it is called: with a key of the caller's own, or with the shared one. */
+/** An endpoint together with the key that is used: the caller's own or the shared one. */
 export interface Called {
   readonly endpoint: Endpoint;
   readonly credential?: OwnCredential | null;
 }
 
-/** What a plan asks. */
+/** The part of `ProviderHealth` that plans use. */
 export interface HealthView {
   /** Whether the endpoint had a significant outage within the last 30 s. */
   hadOutage(endpoint: Endpoint, credential?: OwnCredential | null): boolean;
-  /** Null: it may be called. */
+  /** Returns why the endpoint must pause; null if it may be called. */
   restOf(endpoint: Endpoint, credential?: OwnCredential | null): Rest | null;
 }
 
@@ -47,19 +47,18 @@ interface Track {
 }
 
 /**
- * Remembers, in this process, how calls to endpoints went, separately for each credential. Bounded; the endpoint
- * that was longest without news is forgotten first.
+ * Remembers, in this process, how calls to endpoints ended, separately for each credential. Limited in size; the
+ * endpoint without calls for the longest time is dropped first.
+ * - Outage: a fifth or more of the calls of the last 30 s failed. Other endpoints are tried first.
+ * - Circuit breaker: opens when half or more of at least 20 calls within 10 s failed. Then one call in 5 s is let
+ * through as a probe, and the first successful probe closes it.
+ * - `Retry-After`: after a 429 the quota pauses, which is the upstream model with the same credential, or all models of
+ * the catalogue's `quota_group`; after any other error only the endpoint pauses.
+ * - A caller's own key that its provider refused pauses for as long as the credentials app says.
+ * - Also holds the retry budget and the measurements of each endpoint, for routing and for listings.
  *
- * - An outage: a fifth or more of the calls of the last 30 s failed. Others go first.
- * - A breaker: opens when half or more of at least 20 calls within 10 s failed. Then one call in 5 s is let
- *   through as a probe, and the first probe that succeeds closes it.
- * - `Retry-After`: after a 429 the quota rests, which is the upstream model with the same credential, or all models
- *   of the `quota_group` that the catalogue names; after any other error the endpoint rests.
- * - A key of a caller's own that its provider refused rests for as long as the credentials app says.
- * - The retry budget and the measurements of each endpoint, for routing and for listings.
- *
- * A plan leaves out what rests. `admits` is asked once more right before a call, because only one of the
- * plans made at the same time may take the probe.
+ * A plan leaves out what pauses. `admits` is asked again right before a call, because only one of several simultaneous
+ * plans may use the probe.
  */
 export class ProviderHealth implements HealthView {
   readonly statistics: ProviderStatistics;
@@ -75,8 +74,8 @@ export class ProviderHealth implements HealthView {
   }
 
   /**
-   * Whether this call may be made now, after the `earlier` ones of the same request. A yes counts: it takes
-   * the breaker's probe or a retry from the budget.
+   * Returns whether this call may be made now, after the `earlier` ones of the same request. If true, it consumes the
+   * breaker's probe or a retry from the budget.
    */
   admits({ endpoint, credential = null }: Called, earlier: readonly Called[] = []): boolean {
     if (this.restOf(endpoint, credential) !== null) return false;
@@ -92,7 +91,7 @@ export class ProviderHealth implements HealthView {
     return true;
   }
 
-  /** The error of a request none of whose candidates was admitted. */
+  /** Returns the error of a request of which no candidate was admitted. */
   restingError(candidates: readonly (Called & { readonly model: Model })[]): AppError {
     const rests = candidates.flatMap(({ endpoint, credential }) => this.restOf(endpoint, credential) ?? []);
     const models = [...new Set(candidates.map(({ model }) => model.slug))];
@@ -111,7 +110,7 @@ export class ProviderHealth implements HealthView {
   }
 
   /**
-   * The endpoint failed in a way that another might not. `restSeconds` as in `Retry-After`; `isQuota` when
+   * Records a failure that another endpoint might not have. `restSeconds` is the `Retry-After`; `isQuota` is true if
    * the upstream limits the rate of requests.
    */
   failed(
@@ -121,7 +120,7 @@ export class ProviderHealth implements HealthView {
   ): void {
     const nowMs = this.clock();
     const track = this.#trackOf(endpoint, credential);
-    // The provider works and says how long its quota needs, so this is no failure for the breaker.
+    // The provider works and states when its quota is available again, so this is no failure for the breaker.
     if (isQuota && restSeconds > 0) {
       track.isProbing = false;
     } else {
@@ -141,7 +140,7 @@ export class ProviderHealth implements HealthView {
     if (this.restOf(endpoint, credential) !== null) return true;
     const track = this.#tracks.peek(trackKey(endpoint, credential));
     const nowMs = this.clock();
-    // Most endpoints do not fail, and all of them are looked at for every plan.
+    // Fast path: most endpoints have no failures, and every plan checks all of them.
     if (track?.outcomes.hasFailure(OUTAGE_SECONDS, nowMs) !== true) return false;
     const { calls, failures } = track.outcomes.count(OUTAGE_SECONDS, nowMs);
     return failures >= OUTAGE_SHARE * calls;
@@ -161,7 +160,7 @@ export class ProviderHealth implements HealthView {
   }
 
   #quotaRestMs(endpoint: Endpoint, credential: OwnCredential | null, nowMs: number): number {
-    // Asked of every candidate of every plan, and most of the time nothing rests.
+    // Fast path: usually no quota pauses, and every plan asks for each of its candidates.
     if (nowMs >= this.#lastQuotaRestEndsMs) return 0;
     return (this.#quotaRestUntilMs.peek(quotaOf(upstreamOf(endpoint, credential), endpoint)) ?? 0) - nowMs;
   }

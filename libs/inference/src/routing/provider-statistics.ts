@@ -4,32 +4,32 @@ import type { Percentile } from './route-request';
 import { RollingHistogram, type RollingTime } from './rolling-histogram';
 import { traitsOf } from '../catalogue/endpoint-traits';
 
-/** What a plan asks. Null: nothing was measured in the time. */
+/** The part of the statistics that plans use. Null: nothing was measured in the time window. */
 export interface StatisticsView {
-  /** Seconds to the first token that so many percent of the calls stayed below. */
+  /** Returns the seconds to the first token that the given percentage of the calls did not exceed. */
   latencySeconds(endpoint: Endpoint, percentile: Percentile): number | null;
-  /** Tokens per second that so many percent of the calls reached. */
+  /** Returns the tokens per second that the given percentage of the calls reached. */
   tokensPerSecond(endpoint: Endpoint, percentile: Percentile): number | null;
 }
 
-/** One call that succeeded. */
+/** Measurements of one successful call. */
 export interface CallMeasure {
   readonly firstTokenMs?: number;
   readonly completionTokens?: number;
-  /** From the first token to the last, or the whole call where the answer came in one piece. */
+  /** From the first token to the last, or the whole call if the answer came in one piece. */
   readonly generationMs?: number;
 }
 
-/** The running minute and the five before it. */
+/** The current minute and the five before it. */
 const FIVE_MINUTES: RollingTime = { sliceMs: 60_000, slices: 6 };
-/** Throughputs are counted in hundredths of a token per second, latencies in milliseconds. */
+/** Throughput is counted in hundredths of a token per second, latency in milliseconds. */
 const HUNDREDTHS = 100;
 const MOST_ENDPOINTS = 2_048;
 const SHARE: Readonly<Record<Percentile, number>> = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 };
 
 /**
- * Latency and throughput of endpoints over a rolling time, in this process: five minutes for routing. Two
- * small histograms per endpoint; bounded, and the endpoint longest without news goes first.
+ * Latency and throughput of endpoints in a rolling window of five minutes, in this process; used for routing. Two small
+ * histograms per endpoint. Limited in size; the endpoint without measurements for the longest time is dropped first.
  */
 export class ProviderStatistics implements StatisticsView {
   readonly #latencies = new LeastRecent<RollingHistogram>(MOST_ENDPOINTS);
@@ -56,7 +56,7 @@ export class ProviderStatistics implements StatisticsView {
   }
 
   tokensPerSecond(endpoint: Endpoint, percentile: Percentile): number | null {
-    // More is better: what 90 % of the calls reached is what only 10 % stayed below.
+    // A higher throughput is better: 90 % of the calls reached the value that only 10 % stayed below.
     const share = 1 - SHARE[percentile];
     const hundredths = this.#throughputs.peek(traitsOf(endpoint).key)?.quantile(share, this.clock()) ?? null;
     return hundredths === null ? null : hundredths / HUNDREDTHS;

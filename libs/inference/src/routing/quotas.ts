@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalogue/catalogue';
 import type { Endpoint } from '../catalogue/catalogue-entries';
 
-/** What a provider counts calls against: an account on one upstream model. */
+/** The unit against which a provider counts calls: an account and an upstream model. */
 export interface AccountModel {
   readonly account: string;
   readonly upstreamModel: string;
@@ -9,22 +9,25 @@ export interface AccountModel {
 
 type Limited = Pick<Endpoint, 'upstreamModel' | 'quotaGroup'>;
 
-/** The name of an account: the operator's at a provider, or that of one credential of a caller. */
+/** Returns the name of an account: the operator's at a provider, or that of a caller's credential. */
 export function accountOf(providerSlug: string, credentialId: string | null): string {
   return credentialId === null ? providerSlug : `${providerSlug}:${credentialId}`;
 }
 
-/** The name of the quota that calls of an account to an endpoint count against. No account has a space or `#` in it. */
+/**
+ * Returns the name of the quota that limits calls of an account to an endpoint. Names of accounts contain neither a
+ * space nor `#`.
+ */
 export function quotaOf(account: string, { upstreamModel, quotaGroup }: Limited): string {
   return quotaGroup === null ? `${account} ${upstreamModel}` : `${account}#${quotaGroup}`;
 }
 
-/** The slug of the provider that a quota belongs to. */
+/** Returns the slug of the provider that a quota belongs to. */
 export function providerOfQuota(quota: string): string {
   return quota.slice(0, quota.search(/[: #]/));
 }
 
-/** The `quota_group`s of a catalogue, for callers that have an upstream model and no endpoint. */
+/** The `quota_group`s of a catalogue, for code that has an upstream model but no endpoint. */
 export class QuotaGroups {
   readonly #groups = new Map<string, string>();
   readonly #models = new Map<string, Set<string>>();
@@ -40,13 +43,13 @@ export class QuotaGroups {
     }
   }
 
-  /** The name of the quota of an account on an upstream model. */
+  /** Returns the name of the quota of an account on an upstream model. */
   quotaOf({ account, upstreamModel }: AccountModel): string {
     const provider = account.split(':', 1)[0]!;
     return quotaOf(account, { upstreamModel, quotaGroup: this.#groups.get(`${provider} ${upstreamModel}`) ?? null });
   }
 
-  /** Everything that counts against a quota; nothing where the catalogue no longer has its group. */
+  /** Returns all models that share a quota; empty if the catalogue no longer has its group. */
   membersOf(quota: string): readonly AccountModel[] {
     const end = quota.search(/[ #]/);
     const account = quota.slice(0, end);
@@ -57,7 +60,7 @@ export class QuotaGroups {
   }
 }
 
-/** A catalogue never changes, so each is looked into once. */
+/** Results by catalogue. A catalogue never changes, so each is computed once. */
 const known = new WeakMap<Catalogue, QuotaGroups>();
 
 export function quotaGroupsOf(catalogue: Catalogue): QuotaGroups {

@@ -6,10 +6,9 @@ const MOST_SAVED = 10;
 const MOST_GROUPS = 4_096;
 
 /**
- * Bounds how much harder an ailing upstream is hit by retries: each first attempt on it earns a tenth of a
- * retry, one retry is given in advance, and no more than ten are saved up. An upstream is a provider with
- * one credential, because a second credential is tried for its own sake. Going on to another upstream costs
- * nothing: that is a first attempt there.
+ * Limits the additional load of retries on an upstream with failures. Each first attempt adds a tenth of a retry, one
+ * retry is available from the start, and at most ten are saved up. An upstream is a provider with one credential, so a
+ * second credential has its own budget. Falling back to another upstream is a first attempt there and costs nothing.
  */
 export class RetryBudget {
   readonly #tokens = new LeastRecent<{ count: number }>(MOST_GROUPS);
@@ -19,10 +18,10 @@ export class RetryBudget {
     tokens.count = Math.min(MOST_SAVED, tokens.count + SHARE);
   }
 
-  /** Whether a retry may be made; if so, it is paid for. */
+  /** Returns whether a retry may be made, and if so, takes it from the budget. */
   takeRetry(upstream: string): boolean {
     const tokens = this.#of(upstream);
-    // Ten tenths add up to a little less than one.
+    // Because of rounding, ten tenths add up to slightly less than one.
     if (tokens.count < 1 - SHARE / 2) return false;
     tokens.count = Math.max(0, tokens.count - 1);
     return true;

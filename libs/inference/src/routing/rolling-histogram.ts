@@ -1,17 +1,20 @@
-/** Buckets grow by an eighth of a doubling, so a percentile is off by 4.5 % at most. */
+/** Each bucket is an eighth of a doubling wide, so a percentile is wrong by at most 4.5 %. */
 const BUCKETS_PER_DOUBLING = 8;
 const BUCKETS = 20 * BUCKETS_PER_DOUBLING;
 const MOST_PER_BUCKET = 65_535;
-/** 1 - 0.99 is a little more than 0.01. */
+/** Because of rounding, 1 - 0.99 is slightly more than 0.01. */
 const ROUNDING = 1e-6;
 
-/** A time that moves on by slices: the running one and those before it. */
+/** A rolling time window of slices: the current one and those before it. */
 export interface RollingTime {
   readonly sliceMs: number;
   readonly slices: number;
 }
 
-/** Counts of values from 1 to about a million over a rolling time. Smaller and larger ones count as the outermost. */
+/**
+ * Histogram of values from 1 to about a million in a rolling time window. Smaller and larger values count in the
+ * outermost buckets.
+ */
 export class RollingHistogram {
   readonly #slices: readonly Uint16Array[];
   readonly #sums = new Uint32Array(BUCKETS);
@@ -48,7 +51,7 @@ export class RollingHistogram {
     return middleOf(BUCKETS - 1);
   }
 
-  /** Empties the slices that have gone by since. */
+  /** Empties the slices that have passed since the last call. */
   #advance(nowMs: number): void {
     const { sliceMs, slices } = this.time;
     const running = Math.floor(nowMs / sliceMs);

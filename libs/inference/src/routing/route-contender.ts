@@ -1,18 +1,18 @@
 import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { OwnCredential } from './credential-source';
 
-/** An endpoint on its way through a plan: shared, or pinned to one of the caller's own keys. */
+/** An endpoint while a plan is made, with the key to use: the shared one, or one of the caller's own. */
 export interface Contender {
   readonly model: Model;
   readonly endpoint: Endpoint;
-  /** Null: the operator's key, or none. */
+  /** The caller's own key; null: the operator's key, or none. */
   readonly credential: OwnCredential | null;
   readonly tierRank: number;
-  /** The member or condition that ruled it out. */
+  /** The request field or condition that ruled it out. */
   excludedBy: string | null;
 }
 
-/** Whether prompts are not kept; the owner of a key may have an own agreement with the provider. */
+/** True if prompts are not stored. The owner of a key may have a separate agreement with the provider. */
 export function isZdr({ endpoint, credential }: Contender): boolean {
   return credential?.declaredZdr ?? endpoint.zdr;
 }
@@ -22,7 +22,7 @@ export function collectsData(contender: Contender): boolean {
   return trainsOnPrompts || (retainsPrompts && !isZdr(contender));
 }
 
-/** Where prompts are processed. A key may declare a region of its own for an endpoint that is bound to none. */
+/** Returns where prompts are processed. A key may declare a region for an endpoint that is not bound to one. */
 export function regionOf({ endpoint, credential }: Contender): string {
   const declared = credential?.declaredRegion ?? 'global';
   return endpoint.region === 'global' ? declared : endpoint.region;

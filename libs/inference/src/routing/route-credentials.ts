@@ -2,9 +2,9 @@ import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { CredentialScope, OwnCredential } from './credential-source';
 import { isModelAmong, isSlugOf } from './route-names';
 
-/** The keys of a caller that are in force for one model, and what they say of shared capacity. */
+/** The enabled keys of a caller for one model, and whether they allow shared capacity. */
 export interface OwnKeys {
-  /** In the order of `sortOrder`. */
+  /** Returns the keys in the order of `sortOrder`. */
   keysFor(endpoint: Endpoint): readonly OwnCredential[];
   isSharedAllowed(endpoint: Endpoint): boolean;
 }
@@ -15,9 +15,9 @@ const noKeys = ({ isOwnKeysOnly }: CredentialScope): OwnKeys => ({
 });
 
 /**
- * Applies what credentials restrict and demand. `is_byok_only` takes the provider's shared
- * capacity away for every model; `is_required` takes all shared capacity away for the models that the
- * credential can serve. Disabled credentials, and those for other API keys or users, say nothing.
+ * Applies the restrictions and demands of credentials. `is_byok_only` excludes the provider's shared capacity for every
+ * model; `is_required` excludes all shared capacity for the models that the credential can serve. Disabled credentials,
+ * and those for other API keys or users, have no effect.
  */
 export function ownKeysFor(
   model: Model,
@@ -40,7 +40,7 @@ export function ownKeysFor(
   };
 }
 
-/** Whether a key may be used for a caller at all, whatever it is asked for. */
+/** Returns whether a key may be used for a caller at all, for any model. */
 export function isForCaller(credential: OwnCredential, { apiKeyHash, userId }: CredentialScope): boolean {
   const { isDisabled, allowedApiKeyHashes, allowedUserIds } = credential;
   return !isDisabled && isAmong(apiKeyHash, allowedApiKeyHashes) && isAmong(userId, allowedUserIds);

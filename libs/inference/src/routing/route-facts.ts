@@ -7,9 +7,9 @@ import type { RouteFacts } from './route-request';
 type Body = Readonly<Record<string, unknown>>;
 
 /**
- * Returns what a body asks of an endpoint in addition to its text: parameters, kinds of content, the longest answer,
- * the tier, the tools. Reads chat, responses, messages and embeddings alike: their fields do not contradict each
- * other. `body` is parsed and checked.
+ * Returns what a body requires of an endpoint besides text: parameters, kinds of content, the longest answer, the tier,
+ * the tools. Reads Chat, Responses, Messages and Embeddings bodies with the same code, because their fields do not
+ * conflict. `body` is parsed and validated.
  */
 export function readRouteFacts(body: unknown): RouteFacts {
   if (!isObject(body)) return {};
@@ -29,14 +29,14 @@ export function readRouteFacts(body: unknown): RouteFacts {
   };
 }
 
-/** `speed: fast` is a tier by another name, unless one is named. */
+/** `speed: fast` is another name for a tier; it counts unless a tier is given. */
 function tierOf({ service_tier: tier, speed }: Body): string | null {
   if (typeof tier === 'string' && tierNamed(tier) === 'standard') return 'default';
   if (typeof tier === 'string' && (tier !== 'auto' || speed !== 'fast')) return tier;
   return speed === 'fast' ? 'fast' : null;
 }
 
-/** Members that are parameters under the name that a model's `supported_parameters` has for them. */
+/** Request fields that are parameters, with their names in a model's `supported_parameters`. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'top_p',
@@ -79,7 +79,7 @@ function parametersOf(body: Body): readonly string[] {
   return [...found];
 }
 
-/** Absent, null, false and an empty list ask for nothing. */
+/** Returns whether a value asks for something. Absent, null, false and an empty list do not. */
 function isUsed(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false && !(Array.isArray(value) && value.length === 0);
 }
@@ -94,7 +94,7 @@ function formatOf(format: unknown): string | null {
   return typeof type === 'string' && type !== 'text' ? 'response_format' : null;
 }
 
-/** What parts of messages are called in the dialects, and the kind of content they carry. */
+/** Types of message parts in all dialects, and the kind of content that they hold. */
 const MODALITIES: Readonly<Record<string, string>> = {
   image_url: 'image',
   input_image: 'image',
@@ -123,7 +123,7 @@ function mediaOf({ messages, input }: Body): Media {
   return found;
 }
 
-/** A part may be the result of a tool, which holds parts of its own. */
+/** A part may be a tool result, which contains parts of its own. */
 const MOST_NESTING = 2;
 
 function readParts(content: unknown, found: Media, nesting: number): void {
@@ -143,7 +143,7 @@ function note(part: Body, kind: string, found: Media): void {
   if (kind === 'audio') found.audioParts += 1;
 }
 
-/** Where the dialects have the bytes of a part, or the link to them. */
+/** Fields in which the dialects have the bytes of a part or a link to them. */
 const LINK_MEMBERS = ['image_url', 'video_url', 'input_video', 'file_url', 'file', 'source'];
 
 function isLinked(media: unknown): boolean {

@@ -16,14 +16,14 @@ import type { Reason } from './route-refusal';
 import type { MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
 import { supportsParameter, traitsOf } from '../catalogue/endpoint-traits';
 
-/** The members of a request that an endpoint would not be sent with this key. */
+/** Returns the request fields that would not be sent to an endpoint with this key. */
 export type LostMembers = (contender: Contender) => readonly string[];
 
 /**
- * The hard filters of a request, in the order in which one is named when nothing is left; only those that it gives
- * cause for. What the policy of a workspace or key takes away is forbidden (403), what the request's own preferences take
- * away is not found (404), and what its size takes away is the request's fault (400). The one that has to
- * try translations comes last, so that it is asked of few.
+ * Returns the hard filters of a request that have an effect. If no endpoint is left, the first one that removed the
+ * last endpoint is named. Removals by the policy of a workspace or key are forbidden (403), by the request's own
+ * preferences not found (404), and by its size an invalid request (400). The filter that tries translations comes last,
+ * because it is the most expensive.
  */
 export function hardFilters(request: RouteRequest, lostMembers: LostMembers = () => []): readonly HardFilter[] {
   const { policies, preferences, tools } = request;
@@ -88,8 +88,8 @@ function choiceFilters(preferences: RoutingPreferences, { estimatedPromptTokens 
 }
 
 /**
- * A prompt is only estimated, so an endpoint is ruled out for it when the prompt would not fit if the
- * estimate were this many times too high; below that, ordering keeps the endpoint for the end.
+ * The prompt is only estimated. An endpoint is ruled out as too small only if the prompt would not fit even if the
+ * estimate were this many times too high. Otherwise it is put at the end of the order.
  */
 const ESTIMATE_DOUBT = 4;
 
@@ -108,7 +108,7 @@ function promptFilter({ estimatedPromptTokens = 0 }: RouteRequest): HardFilter {
   };
 }
 
-/** Where answers are not to be capped, what gives fewer tokens than are asked for is ruled out. */
+/** If answers must not be capped, rules out endpoints that produce fewer tokens than requested. */
 function outputFilters({ maxOutputTokens: asked = null, capsOutput = true, preferences }: RouteRequest): HardFilter[] {
   if (asked === null || (capsOutput && preferences?.requireParameters !== true)) return [];
   let longest = 0;
@@ -134,7 +134,7 @@ function parameterFilter(parameters: readonly string[]): HardFilter {
   };
 }
 
-/** Nothing that the caller sent may be lost on the way into an endpoint's dialect (`require_parameters`). */
+/** Rules out endpoints whose dialect would lose a field of the request (`require_parameters`). */
 function translationFilter(lostMembers: LostMembers): HardFilter {
   const lost = new Set<string>();
   return {
@@ -162,7 +162,7 @@ function modalityFilters({ inputModalities = [], outputModalities = [] }: RouteR
   ];
 }
 
-/** A plain name covers the formats that are special cases of it. */
+/** A general name includes the formats that are special cases of it. */
 const COVERED: Readonly<Record<string, readonly string[]>> = { fp4: ['mxfp4', 'nvfp4'], fp8: ['mxfp8'] };
 
 const TOKENS_PER_LIMIT = 1_000_000n;

@@ -6,16 +6,16 @@ import { repeatable, theModel, unknownModelMessage } from './unknown-model';
 /** How a name led to a model. */
 export type NamedBy = 'direct' | 'alias' | 'latest';
 
-/** The model behind a name, and what the suffixes of the name ask for. */
+/** The model with a name, and what the suffixes of the name ask for. */
 export interface ResolvedModel {
   readonly model: Model;
   readonly namedBy: NamedBy;
   readonly sort: SortKey | null;
-  /** Only endpoints of this variant are meant; null means those of none. */
+  /** Only endpoints of this variant may serve; null: only endpoints without a variant. */
   readonly variant: string | null;
-  /** `:nitro` lets priority endpoints in, `:floor` flex ones. */
+  /** Tier that the suffix admits: `:nitro` priority endpoints, `:floor` flex endpoints. */
   readonly admits: 'priority' | 'flex' | null;
-  /** `:online` asks for the plugin `web`; it says nothing about endpoints. */
+  /** True for `:online`, which asks for the plugin `web`; it does not affect the choice of endpoints. */
   readonly isOnline: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface UnresolvedModel {
   readonly model: null;
   readonly error: 'invalid_request' | 'not_found';
   readonly code: 'model_not_found' | 'wrong_endpoint' | 'free_variant_ended';
-  /** Made only where it is said: it looks for names that are alike. */
+  /** Makes the error message; called only when needed, because it searches for similar names. */
   readonly messageFor: (name: string, catalogue: Catalogue) => string;
 }
 
@@ -44,7 +44,7 @@ const NO_SUFFIX: Omit<ResolvedModel, 'model' | 'namedBy'> = {
   admits: null,
   isOnline: false,
 };
-/** More than this many suffixes is no name. */
+/** A name with more suffixes than this is treated as unknown. */
 const MOST_SUFFIXES = 4;
 
 const UNKNOWN = unresolved('model_not_found', unknownModelMessage);
@@ -53,9 +53,9 @@ const NOT_FREE = unresolved('free_variant_ended', (name) => `${theModel(name)} h
 const BATCH_ONLY = unresolved('wrong_endpoint', () => 'The variant :batch can only be used in batches');
 
 /**
- * Finds the model of a slug or alias. A model of the whole name comes first; then suffixes are taken off
- * from the right: a sorting one, a variant that some endpoint of the model serves, or `:online`. `~vendor/name-latest`
- * is the newest release of that name.
+ * Finds the model with a slug or alias. A model with the whole name has precedence. Otherwise suffixes are removed from
+ * the right: a sorting suffix, a variant that some endpoint of the model serves, or `:online`. `~vendor/name-latest` is
+ * the newest release of that name.
  */
 export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel | UnresolvedModel {
   if (name.endsWith(BATCH_SUFFIX)) return BATCH_ONLY;
@@ -74,14 +74,14 @@ export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel 
   return UNKNOWN;
 }
 
-/** Returns a name as it is recorded: the slug in place of an alias, and nothing that may be a key. */
+/** Returns a name in the form to record: the slug in place of an alias, and nothing that may be a key. */
 export function recordedName(name: string, catalogue: Catalogue): string {
   const resolved = resolveModel(name, catalogue);
   if (resolved.model === null) return repeatable(name);
   return resolved.namedBy === 'alias' ? resolved.model.slug : name;
 }
 
-/** Returns the endpoints of a model name, whatever it is used for; none for an unknown name. */
+/** Returns the endpoints of a model name, for any API; empty for an unknown name. */
 export function endpointsNamed(name: string, catalogue: Catalogue): readonly Endpoint[] {
   const resolved = resolveModel(name, catalogue);
   if (resolved.model === null) return [];
@@ -90,8 +90,8 @@ export function endpointsNamed(name: string, catalogue: Catalogue): readonly End
 }
 
 /**
- * Whether an endpoint is of the variant asked for. What costs nothing is free, also without saying so; a
- * model that has the variant in its own slug needs no asking.
+ * Returns whether an endpoint belongs to the requested variant. An endpoint without costs belongs to `free` even if it
+ * does not say so. A model with the variant in its own slug needs no such check.
  */
 export function isOfVariant(model: Model, endpoint: Endpoint, wanted: string | null): boolean {
   const { variant } = traitsOf(endpoint);
@@ -122,10 +122,10 @@ function findBySlug(slug: string, catalogue: Catalogue): ResolvedModel | null {
 }
 
 const LATEST = /^~([^/]+)\/(.+)-latest$/;
-/** `5`, `4.5`, `v3`, `4o`, `2512`: what changes from one release to the next. */
+/** Matches a version such as `5`, `4.5`, `v3`, `4o`, `2512`: the part of a name that changes between releases. */
 const VERSION = /^v?\d+(\.\d+)*[a-z]?$/;
 
-/** The newest by date, then by version, of the models whose name is the one asked for but for the version. */
+/** Returns the newest model, by date and then by version, whose name without the version is the requested one. */
 function findLatest(slug: string, catalogue: Catalogue): Model | null {
   const [, vendor, wanted] = LATEST.exec(slug) ?? [];
   if (vendor === undefined || wanted === undefined) return null;

@@ -3,9 +3,9 @@ import { namesOf } from '../catalogue/catalogue';
 import { traitsOf } from '../catalogue/endpoint-traits';
 
 /**
- * Whether a name in `order`, `only` or `ignore` means this endpoint: a provider's slug or display
- * name in any case. A plain slug means all regions, variants and tiers of the provider, though a tier
- * serves only a request that asks for it; a suffixed slug means exactly one.
+ * Returns whether a name in `order`, `only` or `ignore` means this endpoint: a provider's slug or display name, in
+ * upper or lower case. A slug without a suffix means all regions, variants and tiers of the provider, but a tier still
+ * serves only requests that ask for it. A slug with a suffix means exactly one.
  */
 export function isNamed(endpoint: Endpoint, wanted: string): boolean {
   const name = wanted.toLowerCase();
@@ -17,24 +17,27 @@ export function isNamedIn(endpoint: Endpoint, names: readonly string[]): boolean
   return names.some((name) => isNamed(endpoint, name));
 }
 
-/** Whether a tier was named, and not just its provider. */
+/** Returns whether a name names the tier itself and not just its provider. */
 export function isTierNamedIn(endpoint: Endpoint, names: readonly string[]): boolean {
   const { suffixedSlugs } = traitsOf(endpoint);
   return names.some((name) => suffixedSlugs.includes(name.toLowerCase()));
 }
 
-/** Returns the endpoint's position in an order; the order's length when it is not named. */
+/** Returns the endpoint's position in an order; the length of the order if it is not in it. */
 export function rankIn(order: readonly string[], endpoint: Endpoint): number {
   const rank = order.findIndex((name) => isNamed(endpoint, name));
   return rank === -1 ? order.length : rank;
 }
 
-/** Whether a slug in lower case is the provider's own or that of the provider it is a variant of. */
+/** Returns whether a lower-case slug is that of the provider, or of the provider of which it is a variant. */
 export function isSlugOf({ slug }: Provider, wanted: string): boolean {
   return slug === wanted || (slug.startsWith(wanted) && slug.charAt(wanted.length) === '/');
 }
 
-/** Regions go by several names; a region includes its parts: `eu` is where `eu-west-1` is. */
+/**
+ * Returns whether one region is part of another. Regions have several names, and a region includes its parts: `eu`
+ * includes `eu-west-1`.
+ */
 export function isInRegion(region: string, wanted: string): boolean {
   const part = regionName(region);
   const whole = regionName(wanted);

@@ -9,16 +9,16 @@ import { supportsParameter, traitsOf } from '../catalogue/endpoint-traits';
 import { typicalPrice } from './typical-price';
 import type { StickyView } from './sticky-routes';
 
-/** What a request wants of an order. */
+/** What a request wants from the order of its endpoints. */
 export interface OrderWish {
   readonly api: Api;
   readonly order: readonly string[] | null;
   readonly sort: SortKey | null;
-  /** The order inside a tier that the request asked for, where it wants no other. */
+  /** The sort that follows from the requested tier, if the request sets no other. */
   readonly sortOfTier: (rank: number) => SortKey | null;
-  /** What the caller's workspace wants where the request itself says nothing. */
+  /** The default sort of the caller's workspace, for requests that set none. */
   readonly defaultSort: SortKey | undefined;
-  /** Parameters whose support is worth a higher price. */
+  /** Parameters for whose support a higher price is accepted. */
   readonly features: readonly string[];
   readonly minThroughput: Cutoffs | null;
   readonly maxLatency: Cutoffs | null;
@@ -36,14 +36,13 @@ export interface OrderWorld {
   readonly statistics: StatisticsView | null;
   readonly sticky: StickyView | null;
   readonly takesLinks: (endpoint: Endpoint) => boolean;
-  /** From 0 to below 1. */
+  /** Returns a random number from 0 (included) to 1 (excluded). */
   readonly dice: () => number;
 }
 
 /**
- * Puts contenders into the order of their calls: the caller's own keys, shared
- * capacity, then own keys that are only a fallback. `contenders` come in the catalogue's order, which decides
- * wherever nothing else does.
+ * Sorts contenders into the order in which they are tried: the caller's own keys, shared capacity, then own keys that
+ * are only a fallback. `contenders` are in the catalogue's order, which decides in case of a tie.
  */
 export function orderContenders(
   contenders: readonly Contender[],
@@ -74,7 +73,7 @@ class Ordering {
     this.#price = ({ endpoint }) => typicalPrice(endpoint, wish.api, wish.estimatedPromptTokens, wish.paints);
   }
 
-  /** The caller's order of providers, then that of the keys. */
+  /** Sorts by the caller's order of providers, then by the order of the keys. */
   own(contenders: readonly Contender[]): readonly Contender[] {
     return contenders.toSorted(
       by(
@@ -96,7 +95,7 @@ class Ordering {
     return classesOf(contenders, this.#demerits()).flatMap((equals) => this.#class(equals));
   }
 
-  /** Orders endpoints of equal fit by sort or price, outages and stickiness. */
+  /** Orders endpoints that fit equally well by sort or price, outages and stickiness. */
   #class(contenders: readonly Contender[]): readonly Contender[] {
     if (contenders.length < 2) return contenders;
     const sort = this.#sortWithin(this.#wish.sortOfTier(contenders[0]!.tierRank));
@@ -106,13 +105,13 @@ class Ordering {
     return sticky === undefined ? ordered : [sticky, ...ordered.filter((one) => one !== sticky)];
   }
 
-  /** What the request says, else what its tier says, else what its workspace says of requests without an order. */
+  /** Returns the sort of the request, else that of its tier, else the default of its workspace. */
   #sortWithin(sortOfTier: SortKey | null): SortKey | null {
     const { order, sort, defaultSort } = this.#wish;
     return sort ?? sortOfTier ?? (order === null ? defaultSort : null) ?? null;
   }
 
-  /** Puts stable endpoints first; the very first of them is drawn at random with weight 1/price². */
+  /** Puts endpoints without outages first; the very first one is drawn at random with weight 1/price². */
   #balanced(byPrice: readonly Contender[]): readonly Contender[] {
     const out = byPrice.filter((contender) => this.#isOut(contender));
     const stable = out.length === 0 ? byPrice : byPrice.filter((contender) => !out.includes(contender));
@@ -121,7 +120,7 @@ class Ordering {
     return [first, ...stable.filter((contender) => contender !== first), ...out];
   }
 
-  /** By the sort, then by price. What was never measured comes after what was. */
+  /** Sorts by the sort key, then by price. Unmeasured endpoints come after measured ones. */
   #sorting(sort: SortKey | null): readonly Value[] {
     const { statistics } = this.#world;
     switch (sort) {
@@ -137,7 +136,10 @@ class Ordering {
     }
   }
 
-  /** What counts against an endpoint, the weightiest first; those with the same number are equals. */
+  /**
+   * Returns a number for the disadvantages of an endpoint, the most important first. Endpoints with the same number are
+   * equal.
+   */
   #demerits(): Value {
     const { features } = this.#wish;
     return (contender) => {
@@ -147,24 +149,29 @@ class Ordering {
     };
   }
 
-  /** Returns demerits for an endpoint that would lose a part of the request; they outweigh its price. */
+  /**
+   * Returns the disadvantages of an endpoint that would lose a part of the request. They matter more than its price.
+   */
   #misfits(contender: Contender): number {
     const losesMedia = this.#wish.hasLinkedMedia && !this.#world.takesLinks(contender.endpoint);
     return (this.#fits(contender) ? 0 : 2_000) + (losesMedia ? 1_000 : 0) + (this.#capsOutput(contender) ? 500 : 0);
   }
 
-  /** Whether the prompt fits, by an estimate of its tokens. */
+  /** Returns whether the prompt fits, according to the estimate of its tokens. */
   #fits({ endpoint: { contextLength } }: Contender): boolean {
     return contextLength === null || this.#wish.estimatedPromptTokens <= contextLength;
   }
 
-  /** Whether the answer would be shorter than the request allows. */
+  /** Returns whether the endpoint would produce a shorter answer than the request allows. */
   #capsOutput({ endpoint }: Contender): boolean {
     const { maxOutputTokens: asked } = this.#wish;
     return asked !== null && asked > (outputLimitOf(endpoint) ?? asked);
   }
 
-  /** Whether measurements fall short of what is preferred. What was not measured is given its chance. */
+  /**
+   * Returns whether measurements are below the preferred values. Endpoints without measurements are not considered
+   * slow.
+   */
   #isSlow(endpoint: Endpoint): boolean {
     const { minThroughput, maxLatency } = this.#wish;
     const { statistics } = this.#world;
@@ -211,7 +218,7 @@ function by(...values: readonly Value[]): (a: Contender, b: Contender) => number
   };
 }
 
-/** Contenders of the same number together, the lowest number first. */
+/** Groups contenders with the same number, the lowest number first. */
 function classesOf(contenders: readonly Contender[], numberOf: Value): readonly (readonly Contender[])[] {
   const classes = new Map<number, Contender[]>();
   for (const contender of contenders) {
@@ -224,11 +231,11 @@ function classesOf(contenders: readonly Contender[], numberOf: Value): readonly 
   return [...classes].toSorted(([a], [b]) => a - b).map(([, members]) => members);
 }
 
-/** Picks by weight 1/price². Where something is free, only the free are in the draw. */
+/** Draws one contender at random with weight 1/price². If some are free, draws only among these. */
 function draw(contenders: readonly Contender[], priceOf: Value, chance: number): Contender {
   const free = contenders.filter((contender) => priceOf(contender) === 0);
   if (free.length > 0) return free[Math.floor(chance * free.length)]!;
-  // Weights are of prices in units of the lowest: the square of a rate in 10^-18 USD would lose its digits.
+  // Weights use prices relative to the lowest one, because the square of a rate in 10^-18 USD would lose precision.
   const lowest = Math.min(...contenders.map(priceOf));
   const weights = contenders.map((contender) => (lowest / priceOf(contender)) ** 2);
   let left = chance * weights.reduce((sum, weight) => sum + weight, 0);

@@ -21,33 +21,33 @@ import { repeatable } from './unknown-model';
 export type { Candidate, ConsideredEndpoint, RoutePlan } from './planned-route';
 export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey, StickyKey } from './route-request';
 
-/** What a plan is made from in addition to the request. */
+/** Everything besides the request that a plan depends on. */
 export interface RouteWorld {
   readonly catalogue: Catalogue;
   readonly health: HealthView;
-  /** Whether shared capacity of a provider can be called. */
+  /** Returns whether the shared capacity of a provider can be used. */
   readonly isAvailable: ProviderFilter;
-  /** From 0 to below 1. */
+  /** Returns a random number from 0 (included) to 1 (excluded). */
   readonly dice: () => number;
-  /** Whether a provider can be called with a key of the caller's own; every provider when absent. */
+  /** Returns whether a provider can be called with a caller's own key; absent: every provider can. */
   readonly isSpoken?: ProviderFilter;
-  /** Whether an endpoint can serve an API; when absent, whether it speaks it natively. */
+  /** Returns whether an endpoint can serve an API; absent: whether it has the API natively. */
   readonly canServe?: (endpoint: Endpoint, api: Api) => boolean;
-  /** Whether an endpoint can be sent links to pictures and files; every one when absent. */
+  /** Returns whether an endpoint accepts links to pictures and files; absent: every endpoint does. */
   readonly takesLinks?: (endpoint: Endpoint) => boolean;
-  /** What of this request an endpoint would not be sent; asked only where nothing may be lost. */
+  /** Returns the fields of this request that an endpoint would not be sent; called only if nothing may be lost. */
   readonly lostMembers?: LostMembers;
   /** Keys that the caller brought along. */
   readonly credentials?: readonly OwnCredential[];
   readonly statistics?: StatisticsView;
   readonly sticky?: StickyView;
-  /** The day in UTC, such as 2026-01-31; no model has expired when absent. */
+  /** The current day in UTC, such as 2026-01-31; absent: no model has expired. */
   readonly today?: string;
-  /** Where the gateway is, for the metadata. */
+  /** Region of the gateway, for the metadata. */
   readonly region?: string | null;
 }
 
-/** The endpoints of one model that may be called, and what their order is made from. */
+/** The endpoints of one model that may be called, and the facts by which they are ordered. */
 interface Field {
   readonly contenders: readonly Contender[];
   readonly resolved: ResolvedModel;
@@ -55,17 +55,17 @@ interface Field {
 }
 
 /**
- * The endpoints to try, in order. Pure: the same arguments, health and dice give the same plan.
+ * Returns the endpoints to try, in order. Pure: the same arguments, health and random numbers give the same plan.
  *
- * For each model the endpoints that can serve the API are gathered, each once for shared capacity and once
- * for every own key that fits; hard filters take away what must not serve; what rests is left out; the rest
- * is ordered. A model that nothing is left of is passed over while another is named.
+ * For each model it collects the endpoints that can serve the API, once for shared capacity and once for every own key
+ * that fits. Hard filters remove the endpoints that must not serve. Endpoints that pause are left out. The rest is
+ * ordered. A model without endpoints is skipped if the request names another one.
  *
- * Throws, when no endpoint is left at all, the error for the first model, with its `availability` and the
- * plan as far as it went (`failedRouteOf`):
- * `invalid_request` (400) for an unknown model or one that cannot serve the API, `not_found` (404) for one that is not
- * served any more, `permission_denied` (403) where a policy forbids every endpoint, `not_found` where the preferences do, `rate_limit_exceeded`
- * (429) and `provider_overloaded` (503) with a time to come back where all that is left rests.
+ * If no endpoint is left at all, throws the error for the first model, with its `availability` and the plan so far
+ * (`failedRouteOf`): `invalid_request` (400) for an unknown model or one that cannot serve the API, `not_found` (404)
+ * for one that is no longer served, `permission_denied` (403) if a policy forbids every endpoint, `not_found` if the
+ * preferences do, `rate_limit_exceeded` (429) and `provider_overloaded` (503) with a retry time if all remaining
+ * endpoints pause.
  */
 export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
   const { model } = request;
@@ -83,15 +83,15 @@ export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
   throw failedOnRoute(refused ?? new AppError('server', 'Internal error', { internal: 'no model to plan' }), plan);
 }
 
-/** What there is to order, model by model. */
+/** The endpoints to order, for each model. */
 interface Fields {
   readonly fields: readonly Field[];
   readonly considered: readonly Contender[];
-  /** Why the first of the models that are passed over cannot serve. */
+  /** Why the first of the skipped models cannot serve. */
   readonly refused: AppError | null;
 }
 
-/** `first` is the model that the request names itself. */
+/** `first` is the model that the request names first. */
 function fieldsOf(first: ResolvedModel | UnresolvedModel, request: RouteRequest, world: RouteWorld): Fields {
   const { model, models } = request;
   const filters = hardFilters(request, world.lostMembers);
@@ -115,7 +115,7 @@ function unknown(slug: string, { error, code, messageFor }: UnresolvedModel, cat
   return refusal({ error, code, message }, [repeatable(slug)]);
 }
 
-/** Every contender of the model is added to `considered`, also those that something rules out. */
+/** Returns the endpoints of a model. All of its contenders are added to `considered`, even those that are ruled out. */
 function fieldOf(
   slug: string,
   resolved: ResolvedModel,
@@ -142,7 +142,7 @@ function fieldOf(
   return awake instanceof AppError ? awake : { contenders: awake, resolved, tiers };
 }
 
-/** Why a model cannot serve, whatever its endpoints are. */
+/** Returns why a model cannot serve, regardless of its endpoints. */
 function unfitFor(api: Api, { model, isOnline }: ResolvedModel, today: string): Reason | null {
   return expiryOf(model, today) ?? (isOnline && !WITH_PLUGINS.includes(api) ? WRONG_ENDPOINT : null);
 }
@@ -151,7 +151,7 @@ function isNative(endpoint: Endpoint, api: Api): boolean {
   return endpoint.apis.includes(api);
 }
 
-/** APIs with a conversation into which the results of `:online` searches can be put. */
+/** APIs with a conversation to which the results of `:online` searches can be added. */
 const WITH_PLUGINS: readonly Api[] = ['chat', 'responses', 'messages'];
 
 const WRONG_ENDPOINT: Reason = {
@@ -189,7 +189,7 @@ function contendersOf(
   return contenders;
 }
 
-/** What passes all filters, or the refusal of the one that left nothing over. */
+/** Returns the contenders that pass all filters, or the refusal of the filter that removed the last one. */
 function filtered(contenders: Contender[], hard: readonly HardFilter[], slug: string): Contender[] | AppError {
   let left = contenders;
   for (const filter of [...hard, TIER_FILTER]) {
@@ -222,7 +222,7 @@ function providersOf(endpoints: readonly Endpoint[]): readonly string[] {
   return endpoints.map(({ provider }) => provider.name);
 }
 
-/** Parameters for which an endpoint that knows them is preferred, whatever it costs. */
+/** Parameters for which an endpoint that supports them is preferred at any price. */
 const FEATURES: readonly string[] = ['tools', 'response_format', 'structured_outputs', 'verbosity'];
 
 function asksForPictures({ outputModalities = [] }: RouteRequest): boolean {
@@ -248,7 +248,7 @@ function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWi
   };
 }
 
-/** Model by model, or all together where the request wants no partition. */
+/** Orders the endpoints model by model, or all together if the request asks for that (`partition: none`). */
 function orderFields(fields: readonly Field[], request: RouteRequest, world: RouteWorld): readonly Candidate[] {
   const { preferences } = request;
   const isOneField = preferences?.partition === 'none' && fields.length > 1;

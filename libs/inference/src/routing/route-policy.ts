@@ -8,15 +8,15 @@ import { isInRegion, isModelAmong, isNamedIn } from './route-names';
 import { refusal, type ExcludedBy, type Reason } from './route-refusal';
 import type { RoutePolicy } from './route-request';
 
-/** A rule that no plan breaks, and what to say, once it was asked of all, when it leaves nothing over. */
+/** A rule that no plan may break, and the error message for the case that it removes all endpoints. */
 export interface HardFilter {
   readonly reason: Reason;
   readonly keeps: (contender: Contender) => boolean;
 }
 
 /**
- * What a policy rules out, as filters; none for what it does not mention. What they take away is forbidden (403).
- *
+ * Returns the restrictions of a policy as filters; none for what it does not mention. An endpoint that they remove is
+ * forbidden (403).
  * @param tools that a provider or the gateway would run for the request
  */
 export function policyFilters(policy: RoutePolicy, tools: readonly ProviderTool[] = NO_TOOLS): readonly HardFilter[] {
@@ -43,7 +43,7 @@ function endpointFilters(policy: RoutePolicy): readonly HardFilter[] {
   return filters;
 }
 
-/** Returns the filters of a policy on tools, which apply to all endpoints alike. */
+/** Returns the filters of a policy on tools, which apply to all endpoints equally. */
 function toolFilters(policy: RoutePolicy, tools: readonly ProviderTool[]): readonly HardFilter[] {
   return forbiddenTools(policy, tools).map(({ member, tool }) => ({
     reason: forbiddenBy(policy, { ...toolRule(tool), member }),
@@ -52,9 +52,8 @@ function toolFilters(policy: RoutePolicy, tools: readonly ProviderTool[]): reado
 }
 
 /**
- * Those of a model's candidates that every policy allows.
- *
- * @throws AppError permission_denied, naming the member that leaves none over
+ * Returns the candidates of a model that every policy allows.
+ * @throws AppError permission_denied with the name of the field that leaves none
  */
 export function allowedCandidates(
   candidates: readonly Candidate[],
@@ -88,7 +87,7 @@ export function isPlaceAllowed(
   return policies.every(({ regions }) => !regions || regions.some((wanted) => isInRegion(region, wanted)));
 }
 
-/** Whether the policies leave a model one of its endpoints, as it is for shared capacity. */
+/** Returns whether the policies leave the model at least one endpoint on shared capacity. */
 export function isModelAllowed(model: Model, policies: readonly RoutePolicy[]): boolean {
   const filters = policies.flatMap((policy) => policyFilters(policy));
   return model.endpoints.some((endpoint) => {
@@ -133,7 +132,7 @@ export function isChosen(
 }
 
 interface Rule {
-  /** Of the policy, as its owner wrote it. */
+  /** The field of the policy, as its owner wrote it. */
   readonly member: string;
   readonly code: Reason['code'];
   readonly excludedBy?: ExcludedBy;

@@ -3,8 +3,8 @@ import { parseRate, type Rate } from '../pricing/money';
 import type { Cutoffs, MaxPrice, RoutingPreferences, SortKey } from './route-request';
 
 /**
- * The `provider` object of a checked request as routing understands it. `route` is the older
- * name of `sort.partition`: `sort` means none, `fallback` means model; `provider.sort` wins over it.
+ * Reads the `provider` object of a validated request into routing preferences. `route` is the older name of
+ * `sort.partition`: `sort` means none, `fallback` means model. `provider.sort` has precedence.
  */
 export function readRoutingPreferences(
   provider: ProviderPreferences | null | undefined,
@@ -57,10 +57,10 @@ function readLimit(limit: PriceLimit | null | undefined): Rate | undefined {
   return parseRate(typeof limit === 'number' ? decimalOf(limit) : limit);
 }
 
-/** Decimals of a rate: what is finer than that is no price. */
+/** Decimals of a rate; a value with more decimals is not a price. */
 const MOST_DECIMALS = 18;
 
-/** The shortest decimal that means the number, without an exponent. */
+/** Returns the shortest decimal string of a number, without an exponent. */
 function decimalOf(value: number): string {
   const [mantissa = '0', exponent = '0'] = value.toExponential().split('e');
   const digits = mantissa.replace('.', '');

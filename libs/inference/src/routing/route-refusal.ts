@@ -1,9 +1,9 @@
 import { AppError, type ErrorCode } from '@libs/errors';
 
-/** An endpoint that must not be called yet, and for how long. */
+/** The pause of an endpoint: why and how long it must not be called. */
 export interface Rest {
   readonly forMs: number;
-  /** The upstream limits the rate, asked to be left alone, has failed too often, or refused the caller's own key. */
+  /** The upstream limits the rate, asked for a pause, has failed too often, or refused the caller's own key. */
   readonly because: 'quota' | 'overload' | 'breaker' | 'refused';
 }
 
@@ -19,7 +19,7 @@ export type ExcludedBy =
   | 'quantization'
   | 'allowed_providers';
 
-/** `availability.code`, a closed list; docs/errors.md has a heading for each. */
+/** Allowed values of `availability.code`. Each has a heading in docs/errors.md. */
 export const AVAILABILITY_CODES = [
   'model_not_found',
   'wrong_endpoint',
@@ -35,13 +35,13 @@ export const AVAILABILITY_CODES = [
 ] as const;
 export type AvailabilityCode = (typeof AVAILABILITY_CODES)[number];
 
-/** Why a model cannot be had, in the words of the interface. */
+/** Why a model is not available, in the terms of the API. */
 export interface Reason {
   readonly error: ErrorCode;
   readonly code: AvailabilityCode;
   readonly message: string;
   readonly excludedBy?: ExcludedBy;
-  /** The member that left nothing over, and what it asked. Never holds a value of the request. */
+  /** The field that removed the last endpoint, and what it demanded. Never contains a value of the request. */
   readonly constraint?: { readonly field: string; readonly detail: string };
 }
 
@@ -50,9 +50,9 @@ const MOST_PROVIDERS = 32;
 const LONGEST_SLUG = 256;
 
 /**
- * The refusal of a request that no endpoint is left for. Its `availability` is the object of the API:
- * `code`, `retryable`, `requested_models`, `docs_url` and, where they say something, `excluded_by`, `constraint`,
- * `affected_providers`, `retry_after` (seconds).
+ * Returns the error of a request for which no endpoint is left. Its `availability` has `code`, `retryable`,
+ * `requested_models`, `docs_url` and, if they apply, `excluded_by`, `constraint`, `affected_providers`, `retry_after`
+ * (seconds).
  */
 export function refusal(
   reason: Reason,
@@ -89,7 +89,7 @@ const RESTING: Reason = {
   message: 'No provider of the model is available at the moment',
 };
 
-/** The caller must act: no other key is left for the request. */
+/** The caller must act, because the request has no other key. */
 export const OWN_KEY_REFUSED = 'The provider refuses your own key: see last_error of the credential';
 const REFUSED: Reason = {
   error: 'authentication',
@@ -98,8 +98,8 @@ const REFUSED: Reason = {
 };
 
 /**
- * Returns the refusal when all endpoints that are left must rest. `retry_after` is the shortest rest, or one second
- * without any: then another request has just taken the one probe.
+ * Returns the error for the case that all remaining endpoints pause. `retry_after` is the shortest pause. It is one
+ * second if there is none: another request has then just taken the only probe.
  */
 export function restingRefusal(
   requestedModels: readonly string[],

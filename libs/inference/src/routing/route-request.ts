@@ -9,12 +9,12 @@ export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto';
 export const PERCENTILES = ['p50', 'p75', 'p90', 'p99'] as const;
 export type Percentile = (typeof PERCENTILES)[number];
 
-/** Every percentile that is named must be met. */
+/** All percentiles that are given must be met. */
 export type Cutoffs = Readonly<Partial<Record<Percentile, number>>>;
 
-/** The most an endpoint may charge. What an endpoint does not charge for costs nothing. */
+/** Most that an endpoint may charge. A kind of usage that an endpoint does not charge for counts as 0. */
 export interface MaxPrice {
-  /** In 10^-18 USD per million tokens, like the next two. */
+  /** In 10^-18 USD per million tokens, like the next two fields. */
   readonly promptPerMillion?: Rate;
   readonly completionPerMillion?: Rate;
   readonly audioPerMillion?: Rate;
@@ -24,19 +24,19 @@ export interface MaxPrice {
 }
 
 /**
- * The routing part of `provider` in a request, already checked. Providers are named by slug or
- * display name in any case: a plain slug names all regions and variants, a suffixed one only itself.
+ * The routing part of `provider` in a request, already validated. Providers are named by slug or display name, in upper
+ * or lower case: a slug without a suffix names all regions and variants, one with a suffix only itself.
  */
 export interface RoutingPreferences {
-  /** These first, in this order; nothing is balanced then. */
+  /** Providers to try first, in this order; there is no load balancing then. */
   readonly order?: readonly string[] | null;
   readonly only?: readonly string[] | null;
   readonly ignore?: readonly string[] | null;
-  /** False: only the first endpoint of a model, or only those of `order`. */
+  /** False: only the first endpoint of a model, or only the endpoints in `order`. */
   readonly allowFallbacks?: boolean | null;
-  /** Only endpoints that know every parameter of the request. */
+  /** True: only endpoints that support every parameter of the request. */
   readonly requireParameters?: boolean | null;
-  /** `deny`: only endpoints that neither keep prompts nor train on them. */
+  /** `deny`: only endpoints that neither store prompts nor train on them. */
   readonly dataCollection?: 'allow' | 'deny' | null;
   readonly zdr?: boolean | null;
   readonly enforceDistillableText?: boolean | null;
@@ -49,13 +49,13 @@ export interface RoutingPreferences {
   readonly preferredMinThroughput?: Cutoffs | null;
   /** Seconds to the first token. */
   readonly preferredMaxLatency?: Cutoffs | null;
-  /** By provider slug: members for the provider that serves, passed on by some APIs. */
+  /** Fields by provider slug, for the provider that serves. Only some APIs pass them on. */
   readonly options?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | null;
 }
 
-/** What a workspace or key allows, whatever the request prefers. Absent and null forbid nothing. */
+/** What a workspace or key allows, whatever the request prefers. Absent or null: no restriction. */
 export interface RoutePolicy {
-  /** Whose policy it is, for the refusal. */
+  /** The owner of the policy, for the error message. */
   readonly owner?: 'workspace' | 'key';
   readonly allowedProviders?: readonly string[] | null;
   readonly ignoredProviders?: readonly string[] | null;
@@ -65,55 +65,60 @@ export interface RoutePolicy {
   /** Tools that providers or the gateway run. */
   readonly allowedTools?: readonly string[] | null;
   readonly ignoredTools?: readonly string[] | null;
-  /** Regions that may serve, e.g. `europe`, `us`, `eu-west-1`; a region includes its parts. */
+  /** Regions that may serve, e.g. `europe`, `us`, `eu-west-1`. A region includes its parts. */
   readonly regions?: readonly string[] | null;
   readonly isZdrRequired?: boolean;
   readonly isDataCollectionDenied?: boolean;
 }
 
-/** What the body of a request asks of an endpoint, as `readRouteFacts` finds it. */
+/** What the body of a request requires of an endpoint, as `readRouteFacts` returns it. */
 export interface RouteFacts {
-  /** Parameters in use, under the names of a model's `supported_parameters`. */
+  /** Parameters that the request uses, by their names in a model's `supported_parameters`. */
   readonly parameters?: readonly string[];
   /** Other than text. */
   readonly inputModalities?: readonly string[];
-  /** How many parts of the prompt are no text. */
+  /** Number of prompt parts that are not text. */
   readonly mediaParts?: number;
   /** How many of those are sound. */
   readonly audioParts?: number;
-  /** Whether one of them is given as a link. */
+  /** True if one of these parts is a link. */
   readonly hasLinkedMedia?: boolean;
   /** Other than text. */
   readonly outputModalities?: readonly string[];
   readonly maxOutputTokens?: number | null;
-  /** As in the request: auto, default, fast, flex, priority, scale, ultrafast. */
+  /** The tier as in the request: auto, default, fast, flex, priority, scale, ultrafast. */
   readonly serviceTier?: string | null;
-  /** That a provider or the gateway would run. */
+  /** Tools that a provider or the gateway would run. */
   readonly tools?: readonly ProviderTool[];
-  /** Path of a member that names something in the provider's account: only the caller's own credential may serve. */
+  /**
+   * Path of a field that names an object in the provider's account. Only the caller's own credential may then serve.
+   */
   readonly accountReference?: string | null;
-  /** A request for what no endpoint can do is wrong (400). */
+  /** Capabilities that the request needs. If no endpoint has them, the request is invalid (400). */
   readonly needs?: readonly EndpointNeed[];
 }
 
-/** What names a conversation, made when it is asked for; null where nothing does. */
+/** Returns the name of the conversation, computed on demand; null if nothing in the request identifies it. */
 export type StickyKey = () => string | null;
 
 export interface RouteRequest extends RouteFacts {
   readonly api: Api;
-  /** With or without a suffix such as `:floor`. */
+  /** Model name with or without a suffix such as `:floor`. */
   readonly model: string;
   /** Tried in order after `model`. */
   readonly models?: readonly string[] | null;
   readonly preferences?: RoutingPreferences;
-  /** The sort of a request that names neither a sort nor an order, by its preferences, its model's suffix or its tier. */
+  /**
+   * Default sort for a request that sets neither a sort nor an order, in its preferences, its model's suffix or its
+   * tier.
+   */
   readonly defaultSort?: SortKey | undefined;
-  /** Every one of them must allow an endpoint. */
+  /** Policies; every one of them must allow an endpoint. */
   readonly policies?: readonly RoutePolicy[];
   readonly estimatedPromptTokens?: number;
-  /** False: endpoints that give fewer output tokens than are asked for are ruled out. */
+  /** False: endpoints that produce fewer output tokens than requested are ruled out. */
   readonly capsOutput?: boolean;
-  /** Keeps a conversation on one endpoint; asked only where there is a choice of endpoints. See `stickyKeyOf`. */
+  /** Keeps a conversation on one endpoint; called only if there is a choice of endpoints. See `stickyKeyOf`. */
   readonly stickyKey?: StickyKey;
   /** Whose own keys may be used. */
   readonly scope?: CredentialScope;

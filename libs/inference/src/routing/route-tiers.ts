@@ -6,22 +6,22 @@ import type { EndpointTier } from '../catalogue/service-tiers';
 import type { Endpoint } from '../catalogue/catalogue-entries';
 
 /**
- * Which tiers may serve, the first choice first. Tiers of one group are equals. An endpoint of a
- * tier that is in no group serves only when `order` or `only` names that very tier.
+ * The tiers that may serve, in order of preference. Tiers in one group are equal. An endpoint of a tier outside all
+ * groups serves only if `order` or `only` names exactly that tier.
  */
 export interface TierWish {
   readonly groups: readonly (readonly EndpointTier[])[];
   readonly named: readonly string[];
 }
 
-/** The order inside a group whose tier was asked for, where the request wants no other. */
+/** Sort inside the group of a requested tier, if the request sets no other. */
 const SORT_OF_TIER: Readonly<Partial<Record<EndpointTier, SortKey>>> = {
   priority: 'throughput',
   ultrafast: 'throughput',
   flex: 'price',
 };
 
-/** `endpoints` are those that could serve the request, whatever its preferences. */
+/** `endpoints` are those that could serve the request if it had no preferences. */
 export function tierWishOf(
   { serviceTier, preferences }: Pick<RouteRequest, 'serviceTier' | 'preferences'>,
   admits: ResolvedModel['admits'],
@@ -51,7 +51,7 @@ function groupsOf(
   }
 }
 
-/** The place of an endpoint among the groups, or null when it must not serve. */
+/** Returns the position of an endpoint's group; null if the endpoint must not serve. */
 export function tierRank(endpoint: Endpoint, { groups, named }: TierWish): number | null {
   const { tier } = traitsOf(endpoint);
   const rank = groups.findIndex((group) => group.includes(tier));
@@ -59,7 +59,7 @@ export function tierRank(endpoint: Endpoint, { groups, named }: TierWish): numbe
   return named.length > 0 && tier !== 'standard' && isTierNamedIn(endpoint, named) ? groups.length - 1 : null;
 }
 
-/** How to sort the endpoints of a group where the request does not say. */
+/** Returns the sort of a group's endpoints if the request sets none. */
 export function sortOfGroup({ groups }: TierWish, rank: number): SortKey | null {
   const group = groups[rank] ?? [];
   return group.length === 1 ? (SORT_OF_TIER[group[0]!] ?? null) : null;

@@ -3,7 +3,7 @@ import type { Catalogue } from '../catalogue/catalogue';
 import { isModelAmong, isNamed, isSlugOf } from './route-names';
 import type { RoutePolicy } from './route-request';
 
-/** The policies of a caller as routing takes them. */
+/** Returns the policies of a caller in the form that routing uses. */
 export function readRoutePolicies(policies: readonly OwnedPolicy[]): readonly RoutePolicy[] {
   return policies.map(({ owner, policy }) => ({
     owner,
@@ -19,7 +19,9 @@ export function readRoutePolicies(policies: readonly OwnedPolicy[]): readonly Ro
   }));
 }
 
-/** The place in a policy of the first name that the catalogue does not know, such as `ignored_models[2]`; or null. */
+/**
+ * Returns the path in a policy of the first name that is not in the catalogue, such as `ignored_models[2]`; or null.
+ */
 export function findUnknownName(policy: RoutingPolicy, catalogue: Catalogue): string | null {
   const isProvider = (name: string): boolean => isProviderName(name, catalogue);
   const isModel = (name: string): boolean => catalogue.models().some((model) => isModelAmong(model, [name]));

@@ -10,18 +10,20 @@ import type { Candidate } from './planned-route';
 import { needOfTool } from './tool-needs';
 
 /**
- * Refuses a body that must not be sent with the operator's key: it names something in the provider's account, or asks
- * for a tool of the provider that has no price here. A line of a batch was checked when the batch began, and the
- * caller's own key for which it was checked may be refused or deleted since then.
- *
- * @throws AppError invalid_request naming the member
+ * Refuses a body that must not be sent with the operator's key: it names an object in the provider's account, or asks
+ * for a provider's tool that has no price here. A batch line was checked when the batch began, but the caller's own key
+ * for which it was checked may have been refused or deleted since then.
+ * @throws AppError invalid_request with the name of the field
  */
 export function checkForSharedCapacity(api: CallableApi, body: JsonObject, endpoint: Endpoint): void {
   const unmet = unmetNeed(api, body, endpoint);
   if (unmet !== undefined) throw refusalOf(unmet);
 }
 
-/** Returns those candidates of one endpoint that may be sent a body. @throws AppError as `checkForSharedCapacity`, if there is none */
+/**
+ * Returns the candidates of one endpoint to which a body may be sent.
+ * @throws AppError as `checkForSharedCapacity`, if there is none
+ */
 export function payableCandidates(
   api: CallableApi,
   body: JsonObject,
@@ -35,7 +37,7 @@ export function payableCandidates(
   return own;
 }
 
-/** What a body needs that shared capacity of an endpoint does not have. */
+/** Returns a requirement of a body that the shared capacity of an endpoint does not meet; undefined if it meets all. */
 function unmetNeed(api: CallableApi, body: JsonObject, endpoint: Endpoint): EndpointNeed | undefined {
   return needsOf(api, body).find(({ isMetBy }) => !isMetBy(endpoint, null));
 }

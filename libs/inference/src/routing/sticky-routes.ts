@@ -4,9 +4,9 @@ import type { Endpoint } from '../catalogue/catalogue-entries';
 import { LeastRecent } from './least-recent';
 import { traitsOf } from '../catalogue/endpoint-traits';
 
-/** What a plan asks. */
+/** The part of the sticky routes that plans use. */
 export interface StickyView {
-  /** The key of the endpoint (`traitsOf(endpoint).key`) that served this conversation last, or null. */
+  /** Returns the key of the endpoint (`traitsOf(endpoint).key`) that served this conversation last, or null. */
   find(stickyKey: string, modelSlug: string): string | null;
 }
 
@@ -19,9 +19,9 @@ interface Stay {
 }
 
 /**
- * Remembers, in this process, which endpoint served a conversation, for ten idle minutes:
- * the next request of it finds the provider's prompt cache warm. Bounded; the conversation that was longest
- * without a request is forgotten first.
+ * Remembers, in this process, which endpoint served a conversation, for ten idle minutes, so that its next request can
+ * use the provider's prompt cache. Limited in size; the conversation without requests for the longest time is dropped
+ * first.
  */
 export class StickyRoutes implements StickyView {
   readonly #stays = new LeastRecent<Stay>(MOST_CONVERSATIONS);
@@ -43,7 +43,7 @@ export class StickyRoutes implements StickyView {
 }
 
 export interface Conversation {
-  /** Two organizations never share a key, whatever they send. */
+  /** Part of the key, so that two organizations never share one. */
   readonly organizationId: string;
   readonly sessionId?: string | null;
   readonly promptCacheKey?: string | null;
@@ -52,9 +52,9 @@ export interface Conversation {
 }
 
 /**
- * What makes two requests one conversation: the session id, else the prompt-cache key, else the first system
- * message with the first other one. Null where a body has none of them. The key is a hash: nothing of the
- * conversation can be read from it.
+ * Returns what identifies the conversation of a request: the session id, else the prompt-cache key, else the first
+ * system message together with the first other message. Null if a body has none of them. The key is a hash, so the
+ * conversation cannot be read from it.
  */
 export function stickyKeyOf({ organizationId, sessionId, promptCacheKey, body }: Conversation): string | null {
   const material = sessionId
@@ -66,7 +66,7 @@ export function stickyKeyOf({ organizationId, sessionId, promptCacheKey, body }:
 }
 
 const SYSTEM_ROLES: readonly unknown[] = ['system', 'developer'];
-/** Caches work from the start, so what comes after so many characters makes no other conversation. */
+/** Prompt caches match from the start, so text after this many characters does not distinguish conversations. */
 const LONGEST_READ = 65_536;
 
 function beginningOf({ messages, input, system, instructions }: Record<string, unknown>): string[] | null {

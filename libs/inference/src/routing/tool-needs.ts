@@ -16,7 +16,10 @@ export function sellsTool({ pricing }: Endpoint, api: Api, tool: ProviderTool): 
   return countsUses(api, tool) && toolRate(pricing, tool) !== undefined;
 }
 
-/** The catalogue has one price for a use of a tool, so settings that cost more are for callers who pay the provider. */
+/**
+ * The catalogue has one price for a use of a tool, so settings that cost more are only for callers who pay the
+ * provider.
+ */
 function needOfSetting(tool: ProviderTool, member: string): EndpointNeed {
   return {
     member,
@@ -25,7 +28,7 @@ function needOfSetting(tool: ProviderTool, member: string): EndpointNeed {
   };
 }
 
-/** Returns what an endpoint must have to run a tool: a price and a count of its uses, or the caller's own key. */
+/** Returns what an endpoint needs to run a tool: a price and a count of its uses, or the caller's own key. */
 export function needOfTool(api: StreamableApi, { tool, member, dearerMember }: AskedTool): EndpointNeed {
   if (dearerMember !== undefined) return needOfSetting(tool, dearerMember);
   const problem = countsUses(api, tool)

@@ -6,7 +6,7 @@ import { highestPricesFor } from '../pricing/price-overrides';
 
 type Rates = (prices: PriceList) => readonly (readonly [Rate | undefined, bigint])[];
 
-/** What a request of an API typically uses, so that prices of different kinds can be compared. */
+/** Usage of a typical request of each API, to compare prices of different kinds. */
 const TYPICAL_REQUEST: Readonly<Record<Api, Rates>> = {
   chat: textRates,
   responses: textRates,
@@ -45,10 +45,9 @@ const typicalPrices = new WeakMap<Endpoint, PriceMemo>();
 const typicalPicturePrices = new WeakMap<Endpoint, PriceMemo>();
 
 /**
- * The price of a typical request: good enough for an order and for weights, never for a bill.
- *
- * @param promptTokens of the request, which may have other rates for it
- * @param paints the request asks for pictures
+ * Returns the price of a typical request. Exact enough for an order and for weights, never for a bill.
+ * @param promptTokens of the request, for which other rates may apply
+ * @param paints true if the request asks for pictures
  */
 export function typicalPrice(endpoint: Endpoint, api: Api, promptTokens: number, paints = false): number {
   if (endpoint.pricing.overrides === undefined) return baseTypicalPrice(endpoint, api, paints);

@@ -5,22 +5,22 @@ import { toolRate } from '../pricing/price';
 import type { AllowedUses } from '../pricing/tool-uses';
 
 /**
- * Returns whether the provider may write to its prompt cache, and charge for it, where the request has no mark for
- * that. Anthropic's API and Bedrock write only what is marked.
+ * Returns whether the provider may write to its prompt cache, and charge for it, without a cache mark in the request.
+ * Anthropic's API and Bedrock write only what is marked.
  */
 export function cachesUnasked({ apis, provider }: Endpoint): boolean {
   return !apis.includes('messages') && !provider.protocol.endsWith('bedrock');
 }
 
-/** Whether the model searches the web by itself, and is paid for it. It has no API in which a request names tools. */
+/** Returns whether the model searches the web by itself and charges for it. Requests of its API cannot name tools. */
 function searchesUnasked({ apis, pricing }: Endpoint): boolean {
   return (pricing.webSearch ?? 0n) > 0n && !apis.includes('responses') && !apis.includes('messages');
 }
 
 /**
- * Returns the uses of tools to reserve at an endpoint for a request that allows these: those that it has a price for or
- * runs in the API of the request, and the searches of a model that searches by itself. What a translation leaves out is
- * not run.
+ * Returns the tool uses to reserve at an endpoint for a request that allows these uses. They are the tools that have a
+ * price there or that run in the request's API, and the searches of a model that searches by itself. Tools that a
+ * translation leaves out are not run.
  */
 export function usesAt(endpoint: Endpoint, api: Api, allowed: readonly AllowedUses[]): readonly AllowedUses[] {
   if (!isConversationApi(api)) return NO_USES;
@@ -32,14 +32,17 @@ export function usesAt(endpoint: Endpoint, api: Api, allowed: readonly AllowedUs
   return isSearching && !sold.includes(SEARCHES_OF_CHAT) ? [...sold, SEARCHES_OF_CHAT] : sold;
 }
 
-/** A model writes no more at once than an answer may have. */
+/** A model never writes more in one step than the longest answer. */
 function writtenAt({ maxCompletionTokens, contextLength }: Endpoint, uses: AllowedUses): AllowedUses {
   const { tokensWritten = 0 } = uses;
   const most = maxCompletionTokens ?? contextLength ?? tokensWritten;
   return tokensWritten <= most ? uses : { ...uses, tokensWritten: most };
 }
 
-/** Whether the price of the request pays for searches of a model that searches by itself, and for what they cite. */
+/**
+ * Returns whether the price of the request already includes the searches of a model that searches by itself, and its
+ * citations.
+ */
 function isIncluded({ pricing }: Endpoint, uses: AllowedUses): boolean {
   return uses === SEARCHES_OF_CHAT && pricing.webSearch === 0n;
 }

@@ -1,42 +1,42 @@
 import { namesOf, type Catalogue } from '../catalogue/catalogue';
 
-/** Longer names are cut where they are shown, and not suggested. */
+/** Longer names are cut when shown, and no similar names are suggested. */
 const LONGEST_SHOWN = 80;
-/** No more of a name is sent back in any member. */
+/** Most characters of a name that an error repeats. */
 const LONGEST_JUDGED = 256;
 const MOST_NEAR = 3;
-/** From 0 (nothing in common) to 1 (the same). */
+/** Least similarity for a suggestion, from 0 (nothing in common) to 1 (equal). */
 const LEAST_LIKENESS = 0.5;
 
-/** The first letters of common keys, a UUID, or a run of letters and digits that is longer than those of names. */
+/** Matches the beginning of common keys, a UUID, or a run of letters and digits that is longer than in model names. */
 const SECRET =
   /(?<![A-Za-z0-9])(?:(?:sk|rk|pk|gsk|whsec|xai|csk|pplx|nvapi|tvly|glpat|gh[pousr]|github_pat|xox[a-z]|dapi|hvs|ya29)[-_.]|AKIA|ASIA|AIza|eyJ)|[A-Za-z0-9_]{24}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-/i;
 
-/** Whether a name may be a key that was sent as a model by mistake. It is not shown then. */
+/** Returns whether a name may be a key that was sent as a model by mistake. Such a name is not shown. */
 export function looksSecret(name: string): boolean {
   return SECRET.test(name.slice(0, LONGEST_JUDGED));
 }
 
-/** A name that no model has, for records and answers. */
+/** Returns an unknown model name in a form that is safe for records and answers. */
 export function repeatable(name: string): string {
   return looksSecret(name) ? '[redacted]' : name;
 }
 
-/** Says that there is no such model, under the name that was asked for, and which models are named alike. */
+/** Returns the message that no model has this name, with similar names. */
 export function unknownModelMessage(name: string, catalogue: Catalogue): string {
   const near = looksSecret(name) ? [] : nearModels(name, catalogue);
   const question = near.length === 0 ? '' : `. Did you mean ${near.join(', ').replace(/, ([^,]+)$/, ' or $1')}?`;
   return `${theModel(name)} does not exist${question}`;
 }
 
-/** The subject of a sentence about a model that was asked for. */
+/** Returns the subject of a sentence about a requested model. */
 export function theModel(name: string): string {
   if (name === '' || looksSecret(name)) return 'The model';
   const plain = name.slice(0, LONGEST_SHOWN).replace(/[^\w.:/~@+-]/g, '?');
   return `The model "${plain}${name.length > LONGEST_SHOWN ? '...' : ''}"`;
 }
 
-/** The slugs of the models whose names are most like a name, likest first. */
+/** Returns the slugs of the models whose names are most similar to a name, the most similar first. */
 function nearModels(name: string, catalogue: Catalogue): readonly string[] {
   const wanted = pairsOf(name.slice(0, LONGEST_SHOWN));
   const likeness = new Map<string, number>();
@@ -57,7 +57,7 @@ interface KnownName {
 
 const knownNamesOf = new WeakMap<Catalogue, readonly KnownName[]>();
 
-/** Cached, so that a caller's mistakes cost little. */
+/** Cached, so that wrong names cost little time. */
 function knownNames(catalogue: Catalogue): readonly KnownName[] {
   let known = knownNamesOf.get(catalogue);
   if (known === undefined) {
@@ -70,14 +70,14 @@ function knownNames(catalogue: Catalogue): readonly KnownName[] {
   return known;
 }
 
-/** Two sets of pairs by how many they share (Dice). */
+/** Returns the similarity of two sets of letter pairs, by the number that they share (Dice coefficient). */
 function likenessOf(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   let shared = 0;
   for (const pair of one) if (other.has(pair)) shared += 1;
   return (2 * shared) / (one.size + other.size || 1);
 }
 
-/** Pairs of letters that follow each other in a name, without its vendor, variant, date and marks. */
+/** Returns the pairs of adjacent letters in a name, without its vendor, variant, date and punctuation. */
 function pairsOf(name: string): ReadonlySet<string> {
   const [bare = ''] = name.toLowerCase().split('/').slice(-1);
   const letters = (bare.split(':', 1)[0] ?? '').replace(/\d{8}$|\d{4}-\d{2}-\d{2}$/, '').replace(/[^a-z0-9]/g, '');

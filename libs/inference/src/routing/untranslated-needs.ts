@@ -3,7 +3,7 @@ import type { Endpoint } from '../catalogue/catalogue-entries';
 import type { StreamableApi } from '../dialects/dialect-pairs';
 import type { EndpointNeed } from '../model/endpoint-need';
 
-/** Returns what an endpoint must have for members that a translation cannot carry. `isNative`: whether it speaks the API. */
+/** Returns what an endpoint needs for fields that a translation cannot carry. `isNative`: whether it has the API. */
 export function untranslatedNeeds(
   api: StreamableApi,
   body: Readonly<Record<string, unknown>>,

@@ -1,19 +1,19 @@
 import { OutcomeRing } from './outcome-ring';
 import type { RollingTime } from './rolling-histogram';
 
-/** Shares of calls that were answered, in percent; null where none was made in the time. */
+/** Shares of calls that were answered, in percent; null if there were no calls in the time window. */
 export interface Uptime {
   readonly last5m: number | null;
   readonly last30m: number | null;
   readonly last1d: number | null;
 }
 
-/** Each has the running slice and those before it. */
+/** Each has the current slice and those before it. */
 const HALF_AN_HOUR: RollingTime = { sliceMs: 60_000, slices: 31 };
 const A_DAY: RollingTime = { sliceMs: 1_800_000, slices: 49 };
 const FIVE_MINUTES = 6;
 
-/** How calls to one endpoint ended: by minute for half an hour, by half hour for a day. */
+/** Counts how calls to one endpoint ended: by minute for half an hour, by half hour for a day. */
 export class UptimeCounts {
   readonly #byMinute: OutcomeRing;
   readonly #byHalfHour: OutcomeRing;

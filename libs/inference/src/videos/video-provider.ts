@@ -5,7 +5,7 @@ import type { CancelSignal } from '../model/cancellation';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { UpstreamStream } from '../wire/upstream-stream';
 
-/** A picture, sound or film that goes into a video. */
+/** A picture, sound or video that is used to make a video. */
 export interface VideoMedia {
   readonly kind: 'image' | 'audio' | 'video';
   /** E.g. `image/png`. */
@@ -14,15 +14,15 @@ export interface VideoMedia {
   readonly data: string;
 }
 
-/** A video as it is asked for, with every default filled in, so that what is asked is what is paid for. */
+/** A requested video with every default filled in, so that exactly what is requested is charged. */
 export interface VideoRequest {
   readonly prompt: string | null;
   readonly durationSeconds: number;
-  /** As callers name it, e.g. `1080p`. */
+  /** Name that callers use, e.g. `1080p`. */
   readonly resolution: string;
   /** E.g. `16:9`. */
   readonly aspectRatio: string;
-  /** In points. */
+  /** Width in pixels. */
   readonly width: number;
   readonly height: number;
   readonly generateAudio: boolean;
@@ -32,37 +32,37 @@ export interface VideoRequest {
   readonly seed: number | null;
   readonly creativity: number | null;
   readonly upscaleFactor: number | null;
-  /** Members for this provider alone, sent as they are. */
+  /** Fields for this provider only, sent unchanged. */
   readonly options: JsonObject;
-  /** The finished job that this one goes on from. */
+  /** The finished job whose video this one continues. */
   readonly continues: VideoOperation | null;
 }
 
 /**
- * What a request for a job's state must name: JSON without a secret, stored with the job. Its field `id` is the
- * provider's id of the job, and is enough.
+ * The data that a request for a job's state needs: JSON without a secret, stored with the job. The provider's id of the
+ * job, in the field `id`, is always enough.
  */
 export type VideoOperation = JsonObject;
 
 /** The endpoint to call, the key and the timeouts. */
 export interface VideoAccess {
   readonly endpoint: Endpoint;
-  /** Null for providers that ask for none. */
+  /** Null for providers that need no key. */
   readonly apiKey: Secret | null;
   readonly signal: CancelSignal;
-  /** As those of any call, in milliseconds. */
+  /** The timeouts of each call, in milliseconds. */
   readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number };
 }
 
-/** The definite answer of a provider to a submission; an uncertain outcome is thrown. */
+/** The definite answer of a provider to a submission. An uncertain outcome is thrown as an error. */
 export type VideoStart =
   | { readonly kind: 'accepted'; readonly operation: VideoOperation }
-  /** There is no job, and none will be paid for. */
+  /** There is no job, and nothing will be charged. */
   | { readonly kind: 'refused'; readonly error: AppError };
 
 /**
- * Where one finished video is: a path at the provider, for which its key is needed, a public link without a key, or
- * the answer to the question after the job, in which it is the video of this number.
+ * Where one finished video is: at a path of the provider, for which its key is needed; at a public link; or in the
+ * reply to a request for the job's state, as the video with this number.
  */
 export type VideoOutput =
   | { readonly path: string }
@@ -74,9 +74,9 @@ export type VideoStatus =
   | { readonly state: 'in_progress' }
   | {
       readonly state: 'completed';
-      /** At least one. */
+      /** At least one output. */
       readonly outputs: readonly VideoOutput[];
-      /** Of providers that charge by tokens. */
+      /** Token count of providers that charge by tokens. */
       readonly completionTokens?: number;
     }
   | {
@@ -85,21 +85,20 @@ export type VideoStatus =
       readonly message: string;
     };
 
-/** A finished video: its bytes, or the public link at which they are. */
+/** A finished video: its bytes, or a public link to them. */
 export type OpenedVideo =
   | { readonly kind: 'stream'; readonly stream: UpstreamStream }
   | { readonly kind: 'link'; readonly url: string };
 
 /**
- * Makes videos in jobs that outlive any connection. Like every adapter it throws AppError and
- * nothing else, and no key is ever part of an error, an operation or an output.
+ * Makes videos in jobs that continue after a connection ends. Like every adapter it throws only AppError, and no error,
+ * operation or output contains a key.
  */
 export interface VideoApi {
   /**
-   * Submits a job. `reference` is the same for every try of one job; where the endpoint's catalogue entry says that
-   * its provider keeps idempotency keys, a repeated submission with it is not a second job.
-   *
-   * @throws AppError when it is unknown whether the provider took it: no answer, or one that cannot be read
+   * Submits a job. `reference` is the same for every try of one job. If the endpoint's catalogue entry says that its
+   * provider supports idempotency keys, a repeated submission with it does not create a second job.
+   * @throws AppError if it is unknown whether the provider accepted it: no answer, or one that cannot be read
    */
   start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart>;
 

@@ -148,8 +148,8 @@ const OPUS = 'Opus';
 const LONGEST_OPUS_SECONDS = 0.12;
 
 /**
- * Returns how long a sound track plays. For AAC, MP3 and Opus it counts the frames inside the samples, as decoders do;
- * for other codecs a sample may hold any number of frames, so the longest time is unknown.
+ * Returns how long a sound track plays. Decoders play all frames inside a sample: AAC frames are checked, Opus and MP3
+ * have an upper limit per sample, and with any other codec `longest` is null.
  */
 function soundOf(samples: TrackSamples, timed: number, file: MediaBytes): Pick<Track, 'seconds' | 'longest'> {
   const { count, entry } = samples;

@@ -9,7 +9,7 @@ import { audioFileOf, SpeechSession } from './speech-session';
 
 const BINARY = 'application/octet-stream';
 const MILLISECONDS = 1_000;
-/** AssemblyAI's REST API, version 2: a recording is uploaded, and what becomes of it is asked for. */
+/** AssemblyAI's REST API, version 2: uploads a recording and polls for the result. */
 export class AssemblyAiProvider implements ProviderAdapter {
   readonly speech: SpeechAdapter;
 

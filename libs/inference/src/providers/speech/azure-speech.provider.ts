@@ -8,10 +8,10 @@ import { audioFileOf, SpeechSession } from './speech-session';
 
 const PATH = '/speechtotext/transcriptions:transcribe?api-version=2025-10-15';
 const MOST_SPEAKERS = 10;
-/** Models by a name of their own are run in the enhanced mode, which takes languages as they are. */
+/** Matches models that are run in Azure's "enhanced" mode. It accepts language codes unchanged, without a country. */
 const ENHANCED = /^mai-/i;
 
-/** Where a language is most spoken, for models that know languages by their country only. */
+/** The country for each language, for models that require one (`de-DE`). */
 const COUNTRIES: Readonly<Record<string, string>> = {
   ar: 'ar-SA',
   da: 'da-DK',
@@ -24,7 +24,7 @@ const COUNTRIES: Readonly<Record<string, string>> = {
   zh: 'zh-CN',
 };
 
-/** Fast transcription of Azure AI Speech, at `https://<resource>.cognitiveservices.azure.com`. */
+/** Fast transcription of Azure AI Speech at `https://<resource>.cognitiveservices.azure.com`. */
 export class AzureSpeechProvider implements ProviderAdapter {
   readonly speech: SpeechAdapter;
 
@@ -70,7 +70,7 @@ function definitionOf({ transcription, endpoint }: TranscriptionCall): object {
   });
 }
 
-/** `de` is spoken in `DE`; what is not where its name says is in the list. */
+/** Returns the locale of a language: `de` becomes `de-DE`; languages with a different country code are in the list. */
 function localeOf(language: string): string {
   return COUNTRIES[language] ?? `${language}-${language.toUpperCase()}`;
 }
@@ -90,7 +90,7 @@ function speakerOf({ speaker }: JsonObject): string | undefined {
   return typeof speaker === 'number' ? String(speaker) : undefined;
 }
 
-/** Returns the words of a phrase with its speaker and channel: Azure reports these per phrase, not per word. */
+/** Returns the words of a phrase with its speaker and channel, because Azure reports these per phrase, not per word. */
 function wordsOf(phrase: JsonObject): TranscriptWord[] {
   const [speaker, channel] = [speakerOf(phrase), numberOf(phrase['channel'])];
   return objectsOf(phrase['words']).flatMap((word) => {
@@ -104,7 +104,7 @@ function segmentOf(phrase: JsonObject): TranscriptSegment[] {
   return text === undefined || place === null ? [] : [{ ...place, text, speaker: speakerOf(phrase) }];
 }
 
-/** Of the whole: that of its phrases, each by its length. */
+/** Returns the confidence of the whole transcript: the average of its phrases, weighted by length. */
 function confidenceOf(phrases: readonly JsonObject[]): number | undefined {
   let [sum, milliseconds] = [0, 0];
   for (const phrase of phrases) {

@@ -61,7 +61,7 @@ function fieldsOf({ transcription, endpoint }: TranscriptionCall): FormFields {
   return fields;
 }
 
-/** The blanks between words are items of their own here. */
+/** The spaces between words are separate items in this API. */
 function wordOf(word: JsonObject): TranscriptWord[] {
   const { text, start, end, type, logprob } = word;
   if (type === 'spacing' || typeof text !== 'string' || typeof start !== 'number' || typeof end !== 'number') return [];

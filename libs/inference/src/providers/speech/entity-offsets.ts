@@ -6,7 +6,10 @@ export interface FoundEntity {
   readonly type: string;
 }
 
-/** Entities in the order in which they were said, with their places; one that is not in the text is left out. */
+/**
+ * Returns the entities in the order in which they were spoken, with their positions. Leaves out an entity that is not
+ * in the text.
+ */
 export function placeEntities(text: string, found: readonly FoundEntity[]): TranscriptEntity[] {
   const placed: TranscriptEntity[] = [];
   let from = 0;

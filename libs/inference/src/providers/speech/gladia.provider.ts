@@ -7,7 +7,7 @@ import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';
 
 const JOBS = '/pre-recorded';
-/** Gladia's pre-recorded API, version 2: a recording is uploaded, and what becomes of it is asked for. */
+/** Gladia's pre-recorded API, version 2: uploads a recording and polls for the result. */
 export class GladiaProvider implements ProviderAdapter {
   readonly speech: SpeechAdapter;
 
@@ -22,7 +22,7 @@ async function transcribe(http: UpstreamHttp, call: TranscriptionCall): Promise<
   const audioUrl = call.transcription.audio.url ?? (await upload(session, call));
   const id = stringOf((await session.post(JOBS, { ...request, audio_url: audioUrl }))['id']);
   if (id === undefined) throw session.broken('the job has no id');
-  // The address of results that comes along is not followed: the key goes to the host of the catalogue only.
+  // The result URL in the reply is not used: the key is sent only to the host of the catalogue.
   const path = `${JOBS}/${encodeURIComponent(id)}`;
   const job = await session.poll(path, ({ status }) => status === 'done' || status === 'error', path);
   if (job['status'] === 'error') throw failed(session, job);
@@ -35,7 +35,7 @@ async function transcribe(http: UpstreamHttp, call: TranscriptionCall): Promise<
   return { transcript, seconds: seconds ?? null, tokens: null, upstreamId: id };
 }
 
-/** Jobs fail with the status that a request would have had. */
+/** A failed job gets the status that a single request with this error would have. */
 function failed(session: SpeechSession, { error_code: code }: JsonObject) {
   const isCallers = typeof code === 'number' && code >= 400 && code < 500;
   return session.jobFailed(isCallers ? 'The audio cannot be read' : undefined);
@@ -69,7 +69,7 @@ function transcriptOf(text: string, transcription: JsonObject, durationSeconds: 
   return { text, language: stringOf(language), durationSeconds, words: utterances.flatMap(wordsOf) };
 }
 
-/** Who speaks is said of an utterance, not of its words. */
+/** Returns the words with the speaker of their utterance, because words have none. */
 function wordsOf({ words, speaker, channel }: JsonObject): TranscriptWord[] {
   const label = typeof speaker === 'number' ? `speaker_${speaker}` : undefined;
   return objectsOf(words).flatMap(({ word, start, end, confidence }) => {

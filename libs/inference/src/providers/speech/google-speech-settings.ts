@@ -5,24 +5,24 @@ import type { Transcription } from '../../audio/transcription';
 import { leastThinking } from '../../dialects/google-generate-content/reasoning-settings';
 import type { Endpoint } from '../../catalogue/catalogue';
 
-/** `generationConfig` of a request. Its cap counts thoughts too, so the bill has no other tokens of the answer. */
+/** The `generationConfig` of a request. Its cap includes thoughts, so no other output tokens can be charged. */
 interface GenerationSettings {
   readonly maxOutputTokens: number;
   readonly thinkingConfig?: object | undefined;
 }
 
-/** What an answer may hold where the catalogue does not say, in tokens. */
+/** Largest output in tokens, if the catalogue does not state it. */
 const LARGEST_OUTPUT = 65_536;
 /** A budget that the model chooses itself. */
 const DYNAMIC = -1;
-/** Room for the thoughts of models that take no number, in tokens. */
+/** Tokens reserved for the thoughts of models that have no numeric thinking budget. */
 const ROOM: Readonly<Record<string, number>> = { minimal: 512, low: 2_048, medium: 8_192 };
 const MOST_ROOM = 32_768;
 
 /**
- * Returns the settings with which a recording is sent. A model thinks as little as it can unless the caller's
- * `thinkingConfig` says otherwise. The answer is capped at the caller's `maxOutputTokens`, else at what the recording
- * and the thoughts may need. What the caller says in another form than the API documents is left out.
+ * Returns the settings to send with a recording. A model thinks as little as it can unless the caller's
+ * `thinkingConfig` asks for more. The answer is capped at the caller's `maxOutputTokens`, or else at what the recording
+ * and the thoughts may need. Settings that do not have the documented form are left out.
  */
 export function generationSettings(transcription: Transcription, endpoint: Endpoint): GenerationSettings {
   const { thinkingConfig, maxOutputTokens, ...others } = sentOptions(transcription, endpoint);
@@ -46,7 +46,7 @@ interface ThinkingWish {
   readonly thinkingLevel?: string;
 }
 
-/** Null where the caller wants nothing that can be read. */
+/** Returns null if the setting asks for nothing or cannot be read. */
 function readThinking(config: unknown): ThinkingWish | null {
   if (!isObject(config)) return null;
   const { thinkingBudget, thinkingLevel } = config;

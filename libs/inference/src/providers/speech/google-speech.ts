@@ -15,7 +15,7 @@ const MANNER = 'Answer with the transcript alone, without times, names of speake
 /** Three bytes are four characters. */
 const ENCODED_BYTES = 3 * 64 * 1024;
 
-/** Gemini models listen like they read: the recording is a part of a prompt that asks for its words. */
+/** Transcription with Gemini models: the recording is part of a prompt that asks for its text. */
 export class GoogleSpeech implements SpeechAdapter {
   readonly takesUrls = false;
 
@@ -65,7 +65,7 @@ function instruction({ language }: Transcription): string {
   return [TASK, MANNER, ...(language === null ? [] : [`The language is ${language} (ISO 639-1).`])].join(' ');
 }
 
-/** The bytes in base64 between two texts, encoded while they are sent. */
+/** Yields the bytes as base64 between two texts, encoded while they are sent. */
 function inBase64(before: Buffer, bytes: SizedBody, after: Buffer): SizedBody {
   return {
     length: before.length + Math.ceil(bytes.length / 3) * 4 + after.length,

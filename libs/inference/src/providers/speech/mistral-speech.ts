@@ -8,8 +8,8 @@ import { asBearer, audioFileOf, SpeechSession, type FormFields } from './speech-
 const PATH = '/audio/transcriptions';
 
 /**
- * Mistral's transcriptions. Its answer has one list, of words or of segments, as was asked; where both are wanted
- * it is of words, and segments are made of them.
+ * Mistral's transcription API. Its answer has one list, of words or of segments, as requested. If both are wanted,
+ * words are requested, and segments are made from them.
  */
 export class MistralSpeech implements SpeechAdapter {
   readonly takesUrls = true;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SizedBody } from '../../wire/upstream-call';
 
-/** A form with one file (RFC 7578), whose bytes are passed on in pieces, as they arrive. */
+/** A form with one file (RFC 7578). Its bytes are passed on in pieces as they arrive. */
 export class MultipartBody implements AsyncIterable<Buffer> {
   readonly contentType: string;
   readonly length: number;
@@ -9,7 +9,7 @@ export class MultipartBody implements AsyncIterable<Buffer> {
   readonly #head: Buffer;
   readonly #tail: Buffer;
 
-  /** Fields are name and value; a name may come again. File names and types are ours, never a caller's. */
+  /** Fields are pairs of name and value; a name may repeat. File names and types are always ours, never a caller's. */
   constructor(
     fields: readonly (readonly [name: string, value: string])[],
     private readonly file:

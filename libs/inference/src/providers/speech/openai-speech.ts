@@ -9,7 +9,7 @@ import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { asBearer, audioFileOf, SpeechSession } from './speech-session';
 
 const PATH = '/audio/transcriptions';
-/** OpenAI's transcriptions, which most hosts of Whisper and its heirs speak. */
+/** OpenAI's transcription API, which most hosts of Whisper and its successors have. */
 export class OpenAiSpeech implements SpeechAdapter {
   readonly takesUrls = false;
 
@@ -35,7 +35,7 @@ export class OpenAiSpeech implements SpeechAdapter {
 function fieldsOf({ transcription, endpoint }: TranscriptionCall): [string, string][] {
   const { language, temperature, isVerbose, granularities } = transcription;
   const options = sentOptions(transcription, endpoint);
-  // Asks for verbose JSON wherever it is supported: only then the upstream reports the recording's length.
+  // Requests verbose JSON if the upstream supports it, because only then it reports the recording's length.
   const isAskedVerbose = isVerbose || transcriptionTraitsOf(endpoint).verboseJson;
   const fields: [string, string][] = [
     ['model', endpoint.upstreamModel],

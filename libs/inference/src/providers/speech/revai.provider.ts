@@ -8,7 +8,10 @@ import { asBearer, audioFileOf, SpeechSession } from './speech-session';
 
 const JOBS = '/jobs';
 const TRANSCRIPT_TYPE = 'application/vnd.rev.transcript.v1.0+json';
-/** Rev AI's asynchronous API, version 1: a recording is a job, whose transcript is fetched when it is done. */
+/**
+ * Rev AI's asynchronous API, version 1: creates a job for the recording and fetches the transcript when the job is
+ * done.
+ */
 export class RevAiProvider implements ProviderAdapter {
   readonly speech: SpeechAdapter;
 
@@ -69,7 +72,7 @@ function transcriptOf(
   return { text, language, durationSeconds, words: monologues.flatMap(wordsOf) };
 }
 
-/** Punctuation is an element of its own, and belongs to the word before it. */
+/** Punctuation is a separate element, and belongs to the word before it. */
 function wordsOf({ elements, speaker }: JsonObject): TranscriptWord[] {
   const words: TranscriptWord[] = [];
   const label = typeof speaker === 'number' ? `speaker_${speaker}` : undefined;

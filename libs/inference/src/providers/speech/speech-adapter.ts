@@ -3,18 +3,18 @@ import type { Endpoint } from '../../catalogue/catalogue';
 import type { TranscriptionResult } from '../../audio/transcript';
 import type { UpstreamCallHead } from '../../wire/upstream-call';
 
-/** One transcription at one endpoint. `timeouts.totalMs` is for all of its exchanges together. */
+/** One transcription at one endpoint. `timeouts.totalMs` is the limit for all of its requests together. */
 export interface TranscriptionCall extends UpstreamCallHead {
   readonly transcription: Transcription;
 }
 
-/** Speech to text in the words of one protocol; held to what `ProviderAdapter` promises. */
+/** Transcription in one provider protocol. The same rules apply as for `ProviderAdapter`. */
 export interface SpeechAdapter {
-  /** Whether the upstream downloads a recording by its URL; others are sent the bytes. */
+  /** True if the upstream downloads recordings by URL; otherwise the bytes are sent. */
   readonly takesUrls: boolean;
   /**
-   * Returns the cap on the tokens of the answer, thoughts included, with which a recording is sent: the same whenever it
-   * is asked for during a call. Absent where the upstream takes none.
+   * Returns the output token cap to send with a recording, thoughts included. It returns the same value during a whole
+   * call. Absent if the upstream accepts no cap.
    */
   outputCap?(transcription: Transcription, endpoint: Endpoint): number;
   transcribe(call: TranscriptionCall): Promise<TranscriptionResult>;

@@ -24,14 +24,14 @@ export const asBearer: Authenticate = (apiKey) => ['authorization', `Bearer ${ap
 
 export type FormFields = readonly (readonly [name: string, value: string])[];
 
-/** The file that a recording becomes on its way to an upstream. */
+/** The file that is uploaded for a recording. */
 export interface AudioFile {
   readonly name: string;
   readonly type: string;
   readonly bytes: SizedBody;
 }
 
-/** The recording as a file; bare samples get a head, because few upstreams take them without. */
+/** Returns the recording as a file. Raw samples get a WAVE header, because few upstreams accept them without one. */
 export async function audioFileOf({ transcription: { audio } }: TranscriptionCall): Promise<AudioFile> {
   const bytes = audio.arriving ?? (await audio.bytes());
   const format = audio.format === 'pcm' ? 'wav' : audio.format;
@@ -43,8 +43,8 @@ export async function audioFileOf({ transcription: { audio } }: TranscriptionCal
 }
 
 /**
- * The exchanges of one transcription with one upstream, which share the time that it may take. It runs from when
- * the recording was whole: until then its sender is waited for.
+ * The requests of one transcription to one upstream, which share one time limit. It starts when the recording is
+ * complete, because before that the caller's upload is waited for.
  */
 export class SpeechSession {
   readonly #startedMs = performance.now();
@@ -83,8 +83,8 @@ export class SpeechSession {
   }
 
   /**
-   * Asks again and again, less and less often, until `isOver` says so. A job that is left before its end, for
-   * whatever reason, is withdrawn at `withdrawalPath`.
+   * Polls, at growing intervals, until `isOver` returns true. A job that is given up before its end is deleted at
+   * `withdrawalPath`.
    */
   async poll(path: string, isOver: (job: JsonObject) => boolean, withdrawalPath: string | null): Promise<JsonObject> {
     this.#hasJob = true;
@@ -100,7 +100,7 @@ export class SpeechSession {
     }
   }
 
-  /** What an upstream says of a job that failed: a recording that it cannot read is the caller's matter. */
+  /** Returns the error of a failed job. A recording that the upstream cannot read is the caller's error. */
   jobFailed(message: string | undefined, code: string | null = null): AppError {
     const isAboutAudio = /audio|media|file|format|codec|transcod|duration|download|language|corrupt|empty/i;
     const status = isAboutAudio.test(message ?? '') ? 400 : 502;
@@ -115,7 +115,7 @@ export class SpeechSession {
     if (this.#hasJob && this.call.signal.aborted) throw this.#left();
     const headers = [...message.headers, 'accept', accept, ...this.#headers()];
     const answer = this.#read(await this.http.send({ ...message, headers }, this.#timed()));
-    // An answer to a part of the recording is held back until the rest has arrived and was found valid.
+    // An answer to an incomplete recording is held back until the rest has arrived and was found valid.
     await message.arrival?.whole;
     return answer;
   }
@@ -149,7 +149,7 @@ export class SpeechSession {
     return { ...this.call, timeouts: { ...timeouts, totalMs } };
   }
 
-  /** Ends early when the caller leaves or the time is up. */
+  /** Waits. Ends early if the caller disconnects or the time is up. */
   #pause(pauseMs: number): Promise<void> {
     const { signal, endpoint } = this.call;
     const leftMs = this.#endMs - performance.now();
@@ -169,7 +169,7 @@ export class SpeechSession {
     });
   }
 
-  /** A job whose caller has disconnected is charged: the provider has the recording. */
+  /** A job whose caller has disconnected is charged, because the provider has the recording. */
   #left(): AppError {
     return this.call.signal.leaveTerms ? callAbandoned() : callCancelled();
   }
@@ -178,7 +178,7 @@ export class SpeechSession {
     const signal = AbortSignal.timeout(WITHDRAWAL_MS);
     const timeouts = { headersMs: WITHDRAWAL_MS, idleMs: WITHDRAWAL_MS, totalMs: WITHDRAWAL_MS };
     const message = { method: 'DELETE' as const, path, headers: [...this.#headers()], body: null };
-    // A failure is ignored: no caller waits any more, and a job that cannot be withdrawn ends by itself.
+    // A failure is ignored: no caller waits for it, and a job that cannot be deleted ends by itself.
     this.http.send(message, { ...this.call, signal, timeouts }).catch(() => undefined);
   }
 }
@@ -197,7 +197,7 @@ function parsed(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString()) as unknown;
   } catch {
-    // The caller of this function throws for an answer that is not JSON.
+    // The calling function throws for an answer that is not JSON.
     return null;
   }
 }
@@ -205,7 +205,7 @@ function parsed(body: Buffer): unknown {
 const speechError: ToError = (provider, status, headers, body) =>
   complaintError(provider, status, complaintOf(body), readRetryAfterSeconds(headers, body));
 
-/** Services for speech have words of their own for what went wrong. */
+/** Transcription services have various fields for error messages. */
 function complaintOf(body: Buffer): UpstreamComplaint {
   const read = readComplaint(body);
   const own = objectOf(parsed(body));

@@ -4,7 +4,7 @@ import type { SizedBody } from '../../wire/upstream-call';
 const HEAD_BYTES = 44;
 const PLAIN_SAMPLES = 1;
 
-/** Headerless samples behind the head of a WAVE file: what upstreams take that take no bare samples. */
+/** Returns raw samples with a WAVE header before them, for upstreams that accept no raw samples. */
 export function asWave(samples: SizedBody): SizedBody {
   const head = Buffer.alloc(HEAD_BYTES);
   head.write('RIFF', 0, 'latin1');

@@ -12,13 +12,13 @@ import { RestVideos } from './rest-videos';
 import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 
 const TASKS = '/contents/generations/tasks';
-/** The most that the list gives at a time, and how many of them are looked through. */
+/** Most tasks per page of the list; the next constant limits the number of pages. */
 const TASKS_PER_PAGE = 500;
 const MOST_PAGES = 20;
 
 /**
- * Content generation tasks of BytePlus ModelArk, which are paid for by the token. A task keeps the
- * `safety_identifier` that it was created with, and the list of tasks shows it: by that a task is found again.
+ * Content generation tasks of BytePlus ModelArk, which are charged by tokens. A task keeps the `safety_identifier` with
+ * which it was created, and the list of tasks shows it, so that a lost task can be found.
  */
 export class BytePlusVideos extends RestVideos {
   start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart> {

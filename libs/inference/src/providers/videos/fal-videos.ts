@@ -29,7 +29,7 @@ export class FalVideos extends RestVideos {
     }
   }
 
-  /** A request that failed is completed too, and its result is the refusal. */
+  /** A failed request also has the state "completed"; its result is the refusal. */
   async #result(path: string, access: VideoAccess): Promise<VideoStatus> {
     try {
       const result = await this.rest.get(path, access);
@@ -49,7 +49,7 @@ export class FalVideos extends RestVideos {
   }
 }
 
-/** The jobs of all endpoints of an app are in one place: the first two segments of a model's path. */
+/** Returns the path of an app's jobs, which all of its endpoints share: the first two segments of a model's path. */
 function appOf({ endpoint }: VideoAccess): string {
   return endpoint.upstreamModel.split('/').slice(0, 2).map(encodeURIComponent).join('/');
 }

@@ -13,7 +13,7 @@ export class GoogleVideos extends RestVideos {
     try {
       earlier = request.continues === null ? undefined : await this.#uriOf(request.continues, access);
     } catch (error) {
-      // Nothing was submitted yet.
+      // Nothing has been submitted yet.
       return { kind: 'refused', error: AppError.from(error) };
     }
     return this.rest.start(path, bodyOf(request, earlier), access, { read: ({ name }) => accepted(name) });
@@ -58,7 +58,7 @@ function urisOf(response: JsonObject): (string | undefined)[] {
   return objectsOf(response['generatedSamples']).map((sample) => stringOf(objectOf(sample['video'])['uri']));
 }
 
-/** Removes the key that a link of Google's may contain: it must not leave the gateway. */
+/** Removes the key that a Google link may contain, because it must not leave the gateway. */
 function withoutKey(uri: string | undefined): string | undefined {
   const url = URL.parse(uri ?? '');
   url?.searchParams.delete('key');

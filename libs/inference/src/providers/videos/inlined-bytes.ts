@@ -3,33 +3,33 @@ import { GatheredPieces } from '@libs/contracts';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
-/** Most bytes that such an answer may have in addition to the base64 texts. */
+/** Most bytes that such an answer may have besides its base64 texts. */
 const MOST_KEPT_BYTES = 256 * 1024;
 /** The longest escape of JSON: `\u003d`. */
 const ESCAPE_LENGTH = 6;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** The answer is not JSON with base64 in it, or has too many other bytes. */
+/** The answer is not JSON with base64 in it, or it has too many other bytes. */
 export class UnreadableBytes extends Error {}
 
 /**
- * Takes the base64 texts under one member name out of a JSON document while it arrives, so that a film in an answer
- * never is in memory as a whole. What is left, with empty texts in their places, is the `rest`.
+ * Extracts the base64 texts of one field from a JSON document while it arrives, so that a video in an answer is never
+ * completely in memory. The remaining document, with empty texts in their places, is the `rest`.
  */
 export class InlinedBytes {
   readonly #name: string;
   readonly #onBytes: (index: number, bytes: Buffer) => void;
   readonly #kept = new GatheredPieces();
   #state: 'outside' | 'text' | 'bytes' = 'outside';
-  /** Of the text that is read or was read last: whether it may be the member's name, and so far. */
+  /** The current or last text, as far as it has arrived and could be the field's name. */
   #text = '';
   #isAfterName = false;
   #index = -1;
-  /** Base64 that makes no whole bytes yet, or an escape that has not arrived as a whole. */
+  /** Base64 digits that do not form whole bytes yet, or an incomplete escape. */
   #left = '';
   #hasEnded = false;
 
-  /** `onBytes` is given the bytes of the text of this number, counted from 0, in pieces. */
+  /** `onBytes` receives the bytes of each text in pieces, with the number of the text, counted from 0. */
   constructor(name: string, onBytes: (index: number, bytes: Buffer) => void) {
     this.#name = name;
     this.#onBytes = onBytes;
@@ -61,7 +61,7 @@ export class InlinedBytes {
     for (let at = from; at < end; at += 1) {
       const byte = chunk[at]!;
       if (byte === COLON) this.#isAfterName = this.#text === this.#name;
-      // There may be blanks between a name, its colon and its value.
+      // There may be spaces between a name, its colon and its value.
       else if (byte > 0x20) this.#isAfterName = false;
     }
     if (quote === -1) {
@@ -114,7 +114,7 @@ export class InlinedBytes {
   #take(piece: string, isLast: boolean): void {
     const { text, broken } = unescaped(this.#left + piece, isLast);
     const whole = isLast ? text.length : text.length - (text.length % 4);
-    // Whole groups first, so that what is carried over is a part of one, with a broken escape behind it.
+    // Decodes complete groups of digits. The rest, possibly with an incomplete escape, is carried over.
     const base64 = text.slice(0, whole);
     this.#left = text.slice(whole) + broken;
     if (base64 === '') return;
@@ -133,7 +133,7 @@ export class InlinedBytes {
   }
 }
 
-/** Some writers of JSON escape `/` and `=`. `broken` is an escape that has not arrived as a whole. */
+/** Decodes escapes: some JSON writers escape `/` and `=`. `broken` is an incomplete escape at the end. */
 function unescaped(raw: string, isLast: boolean): { text: string; broken: string } {
   if (!raw.includes('\\')) return { text: raw, broken: '' };
   const last = raw.lastIndexOf('\\');

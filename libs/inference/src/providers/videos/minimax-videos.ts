@@ -5,7 +5,7 @@ import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus
 import { RestVideos } from './rest-videos';
 import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 
-/** What MiniMax counts as errors inside a 200, as statuses. */
+/** HTTP statuses for the error codes that MiniMax sends inside a 200. */
 const STATUSES: Readonly<Record<number, number>> = {
   1002: 429,
   1004: 401,
@@ -16,13 +16,13 @@ const STATUSES: Readonly<Record<number, number>> = {
 };
 const SENSITIVE = 1026;
 
-/** MiniMax's video generation: a task, then a file. */
+/** MiniMax's video generation API: creates a task, then fetches a file. */
 export class MinimaxVideos extends RestVideos {
   start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
     return this.rest.start('/video_generation', bodyOf(request, access), access, {
       read: (answer) => {
         const error = errorIn(answer, access);
-        // After an error on their side, a task may exist all the same.
+        // After an error on the provider's side, a task may exist nevertheless.
         if (error?.code === 'provider_unavailable' && !isKnown(answer)) throw error;
         return error ? { kind: 'refused', error } : accepted(answer['task_id']);
       },

@@ -11,7 +11,7 @@ import type {
 } from '../../videos/video-provider';
 import type { VideoRest } from './video-rest';
 
-/** A video API whose outputs are at links or paths that it names. */
+/** A video API that reports its outputs as links or paths. */
 export abstract class RestVideos implements VideoApi {
   constructor(protected readonly rest: VideoRest) {}
 

@@ -11,7 +11,7 @@ import type {
 import { RestVideos } from './rest-videos';
 import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 
-/** Runway names frames by their points, and only these. */
+/** Sizes that Runway accepts, by width and height; there are no others. */
 const RATIOS: Readonly<Record<string, string>> = {
   '16:9': '1280:720',
   '9:16': '720:1280',

@@ -1,7 +1,7 @@
 import { defined, type JsonObject } from '@libs/json';
 import type { VideoMedia, VideoRequest } from '../../videos/video-provider';
 
-/** Returns what Veo requests have in common at both of Google's APIs: all but an earlier video to continue. */
+/** Returns the parts of a Veo request that both of Google's APIs share: all except an earlier video to continue. */
 export function veoBody(request: VideoRequest): { instance: JsonObject; parameters: JsonObject } {
   const instance = defined({
     prompt: request.prompt ?? undefined,

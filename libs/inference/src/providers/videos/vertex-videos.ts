@@ -21,12 +21,12 @@ import { accepted, checkSameJob, failureOf, idOf, VideoRest } from './video-rest
 
 const JSON_TYPE = 'application/json';
 const BYTES = 'bytesBase64Encoded';
-/** An answer that holds a film takes longer than one that says "not yet". */
+/** An answer that contains a video takes longer than one without. */
 const ANSWER_MS = 300_000;
 
 /**
- * Veo on Vertex AI: long-running operations, asked after by `:fetchPredictOperation`. No bucket is named, so the film
- * is in the answer itself, as base64. It is asked for twice: once to learn that it is there, once to take it out, each
+ * Veo on Vertex AI: long-running operations, polled by `:fetchPredictOperation`. No bucket is given, so the answer
+ * itself contains the video as base64. It is fetched twice: once to learn that it exists, and once to extract it, each
  * time without keeping it in memory.
  */
 export class VertexVideos implements VideoApi {
@@ -43,7 +43,7 @@ export class VertexVideos implements VideoApi {
       }
       door = await this.access.open(access);
     } catch (error) {
-      // Nothing was submitted yet.
+      // Nothing has been submitted yet.
       return { kind: 'refused', error: AppError.from(error) };
     }
     const path = `${pathOf(door, access)}:predictLongRunning`;
@@ -92,7 +92,7 @@ export class VertexVideos implements VideoApi {
   }
 }
 
-/** One film out of an answer, decoded while it arrives. */
+/** One video in an answer, decoded while it arrives. */
 class VideoInAnswer implements UpstreamStream {
   readonly #decoded: Buffer[] = [];
   readonly #answer: InlinedBytes;
@@ -173,7 +173,7 @@ function finished(
   return { state: 'failed', message: failureOf(reason, 'The provider made no video') };
 }
 
-/** Returns the body for one film, without a bucket: the gateway could not fetch a film from there. */
+/** Returns the body for one video. It names no bucket, because the gateway could not fetch a video from there. */
 function bodyOf(request: VideoRequest): object {
   const { instance, parameters } = veoBody(request);
   const { storageUri: _bucket, ...mine } = parameters;
@@ -187,7 +187,7 @@ function pathOf({ resource }: VertexDoor, { endpoint }: VideoAccess): string {
   return `${resource}/${vertexModelName(endpoint, 'google')}`;
 }
 
-/** Google's errors; a token that is no longer accepted is not used again. */
+/** Maps Google's errors. If a token is no longer accepted, it is removed from the cache. */
 function errorsOf({ credential }: VertexDoor): typeof googleError {
   return (provider, status, headers, body) => {
     if (status === 401) credential.onRefused?.();

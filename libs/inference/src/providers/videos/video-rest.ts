@@ -29,7 +29,7 @@ const NOT_SENT = new Set([
 /** Reads the answer to a submission. */
 export type ReadStart = (answer: JsonObject) => VideoStart | null;
 
-/** The few kinds of calls that the video APIs of all providers are made of. */
+/** The few kinds of calls that all video APIs consist of. */
 export class VideoRest {
   readonly #http: UpstreamHttp;
   readonly #headers: VideoHeaders;
@@ -42,8 +42,8 @@ export class VideoRest {
   }
 
   /**
-   * Submits a job. Returns a refusal if there is certainly no job: if nothing was sent, or the status is 529, 503 with
-   * `Retry-After`, or an error below 500 that is not 408. Throws after any other failure, since a job may exist.
+   * Submits a job. Returns a refusal if certainly no job exists: if nothing was sent, or the status is 529, 503 with
+   * `Retry-After`, or an error below 500 other than 408. Throws after any other failure, because a job may exist.
    */
   async start(
     path: string,
@@ -75,7 +75,7 @@ export class VideoRest {
     return parsed(reply, access);
   }
 
-  /** The bytes of an output. A redirect leads to a place that needs no key, and gets none. */
+  /** Opens the bytes of an output. A redirect leads to a place that needs no key, so none is sent there. */
   async open(output: AddressedOutput, access: VideoAccess): Promise<OpenedVideo> {
     if ('url' in output) return { kind: 'link', url: output.url };
     const call: UpstreamRequest = { ...access, method: 'GET', body: NOTHING };
@@ -119,7 +119,7 @@ function isDefinite({ status, headers }: UpstreamReply): boolean {
 }
 
 function wasNotSent({ code, cause }: AppError): boolean {
-  // Refused by our own limit on calls, before anything was sent.
+  // Refused by the gateway's own limit on calls, before anything was sent.
   if (code === 'provider_overloaded' && cause === undefined) return true;
   return NOT_SENT.has(systemCodeOf(cause) ?? '');
 }
@@ -135,7 +135,7 @@ function parsed(reply: UpstreamReply, { endpoint }: VideoAccess): JsonObject {
   throw brokenAnswer(endpoint.provider, 'the answer about a video job is no object');
 }
 
-/** @throws AppError when a provider reports another job than the one it was asked for */
+/** @throws AppError if a provider reports a different job than the requested one */
 export function checkSameJob(asked: unknown, told: unknown, { endpoint }: VideoAccess): void {
   if (told === undefined || told === asked) return;
   throw brokenAnswer(endpoint.provider, 'the provider tells of another video job');
@@ -152,14 +152,14 @@ export function accepted(id: unknown): VideoStart | null {
   return typeof id === 'string' && id !== '' && id.length <= 1_000 ? { kind: 'accepted', operation: { id } } : null;
 }
 
-/** A provider's own words on why there is no video, as they may be shown. */
+/** Returns a provider's own explanation of why there is no video, if it may be shown. */
 export function failureOf(words: unknown, fallback = 'The provider could not make the video'): string {
   return scrub(stringOf(words) ?? '') || fallback;
 }
 
 /**
- * Where the outputs are that a provider links to: below its own base URL, where its key is needed, or at a public
- * https link. Any other link makes the answer unreadable.
+ * Returns the places of the outputs that a provider links to: below its own base URL, where its key is needed, or at a
+ * public https link. Any other link makes the answer invalid.
  */
 export function linksOf(urls: readonly unknown[], access: VideoAccess): VideoOutput[] {
   if (urls.length === 0) throw withoutLink(access);
