@@ -16,7 +16,10 @@ import {
 import { LEFTOVER_BOUNDS } from '@libs/inference';
 import { IsOptional } from 'class-validator';
 
-/** A call that is open for 15 minutes counts as one of a process that died, and its hold is given back. */
+/**
+ * Longest duration of a call. An open call older than 15 minutes counts as one of a process that died, and its hold is
+ * released.
+ */
 const LONGEST_CALL_MS = 840_000;
 
 const SEARCH_ENGINES = ['exa', 'tavily', 'brave', 'searxng'];
@@ -28,20 +31,20 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Port()
   PORT: number = 8_080;
 
-  /** How clients reach us; from the port when absent. */
+  /** URL at which clients reach the gateway; derived from the port if absent. */
   @IsOptional()
   @PublicUrl(['http', 'https'])
   PUBLIC_URL?: string;
 
-  /** Requests with a key that this process works on at once; more are refused as overload. */
+  /** Most authenticated requests that this process handles at once; more are refused as overload. */
   @Int({ min: 1, max: 100_000 })
   MAX_REQUESTS_IN_FLIGHT: number = 4_096;
 
-  /** Requests with a key whose bodies arrive at once; more are refused as overload. */
+  /** Most authenticated requests whose bodies arrive at once; more are refused as overload. */
   @Int({ min: 1, max: 100_000 })
   MAX_BODIES_ARRIVING: number = 1_024;
 
-  /** Connections to the public port at once; more are closed. */
+  /** Most connections to the public port at once; more are closed. */
   @Int({ min: 16, max: 1_000_000 })
   MAX_CONNECTIONS: number = 16_384;
 
@@ -49,15 +52,15 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 0, max: 1_048_576 })
   MEMORY_BUDGET_MIB: number = 0;
 
-  /** How long a provider may take from the request to the first byte of its answer. */
+  /** Longest time from sending a request to a provider to the first byte of its answer. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   UPSTREAM_HEADERS_TIMEOUT_MS: number = 300_000;
 
-  /** How long a provider may say nothing in the middle of an answer. */
+  /** Longest silence of a provider in the middle of an answer. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   UPSTREAM_IDLE_TIMEOUT_MS: number = 60_000;
 
-  /** How long a call may take as a whole, with everything that is tried for it. */
+  /** Longest time of a call as a whole, including all of its attempts. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   UPSTREAM_TOTAL_TIMEOUT_MS: number = 600_000;
 
@@ -65,7 +68,7 @@ export class GatewayEnv extends ProviderCallerEnv {
   @OneOf(['cap', 'refuse'])
   OUTPUT_ABOVE_LIMIT: string = 'cap';
 
-  /** How long a stream may take to its first event until its status and a comment are sent without it. */
+  /** How long a stream waits for its first event before its status and a comment are sent without it. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   STREAM_FIRST_COMMENT_MS: number = 15_000;
 
@@ -73,19 +76,21 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 0, max: LONGEST_CALL_MS })
   LEFTOVER_READ_MS: number = LEFTOVER_BOUNDS.longestMs;
 
-  /** The output tokens that such a read may bring, estimated. */
+  /** Most output tokens that such a leftover read may bring, as an estimate. */
   @Int({ min: 1, max: 1_000_000 })
   LEFTOVER_READ_TOKENS: number = LEFTOVER_BOUNDS.mostTokens;
 
-  /** The bytes that such a read of a stream may bring. */
+  /** Most bytes of a stream that such a leftover read may bring. */
   @Int({ min: 1, max: 64 * 1024 * 1024 })
   LEFTOVER_READ_BYTES: number = LEFTOVER_BOUNDS.mostBytes;
 
-  /** Such reads at once in this process, an eighth of them per organization; beyond, calls end at once. */
+  /**
+   * Most leftover reads at once in this process, an eighth of them per organization; beyond that, calls end at once.
+   */
   @Int({ min: 0, max: 100_000 })
   LEFTOVER_READS: number = LEFTOVER_BOUNDS.mostReads;
 
-  /** How long one provider may work on one recording. */
+  /** Longest time that one provider may work on one recording. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   TRANSCRIPTION_TIMEOUT_MS: number = 60_000;
 
@@ -105,28 +110,28 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 1, max: 1_000_000 })
   VIDEO_READS_PER_MINUTE: number = 1_200;
 
-  /** How long a provider may take for a video before its job is given up. */
+  /** Longest time that a provider may take for a video before the job is given up. */
   @Int({ min: 1, max: 604_800 })
   VIDEO_LIFETIME_SECONDS: number = 21_600;
 
-  /** The folder of finished videos, which the video worker writes. */
+  /** Folder of finished videos; the video worker writes them. */
   @Text({ expected: 'a path to a folder' })
   BLOB_DIR: string = '.sluice/blobs';
 
-  /** A bucket in place of the folder: `https://KEY:SECRET@host/bucket/prefix?region=…`. */
+  /** A bucket to use instead of the folder: `https://KEY:SECRET@host/bucket/prefix?region=…`. */
   @IsOptional()
   @SecretUrl(['https', 'http'])
   BLOB_S3_URL?: Secret;
 
-  /** Whether what is asked and answered in calls is kept, for `GET /generation/content`. */
+  /** True: prompts and answers are stored, for `GET /generation/content`. */
   @OneOf(['off', 'on'])
   CONTENT_LOGGING: 'off' | 'on' = 'off';
 
-  /** Days after which what was kept of calls is deleted. */
+  /** Days after which stored prompts and answers are deleted. */
   @Int({ min: 1, max: 3_650 })
   CONTENT_RETENTION_DAYS: number = 30;
 
-  /** `false` accepts a token exchange that brings no key. */
+  /** `false` accepts a token exchange without a key. */
   @Bool()
   TOKEN_EXCHANGE_REQUIRE_BEARER: boolean = true;
 
@@ -134,49 +139,51 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 1, max: 1_000_000 })
   TOKEN_EXCHANGES_PER_MINUTE: number = 3_000;
 
-  /** Exchanges of authorization codes for keys, per source address; 0 is no limit. */
+  /** Exchanges of authorization codes for keys, per source address; 0 means no limit. */
   @Int({ min: 0, max: 1_000_000 })
   KEY_EXCHANGES_PER_MINUTE: number = 300;
 
-  /** Requests to the consent page and for the description of the API, per source address; 0 is no limit. */
+  /** Requests for the consent page and the API description, per source address; 0 means no limit. */
   @Int({ min: 0, max: 1_000_000 })
   CONSENT_REQUESTS_PER_MINUTE: number = 600;
 
-  /** Unknown keys and tokens that a source address may show to this process; 0 is no limit. */
+  /** Unknown keys and tokens that this process accepts from a source address; 0 means no limit. */
   @Int({ min: 0, max: 1_000_000 })
   FAILED_AUTHENTICATIONS_PER_MINUTE: number = 300;
 
-  /** Calls with management keys, per organization; 0 is no limit. */
+  /** Calls with management keys, per organization; 0 means no limit. */
   @Int({ min: 0, max: 1_000_000 })
   MANAGEMENT_REQUESTS_PER_MINUTE: number = 3_000;
 
-  /** Inference calls per workspace; 0 is no limit. */
+  /** Inference calls per workspace; 0 means no limit. */
   @Int({ min: 0, max: 100_000_000 })
   INFERENCE_REQUESTS_PER_MINUTE: number = 0;
 
-  /** Tokens of prompts and answers per workspace; 0 is no limit. */
+  /** Tokens of prompts and answers per workspace; 0 means no limit. */
   @Int({ min: 0, max: 100_000_000_000 })
   INFERENCE_TOKENS_PER_MINUTE: number = 0;
 
-  /** Ranges of proxies before us, whose `X-Forwarded-For` says where a request comes from. */
+  /**
+   * Address ranges of proxies in front of the gateway. Their `X-Forwarded-For` is trusted for the source of a request.
+   */
   @IsOptional()
   @CidrList()
   TRUSTED_PROXIES?: string[];
 
-  /** How many gateways share the limits: each grants its part while Redis is away. */
+  /** Number of gateways that share the limits; each grants its share while Redis is unavailable. */
   @Int({ min: 1, max: 10_000 })
   GATEWAY_REPLICAS: number = 1;
 
-  /** Where this gateway is, a word of the operator's: it is the `region` of routing metadata. */
+  /** Region of this gateway, a word chosen by the operator; shown as `region` in routing metadata. */
   @IsOptional()
   @Text({ expected: 'a name' })
   GATEWAY_REGION?: string;
 
-  /** What `POST /byok` answers with: 200 is the interface's, 201 is for clients that take nothing else. */
+  /** Status of the answer of `POST /byok`: 200 is the API's; 201 is for clients that accept nothing else. */
   @Int({ min: 200, max: 201 })
   BYOK_CREATED_STATUS: number = 200;
 
-  /** Each of the next four configures one engine of web searches. */
+  /** Each of the next four configures one web search engine. */
   @IsOptional()
   @SecretText({ expected: 'a key' })
   EXA_API_KEY?: Secret;
@@ -194,20 +201,23 @@ export class GatewayEnv extends ProviderCallerEnv {
   @PublicUrl(['http', 'https'])
   SEARXNG_URL?: string;
 
-  /** Engines that keep nothing of queries, so that calls under zero retention can use them. */
+  /** Engines that store nothing about queries, so that calls with zero data retention may use them. */
   @IsOptional()
   @SomeOf(SEARCH_ENGINES)
   SEARCH_KEEPS_NOTHING?: string[];
 
-  /** What a caller pays for one search. */
+  /** Price of one search for the caller. */
   @Text({ expected: 'an amount in US dollars such as 0.004', pattern: /^(0|[1-9]\d{0,3})(\.\d{1,12})?$/ })
   WEB_SEARCH_COST_USD: string = '0';
 
-  /** Of a plain `web_search` that no engine or provider can run: `omit` answers without it, `refuse` answers 400. */
+  /**
+   * How to handle a plain `web_search` that no engine or provider can run: `omit` answers without it, `refuse` answers
+   * 400.
+   */
   @OneOf(['omit', 'refuse'])
   WEB_SEARCH_WITHOUT_ENGINE: string = 'omit';
 
-  /** An endpoint that speaks OpenAI's moderations API, the path included. */
+  /** URL of an endpoint with OpenAI's moderations API, including the path. */
   @IsOptional()
   @PublicUrl(['http', 'https'])
   MODERATION_URL?: string;
@@ -220,7 +230,7 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Text({ expected: 'the name of a model', maxLength: 256 })
   MODERATION_MODEL?: string;
 
-  /** Whether it keeps nothing, so that calls under zero retention can use it. */
+  /** True if it stores nothing, so that calls with zero data retention may use it. */
   @Bool()
   MODERATION_KEEPS_NOTHING: boolean = false;
 
@@ -230,7 +240,10 @@ export class GatewayEnv extends ProviderCallerEnv {
   ALIGNMENT_MODEL?: string;
 }
 
-/** How clients reach us, without a slash at the end: what access tokens are issued by and meant for. */
+/**
+ * Returns the URL at which clients reach the gateway, without a trailing slash. It is the issuer and audience of access
+ * tokens.
+ */
 export function publicUrlOf({ PUBLIC_URL, PORT }: GatewayEnv): string {
   return (PUBLIC_URL ?? `http://127.0.0.1:${PORT}`).replace(/\/+$/, '');
 }
@@ -240,7 +253,7 @@ export function readGatewayEnv(source: NodeJS.ProcessEnv = process.env): Gateway
   return loadEnv(GatewayEnv, source);
 }
 
-/** The operator's provider keys: the catalogue says which variables they are in. */
+/** Returns the operator's provider keys from the environment variables that the catalogue names. */
 export function providerKeyVariables(source: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return source;
 }

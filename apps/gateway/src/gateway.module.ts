@@ -29,11 +29,11 @@ const APP = 'gateway';
 @Module({ providers: [{ provide: KeyUsage, useClass: LedgerKeyUsage }], exports: [KeyUsage] })
 class KeyUsageModule {}
 
-/** In which an auth app that was replaced answers again. */
+/** Time within which a replaced auth app answers again. */
 const AUTH_RESTART_MS = 10_000;
-/** How long calls whose callers have disconnected may still be read when the gateway stops. */
+/** How long calls whose callers have disconnected are still read when the gateway stops. */
 const LEFTOVER_PATIENCE_MS = 2_000;
-/** What other steps of a drain leave to the ends of such calls, and to the charges of all. */
+/** Time that other shutdown steps leave for the end of such calls and for the charges of all calls. */
 const LEFTOVER_MS = 3_000;
 const CHARGES_MS = 2_000;
 
@@ -56,7 +56,7 @@ export class GatewayModule implements OnModuleInit {
           serviceName: APP,
           follows: ['access', 'credentials'],
         }),
-        // Guards run in this order: who is calling, how often, whether anything can be paid, then what is asked.
+        // Guards run in this order: authentication, rate limits, solvency, then the request itself.
         AuthModule,
         LimitsModule,
         SolvencyModule,
@@ -94,13 +94,14 @@ export class GatewayModule implements OnModuleInit {
     const graceMs = this.env.KEY_GRACE_SECONDS * 1_000;
     // Known keys work without the broker for a while, but only if the gateway stays in service.
     this.readiness.addCheck('rabbitmq', () => this.broker.isConnected() || this.isAuthSeenWithin(graceMs));
-    // A gateway without keys, for example right after its start, can serve no call.
+    // A gateway that has not received API key data from the auth app, for example right after its start, can serve no
+    // call.
     this.readiness.addCheck('auth', () => this.isAuthSeenWithin(Math.max(graceMs, AUTH_RESTART_MS)));
     this.drainSteps.add('leftover reads', (signal) => this.endLeftovers(signal), LEFTOVER_MS);
     this.drainSteps.add('charges', () => this.recorder.flush(), CHARGES_MS);
   }
 
-  /** Calls whose callers have disconnected get a little time to learn their usage; then their bills are estimated. */
+  /** Gives calls whose callers have disconnected a little time to learn their usage; then their bills are estimated. */
   private async endLeftovers(signal: AbortSignal): Promise<void> {
     await this.leftovers.drain(AbortSignal.any([signal, AbortSignal.timeout(LEFTOVER_PATIENCE_MS)]));
     await this.recorder.calls.idle(AbortSignal.any([signal, AbortSignal.timeout(LEFTOVER_PATIENCE_MS)]));

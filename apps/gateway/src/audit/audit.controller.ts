@@ -5,7 +5,7 @@ import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { AuditService } from './audit.service';
 
-/** `GET /audit`: who did what in the caller's organization; for management keys. */
+/** `GET /audit`, for management keys: who did what in the caller's organization. */
 @Controller('audit')
 @RequiresManagementKey()
 export class AuditController {

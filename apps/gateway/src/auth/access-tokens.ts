@@ -20,17 +20,17 @@ interface KnownToken {
 }
 
 /**
- * The API keys that access tokens stand for (RFC 9068). Whether such a key may be used is
- * asked elsewhere on every request, so disabling it cuts its tokens off.
+ * The API keys that access tokens (RFC 9068) act as. Whether such a key may be used is checked elsewhere on every
+ * request, so disabling the key disables its tokens.
  *
- * A token that was verified is remembered by its hash until it expires: a signature costs more than all else
- * that a request needs.
+ * A verified token is cached by its hash until it expires, because verifying a signature costs more than everything
+ * else that a request needs.
  */
 export class AccessTokens {
-  /** In order of their verification, the oldest first. */
+  /** Tokens in the order of their verification, the oldest first. */
   private readonly known = new Map<string, KnownToken>();
 
-  /** @param issuer the public URL of this installation, which tokens must come from and be meant for */
+  /** @param issuer the public URL of this installation; tokens must have it as issuer and audience */
   constructor(
     private readonly keys: TokenKeyDirectory,
     private readonly issuer: string,
@@ -38,9 +38,8 @@ export class AccessTokens {
   ) {}
 
   /**
-   * Returns the hash of the key that a token acts as, or null for what is no token of ours, or none any more.
-   *
-   * @param judge calls its argument, unless the caller may have no more signatures checked
+   * Returns the hash of the key that a token acts as; null if it is not a valid token of this installation.
+   * @param judge calls its argument, unless the caller has used up its signature checks
    */
   async keyHashOf(token: string, judge: Judge = (look) => look()): Promise<string | null> {
     const tokenHash = hash('sha256', token, 'base64url');
@@ -68,7 +67,7 @@ export class AccessTokens {
       if (typeof keyHash !== 'string' || !API_KEY_HASH.test(keyHash) || exp === undefined) return null;
       return { keyHash, expiresAtMs: exp * 1_000 };
     } catch (error) {
-      // Every fault of the token has the same result; failing to get the keys is no fault of the token.
+      // Every defect of the token has the same result. A failure to load the signing keys is not a defect of the token.
       if (error instanceof errors.JOSEError) return null;
       throw error;
     }

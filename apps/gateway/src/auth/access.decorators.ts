@@ -7,11 +7,11 @@ export function Public(): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_ACCESS, 'public' satisfies RouteAccess);
 }
 
-/** Management keys only; any other key gets 403. Every call leaves an entry in the audit trail. */
+/** Restricts a route to management keys; any other key gets 403. Every call is recorded in the audit trail. */
 export function RequiresManagementKey(): ClassDecorator & MethodDecorator {
   return applyDecorators(
     SetMetadata(ROUTE_ACCESS, 'management' satisfies RouteAccess),
-    // Not for all routes at once: the mere presence of an interceptor costs every request its observables.
+    // Not registered for all routes, because any interceptor adds the cost of observables to each request.
     UseInterceptors(AuditInterceptor),
   );
 }
@@ -23,7 +23,7 @@ export function AcceptsAnyKey(): CustomDecorator<symbol> {
 
 export const KEY_HEADER = Symbol('key header');
 
-/** The key may come in `x-api-key` in place of `Authorization`, as clients of the Messages API send it. */
+/** The key may be sent in `x-api-key` instead of `Authorization`, as clients of the Messages API do. */
 export function AcceptsKeyHeader(): CustomDecorator<symbol> {
   return SetMetadata(KEY_HEADER, true);
 }

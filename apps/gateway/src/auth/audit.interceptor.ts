@@ -7,12 +7,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
 
-/** UUIDs and hashes: what our ids look like. A caller may have put anything there, even a key. */
+/** Matches UUIDs and hashes, the forms of our ids. Any other text is chosen by the caller and could even be a key. */
 const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$/i;
 
 /**
  * Writes one entry in the audit trail for each call of the routes that use it. The entry is written before the call
- * does anything, so no action is missing from the trail; the status of the answer is added afterwards.
+ * does anything, so no action is missing from the trail. The status of the answer is added afterwards.
  */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {
@@ -37,7 +37,7 @@ export class AuditInterceptor implements NestInterceptor {
     }
   }
 
-  /** The call is over and cannot be taken back: an entry without its outcome says that it began. */
+  /** The call is over and cannot be undone. An entry without a status still shows that it began. */
   private async end(entry: BegunAuditEntry, status: number): Promise<void> {
     await this.audit.endEntry(entry, status).catch((error: unknown) => {
       this.logger.warn('The outcome of a call is not in the audit trail', {
@@ -48,7 +48,7 @@ export class AuditInterceptor implements NestInterceptor {
   }
 }
 
-/** Returns the entry of a call, without anything that a caller could have put a secret into. */
+/** Returns the audit entry of a call, without any text in which a caller could have put a secret. */
 export function auditEntryOf(
   request: AuthenticatedRequest,
   { organizationId, keyId }: Pick<Principal, 'organizationId' | 'keyId'>,

@@ -9,7 +9,7 @@ import { BearerGuard } from './bearer.guard';
 import { FailedAuthentications } from './failed-authentications';
 import { TokenKeyDirectory } from './token-keys';
 
-/** Puts the guard before every route of the app. */
+/** Applies the guard to every route of the app. */
 @Module({
   providers: [
     { provide: TokenKeyDirectory, useFactory: (bus: MessageBus) => new TokenKeyDirectory(bus), inject: [MessageBus] },
@@ -21,7 +21,7 @@ import { TokenKeyDirectory } from './token-keys';
     },
     {
       provide: KeyDirectory,
-      // Without feeds, as tests have it, every answer is good for three quarters of a second.
+      // Without feeds, as in tests, every cached answer is valid for three quarters of a second.
       inject: [
         MessageBus,
         { token: Feeds, optional: true },
@@ -48,7 +48,7 @@ import { TokenKeyDirectory } from './token-keys';
     },
     {
       provide: RefusedCalls,
-      // Tests of the edge have no database, and no trail.
+      // Tests of the HTTP layer have neither a database nor an audit trail.
       inject: [{ token: AuditRepository, optional: true }],
       useFactory: (audit?: AuditRepository) => audit && new RefusedCalls(audit),
     },

@@ -16,11 +16,10 @@ import { FailedAuthentications } from './failed-authentications';
 import { KnownKeys } from './known-keys';
 
 /**
- * The gate before every route: from the Authorization header to a Principal on the request.
+ * Authenticates every request: turns the Authorization header into a Principal.
  *
- * Shape and checksum are checked before any request is sent, so mistyped and invented keys cost no query. Whatever is
- * wrong with a credential gets the same 401; which kind of key it is matters only afterwards. An access token
- * acts as its API key.
+ * Checks form and checksum before it sends any lookup, so mistyped and invented keys cost no query. Every invalid
+ * credential gets the same 401; the kind of a key matters only later. An access token acts as its API key.
  */
 @Injectable()
 export class BearerGuard implements CanActivate {
@@ -56,7 +55,10 @@ export class BearerGuard implements CanActivate {
     });
   }
 
-  /** Admits a credential that is no key but may be an access token, which comes only in the Authorization header. */
+  /**
+   * Admits a credential that is not a key but may be an access token. Tokens are accepted only in the Authorization
+   * header.
+   */
   private admitToken(request: AuthenticatedRequest, access: RouteAccess): Promise<true> {
     const token = readBearer(request.raw.rawHeaders);
     if (!isTokenShaped(token)) throw badCredential();
@@ -70,7 +72,7 @@ export class BearerGuard implements CanActivate {
     return keyHash === null ? null : this.directory.findRecord(keyHash);
   }
 
-  /** Counts the failures of the request's source address, and looks nothing up for one that has had too many. */
+  /** Counts the failures of the request's source address. Looks nothing up for an address with too many failures. */
   private judgerOf(request: AuthenticatedRequest): Judge {
     return (look) => this.failures.judge(sourceOf(request.ip), look);
   }
@@ -90,7 +92,7 @@ export class BearerGuard implements CanActivate {
     return true;
   }
 
-  /** Caches the rule by handler: decorators do not change, and reading them costs more than checking a key. */
+  /** Rules by handler. Cached, because decorators do not change and reading them costs more than checking a key. */
   private ruleOf(context: ExecutionContext): AccessRule {
     const handler = context.getHandler();
     let rule = this.rules.get(handler);

@@ -3,7 +3,7 @@ import { AppError } from '@libs/errors';
 const BEARER = /^Bearer ([^\s]+)$/i;
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer' } as const;
 
-/** Returns the same error for every bad credential, so that it does not show what is wrong with it. */
+/** Returns the same error for every invalid credential, so that it does not show what is wrong with it. */
 export function badCredential(): AppError {
   return new AppError('authentication', 'No auth credentials found: the key or token is not valid', {
     headers: CHALLENGE,
@@ -11,11 +11,10 @@ export function badCredential(): AppError {
 }
 
 /**
- * The bearer token of a request (RFC 6750 §2.1), not looked at any further.
+ * Returns the bearer token of a request (RFC 6750 §2.1) without checking its content.
  *
- * Reads the raw header list: Node keeps the first of two Authorization headers and drops the second
- * without a word, and a proxy before us may have judged by the other one.
- *
+ * Reads the raw header list: Node keeps the first of two Authorization headers and silently drops the second, and a
+ * proxy before us may have checked the other one.
  * @param rawHeaders names and values in turn, as Node's `IncomingMessage.rawHeaders`
  * @throws AppError `authentication` unless there is exactly one header with exactly one token
  */
@@ -30,9 +29,8 @@ export function readBearer(rawHeaders: readonly string[]): string {
 const KEY = /^[^\s]+$/;
 
 /**
- * Returns the key of a request whose route also takes it in `x-api-key`. Refuses a request with both headers: a proxy
- * on the way may have checked the other credential.
- *
+ * Returns the key of a request whose route also accepts `x-api-key`. Refuses a request with both headers, because a
+ * proxy on the way may have checked the other credential.
  * @throws AppError `authentication` unless there is exactly one
  */
 export function readBearerOrKey(rawHeaders: readonly string[]): string {
@@ -42,7 +40,7 @@ export function readBearerOrKey(rawHeaders: readonly string[]): string {
   return key;
 }
 
-/** Whether a credential came in `x-api-key`. @throws AppError `authentication` where two did */
+/** Returns whether the request has an `x-api-key` header. @throws AppError `authentication` if it has two */
 export function hasKeyHeader(rawHeaders: readonly string[]): boolean {
   return onlyValueOf('x-api-key', rawHeaders) !== null;
 }

@@ -11,22 +11,22 @@ const refusals = counter({
 const MOST_KNOWN_GOOD = 20_000;
 
 /**
- * Bounds how many unknown credentials of one source address are looked up: each costs a request to the auth app and a
- * query, or the check of a signature.
+ * Limits how many unknown credentials of one source address are looked up. Each lookup costs a request to the auth app
+ * and a query, or the check of a signature.
  *
- * A key that was good before is always looked up, so an address that many share cannot be closed to the keys in use
- * there. A key that this process has not seen yet waits until the address is below its limit, which each second raises.
- * Only failures count. What is being looked up counts as well once there were failures, so that a thousand at the same
- * time are not all let through.
+ * A key that was valid before is always looked up, so keys in use behind a shared address cannot be locked out. A key
+ * that is new to this process waits until the address is below its limit, which recovers every second. Only failures
+ * count. Once there were failures, running lookups count too, so that a thousand simultaneous ones are not all
+ * admitted.
  */
 export class FailedAuthentications {
   readonly #rate: CellRate | null;
   readonly #failures: LocalCellRates;
   readonly #undecided = new Map<string, number>();
-  /** Hashes; those used for the first time longest ago come first. */
+  /** Hashes of keys that were valid, in the order of their first use, the oldest first. */
   readonly #knownGood = new Set<string>();
 
-  /** @param failuresPerMinute of one source address; 0 is no limit */
+  /** @param failuresPerMinute for one source address; 0 means no limit */
   constructor(failuresPerMinute: number, monotonicNowMs: () => number = () => performance.now()) {
     const limit = perMinute('failed-authentications', failuresPerMinute);
     this.#rate = limit && cellRateOf(limit);
@@ -37,7 +37,7 @@ export class FailedAuthentications {
     return this.#knownGood.has(keyHash);
   }
 
-  /** @throws AppError rate_limit_exceeded when the address has shown too many unknown credentials */
+  /** @throws AppError rate_limit_exceeded if the address has sent too many unknown credentials */
   begin(address: string): void {
     if (this.#rate === null) return;
     const undecided = this.#undecided.get(address) ?? 0;
@@ -49,21 +49,20 @@ export class FailedAuthentications {
     this.#undecided.set(address, undecided + 1);
   }
 
-  /** Ends what `begin` began. @param isFailure false also for a credential that could not be judged */
+  /** Ends what `begin` began. @param isFailure false also for a credential that could not be checked */
   end(address: string, isFailure: boolean): void {
     if (this.#rate === null) return;
     const undecided = (this.#undecided.get(address) ?? 1) - 1;
     if (undecided > 0) this.#undecided.set(address, undecided);
     else this.#undecided.delete(address);
-    // Failures beyond the limit add nothing, so the next caller does not wait longer for them.
+    // Failures above the limit do not count, so that the next caller does not wait longer because of them.
     if (isFailure) this.#failures.take(address, this.#rate);
   }
 
   /**
-   * Looks a credential up for an address and counts it if there is no such credential.
-   *
+   * Looks a credential up for an address, and counts a failure if it does not exist.
    * @param look returns null for an unknown credential
-   * @throws AppError rate_limit_exceeded when the address has shown too many unknown credentials; what `look` throws
+   * @throws AppError rate_limit_exceeded if the address has sent too many unknown credentials; any error of `look`
    */
   async judge<T>(address: string, look: () => Promise<T | null>): Promise<T | null> {
     this.begin(address);
@@ -77,7 +76,7 @@ export class FailedAuthentications {
     }
   }
 
-  /** As `judge`, for a key by its hash: one that was good before is looked up at any time. */
+  /** Like `judge`, for a key by its hash. A key that was valid before is always looked up. */
   async judgeKey<T>(address: string, keyHash: string, look: () => Promise<T | null>): Promise<T | null> {
     const found = await (this.isKnownGood(keyHash) ? look() : this.judge(address, look));
     if (found === null) this.bad(keyHash);
@@ -91,7 +90,7 @@ export class FailedAuthentications {
     if (this.#knownGood.size > MOST_KNOWN_GOOD) this.#knownGood.delete(this.#knownGood.values().next().value!);
   }
 
-  /** Forgets a key that is no longer valid. */
+  /** Removes a key that is no longer valid from the known ones. */
   bad(keyHash: string): void {
     this.#knownGood.delete(keyHash);
   }

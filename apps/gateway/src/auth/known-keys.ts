@@ -4,14 +4,13 @@ const GENERATION_MS = 5_000;
 const MOST_PER_GENERATION = 5_000;
 
 /**
- * Remembers the hashes of keys that were checked a moment ago, so that the key of a caller with many requests is
- * checked and hashed once in a while and not for each of them. It decides nothing: the key record of a hash is looked
- * up every time.
+ * Caches the hashes of recently checked keys, so that the key of a caller with many requests is checked and hashed only
+ * now and then. It grants no access: the key record of a hash is looked up every time.
  *
- * Keys are in this memory no longer than ten seconds after their last use, and only those of the right form.
+ * Keeps keys in memory for at most ten seconds after their last use, and only keys of valid form.
  */
 export class KnownKeys {
-  // Private to the language: neither inspection nor JSON shows what is in here.
+  // A JavaScript private field, so that neither inspection nor JSON shows its content.
   #young = new Map<string, string>();
   #old = new Map<string, string>();
   #youngSinceMs: number;
@@ -22,7 +21,7 @@ export class KnownKeys {
     this.#youngSinceMs = monotonicNowMs();
   }
 
-  /** SHA-256 of a key in lower-case hex, or null for text that was never minted as one. */
+  /** Returns the SHA-256 of a key in lower-case hex; null for text that does not have the form of a key. */
   hashOf(key: string): string | null {
     this.#age();
     const known = this.#young.get(key);

@@ -3,10 +3,15 @@ import { AppError } from '@libs/errors';
 import { AuditRepository, type NewAuditEntry } from '@libs/persistence';
 
 const MINUTE_MS = 60_000;
-/** Entries that one process writes in a minute for the refused calls of one organization, and of all. */
+/**
+ * Most entries per minute that one process writes for the refused calls of one organization; below, of all
+ * organizations.
+ */
 const MOST_OF_ORGANIZATION = 30;
 const MOST = 300;
-/** Organizations whose calls are counted in a minute; those of further ones are logged as one number. */
+/**
+ * Most organizations whose calls are counted separately in a minute; calls of further ones are logged as one number.
+ */
 const MOST_ORGANIZATIONS = 1_000;
 const FORBIDDEN = 403;
 
@@ -18,10 +23,10 @@ interface Refused {
 }
 
 /**
- * Notes calls that are refused before the audit interceptor sees them: with a key that may not make them (an API key
- * for management, a management key for inference), or with a body that management takes nowhere. Nothing is done for
- * such a call, so its entry is written in the background, and a caller that goes on trying fills neither the trail nor
- * the memory. How many were left out is written at the end of their minute, so that noise hides no call.
+ * Records calls that are refused before the audit interceptor sees them: with a key that may not make them (an API key
+ * for management, a management key for inference), or with a body that management does not accept. Such calls do
+ * nothing, so their entries are written in the background, and repeated attempts fill neither the trail nor the memory.
+ * The number of omitted entries is written at the end of each minute, so that no call is hidden.
  */
 @Injectable()
 export class RefusedCalls implements BeforeApplicationShutdown {
@@ -34,7 +39,7 @@ export class RefusedCalls implements BeforeApplicationShutdown {
 
   constructor(private readonly audit: AuditRepository) {}
 
-  /** Writes the entry, or counts it if there were too many this minute. */
+  /** Writes the entry, or only counts it if there were too many in this minute. */
   note(entry: NewAuditEntry, status = FORBIDDEN, nowMs = performance.now()): void {
     this.beginMinute(nowMs);
     const refused = this.refusedOf(entry);
@@ -52,7 +57,7 @@ export class RefusedCalls implements BeforeApplicationShutdown {
     void this.write(entry, status);
   }
 
-  /** Writes the counts of the minute under way. */
+  /** Writes the counts of the current minute. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.endMinute();
   }

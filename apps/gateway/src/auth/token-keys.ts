@@ -3,9 +3,9 @@ import { GetTokenKeys, type TokenKeys } from '@libs/contracts';
 import type { MessageBus } from '@libs/platform';
 
 export interface TokenKeyDirectoryOptions {
-  /** How long an answer is used without asking again. */
+  /** How long an answer is used before it is requested again. */
   readonly freshForMs: number;
-  /** Least time between two requests for a key that the last answer did not have. */
+  /** Shortest time between two requests for a key that was not in the last answer. */
   readonly lookAgainMs: number;
   /** Monotonic milliseconds. */
   readonly monotonicNowMs: () => number;
@@ -24,9 +24,9 @@ const DEFAULTS: TokenKeyDirectoryOptions = {
 };
 
 /**
- * The keys with which the auth app signs access tokens and takes sealed requests, as it last reported them. They change
- * when the operator rotates them: a new one is asked for when it is first seen, a removed one is forgotten within five
- * minutes. While the auth app is away the last answer serves.
+ * The keys with which the auth app signs access tokens and decrypts sealed requests, as it last reported them. They
+ * change when the operator rotates them. A new key is requested when it is first seen; a removed one is dropped within
+ * five minutes. While the auth app is unavailable, the last answer is used.
  */
 export class TokenKeyDirectory {
   private readonly options: TokenKeyDirectoryOptions;
@@ -41,17 +41,17 @@ export class TokenKeyDirectory {
     this.options = { ...DEFAULTS, ...options };
   }
 
-  /** @throws AppError when the auth app has never answered and does not now */
+  /** @throws AppError if the auth app is unavailable and has never answered */
   async current(): Promise<TokenKeys> {
     return (await this.answerYoungerThan(this.options.freshForMs)).keys;
   }
 
-  /** What the auth app says now, for a sealing key that it no longer takes. */
+  /** Returns a new answer of the auth app, because it no longer accepts a sealing key. */
   async refreshed(): Promise<TokenKeys> {
     return (await this.ask()).keys;
   }
 
-  /** The public key that signs under a name, or null when there is none. */
+  /** Returns the public key with this name; null if there is none. */
   async verifier(keyId: string): Promise<KeyObject | null> {
     const { freshForMs, lookAgainMs, monotonicNowMs } = this.options;
     const known = (await this.answerYoungerThan(freshForMs)).verifiers.get(keyId);
@@ -67,7 +67,7 @@ export class TokenKeyDirectory {
     return isDue ? this.ask().catch(() => answer) : answer;
   }
 
-  /** Sends one request at a time, whose answer all callers share. */
+  /** Sends one request at a time and shares its answer with all callers. */
   private ask(): Promise<Answer> {
     this.asking ??= this.askOnce().finally(() => {
       this.asking = null;

@@ -4,9 +4,9 @@ import { AppError } from '@libs/errors';
 import { JsonPieceScanner } from './json-piece-scanner';
 
 export interface SplitterHandlers {
-  /** A top-level member other than `requests`, as its JSON text. */
+  /** Called with each top-level field other than `requests`, as its JSON text. */
   onMember(name: string, json: Buffer): void;
-  /** One element of `requests`, as its JSON text, valid until the next call of `write`. */
+  /** Called with each element of `requests` as its JSON text, which is valid until the next call of `write`. */
   onItem(index: number, json: Buffer): void;
 }
 
@@ -44,11 +44,11 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /**
- * Cuts the body of POST /batches into its members and the elements of `requests` while it streams in, in any member
- * order and without ever holding more than one element.
+ * Splits the body of POST /batches into its fields and the elements of `requests` while it arrives, in any order of
+ * fields and with at most one element in memory.
  *
- * It checks what is between the pieces (braces, commas, colons, nesting, UTF-8); the code that parses a piece checks
- * the piece itself.
+ * Checks what is between the pieces (braces, commas, colons, nesting, UTF-8). The code that parses a piece checks the
+ * piece itself.
  */
 export class BatchBodySplitter {
   private at = At.Start;
@@ -71,7 +71,7 @@ export class BatchBodySplitter {
     }
   }
 
-  /** Says that the body is over. @throws AppError invalid_request when it stopped too early */
+  /** Ends the body. @throws AppError invalid_request if it is incomplete */
   end(): void {
     if (this.at !== At.End) throw malformed('the body ends too early');
   }
@@ -80,7 +80,7 @@ export class BatchBodySplitter {
     return this.at === At.InKey || this.at === At.InValue || this.at === At.InItem;
   }
 
-  /** One byte between pieces. */
+  /** Handles one byte between pieces. */
   private step(chunk: Buffer, position: number): number {
     const byte = chunk[position]!;
     if (isWhitespace(byte)) return position + 1;
@@ -146,7 +146,7 @@ export class BatchBodySplitter {
     this.scanner.begin(firstByte);
   }
 
-  /** Reads on in the current piece; returns the position after what was read of it. */
+  /** Reads the next part of the current piece; returns the position after it. */
   private scanPiece(chunk: Buffer, start: number): number {
     const end = this.scanner.scan(chunk, start);
     if (this.scanner.deepest > this.limits.maxDepth) throw malformed(`${this.pieceName()} is nested too deeply`);

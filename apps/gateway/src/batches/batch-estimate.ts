@@ -22,22 +22,25 @@ import {
 import type { BatchLineDraft } from './batch-line';
 import { ToolProfiles } from './tool-profiles';
 
-/** Text is nearer four bytes a token. Three keep the hold above the bill, so that most batches need not extend it. */
+/**
+ * Bytes per token in an estimate. Text has nearly four bytes a token; three keep the reservation above the bill, so
+ * that most batches need not extend it.
+ */
 const BYTES_PER_TOKEN = 3;
 
 const PLAIN_TEXT: PromptKinds = { audioTokens: 0, imageTokens: 0, images: 0, imageTokensBy: {}, cacheWrite: null };
 
-/** Output that lines ask for when one API reads them. */
+/** The output that lines ask for if their bodies are read by one API. */
 interface AskedOutput {
   cappedTokens: number;
   /** Largest cap of one line, in tokens. */
   largestCap: number;
   uncappedAnswers: number;
-  /** Capped answers that are to think; for these a provider may be sent no cap. */
+  /** Number of capped answers with thinking. For these, some providers are sent no cap. */
   thinkingAnswers: number;
 }
 
-/** Lines with nearly the same number of prompt tokens, the same cache write and the same uses of tools. */
+/** Lines with nearly the same number of prompt tokens, the same cache write and the same tool uses. */
 interface SizeClass {
   readonly mostTokens: number;
   /** Number of their tool profile. */
@@ -49,15 +52,15 @@ interface SizeClass {
   audioTokens: number;
   imageTokens: number;
   images: number;
-  /** `imageTokens` as models of each family count them. */
+  /** `imageTokens` as counted by each model family. */
   readonly imageTokensBy: Record<string, number>;
   readonly output: Readonly<Record<StreamableApi, AskedOutput>>;
 }
 
 /**
- * What a batch will cost at most, as far as its lines say: gathered while they stream in, priced when the
- * endpoint is known. Constant memory for any number of lines: they are summed by size, because long prompts may have
- * rates of their own, by what they ask of a prompt cache, and by the uses of tools that they may make.
+ * The most that a batch will cost according to its lines. Collected while they arrive and priced when the endpoint is
+ * known. Needs constant memory for any number of lines. They are added up by size (long prompts may have other rates),
+ * by their cache writes, and by the tool uses that they may make.
  */
 export class BatchEstimate {
   private readonly classes = new Map<string, SizeClass>();
@@ -65,7 +68,7 @@ export class BatchEstimate {
 
   add(line: BatchLineDraft): void {
     const { tokens, kinds } = line.prompt;
-    // Symbols, numbers and rare scripts have more tokens than a third of their bytes.
+    // Symbols, numbers and rare scripts have more than one token per three bytes.
     const promptTokens = Math.max(Math.ceil(line.body.length / BYTES_PER_TOKEN), tokens);
     const { cacheWrite, audioTokens, imageTokens, images, imageTokensBy = {} } = kinds ?? PLAIN_TEXT;
     const size = this.classOf(boundOf(promptTokens), cacheWrite, this.tools.numberOf(line.toolUses));
@@ -136,7 +139,7 @@ function outputTokens({ output }: SizeClass, endpoint: Endpoint, api: Streamable
   return cappedTokens + uncappedAnswers * APIS[api].uncappedTokensAt(endpoint) + dropped;
 }
 
-/** The most that one of these lines may have: it decides which rates for long prompts may count. */
+/** Most tokens of one of these lines. Decides which rates for long prompts may apply. */
 function longestOf(
   { mostTokens, output }: SizeClass,
   endpoint: Endpoint,
@@ -149,10 +152,10 @@ function longestOf(
   return { promptTokens, completionTokens: Math.max(largestCap, uncapped) };
 }
 
-/** Numbers with the same bound differ by less than an eighth. */
+/** Leading bits of a number that are kept. Numbers in the same class differ by less than an eighth. */
 const LEADING_BITS = 4;
 
-/** Returns the greatest number with the same length and the same leading bits as a whole number. */
+/** Returns the largest number with the same length and the same leading bits as a whole number. */
 function boundOf(count: number): number {
   const step = 2 ** Math.max(0, 32 - Math.clz32(count) - LEADING_BITS);
   return (Math.floor(count / step) + 1) * step - 1;

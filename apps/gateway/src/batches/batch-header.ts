@@ -1,27 +1,27 @@
 import { AppError } from '@libs/errors';
 import { API_OF_BATCH, isBatchEndpoint, type BatchEndpoint } from '@libs/inference';
 
-/** The top-level members of a batch submission other than `requests`. */
+/** The top-level fields of a batch submission other than `requests`. */
 export interface BatchHeader {
   readonly endpoint: BatchEndpoint;
   readonly model: string;
-  /** Provider slugs or names the batch must run on; null means any. */
+  /** Provider slugs or names that the batch is restricted to; null means any provider. */
   readonly only: readonly string[] | null;
-  /** Where its end is to be announced; null where the caller names no place. Not judged yet. */
+  /** Webhook URL to call when the batch ends; null if none is given. Not validated yet. */
   readonly callbackUrl: string | null;
 }
 
 const MAX_MODEL_LENGTH = 256;
 const MAX_PROVIDERS = 100;
 
-/** Gathers the members as they arrive, in any order; each is judged the moment it is complete. */
+/** Collects the fields as they arrive, in any order, and validates each as soon as it is complete. */
 export class BatchHeaderReader {
   private endpoint: BatchEndpoint | null = null;
   private model: string | null = null;
   private only: readonly string[] | null = null;
   private callbackUrl: string | null = null;
 
-  /** @throws AppError invalid_request naming the member. Unknown members are tolerated. */
+  /** @throws AppError invalid_request with the name of the field. Unknown fields are ignored. */
   read(name: string, json: Buffer): void {
     const value = parseMember(name, json);
     switch (name) {
@@ -45,7 +45,7 @@ export class BatchHeaderReader {
     }
   }
 
-  /** @throws AppError invalid_request when a required member never came */
+  /** @throws AppError invalid_request if a required field is missing */
   finish(): BatchHeader {
     if (this.endpoint === null) throw refused('endpoint', 'is required');
     if (this.model === null) throw refused('model', 'is required');

@@ -43,15 +43,15 @@ import { routeBatch } from './batch-route';
 import { BatchUpload } from './batch-upload';
 import { IntakeTurns } from './intake-turns';
 
-/** Whose batch it is, what its key may spend and where it may run. */
+/** The owner of a batch, what its key may spend and which endpoints it may use. */
 export interface BatchCaller extends BatchOwner {
   readonly keyLimit: KeyLimit | null;
   /** Budgets of the workspace; absent if it has none. */
   readonly budgets?: readonly SpendingLimit[] | undefined;
-  /** Every one of them must allow the endpoint that the batch runs on. */
+  /** Policies; each of them must allow the endpoint of the batch. */
   readonly policies: readonly RoutePolicy[];
   readonly defaultCallbackUrl: string | null;
-  /** Trace context of the request that caused the submission (W3C Trace Context), as its caller sent it. */
+  /** Trace context of the request that submitted the batch (W3C Trace Context), as its caller sent it. */
   readonly traceparent?: string | undefined;
 }
 
@@ -59,18 +59,18 @@ interface ChosenEndpoint {
   readonly endpoint: Endpoint;
   /** The caller's own provider key that is used first; null for the operator's key. */
   readonly credentialId: string | null;
-  /** The operator's key may not be used in place of the caller's own. */
+  /** True if the operator's key may not replace the caller's own. */
   readonly isOwnKeysOnly: boolean;
 }
 
-/** The window plus the time a batch may take to wind up. */
+/** Lifetime of a hold: the batch window plus the time that a batch may take to finish. */
 const HOLD_MS = 26 * 3_600_000;
 
 /**
- * Takes a batch in. Lines go to PostgreSQL while they arrive; the last of them, the hold on
- * the organization's credits, the accepted batch and its first nudge commit together. So a batch that was
- * answered with 202 is whole and paid for, and one that was refused has left nothing. Nothing after that commit can
- * fail in a way that removes rows: the answer is made of what was committed.
+ * Accepts batches. Lines are written to PostgreSQL while they arrive. The last of them, the hold on the organization's
+ * credits, the accepted batch and its first job message commit together. So a batch that was answered with 202 is
+ * complete and paid for, and a refused one leaves nothing. Nothing after that commit can fail in a way that removes
+ * rows, because the answer is made from what was committed.
  */
 @Injectable()
 export class BatchIntakeService {
@@ -91,10 +91,9 @@ export class BatchIntakeService {
   ) {}
 
   /**
-   * Returns the new batch, or for an idempotency key used before with the same body, the earlier batch.
-   *
-   * @throws AppError for every refusal of the interface; the upload's rows are gone by then
-   * @throws UnknownSubmission when it is not known whether the batch was accepted; nothing is removed then
+   * Returns the new batch, or the earlier batch if the idempotency key was used before with the same body.
+   * @throws AppError for every refusal of the API; the uploaded rows are removed by then
+   * @throws UnknownSubmission if it is unknown whether the batch was accepted; nothing is removed then
    */
   async receive(owner: BatchCaller, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
     const key = await this.intake.reserve(mintId('batch'));
@@ -108,7 +107,7 @@ export class BatchIntakeService {
     }
   }
 
-  /** The accepted batch: this one, or that of an earlier submission under the same key. */
+  /** Returns the accepted batch: this one, or that of an earlier submission with the same key. */
   private async accept(owner: BatchCaller, upload: BatchUpload): Promise<BatchView> {
     const header = upload.finish();
     const idempotency = upload.takeIdempotency();
@@ -121,7 +120,8 @@ export class BatchIntakeService {
       if (error instanceof CommitUnknown) throw new UnknownSubmission('batch', upload.key.id, error);
       if (idempotency === null) throw error;
       await this.discard(upload);
-      // Whatever is in the way of a second batch, such as a balance that the first one took, is not in the way of this.
+      // An earlier batch is returned even if a new one would be refused now, for example because the first one used the
+      // credits.
       const earlier = await this.earlierBatch(owner, idempotency);
       if (earlier !== null) return this.viewOf(earlier, owner);
       if (!(error instanceof SubmittedBefore)) throw error;
@@ -160,7 +160,7 @@ export class BatchIntakeService {
       lines: upload.lineCount,
       estimate,
     });
-    // Announced once, although the transaction may run twice.
+    // Logged once, although the transaction may run twice.
     let trace: JobPayload | undefined;
     const slice = upload.takeSlice();
     const accept = () =>
@@ -222,14 +222,14 @@ export class BatchIntakeService {
     return { endpoint, credentialId: credentialOf(endpoint), isOwnKeysOnly: isOwnKeysOnly(endpoint) };
   }
 
-  /** Returns what the lines are expected to cost their owner, and what is reserved for them. */
+  /** Returns the expected cost of the lines, and the amount to reserve for them. */
   private moneyFor(listPrice: PicoUsd, keys: KeysOfWork): { estimate: PicoUsd; reserved: PicoUsd } {
     const fee = parsePercent(this.env.BYOK_FEE_PERCENT);
     const estimate = keys.hasOwnKey ? feeOf(listPrice, fee) : listPrice;
     return { estimate, reserved: reservedOf(listPrice, reservedShare(keys, fee)) };
   }
 
-  /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */
+  /** The caller gets the original error. Rows that could not be removed now are removed later. */
   private async discard(upload: BatchUpload): Promise<void> {
     try {
       await upload.discard();

@@ -12,32 +12,32 @@ import {
 } from '@libs/inference';
 import { findShapeProblem } from '../http/parse-json';
 
-/** Uses of tools that a provider may make for one line. The API of the batch may come after its lines. */
+/** Tool uses that a provider may make for one line, by API, because the API of the batch may come after its lines. */
 export type UsesByApi = Readonly<Record<StreamableApi, readonly AllowedUses[]>>;
 
-/** One element of `requests` that passed every check that needs no knowledge of endpoint or model. */
+/** One element of `requests` that passed every check for which endpoint and model need not be known. */
 export interface BatchLineDraft {
   readonly customId: string;
-  /** The caller's own bytes of `body`, each member named once. */
+  /** The caller's bytes of `body`, with each field name only once. */
   readonly body: Buffer;
-  /** Of `body` as a prompt. */
+  /** Estimate of `body` as a prompt. */
   readonly prompt: PromptEstimate;
-  /** `body.model`, which must be absent or equal to the batch's. */
+  /** `body.model`, which must be absent or equal to the model of the batch. */
   readonly model: string | null;
   /**
-   * The caller's cap on generated tokens as each API reads it, times the answers asked for; null when there is no cap.
-   * The batch's API may come after its lines.
+   * The caller's cap on output tokens as each API reads it, multiplied by the number of answers; null if there is none.
+   * The API of the batch may come after its lines.
    */
   readonly maxOutputTokens: Readonly<Record<StreamableApi, number | null>>;
   /** The model is asked to think. */
   readonly asksToThink: boolean;
   /** Answers asked for. */
   readonly choices: number;
-  /** Uses of tools that a provider may make, by the caps of each API; null where the line asks for none. */
+  /** Tool uses that a provider may make, by the caps of each API; null if the line asks for none. */
   readonly toolUses: UsesByApi | null;
 }
 
-/** However such a line is made up, its values take no more memory than `findShapeProblem` allows. */
+/** Below this size, the values of any line take no more memory than `findShapeProblem` allows. */
 const SMALL_LINE_BYTES = 256 * 1024;
 const MAX_CUSTOM_ID_LENGTH = 512;
 const MAX_METADATA_PAIRS = 16;
@@ -49,8 +49,7 @@ type JsonObject = Record<string, unknown>;
 
 /**
  * Reads one element of `requests`.
- *
- * @throws AppError invalid_request or unprocessable, naming the index and the member, never a value
+ * @throws AppError invalid_request or unprocessable with the index and the field, never a value
  */
 export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
   const where = `requests[${index}]`;
@@ -78,7 +77,7 @@ function readToolUses(body: JsonObject): UsesByApi | null {
   return mayUse ? forEachConversationApi(({ toolUsesOf }) => toolUsesOf(body)) : null;
 }
 
-/** @throws AppError for what JSON.parse takes and no provider would, such as a number beyond all numbers */
+/** @throws AppError for values that JSON.parse accepts but no provider would, such as an infinite number */
 function readBytes(where: string, json: Buffer): Pick<BatchLineDraft, 'body' | 'prompt'> {
   try {
     const body = findValue(json, ['body'])!;
@@ -150,7 +149,7 @@ function checkBody(where: string, body: JsonObject): void {
   if (media !== null) throw refused(where, media, 'holds more than text, which a batch cannot carry');
 }
 
-/** Providers follow no cap of another API, and may follow either of two. */
+/** Providers ignore caps of other APIs. If an API has two caps, a provider may follow either one. */
 function readCaps(where: string, body: JsonObject, choices: number): BatchLineDraft['maxOutputTokens'] {
   for (const name of TOKEN_CAPS) readCount(where, name, body[name], MAX_TOKENS);
   return forEachConversationApi(({ outputOf }) => {

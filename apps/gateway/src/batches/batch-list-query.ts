@@ -4,13 +4,13 @@ import type { BatchFilter, BatchView } from '@libs/persistence';
 /** Query of `GET /batches`. */
 export interface BatchListQuery extends BatchFilter {
   readonly limit: number;
-  /** Id of the last batch of the page before. */
+  /** Id of the last batch on the previous page. */
   readonly after: string | null;
 }
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
-/** Statuses that a batch only passes through are not listed by. */
+/** The statuses that the list can be filtered by; short-lived statuses are not among them. */
 const LISTED_STATUSES: readonly BatchView['status'][] = [
   'validating',
   'in_progress',
@@ -20,15 +20,15 @@ const LISTED_STATUSES: readonly BatchView['status'][] = [
   'cancelled',
 ];
 const UNIX_SECONDS = /^\d{1,11}$/;
-/** Without an offset a time is UTC. */
+/** A time without an offset is in UTC. */
 const ISO_TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
 const MAX_UNIX_SECONDS = 253_402_300_799;
-/** The year 1, before which PostgreSQL counts in another way than ISO 8601. */
+/** The year 1; PostgreSQL counts earlier years differently from ISO 8601. */
 const FIRST_SECONDS = Date.parse('0001-01-01T00:00:00Z') / 1_000;
 
 type Query = Readonly<Record<string, unknown>>;
 
-/** @throws AppError invalid_request naming the member; members that are not known are left alone */
+/** @throws AppError invalid_request with the name of the field; unknown fields are ignored */
 export function readBatchListQuery(query: Query): BatchListQuery {
   const createdAfter = readTime(query, 'created_after');
   const createdBefore = readTime(query, 'created_before');
@@ -62,7 +62,7 @@ function readStatuses(query: Query): readonly BatchView['status'][] | null {
   });
 }
 
-/** A moment; compared by `valueOf` to the nanosecond, kept as text so that PostgreSQL reads every digit. */
+/** A point in time. `valueOf` compares it to the nanosecond; kept as text so that PostgreSQL reads every digit. */
 interface Moment {
   readonly text: string;
   valueOf(): number;
@@ -82,7 +82,7 @@ function readTime(query: Query, name: string): Moment | null {
     throw refused(name, 'must be Unix seconds or an ISO 8601 date or time');
   }
   const finer = /\.\d+/.exec(iso)?.[0] ?? '';
-  // In UTC, because PostgreSQL knows no offsets of more than sixteen hours.
+  // Converted to UTC, because PostgreSQL accepts no offsets above sixteen hours.
   const utc = `${new Date(seconds * 1_000).toISOString().slice(0, -'.000Z'.length)}${finer}Z`;
   return { text: utc, valueOf: () => seconds + Number(`0${finer}`) };
 }
@@ -92,7 +92,7 @@ function withOffset(text: string): string {
   return /Z|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`;
 }
 
-/** Date.parse takes the thirtieth of February for a day of March. */
+/** Date.parse accepts 30 February as a day in March. */
 function isRealDay(day: string): boolean {
   const date = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);

@@ -6,27 +6,27 @@ export interface QuoteFacts {
   readonly workspaceId: string;
   readonly lane: BatchLane;
   readonly ownKey: boolean;
-  /** The most that the lines cost, as far as they say. */
+  /** The most that the lines cost, according to their content. */
   readonly estimate: PicoUsd;
-  /** In milliseconds, at the current speed; null if it is unknown. */
+  /** Expected duration at the current speed, in milliseconds; null if unknown. */
   readonly expectedMs: number | null;
   /** Finished batches of the same kind. */
   readonly past: readonly QuotedBatch[];
 }
 
 const WINDOW_MS = 24 * 3_600_000;
-/** A forecast without finished batches to compare with may be wrong by this factor, and by this much on top. */
+/** A forecast without finished batches to compare with may be wrong by this factor plus the duration below. */
 const UNPROVEN_FACTOR = 4;
 const UNPROVEN_MS = 60_000;
-/** Ratios are applied in millionths, so that money stays a whole number of pico-dollars. */
+/** Ratios are applied in millionths, so that amounts stay whole pico-dollars. */
 const MILLION = 1_000_000n;
 
 /**
- * What a batch will cost and when it will be over, four times out of five.
+ * Returns what a batch will cost and when it will end; right in four of five cases.
  *
- * What is expected is set right by what became of earlier expectations: how bills of finished batches compared with
- * their estimates, and durations with what the lane's speed had promised. So the intervals are as wide as the
- * errors of the past were. Where there are too few of these, they are as wide as they must be.
+ * The expectation is corrected by the errors of earlier ones: bills of finished batches compared with their estimates,
+ * and durations compared with what the lane's speed had predicted. So the intervals are as wide as past errors were.
+ * With too few past batches they have a fixed, wide size.
  */
 export function quoteBatch(facts: QuoteFacts): StoredQuote {
   return { lane: facts.lane, own_key: facts.ownKey, cost: quoteCost(facts), finish: quoteFinish(facts) };
@@ -34,11 +34,11 @@ export function quoteBatch(facts: QuoteFacts): StoredQuote {
 
 function quoteCost({ workspaceId, ownKey, estimate, past }: QuoteFacts): StoredQuote['cost'] {
   const alike = past.filter((batch) => batch.ownKey === ownKey && batch.costRatio !== null);
-  // A caller's batches resemble one another more than those of others.
+  // A caller's batches resemble each other more than those of other callers.
   const own = alike.filter((batch) => batch.workspaceId === workspaceId);
   const range = rangeOfNext((own.length >= LEAST_PAST ? own : alike).map(({ costRatio }) => costRatio!));
   const text = formatUsd(estimate);
-  // Nothing is charged for lines that fail.
+  // Failed lines cost nothing, so the lower end is 0.
   if (range === null) return { estimate: text, low: '0', high: text, basis: 'request' };
   const low = (estimate * BigInt(Math.floor(range.low * Number(MILLION)))) / MILLION;
   const high = (estimate * BigInt(Math.ceil(range.high * Number(MILLION))) + MILLION - 1n) / MILLION;

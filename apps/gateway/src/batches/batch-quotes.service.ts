@@ -23,7 +23,7 @@ import { expectedDuration } from './lane-forecast';
 
 /** A batch whose lines have all arrived. */
 export interface BatchToQuote {
-  /** Its provider is not given its files. */
+  /** True if the provider of the batch must not be given its files. */
   readonly leavesNothing: boolean;
   readonly workspaceId: string;
   readonly header: BatchHeader;
@@ -39,12 +39,14 @@ interface LaneState {
   readonly backlog: ReadonlyMap<string, number>;
 }
 
-/** As many as make a tenth a whole number of them. */
+/** Number of past batches to compare with; a tenth of this number plus one is a whole number. */
 const PAST_BATCHES = 99;
-/** A provider's own batches take what they take, whatever their size; this is only what durations are counted in. */
+/**
+ * A provider's own batches take the same time at any size. This is only the unit in which their duration is counted.
+ */
 const NATIVE_UNIT_MS = 3_600_000;
 
-/** Makes the quotes of batches. All facts for a quote are in PostgreSQL, so every gateway quotes the same. */
+/** Makes the quotes of batches. All facts for a quote are in PostgreSQL, so every gateway returns the same quote. */
 @Injectable()
 export class BatchQuotesService {
   private readonly past = new BriefCache<QuotedBatch[]>((kind) =>
@@ -74,7 +76,7 @@ export class BatchQuotesService {
     return quoteBatch({ workspaceId, lane: 'managed', ownKey, estimate, expectedMs, past: await past });
   }
 
-  /** A key that has not been used yet is assumed to be as fast as the operator's. */
+  /** A key that has not been used yet is assumed to be as fast as the operator's key. */
   private async readLane(called: AccountModel): Promise<LaneState> {
     const groups = quotaGroupsOf(this.routing.catalogue());
     const quota = groups.quotaOf(called);

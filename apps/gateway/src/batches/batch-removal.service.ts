@@ -6,7 +6,7 @@ import { OutboxRelay } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { batchNotFound, isBatchId } from './batches.service';
 
-/** How long a caller waits for the provider to delete what it holds. */
+/** How long a caller waits for the provider to delete its copy. */
 const UPSTREAM_TIMEOUT_MS = 25_000;
 const LOOK_MS = 200;
 
@@ -14,7 +14,7 @@ const LOOK_MS = 200;
 export interface BatchDeletedObject {
   readonly id: string;
   readonly object: 'batch';
-  /** The service's own member is called by its name. */
+  /** The field is named after this service. */
   readonly deletion: Readonly<Record<string, string | UpstreamDeletionObject>>;
 }
 
@@ -23,7 +23,7 @@ export interface UpstreamDeletionObject {
   readonly status: 'deleted' | 'unsupported' | 'not_applicable';
 }
 
-/** Removes batches: first what a provider holds, by a worker that has the key for it, then what we hold. */
+/** Removes batches: first the provider's copy, by a worker that has the key for it, then our own. */
 @Injectable()
 export class BatchRemovalService {
   constructor(
@@ -33,8 +33,8 @@ export class BatchRemovalService {
   ) {}
 
   /**
-   * @throws AppError not_found, conflict (not in a terminal status, or the key that it ran with is gone),
-   *   provider_unavailable (the provider did not delete its part; nothing was removed and the caller may try again)
+   * @throws AppError not_found, conflict (the batch has not ended, or the key with which it ran was deleted),
+   * provider_unavailable (the provider did not delete its part; nothing was removed and the caller may retry)
    */
   async remove(id: string, tenant: WorkspaceTenant): Promise<BatchDeletedObject> {
     if (!isBatchId(id)) throw batchNotFound();

@@ -8,9 +8,9 @@ import { isTerminal } from './batch-view';
 const PAGE_LINES = 500;
 
 /**
- * Makes a new batch of the lines of a finished one that have no response. It is submitted like any other, so it is
- * checked, priced and held for as if its caller had sent those lines again; it runs on the same provider, and its end
- * is announced in the same place.
+ * Makes a new batch from the lines of a finished one that have no response. It is submitted like any other, so it is
+ * checked, priced and reserved as if the caller had sent these lines again. It runs on the same provider and has the
+ * same webhook URL.
  */
 @Injectable()
 export class BatchRetryService {
@@ -21,8 +21,8 @@ export class BatchRetryService {
   ) {}
 
   /**
-   * @throws AppError not_found, gone (also when that happens meanwhile), conflict (it is not over, or every line has its
-   *   response), and every refusal of a submission
+   * @throws AppError not_found, gone (also if the results expire meanwhile), conflict (the batch is not over, or every
+   * line has a response), and every refusal of a submission
    */
   async retry(id: string, owner: BatchCaller, idempotencyKey: string | null): Promise<BatchView> {
     const batch = await this.batches.get(id, owner);
@@ -31,7 +31,7 @@ export class BatchRetryService {
     return this.intake.receive(owner, this.submissionOf(owner, batch), idempotencyKey);
   }
 
-  /** The body that its caller would send. Pages are read as the intake takes them. */
+  /** Yields the body that the caller would send. Pages are read as fast as the intake accepts them. */
   private async *submissionOf(owner: BatchCaller, batch: BatchView): AsyncGenerator<Buffer> {
     const { endpoint, model, completionWindow, provider, callbackUrl } = batch;
     const head = {
@@ -55,7 +55,7 @@ export class BatchRetryService {
       count += page.length;
       if (page.length < PAGE_LINES) break;
     }
-    // Its owner may have removed it between two pages: then this is not what was to be tried again.
+    // The owner may have removed the batch between two pages; the retry would then be incomplete.
     if (count !== batch.total - batch.completed) await this.batches.get(batch.id, owner);
     yield Buffer.from(']}');
   }

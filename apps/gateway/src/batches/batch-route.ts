@@ -12,25 +12,24 @@ import {
 } from '@libs/inference';
 import type { BatchHeader } from './batch-header';
 
-/** Routing hints of single calls; a batch runs on one endpoint, so they have no meaning there. */
+/** Suffixes that are routing hints for single calls. They have no effect for a batch, which runs on one endpoint. */
 const VARIANT = /:(free|nitro|floor|exacto|online|thinking|extended)$/;
 
-/** What the caller of a batch can use. */
+/** The endpoints and keys that the caller of a batch can use. */
 export interface BatchAccess {
-  /** Whether there is an adapter for the API and a key for the provider. */
+  /** Returns whether there is an adapter for the API and a key for the provider. */
   readonly isUsable: (endpoint: Endpoint, api: Api) => boolean;
-  /** Whether an endpoint would be called with a key of the caller's own. */
+  /** Returns whether an endpoint would be called with a key of the caller's own. */
   readonly hasOwnKey: (endpoint: Endpoint) => boolean;
-  /** Those that the caller's policies allow. @throws AppError permission_denied where they allow none */
+  /** Returns the endpoints that the caller's policies allow. @throws AppError permission_denied if they allow none */
   readonly permit: (endpoints: readonly Endpoint[]) => Endpoint[];
 }
 
 /**
- * The one endpoint a batch will run on: the cheapest eligible one, among those for
- * which the caller has a key where there are any.
- *
- * @throws AppError invalid_request (unknown or incompatible model, unknown provider), unprocessable (model
- *   variant), not_found (an expired model, or nothing eligible is left), permission_denied (a policy forbids all that is eligible)
+ * Returns the one endpoint on which a batch will run: the cheapest eligible one. If the caller has own keys for some of
+ * them, only these are considered.
+ * @throws AppError invalid_request (unknown or incompatible model, unknown provider), unprocessable (model variant),
+ * not_found (an expired model, or nothing eligible is left), permission_denied (a policy forbids all eligible ones)
  */
 export function routeBatch(
   header: BatchHeader,

@@ -21,26 +21,32 @@ export const MAX_BATCH_LINES = 500_000;
 
 const MAX_ITEM_BYTES = 5 * 1024 * 1024;
 const MAX_MEMBER_BYTES = 64 * 1024;
-/** An element of `requests` holds its body one level down, and a body may nest 64 levels. */
+/** Deepest nesting of an element of `requests`: its body is one level down, and a body may have 64 levels. */
 const MAX_ITEM_DEPTH = 65;
 
-/** What every provider's batch API takes for an id. */
+/** Form of ids that every provider's batch API accepts. */
 const PLAIN_CUSTOM_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** How much is gathered in memory before it is written. */
+/** Bytes that are collected in memory before they are written. */
 const SLICE_BYTES = 8 * 1024 * 1024;
 const RECEIVING_LEASE_MS = 120_000;
 /**
- * What a slow sender has sent is written after so long, however little it is, because that renews the lease. Together
- * with the longest silence that a sender may keep it is less than the lease.
+ * Longest time until the data of a slow sender is written, however little it is, because each write renews the lease.
+ * Together with the longest allowed silence of a sender it is shorter than the lease.
  */
 const LONGEST_SLICE_MS = 30_000;
 
-/** A segment is what a worker leases: small enough to spread, large enough to be worth a claim. */
+/**
+ * Lines of a segment, which is the unit that a worker leases: small enough to spread work, large enough to be worth a
+ * claim.
+ */
 const SEGMENT_LINES = 128;
 const SEGMENT_BYTES = 1024 * 1024;
 
-/** What is written in one transaction. It is taken once, before the transaction, which may run twice. */
+/**
+ * The data that is written in one transaction. It is taken from memory once, before the transaction, which may run
+ * twice.
+ */
 export interface UploadSlice {
   /** Encoded, valid until the next line arrives. */
   readonly lines: Buffer;
@@ -48,8 +54,8 @@ export interface UploadSlice {
 }
 
 /**
- * One upload of POST /batches while it streams in: cut into lines, checked, and written in slices under a batch that is
- * not visible yet. Takes the memory of one slice and one line, whatever the size of the batch.
+ * One upload of POST /batches while it arrives: split into lines, checked, and written in slices for a batch that is
+ * not visible yet. Needs the memory of one slice and one line, whatever the size of the batch.
  */
 export class BatchUpload {
   readonly startedMs = Date.now();
@@ -60,7 +66,7 @@ export class BatchUpload {
   private readonly hash: Hash | null;
   private bytes = 0;
   private lines = 0;
-  /** Whether parts of the batch may be stored, even if the transaction failed. */
+  /** True if parts of the batch may be stored, even if the transaction failed. */
   private mayBeStored = false;
   private sliceWritten = false;
   private sliceWrittenAtMs = 0;
@@ -113,7 +119,7 @@ export class BatchUpload {
     return this.sliceWritten && this.nowMs() - this.sliceWrittenAtMs >= LONGEST_SLICE_MS;
   }
 
-  /** The header of the finished body. @throws AppError invalid_request | unprocessable */
+  /** Returns the header fields of the complete body. @throws AppError invalid_request | unprocessable */
   finish(): BatchHeader {
     this.splitter.end();
     const header = this.header.finish();
@@ -123,7 +129,10 @@ export class BatchUpload {
     return header;
   }
 
-  /** @throws AppError unprocessable, naming the first line whose custom_id a batch API of few characters refuses */
+  /**
+   * @throws AppError unprocessable for the first line whose custom_id contains characters that the provider's batch API
+   * refuses
+   */
   requirePlainIds(): void {
     if (this.firstUnusualId === null) return;
     const param = `requests[${this.firstUnusualId}].custom_id`;
@@ -138,14 +147,14 @@ export class BatchUpload {
     return { key: this.idempotencyKey, requestHash: this.hash.digest('hex') };
   }
 
-  /** What is in memory, which is then no longer there. */
+  /** Removes the collected lines from memory and returns them. */
   takeSlice(): UploadSlice {
     const { segments } = this;
     this.segments = [];
     return { lines: this.encoder.take(), segments };
   }
 
-  /** Writes the slice in the transaction of the session. */
+  /** Writes the slice within the session's transaction. */
   async writeSlice(session: Session, { lines, segments }: UploadSlice): Promise<void> {
     const lease = { leaseMs: RECEIVING_LEASE_MS, isBegun: this.sliceWritten };
     const partition = await this.intake.keepReceiving(session, this.key, this.owner, lease);
@@ -153,13 +162,16 @@ export class BatchUpload {
     if (segments.length > 0) await this.intake.addSegments(session, this.key, segments);
   }
 
-  /** Writes the last slice, in the transaction that accepts the batch. @throws AppError server when lines are missing */
+  /**
+   * Writes the last slice within the transaction that accepts the batch.
+   * @throws AppError server if lines are missing
+   */
   async writeLastSlice(session: Session, slice: UploadSlice): Promise<void> {
     await this.writeSlice(session, slice);
     await this.intake.requireWhole(session, this.key, this.lines);
   }
 
-  /** Leaves nothing behind of an upload that was refused or broke off. Does nothing to a batch that was accepted. */
+  /** Removes all rows of an upload that was refused or broke off. Does nothing to an accepted batch. */
   async discard(): Promise<void> {
     if (this.mayBeStored) await this.turns.run(this.owner, () => this.intake.discard(this.key));
   }
@@ -178,7 +190,7 @@ export class BatchUpload {
     if (this.lines - this.segmentFirstSeq >= SEGMENT_LINES || this.segmentBytes >= SEGMENT_BYTES) this.closeSegment();
   }
 
-  /** The batch's model may come after its lines, so lines are compared with one another first. */
+  /** The model of the batch may come after its lines, so lines are first compared with each other. */
   private checkModel(index: number, model: string | null): void {
     if (model === null) return;
     if (this.lineModel === null) this.lineModel = { name: model, index };

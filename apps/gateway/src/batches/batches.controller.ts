@@ -20,7 +20,7 @@ import { BatchRetryService } from './batch-retry.service';
 import { isTerminal, toQuoteObject } from './batch-view';
 import { BatchesService } from './batches.service';
 
-/** Batches: to submit, read, list, cancel and delete them, and to retry failed lines. */
+/** Routes for batches: submit, read, list, cancel, delete, and retry failed lines. */
 @Controller('batches')
 export class BatchesController {
   constructor(
@@ -49,7 +49,7 @@ export class BatchesController {
     return this.batches.list(owner, readBatchListQuery(query));
   }
 
-  /** `results=false` leaves the results out, which is all there is of a batch that is older than they are kept. */
+  /** `results=false` leaves the results out. After the retention time of results, this is the only form that works. */
   @Get(':id')
   async get(
     @Caller() caller: Principal,

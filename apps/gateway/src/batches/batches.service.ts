@@ -15,15 +15,17 @@ import { PageMemory, type ReaderMemory } from './page-memory';
 import { ResultArray } from './result-array';
 
 const BATCH_ID = /^batch-\d{1,11}-[0-9A-Za-z]{20}$/;
-/** Bytes of a page, if its last result is small. */
+/** Target size of a page in bytes; a large last result may exceed it. */
 const PAGE_BYTES = 2 * 1024 * 1024;
-/** A page asks for as many results as the last one's suggest; its bytes are bounded all the same. */
+/**
+ * Most results of a page. A page requests as many as the sizes in the last page suggest; its bytes are limited as well.
+ */
 const MAX_PAGE_RESULTS = 8_000;
 const FIRST_RESULT_BYTES = 128 * 1024;
-/** What the answer says of a result besides its body and its `custom_id`. */
+/** Bytes of a result in the answer, other than its body and its `custom_id`. */
 const FRAME_BYTES = 320;
 
-/** What callers see of their batches. */
+/** Reads and cancels batches for callers. */
 @Injectable()
 export class BatchesService {
   constructor(
@@ -33,16 +35,16 @@ export class BatchesService {
     private readonly relay: OutboxRelay,
   ) {}
 
-  /** @throws AppError not_found (unknown, deleted or another workspace's), gone (older than the retention) */
+  /** @throws AppError not_found (unknown, deleted or in another workspace), gone (older than the retention time) */
   async get(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
     const batch = await this.find(id, tenant);
     if (batch.resultsGone) throw new AppError('gone', 'The results of this batch have expired');
     return batch;
   }
 
-  /** The batch without its results, which may be gone. @throws AppError not_found */
+  /** Returns the batch without its results, which may already be deleted. @throws AppError not_found */
   async find(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
-    // A text that is no id names no batch, and some of it (a NUL) is no text to PostgreSQL.
+    // Text that is not a valid id cannot name a batch, and PostgreSQL refuses some of it (such as a NUL).
     const batch = isBatchId(id) ? await this.batches.findForWorkspace(id, tenant) : null;
     if (batch === null) throw batchNotFound();
     return batch;
@@ -51,7 +53,7 @@ export class BatchesService {
   /** Returns the page of GET /batches, newest first. @throws AppError invalid_request (`after` names no batch) */
   async list(tenant: WorkspaceTenant, { limit, after, ...filter }: BatchListQuery): Promise<object> {
     const isCursor = after === null || isBatchId(after);
-    // Reads one more than asked for, to know whether there are more.
+    // Reads one more than requested, to know whether there are more.
     const found = isCursor ? await this.batches.listForWorkspace(tenant, filter, after, limit + 1) : null;
     if (found === null) {
       throw new AppError('invalid_request', 'after names no batch', { metadata: { param: 'after' } });
@@ -67,10 +69,9 @@ export class BatchesService {
   }
 
   /**
-   * Cancels a batch: no further line begins, and those in flight have seconds to get a result. Repeating it changes
+   * Cancels a batch: no further line begins, and running lines have some seconds to finish. Repeating it changes
    * nothing.
-   *
-   * @throws AppError not_found, conflict (it is over, or ends by itself already)
+   * @throws AppError not_found, conflict (it is over, or is already ending by itself)
    */
   async cancel(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
     const answer = isBatchId(id) ? await this.endings.cancel(id, tenant) : 'unknown';
@@ -80,10 +81,9 @@ export class BatchesService {
   }
 
   /**
-   * A finished batch as the bytes of its object. Results are read page by page as fast as the reader takes them, so
-   * neither a large batch nor a slow reader holds a database snapshot, and each page counts as memory of the reader.
-   * Resolves when the first page is there.
-   *
+   * Yields a finished batch as the bytes of its JSON object. Results are read page by page, as fast as the reader takes
+   * them. So neither a large batch nor a slow reader holds a database snapshot, and each page counts as memory of the
+   * reader. Resolves when the first page is ready.
    * @throws AppError provider_overloaded (no memory)
    */
   async write(batch: BatchView, tenant: WorkspaceTenant, memory: ReaderMemory): Promise<AsyncGenerator<Buffer>> {
@@ -96,16 +96,16 @@ export class BatchesService {
     tenant: WorkspaceTenant,
     memory: PageMemory,
   ): AsyncGenerator<Buffer, void> {
-    // One that did not pass validation has no results at all.
+    // A batch that failed validation has no results at all.
     let missing = batch.completed + batch.failed;
     let afterSeq = -1;
     let resultBytes = FIRST_RESULT_BYTES;
     while (missing > 0) {
       const { bytes, count, lastSeq } = await this.readPage(batch, tenant, { afterSeq, resultBytes, memory });
       if (count === 0) {
-        // It was removed meanwhile: an answer that breaks off is better than one that looks whole.
+        // The batch was removed meanwhile: a broken answer is better than one that looks complete.
         await this.get(batch.id, tenant);
-        // Requests were lost, as its error message says. What is there has been written.
+        // Some results are missing, as the batch's error message says. All existing ones have been written.
         return;
       }
       if (afterSeq !== -1) yield COMMA;
@@ -138,12 +138,12 @@ export class BatchesService {
 
 interface PageStart {
   readonly afterSeq: number;
-  /** Of the last page, on average. */
+  /** Average bytes of a result on the last page. */
   readonly resultBytes: number;
   readonly memory: PageMemory;
 }
 
-/** The object of a batch around its results, whose first piece has been read. */
+/** Yields the object of a batch around its results. The first piece of the results has already been read. */
 async function* withObject(
   batch: BatchView,
   first: IteratorResult<Buffer, void>,

@@ -9,8 +9,8 @@ const PARTS = 20;
 const MOST_ENTRIES = 500;
 
 /**
- * Caches a value for twenty times as long as it took to read it: a cheap value is always fresh, and an expensive one is
- * not read for each of many callers.
+ * Caches a value for twenty times as long as it took to read. So a cheap value is always fresh, and an expensive one is
+ * not read again for each of many callers.
  */
 export class BriefCache<T> {
   readonly #entries = new Map<string, Entry<T>>();

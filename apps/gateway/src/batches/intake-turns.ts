@@ -3,20 +3,20 @@ import { AppError } from '@libs/errors';
 import type { BatchOwner } from '@libs/persistence';
 import { WaitingPool } from '../http/waiting-pool';
 
-/** Of a gateway's 16 connections to PostgreSQL. The others serve short requests. */
+/** Of a gateway's 16 connections to PostgreSQL, the number for batch submissions; short requests use the others. */
 const MOST_AT_ONCE = 6;
 const LONGEST_WAIT_MS = 30_000;
 
 /**
- * Limits the batch submissions that hold a connection to PostgreSQL: each writes megabytes, and those of one organization
- * wait for the lock of its account. A workspace gets at most two thirds of the turns. The others wait without a
- * connection.
+ * Limits the batch submissions that hold a connection to PostgreSQL. Each writes megabytes, and those of one
+ * organization wait for the lock of its account. A workspace gets at most two thirds of the slots. The others wait
+ * without a connection.
  */
 @Injectable()
 export class IntakeTurns {
   private readonly places = new WaitingPool(MOST_AT_ONCE, { longestWaitMs: LONGEST_WAIT_MS });
 
-  /** Runs the work when there is a turn. @throws AppError provider_overloaded after 30 seconds without one */
+  /** Runs the work when a slot is free. @throws AppError provider_overloaded after 30 seconds without one */
   async run<T>({ workspaceId, organizationId }: BatchOwner, work: () => Promise<T>): Promise<T> {
     const holders = [workspaceId, organizationId];
     const hasTurn = this.places.take(holders, 1) || (await this.places.wait(holders, 1));

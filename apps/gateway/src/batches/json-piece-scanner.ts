@@ -7,11 +7,11 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /**
- * Finds where one JSON value ends in a stream of chunks, without looking into it. Inside strings, which is
- * where prompts are, it hops from quote to quote with indexOf instead of looking at every byte.
+ * Finds the end of one JSON value in a stream of chunks without parsing it. Inside strings, which hold the prompts, it
+ * uses indexOf to jump from quote to quote instead of checking every byte.
  */
 export class JsonPieceScanner {
-  /** The most braces and brackets that were open at once in this value so far. */
+  /** The most braces and brackets that were open at the same time in this value so far. */
   deepest = 0;
   finished = false;
   private depth = 0;
@@ -19,7 +19,7 @@ export class JsonPieceScanner {
   private inString = false;
   private escaped = false;
 
-  /** A value begins, and this is its first byte. */
+  /** Begins a value with its first byte. */
   begin(firstByte: number): void {
     this.depth = 0;
     this.deepest = 0;
@@ -27,7 +27,7 @@ export class JsonPieceScanner {
     this.isScalar = firstByte !== QUOTE && firstByte !== OPEN_BRACE && firstByte !== OPEN_BRACKET;
   }
 
-  /** Reads on to the end of the value or of the chunk; returns the position after what was read. */
+  /** Reads to the end of the value or of the chunk; returns the position after the part that was read. */
   scan(chunk: Buffer, start: number): number {
     if (this.isScalar) return this.scanScalar(chunk, start);
     let position = start;
@@ -45,7 +45,7 @@ export class JsonPieceScanner {
     return position;
   }
 
-  /** Outside strings: to the next string, to the end of the value, or to the end of the chunk. */
+  /** Outside strings: reads to the next string, to the end of the value, or to the end of the chunk. */
   private scanStructure(chunk: Buffer, start: number): number {
     for (let position = start; position < chunk.length; position += 1) {
       const byte = chunk[position]!;
@@ -65,7 +65,7 @@ export class JsonPieceScanner {
     return chunk.length;
   }
 
-  /** Inside a string: to the byte after its closing quote, or to the end of the chunk. */
+  /** Inside a string: reads to the byte after its closing quote, or to the end of the chunk. */
   private scanString(chunk: Buffer, start: number): number {
     let position = start;
     if (this.escaped) {
@@ -89,7 +89,7 @@ export class JsonPieceScanner {
   }
 }
 
-/** Returns true if an odd number of backslashes comes right before `end`. */
+/** Returns true if an odd number of backslashes precedes `end`. */
 function endsInEscape(chunk: Buffer, start: number, end: number): boolean {
   let position = end - 1;
   while (position >= start && chunk[position] === BACKSLASH) position -= 1;

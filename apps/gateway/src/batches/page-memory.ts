@@ -7,12 +7,14 @@ export interface ReaderMemory extends Pick<CallMemory, 'add' | 'give'> {
   readonly mostBytes: number;
 }
 
-/** Copies of a page while it is read: the row as PostgreSQL sends it, twice at most, and what its reader gets. */
+/**
+ * Copies of a page in memory while it is read: the row from PostgreSQL, at most twice, and the output to the reader.
+ */
 const COPIES_WHILE_READ = 3;
-/** A reader who has got some of the results waits so often for up to two seconds. */
+/** A reader that has received some results waits at most this many times, up to two seconds each. */
 const MOST_WAITS = 30;
 
-/** Counts the pages of results that a reader has yet to take against the memory of its workspace. */
+/** Counts the pages of results that a reader has not taken yet against the memory of its workspace. */
 export class PageMemory {
   #taken = 0;
   #hasBegun = false;
@@ -20,9 +22,9 @@ export class PageMemory {
   constructor(private readonly memory: ReaderMemory) {}
 
   /**
-   * Reserves what a page needs while it is read. A page that needs more than one workspace may have takes all of that.
-   *
-   * @throws AppError provider_overloaded when there is no room: for the first page soon, for others after a minute
+   * Reserves the memory that a page needs while it is read. A page that needs more than the limit of a workspace takes
+   * the whole limit.
+   * @throws AppError provider_overloaded if there is no memory: soon for the first page, after a minute for later ones
    */
   async begin(pageBytes: number): Promise<void> {
     const wanted = Math.min(pageBytes * COPIES_WHILE_READ, this.memory.mostBytes);
@@ -38,7 +40,7 @@ export class PageMemory {
     this.#taken = wanted;
   }
 
-  /** Gives back all but the bytes of the page, which its reader has yet to take. */
+  /** Releases all but the bytes of the page, which its reader has not taken yet. */
   isRead(pageBytes: number): void {
     const kept = Math.min(pageBytes, this.#taken);
     this.memory.give(this.#taken - kept);

@@ -3,13 +3,15 @@ export interface Range {
   readonly high: number;
 }
 
-/** With so many, four of five new values lie between the least and the greatest of the past ones. */
+/**
+ * Fewest past values: with these, four of five new values lie between the smallest and the largest of the past ones.
+ */
 export const LEAST_PAST = 9;
 
 /**
- * Where the next value lies four times out of five, if it comes about as the past ones did: between the k-th least
- * and the k-th greatest of them, k being a tenth of their number plus one. Nothing is assumed of how values are
- * spread, so a few outliers widen the range and do not shift it. Null where there are too few.
+ * Returns the range in which the next value lies in four of five cases, if it behaves like the past ones: between the
+ * k-th smallest and the k-th largest, where k is a tenth of their number plus one. It assumes no distribution, so a few
+ * outliers widen the range but do not shift it. Null if there are too few values.
  */
 export function rangeOfNext(past: readonly number[]): Range | null {
   if (past.length < LEAST_PAST) return null;

@@ -3,24 +3,23 @@ import { missingResultError } from './batch-view';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Characters below it are written as escapes in JSON. */
+/** Characters below this one are escaped in JSON. */
 const SPACE = 0x20;
 
 /**
- * A page of `results`: its elements with commas between them, appended as their rows are read. Fields
- * are copied from what PostgreSQL sent into what the caller is sent, body and all, without a string or an object of
- * their own.
+ * A page of `results`: its elements with commas between them, appended as their rows are read. Fields are copied
+ * directly from PostgreSQL's data to the output, including the body, without creating strings or objects.
  */
 export class ResultArray {
   count = 0;
-  /** Of the last element; -1 while there is none. */
+  /** Sequence number of the last element; -1 while there is none. */
   lastSeq = -1;
   private buffer: Buffer;
   private used = 0;
   private readonly idPrefix: string;
   private readonly missingError: string;
 
-  /** @param expectedBytes what the page will probably weigh */
+  /** @param expectedBytes probable size of the page */
   constructor(batch: BatchView, expectedBytes: number) {
     this.buffer = Buffer.allocUnsafe(expectedBytes);
     this.idPrefix = `{"id":"batch_req_${batch.number.toString(36)}_`;
@@ -59,7 +58,7 @@ export class ResultArray {
     this.write('}');
   }
 
-  /** `head` and a text field as JSON, which of most texts are the bytes that they are. */
+  /** Appends `head` and a text field as JSON. Most texts need no escapes and are copied unchanged. */
   private addString(head: string, row: CopyRow, field: number): void {
     if (row.isNull(field)) return this.write(`${head}null`);
     if (needsEscapes(row, field)) return this.writeText(head + JSON.stringify(row.text(field)));

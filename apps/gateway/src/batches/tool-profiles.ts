@@ -1,20 +1,20 @@
 import { forEachConversationApi, type AllowedUses } from '@libs/inference';
 import type { UsesByApi } from './batch-line';
 
-/** Bounds of the number and size of distinct profiles, so that invented tool names and caps take no memory. */
+/** Limits for the number and size of distinct profiles, so that invented tool names and caps cannot fill the memory. */
 const MOST_PROFILES = 64;
 const MOST_CHARACTERS = 8_192;
 
 /**
- * The uses of tools that the lines of a batch may make, each combination once. Of a batch with more combinations than are
- * kept, all further lines count as one that may use the dearest tool as often, and with results as large, as any of them.
+ * The tool uses that the lines of a batch may make, each combination once. If there are too many combinations, all
+ * further lines count as one that uses the most expensive tool, as often and with results as large as any of them.
  */
 export class ToolProfiles {
   private readonly profiles: (UsesByApi | null)[] = [null];
   private readonly numbers = new Map<string, number>();
   private others: UsesByApi | null = null;
 
-  /** Returns the number of a line's profile. 0: it asks for no tools. */
+  /** Returns the number of a line's profile; 0 if it asks for no tools. */
   numberOf(uses: UsesByApi | null): number {
     if (uses === null) return 0;
     const text = JSON.stringify(uses);
@@ -28,7 +28,7 @@ export class ToolProfiles {
     return MOST_PROFILES;
   }
 
-  /** Returns the uses of a profile; null: none. */
+  /** Returns the uses of a profile; null if it has none. */
   usesOf(number: number): UsesByApi | null {
     return number === MOST_PROFILES ? this.others : this.profiles[number]!;
   }

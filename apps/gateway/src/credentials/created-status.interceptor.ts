@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { Observable } from 'rxjs';
 import { GatewayEnv } from '../gateway.env';
 
-/** Gives a created credential the status that the operator wants, also where the answer is a repeated one. */
+/** Sets the configured status of the answer when a credential was created, also if the answer is a replayed one. */
 @Injectable()
 export class CreatedStatusInterceptor implements NestInterceptor {
   constructor(private readonly env: GatewayEnv) {}

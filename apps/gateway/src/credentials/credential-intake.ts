@@ -2,12 +2,15 @@ import { GetIntakeKey, intakePurpose, Secret, type IntakeKey } from '@libs/contr
 import { AppError } from '@libs/errors';
 import { seal, type MessageBus } from '@libs/platform';
 
-/** A process notices changed intake keys when it uses an old one; this bounds how long it tries that first. */
+/**
+ * How long intake keys are cached. A process notices that they changed when it uses an old one; this limits how long it
+ * tries that first.
+ */
 const KEPT_FOR_MS = 60_000;
 
 /**
- * Sends a raw key to the credentials app: sealed here, so that no message can be read on the way, and bound to the
- * organization that it is for.
+ * Sends a provider key to the credentials app. It is sealed here, so that the message cannot be read on the way, and
+ * bound to the organization for which it is intended.
  */
 export class CredentialIntake {
   readonly #bus: MessageBus;
@@ -20,8 +23,8 @@ export class CredentialIntake {
   }
 
   /**
-   * Sends a request with a sealed key. If the credentials app no longer has the intake key that it was sealed to, seals
-   * and sends it once more.
+   * Sends a request with a sealed key. If the credentials app no longer has the intake key with which it was sealed,
+   * seals and sends it once more.
    */
   async send<T>(key: string, organizationId: string, ask: (sealedKey: string) => Promise<T>): Promise<T> {
     const sealed = async (): Promise<string> =>

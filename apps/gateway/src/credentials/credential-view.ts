@@ -6,7 +6,7 @@ import {
   type CredentialRecord,
 } from '@libs/contracts';
 
-/** A credential in the shape of the API. */
+/** Returns a credential in the form of the API. */
 export function credentialView(
   credential: CredentialRecord,
   lastUsedAt: Date | null,

@@ -16,7 +16,7 @@ import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
 import { CreatedStatusInterceptor } from './created-status.interceptor';
 import { CredentialsService } from './credentials.service';
 
-/** Provider keys that the caller's organization brings along; for management keys. */
+/** Routes for the provider keys of the caller's organization; for management keys. */
 @Controller('byok')
 @RequiresManagementKey()
 export class CredentialsController {
@@ -32,7 +32,7 @@ export class CredentialsController {
 
   @Post()
   @Idempotent({ holdsSecret: true })
-  // The last decorator is the outermost interceptor, so a repeated answer gets the status too.
+  // The last decorator is the outermost interceptor, so a replayed answer gets the status too.
   @UseInterceptors(CreatedStatusInterceptor)
   async create(
     @Caller() caller: Principal,

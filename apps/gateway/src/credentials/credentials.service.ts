@@ -29,11 +29,11 @@ const DEFAULT_PAGE = 50;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const KNOWN_PROVIDERS = new Set(BYOK_PROVIDERS);
 
-/** `/byok` of the interface, forwarded to the credentials app for the organization of the caller's key. */
+/** The `/byok` routes of the API, forwarded to the credentials app for the organization of the caller's key. */
 export class CredentialsService {
   readonly #intake: CredentialIntake;
 
-  /** @param catalogue its providers can be named too */
+  /** @param catalogue credentials may also name its providers */
   constructor(
     private readonly bus: MessageBus,
     private readonly catalogue: () => Catalogue,
@@ -42,7 +42,7 @@ export class CredentialsService {
     this.#intake = new CredentialIntake(bus);
   }
 
-  /** @param id of the new credential, where the same may be asked for again; else it gets any */
+  /** @param id of the new credential, if the request may be repeated; otherwise a new one is chosen */
   async create(caller: Principal, body: CreateCredentialDto, id?: string): Promise<CredentialDto> {
     const { organizationId } = caller;
     const { key, provider, workspace_id: workspaceId = null } = body;
@@ -123,7 +123,7 @@ export class CredentialsService {
   }
 }
 
-/** What is no UUID names no credential: the answer is the one for an unknown id. */
+/** Text that is not a UUID names no credential: it gets the answer for an unknown id. */
 function ownCredential(caller: Principal, id: string): CredentialReference {
   if (!UUID.test(id)) throw new AppError('not_found', 'No such credential');
   return { organizationId: caller.organizationId, id };

@@ -5,16 +5,15 @@ import { isOwnKeyHost, isSlugOf, ownKeyHostsOf, type Provider } from '@libs/infe
 const AZURE = 'azure';
 
 /**
- * Checks that each `endpoint_url` of a key of Azure is at a host to which such keys may be sent. Only here is the
- * catalogue known, in which the operator adds hosts; the form of the document is judged where the key is stored, and
- * the host once more before each call.
- *
- * @throws AppError invalid_request; its message holds nothing of the key
+ * Checks that each `endpoint_url` in an Azure key is at a host to which such keys may be sent. This is the only place
+ * with the catalogue, in which the operator adds hosts. The form of the document is validated where the key is stored,
+ * and the host again before each call.
+ * @throws AppError invalid_request; its message contains nothing of the key
  */
 export function requireKnownHosts(key: string, providers: readonly Provider[]): void {
   const hosts = endpointUrlsIn(key).flatMap((url) => {
     const read = readAzureEndpoint(url);
-    // What is no such URL is refused with the rest of the form.
+    // Text that is not a valid URL is refused later, with the rest of the form.
     return typeof read === 'string' ? [] : [read.host];
   });
   if (hosts.length === 0) return;
@@ -41,12 +40,12 @@ function parsed(key: string): unknown {
   try {
     return JSON.parse(key);
   } catch {
-    // The parser's own words would repeat what it read; the form is refused where the key is stored.
+    // The parser's own message would repeat its input. The form is refused where the key is stored.
     return null;
   }
 }
 
-/** Says what keeps a credential for a provider from being used, whatever its settings. */
+/** Returns warnings about what keeps a credential for a provider from being used, whatever its settings. */
 export function warningsOf(slug: string, providers: readonly Provider[]): readonly string[] {
   if (providers.some((provider) => isSlugOf(provider, slug))) return [];
   return [`No call uses this key: the catalogue of this service has no provider ${slug}`];

@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { parseUsd, usdNumber } from '@libs/inference';
 import { LedgerRepository } from '@libs/persistence';
 
-/** In US dollars. */
+/** Amounts in US dollars. */
 export interface CreditsView {
   readonly total_credits: number;
   readonly total_usage: number;
 }
 
-/** What an organization ever bought and ever spent. */
+/** Returns how many credits an organization has bought and spent in total. */
 @Injectable()
 export class CreditsService {
   constructor(private readonly ledger: LedgerRepository) {}

@@ -8,12 +8,12 @@ import { BODY_RULE, type BodyRule } from '../http/streamed-body.decorator';
 import { readIdempotencyKey } from '../idempotency/idempotency-key';
 import { Solvency } from './solvency';
 
-/** A smaller body is read for every caller with a key: asking for the balance costs more. */
+/** A smaller body is read for every caller with a key, because checking the balance costs more. */
 const SMALL_BODY_BYTES = 256 * 1024;
 
 /**
  * Refuses a large body before it is read if its caller cannot pay for anything. Runs before the body guard because its
- * module is imported before that guard's.
+ * module is imported first.
  */
 @Injectable()
 export class SolvencyGuard implements CanActivate {
@@ -25,7 +25,7 @@ export class SolvencyGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
     const request = requestOf<AuthenticatedRequest>(context);
     const { headers } = request.raw;
-    // Without a length it may be of any size.
+    // A body without a length may have any size.
     const isSmall =
       headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BODY_BYTES;
     if (isSmall || request.principal === undefined) return true;
@@ -38,7 +38,7 @@ export class SolvencyGuard implements CanActivate {
     const shortfall = await this.solvency.shortfallOf(caller);
     if (shortfall === null) return true;
     const { leftUsd, leastUsd } = shortfall;
-    // A submission that was accepted before is answered from what is stored, whatever the balance is now.
+    // A submission that was accepted before is answered from storage, whatever the current balance is.
     const key = readIdempotencyKey(request.headers['idempotency-key']);
     if (key !== null && (await this.solvency.hasSubmitted(caller, key))) return true;
     countRefusal('credits');

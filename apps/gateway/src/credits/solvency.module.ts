@@ -7,7 +7,7 @@ import { Solvency } from './solvency';
 import { SolvencyGuard } from './solvency.guard';
 import { RoutingModule } from '../routing/routing.module';
 
-/** To be imported before the HttpModule: guards run in the order of their modules. */
+/** Must be imported before the HttpModule: guards run in the order of their modules. */
 @Module({
   imports: [RoutingModule],
   providers: [

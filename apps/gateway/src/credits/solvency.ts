@@ -15,7 +15,7 @@ import {
 import type { AccountState, BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '@libs/persistence';
 import { credentialScopeOf } from '../routing/credential-scope';
 
-/** How old an answer of the ledger may be; a top-up counts after this time at the latest. */
+/** Longest age of a cached balance; a top-up takes effect after this time at the latest. */
 const FRESH_FOR_MS = 2_000;
 const MOST_KNOWN = 10_000;
 
@@ -24,7 +24,7 @@ interface KnownBalance {
   readonly account: Promise<AccountState>;
 }
 
-/** What an organization is short of, as decimal amounts in USD. */
+/** The missing amounts of an organization, as decimal strings in USD. */
 export interface Shortfall {
   /** Zero or less. */
   readonly leftUsd: string;
@@ -33,8 +33,8 @@ export interface Shortfall {
 }
 
 /**
- * Finds early which callers cannot pay for anything, so that their large bodies are not read. Whether a caller can pay
- * for a call is decided later, by the hold.
+ * Finds callers that cannot pay for anything before their large bodies are read. Whether a caller can pay for a
+ * particular call is decided later, by the hold.
  */
 export class Solvency {
   readonly #balances = new Map<string, KnownBalance>();
@@ -45,20 +45,20 @@ export class Solvency {
       readonly ledger: Pick<LedgerRepository, 'accountOf'>;
       readonly credentials: Pick<CredentialSource, 'ownCredentials'>;
       readonly catalogue: () => Catalogue;
-      /** Where submissions are kept that may be sent again. */
+      /** Repositories of submissions that may be sent again with the same idempotency key. */
       readonly submissions: readonly Pick<BatchIntakeRepository | VideoIntakeRepository, 'findSubmitted'>[];
     },
     private readonly monotonicNowMs: () => number = () => performance.now(),
   ) {}
 
   /**
-   * Returns what the organization is short of, or null for a caller who may be able to pay: one with credits, also if
-   * all of them are set aside now, or with a provider key of its own, or any caller where an endpoint is free.
+   * Returns the amount that the organization lacks. Null for a caller who may be able to pay: it has credits (even if
+   * all are reserved now) or a provider key of its own, or some endpoint is free.
    */
   async shortfallOf(caller: Principal): Promise<Shortfall | null> {
     const leastPicoUsd = this.#leastReservation();
     if (leastPicoUsd === 0n) return null;
-    // A call on an own key costs a fee, or nothing within an allowance.
+    // A call with an own key costs a fee, or nothing within the monthly allowance.
     const scope = credentialScopeOf(caller);
     const own = await this.parts.credentials.ownCredentials(scope);
     if (own.some((key) => isForCaller(key, scope))) return null;
@@ -67,7 +67,7 @@ export class Solvency {
     return { leftUsd: formatUsd(parseUsd(availableUsd)), leastUsd: formatUsd(leastPicoUsd) };
   }
 
-  /** Whether the caller's workspace had a batch or video accepted under this Idempotency-Key. */
+  /** Returns whether the caller's workspace had a batch or video accepted with this Idempotency-Key. */
   async hasSubmitted({ organizationId, workspaceId }: Principal, idempotencyKey: string): Promise<boolean> {
     if (workspaceId === null) return false;
     const tenant = { organizationId, workspaceId };
@@ -97,7 +97,7 @@ export class Solvency {
   }
 }
 
-/** Returns the price of one token, second or piece, whichever costs least anywhere. */
+/** Returns the lowest price of any unit in the catalogue: a token, a second or a piece. */
 function leastReservation(endpoints: readonly Endpoint[]): PicoUsd {
   if (endpoints.some(isFree)) return 0n;
   const rates = endpoints.flatMap(({ pricing, batchPricing }) => [...unitRates(pricing), ...unitRates(batchPricing)]);
@@ -111,7 +111,9 @@ function unitRates(prices: PriceList): readonly bigint[] {
   return [...rates, ...Object.values(videoSecondByResolution ?? {})].map((rate) => rate ?? 0n);
 }
 
-/** Whether a call may cost nothing. Recordings and videos have no tokens; any rate that they have is charged. */
+/**
+ * Returns whether a call may cost nothing. Recordings and videos have no tokens, so any rate that they have is charged.
+ */
 function isFree({ apis, pricing, batchPricing }: Endpoint): boolean {
   return isFreeAt(apis, pricing) || isFreeAt(apis, batchPricing);
 }

@@ -8,8 +8,8 @@ const NUMBER = /^-?(?:0|[1-9]\d{0,8})(?:\.\d{1,16})?$/;
 const NAME = /^([^[\]]+)((?:\[[^[\]]*\])*)$/;
 
 /**
- * The fields of a form as the members that JSON would have: everything in a form is text. Fields that mean
- * nothing to the route are passed over; a field that is left empty is absent, but for `model`.
+ * Converts the fields of a form, which are all text, to the values that JSON would have. Skips fields that the route
+ * does not use. An empty field counts as absent, except `model`.
  */
 export class FormMembers {
   readonly #kinds = new Map<string, Kind>();
@@ -46,7 +46,7 @@ export class FormMembers {
   }
 }
 
-/** What is no number and no flag stays text, which the check of the members then refuses by name. */
+/** Text that is neither a number nor a flag stays text; validation then refuses it by name. */
 function valueOf(name: string, kind: Kind, value: string): unknown {
   if (kind === 'numbers') return NUMBER.test(value) ? Number(value) : value;
   if (kind === 'flags') return value === 'true' ? true : value === 'false' ? false : value;

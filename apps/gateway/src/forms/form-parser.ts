@@ -9,17 +9,17 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
 const CRLF = Buffer.from('\r\n');
 const HEADERS_END = Buffer.from('\r\n\r\n');
 const DASH = 0x2d;
-/** What follows the last delimiter. */
+/** The bytes after the last delimiter. */
 const LAST_END = Buffer.from('--\r\n');
 
 export interface FormListener {
   onField(name: string, value: string): void;
   /**
-   * Called for the one file that is expected; others are refused before. `framing` is how many bytes of the form are
-   * not the file's, if nothing follows it.
+   * Called for the one expected file; others are refused before. `framing` is the number of bytes of the form outside
+   * the file, if no part follows it.
    */
   onFile(part: FormPart, framing: number): void;
-  /** A piece of the file: memory of the socket's, not copied. */
+  /** Called with each piece of the file. The bytes are in the socket's memory and are not copied. */
   onFileData(piece: Buffer): void;
 }
 
@@ -27,20 +27,20 @@ type State = 'preamble' | 'delimiter' | 'headers' | 'body' | 'done';
 
 /**
  * Parses a form with one file (RFC 7578) while it arrives. Passes the bytes of the file on in the pieces in which they
- * came; the size of everything else is bounded.
+ * arrived; the size of everything else is limited.
  *
- * Stricter than the readers for servers in general, because the forms of our routes are known: nothing comes before the
- * first delimiter, every part has a name, none is encoded or a form itself, and the last delimiter is there. Whatever
- * does not fit is `invalid_request`.
+ * Stricter than general form parsers, because the forms of our routes are known: nothing precedes the first delimiter,
+ * every part has a name, no part is encoded or is a form itself, and the last delimiter is present. Everything else is
+ * `invalid_request`.
  */
 export class FormParser {
   readonly #first: Buffer;
-  /** The delimiter with the line end before it, which is part of it. */
+  /** The delimiter, including the line end before it. */
   readonly #delimiter: Buffer;
   #state: State = 'preamble';
-  /** What has arrived and cannot be judged yet; never longer than a delimiter or the head of a part. */
+  /** Bytes that have arrived but cannot be interpreted yet; never longer than a delimiter or the head of a part. */
   #rest: Buffer = Buffer.alloc(0);
-  /** How much of the form has been used up. */
+  /** Number of bytes of the form that have been consumed. */
   #position = 0;
   #part: FormPart | null = null;
   readonly #field = new GatheredPieces();
@@ -67,12 +67,12 @@ export class FormParser {
     }
   }
 
-  /** @throws AppError when the last delimiter has not been seen */
+  /** @throws AppError if the last delimiter has not arrived */
   end(): void {
     if (this.#state !== 'done') throw malformed('it ends before its last boundary');
   }
 
-  /** Returns how many bytes a step has used; null if there are too few for a step, which are then kept. */
+  /** Returns how many bytes a step has consumed; null if there are too few for a step. Those are kept. */
   #take(bytes: Buffer): number | null {
     switch (this.#state) {
       case 'preamble':
@@ -84,7 +84,7 @@ export class FormParser {
       case 'body':
         return this.#takeBody(bytes);
       case 'done':
-        // What follows the last delimiter means nothing (RFC 2046 §5.1.1).
+        // Bytes after the last delimiter are ignored (RFC 2046 §5.1.1).
         return null;
     }
   }
@@ -100,7 +100,7 @@ export class FormParser {
     return first.length;
   }
 
-  /** Behind a boundary: two dashes for the end, or the end of the line, before which there may be blanks. */
+  /** After a boundary: two dashes for the end of the form, or a line end, possibly after spaces. */
   #takeDelimiter(bytes: Buffer): number | null {
     if (bytes.length < 2) return this.#keep(bytes);
     if (bytes[0] === DASH && bytes[1] === DASH) {
@@ -163,13 +163,13 @@ export class FormParser {
   }
 
   #keep(bytes: Buffer): null {
-    // A copy: the rest of the memory may be the file's.
+    // Copied, because the rest of this memory may belong to the file.
     this.#rest = Buffer.from(bytes);
     return null;
   }
 }
 
-/** Returns where a delimiter may have begun at the end of some bytes. */
+/** Returns the offset at the end of some bytes at which a delimiter may have begun. */
 function startOfDelimiter(bytes: Buffer, delimiter: Buffer): number {
   let at = Math.max(0, bytes.length - delimiter.length + 1);
   for (;;) {
@@ -181,7 +181,8 @@ function startOfDelimiter(bytes: Buffer, delimiter: Buffer): number {
 }
 
 /**
- * Returns the boundary of a Content-Type. @throws AppError invalid_request for none, or one that no body can contain
+ * Returns the boundary of a Content-Type.
+ * @throws AppError invalid_request if there is none, or if no body can contain it
  */
 function boundaryOf(contentType: string): string {
   const match = /;[ \t]*boundary[ \t]*=[ \t]*(?:"([^"]*)"|([^;\s"]+))/i.exec(contentType);

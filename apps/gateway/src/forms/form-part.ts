@@ -5,16 +5,16 @@ const MOST_FILENAME_BYTES = 1_024;
 const MOST_HEADERS = 16;
 const PLAIN_ENCODINGS = ['binary', '8bit', '7bit'];
 
-/** What the head of a part says. */
+/** The head of a part. */
 export interface FormPart {
   readonly name: string;
-  /** Null for a field without a file. */
+  /** Null for a field that is not a file. */
   readonly filename: string | null;
-  /** Without its parameters, in lower case. */
+  /** In lower case, without parameters. */
   readonly mediaType: string | null;
 }
 
-/** Reads the head of a part, without the empty line behind it. @throws AppError invalid_request */
+/** Reads the head of a part, without the empty line after it. @throws AppError invalid_request */
 export function readPart(head: string): FormPart {
   const headers = readHeaders(head);
   const disposition = headers.get('content-disposition') ?? '';
@@ -60,7 +60,7 @@ function readHeaders(head: string): ReadonlyMap<string, string> {
 
 const PARAMETER = /;[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*))[ \t]*/y;
 
-/** The parameters of a disposition, one after the other; quotes in values are `\"`, or `%22` as browsers write them. */
+/** Yields the parameters of a disposition. Quotes in values are `\"`, or `%22` as browsers write them. */
 function parametersOf(disposition: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   PARAMETER.lastIndex = disposition.indexOf(';');
@@ -73,7 +73,10 @@ function parametersOf(disposition: string): ReadonlyMap<string, string> {
   return parameters;
 }
 
-/** Returns the name in the form of RFC 8187, in which some clients send names outside ASCII; only its end is used. */
+/**
+ * Returns the filename in the form of RFC 8187, which some clients use for names outside ASCII. Only its extension is
+ * used.
+ */
 function extendedFilename(value: string | undefined): string | null {
   if (value === undefined) return null;
   const encoded = /^utf-8'[^']*'(.{1,3072})$/i.exec(value)?.[1];

@@ -13,7 +13,7 @@ const abandoned = counter({
   help: 'Calls of dead processes whose holds were given back',
 });
 
-/** Gives back the holds of calls whose process died. A call whose hold PostgreSQL does not give back stops no other. */
+/** Releases the holds of calls whose process died. A hold that PostgreSQL fails to release does not stop the others. */
 export class AbandonedSweep {
   private readonly task: PeriodicTask;
   private readonly each: EachAlone;

@@ -15,16 +15,16 @@ import { contentOutput } from './call-contents';
 import { contentInput } from './content-input';
 import { generationEntry, type ContentEntry, type GenerationEntry, type ProviderNames } from './generation-entry';
 
-/** Larger requests and answers are not parsed: parsing them would delay other calls. */
+/** Larger requests and answers are not parsed, because that would delay other calls. */
 const MOST_READ_BYTES = 4 * 1024 * 1024;
 
 const NOT_READ: AnswerEnd = { finishReason: null, nativeFinishReason: null };
 const NO_WORDS = { text: null, reasoning: null, toolCalls: [] };
 
-/** Not recorded for a line: when and how often a provider was called, and its media and audio parts. */
+/** Not recorded for a batch line: when and how often a provider was called, and the line's media and audio parts. */
 const NOT_KEPT = { num_media_prompt: null, num_input_audio_prompt: null, provider_responses: null } as const;
 
-/** Shows lines of batches as generations, from what is stored of their batches anyway. */
+/** Shows batch lines as generations, from the stored data of their batches. */
 export class BatchLineGenerations {
   constructor(
     private readonly lines: Pick<BatchLineViewsRepository, 'find' | 'findContent'>,
@@ -41,7 +41,7 @@ export class BatchLineGenerations {
     return { ...generationEntry(viewOf(id, line, end), (slug) => this.nameOf(slug) ?? slug), ...NOT_KEPT };
   }
 
-  /** Returns the content of the line. It is kept as long as the batch, whether or not contents of calls are kept. */
+  /** Returns the content of the line. It is stored as long as the batch, even if contents of calls are not stored. */
   async content(id: string, tenant: WorkspaceTenant): Promise<ContentEntry | null> {
     const piece = readNumberedId('gen-batch', 'batch', id);
     const line = piece && (await this.lines.findContent(id, piece, tenant, MOST_READ_BYTES));
@@ -56,7 +56,7 @@ export class BatchLineGenerations {
   }
 
   /**
-   * Returns the endpoint of the batch as the catalogue lists it now. If it is gone, any other will do: a result is in
+   * Returns the batch's endpoint from the current catalogue. If it was removed, any endpoint will do: a result is in
    * the format of the caller's API, whichever endpoint answered.
    */
   private endpointOf({ model, provider, upstreamModel }: BatchLineView): Endpoint | null {
@@ -66,7 +66,7 @@ export class BatchLineGenerations {
     return own ?? catalogue.models().flatMap((each) => each.endpoints)[0] ?? null;
   }
 
-  /** Returns `error` of the interface, as the line's result states it. */
+  /** Returns the API's `error` field from the line's result. */
   private errorOf({ error, provider }: BatchLineView): object | null {
     if (error === null) return null;
     const name = this.nameOf(provider) ?? provider;

@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { storedText } from './stored-text';
 
-/** How the client describes itself, for the record of the call; nothing of it is checked or passed on. */
+/** How the client describes itself, for the record of the call. Not verified and not passed on. */
 export interface CallClient {
   readonly requestId: string | undefined;
   readonly userAgent: string | undefined;
   /** The page that a browser called from. */
   readonly origin: string | undefined;
-  /** How an application names itself: its address and its title. */
+  /** The application's own URL and title. */
   readonly httpReferer: string | undefined;
   readonly appTitle: string | undefined;
-  /** The span of the caller that this call is part of (W3C Trace Context); as it says, so perhaps none. */
+  /** The caller's span to which this call belongs (W3C Trace Context). Not verified, so it may not exist. */
   readonly traceparent?: string | undefined;
 }
 

@@ -20,18 +20,18 @@ import { OverheardStream, type Overheard } from './overheard-stream';
 
 const NOTHING_SAID: AnswerWords = { text: null, reasoning: null, toolCalls: [] };
 
-/** Keeps what is asked and answered, where the operator wants that. */
+/** Stores prompts and answers, if the operator turned that on. */
 export class CallContents {
   constructor(
     private readonly log: ContentLog,
-    /** From 0 to below 1. */
+    /** Returns a random number from 0 (included) to 1 (excluded). */
     private readonly dice: () => number = Math.random,
   ) {}
 
   /**
-   * Returns whether the workspace wants this call kept. Call it once per call, because calls are sampled at random. A
-   * policy or preference that forbids keeping comes first. A list of key numbers matches no call: keys of this service
-   * have no numbers.
+   * Returns whether this call is to be stored for the workspace. Call it once per call, because calls are sampled at
+   * random. A policy or preference that forbids storing has precedence. A filter by key numbers matches no call,
+   * because keys of this service have no numbers.
    */
   isWanted(call: IncomingCall): boolean {
     const { settings } = call.caller;
@@ -45,10 +45,10 @@ export class CallContents {
     this.keep(api, call, { bytes: body.length, words: () => wordsOfAnswer(api, body, endpoint), error: null });
   }
 
-  /** Returns the stream to read instead; what passes through it is kept when it ends. */
+  /** Returns a stream to read instead of this one; its content is stored when it ends. */
   listenTo(api: CallableApi, call: IncomingCall, { stream, endpoint, attempts }: StreamResult): AnswerStream {
     return new OverheardStream(stream, this.log.budget, ({ events, bytes, outcome }: Overheard) => {
-      // The log counts the bytes itself, together with those of the request.
+      // The log counts the bytes again, together with those of the request.
       this.log.budget.giveBack(bytes);
       const words = (): AnswerWords => wordsOfStream(api, Buffer.concat(events), endpoint);
       const error = outcome.error && failure(outcome.error, attempts.slice(0, -1), endpoint.provider.name);
@@ -56,7 +56,7 @@ export class CallContents {
     });
   }
 
-  /** Keeps a call that a provider was asked for and none answered; a call refused before that is not kept. */
+  /** Stores a call that was sent to a provider but not answered; a call refused before that is not stored. */
   failed(api: CallableApi, call: IncomingCall, error: AppError): void {
     const attempts = failedRouteOf(error)?.attempts ?? [];
     const last = attempts.at(-1);
@@ -99,9 +99,7 @@ export function contentOutput({ text, reasoning, toolCalls }: AnswerWords): obje
   };
 }
 
-/**
- * Returns `error` of the interface, as the caller got it. Bodies of providers' errors are not kept, so `raw` is null.
- */
+/** Returns the API's `error` field as the caller got it. Error bodies of providers are not stored, so `raw` is null. */
 function failure(error: AppError, before: readonly Attempt[], providerName: string): object {
   return {
     message: toEnvelope(error).error.message,

@@ -3,29 +3,28 @@ import { countedCost, type Cost, type CountedPrompt, type PicoUsd, type PromptEs
 import type { GenerationTicket } from './generation-ticket';
 
 /**
- * What one call may spend: each turn and each use of a tool reserves its estimated cost before it begins, from the
- * call's hold, which is extended when it does not last. So what a call overdraws is at most what its parts that run at
- * one time cost beyond their estimates.
+ * What one call may spend. Each turn and each tool use reserves its estimated cost before it begins, from the call's
+ * hold, which is extended if it is too small. So a call can exceed its hold at most by the difference between cost and
+ * estimate of the parts that run at the same time.
  */
 export class CallFund {
-  /** What was spent, and what is reserved for the parts that run. */
+  /** Amount already spent plus amount reserved for running parts. */
   private takenPicoUsd: PicoUsd = 0n;
-  /** Null before the first: most calls reserve nothing but what they began with. */
+  /** The last extension; null before the first: most calls need only their initial reservation. */
   private last: Promise<PicoUsd> | null = null;
 
   constructor(
     private readonly ticket: Pick<GenerationTicket, 'cover' | 'holdsLess' | 'mayHoldLess'>,
     /** Estimates a turn with such a prompt. */
     private readonly turnPicoUsd: (prompt: CountedPrompt) => PicoUsd,
-    /** Whether a limit counts what own providers charge: then estimates are list prices, and so must be what was spent. */
+    /** True if a limit counts the charges of own providers: then estimates and spent amounts are list prices. */
     private readonly countsByok = false,
   ) {}
 
   /**
-   * Resolves with what was reserved: the most that the turn may cost whatever its media say of themselves. If that is
-   * not there, what they say is enough for a call that may hold less.
-   *
-   * @throws AppError payment_required when it is not there
+   * Resolves with the reserved amount: the most that the turn may cost even if its media misstate their properties. If
+   * that much is not available, a call that may hold less reserves the amount for the stated properties.
+   * @throws AppError payment_required if it is not available
    */
   reserveTurn(prompt: CountedPrompt & Partial<Pick<PromptEstimate, 'unproven'>>): Promise<PicoUsd> {
     const least = this.turnPicoUsd(prompt);
@@ -33,12 +32,12 @@ export class CallFund {
     return most > least ? this.inTurn(() => this.takeMost(least, most)) : this.reserve(least);
   }
 
-  /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
+  /** Resolves with the reserved amount. @throws AppError payment_required if it is not available */
   reserve(picoUsd: PicoUsd): Promise<PicoUsd> {
     return this.inTurn(() => this.take(picoUsd));
   }
 
-  /** One after the other: each sees what the one before has added to the hold. */
+  /** Runs the reservations one after the other, so that each sees what the previous one added to the hold. */
   private inTurn(take: () => Promise<PicoUsd>): Promise<PicoUsd> {
     this.last = this.last === null ? take() : this.last.catch(() => 0n).then(take);
     return this.last;
@@ -62,7 +61,7 @@ export class CallFund {
     return picoUsd;
   }
 
-  /** Replaces a reservation by what its part has cost. */
+  /** Replaces a reservation by the actual cost of its part. */
   spent(reservedPicoUsd: PicoUsd, cost: Pick<Cost, 'totalCost' | 'upstreamCost'>): void {
     this.takenPicoUsd += (this.countsByok ? countedCost(cost) : cost.totalCost) - reservedPicoUsd;
   }

@@ -3,7 +3,7 @@ import type { SpanRecord } from '@libs/platform';
 import { traceAttributes } from './caller-trace';
 import type { CallOutcome, Opening } from './generation-ticket';
 
-/** Names of the GenAI semantic conventions; transcription has none there. */
+/** Operation names of the GenAI semantic conventions, which have none for transcription. */
 const OPERATIONS: Readonly<Record<string, string>> = {
   chat: 'chat',
   responses: 'chat',
@@ -13,9 +13,10 @@ const OPERATIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns an inference call as a span that ends now, by the GenAI semantic conventions, with a span for each call to a
- * provider. The starts of these are not measured: they follow one another, and the last one ends with the call if it
- * answered it. The spans hold what the books record of a call, and no content of the request or the answer.
+ * Returns an inference call as a span that ends now, by the GenAI semantic conventions, with a span for each provider
+ * call. Start times of provider calls are not measured: they are assumed to follow one another, and the last one ends
+ * with the call if it answered it. The spans contain the recorded facts of a call, and nothing of the request or the
+ * answer.
  */
 export function callSpan(opening: Opening, outcome: CallOutcome, nowMs: number): SpanRecord {
   const operation = OPERATIONS[opening.api] ?? opening.api;

@@ -2,15 +2,15 @@ import { parseUsd, type PicoUsd } from '@libs/inference';
 import type { GenerationOpening, OpeningVerdict, SpendingLimit } from '@libs/persistence';
 import { KnownCredits } from './known-credits';
 
-/** Whose money a call takes. */
+/** The organization, workspace and key whose money a call uses. */
 export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | 'apiKeyHash' | 'keyLimit' | 'budgets'>;
 
 export type Granted = Extract<OpeningVerdict, { readonly refusedBy: null }>;
 
 /**
- * Remembers what callers could spend when the books were last asked: the credits of their organizations, and what was
- * left of the limits of their keys and the budgets of their workspaces. A changed limit counts as a new one, about
- * which nothing is known yet.
+ * Remembers what callers could spend when the ledger was last read: the credits of their organizations, the rest of the
+ * limits of their keys and of the budgets of their workspaces. A changed limit is treated as a new one, about which
+ * nothing is known yet.
  */
 export class CallerCredits {
   private readonly organizations: KnownCredits;
@@ -23,7 +23,7 @@ export class CallerCredits {
     this.budgets = new KnownCredits(nowMs);
   }
 
-  /** Returns whether the hold is covered so clearly that the call need not wait for it. */
+  /** Returns whether the known credits exceed the hold so clearly that the call need not wait for it. */
   covers(payer: Payer, holdPicoUsd: PicoUsd): boolean {
     const limit = limitOf(payer);
     const budget = budgetOf(payer);
@@ -43,7 +43,7 @@ export class CallerCredits {
     if (budget !== null && workspaceLeftUsd !== null) this.budgets.learn(budget, parseUsd(workspaceLeftUsd));
   }
 
-  /** Notes a call that has started ahead of its hold; negative, once the hold is on the books or not needed. */
+  /** Notes a call that started before its hold was written; negative after the hold is written or not needed. */
   started(payer: Payer, holdPicoUsd: PicoUsd): void {
     this.organizations.started(payer.organizationId, holdPicoUsd);
     const limit = limitOf(payer);
@@ -52,7 +52,7 @@ export class CallerCredits {
     if (budget !== null) this.budgets.started(budget, holdPicoUsd);
   }
 
-  /** @param byokPicoUsd what the caller's own provider charged in addition, which some limits count */
+  /** @param byokPicoUsd amount that the caller's own provider charged in addition, which some limits count */
   spent(payer: Payer, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd = 0n): void {
     this.organizations.spent(payer.organizationId, amountPicoUsd);
     const limit = limitOf(payer);
@@ -63,7 +63,7 @@ export class CallerCredits {
     if (budget !== null) this.budgets.spent(budget, isCounted ? counted : amountPicoUsd);
   }
 
-  /** Forgets the payer of a refused hold: what is known of it is out of date. */
+  /** Removes the payer of a refused hold, whose known credits are out of date. */
   forget(payer: Payer): void {
     this.organizations.forget(payer.organizationId);
     const limit = limitOf(payer);

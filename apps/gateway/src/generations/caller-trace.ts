@@ -1,7 +1,7 @@
 import type { SpanAttributes } from '@libs/platform';
 import { storedText } from './stored-text';
 
-/** What a caller says of its own trace in the member `trace`, as texts. */
+/** The caller's own trace, from the field `trace`, as texts. */
 export type CallerTrace = Readonly<Record<string, string>>;
 
 const MOST_KEYS = 16;
@@ -10,8 +10,8 @@ const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/;
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/;
 
 /**
- * Returns what is recorded of a `trace`: the first 16 members that are texts, numbers or booleans, each with at most 256
- * characters. Undefined where that is nothing.
+ * Returns the part of a `trace` to record: the first 16 fields that are texts, numbers or booleans, each with at most
+ * 256 characters. Undefined if nothing is left.
  */
 export function storedTrace(trace: unknown): CallerTrace | undefined {
   if (typeof trace !== 'object' || trace === null || Array.isArray(trace)) return undefined;
@@ -32,7 +32,9 @@ export function traceAttributes(trace: CallerTrace | undefined): SpanAttributes 
   return Object.fromEntries(Object.entries(trace ?? {}).map(([key, text]) => [`sluice.trace.${key}`, text]));
 }
 
-/** `traceparent` of the span that a `trace` names by ids of W3C Trace Context; undefined where it names none. */
+/**
+ * Returns the `traceparent` of the span that a `trace` names by ids of W3C Trace Context; undefined if it names none.
+ */
 export function traceparentOf(trace: unknown): string | undefined {
   const { trace_id: traceId, parent_span_id: spanId } = storedTrace(trace) ?? {};
   if (traceId === undefined || spanId === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Bytes that may wait in memory. The code that takes some gives them back. */
+/** Limits the bytes that may wait in memory. Code that takes bytes must give them back. */
 export class ContentBudget {
   #free: number;
 
@@ -6,7 +6,7 @@ export class ContentBudget {
     this.#free = mostBytes;
   }
 
-  /** Returns false, and takes nothing, if fewer are left. */
+  /** Returns false, and takes nothing, if too few bytes are left. */
   take(bytes: number): boolean {
     if (bytes > this.#free) return false;
     this.#free -= bytes;

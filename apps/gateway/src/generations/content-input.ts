@@ -1,17 +1,17 @@
 import { APIS, type CallableApi, type ContentInput } from '@libs/inference';
 
-/** The most that is kept of one input, and of one output, in bytes of JSON. */
+/** Most bytes that are stored of one input and of one output, as JSON. */
 export const MOST_KEPT_BYTES = 256 * 1024;
-/** Larger bodies are not parsed: parsing them would delay other calls. */
+/** Larger bodies are not parsed, because that would delay other calls. */
 const MOST_READ_BYTES = 4 * 1024 * 1024;
-/** Longest text inside an input that is too large as a whole: enough for words, too little for pictures. */
+/** Longest text to keep inside an input that is too large: enough for words, too little for pictures. */
 const LONGEST_TEXT = 8 * 1024;
 
 type Body = Readonly<Record<string, unknown>>;
 
 /**
- * Returns what was asked, as JSON text of a bounded size. An input that is too large keeps the beginning of its long
- * texts, and if that is not enough its newest turns; what was left out says so in its place.
+ * Returns the prompt as JSON text of limited size. Of an input that is too large, it keeps the beginning of long texts
+ * and, if that is not enough, the newest turns. A note replaces each part that was left out.
  */
 export function contentInput(api: CallableApi, body: Body, bodyBytes: number): string {
   if (bodyBytes > MOST_READ_BYTES) return JSON.stringify({ prompt: leftOut(bodyBytes, 'bytes of input') });
@@ -21,7 +21,7 @@ export function contentInput(api: CallableApi, body: Body, bodyBytes: number): s
   return 'prompt' in shortened ? JSON.stringify(shortened) : newestTurns(shortened.messages);
 }
 
-/** The beginning of a text that is too long to be kept. */
+/** Returns the beginning of a text that is too long to be stored. */
 export function beginningOf(text: string, most: number = MOST_KEPT_BYTES): string {
   if (text.length <= most) return text;
   return `${text.slice(0, most)} ${leftOut(text.length - most, 'characters')}`;

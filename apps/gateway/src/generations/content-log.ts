@@ -14,14 +14,14 @@ import { ContentBudget } from './content-budget';
 export interface WaitingContent {
   /** Bytes taken from the budget; given back when the content is stored or dropped. */
   readonly bytes: number;
-  /** Makes the content when it is stored, so that no caller waits for it. */
+  /** Creates the content when it is stored, so that no caller waits for it. */
   readonly render: () => StoredContent;
 }
 
 const MOST_WAITING = 2_000;
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 const MOST_ROWS = 16;
-/** How long contents are gathered for one statement. No call waits for it. */
+/** How long contents are collected for one statement. No call waits for it. */
 const GATHER_MS = 50;
 const TRIES = 3;
 const RETRY_MS = 500;
@@ -34,8 +34,8 @@ const dropped = counter({
 });
 
 /**
- * Contents of calls on their way to PostgreSQL. They are worth less than the calls themselves: what does not
- * fit into a bounded memory, or is not taken after three tries, is dropped and counted, and no call ever waits.
+ * Stores contents of calls in PostgreSQL in the background. They are less important than the calls themselves: contents
+ * that do not fit into a limited memory, or that fail three times, are dropped and counted. No call ever waits.
  */
 export class ContentLog {
   readonly budget = new ContentBudget(MOST_WAITING_BYTES);
@@ -76,7 +76,7 @@ export class ContentLog {
     for (const content of group) {
       const row = this.rendered(content);
       if (row !== null) rows.push(row);
-      // Each may be large; between two of them other calls get their turn.
+      // Yields between contents, because each may be large and other calls must not be delayed.
       await new Promise(setImmediate);
     }
     if (rows.length > 0) await this.storeRows(rows);

@@ -8,7 +8,7 @@ const purged = counter({
   help: 'Contents of calls that were deleted because their days were over',
 });
 
-/** Deletes contents when their days are over; one process of all does so at a time. */
+/** Deletes stored contents after their retention time. Only one process at a time does this. */
 export class ContentRetention {
   private readonly task: PeriodicTask;
 

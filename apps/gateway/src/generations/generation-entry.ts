@@ -5,10 +5,10 @@ import type { GenerationDetails, GenerationView } from '@libs/persistence';
 export interface GenerationEntry {
   readonly id: string;
   readonly api_type: 'completions' | 'embeddings' | 'stt' | 'video';
-  /** The model that served; if none did or it is not known yet, the one that was asked for. */
+  /** The model that served; if none did, or if it is not known yet, the requested one. */
   readonly model: string;
   readonly provider_name: string | null;
-  /** Milliseconds from the call to its first byte, and to its end. */
+  /** Milliseconds from the start of the call to its first byte; below, to its end. */
   readonly latency: number | null;
   readonly generation_time: number | null;
   readonly total_cost: number;
@@ -16,34 +16,34 @@ export interface GenerationEntry {
   readonly [member: string]: unknown;
 }
 
-/** Slugs of providers to the names they go by; null for one that is not known any more. */
+/** Returns the display name of a provider's slug; null for a provider that is no longer known. */
 export type ProviderNames = (slug: string) => string | null;
 
-/** What was said in a call: `GenerationContent` of the interface. */
+/** The content of a call: `GenerationContent` of the API. */
 export interface ContentEntry {
   readonly input: unknown;
   readonly output: unknown;
   readonly error: unknown;
 }
 
-/** Members of the interface that are in no record. */
+/** Fields of the API that no record contains. */
 const UNTOLD = {
-  // Applications are identified by their address; none has a number.
+  // Applications are identified by their URL; they have no numbers.
   app_id: null,
   data_region: 'global',
   // Moderation is a plugin, and the time of plugins is not measured.
   moderation_latency: null,
-  // Providers count pictures they made in ways of their own, or among the other tokens.
+  // Providers count generated pictures in different ways, or together with other tokens.
   native_tokens_completion_images: null,
   num_media_completion: null,
-  // There are no presets and no models that choose another one.
+  // There are no presets, and no models that choose another model.
   preset_id: null,
   router: null,
 } as const;
 
 /**
- * `nameOf` returns the name of the provider with a slug. What a call used is null while it is open, and stays null if
- * its process died: such a call ended in an error and was not charged.
+ * Returns the record of a call in the form of the API. `nameOf` returns the name of a provider by slug. Usage is null
+ * while the call is open, and stays null if its process died: such a call ended in an error and was not charged.
  */
 export function generationEntry(view: GenerationView, nameOf: (slug: string) => string): GenerationEntry {
   const costUsd = usdNumber(parseUsd(view.costUsd));
@@ -71,7 +71,7 @@ export function generationEntry(view: GenerationView, nameOf: (slug: string) => 
   };
 }
 
-/** The `api_type` of each API in the interface; all others are `completions`. */
+/** The `api_type` of each API; all others are `completions`. */
 const API_TYPES: Readonly<Record<string, GenerationEntry['api_type']>> = {
   embeddings: 'embeddings',
   transcription: 'stt',
@@ -80,7 +80,7 @@ const API_TYPES: Readonly<Record<string, GenerationEntry['api_type']>> = {
 
 const NO_DETAILS: GenerationDetails = { attempts: [] };
 
-/** Tokens are counted by the provider alone, so its own count is the only one. */
+/** Tokens are counted only by the provider, so its count is used for both fields. */
 function tokensOf(view: GenerationView): object {
   const isSettled = view.state === 'settled';
   const prompt = isSettled ? view.promptTokens : null;
@@ -137,13 +137,13 @@ function countsOf({ mediaParts, audioParts, fetches, search }: GenerationDetails
   };
 }
 
-/** Returns the model of the endpoint that answered, which was asked last; null if none did. */
+/** Returns the model of the endpoint that answered, which is the last one that was called; null if none answered. */
 function servedModelOf(details: GenerationDetails | null): string | null {
   const last = details?.attempts.at(-1);
   return last?.status === 200 ? last.model : null;
 }
 
-/** The last one is the one that answered, if one did, and has the answer's id. */
+/** The last response is the one that answered, if one did; it has the answer's id. */
 function providerResponses(
   { attempts, serviceTier }: GenerationDetails,
   upstreamId: string | null,

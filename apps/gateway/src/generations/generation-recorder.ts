@@ -24,7 +24,7 @@ import { UnpaidCalls } from './unpaid-calls';
 
 const MOST_ROWS = 500;
 const MOST_WAITING = 10_000;
-/** How long rows that no call waits for are gathered; a call that is over by then needs none. */
+/** How long rows that no call waits for are collected. A call that ends before needs no separate row. */
 const GATHER_MS = 25;
 
 const opened = counter({ name: 'sluice_generations_opened_total', help: 'Calls whose hold was committed' });
@@ -38,21 +38,24 @@ const spared = counter({
 });
 
 /**
- * Puts every synchronous call on the books: a row with a hold while it runs, a charge when it is over, both in group
- * commits, so that thousands of calls per second are a few commits. Why this is safe:
- * - **No call spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits for it
- *   unless the organization's credit and what is left of its key's limit and its workspace's budgets were, seconds ago,
- *   at least a dollar and twenty times the hold; then the call goes ahead and the hold is written meanwhile. Should it
- *   fail after all, the call is aborted. So the most that can be overdrawn is what such calls use while their group is
- *   gathered, committed and tried once more, and it is charged and shown as overage like every bill above its hold.
- * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows, which
- *   `AbandonedSweep` turns into abandoned ones, giving the holds back. Only a call that began in the last 25 ms, or one
- *   shorter than that whose charge was still on its way, may leave no row and not be charged.
- * - **Every call is charged once.** A ticket ends once; the charge is keyed by the generation's id, so trying it again
- *   after an unknown outcome changes nothing. If a call is over before its row was written, its charge writes the row.
- *   If the row is just being written, the charge waits for it.
- * - **Answers do not wait for charges, stopping does.** Charges that PostgreSQL cannot take wait in memory, at most ten
- *   thousand; then new calls are refused with 503 instead of being served for nothing.
+ * Records every synchronous call in the ledger: a row with a hold while it runs, and a charge when it ends. Both are
+ * written in group commits, so that thousands of calls per second need only a few commits.
+ *
+ * Why this is safe:
+ * - **No call spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits for it,
+ *   with one exception: if, seconds ago, the organization's credit and the rest of its key's limit and its workspace's
+ *   budgets were at least one dollar and twenty times the hold, the call starts at once and the hold is written
+ *   meanwhile. If that hold fails, the call is aborted. So the most that can be overdrawn is what such calls use while
+ *   their group is collected, committed and tried once more. That amount is charged and shown as overage, like every bill
+ *   above its hold.
+ * - **A crash is visible.** The row is sent as soon as the call. A process that dies leaves open rows; `AbandonedSweep`
+ *   marks them as abandoned and releases the holds. Only a call that began in the last 25 ms, or a shorter one whose
+ *   charge was not yet written, may leave no row and not be charged.
+ * - **Every call is charged once.** A ticket ends once. The charge's key is the generation's id, so repeating it after
+ *   an unknown outcome changes nothing. If a call ends before its row was written, its charge writes the row. If the row
+ *   is being written at that moment, the charge waits for it.
+ * - **Answers do not wait for charges; shutdown does.** Charges that PostgreSQL cannot take wait in memory, at most ten
+ *   thousand. After that, new calls are refused with 503 instead of being served for free.
  */
 export class GenerationRecorder {
   readonly calls = new OpenCalls();
@@ -62,7 +65,7 @@ export class GenerationRecorder {
   private readonly openings = new GroupCommit<GenerationTicket>({
     gatherMs: GATHER_MS,
     mostRows: MOST_ROWS,
-    // Calls that are over when their time comes need no row.
+    // Calls that have already ended when their group is written need no separate row.
     fullRows: Infinity,
     store: (tickets) => this.write(tickets),
   });
@@ -101,17 +104,16 @@ export class GenerationRecorder {
   }
 
   /**
-   * Holds the most that the call may cost, or less where that is not there.
-   *
-   * @param cause `traceparent` of what caused the call
-   * @throws AppError provider_overloaded when too much waits for PostgreSQL
+   * Reserves the most that the call may cost, or less if that is not available.
+   * @param cause `traceparent` of the span that caused the call
+   * @throws AppError provider_overloaded if too many rows wait for PostgreSQL
    */
   open(opening: Opening, leastPicoUsd: PicoUsd, cause: string | null = null, mostPicoUsd = 0n): GenerationTicket {
     if (this.settlements.size >= MOST_WAITING || this.openings.waiting >= MOST_WAITING) {
       throw new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 5 });
     }
     const holdPicoUsd = mostPicoUsd > leastPicoUsd ? mostPicoUsd : leastPicoUsd;
-    // What is not certain is not believed for a moment either.
+    // Only a call whose cost is certain may start early: the most that it may cost equals its least hold.
     const isAhead = holdPicoUsd === leastPicoUsd && this.credits.covers(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause, leastPicoUsd);
@@ -150,13 +152,13 @@ export class GenerationRecorder {
         break;
       case 'open':
       case 'unknown':
-        // Where PostgreSQL gave no answer the row may be there all the same, and only a charge frees its hold.
+        // If PostgreSQL did not answer, the row may exist nevertheless, and only a charge releases its hold.
         this.endWritten(ticket, outcome);
         break;
     }
   };
 
-  /** Ends a call whose row will not be written; its charge alone records it. */
+  /** Ends a call whose row will not be written; only its charge records it. */
   private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
     if (isAhead) this.credits.started(opening, -holdPicoUsd);
     if (outcome === null) {
@@ -172,7 +174,7 @@ export class GenerationRecorder {
     this.settlements.add(settlementOf(opening, outcome));
   }
 
-  /** The call waits for the commit, and shares it with those of this round of the event loop. */
+  /** Commits soon, because the call waits for it. Calls of the same turn of the event loop share the commit. */
   private hurry(): void {
     this.hurrying ??= setImmediate(() => {
       this.hurrying = null;
@@ -202,7 +204,7 @@ export class GenerationRecorder {
     }
   }
 
-  /** @returns those that cannot be paid for all together */
+  /** @returns the calls that cannot be paid for together */
   private async tryOpen(group: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
     for (const ticket of group) ticket.state = 'writing';
     const open = (some: readonly GenerationTicket[]) => this.repository.open(some.map(openingRowOf));
@@ -255,7 +257,7 @@ export class GenerationRecorder {
     for (const ticket of group) this.decided(ticket, () => ticket.unanswered(AppError.from(error)));
   }
 
-  /** It is known what became of the opening. @param tell tells the ticket */
+  /** Handles that the outcome of the opening is known. @param tell tells the ticket */
   private decided(ticket: GenerationTicket, tell: () => void): void {
     this.noLongerAhead(ticket);
     tell();
@@ -268,7 +270,7 @@ export class GenerationRecorder {
     this.background.add(kept);
   }
 
-  /** @returns the call if it is not covered */
+  /** @returns the call if the credits do not cover it */
   private async openAlone({ ticket }: UnpaidCall): Promise<UnpaidCall | undefined> {
     if (this.locked.isResting(ticket.opening)) {
       this.unanswered([ticket], this.locked.failure());
@@ -282,12 +284,12 @@ export class GenerationRecorder {
     if (isAhead) this.credits.started(opening, -holdPicoUsd);
   }
 
-  /** The call was over while its row was being written. */
+  /** Settles a call that ended while its row was being written. */
   private settleDeferred(ticket: GenerationTicket): void {
     const { deferred } = ticket;
     ticket.deferred = null;
     if (deferred === null) return;
-    // Nothing was held, and a call that cost nothing leaves nothing to write.
+    // No money was held, and a call that cost nothing leaves nothing to write.
     if (ticket.state === 'refused' && deferred.costUsd === '0') {
       this.underHeld.paid(ticket.opening);
       return;

@@ -2,12 +2,15 @@ import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
 import type { GenerationOpening, GenerationSettlement, HoldRefusal } from '@libs/persistence';
 import type { CallOutcome, GenerationTicket, Opening } from './generation-ticket';
 
-/** What opens the row of a call. */
+/** Returns the fields with which the row of a call is created. */
 export function openingRowOf({ opening, holdPicoUsd }: GenerationTicket): GenerationOpening {
   return { ...opening, holdUsd: formatUsd(holdPicoUsd) };
 }
 
-/** Returns the charge of a call. Fields are written out: spreading two objects costs ten times as much per call. */
+/**
+ * Returns the charge of a call. The fields are listed one by one, because spreading two objects costs ten times as much
+ * per call.
+ */
 export function settlementOf(opening: Opening, outcome: CallOutcome): GenerationSettlement {
   return {
     id: opening.id,
@@ -42,7 +45,7 @@ export function byokOf({ details }: Pick<CallOutcome, 'details'>): PicoUsd {
   return parseUsd(details.upstreamCostUsd ?? '0');
 }
 
-/** A call whose hold was refused, and what refused it. */
+/** A call whose hold was refused, and the error that refused it. */
 export interface UnpaidCall {
   readonly ticket: GenerationTicket;
   readonly refusedBy: HoldRefusal;

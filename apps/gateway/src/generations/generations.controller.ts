@@ -4,7 +4,7 @@ import { Caller } from '../auth/caller.decorator';
 import type { ContentEntry, GenerationEntry } from './generation-entry';
 import { GenerationsService } from './generations.service';
 
-/** `GET /generation?id=` and `GET /generation/content?id=`: one call and what was said in it, for keys of its workspace. */
+/** `GET /generation?id=` and `GET /generation/content?id=`: one call and its content, for keys of its workspace. */
 @Controller('generation')
 export class GenerationsController {
   constructor(private readonly generations: GenerationsService) {}

@@ -65,7 +65,7 @@ import { RoutingModule } from '../routing/routing.module';
         new ContentLog(repository, logger.child(ContentLog.name)),
     },
     {
-      // Null if nothing is to be kept, so that no work is done for it.
+      // Null if nothing is to be stored, so that no work is done for it.
       provide: CallContents,
       inject: [ContentLog, GatewayEnv],
       useFactory: (log: ContentLog, env: GatewayEnv) => (isKept(env) ? new CallContents(log) : null),
@@ -86,7 +86,7 @@ export class GenerationsModule implements OnApplicationBootstrap, OnModuleDestro
     @Inject(ContentRetention) private readonly retention: ContentRetention,
   ) {}
 
-  /** What was kept goes when its days are over, also after no more is kept. */
+  /** Stored contents are deleted after their retention time, even after storing was turned off. */
   onApplicationBootstrap(): void {
     this.sweep.start();
     this.retention.start();

@@ -4,19 +4,19 @@ import type { GenerationContentsRepository, GenerationsRepository, WorkspaceTena
 import type { BatchLineGenerations } from './batch-line-generations';
 import { generationEntry, type ContentEntry, type GenerationEntry, type ProviderNames } from './generation-entry';
 
-/** What a workspace may read of its own calls. */
+/** Reads a workspace's own calls. */
 export class GenerationsService {
   constructor(
     private readonly generations: Pick<GenerationsRepository, 'find'>,
     private readonly nameOf: ProviderNames,
-    /** Null where contents of calls are not kept. */
+    /** Null if contents of calls are not stored. */
     private readonly contents: Pick<GenerationContentsRepository, 'find'> | null,
     private readonly lines: Pick<BatchLineGenerations, 'get' | 'content'>,
   ) {}
 
   /**
-   * @param id as the query gave it
-   * @throws AppError invalid_request without an id; not_found for a call that is not there, or not the caller's
+   * @param id from the query
+   * @throws AppError invalid_request without an id; not_found for an unknown call or one of another workspace
    */
   async get({ organizationId, workspaceId }: Principal, id: unknown): Promise<GenerationEntry> {
     const { generationId, createdOn } = readId(id);
@@ -35,9 +35,9 @@ export class GenerationsService {
   }
 
   /**
-   * @param id as the query gave it
-   * @throws AppError invalid_request without an id; not_found where nothing is kept of the call, or of any, and
-   *   for a call that is not the caller's
+   * @param id from the query
+   * @throws AppError invalid_request without an id; not_found if nothing is stored of the call, and for a call of
+   * another workspace
    */
   async content({ organizationId, workspaceId }: Principal, id: unknown): Promise<ContentEntry> {
     const { generationId, createdOn } = readId(id);
@@ -64,12 +64,12 @@ function readId(id: unknown): { readonly generationId: string; readonly createdO
   return { generationId: id, createdOn: dayOfGeneration(id) };
 }
 
-/** Whether it is a line of a batch that is asked for. */
+/** Returns whether the id is that of a batch line. */
 function isOfBatch(id: string): boolean {
   return id.startsWith('gen-batch-');
 }
 
-/** Returns null for a text that cannot be the id of a call. The seconds of an invented id may be no valid date. */
+/** Returns null for a text that cannot be the id of a call. The seconds in an invented id may not be a valid date. */
 function dayOfGeneration(id: string): string | null {
   return /^gen-(?:vid-)?\d{1,10}-/.test(id) ? dayOfId(id) : null;
 }

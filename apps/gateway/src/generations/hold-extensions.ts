@@ -5,7 +5,7 @@ import type { CallerCredits } from './caller-credits';
 import type { GenerationTicket, Opening } from './generation-ticket';
 import type { PresentTerms } from './present-terms';
 
-/** Extends the holds of running calls that are about to spend more than was held, by the terms of now. */
+/** Extends the holds of running calls that are about to spend more than was reserved, by the current limits. */
 export class HoldExtensions {
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'extend' | 'refusal'>,
@@ -15,9 +15,8 @@ export class HoldExtensions {
 
   /**
    * Resolves when the call's hold has been raised by this amount.
-   *
-   * @throws AppError payment_required when it is not there, authentication when the key can no longer be used, or why
-   *   the call is not on the books
+   * @throws AppError payment_required if it is not available, authentication if the key can no longer be used, or the
+   * error why the call is not in the ledger
    */
   readonly extend = async (ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> => {
     await ticket.decided();

@@ -10,20 +10,22 @@ export interface IncomingCall {
   readonly caller: Principal;
   readonly body: Buffer;
   readonly parsed: unknown;
-  /** An estimate of the prompt of `body`, if its reader made one. */
+  /** An estimate of the prompt of `body`, if the code that read it made one. */
   readonly prompt?: PromptEstimate | undefined;
-  /** The PDF files of the call that were measured; absent where none were. */
+  /** The measured PDF files of the call; absent if there are none. */
   readonly pdfs?: MeasuredPdfs;
-  /** The header `X-Session-Id`; the body's `session_id` wins over it. */
+  /** The header `X-Session-Id`; the body's `session_id` has precedence. */
   readonly sessionId?: string | null;
-  /** Betas of Anthropic's API, as the header lists them. */
+  /** Betas of Anthropic's API, in the form of the header. */
   readonly betas?: string | undefined;
-  /** The caller's own provider keys as its hold was made for; absent where they were not at hand. */
+  /** The caller's own provider keys for which the hold was made; absent if they were not loaded. */
   readonly ownKeys?: readonly OwnCredential[] | undefined;
-  /** The client as it names itself; absent if it does not. */
+  /** How the client describes itself; absent if it does not. */
   readonly client?: CallClient;
-  /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
+  /**
+   * Aborted when the caller has disconnected or the process must stop; also by the service, if the payment is refused.
+   */
   readonly abort: Cancellation;
-  /** Reserves memory for content that is fetched for the call. */
+  /** Reserves memory for content that is downloaded for the call. */
   readonly memory: CallMemory;
 }

@@ -2,28 +2,28 @@ import type { PicoUsd } from '@libs/inference';
 
 interface Credit {
   availablePicoUsd: PicoUsd;
-  /** Holds of calls that have started but are not on the books yet. */
+  /** Holds of calls that have started but are not in the ledger yet. */
   startedPicoUsd: PicoUsd;
   knownAtMs: number;
 }
 
 const MOST_PAYERS = 10_000;
-/** Another process may have spent it meanwhile. */
+/** After this time the value is not used, because another process may have spent the money. */
 const FRESH_FOR_MS = 10_000;
 const LEAST_COMFORT_PICO_USD = 1_000_000_000_000n;
 const COMFORT_FACTOR = 20n;
 
 /**
- * What payers (organizations, keys with a limit or workspaces with a budget) could spend when the books were last
- * asked, carried forward by what this process did since. A guess that decides whether a call waits for its hold, never
- * whether it is paid for.
+ * What payers (organizations, keys with a limit, workspaces with a budget) could spend when the ledger was last read,
+ * updated by what this process did since. It only decides whether a call waits for its hold, never whether it is paid
+ * for.
  */
 export class KnownCredits {
   private readonly credits = new Map<string, Credit>();
 
   constructor(private readonly nowMs: () => number) {}
 
-  /** Returns whether the payer covers the hold so clearly that the call need not wait for it. */
+  /** Returns whether the payer's known credit exceeds the hold so clearly that the call need not wait for it. */
   covers(payerId: string, holdPicoUsd: PicoUsd): boolean {
     const credit = this.credits.get(payerId);
     if (credit === undefined || this.nowMs() - credit.knownAtMs > FRESH_FOR_MS) return false;
@@ -40,7 +40,7 @@ export class KnownCredits {
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
-  /** Notes a call that has started ahead of its hold; negative, once the hold is on the books or not needed. */
+  /** Notes a call that started before its hold was written; negative after the hold is written or not needed. */
   started(payerId: string, holdPicoUsd: PicoUsd): void {
     const credit = this.credits.get(payerId);
     if (credit === undefined) return;

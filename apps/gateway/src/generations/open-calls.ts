@@ -1,4 +1,4 @@
-/** Counts the calls that have begun and not ended, so that a process which stops can wait for their charges. */
+/** Counts running calls, so that a process that stops can wait for their charges. */
 export class OpenCalls {
   #count = 0;
   #onIdle: (() => void) | null = null;
@@ -12,7 +12,7 @@ export class OpenCalls {
     if (this.#count === 0) this.#onIdle?.();
   }
 
-  /** Resolves when every call has ended, or with the signal. */
+  /** Resolves when every call has ended, or when the signal aborts. */
   async idle(signal: AbortSignal): Promise<void> {
     if (this.#count === 0 || signal.aborted) return;
     await new Promise<void>((resolve) => {

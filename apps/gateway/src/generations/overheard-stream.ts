@@ -3,10 +3,10 @@ import type { AppError } from '@libs/errors';
 import type { AnswerFrame, AnswerStream, StreamOutcome } from '@libs/inference';
 import type { ContentBudget } from './content-budget';
 
-/** The most that is kept of the events of one stream. */
+/** Most bytes that are kept of the events of one stream. */
 const MOST_STREAM_BYTES = 4 * 1024 * 1024;
 
-/** What was kept of a stream by its end. Its bytes are from the budget and go back to it. */
+/** The part of a stream that was kept when it ended. Its bytes are taken from the budget and must be given back. */
 export interface Overheard {
   readonly events: readonly Buffer[];
   readonly bytes: number;
@@ -14,8 +14,8 @@ export interface Overheard {
 }
 
 /**
- * Passes a stream on unchanged and keeps its bytes, without parsing them. It is over when its outcome is known and its
- * last bytes, which may come after that, have passed.
+ * Passes a stream on unchanged and keeps its bytes without parsing them. It is over when its outcome is known and its
+ * last bytes have passed, which may be later.
  */
 export class OverheardStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;
@@ -58,7 +58,7 @@ export class OverheardStream implements AnswerStream {
     this.onEnd({ events: this.heard.close(), bytes: this.heard.bytes, outcome });
   }
 
-  /** Once something does not fit, what follows is left out too: words with a hole in them mislead. */
+  /** After a part that does not fit, everything else is dropped too, because a text with a gap would mislead. */
   private listen(event: Buffer): void {
     if (!this.isListening) return;
     const { length } = event;

@@ -3,14 +3,14 @@ import { keyLimitOf } from '@libs/persistence';
 import type { KeyDirectory } from '@libs/platform';
 import type { Opening } from './generation-ticket';
 
-/** Returns a call with the limit of its key and the budgets of its workspace as they are now. */
+/** Returns a call with the current limit of its key and the current budgets of its workspace. */
 export type PresentTerms = (opening: Opening) => Promise<Opening>;
 
 /**
- * Makes a `PresentTerms` over a key directory. A call of many turns may last for minutes, so what it may still spend is
- * judged by the terms of now: the directory has changes within a second, and sends no request for a key that it knows.
- *
- * @throws AppError authentication when the key is disabled, deleted or expired; unavailable while that cannot be known
+ * Makes a `PresentTerms` from a key directory. A call of many turns may last for minutes, so the current limits decide
+ * what it may still spend. The directory learns of changes within a second and sends no request for a key that it
+ * knows.
+ * @throws AppError authentication if the key is disabled, deleted or expired; unavailable while that cannot be known
  */
 export function presentTermsOf(directory: Pick<KeyDirectory, 'findRecord'>): PresentTerms {
   return async (opening) => {

@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { isLocked, type RefusedRow } from '@libs/persistence';
 
 const REST_MS = 5_000;
-/** How long an organization is remembered after its last lock, so that its next try is apart too. */
+/** How long an organization is remembered after it was last locked, so that its next attempt is made separately too. */
 const KEPT_MS = 600_000;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -13,13 +13,14 @@ interface Opened {
 interface Parted<T> {
   readonly free: readonly T[];
   readonly locked: readonly T[];
-  /** To be tried now: one list per organization. */
+  /** Calls to try now: one list per organization. */
   readonly due: readonly (readonly T[])[];
 }
 
 /**
- * Organizations whose account another session has locked, for example an operator's. A try to write behind the lock
- * takes until the lock timeout. So each organization gets one try in five seconds, apart from the calls of others.
+ * Organizations whose account is locked by another session, for example an operator's. A write that waits for the lock
+ * takes until the lock timeout. So each organization gets one attempt in five seconds, separate from the calls of
+ * others.
  */
 export class RecentlyLocked {
   readonly #untilMs = new Map<string, number>();
@@ -32,7 +33,7 @@ export class RecentlyLocked {
     }
   }
 
-  /** Forgets the organization: a row of it was written. */
+  /** Removes the organization, because a row of it was written. */
   unlocked({ organizationId }: Opened['opening']): void {
     if (this.#untilMs.size > 0) this.#untilMs.delete(organizationId);
   }
@@ -42,8 +43,8 @@ export class RecentlyLocked {
   }
 
   /**
-   * Splits calls by the state of their organization: free, locked (refuse now), or due for a try. A try counts as a new
-   * rest, so that calls that come meanwhile are refused.
+   * Splits calls by the state of their organization: free, locked (refuse now), or due for an attempt. An attempt
+   * starts a new waiting time, so that calls that arrive meanwhile are refused.
    */
   split<T extends Opened>(calls: readonly T[]): Parted<T> {
     if (this.#untilMs.size === 0) return { free: calls, locked: [], due: [] };

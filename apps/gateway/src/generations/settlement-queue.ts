@@ -12,7 +12,7 @@ import {
 import { counter } from '@libs/platform';
 
 const MOST_ROWS = 500;
-/** How long charges are gathered for one commit. No call waits for it. */
+/** How long charges are collected for one commit. No call waits for it. */
 const GATHER_MS = 25;
 const FIRST_RETRY_MS = 200;
 
@@ -28,11 +28,11 @@ const bare = counter({
 });
 
 /**
- * Charges on their way to the books, committed in groups: whatever waits when a commit is through makes the
- * next one. While PostgreSQL is away they wait here and are tried again for as long as the process lives;
- * committing one twice changes nothing, so an unknown outcome is simply tried again. A charge that PostgreSQL refuses
- * for its data holds up no other: it is committed without what only describes the call, or counted and logged. Nor does
- * one that takes too long, or whose account is locked: it waits apart.
+ * Writes charges to the ledger in group commits: all charges that arrive during one commit form the next. While
+ * PostgreSQL is unavailable they wait here and are retried for as long as the process lives. Committing one twice
+ * changes nothing, so an unknown outcome is simply retried. A charge that PostgreSQL refuses because of its data does
+ * not block others: it is committed without its descriptive fields, or counted and logged. A charge that takes too
+ * long, or whose account is locked, waits separately.
  */
 export class SettlementQueue {
   private readonly group: GroupCommit<GenerationSettlement>;
@@ -40,7 +40,7 @@ export class SettlementQueue {
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'settle'>,
     private readonly logger: LoggerService,
-    /** Called when a charge is committed, or refused for good. */
+    /** Called when a charge is committed, or finally refused. */
     private readonly onDone: (settlement: GenerationSettlement) => void = () => undefined,
   ) {
     this.group = new GroupCommit({
@@ -68,7 +68,7 @@ export class SettlementQueue {
 
   private onTried({ left, stuck, error }: GroupTry<GenerationSettlement>, isFirstFailure: boolean): void {
     if (stuck.length > 0) this.reportStuck(stuck);
-    // Once per outage: a line for every retry would say nothing new.
+    // Logged once per outage, because a line for every retry would add nothing.
     if (left.length > 0 && isFirstFailure) {
       this.logger.error('Charges wait for PostgreSQL', { err: error, waiting: this.size });
     }
@@ -99,7 +99,7 @@ export class SettlementQueue {
     this.logger.error('Charges wait apart', { err: error, charges: stuck.length, generationId, organizationId });
   }
 
-  /** With ids and the amount, which is all that an operator needs to charge it by hand. */
+  /** The log has the ids and the amount, which is all that an operator needs to charge it manually. */
   private giveUp({ row, error }: RefusedRow<GenerationSettlement>): void {
     refused.inc();
     this.onDone(row);
@@ -110,7 +110,7 @@ export class SettlementQueue {
   }
 }
 
-/** Keeps whose call it was, what it cost and how it ended. */
+/** Keeps only the owner of the call, its cost and how it ended. */
 function withoutDescription(settlement: GenerationSettlement): GenerationSettlement {
   const { isByok, upstreamCostUsd } = settlement.details;
   return {

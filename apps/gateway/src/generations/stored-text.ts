@@ -1,8 +1,8 @@
 const LONGEST = 256;
 
 /**
- * Returns foreign text as a record keeps it: its first 256 characters. Undefined if there is none, or if PostgreSQL
- * cannot hold it: the rest of the record must not be lost because of it.
+ * Returns the first 256 characters of a foreign text, for a record. Undefined if there is none, or if PostgreSQL cannot
+ * store it: the rest of the record must not be lost because of it.
  */
 export function storedText(text: unknown): string | undefined {
   if (typeof text !== 'string' || text === '') return undefined;

@@ -4,19 +4,22 @@ import type { GenerationOpening, HoldRefusal } from '@libs/persistence';
 type Call = Pick<GenerationOpening, 'organizationId' | 'id' | 'apiKeyHash' | 'workspaceId'>;
 type CallName = Pick<Call, 'organizationId' | 'id'>;
 
-/** What a shared fund must be of all that such calls may cost beyond their holds: other calls spend from it too. */
+/**
+ * A shared fund must be at least this many times what such calls may cost beyond their holds, because other calls use
+ * it too.
+ */
 const COMFORT_FACTOR = 20n;
-/** Calls of one organization that wait for their turn. */
+/** Most calls of one organization that wait for their turn. */
 const MOST_WAITING = 32;
 
 /** Why a call cannot hold the most that it may cost. */
 export interface Shortage {
-  /** What it may cost beyond its hold. */
+  /** What the call may cost beyond its hold. */
   readonly lackPicoUsd: PicoUsd;
   readonly by: HoldRefusal;
-  /** What the organization can spend, limits aside; 0 if unknown. */
+  /** What the organization can spend, regardless of limits; 0 if unknown. */
   readonly creditsPicoUsd: PicoUsd;
-  /** What is left of the budget of its workspace; null without one, 0 if unknown. */
+  /** Rest of the budget of its workspace; null if it has none, 0 if unknown. */
   readonly budgetPicoUsd: PicoUsd | null;
 }
 
@@ -28,10 +31,10 @@ interface UnderHeldCall {
 }
 
 /**
- * The calls that hold less than they may cost, by organization, until their charges are committed. Each organization may
- * have one. It may have more if different limits or budgets are short and its credits are far above what these calls may
- * cost, and so is the budget of a workspace that several of them share; otherwise many keys with small limits could
- * together overdraw the credits or the budget.
+ * The calls that hold less than they may cost, by organization, until their charges are committed. Each organization
+ * may have one. It may have more if they are limited by different limits or budgets, and if its credits and any shared
+ * workspace budget are far above what these calls may cost. Otherwise many keys with small limits could together
+ * overdraw the credits or the budget.
  */
 export class UnderHeldCalls {
   readonly #calls = new Map<string, Map<string, UnderHeldCall>>();
@@ -52,7 +55,7 @@ export class UnderHeldCalls {
     return true;
   }
 
-  /** Removes a call whose charge is committed, or that costs nothing. */
+  /** Removes a call whose charge is committed or that costs nothing. */
   paid({ organizationId, id }: CallName): void {
     const calls = this.#calls.get(organizationId);
     if (calls?.delete(id) !== true) return;
@@ -60,7 +63,10 @@ export class UnderHeldCalls {
     for (const wake of this.#waiting.get(organizationId) ?? []) wake();
   }
 
-  /** Resolves when one of the organization's calls is paid, at the latest after `ms`. Returns null if too many wait. */
+  /**
+   * Resolves when one of the organization's calls is charged, at the latest after `ms`. Returns null if too many calls
+   * wait.
+   */
   nextPaid(organizationId: string, ms: number): Promise<void> | null {
     const waiting = this.#waiting.get(organizationId) ?? new Set<() => void>();
     if (waiting.size >= MOST_WAITING) return null;

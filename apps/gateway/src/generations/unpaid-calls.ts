@@ -5,7 +5,7 @@ import type { UnpaidCall } from './generation-rows';
 import type { GenerationTicket } from './generation-ticket';
 import type { Shortage } from './under-held-calls';
 
-/** Others of the organization may spend meanwhile what was left for the hold. */
+/** How often a hold is lowered again, because other calls of the organization may spend the rest meanwhile. */
 const MOST_LOWERED = 8;
 /** How long a call waits for others that hold less than they may cost. */
 const TURN_MS = 10_000;
@@ -18,9 +18,9 @@ interface Trying {
 }
 
 /**
- * Opens calls that were not covered together, and refuses those that are not covered alone either. A hold is lowered
- * to half of what is left of the credits, the limit or the budget, or to the least if that is more. The other half is
- * for calls whose cost is known.
+ * Opens calls that were not covered as a group, and refuses those that are not covered individually either. A hold is
+ * lowered to half of what is left of the credits, the limit or the budget, but not below the call's least hold. The
+ * other half is for calls whose cost is known.
  */
 export class UnpaidCalls {
   constructor(
@@ -29,14 +29,14 @@ export class UnpaidCalls {
       /** Resolves with the call if it is not covered. */
       readonly openAlone: (call: UnpaidCall) => Promise<UnpaidCall | undefined>;
       readonly onRefused: (ticket: GenerationTicket, error: AppError) => void;
-      /** Resolves when a call that holds less than it may cost is paid; null where too many wait for that. */
+      /** Resolves when a call that holds less than it may cost is charged; null if too many calls wait for that. */
       readonly nextPaid: (organizationId: string, ms: number) => Promise<void> | null;
-      /** For work that other calls do not wait for. */
+      /** Runs work that other calls do not wait for. */
       readonly inBackground: (work: Promise<void>) => void;
     },
   ) {}
 
-  /** @param unpaid of one organization; as many are opened as the money lasts for */
+  /** @param unpaid calls of one organization; as many are opened as the money allows */
   async decide(unpaid: readonly UnpaidCall[]): Promise<void> {
     for (const call of unpaid) {
       const missing = unpaid.length === 1 ? call : await this.books.openAlone(call);
@@ -46,7 +46,7 @@ export class UnpaidCalls {
     }
   }
 
-  /** Refuses a call, or opens it later if holds of calls that are over may be in its way. */
+  /** Refuses a call, or opens it later if holds of ended calls may still block its money. */
   private async refuse(call: UnpaidCall, trying: Trying, lowered = 0): Promise<void> {
     const { ticket } = call;
     const error = await this.refusalOf(call, ticket.leastPicoUsd);
@@ -60,7 +60,7 @@ export class UnpaidCalls {
     else this.books.inBackground(settled.then(() => this.openLater(call, trying)));
   }
 
-  /** Waits until the call that holds less than it may cost is paid; refuses the call if that takes too long. */
+  /** Waits until the call that holds less than it may cost is charged; refuses the call if that takes too long. */
   private async awaitTurn(call: UnpaidCall, trying: Trying): Promise<void> {
     const leftMs = trying.untilMs - performance.now();
     const paid = leftMs > 0 ? this.books.nextPaid(call.ticket.opening.organizationId, leftMs) : null;
@@ -78,7 +78,7 @@ export class UnpaidCalls {
     if (missing !== undefined) await this.refuse(missing, trying);
   }
 
-  /** Lowers the hold, unless all of it is available by now. Returns false if another call already holds less. */
+  /** Lowers the hold, unless the full amount is available by now. Returns false if another call already holds less. */
   private async lowersHold(call: UnpaidCall, leftPicoUsd: PicoUsd): Promise<boolean> {
     const { ticket, refusedBy: by } = call;
     if (leftPicoUsd >= ticket.holdPicoUsd) return true;
@@ -92,7 +92,7 @@ export class UnpaidCalls {
     return mayHoldLess;
   }
 
-  /** What is left to the organization, and of the budget of the workspace. */
+  /** Returns what is left of the organization's credits and of the workspace's budget. */
   private async fundsOf({ ticket }: UnpaidCall): Promise<Pick<Shortage, 'creditsPicoUsd' | 'budgetPicoUsd'>> {
     const leftOfFund = async (refusedBy: HoldRefusal): Promise<PicoUsd> =>
       leftOf(await this.refusalOf({ ticket, refusedBy }, ticket.holdPicoUsd));
@@ -109,7 +109,7 @@ export class UnpaidCalls {
   }
 }
 
-/** What is left of the limit that refuses; 0 where that could not be asked. */
+/** Returns what is left of the limit that refused the call; 0 if that is unknown. */
 function leftOf({ metadata }: AppError): PicoUsd {
   return typeof metadata?.left_usd === 'string' ? parseUsd(metadata.left_usd) : 0n;
 }

@@ -15,7 +15,7 @@ import { requestOf } from './request-of';
 import { BODY_RULE, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
 import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';
 
-/** A request whose route takes a parsed body. */
+/** A request of a route that has a parsed body. */
 export interface BodyRequest extends LiveRequest, AuthenticatedRequest {
   /** The bytes that `body` was parsed from. */
   rawBody?: Buffer;

@@ -51,9 +51,9 @@ interface Track {
  * endpoint without calls for the longest time is dropped first.
  * - Outage: a fifth or more of the calls of the last 30 s failed. Other endpoints are tried first.
  * - Circuit breaker: opens when half or more of at least 20 calls within 10 s failed. Then one call in 5 s is let
- * through as a probe, and the first successful probe closes it.
+ *   through as a probe, and the first successful probe closes it.
  * - `Retry-After`: after a 429 the quota pauses, which is the upstream model with the same credential, or all models of
- * the catalogue's `quota_group`; after any other error only the endpoint pauses.
+ *   the catalogue's `quota_group`; after any other error only the endpoint pauses.
  * - A caller's own key that its provider refused pauses for as long as the credentials app says.
  * - Also holds the retry budget and the measurements of each endpoint, for routing and for listings.
  *

@@ -103,10 +103,9 @@ export interface VideoApi {
   start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart>;
 
   /**
-   * Looks for a job among those of the account by the reference it was submitted with; null where the list does not
-   * have it. Absent where the provider's list does not show references.
-   *
-   * @throws AppError when the list cannot be had or not be looked through to its end
+   * Searches the account's jobs for one that was submitted with this reference; returns null if the list does not
+   * contain it. Absent if the provider's list does not show references.
+   * @throws AppError if the list cannot be read, or not to its end
    */
   find?(reference: string, access: VideoAccess): Promise<VideoOperation | null>;
 

@@ -27,13 +27,15 @@ const BY_CODE: Readonly<Record<string, number>> = {
   model_not_supported: 404,
 };
 
-/** Refusals of one model. The key is good for the others of its account. */
+/** Refusals that concern one model only. The key works for the other models of its account. */
 const REFUSED_MODEL = /^you don't have access to the model\b/i;
 
-/** Refusals of a prompt that come with 403, as those of a key do. The key is good. */
+/** Refusals of a prompt with status 403, which usually means a refused key. The key is valid. */
 const REFUSED_PROMPT = /^content violates usage guidelines|^\S{1,120} requires moderation\b.{0,60}\bflagged/i;
 
-/** Returns the status to handle a refusal by: that of an account or catalogue problem, else `status` itself. */
+/**
+ * Returns the status by which to handle a refusal: that of an account or catalogue problem, or else `status` itself.
+ */
 export function meantStatus(status: number, { message, code }: Refusal): number {
   const named = code?.toLowerCase() ?? '';
   if (status === 403) return statusOfForbidden(named, message ?? '');
@@ -42,7 +44,7 @@ export function meantStatus(status: number, { message, code }: Refusal): number 
   return BY_MESSAGE.find(([pattern]) => pattern.test(message ?? ''))?.[1] ?? status;
 }
 
-/** Returns what a 403 is about: the prompt, the model or else the key. */
+/** Returns whether a 403 is about the prompt, the model or the key. */
 function statusOfForbidden(code: string, message: string): number {
   if (REFUSED_PROMPT.test(message)) return 400;
   return code === 'model_not_found' || REFUSED_MODEL.test(message) ? 404 : 403;

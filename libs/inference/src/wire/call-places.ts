@@ -1,16 +1,16 @@
 import { SharedLine, SharedPool } from '@libs/contracts';
 
-/** A call's place at a provider: a connection, or a place in the line for one. */
+/** A call's place at a provider: a connection, or a position in the queue for one. */
 export interface CallPlace {
-  /** Runs `begin` as soon as the call may have a connection: now, or when other calls have ended. */
+  /** Runs `begin` as soon as the call may have a connection: at once, or when other calls have ended. */
   start(begin: () => void): void;
-  /** Gives the place back. To be called once. */
+  /** Releases the place. Must be called once. */
   leave(): void;
 }
 
 /**
- * The connections to one provider, and a line of as many calls that wait for one. A caller with many slow answers
- * leaves connections for others, and its waiting calls let those of others pass.
+ * The connections to one provider, and a queue of calls that wait for one; its length equals the number of connections.
+ * A caller with many slow answers cannot take all connections, and its waiting calls let calls of others pass.
  */
 export class CallPlaces {
   readonly #line: SharedLine;
@@ -25,7 +25,7 @@ export class CallPlaces {
     return this.#line.pool.taken + this.#line.waiting;
   }
 
-  /** Returns a place for a call; null if even the line has none for its holders. */
+  /** Returns a place for a call; null if even the queue has no room for its holders. */
   enter(holders: readonly string[]): CallPlace | null {
     const place = new Place(this.#line, holders);
     return place.enter() ? place : null;
@@ -34,7 +34,7 @@ export class CallPlaces {
 
 class Place implements CallPlace {
   #begin: (() => void) | null = null;
-  /** Leaves the line; null once the call may have a connection. */
+  /** Removes a call from the queue; null once the call may have a connection. */
   #leaveLine: (() => void) | null = null;
 
   constructor(

@@ -1,9 +1,9 @@
 import type { SizedBody } from './upstream-call';
 
-/** A shorter body costs less as one buffer than it takes in memory. */
+/** Shorter bodies are passed as one buffer: keeping them in memory costs less than iterating over them. */
 const SHORT_BYTES = 16 * 1024;
 
-/** A body that is given to one reader once, and not kept. */
+/** A body that is passed to one reader once and not kept in memory. */
 class GivenOnce implements IterableIterator<Buffer> {
   readonly length: number;
   #bytes: Buffer | null;
@@ -25,8 +25,8 @@ class GivenOnce implements IterableIterator<Buffer> {
 }
 
 /**
- * Returns the body of a request whose answer may take minutes. The HTTP client holds on to a body until its answer has
- * ended, so a long one is given to it as something that can be iterated over.
+ * Returns the body of a request whose answer may take minutes. The HTTP client keeps a reference to a body until the
+ * answer has ended. So a long body is passed as an iterable that releases its bytes.
  */
 export function givenOnce(body: Buffer): Buffer | SizedBody {
   return body.length <= SHORT_BYTES ? body : new GivenOnce(body);

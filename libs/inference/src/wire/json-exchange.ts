@@ -20,11 +20,11 @@ export type ToError = (provider: Provider, status: number, headers: IncomingHttp
 export interface ExchangeTraits {
   /** Bearer where absent. */
   readonly authenticate?: Authenticate;
-  /** By status alone where absent. */
+  /** Makes the error of a refusal; absent: by its status only. */
   readonly toError?: ToError;
 }
 
-/** JSON posted to a path of an upstream, held to the contract of an adapter: a success, or an AppError. */
+/** Posts JSON to a path of an upstream. Returns a success or throws AppError, as adapters must. */
 export class JsonExchange {
   readonly #http: UpstreamHttp;
   readonly #authenticate: Authenticate;

@@ -1,6 +1,6 @@
 /**
- * Returns whole milliseconds of a clock that only goes forward. Pauses, windows and deadlines are measured by it: set
- * back by an hour, the clock of the host would make a pause of a second one of an hour.
+ * Returns whole milliseconds of a clock that only goes forward. Pauses, windows and deadlines are measured by it. If
+ * the host's clock were used and set back by an hour, a pause of one second would last an hour.
  */
 export function monotonicMs(): number {
   return Math.floor(performance.now());

@@ -5,21 +5,21 @@ import { noteAnsweredPart } from './answered-part';
 import type { UpstreamCall, UpstreamResult } from './upstream-call';
 import { isUpstreamFault } from './upstream-fault';
 
-/** How one request is made in several upstream calls. */
+/** How one request is split into several upstream calls. */
 export interface SplitRequest<Item, Result> {
   readonly items: readonly Item[];
   readonly mostAtOnce: number;
   ask(item: Item, call: UpstreamCall): Promise<Result>;
-  /** Makes one answer of results: of all, in the order of the items, or of those that came before a failure. */
+  /** Joins results into one answer: all of them in the order of the items, or those before a failure. */
   join(results: readonly Result[]): UpstreamResult;
 }
 
-/** How often a call is repeated that its provider failed, while the results of others would be lost. */
+/** How often a call that failed at its provider is repeated if the results of other calls would be lost. */
 const MOST_REPEATS = 2;
 const LONGEST_WAIT_MS = 10_000;
 const USUAL_WAIT_MS = 500;
 
-/** Several upstream calls for one request, a few at a time. All of them share the request's time. */
+/** Makes several upstream calls for one request, a few at a time. They share the time limit of the request. */
 export function callInOrder<Item, Result>(
   request: SplitRequest<Item, Result>,
   call: UpstreamCall,
@@ -54,7 +54,7 @@ class OrderedCalls<Item, Result> {
     const { items } = this.request;
     try {
       while (this.#next < items.length && this.#failure === null) {
-        // The provider has worked on a part of it.
+        // The provider has already worked on a part of the request, so that part is charged.
         if (this.#hasLeft && this.#hasResults) throw callAbandoned();
         const index = this.#next;
         this.#next += 1;
@@ -62,7 +62,8 @@ class OrderedCalls<Item, Result> {
       }
     } catch (thrown) {
       this.#failure ??= { thrown };
-      // The provider charges calls under way. Where the request is refused their results are waited for and charged too.
+      // The provider charges running calls. If the request is refused, the results of these calls are awaited and
+      // charged too.
       if (!isRefusal(thrown)) this.#signal.abort();
     }
   }
@@ -85,7 +86,7 @@ class OrderedCalls<Item, Result> {
     }
   }
 
-  /** @throws `failure` where the others have failed meanwhile */
+  /** @throws `failure` if another call has failed in the meantime */
   async #wait(waitMs: number, failure: unknown): Promise<void> {
     try {
       await sleep(waitMs, undefined, { signal: toAbortSignal(this.#signal) });
@@ -94,7 +95,7 @@ class OrderedCalls<Item, Result> {
     }
   }
 
-  /** Returns how long to wait before a failed call is repeated; null where it is not. */
+  /** Returns how long to wait before a failed call is repeated; null if it is not repeated. */
   #waitAfter(thrown: unknown, repeats: number): number | null {
     if (!(thrown instanceof AppError) || !isUpstreamFault(thrown) || !thrown.retryable) return null;
     if (repeats >= MOST_REPEATS || !this.#hasResults || this.#isEnding) return null;
@@ -114,7 +115,7 @@ class OrderedCalls<Item, Result> {
     return this.#results.length > 0;
   }
 
-  /** A call that its caller left is charged as it was reserved, because calls under way have given no results. */
+  /** A call whose caller has disconnected is charged as reserved, because running calls have returned no results. */
   #withPart(thrown: unknown): unknown {
     const came = this.#results.filter((result) => result !== undefined);
     if (came.length === 0 || !(thrown instanceof AppError) || isAbandoned(thrown)) return thrown;
@@ -122,12 +123,14 @@ class OrderedCalls<Item, Result> {
   }
 }
 
-/** Whether the provider refuses what the caller sent. */
+/** Returns whether the provider refuses the caller's input. */
 function isRefusal(thrown: unknown): boolean {
   return thrown instanceof AppError && isUpstreamFault(thrown) && !thrown.retryable;
 }
 
-/** The items in lists of at most so many items and, where one item alone is not larger, so many bytes. */
+/**
+ * Splits the items into lists of at most this many items and bytes; a list has more bytes only if one item alone does.
+ */
 export function batchesOf<Item>(
   items: readonly Item[],
   mostItems: number,

@@ -4,8 +4,8 @@ import type { Provider } from '../catalogue/catalogue';
 const oversized = new WeakSet<AppError>();
 
 /**
- * The error of an answer that is longer than can be read. Its caller asked for it (many answers, probabilities of each
- * token) and its provider has done the work, so it is charged, and no other endpoint is asked for the same.
+ * Returns the error of an answer that is too long to be read. The caller asked for it (many answers, probabilities of
+ * each token) and the provider has done the work. So it is charged, and no other endpoint is tried.
  */
 export function oversizedAnswer({ slug }: Provider, mostBytes: number): AppError {
   return oversizedError(
@@ -14,7 +14,10 @@ export function oversizedAnswer({ slug }: Provider, mostBytes: number): AppError
   );
 }
 
-/** The same of an event of a stream: its caller asked for a large picture, or for long instructions that it repeats. */
+/**
+ * Returns the error of a stream event that is too long. The caller asked for a large picture, or for long instructions
+ * that the event repeats.
+ */
 export function oversizedEvent({ slug }: Provider, mostBytes: number): AppError {
   return oversizedError(
     `An event of the stream is longer than ${mebibytes(mostBytes)} MiB. Ask for less, or do not stream the answer`,

@@ -1,19 +1,22 @@
 import { ERROR_CODES, isErrorCode, type ErrorCode } from '@libs/errors';
 
-/** What can be read of a refusal that blames the request. */
+/** The parts of a refusal that may show what is wrong with the request. */
 interface Refusal {
   readonly message: string | null;
   readonly code: string | null;
   readonly errorType?: string | null;
 }
 
-/** Messages that quote what the caller sent are long, and say what is wrong at their beginning. */
+/**
+ * Characters of a message that are examined. Long messages quote the caller's input, and state the problem at the
+ * beginning.
+ */
 const JUDGED_LETTERS = 2_000;
 
 /** Statuses that blame the request. */
 const BLAMING: ReadonlySet<number> = new Set([400, 413, 422]);
 
-/** Codes of providers that say it exactly, in small letters. */
+/** Error codes of providers with a definite meaning, in lower case. */
 const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   context_length_exceeded: 'context_length_exceeded',
   string_above_max_length: 'string_too_long',
@@ -41,7 +44,7 @@ const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   image_file_not_found: 'image_not_found',
 };
 
-/** Sentences of providers, the first that fits. Each has a recorded answer in `refused-request.spec.ts`. */
+/** Patterns of providers' messages; the first match counts. Each has a recorded answer in `refused-request.spec.ts`. */
 const BY_MESSAGE: readonly (readonly [RegExp, ErrorCode])[] = [
   [
     /exceed context limit: \d+ \+ \d+|`inputs` tokens \+|\(\d+ in the messages, \d+ in the completion\)|is too large: \d+\. this model's maximum context length/i,
@@ -82,8 +85,8 @@ const BY_MESSAGE: readonly (readonly [RegExp, ErrorCode])[] = [
 ];
 
 /**
- * The error that a provider means with a refusal of the request, from its code and words; null where they say no more
- * than its status. A provider that is a gateway of this interface names the error itself.
+ * Returns the error code that a provider's refusal means, by its code and message; null if they say no more than its
+ * status. A provider that is itself a gateway with this API names the code directly.
  */
 export function meantRefusal({ message, code, errorType }: Refusal): ErrorCode | null {
   const named = codeNamed(errorType ?? null) ?? codeOfWord(code);
@@ -92,13 +95,15 @@ export function meantRefusal({ message, code, errorType }: Refusal): ErrorCode |
   return BY_MESSAGE.find(([pattern]) => pattern.test(said))?.[1] ?? null;
 }
 
-/** The error that a provider's code alone means, for an error that comes without a status. */
+/** Returns the error code for a provider's code alone, for an error that comes without a status. */
 export function codeOfWord(word: string | null): ErrorCode | null {
   const name = word?.toLowerCase() ?? '';
   return Object.hasOwn(BY_CODE, name) ? BY_CODE[name]! : null;
 }
 
-/** Only what blames the request: what another gateway says of its own accounts is not about our caller. */
+/**
+ * Accepts only errors about the request: what another gateway says about its own accounts does not concern our caller.
+ */
 function codeNamed(errorType: string | null): ErrorCode | null {
   if (!isErrorCode(errorType)) return null;
   return BLAMING.has(ERROR_CODES[errorType].status) || errorType === 'image_not_found' ? errorType : null;

@@ -1,22 +1,22 @@
-/** An answer that is being read, with what is counted of it. */
+/** An answer that is being read, with its counted bytes. */
 export interface ReplyHolder {
-  /** Bytes that are counted; 0 before the first `take`. */
+  /** Bytes that are counted for this answer; 0 before the first `take`. */
   countedBytes: number;
   isPaused: boolean;
   /** Goes on reading. */
   resume(): void;
 }
 
-/** So much of the bound may be kept while the oldest answer is still read on beyond it. */
+/** Share of the limit that may be kept while the oldest answer is still read beyond the limit. */
 const KEPT_BESIDE_OLDEST = 1 / 4;
 
 /**
- * Bounds what the whole answers that are being read weigh together, with those that were read and are kept. Beyond the
- * bound only the oldest of them goes on being read; the others pause, so that their providers wait, until it has ended.
- * Where much is kept, the oldest pauses too.
+ * Limits the memory of all whole answers that are being read, and of those that were read and are kept. Above the limit
+ * only the oldest of them continues to be read. The others pause, which makes their providers wait, until it has ended.
+ * If much is kept, the oldest one pauses too.
  */
 export class ReplyBudget {
-  /** In the order of their first bytes. */
+  /** Answers in the order of their first bytes. */
   readonly #held = new Set<ReplyHolder>();
   #bytes = 0;
   #kept = 0;
@@ -24,7 +24,7 @@ export class ReplyBudget {
 
   constructor(private readonly mostBytes: number) {}
 
-  /** Counts bytes that were read. Returns false when the holder must pause until it is resumed. */
+  /** Counts bytes that were read. Returns false if the holder must pause until it is resumed. */
   take(holder: ReplyHolder, bytes: number): boolean {
     if (holder.countedBytes === 0) this.#held.add(holder);
     holder.countedBytes += bytes;
@@ -33,7 +33,7 @@ export class ReplyBudget {
     return !holder.isPaused;
   }
 
-  /** Says how many bytes of answers that were read are in memory until their reader has stored them. */
+  /** Reports the bytes of answers that were read and stay in memory until their reader has stored them. */
   keep(bytes: number): void {
     const isLess = bytes < this.#kept;
     this.#kept = bytes;

@@ -3,16 +3,14 @@ import type { Dispatcher } from 'undici';
 const NO_PATH = /[^\x21-\xff]/;
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/;
-/** Names that were good: nearly every request has the same few. */
+/** Header names that were valid before: nearly every request has the same few names. */
 const knownNames = new Set<string>();
 const MOST_KNOWN = 256;
 
 /**
- * Why the head of a request cannot be sent, without the value at fault, which may be a key; null for a good one.
- *
- * Undici refuses the same, but its pool then takes the connection that refused for a busy one and never looks at it
- * again: as many such requests as there are connections, and every later call waits until its time is up.
- *
+ * Returns why the headers or path of a request cannot be sent, without the invalid value, which may be a key; null if
+ * they are valid. Undici would refuse it too, but its pool then considers the connection busy forever: after as many
+ * such requests as there are connections, every later call would wait until it times out.
  * @param request its headers are a list of names and values
  */
 export function headFlaw({ path, headers }: Dispatcher.DispatchOptions): string | null {

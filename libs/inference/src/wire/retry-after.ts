@@ -1,21 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** A hint longer than a day is no hint. */
+/** Longest accepted `Retry-After`: a longer one than a day is ignored. */
 const LONGEST_SECONDS = 86_400;
 /** How much of a body is searched. */
 const LONGEST_READ = 8_192;
 
 const RETRY_DELAY = /"retryDelay"\s*:\s*"(\d{1,7}(?:\.\d{1,9})?)s"/;
 const UNIT = '(?:ms|milliseconds?|h(?:ours?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])';
-/** As OpenAI (`try again in`), Azure (`retry after`) and Google (`retry in`) say it. */
+/** Wordings of OpenAI (`try again in`), Azure (`retry after`) and Google (`retry in`). */
 const COME_BACK = new RegExp(`(?:try again|retry) (?:in|after) ((?:\\d{1,7}(?:\\.\\d{1,9})? ?${UNIT} ?){1,4})`, 'i');
 const DURATION = /(\d+(?:\.\d+)?) ?(ms|mil|h|m|s)/gi;
 const SECONDS: Readonly<Record<string, number>> = { h: 3_600, m: 60, s: 1, ms: 0.001, mil: 0.001 };
 const NUMBER = /^\d{1,10}(\.\d{1,9})?$/;
 
 /**
- * When to come back, in whole seconds of at least 1: from `Retry-After` (RFC 9110 §10.2.3, seconds or a
- * date) or `retry-after-ms`, else from what some upstreams only say in the body.
+ * Returns after how many whole seconds (at least 1) to retry: from `Retry-After` (RFC 9110 §10.2.3, seconds or a date)
+ * or `retry-after-ms`, else from the text of the body.
  */
 export function readRetryAfterSeconds(
   headers: IncomingHttpHeaders,
@@ -25,7 +25,7 @@ export function readRetryAfterSeconds(
   return wholeSeconds(fromHeaders(headers, nowMs) ?? fromText(body.toString('utf8', 0, LONGEST_READ)));
 }
 
-/** The same where there are only words, as in an error inside a stream. */
+/** Returns the retry time in a text, such as the message of an error inside a stream. */
 export function retryAfterSecondsIn(text: string): number | undefined {
   return wholeSeconds(fromText(text.slice(0, LONGEST_READ)));
 }

@@ -2,8 +2,8 @@ const LONGEST_READ = 4_000;
 const LONGEST_SHOWN = 500;
 
 /**
- * What may be a secret or names our account with a provider. Each pattern is linear: it starts at a fixed
- * word or a word boundary and has one repetition.
+ * Patterns of text that may be a secret or identify our account at a provider. Each pattern runs in linear time: it
+ * starts at a fixed word or a word boundary and has one repetition.
  */
 const SECRETS: readonly RegExp[] = [
   /\b(?:sk|pk|rk|xai|gsk|key|api|org|proj|tok|ghp|hf|nvapi|pplx|fw|r8)[-_][A-Za-z0-9_*.-]{6,}/gi,
@@ -14,7 +14,7 @@ const SECRETS: readonly RegExp[] = [
   /(?<![A-Za-z0-9_-])(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}/g,
 ];
 
-/** Addresses of a provider's machines, which are not shown; the query of a URL may hold a key. */
+/** Addresses of a provider's machines, which are not shown, and URLs, whose query may contain a key. */
 const PLACES: readonly RegExp[] = [
   /\b(?:https?|wss?|tcp):\/\/\S+/gi,
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
@@ -22,8 +22,8 @@ const PLACES: readonly RegExp[] = [
 ];
 
 /**
- * An upstream's message as it may be shown: nothing key-like, no address, no control characters, at most 500
- * characters.
+ * Returns an upstream's message in a form that is safe to show: no keys, no addresses, no control characters, at most
+ * 500 characters.
  */
 export function scrub(text: string): string {
   let shown = text.slice(0, LONGEST_READ).replace(/\p{Cc}+/gu, ' ');
@@ -32,7 +32,7 @@ export function scrub(text: string): string {
   return shown.slice(0, LONGEST_SHOWN).trim();
 }
 
-/** An upstream's refusal without the key that was sent to it: not every key looks like one. */
+/** Removes the key that was sent to an upstream from its refusal, because not every key matches the patterns. */
 export function withoutKey(body: Buffer, apiKey: string): Buffer {
   if (apiKey === '' || !body.includes(apiKey)) return body;
   return Buffer.from(body.toString().replaceAll(apiKey, '[redacted]'));

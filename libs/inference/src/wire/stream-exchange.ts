@@ -6,17 +6,17 @@ import { callAbandoned } from '../model/cancellation';
 import type { UpstreamStream } from './upstream-stream';
 import { Exchange, LARGEST_ERROR_BODY, type ExchangeOptions, type UpstreamReply } from './upstream-exchange';
 
-/** More than this waiting to be read stops the upstream until it is. */
+/** Most bytes that may wait to be read; above that, reading from the upstream stops until they are read. */
 const LARGEST_BACKLOG = 256 * 1024;
 const NOTHING = Buffer.alloc(0);
-/** How long an upstream may take to end a body that is no longer read. */
+/** How long an upstream may take to end a body that is no longer needed. */
 const DISCARD_MS = 1_000;
 
-/** Hands out the body of a 2xx answer as it arrives; answers of other statuses are gathered whole. */
+/** Passes on the body of a 2xx answer as it arrives; collects answers with another status as a whole. */
 export class StreamExchange extends Exchange implements UpstreamStream {
-  /** Settles with the head of a 2xx answer, or with the whole of any other. */
+  /** Resolves with the head of a 2xx answer, or with the whole of any other answer. */
   readonly opened: Promise<UpstreamReply | StreamExchange>;
-  /** Of an answer that is gathered whole. */
+  /** The pieces of an answer that is collected as a whole. */
   readonly #gathered = new GatheredPieces();
   #resolve!: (opened: UpstreamReply | StreamExchange) => void;
   #reject!: (error: AppError) => void;
@@ -72,13 +72,13 @@ export class StreamExchange extends Exchange implements UpstreamStream {
       if (this.failure) throw this.failure;
       return this.isOver ? null : NOTHING;
     }
-    // Taken first: `resume` hands out what has arrived, and pauses again where the backlog is long.
+    // Taken first, because `resume` returns data that has arrived and pauses again if the backlog is long.
     const bytes = this.#backlog.take();
     if (this.controller?.paused) this.controller.resume();
     return bytes;
   }
 
-  /** Also while its reader is too slow for more. */
+  /** True also while the reader of the stream is too slow for more data. */
   protected override get isHeldBack(): boolean {
     return super.isHeldBack || this.controller?.paused === true;
   }

@@ -4,32 +4,35 @@ import type { Endpoint } from '../catalogue/catalogue';
 
 /** Limits of one upstream call, in milliseconds. */
 export interface UpstreamTimeouts {
-  /** From the request being sent to the first byte of the answer. */
+  /** Time limit from sending the request to the first byte of the answer. */
   readonly headersMs: number;
   /** Between two reads of the answer's body. */
   readonly idleMs: number;
-  /** For everything, waiting for a connection included. */
+  /** Time limit for everything, including the wait for a connection. */
   readonly totalMs: number;
 }
 
 export interface UpstreamCall {
   readonly endpoint: Endpoint;
-  /** Null for providers that ask for none. */
+  /** Null for providers that need no key. */
   readonly apiKey: Secret | null;
-  /** In the upstream's own dialect. */
+  /** The request body in the upstream's own dialect. */
   readonly body: Buffer;
   readonly signal: CancelSignal;
   readonly timeouts: UpstreamTimeouts;
-  /** Whose call it is, from the narrowest to the widest: what `UpstreamHttp` shares a provider's connections by. */
+  /**
+   * To whom the call belongs, from the narrowest to the widest holder. `UpstreamHttp` divides a provider's connections
+   * among them.
+   */
   readonly holders?: readonly string[];
-  /** In addition to those that the protocol and the catalogue ask for. */
+  /** Headers in addition to those of the protocol and the catalogue. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A call whose body is given separately. */
 export type UpstreamCallHead = Omit<UpstreamCall, 'body'>;
 
-/** A body that can be read again and again, piece by piece. */
+/** A body that can be read several times, piece by piece. */
 export type SizedBody = (Iterable<Buffer> | AsyncIterable<Buffer>) & { readonly length: number };
 
 /** A whole answer with a 2xx status. */

@@ -9,26 +9,29 @@ import { scrub } from './scrub';
 import { noteRefusal, refusalOf, type Refusal } from './upstream-refusal';
 import { upstreamFault } from './upstream-fault';
 
-/** What an upstream says about its failure, as far as it can be read. */
+/** The readable parts of an upstream's error. */
 export interface UpstreamComplaint {
   readonly message: string | null;
   readonly code: string | null;
   /** An HTTP status that the body names. */
   readonly status: number | null;
-  /** The `error_type` of a provider that has this interface itself. */
+  /** The `error_type` of a provider that has this gateway's API. */
   readonly errorType?: string | null;
 }
 
 const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
 
-/** Conditions that are ours to settle with the provider; the caller only learns that it is unavailable. */
+/** Problems that the operator must settle with the provider; the caller only learns that it is unavailable. */
 const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
 const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
-/** Statuses that blame the request; upstreams use any of them for a prompt that is too long, some 404 for an image. */
+/**
+ * Statuses that blame the request. Upstreams use any of them for a prompt that is too long, and some use 404 for a
+ * picture.
+ */
 const REFINED: ReadonlySet<number> = new Set([400, 404, 413, 422]);
 
-/** For errors inside a 200 that name no status. */
+/** Statuses by words, for errors inside a 200 that have no status. */
 const STATUS_BY_WORD: readonly (readonly [RegExp, number])[] = [
   [/rate_limit|too_many_requests|resource_exhausted/i, 429],
   [/overloaded/i, 529],
@@ -43,7 +46,10 @@ const OWN_WORDS: Partial<Record<ErrorCode, string>> = {
   timeout: 'The provider did not answer in time',
 };
 
-/** Of refusals that another key or another model would not get: the caller may choose, and the operator has to act. */
+/**
+ * Messages for refusals that another key or model would avoid: the caller can choose another one, and the operator must
+ * act.
+ */
 const REFUSAL_WORDS: Partial<Record<Refusal, string>> = {
   refused_key: 'The provider refused the key that it was called with',
   unknown_model: 'The provider does not know the model',
@@ -63,12 +69,12 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 };
 
 /**
- * The upstream's refusal as our error.
+ * Returns the upstream's refusal as our error.
  *
- * 400, 413 and 422 blame the caller, who gets the upstream's own words, scrubbed and cut. So do a 404 for an image and a
- * 403 for a prompt. Everything else is between the provider and us (our key, our quota, their outage, a model they do not
- * know): the caller gets our words, which distinguish a refused key and an unknown model from an outage, and routing may
- * try elsewhere. Nothing else that comes with a 401 or 403 is shown.
+ * For 400, 413 and 422 the request is at fault, and the caller gets the upstream's own message, scrubbed and cut. The
+ * same applies to a 404 for a picture and a 403 for a prompt. Everything else is between the provider and the operator
+ * (key, quota, outage, unknown model). The caller then gets our message, which distinguishes a refused key and an
+ * unknown model from an outage, and routing may try another endpoint. No other text of a 401 or 403 is shown.
  */
 export function upstreamError(
   provider: Provider,
@@ -81,10 +87,10 @@ export function upstreamError(
   return complaintError(provider, status, complaint, retryAfterSeconds);
 }
 
-/** The same for an error that arrives inside a 200: in the body, or as an event of a stream. */
+/** Returns the error that arrives inside a 200: in the body, or as an event of a stream. */
 export function errorInside(provider: Provider, complaint: UpstreamComplaint): AppError {
   const { code } = complaint;
-  // Some gateways write the status as a text.
+  // Some gateways write the status as a string.
   const status = complaint.status ?? (/^\d{3}$/.test(code ?? '') ? Number(code) : null);
   const isStatus = status !== null && status >= 400 && status < 600;
   const meant = isStatus ? status : statusOfWord(code);
@@ -96,7 +102,7 @@ function statusOfWord(code: string | null): number {
   return worded ?? (codeOfWord(code) === null ? 502 : 400);
 }
 
-/** The same for what has been read of a refusal, where the wire has it elsewhere than in the body. */
+/** Returns the error for a refusal that was already read, for protocols that have it outside the body. */
 export function complaintError(
   provider: Provider,
   told: number,
@@ -118,26 +124,29 @@ export function complaintError(
   return noteRefusal(error, refusal);
 }
 
-/** Ours, or those of an upstream that blames the caller. */
+/** Returns our message, or that of the upstream if the request is at fault. */
 function wordsOf(code: ErrorCode, { message }: UpstreamComplaint): string {
   return OWN_WORDS[code] ?? (scrub(message ?? '') || 'The provider refused the request');
 }
 
-/** Kept outside the errors: callers must not see all of them, such as a refusal of the key. */
+/** Stored outside the errors: callers must not see all statuses, such as that of a refused key. */
 const statuses = new WeakMap<AppError, number>();
 
-/** The status with which the upstream refused; null for an error that is no answer of an upstream. */
+/** Returns the status with which the upstream refused; null for an error that is not an answer of an upstream. */
 export function upstreamStatusOf(error: AppError): number | null {
   return statuses.get(error) ?? null;
 }
 
-/** The status with which the upstream refused the key itself; null for every other error. */
+/** Returns the status with which the upstream refused the key itself; null for every other error. */
 export function keyRefusalOf(error: AppError): 401 | 403 | null {
   const status = upstreamStatusOf(error);
   return status === 401 || status === 403 ? status : null;
 }
 
-/** A call beyond those that may run and wait at the provider in this process. Our own limit, which it knows nothing of. */
+/**
+ * Returns the error for a call above the limit of running and waiting calls at the provider in this process. The limit
+ * is our own; the provider does not know it.
+ */
 export function tooManyCalls(provider: Provider): AppError {
   const error = new AppError('provider_overloaded', 'The provider is overloaded', {
     metadata: { provider_name: provider.name },
@@ -148,8 +157,8 @@ export function tooManyCalls(provider: Provider): AppError {
 }
 
 /**
- * A call whose time ran out in this process: no connection was free for it, other answers were read before its own, or
- * its caller read its stream too slowly.
+ * Returns the error for a call that timed out inside this process: no connection was free, other answers were read
+ * first, or the caller read its stream too slowly.
  */
 export function heldBackTooLong(provider: Provider): AppError {
   const error = new AppError('timeout', 'The provider did not answer in time', {
@@ -162,7 +171,7 @@ export function heldBackTooLong(provider: Provider): AppError {
 
 const heldBack = new WeakSet<AppError>();
 
-/** Whether a call failed only because others were before it in this process. */
+/** Returns whether a call failed only because this process handled other calls first. */
 export function isHeldBack(error: AppError): boolean {
   return heldBack.has(error);
 }
@@ -183,7 +192,9 @@ export function brokenAnswer(provider: Provider, reason: string, cause?: unknown
   });
 }
 
-/** The error of a 200 that is not what was asked for: what the upstream says in it, or `reason`. */
+/**
+ * Returns the error of a 200 that is not the requested answer: the error that the upstream reports in it, or `reason`.
+ */
 export function notAnswered(provider: Provider, body: Buffer, reason: string): AppError {
   const complaint = readComplaint(body);
   return complaint.message === null ? brokenAnswer(provider, reason) : errorInside(provider, complaint);
@@ -194,7 +205,7 @@ export function readComplaint(body: Buffer): UpstreamComplaint {
   try {
     return readComplaintAt(new JsonCursor(body), 0);
   } catch (thrown) {
-    // A proxy in front of the upstream may answer in HTML; its words are nothing to show.
+    // A proxy in front of the upstream may answer in HTML, which is not shown.
     if (thrown instanceof MalformedJson) return NO_COMPLAINT;
     throw thrown;
   }
@@ -202,7 +213,7 @@ export function readComplaint(body: Buffer): UpstreamComplaint {
 
 const NESTING = 2;
 
-/** The complaint at the cursor, which ends up behind it. */
+/** Reads the error at the cursor and moves past it. */
 export function readComplaintAt(cursor: JsonCursor, depth: number): UpstreamComplaint {
   if (cursor.isString()) return { ...NO_COMPLAINT, message: cursor.readString() };
   if (depth > NESTING || (!cursor.isObject() && !cursor.isArray())) {
@@ -228,7 +239,7 @@ export function readComplaintAt(cursor: JsonCursor, depth: number): UpstreamComp
   return found;
 }
 
-/** It is next to the message or in `metadata`. */
+/** The error type is next to the message or inside `metadata`. */
 function readErrorType(cursor: JsonCursor, key: string, depth: number): string | null {
   if (key === 'error_type') return cursor.readStringOrNull();
   return key === 'metadata' ? (readComplaintAt(cursor, depth + 1).errorType ?? null) : null;

@@ -21,31 +21,34 @@ export interface UpstreamReply {
 
 export interface ExchangeOptions {
   readonly provider: Provider;
-  /** Not yet aborted. */
+  /** Not yet aborted when the exchange begins. */
   readonly signal: CancelSignal;
   readonly totalMs: number;
-  /** Bytes of the request, which stay in memory until the answer has ended; 0 when absent. */
+  /** Bytes of the request that stay in memory until the answer has ended; 0 if absent. */
   readonly requestBytes?: number;
-  /** When the total time begins to run; at once when absent. One that rejects leaves it to `signal` to end the exchange. */
+  /**
+   * Resolves when the total time begins to run; absent: it begins at once. If it rejects, `signal` must end the
+   * exchange.
+   */
   readonly timesFrom?: Promise<void> | null;
-  /** Of an answer that is read whole; a longer one is broken. */
+  /** Most bytes of an answer that is read as a whole; a longer answer is invalid. */
   readonly largestBodyBytes: number;
-  /** Shared by the answers that are read whole; absent or null where their sum has no bound. */
+  /** Limits all answers that are read as a whole; absent or null if their sum is not limited. */
   readonly budget?: ReplyBudget | null;
-  /** Taken out of refusals, whose words may be shown to callers. */
+  /** The key to remove from refusals, whose text may be shown to callers. */
   readonly apiKey: Secret | null;
   /** Called once, when the exchange no longer uses a connection. */
   readonly onRelease: () => void;
 }
 
-/** Enough for every error that is worth reading; the rest of a longer one is not waited for. */
+/** Most bytes of an error body that are read; enough for every useful error. */
 export const LARGEST_ERROR_BODY = 64 * 1024;
 
 /**
- * One HTTP exchange with an upstream, as a handler of undici's lowest level: no Node stream is between
- * the socket and us. The caller's signal and the total time limit both end it at once, wherever it is:
- * waiting for a connection, for the head, or in the middle of the body. One exception: where the signal says that the
- * caller has disconnected, a request that the provider has got goes on as a leftover read, for the usage.
+ * One HTTP exchange with an upstream, implemented as a low-level handler of undici without a Node stream. The caller's
+ * signal and the total time limit both end it at once in any state: waiting for a connection, for the head, or inside
+ * the body. One exception: if the signal says that the caller has disconnected, a request that the provider has already
+ * received continues as a leftover read, to get the usage.
  */
 export abstract class Exchange implements Dispatcher.DispatchHandler {
   protected controller: Dispatcher.DispatchController | null = null;
@@ -53,7 +56,7 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
   protected isOver = false;
   protected status = 0;
   protected headers: IncomingHttpHeaders = {};
-  /** Set once the caller has disconnected and the exchange goes on. */
+  /** Set if the caller has disconnected and the exchange continues. */
   protected leftover: LeftoverRead | null = null;
   #timer: NodeJS.Timeout | undefined;
   readonly #onAbort = (): void => void this.goOnAlone();
@@ -74,12 +77,12 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
     return this.isHeldBack ? heldBackTooLong(this.options.provider) : this.timedOut('total time');
   }
 
-  /** Whether the exchange waits for something in this process, not for the provider. */
+  /** True if the exchange waits for something in this process, not for the provider. */
   protected get isHeldBack(): boolean {
     return this.controller === null;
   }
 
-  /** Sends the request, unless the exchange has come to its end while it waited. Never throws. */
+  /** Sends the request, unless the exchange ended while it waited. Never throws. */
   start(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): void {
     if (this.isOver) return;
     const flaw = headFlaw(request);
@@ -119,12 +122,15 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
 
   protected abstract onFailed(error: AppError): void;
 
-  /** What the answer keeps in memory so far, in bytes. */
+  /** Bytes that the answer keeps in memory so far. */
   protected get keptBytes(): number {
     return this.options.requestBytes ?? 0;
   }
 
-  /** The caller has disconnected, or the call must end. Returns null if the exchange has ended. */
+  /**
+   * Continues the exchange after the caller has disconnected, if that is allowed. Returns null if the exchange has
+   * ended.
+   */
   protected goOnAlone(): LeftoverRead | null {
     const { signal } = this.options;
     if (this.isOver) return null;
@@ -139,12 +145,12 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
     return this.leftover;
   }
 
-  /** Whether the provider has got the request and has not refused it. */
+  /** True if the provider has received the request and has not refused it. */
   get #isAtWork(): boolean {
     return this.controller !== null && (this.status === 0 || this.isSuccess);
   }
 
-  /** Ends the exchange early and gives the connection back by closing it. */
+  /** Ends the exchange early and closes its connection. */
   protected stop(): void {
     this.release();
     this.controller?.abort(this.failure ?? callCancelled());
@@ -176,10 +182,13 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Only what the connection ended with is the upstream's; all else is a bug or a shortage of our own. */
+  /**
+   * Maps an error of the HTTP client. Only connection failures are the upstream's; all others are bugs or a shortage
+   * here.
+   */
   #translate(error: Error): AppError {
     if (error instanceof AppError) return error;
-    // Errors of undici's parser have a code that is undefined.
+    // Errors of undici's parser have the code undefined.
     const code = String(('code' in error && error.code) || error.name);
     if (code === 'UND_ERR_HEADERS_TIMEOUT') return this.timedOut('time to the first byte');
     if (code === 'UND_ERR_BODY_TIMEOUT') return this.timedOut('time between two reads');
@@ -192,7 +201,10 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Our own fault: it counts against no provider, and the caller does not see it. */
+/**
+ * Returns the error for a fault of the gateway. It does not count against a provider, and the caller does not see its
+ * details.
+ */
 function notSent({ slug }: Provider, why: string, cause?: Error): AppError {
   return new AppError('server', 'Internal error', { internal: `a call to ${slug} failed here: ${why}`, cause });
 }
@@ -239,7 +251,7 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
   }
 
   resume(): void {
-    // Not in the midst of another exchange's data: undici reads one connection at a time.
+    // Delayed, because undici must not be resumed while it delivers data of another exchange.
     setImmediate(() => this.isOver || this.controller?.resume());
   }
 

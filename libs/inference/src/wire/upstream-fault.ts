@@ -1,13 +1,13 @@
 import { AppError, type AppErrorDetails, type ErrorCode } from '@libs/errors';
 import type { Provider } from '../catalogue/catalogue';
 
-/** Kept apart from the errors, because a caller does not see whose fault an error is. */
+/** Stored outside the errors, because a caller must not see whose fault an error is. */
 const faults = new WeakSet<AppError>();
 
 /**
- * Returns an error that an exchange with an upstream produced: the upstream refused, sent an invalid answer, ran out
- * of time, or its connection failed. Only errors made here count against a provider's health; all others are the
- * gateway's own. `details.metadata` follows the provider's name.
+ * Returns an error that came from an exchange with an upstream: the upstream refused, sent an invalid answer, timed
+ * out, or its connection failed. Only these errors count against a provider's health; all others are the gateway's own.
+ * `details.metadata` is added after the provider's name.
  */
 export function upstreamFault(
   provider: Provider,
@@ -20,16 +20,15 @@ export function upstreamFault(
   return error;
 }
 
-/** Whether an exchange with an upstream produced this very error. */
+/** Returns whether this error came from an exchange with an upstream. */
 export function isUpstreamFault(error: AppError): boolean {
   return faults.has(error);
 }
 
 /**
- * What a connection to an upstream ends with: codes of the operating system and of name servers, of TLS, of the parser
- * of HTTP, that of a host at an address that must not be called, and those of the HTTP client that say what the
- * upstream did. Codes for what we ask of the client, or have
- * run out of (files, ports, memory), are not among them.
+ * Codes with which a connection to an upstream fails: of the operating system, of name servers, of TLS, of the HTTP
+ * parser, of a host whose address must not be called, and of the HTTP client about the upstream's behaviour. Codes for
+ * wrong use of the client, or for a shortage here (files, ports, memory), are not listed.
  */
 const CONNECTION_FAULTS: readonly RegExp[] = [
   /^E(?:CONNREFUSED|CONNRESET|CONNABORTED|PIPE|TIMEDOUT|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|NETRESET|PROTO)$/,
@@ -41,7 +40,10 @@ const CONNECTION_FAULTS: readonly RegExp[] = [
   /^UND_ERR_(?:CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT|HEADERS_OVERFLOW|RES_CONTENT_LENGTH_MISMATCH|SOCKET|INFO)$/,
 ];
 
-/** Whether the code of an error of the HTTP client, or its name where it has none, says that the connection to the upstream failed. */
+/**
+ * Returns whether the code of an HTTP client error, or its name if it has no code, means that the upstream connection
+ * failed.
+ */
 export function isConnectionFault(code: string): boolean {
   return CONNECTION_FAULTS.some((pattern) => pattern.test(code));
 }

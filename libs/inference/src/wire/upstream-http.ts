@@ -18,28 +18,28 @@ const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
 export type { ConnectOwnPlace };
 
 export interface UpstreamHttpOptions {
-  /** Connects to hosts that callers' own keys name; without it no such host is called. */
+  /** Connects to hosts that callers' own keys name; if absent, such hosts are never called. */
   readonly connectOwnPlace?: ConnectOwnPlace;
-  /** Of an answer that is read whole. */
+  /** Most bytes of an answer that is read as a whole. */
   readonly largestBodyBytes?: number;
-  /** Bounds all answers that are being read whole; no bound when absent. */
+  /** Limits all answers that are being read as a whole; no limit if absent. */
   readonly replies?: ReplyBudget;
-  /** Weights of what the holders of calls may have of a provider's connections; absent where one may have all. */
+  /** Weights by which holders of calls share a provider's connections; absent if one holder may have all. */
   readonly shares?: readonly number[];
 }
 
-/** A call that is not the POST of one request. */
+/** A call other than the one POST of a request. */
 export interface UpstreamRequest extends UpstreamCall {
   /** POST when absent. */
   readonly method?: 'GET' | 'POST' | 'DELETE';
-  /** The path is the whole one of the host: the base URL's own is not put before it. */
+  /** True if the path replaces the base URL's path instead of being appended to it. */
   readonly isFromRoot?: boolean;
 }
 
-/** The state of a body that the caller is still sending: until it is whole, the upstream cannot answer. */
+/** The state of a body that the caller is still sending. The upstream cannot answer before it is complete. */
 export interface Arrival {
   readonly isWhole: boolean;
-  /** Resolves when all of the body may be sent; rejects when it never will. */
+  /** Resolves when the whole body may be sent; rejects if that will never be the case. */
   readonly whole: Promise<void>;
 }
 
@@ -49,31 +49,30 @@ export interface UpstreamMessage {
   readonly path: string;
   readonly headers: readonly string[];
   readonly body: SizedBody | null;
-  /** Null where all of the body is here. */
+  /** Null if the whole body has arrived. */
   readonly arrival?: Arrival | null;
 }
 
 /** The connections to one origin. */
 interface Target extends LoadedPool {
   readonly pathPrefix: string;
-  /** The catalogue's own headers, as name, value, name, value, …. */
+  /** Headers of the catalogue: name, value, name, value, …. */
   readonly headers: readonly string[];
 }
 
 /** Holders of calls that name none. */
 const NOBODY: readonly string[] = ['', ''];
 
-/** Of a provider's connections, as many at most are lent to bodies that still arrive: their senders may be slow. */
+/** Largest share of a provider's connections for bodies that are still arriving, because their senders may be slow. */
 const ARRIVING_SHARE = 0.25;
 
 /**
- * The HTTP connections to all upstreams: one pool per origin, with as many connections as the provider may
- * have calls in flight, one call per connection (so that ending a call can end its connection). As many
- * calls again may wait for a connection; beyond that, or beyond the caller's share, a call is refused as
- * `provider_overloaded`.
+ * The HTTP connections to all upstreams: one pool per origin. It has as many connections as the provider may have calls
+ * in flight, and one call per connection, so that ending a call can close its connection. The same number of calls may
+ * wait for a connection. Beyond that, or beyond the caller's share, a call is refused with `provider_overloaded`.
  *
- * Base URLs come from the operator's catalogue and are trusted, but for those that a caller's own key named: their
- * connections are made by `connectOwnPlace`.
+ * Base URLs come from the operator's catalogue and are trusted, except for those that a caller's own key named:
+ * `connectOwnPlace` makes their connections.
  */
 export class UpstreamHttp {
   readonly #targets = new WeakMap<Provider, Target>();
@@ -89,8 +88,8 @@ export class UpstreamHttp {
   }
 
   /**
-   * POSTs (unless the call says otherwise) and waits for the whole answer, whatever its status. `headers` are
-   * name, value, …. Throws at once where the call is not let in.
+   * Sends a POST (or another method, if the call says so) and waits for the whole answer, whatever its status.
+   * `headers` are name, value, …. Throws at once if the call is not admitted.
    */
   request(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply> {
     const [target, place] = this.#admit(call);
@@ -101,14 +100,14 @@ export class UpstreamHttp {
   }
 
   /**
-   * Sends any request and waits for the whole answer, whatever its status. A body that still arrives is sent as it
-   * comes, or where too many do so already, when it is whole; the call's times run from when it is.
+   * Sends any request and waits for the whole answer, whatever its status. A body that is still arriving is sent as it
+   * arrives or, if too many others are arriving, once it is complete. The call's time limits start when it is complete.
    */
   async send(
     { method, path, headers, body, arrival = null }: UpstreamMessage,
     call: UpstreamCallHead,
   ): Promise<UpstreamReply> {
-    // No `await` between this check and `lend`, so that no other call comes in between.
+    // There is no `await` between this check and `lend`, so that no other call can take the connection in between.
     if (arrival !== null && this.#hasToWait(arrival, call)) await arrival.whole;
     const [target, place] = this.#admit(call);
     const isArriving = arrival !== null && !arrival.isWhole;
@@ -120,9 +119,9 @@ export class UpstreamHttp {
       method,
       path: target.pathPrefix + path,
       headers: [...target.headers, ...headers, ...length],
-      // Undici takes what can be iterated over, which its types do not say.
+      // Undici accepts iterables, although its types do not say so.
       body: body as Buffer | null,
-      // This timeout would also run while the body still arrives; the total time does not.
+      // This timeout would also run while the body is arriving; the total time does not.
       headersTimeout: isArriving ? 0 : call.timeouts.headersMs,
       bodyTimeout: call.timeouts.idleMs,
     };
@@ -131,24 +130,24 @@ export class UpstreamHttp {
   }
 
   /**
-   * POSTs JSON; a 2xx answer is handed out as soon as its head is there, any other comes whole. Throws at once
-   * where the call is not let in.
+   * Posts JSON. Returns a 2xx answer as soon as its head has arrived, and any other answer as a whole. Throws at once
+   * if the call is not admitted.
    */
   stream(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply | UpstreamStream> {
     const [target, place] = this.#admit(call);
     const exchange = new StreamExchange(this.#options(place, call, call.body.length));
-    // The client holds on to what it was given until the answer has ended.
+    // The client keeps its input in memory until the answer has ended.
     const request = requestOf(target, path, headers, call, givenOnce(keptBytes(call.body)));
     atTurnEnd(() => place.start(() => exchange.start(target.pool, request)));
     return exchange.opened;
   }
 
-  /** Waits for calls in flight, then closes every connection. */
+  /** Waits for running calls, then closes every connection. */
   async close(): Promise<void> {
     await this.#pools.close();
   }
 
-  /** Whether too many others whose bodies still arrive have a connection. */
+  /** Returns whether too many other calls with arriving bodies have a connection. */
   #hasToWait({ isWhole }: Arrival, { endpoint: { provider } }: UpstreamCallHead): boolean {
     const most = Math.max(1, Math.floor(provider.maxConcurrency * ARRIVING_SHARE));
     return !isWhole && this.#targetOf(provider).load.arriving >= most;
@@ -177,14 +176,14 @@ export class UpstreamHttp {
   #connect(provider: Provider): Target {
     const { baseUrl, headers, maxConcurrency, isOwnPlace = false } = provider;
     const url = new URL(baseUrl);
-    // A reload of the catalogue makes new provider objects; the pool stays as long as its size does.
+    // A reload of the catalogue creates new provider objects; the pool is kept as long as its size stays the same.
     const connections = isOwnPlace
       ? this.#pools.ofOwnPlace(url.origin, maxConcurrency)
       : this.#pools.of(url.origin, maxConcurrency);
     if (connections === null) throw tooManyCalls(provider);
     const pathPrefix = url.pathname === '/' ? '' : url.pathname.replace(/\/$/, '');
     const target: Target = { ...connections, pathPrefix, headers: Object.entries(headers).flat() };
-    // The connections to a place of a caller's own may be given up between two calls.
+    // Pools for places of callers' own keys are not stored here, because they may be dropped between two calls.
     if (!isOwnPlace) this.#targets.set(provider, target);
     return target;
   }
@@ -207,7 +206,7 @@ function requestOf(
   };
 }
 
-/** A call counts among those that arrive until its body is whole, or never will be. */
+/** Counts a call as arriving until its body is complete or has failed. */
 function lend(load: Load, { whole }: Arrival): void {
   const giveBack = (): void => {
     load.arriving -= 1;

@@ -3,39 +3,42 @@ import { CallPlaces } from './call-places';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /**
- * Shorter than the five seconds after which common model servers close an idle connection without a hint: a
- * request must not be written into a connection that is being closed. Hints of an upstream override it.
+ * Shorter than the five seconds after which common model servers close an idle connection without notice, so that no
+ * request is written to a connection that is being closed. An upstream's own keep-alive hint overrides it.
  */
 const KEEP_ALIVE_MS = 4_000;
-/** A pool with fewer connections is not divided into shares: a free share would be too large a part of it. */
+/** A pool with fewer connections is not divided into shares, because one share would be too large a part of it. */
 const LEAST_SHARED = 5;
 const NO_SHARES: readonly number[] = [];
-/** Callers choose these hosts, so there may be many. */
+/** Most pools for hosts that callers choose. */
 const MOST_OWN_PLACES = 512;
 
-/** Makes one connection to a host that a caller's key named, once its addresses are judged. */
+/** Makes one connection to a host that a caller's key named, after checking the host's addresses. */
 export type ConnectOwnPlace = buildConnector.connector;
 
 export interface Load {
-  /** Of calls that run or wait for a connection. */
+  /** Places of calls that run or wait for a connection. */
   readonly places: CallPlaces;
   /** Calls among them whose bodies still arrive. */
   arriving: number;
 }
 
-/** The connections to one origin, and what they carry. */
+/** The connections to one origin, and the calls on them. */
 export interface LoadedPool {
   readonly pool: Pool;
   readonly load: Load;
 }
 
-/** The connections of all upstreams by origin: those of the catalogue for good, those of callers' own keys up to a number. */
+/**
+ * The connections to all upstreams by origin: those of the catalogue permanently, those of callers' own keys up to a
+ * limit.
+ */
 export class UpstreamPools {
   readonly #pools = new Map<string, LoadedPool>();
   /** The least recently used first. */
   readonly #ownPlaces = new Map<string, LoadedPool>();
 
-  /** @param shares weights of what the holders of calls may have of a pool, as `CallPlaces` has them */
+  /** @param shares weights by which holders of calls share a pool, as in `CallPlaces` */
   constructor(
     private readonly connectOwnPlace: ConnectOwnPlace | null,
     private readonly shares = NO_SHARES,
@@ -51,7 +54,9 @@ export class UpstreamPools {
     return found;
   }
 
-  /** Null where there may be no more of them, or nothing guards them. The caller counts its call at once. */
+  /**
+   * Returns null if there are too many such pools, or if nothing guards them. The caller must count its call at once.
+   */
   ofOwnPlace(origin: string, connections: number): LoadedPool | null {
     if (this.connectOwnPlace === null) return null;
     const key = `${origin} ${connections}`;
@@ -65,7 +70,7 @@ export class UpstreamPools {
     return found;
   }
 
-  /** Waits for calls in flight, then closes every connection. */
+  /** Waits for running calls, then closes every connection. */
   async close(): Promise<void> {
     const all = [...this.#pools.values(), ...this.#ownPlaces.values()];
     this.#pools.clear();
@@ -73,13 +78,13 @@ export class UpstreamPools {
     await Promise.all(all.map(({ pool }) => pool.close()));
   }
 
-  /** Gives up the pool that has been idle for longest; false where all carry calls. */
+  /** Closes the pool that has been idle for the longest time; returns false if all of them have running calls. */
   #makeRoom(): boolean {
     if (this.#ownPlaces.size < MOST_OWN_PLACES) return true;
     for (const [key, { pool, load }] of this.#ownPlaces) {
       if (load.places.taken > 0) continue;
       this.#ownPlaces.delete(key);
-      // Its connections are idle; what goes wrong as they close concerns no call.
+      // The connections are idle, so an error while closing them affects no call.
       pool.destroy().catch(() => undefined);
       return true;
     }

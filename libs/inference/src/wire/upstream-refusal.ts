@@ -24,12 +24,12 @@ const BY_CODE: Partial<Record<ErrorCode, Refusal>> = {
   timeout: 'timeout',
 };
 
-/** What a 401 or 403 is about that no other key of the same account would be spared. */
+/** Matches a 401 or 403 that every key of the same account would get. */
 const ACCOUNT = /billing|countr|firewall|location|network|region/i;
-/** What a 404 is about that is not about a wrong path. */
+/** Matches a 404 that is about the model and not about a wrong path. */
 const MODEL = /model|deployment|inference profile/i;
 
-/** @param status as `meantStatus` returns it; `code` is that of our error */
+/** @param status as returned by `meantStatus`; `code` is that of our error */
 export function refusalOf(status: number, code: ErrorCode, complaint: Complaint): Refusal {
   const said = `${complaint.code ?? ''} ${complaint.message ?? ''}`;
   const known = BY_STATUS[status] ?? BY_CODE[code];
@@ -38,12 +38,12 @@ export function refusalOf(status: number, code: ErrorCode, complaint: Complaint)
   return code === 'provider_unavailable' ? troubleOf(status) : 'refused_request';
 }
 
-/** Quotas and bills: the account's state comes with a status that otherwise blames the request. */
+/** Quotas and unpaid bills are problems of the account, although their status blames the request. */
 function troubleOf(status: number): Refusal {
   return status === 400 || status === 429 ? 'refused_account' : 'down';
 }
 
-/** Kept outside the errors: callers must not see all of it. */
+/** Stored outside the errors, because callers must not see all of it. */
 const refusals = new WeakMap<AppError, Refusal>();
 
 /** Returns the same error. */
@@ -52,7 +52,7 @@ export function noteRefusal(error: AppError, refusal: Refusal): AppError {
   return error;
 }
 
-/** Returns why a provider refused the call; null for an error that is no answer of a provider. */
+/** Returns why a provider refused the call; null for an error that is not an answer of a provider. */
 export function notedRefusal(error: AppError): Refusal | null {
   return refusals.get(error) ?? null;
 }

@@ -1,14 +1,15 @@
 /** The body of a 2xx answer as it arrives. */
 export interface UpstreamStream {
-  /** The bytes since the last read, or null at the end of the body. Throws AppError; see `isAbandoned`. */
+  /** Returns the bytes since the last read, or null at the end of the body. Throws AppError; see `isAbandoned`. */
   read(): Promise<Buffer | null>;
   /**
-   * The caller has disconnected: the body goes on within the bounds of leftover reads, or the call ends. Returns how
-   * many output tokens are worth reading on for, 0 where it has ended. A pending `read` resolves to an empty buffer.
+   * Handles that the caller has disconnected: the body is read on within the limits of leftover reads, or the call
+   * ends. Returns the most output tokens to read on for; 0 if it has ended. A pending `read` resolves to an empty
+   * buffer.
    */
   leave(): number;
-  /** Ends the upstream call; harmless when it is over. A pending `read` resolves to null. */
+  /** Ends the upstream call; has no effect if it is over. A pending `read` resolves to null. */
   cancel(): void;
-  /** Nothing more of the body is wanted. The connection is kept if the body ends shortly, else closed. */
+  /** Drops the rest of the body. The connection is kept if the body ends soon; otherwise it is closed. */
   discard(): void;
 }
