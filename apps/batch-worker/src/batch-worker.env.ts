@@ -21,7 +21,7 @@ export function readBatchWorkerEnv(source: NodeJS.ProcessEnv = process.env): Bat
   return loadEnv(BatchWorkerEnv, source);
 }
 
-/** The operator's provider keys: the catalogue says which variables they are in. */
+/** Returns the operator's provider keys from the environment variables that the catalogue names. */
 export function providerKeyVariables(source: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return source;
 }

@@ -38,7 +38,7 @@ import type { Inference } from './create-inference';
 
 const APP = 'batch-worker';
 
-/** Runs batches: validation, the managed lane, finalizing, and the sweep that finds what was left behind. */
+/** Runs batches: validation, our own lane, finalizing, and the sweep that finds unfinished work. */
 @Module({
   controllers: [BatchesConsumer],
   providers: [

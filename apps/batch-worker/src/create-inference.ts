@@ -19,11 +19,11 @@ import { Egress, noteOwnFault, noteUpstreamAttempt } from '@libs/platform';
 import type { BatchWorkerEnv } from './batch-worker.env';
 
 export interface Inference {
-  /** `vault` holds the keys that callers brought along. */
+  /** `vault` stores the callers' own keys. */
   engineWith(vault: CredentialVault): InferenceEngine;
   nativeWith(vault: CredentialVault): NativeBatchCaller;
   readonly catalogue: CatalogueSource;
-  /** What bounds the answers in memory. */
+  /** Limits the answers in memory. */
   readonly replies: ReplyBudget;
   close(): Promise<void>;
 }

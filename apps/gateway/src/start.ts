@@ -17,8 +17,8 @@ import { UnreadAnswers } from './http/unread-answers';
 import { memoryBudgetBytes } from './process-memory';
 
 /**
- * Boots the public door and says how it ends: first no new connections and the answers that are under way,
- * then the charges they owe, then everything else.
+ * Starts the gateway and defines how it stops: first no new connections and the running answers, then the charges for
+ * them, then everything else.
  */
 export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp> {
   const { env, logger, readiness, drainSteps } = context;

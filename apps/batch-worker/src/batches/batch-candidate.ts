@@ -8,20 +8,23 @@ import {
   type Catalogue,
 } from '@libs/inference';
 
-/** How the requests of a batch's `endpoint` are called. @throws AppError server */
+/** Returns the API of a batch's `endpoint`. @throws AppError server */
 export function apiOf(endpoint: string): CallableApi {
   if (isBatchEndpoint(endpoint)) return API_OF_BATCH[endpoint];
   throw new AppError('server', 'Internal error', { internal: `no lane for ${endpoint}` });
 }
 
-/** The endpoint that a batch was accepted for. */
+/** The endpoint for which a batch was accepted. */
 export interface BatchTarget {
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
 }
 
-/** The endpoint of a batch, as the catalogue has it now. @throws AppError provider_unavailable when it is gone */
+/**
+ * Returns the endpoint of a batch from the current catalogue.
+ * @throws AppError provider_unavailable if it was removed
+ */
 export function candidateOf(target: BatchTarget, catalogue: Catalogue): Candidate {
   const model = catalogue.findModel(target.model);
   const endpoints = model?.endpoints.filter(

@@ -2,36 +2,39 @@ import type { AppError } from '@libs/errors';
 import { monotonicMs } from '@libs/inference';
 import type { ClaimedSegment } from '@libs/persistence';
 
-/** A segment of the batch, as far as its fund looks at it. */
+/** The parts of a segment that its batch's fund uses. */
 export interface FundedSegment {
-  /** Lines that are being called, or whose result is not stored yet. */
+  /** Number of lines that are being called, or whose result is not stored yet. */
   readonly underWay: number;
   /** Lines not handed out yet. */
   readonly ready: readonly unknown[];
 }
 
 export interface BatchFundEvents<Segment extends FundedSegment> {
-  /** Called when a line could begin that nothing is reserved for, perhaps many times until there is. */
+  /** Called when a line could begin but nothing is reserved for it; may be called many times before there is. */
   readonly onShort: (fund: BatchFund<Segment>) => void;
-  /** Called when this worker holds no segment of the batch any more. */
+  /** Called when this worker no longer holds a segment of the batch. */
   readonly onEmpty: (fund: BatchFund<Segment>) => void;
 }
 
 /**
- * What this worker may begin of one batch. Until a result of the batch is stored, as many lines as there are slots.
- * Then any number, until a result says that the hold will not last: from then on the lines that were reserved.
+ * Limits how many lines of one batch this worker may begin. Until a result of the batch is stored: as many lines as
+ * there are slots. After that: any number, until a result shows that the hold will not suffice; from then on only lines
+ * with a reservation.
  */
 export class BatchFund<Segment extends FundedSegment = FundedSegment> {
   readonly segments = new Set<Segment>();
-  /** A result was stored while this worker held the batch: what its lines cost has been set against its hold. */
+  /**
+   * True if a result was stored while this worker held the batch, so the cost of its lines was compared with its hold.
+   */
   isProven = false;
-  /** Lines that may begin of a batch whose lines need reservations; null for all others. */
+  /** Number of reserved lines that may begin, if the batch needs reservations; otherwise null. */
   reserved: number | null = null;
-  /** Reservations are refused until then, in milliseconds of the monotonic clock. */
+  /** Until when reservations are refused, in milliseconds of the monotonic clock. */
   pausedUntilMs = 0;
-  /** How long the last of several refusals in a row paused it; null after none. */
+  /** Length of the last pause after consecutive refusals; null if there was none. */
   lastPauseMs: number | null = null;
-  /** Why no line of the batch runs any more; null while some may. */
+  /** Why no further line of the batch may run; null while some may. */
   exhausted: AppError | null = null;
 
   constructor(
@@ -48,7 +51,7 @@ export class BatchFund<Segment extends FundedSegment = FundedSegment> {
     return this.pausedUntilMs > 0 && this.pausedUntilMs > nowMs;
   }
 
-  /** Its next lines need reservations. */
+  /** Makes the next lines of the batch need reservations. */
   meter(): void {
     this.reserved ??= 0;
   }
@@ -65,19 +68,19 @@ export class BatchFund<Segment extends FundedSegment = FundedSegment> {
     if (this.reserved !== null) this.reserved -= 1;
   }
 
-  /** A line was begun and cost nothing: it may be begun again. */
+  /** Handles a line that was begun and cost nothing: it may be begun again. */
   failed(): void {
     if (this.reserved !== null) this.reserved += 1;
   }
 
-  /** Lines that were begun and have no stored result. */
+  /** Number of lines that were begun and have no stored result. */
   get underWay(): number {
     let lines = 0;
     for (const segment of this.segments) lines += segment.underWay;
     return lines;
   }
 
-  /** How many lines to reserve next; 0 while half of the slots are taken, so that requests are few. */
+  /** Returns how many lines to reserve next; 0 while half of the slots are taken, so that requests are few. */
   get wanted(): number {
     const { underWay } = this;
     if (underWay * 2 > this.slots) return 0;

@@ -9,36 +9,36 @@ import type { HeldLine, HeldSegment } from './held-segment';
 type BatchFund = FundOf<HeldSegment>;
 
 export interface BatchFundsOptions {
-  /** Lines in flight in the whole lane, at most. */
+  /** Most lines in flight in the whole lane. */
   readonly slots: number;
-  /** For how long a batch waits for credit before its remaining lines end with the refusal. */
+  /** How long a batch waits for credit before its remaining lines end with the refusal. */
   readonly graceMs: number;
-  /** Called when lines may begin that could not. */
+  /** Called when lines may begin that could not before. */
   readonly onReady: () => void;
-  /** Called for each line that ends because nothing pays for it. */
+  /** Called for each line that ends because it cannot be paid. */
   readonly onEnd: (line: HeldLine, error: AppError) => void;
   readonly onWarning: (text: string, error?: unknown) => void;
 }
 
-/** Number of batches that are remembered; those without held segments are forgotten first. */
+/** Number of batches that are remembered; those without held segments are dropped first. */
 const MOST_REMEMBERED = 2_000;
 const MOST_SUSPECTS = 1_000;
 const SUSPECT_MS = 10 * 60_000;
 const FIRST_PAUSE_MS = 2_000;
 const LAST_PAUSE_MS = 30_000;
-/** After a reservation whose outcome is not known, because PostgreSQL or the auth app is away. */
+/** Pause after a reservation with unknown outcome, because PostgreSQL or the auth app is unavailable. */
 const AWAY_MS = 1_000;
 
 /**
- * What this worker may begin of each batch. A batch that costs more than was estimated reserves its next lines in
- * groups of up to as many as there are slots. Refused, it waits and asks again, while others go on; once it was
- * refused for the whole grace period, its waiting lines end with the refusal.
+ * Limits how many lines this worker may begin of each batch. A batch that costs more than estimated reserves its next
+ * lines in groups of up to as many as there are slots. If that is refused, it waits and asks again, while other batches
+ * continue. If it was refused for the whole grace period, its waiting lines end with the refusal.
  */
 export class BatchFunds {
   private readonly funds = new Map<bigint, BatchFund>();
   private readonly holder = `worker-${randomUUID()}`;
   private readonly asking = new Map<BatchFund, Promise<void>>();
-  /** Organizations with a batch that ran ahead of its hold, and until when they count as such (by the same clock). */
+  /** Organizations with a batch that exceeded its hold, and until when they count as such (by the same clock). */
   private readonly suspects = new Map<string, number>();
   /** When the last pause ends, in milliseconds of the monotonic clock. */
   private pausesEndAtMs = 0;
@@ -57,8 +57,9 @@ export class BatchFunds {
   }
 
   /**
-   * Says that the holds of these batches will not last. Batches of the same organizations that have no result yet
-   * reserve their first lines too: 200 of them would otherwise each begin as many as there are slots.
+   * Reports that the holds of these batches will not suffice. Other batches of the same organizations without a result
+   * yet must then reserve their first lines too: otherwise 200 of them would each begin as many lines as there are
+   * slots.
    */
   meter(batchNumbers: readonly bigint[]): void {
     for (const number of batchNumbers) {
@@ -79,7 +80,7 @@ export class BatchFunds {
     return !isProven && monotonicMs() < (this.suspects.get(organizationId) ?? 0);
   }
 
-  /** Returns the numbers of batches whose lines may not begin for now. */
+  /** Returns the numbers of batches whose lines may not begin at present. */
   paused(nowMs = monotonicMs()): bigint[] {
     if (nowMs >= this.pausesEndAtMs) return [];
     return [...this.funds].filter(([, fund]) => fund.isPaused(nowMs)).map(([number]) => number);
@@ -94,7 +95,7 @@ export class BatchFunds {
     }
   }
 
-  /** Says that nothing of this worker is under way any more. */
+  /** Reports that no line of this worker is running any more. */
   async releaseAll(): Promise<void> {
     await Promise.all(this.asking.values());
     for (const fund of this.funds.values()) if (fund.isMetered) await this.release(fund);
@@ -140,16 +141,16 @@ export class BatchFunds {
     const spender = await this.spenderOf(claim);
     const { wanted, underWay } = fund;
     if (wanted === 0) return;
-    // Where the key may not be used any more, each line that runs ends with that.
+    // If the key may no longer be used, each line ends with that error when it runs.
     if (spender === null) return this.grant(fund, wanted);
     const verdict = await this.repository.reserve({ batchId, spender, holder: this.holder, underWay, wanted });
     if (verdict.kind === 'granted') return this.grant(fund, verdict.lines);
-    // What is left of a batch that is over ends with it.
+    // The remaining lines of a batch that is over end with it.
     if (verdict.kind === 'closed') return this.pause(fund, LAST_PAUSE_MS);
     this.refused(fund, verdict);
   }
 
-  /** Null where the key of the batch may not be used any more. @throws AppError unavailable while that is not known */
+  /** Returns null if the key of the batch may no longer be used. @throws AppError unavailable while that is unknown */
   private async spenderOf(claim: ClaimedSegment): Promise<Spender | null> {
     const { organizationId, workspaceId, apiKeyHash } = claim;
     try {
@@ -188,11 +189,11 @@ export class BatchFunds {
   private pause(fund: BatchFund, durationMs: number): void {
     fund.pausedUntilMs = monotonicMs() + durationMs;
     this.pausesEndAtMs = Math.max(this.pausesEndAtMs, fund.pausedUntilMs);
-    // Timers may be a little ahead of the clock by which the pause is measured.
+    // Timers may be slightly ahead of the clock by which the pause is measured.
     setTimeout(() => this.options.onReady(), durationMs + 5).unref();
   }
 
-  /** A reservation that stays is void after some minutes. */
+  /** A reservation that remains expires after some minutes. */
   private async release({ batch: { batchId } }: BatchFund): Promise<void> {
     try {
       await this.repository.release({ batchId, holder: this.holder });

@@ -4,21 +4,21 @@ import type { BatchOwner } from '@libs/persistence';
 import type { KeyDirectory } from '@libs/platform';
 
 /**
- * The current state of the keys that batches were submitted with: a key that is disabled, deleted or expired stops its
+ * The current state of the keys with which batches were submitted: a key that is disabled, deleted or expired stops its
  * batches within a second, and a changed policy applies to the next line.
  *
- * While the auth app cannot be asked, lines use the last known state for as long as the directory allows, and wait
- * after that. The time is limited because only this worker may be cut off from the auth app.
+ * While the auth app is unavailable, lines use the last known state for as long as the directory allows, and then wait.
+ * The time is limited because possibly only this worker is cut off from the auth app.
  */
 export class BatchKeys {
   constructor(private readonly directory: Pick<KeyDirectory, 'findRecord'>) {}
 
   /**
-   * Returns the key's principal, without a wait while the directory knows it: for all but one line of thousands.
-   *
-   * @param owner as the row of the batch names it
-   * @throws AppError authentication when the key may not be used any more, or not for this owner; unavailable while
-   *   that cannot be known
+   * Returns the key's principal; without waiting if the directory knows it, which is true for all but one of thousands
+   * of lines.
+   * @param owner as in the row of the batch
+   * @throws AppError authentication if the key may no longer be used, or not for this owner; unavailable while that is
+   * unknown
    */
   principalOf(owner: BatchOwner): Principal | Promise<Principal> {
     const found = this.directory.findRecord(owner.apiKeyHash);

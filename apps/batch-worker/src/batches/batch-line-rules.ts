@@ -15,18 +15,18 @@ import {
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What is known of a batch when its lines are looked at. */
+/** Facts about a batch that are needed to validate its lines. */
 export interface BatchRoute {
   readonly api: Api;
-  /** Those of its provider. */
+  /** Requirements of the batch's provider. */
   readonly rules: BatchRules;
-  /** The provider speaks the API of the lines itself, so what we do not know in them reaches it. */
+  /** True if the provider has the API of the lines itself, so unknown fields are passed to it. */
   readonly isNative: boolean;
-  /** The `<service>` of the interface: prefix of the tools that the gateway runs. */
+  /** The `<service>` name of the API: prefix of the tools that the gateway runs. */
   readonly serviceName: string;
   /** Whether a tool that the provider runs may be used: its uses can be charged, or the caller pays the provider. */
   readonly allowsTool: (tool: ProviderTool) => boolean;
-  /** The caller's own credential is used, so names in the provider's account are the caller's. */
+  /** True if the caller's own credential is used, so names in the provider's account are the caller's. */
   readonly isOwnKey: boolean;
 }
 
@@ -55,7 +55,7 @@ const CONVERSATION: readonly Rule[] = [
 const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
   chat: [
     ...CONVERSATION,
-    // It makes an answer faster and dearer, and batches do not reserve for it.
+    // It makes an answer faster and more expensive, and batches do not reserve for it.
     absent('prediction', isGiven, 'cannot be used in a batch'),
     absent('mcp_servers', isGiven, 'cannot be used in a batch'),
     findSearchOptionsProblem,
@@ -89,13 +89,13 @@ export class BatchLineRules {
 
   constructor(private readonly route: BatchRoute) {}
 
-  /** Returns what is wrong with a link of a line, or null. To be called before any other check of its links. */
+  /** Returns what is wrong with a link of a line, or null. Must be called before any other check of its links. */
   static findLinkProblem(body: JsonObject): string | null {
     const link = findBodyLinkProblem(body);
     return link === null ? null : `${link.path}${link.what}`;
   }
 
-  /** Returns the field and what is wrong with it, or null. Does not check links. */
+  /** Returns the invalid field and what is wrong with it, or null. Does not check links. */
   findProblem(body: JsonObject): string | null {
     for (const rule of RULES[this.route.api] ?? []) {
       const problem = rule(body, this.route);
@@ -117,7 +117,9 @@ export class BatchLineRules {
   }
 }
 
-/** Returns what a format asks of the provider: not the schema's name, and nothing for text, which is the default. */
+/**
+ * Returns what a response format demands of the provider: without the schema's name, and nothing for text, the default.
+ */
 function demandOf(format: unknown): unknown {
   if (!isObject(format) || format.type === 'text') return null;
   const { type, json_schema: named } = format;
@@ -140,7 +142,7 @@ function isInForce(plugins: unknown): boolean {
   return Array.isArray(plugins) && plugins.some((plugin) => !isObject(plugin) || plugin.enabled !== false);
 }
 
-/** Whether a tier with prices of its own is asked for. */
+/** Returns whether a tier with separate prices is requested. */
 function isTier(tier: unknown): boolean {
   return isGiven(tier) && !BATCH_TIERS.has(tier);
 }
@@ -181,7 +183,7 @@ function findProblemIn(tools: unknown, path: string, route: BatchRoute): string 
   return null;
 }
 
-/** Returns what is wrong with a tool, with the separator to put after the tool's path, or null. */
+/** Returns what is wrong with a tool, starting with the separator after the tool's path, or null. */
 function problemOfTool(entry: JsonObject, route: BatchRoute): string | null {
   const { type } = entry;
   const tool = typeof type === 'string' ? toolSentAs(type) : null;
@@ -199,7 +201,7 @@ function problemOfType({ type, engine }: JsonObject, { serviceName, isNative, ap
   return isNative ? null : 'is no function, and the provider of this batch runs no other tools';
 }
 
-/** Of a namespace in responses a translation makes functions. */
+/** A namespace of the Responses API belongs to the caller: a translation converts it to functions. */
 function isOfCaller(type: string, api: Api): boolean {
   return type === 'function' || type === 'custom' || (type === 'namespace' && api === 'responses');
 }
@@ -210,7 +212,7 @@ function problemOfUse(tool: ProviderTool, { api, allowsTool }: BatchRoute): stri
   return `${why}: it needs a provider key of your own`;
 }
 
-/** A translation cannot carry it, and the answer would be one to another question. */
+/** A translation cannot carry a stored prompt, so the answer would not be one to the caller's question. */
 function findPromptProblem({ prompt }: JsonObject, { isNative }: BatchRoute): string | null {
   return isGiven(prompt) && !isNative
     ? 'prompt cannot be used: the provider of this batch does not have this API'

@@ -6,13 +6,13 @@ import { FinalizerService } from './finalizer.service';
 import { reportInconsistent } from './inconsistent-batches';
 import { ManagedLaneService } from './managed-lane.service';
 
-/** Every worker looks this often, so that a cancelled batch ends within seconds. */
+/** Interval of every worker's check, so that a cancelled batch ends within seconds. */
 const LOOK_MS = 1_000;
 const BATCHES_PER_LOOK = 100;
 
 /**
- * Ends batches that are to stop before their last line. Every worker looks, because each may hold segments of such a
- * batch; the row lock lets one of them end it. If there is none, a look is one read of an empty index.
+ * Ends batches that must stop before their last line. Every worker checks for them, because each may hold segments of
+ * such a batch; the row lock lets one of them end it. If there is none, a check is one read of an empty index.
  */
 @Injectable()
 export class BatchStopperService {
@@ -41,7 +41,7 @@ export class BatchStopperService {
 
   private async windUpAll(): Promise<void> {
     const stopping = await this.endings.findStopping(BATCHES_PER_LOOK, this.each.restingIds());
-    // Before any batch is ended: ending one may take until a timeout.
+    // All lines are stopped before any batch is ended, because ending one may take until a timeout.
     for (const batch of stopping) this.stopLines(batch);
     await this.each.forEach(
       stopping,
@@ -51,7 +51,7 @@ export class BatchStopperService {
     );
   }
 
-  /** Safe to repeat and to run in several workers at once. */
+  /** Ends a stopped batch. Safe to repeat and to run in several workers at once. */
   async windUp(batch: Pick<StoppingBatch, 'id' | 'number' | 'endsAs'>): Promise<void> {
     const { id, number } = batch;
     this.stopLines(batch);

@@ -1,6 +1,6 @@
 import type { BatchTotals, SummedIteration } from '@libs/persistence';
 
-/** The usage object of a finished batch. Costs are JSON numbers of exact decimal sums. */
+/** Returns the usage object of a finished batch. Costs are JSON numbers of exact decimal sums. */
 export function toBatchUsage(totals: BatchTotals): object {
   const { details } = totals;
   return {

@@ -2,24 +2,24 @@ import { monotonicMs } from '@libs/inference';
 /** What the end of a call means for its breaker; `none`: nothing. */
 export type BreakerNews = 'worked' | 'failed' | 'none';
 
-/** What a call changed: nothing, or the breaker opened, stays open after a failed probe, or closed. */
+/** The effect of a call: none, or the breaker opened, stays open after a failed probe, or closed. */
 export type BreakerChange = 'opened' | 'stays open' | 'closed' | null;
 
-/** Failures that open a breaker, less three for each answer between them. */
+/** Failures that open a breaker; each answer in between subtracts three. */
 const OPENS_AT = 10;
 const ANSWER_WEIGHT = 3;
 const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 30_000;
-/** Pauses are longer by up to this part, so that several workers do not probe at the same moment. */
+/** Pauses are longer by a random part up to this share, so that several workers do not probe at the same moment. */
 const JITTER = 0.2;
-/** Answers after which a breaker that was open is forgotten, and with it how long its last pause was. */
+/** Answers after which a breaker that was open is dropped, and with it the length of its last pause. */
 const HEALTHY_ANSWERS = 20;
 /** Breakers that are remembered. */
 const MOST_REMEMBERED = 2_000;
 
 interface Breaker {
   score: number;
-  /** Null while it is closed. */
+  /** Null while the breaker is closed. */
   probeAtMs: number | null;
   isProbing: boolean;
   pauseMs: number;
@@ -27,16 +27,19 @@ interface Breaker {
 }
 
 /**
- * Circuit breakers by name. An open breaker lets one call through as a probe, after one second at first and after twice
- * as long each time a probe fails, up to half a minute. A probe that works closes it. Names without failures take no
- * memory.
+ * Circuit breakers by name. An open breaker lets one call through as a probe: after one second at first, and after
+ * twice as long each time a probe fails, up to half a minute. A successful probe closes it. Names without failures take
+ * no memory.
  */
 export class CircuitBreakers {
   private readonly breakers = new Map<string, Breaker>();
   private readonly opensAt: number;
   private openNow = 0;
 
-  /** @param slots calls at once: with fewer than ten it takes only as many failures, or each would be made twice */
+  /**
+   * @param slots concurrent calls. With fewer than ten, only that many failures are needed; otherwise each call would
+   * be repeated
+   */
   constructor(
     slots: number,
     private readonly nowMs: () => number = monotonicMs,
@@ -63,12 +66,12 @@ export class CircuitBreakers {
     return !breaker.isProbing && this.nowMs() >= breaker.probeAtMs;
   }
 
-  /** Milliseconds until the next probe; 0 while it is closed or a probe may be made. */
+  /** Returns the milliseconds until the next probe; 0 while the breaker is closed or a probe may be made. */
   remainingMs(name: string): number {
     return Math.max(0, (this.breakers.get(name)?.probeAtMs ?? 0) - this.nowMs());
   }
 
-  /** A call begins that was admitted. Returns whether it is the probe. */
+  /** Begins a call that was admitted. Returns whether it is the probe. */
   begin(name: string): boolean {
     const breaker = this.breakers.get(name);
     if (breaker === undefined || breaker.probeAtMs === null) return false;
@@ -80,7 +83,7 @@ export class CircuitBreakers {
   end(name: string, isProbe: boolean, news: BreakerNews, askedMs: number | null = null): BreakerChange {
     const breaker = this.breakers.get(name);
     if (isProbe) return breaker === undefined ? null : this.probed(breaker, news, askedMs);
-    // A call that was under way when the breaker opened does not count.
+    // A call that was already running when the breaker opened does not count.
     if (news === 'none' || (breaker !== undefined && breaker.probeAtMs !== null)) return null;
     if (news === 'failed') return this.failed(breaker ?? this.remember(name));
     if (breaker !== undefined) this.worked(name, breaker);
@@ -144,7 +147,7 @@ export class CircuitBreakers {
     return breaker;
   }
 
-  /** One that is closed, or else the oldest. */
+  /** Drops a breaker that is closed, or else the oldest. */
   private forgetOne(): void {
     for (const [name, { probeAtMs }] of this.breakers) {
       if (probeAtMs === null) return void this.breakers.delete(name);

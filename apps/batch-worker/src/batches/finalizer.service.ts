@@ -5,7 +5,7 @@ import { toBatchUsage } from './batch-usage';
 import { reportInconsistent } from './inconsistent-batches';
 import { countQuoteOutcome } from './quote-outcomes';
 
-/** Ends batches: once every segment is done, counts and usage are frozen and the rest of the hold goes back. */
+/** Ends batches: when every segment is done, fixes counts and usage and releases the rest of the hold. */
 @Injectable()
 export class FinalizerService {
   private readonly logger = new Logger(FinalizerService.name);
@@ -15,7 +15,7 @@ export class FinalizerService {
     private readonly quotes: BatchQuotesRepository,
   ) {}
 
-  /** Takes the batch to its end if nothing is left to do; harmless at any other time and when repeated. */
+  /** Ends the batch if nothing is left to do; has no effect at any other time or when repeated. */
   async finishIfDone(number: bigint): Promise<void> {
     const id = await this.batches.beginFinalizing(number);
     if (id === null) return;

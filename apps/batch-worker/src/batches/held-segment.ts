@@ -3,21 +3,24 @@ import { CALLED_ALONE, ONE_AT_A_TIME_FROM, type BatchLine, type ClaimedSegment }
 import type { AppError } from '@libs/errors';
 import { BatchFund } from './batch-fund';
 
-/** What is known of the tries of a line. */
+/** Facts about the tries of a line. */
 export interface LineTries {
   /** Calls made for it since this worker holds it. */
   tries: number;
-  /** When the first of them was made, in milliseconds of the process's own clock; null before. */
+  /** When the first try was made, in milliseconds of the process's own clock; null before. */
   firstTryMs: number | null;
-  /** By the same clock: when its last try ended, or its first began. What others are answered since is set against it. */
+  /**
+   * When the last try ended, or the first began, by the same clock. Answers to other lines since then are compared with
+   * this line.
+   */
   comparedFromMs: number;
   /** Failures that may be its own fault. */
   doubtful: number;
-  /** Of these, those that count against it. */
+  /** Number of tries whose failure counts against the line. */
   counted: number;
-  /** Of its last try; null before. */
+  /** Error of the last try; null before. */
   lastError: AppError | null;
-  /** It is not tried again before, by the same clock. */
+  /** The line is not tried again before this time, by the same clock. */
   restsUntilMs: number;
 }
 
@@ -31,35 +34,35 @@ const UNTRIED: LineTries = {
   restsUntilMs: 0,
 };
 
-/** A line in the hands of this worker. */
+/** A line that this worker holds. */
 export interface HeldLine extends BatchLine, LineTries {
   readonly segment: HeldSegment;
 }
 
-/** A leased segment and what is left of it. */
+/** A leased segment and its remaining lines. */
 export class HeldSegment {
   /** Lines not handed out yet, in order. */
   readonly ready: HeldLine[];
-  /** Weight of the lines this worker took over. */
+  /** Bytes of the lines that this worker took over. */
   readonly bytes: number;
   /** Lines without a stored result. */
   private unstored: number;
   private handedOut = 0;
-  /** Handed out, and waiting until they may be tried again: what wakes them. */
+  /** Lines that wait until they may be tried again, with the function that wakes each. */
   private readonly resting = new Map<HeldLine, NodeJS.Timeout>();
   private stopped = false;
   /** Ends the calls of its lines. */
   readonly calls = new Cancellation();
   lost = false;
-  /** When the window of its batch is over, by the process's own clock; each renewal of the lease says it anew. */
+  /** When the window of its batch ends, by the process's own clock; updated by each renewal of the lease. */
   windowEndsAtMs: number;
 
   constructor(
     readonly claim: ClaimedSegment,
     lines: readonly BatchLine[],
-    /** What its calls count against at the provider. */
+    /** The provider quota against which its calls count. */
     readonly quota: string,
-    /** What pays for its lines, shared by the segments of its batch. */
+    /** The fund that pays for its lines, shared by the segments of its batch. */
     readonly fund = new BatchFund<HeldSegment>(),
   ) {
     this.ready = lines.map((line) => ({ ...line, segment: this, ...UNTRIED }));
@@ -72,7 +75,7 @@ export class HeldSegment {
     return this.unstored === 0;
   }
 
-  /** The line that seems to have killed its workers, to be answered with an error instead of a call. */
+  /** Returns the line that seems to have killed its workers, to be answered with an error instead of being called. */
   takeSuspect(): HeldLine | null {
     return this.claim.attempts >= CALLED_ALONE ? this.take() : null;
   }
@@ -83,7 +86,7 @@ export class HeldSegment {
     return !this.isSerial || this.handedOut === 0;
   }
 
-  /** The next line to run, or null when none may run now. */
+  /** Returns the next line to run, or null if none may run now. */
   next(): HeldLine | null {
     return this.hasNext ? this.take() : null;
   }
@@ -94,8 +97,8 @@ export class HeldSegment {
   }
 
   /**
-   * A line waits until it may be tried again; it is ready by the time `then` is called. It comes after the others, so
-   * that one line that always fails is not every probe; where lines run one at a time, it stays the first.
+   * Makes a line wait until it may be tried again; it is ready when `then` is called. It goes behind the others, so
+   * that one line that always fails is not every probe. If lines run one at a time, it stays the first.
    */
   rest(line: HeldLine, delayMs: number, then: () => void): void {
     const putBack = (): void => {
@@ -108,7 +111,9 @@ export class HeldSegment {
     this.resting.set(line, setTimeout(putBack, delayMs));
   }
 
-  /** Its lines go on where they were when this worker gave the segment back; `then` as for those that rest. */
+  /**
+   * Restores the tries of its lines from when this worker gave the segment back; `then` is called as for waiting lines.
+   */
   resume(known: ReadonlyMap<number, LineTries>, then: () => void): void {
     const tried = this.ready.filter(({ seq }) => known.has(seq));
     for (const line of tried) Object.assign(line, known.get(line.seq));
@@ -152,13 +157,13 @@ export class HeldSegment {
     this.handedOut -= 1;
   }
 
-  /** Begins no more lines; those under way may still come to their results. */
+  /** Begins no more lines; running lines may still finish. */
   stop(): void {
     this.stopped = true;
     this.ready.length = 0;
   }
 
-  /** Its lease ends unfinished: nothing of it is kept in memory. Returns the tries of its lines, by their places. */
+  /** Releases the segment unfinished and clears its memory. Returns the tries of its lines by position. */
   giveBack(): Map<number, LineTries> {
     const tried = [...this.ready, ...this.resting.keys()].filter(({ tries }) => tries > 0);
     const known = new Map(tried.map((line) => [line.seq, triesOf(line)]));
@@ -169,18 +174,18 @@ export class HeldSegment {
     return known;
   }
 
-  /** Lines that could run now if there were slots for them. */
+  /** Number of lines that could run now if there were slots for them. */
   get runnable(): number {
     return this.isSerial ? Number(this.hasNext) : this.ready.length;
   }
 
-  /** Lines that wait for a slot, or until they may be tried again; where lines run one at a time, the next one. */
+  /** Number of lines that wait for a slot or for their next try; if lines run one at a time, only the next one. */
   get waiting(): number {
     const lines = this.ready.length + this.resting.size;
     return this.isSerial ? Math.min(1, lines) : lines;
   }
 
-  /** Lines that are being called, or whose result is not stored yet. */
+  /** Number of lines that are being called, or whose result is not stored yet. */
   get underWay(): number {
     return this.handedOut - this.resting.size;
   }
@@ -189,7 +194,7 @@ export class HeldSegment {
     return this.stopped;
   }
 
-  /** Nothing of it is being called or waits to be committed. */
+  /** True if no line is being called or waits to be committed. */
   get isIdle(): boolean {
     return this.underWay === 0;
   }
@@ -213,7 +218,7 @@ export class HeldSegment {
   }
 }
 
-/** Copies the tries alone, so that the line and its body can be freed. */
+/** Copies only the tries, so that the line and its body can be freed. */
 function triesOf({
   tries,
   firstTryMs,

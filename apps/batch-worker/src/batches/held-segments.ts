@@ -2,18 +2,18 @@ import type { LineOutcome, SegmentLease } from '@libs/persistence';
 import type { HeldSegment } from './held-segment';
 
 /**
- * What is held, in bytes of lines and in segments per slot; a claim is made only below it. Beyond the bytes there are
- * only lines at providers that do not answer: at most one for each slot.
+ * Most bytes of held lines; below, most segments per slot. New segments are claimed only below both. Above the bytes
+ * there are only lines at providers that do not answer: at most one per slot.
  */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const MAX_SEGMENTS_PER_SLOT = 32;
 
-/** The segments in the hands of this worker. Bounded in bytes and in number. */
+/** The segments that this worker holds, limited in bytes and number. */
 export class HeldSegments implements Iterable<HeldSegment> {
   private readonly segments = new Set<HeldSegment>();
   private bytes = 0;
 
-  /** @param isSilent whether the provider of a quota accepts calls and does not answer */
+  /** @param isSilent returns whether the provider of a quota accepts calls and does not answer */
   constructor(
     private readonly slots: number,
     private readonly isSilent: (quota: string) => boolean = () => false,
@@ -38,7 +38,7 @@ export class HeldSegments implements Iterable<HeldSegment> {
     segment.fund.leave(segment);
   }
 
-  /** Lets go of the first of these, until it is half full. */
+  /** Releases these segments from the first on, until it is half full. */
   letGoToHalf(segments: Iterable<HeldSegment>): HeldSegment[] {
     const given: HeldSegment[] = [];
     for (const segment of segments) {
@@ -53,7 +53,7 @@ export class HeldSegments implements Iterable<HeldSegment> {
     return this.segments.has(segment);
   }
 
-  /** Lines at a silent provider do not count, or they would keep those of all others from being fetched until they end. */
+  /** Lines at a silent provider do not count; otherwise they would block all other lines until they end. */
   get isHeavy(): boolean {
     return this.bytes >= MAX_HELD_BYTES && this.bytes - this.silentBytes() >= MAX_HELD_BYTES;
   }
@@ -76,7 +76,7 @@ export class HeldSegments implements Iterable<HeldSegment> {
     return [...this.segments].filter(({ claim }) => claim.batchNumber === number);
   }
 
-  /** Counts results that are committed, and lets go of what is done. */
+  /** Handles committed results, and releases segments that are done. */
   stored(outcomes: readonly LineOutcome[]): void {
     const byLease = new Map([...this.segments].map((segment) => [segment.claim as SegmentLease, segment]));
     for (const outcome of outcomes) byLease.get(outcome.lease)?.stored();

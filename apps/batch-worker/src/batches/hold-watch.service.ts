@@ -9,7 +9,7 @@ const orphans = gauge({
   help: 'Open holds past their time whose batch or video is over or gone, up to 1000',
 });
 
-/** Counts the holds that nothing will resolve. An operator releases them: what was spent on one may be unknown. */
+/** Counts holds that nothing will resolve. An operator must release them, because it may be unknown what was spent. */
 @Injectable()
 export class HoldWatchService {
   private readonly task = new PeriodicTask({ name: 'ledger.count-holds', everyMs: EVERY_MS, isImmediate: true }, () =>

@@ -10,7 +10,7 @@ const inconsistent = counter({
 export interface InconsistentBatch {
   readonly id: string;
   readonly foundAt: 'validation' | 'completion' | 'stop';
-  /** As shown to the owner of the batch. */
+  /** The problem in the words that the batch's owner sees. */
   readonly problem: string;
 }
 

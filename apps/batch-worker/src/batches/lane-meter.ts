@@ -1,11 +1,11 @@
 import type { LaneSpeed } from '@libs/persistence';
 
-/** Of what was measured, half is forgotten after so long a time in which the quota was called. */
+/** Time after which half of the measured values is forgotten, counting only time in which the quota was called. */
 const HALF_LIFE_MS = 60_000;
-/** Quotas remembered: all of them are written down every few seconds. */
+/** Most quotas that are remembered, because all of them are stored every few seconds. */
 const MOST_QUOTAS = 500;
 
-/** The lane at the moment of a reading. */
+/** State of the lane at the moment of a reading. */
 export interface LaneState {
   /** Lines that wait for a slot, by quota. */
   readonly waiting: ReadonlyMap<string, number>;
@@ -17,7 +17,7 @@ interface Sums {
   callMs: number;
   backlogLines: number;
   backlogMs: number;
-  /** Since the last reading. */
+  /** Number of lines since the last reading. */
   newLines: number;
   newCallMs: number;
   /** Whether lines waited at the last reading. */
@@ -25,8 +25,8 @@ interface Sums {
 }
 
 /**
- * How fast this process runs the lines of each quota: how long a line holds a slot, and, where lines were waiting
- * at two readings one after the other, how many come to a result per second.
+ * Measures how fast this process runs the lines of each quota: how long a line occupies a slot and, if lines were
+ * waiting at two consecutive readings, how many lines finish per second.
  */
 export class LaneMeter {
   private readonly quotas = new Map<string, Sums>();
@@ -36,14 +36,14 @@ export class LaneMeter {
     this.readAtMs = nowMs();
   }
 
-  /** A call has ended; `isResult`: and with it its line. */
+  /** Handles the end of a call. `isResult`: the line is finished. */
   called(quota: string, tookMs: number, isResult: boolean): void {
     const sums = this.sumsOf(quota);
     sums.newCallMs += tookMs;
     if (isResult) sums.newLines += 1;
   }
 
-  /** What is known by now, by quota. */
+  /** Returns the measured speeds by quota. */
   read({ waiting, slotsOf }: LaneState): Record<string, LaneSpeed> {
     const elapsedMs = this.nowMs() - this.readAtMs;
     this.readAtMs += elapsedMs;

@@ -12,7 +12,7 @@ const openings = counter({
   labelNames: ['scope', 'provider'],
 });
 
-/** `caller`: what waits belongs to one API key. */
+/** `caller`: the waiting lines belong to one API key. */
 export function countBreakerOpening(scope: 'quota' | 'caller', provider: string): void {
   openings.inc({ scope, provider });
 }

@@ -9,9 +9,9 @@ import { ProbeOrder } from './probe-order';
 import { QuotaPauses } from './quota-pauses';
 import { QuotaWindows, type CallEnd, type WindowTicket } from './quota-windows';
 
-/** Ready lines per slot below which more are fetched, which takes some turns. */
+/** Ready lines per slot below which more are fetched; fetching takes some turns of the event loop. */
 const READY_PER_SLOT = 8;
-/** For so long of a quota whose lines were given back no more is fetched than will soon be called. */
+/** For this time after lines of a quota were given back, only as many as will soon be called are fetched. */
 const GIVEN_BACK_MS = 15_000;
 /** Number of quotas whose last pause is remembered. */
 const MOST_PAUSES = 2_000;
@@ -24,21 +24,21 @@ export interface CallTicket {
   readonly probesCaller: boolean;
 }
 
-/** What the end of a call says. */
+/** What the end of a call means for its quota. */
 export interface CallNews {
   readonly quota: BreakerNews;
   readonly caller: BreakerNews;
   readonly window: CallEnd;
-  /** For how long the provider asked for quiet on the quota; null where it did not. */
+  /** For how long the provider asked for a pause of the quota; null if it did not. */
   readonly pauseMs: number | null;
-  /** Whether the provider said anything, if only that it refuses. */
+  /** True if the provider answered at all, even with a refusal. */
   readonly isHeard: boolean;
 }
 
 export interface LaneQuotaOptions {
-  /** Lines in flight in the whole lane, at most. */
+  /** Most lines in flight in the whole lane. */
   readonly slots: number;
-  /** Of the catalogue as it is now. */
+  /** Returns the quota groups of the current catalogue. */
   readonly groups: () => QuotaGroups;
   /** Called when a probe may be made. */
   readonly onProbeDue: () => void;
@@ -46,16 +46,16 @@ export interface LaneQuotaOptions {
 }
 
 /**
- * What may be called and fetched of each quota (an account at a provider, and one upstream model or quota group) and
- * for each API key: as many calls at once as the provider takes, none while it asks for quiet, and one at a time
- * while calls only fail. What stops one quota or key stops no other, at the same provider or another.
+ * Decides what may be called and fetched of each quota (an account at a provider with one upstream model or quota
+ * group) and for each API key: as many concurrent calls as the provider accepts, none while it asks for a pause, and
+ * one at a time while calls only fail. A stopped quota or key does not stop others, even at the same provider.
  */
 export class LaneQuotas {
   private readonly pauses: QuotaPauses;
   private readonly windows: QuotaWindows;
   private readonly givenBack: QuotaPauses;
   private readonly breakers: CircuitBreakers;
-  /** Of API keys: their owners, credentials or own keys are the trouble. */
+  /** Breakers of API keys, for problems of their owners, credentials or own keys. */
   private readonly callers: CircuitBreakers;
   /** Chooses the probe of each quota whose breaker is open. */
   readonly probes: ProbeOrder;
@@ -112,7 +112,10 @@ export class LaneQuotas {
     this.pauses.whenOver(quota, then);
   }
 
-  /** Milliseconds until a probe of the quota and the API key of a segment may be made; 0 while lines may be called. */
+  /**
+   * Returns the milliseconds until a probe for the quota and the API key of a segment may be made; 0 while lines may be
+   * called.
+   */
   untilProbeMs({ quota, claim }: HeldSegment): number {
     return Math.max(this.breakers.remainingMs(quota), this.callers.remainingMs(claim.apiKeyHash));
   }
@@ -122,7 +125,7 @@ export class LaneQuotas {
     return fund.isPaused() || this.isQuotaHeldUp(quota) || this.callers.isOpen(claim.apiKeyHash);
   }
 
-  /** Segments behind an open breaker that may not be called now, save what is under way. */
+  /** Returns segments behind an open breaker that may not be called now, except those with running lines. */
   unreachable(held: Iterable<HeldSegment>): HeldSegment[] {
     if (!this.breakers.hasOpen && !this.callers.hasOpen) return [];
     return [...held].filter(
@@ -130,12 +133,12 @@ export class LaneQuotas {
     );
   }
 
-  /** Whether the provider accepts the calls of a quota and says nothing for long. */
+  /** Returns whether the provider accepts the calls of a quota and has not answered for a long time. */
   isSilent(quota: string): boolean {
     return this.windows.isSilent(quota);
   }
 
-  /** Whether a quota may use a slot that is there only because others are silent. */
+  /** Returns whether a quota may use a spare slot, which exists only because other quotas are silent. */
   mayUseSpare(quota: string): boolean {
     return this.windows.mayUseSpare(quota);
   }
@@ -155,7 +158,10 @@ export class LaneQuotas {
     return [...this.breakers.open()];
   }
 
-  /** Whether few lines are held that wait for a slot only; of a quota for few at once none but those soon run. */
+  /**
+   * Returns whether few held lines wait only for a slot. For a quota with a low limit, only lines that will run soon
+   * count.
+   */
   isShort(held: Iterable<HeldSegment>): boolean {
     let runnable = 0;
     for (const [quota, lines] of runnableByQuota(this.ofPayingCallers(held))) {
@@ -166,8 +172,8 @@ export class LaneQuotas {
   }
 
   /**
-   * What no lines are fetched of: enough are held, or they could not be called. Behind an open breaker one line is
-   * enough, which is the next probe.
+   * Returns the quotas and keys of which no lines are fetched: enough are held, or they could not be called. Behind an
+   * open breaker one line is enough, the next probe.
    */
   keptOut(held: Iterable<HeldSegment>): KeptOut {
     const quotas = new Set(this.pauses.active());
@@ -187,9 +193,9 @@ export class LaneQuotas {
   }
 
   /**
-   * What may be given back to make room for lines that can run: segments that may not be called now, those fetched
-   * last before others, none with a line that is being called or whose result is being written. A quota that is only
-   * busy keeps the lines that come next.
+   * Yields segments to give back, to make room for lines that can run: those that may not be called now, the most
+   * recently fetched first. Skips segments with a line that is being called or whose result is being written. A quota
+   * that is only busy keeps its next lines.
    */
   *blocked(held: ReadonlySet<HeldSegment>): Generator<HeldSegment> {
     const waiting = waitingByQuota(held);
@@ -205,8 +211,8 @@ export class LaneQuotas {
   }
 
   /**
-   * Leaves the quota alone for as long as its provider asks. If it answered nothing since it asked before, one line at
-   * a time is tried afterwards.
+   * Pauses the quota for as long as its provider asks. If it answered nothing since its previous request to pause,
+   * lines are tried one at a time afterwards.
    */
   private pause({ quota, claim }: HeldSegment, callBeganMs: number, durationMs: number): true {
     const last = this.lastPauses.get(quota);
@@ -238,7 +244,7 @@ export class LaneQuotas {
     return this.pauses.remainingMs(quota) > 0 || this.breakers.isOpen(quota);
   }
 
-  /** Lines that wait for their key or for credit do not count as lines of their quota, or they would keep others out. */
+  /** Lines that wait for their key or for credit do not count for their quota; otherwise they would keep others out. */
   private *ofPayingCallers(held: Iterable<HeldSegment>): Generator<HeldSegment> {
     const nowMs = monotonicMs();
     for (const segment of held) {
@@ -273,9 +279,9 @@ export class LaneQuotas {
     if (change === 'opened') countBreakerOpening(scope, provider);
     if (scope === 'quota') showOpenBreakers(this.open());
     if (change === 'closed') return;
-    // A call that was already running may extend the pause. API key hashes never equal a quota's name.
+    // Calls that were already running may extend the pause. An API key hash never equals a quota's name.
     const remaining = (): number => Math.max(breakers.remainingMs(name), this.pauses.remainingMs(name));
-    // Timers may be a little ahead of the clock by which a pause is measured.
+    // Timers may be slightly ahead of the clock by which a pause is measured.
     const wake = (): void => {
       const remainingMs = remaining();
       if (remainingMs > 0) setTimeout(wake, remainingMs).unref();

@@ -8,7 +8,7 @@ import { ManagedLaneService } from './managed-lane.service';
 const EVERY_MS = 5_000;
 const FORGET_MS = 3_600_000;
 
-/** Says every few seconds that this process runs, and how fast: quotes of new batches are made from that. */
+/** Reports every few seconds that this process runs and how fast; quotes for new batches use these reports. */
 @Injectable()
 export class LaneReporterService {
   private readonly id = randomUUID();

@@ -1,13 +1,14 @@
 import type { HeldSegment } from './held-segment';
 import type { LaneQuotas } from './lane-quotas';
 
-/** Extra slots, as a share of the configured ones, while a provider that does not answer occupies some. */
+/** Additional slots, as a share of the configured ones, while a provider that does not answer occupies some. */
 const SPARE_SHARE = 1 / 4;
 const QUESTIONS_PER_LOOK = 8;
 
 /**
- * The calls that a worker has under way. A provider that accepts calls and never answers keeps its slots until they time
- * out, which takes minutes: for as long, lines of other quotas get as many more slots, up to a quarter of all.
+ * The running calls of a worker. A provider that accepts calls and never answers occupies its slots until they time
+ * out, which takes minutes. During that time, lines of other quotas get the same number of additional slots, up to a
+ * quarter of all.
  */
 export class LaneSlots {
   private taken = 0;
@@ -30,14 +31,14 @@ export class LaneSlots {
     return this.taken < this.slots || this.taken < this.slots + this.spare;
   }
 
-  /** Whether a line of this segment may be begun, where one may. */
+  /** Returns whether a line of this segment may begin, if a slot is free. */
   admits({ quota }: HeldSegment): boolean {
     return this.taken < this.slots || (!this.quotas.isSilent(quota) && this.quotas.mayUseSpare(quota));
   }
 
   /**
-   * Whether to look now how many lines are left, which costs more than to begin one. While no slot is free that is so
-   * at every eighth question: eight lines for each slot are kept ready.
+   * Returns whether to check now how many lines are left, which costs more than beginning one. While no slot is free it
+   * returns true every eighth time, because eight lines per slot are kept ready.
    */
   isLookDue(): boolean {
     this.looks = this.hasFree ? 0 : (this.looks + 1) % QUESTIONS_PER_LOOK;

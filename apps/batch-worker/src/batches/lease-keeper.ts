@@ -7,17 +7,17 @@ export const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
 
 export interface LeaseKeeperOptions {
-  /** Called after each round, with what is held still. */
+  /** Called after each round with the leases that are still held. */
   readonly onRound: () => void;
   readonly onFailure: (what: string, error: unknown) => void;
 }
 
-/** Extends the leases of what is held every ten seconds, and lets go of what another worker has by now. */
+/** Extends the held leases every ten seconds, and releases those that another worker has taken. */
 export class LeaseKeeper {
   private timer: NodeJS.Timeout | null = null;
-  /** Rounds in a row that PostgreSQL did not answer. */
+  /** Number of consecutive rounds in which PostgreSQL did not answer. */
   private failures = 0;
-  /** Leases that this process outlived, until that is stored. */
+  /** Leases that expired while this process had them, until that is stored. */
   private readonly outlived: SegmentLease[] = [];
 
   constructor(
@@ -54,9 +54,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Extends the leases, batch by batch if a segment is locked, as segments are while their batch ends. A lease behind a
+   * Extends the leases; batch by batch if a segment is locked, as segments are while their batch ends. A lease behind a
    * lock is neither extended nor lost.
-   *
    * @returns the segments whose leases are lost, and the error for those that were not extended
    * @throws the error if no lease was extended
    */
@@ -74,7 +73,7 @@ export class LeaseKeeper {
     return { lost: stored.flatMap(({ result }) => result), error };
   }
 
-  /** Takes over what PostgreSQL says of leases, and lets go of those that it does not name. */
+  /** Updates the leases from PostgreSQL's answer, and releases those that are missing in it. */
   private lostOf(segments: readonly HeldSegment[], renewed: readonly TimedLease[]): HeldSegment[] {
     const kept = new Map(renewed.map((lease) => [leaseName(lease), lease]));
     const lost: HeldSegment[] = [];
@@ -94,12 +93,12 @@ export class LeaseKeeper {
   }
 
   /**
-   * A lease that ended because PostgreSQL was away says nothing against its lines. One that ended because this process
-   * stood still does: a line may have done that.
+   * Stores why leases expired. If PostgreSQL was unavailable, their lines are not to blame. If this process stood
+   * still, they are, because a line may have caused that.
    */
   private async outlive(lost: readonly HeldSegment[]): Promise<void> {
     if (this.failures > 0) this.outlived.push(...lost.map(({ claim }) => claim));
-    // Taken out first: the next round may begin before PostgreSQL answers this one.
+    // Removed before the query, because the next round may begin before PostgreSQL answers this one.
     const leases = this.outlived.splice(0);
     if (leases.length === 0) return;
     try {

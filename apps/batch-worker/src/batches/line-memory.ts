@@ -2,10 +2,10 @@ import type { SegmentLease } from '@libs/persistence';
 import type { LineTries } from './held-segment';
 import { leaseName } from './lease-name';
 
-/** Lines that are remembered; beyond it those go that were given back first. */
+/** Most lines that are remembered; above that, those given back first are dropped. */
 const MOST_LINES = 20_000;
 
-/** What is known of the tries of lines whose segments were given back, for when this worker gets them again. */
+/** Remembers the tries of lines whose segments were given back, in case this worker gets them again. */
 export class LineMemory {
   private readonly segments = new Map<string, ReadonlyMap<number, LineTries>>();
   private lines = 0;
@@ -24,7 +24,7 @@ export class LineMemory {
     }
   }
 
-  /** Returns what is known of the lines of a segment, by their places in the batch, and forgets it. */
+  /** Returns the tries of a segment's lines by position in the batch, and removes them. */
   take(lease: SegmentLease): ReadonlyMap<number, LineTries> {
     const name = leaseName(lease);
     const known = this.segments.get(name) ?? new Map<number, LineTries>();

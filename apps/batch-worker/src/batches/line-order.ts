@@ -20,8 +20,8 @@ export class WorkspaceShares {
 }
 
 /**
- * The line that the next free slot runs: of the workspace with the fewest lines in flight, so that a large batch does
- * not keep others waiting; within a workspace that of the batch that must end first. Null when nothing may run now.
+ * Returns the line for the next free slot: of the workspace with the fewest lines in flight, so that a large batch does
+ * not delay others; within a workspace, of the batch with the earliest deadline. Null if nothing may run now.
  */
 export function nextLine(
   segments: Iterable<HeldSegment>,
@@ -31,7 +31,7 @@ export function nextLine(
   let first: HeldSegment | null = null;
   for (const segment of segments) {
     if (!segment.hasNext || (first !== null && compare(segment, first, shares) >= 0)) continue;
-    // Asked last, as it costs most and all segments of a batch have the same answer.
+    // Checked last, because it costs most and all segments of a batch have the same result.
     if (admits(segment)) first = segment;
   }
   return first?.next() ?? null;
@@ -53,17 +53,17 @@ export function byDeadline({ claim: one }: HeldSegment, { claim: other }: HeldSe
   );
 }
 
-/** Lines of each quota that could run now. */
+/** Returns the number of lines that could run now, by quota. */
 export function runnableByQuota(segments: Iterable<HeldSegment>): Map<string, number> {
   return sumByQuota(segments, ({ runnable }) => runnable);
 }
 
-/** Ready lines of each quota, also those behind others that must end first. */
+/** Returns the number of ready lines by quota, including lines behind others with an earlier deadline. */
 export function readyByQuota(segments: Iterable<HeldSegment>): Map<string, number> {
   return sumByQuota(segments, ({ ready }) => ready.length);
 }
 
-/** Lines of each quota with those that wait until they may be tried again. */
+/** Returns the number of lines by quota, including those that wait for their next try. */
 export function waitingByQuota(segments: Iterable<HeldSegment>): Map<string, number> {
   return sumByQuota(segments, ({ waiting }) => waiting);
 }

@@ -19,7 +19,7 @@ export interface LinePlace {
   readonly customId: string;
 }
 
-/** Returns the same id for every try of a line in every lane, so that a repeated charge meets its own key. */
+/** Returns the same id for every try of a line in every lane, so that a repeated charge has the same key. */
 export function generationIdOf({ batchId, seq }: LinePlace): string {
   return numberedId('gen-batch', batchId, seq);
 }
@@ -74,7 +74,7 @@ function chargeOf({ usage, cost }: Pick<Answer, 'usage' | 'cost'>): Charge {
   };
 }
 
-/** The two parts of a cost are its list price, on a caller's own key too. */
+/** The two parts of a cost are its list price, also with a caller's own key. */
 function toolDetails({ promptCost, completionCost }: Answer['cost'], costs: ToolCosts): LineUsageDetails {
   const tokens: PicoUsd = promptCost + completionCost - totalToolCost(costs);
   return { providerTools: toolCostTexts(costs), tokensUsd: formatUsd(tokens) };
@@ -102,7 +102,7 @@ export function refused(place: LinePlace, error: AppError): LineOutcome {
   return failedInPlaceOf(identityOf(place), error);
 }
 
-/** Returns a failure for the line of another outcome. */
+/** Returns a failure for a line, in place of another outcome. */
 export function failedInPlaceOf(
   { lease, seq, customId, generationId }: Pick<LineOutcome, 'lease' | 'seq' | 'customId' | 'generationId'>,
   error: AppError,

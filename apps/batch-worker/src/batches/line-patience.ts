@@ -6,31 +6,36 @@ import type { QuotaNews } from './quota-news';
 
 /** Failures that count against a line before it ends with the last one. */
 export const MOST_TRIES = 8;
-/** So long before a batch's window is over, a line whose try fails ends with that failure. */
+/** In this time before the end of a batch's window, a line whose try fails ends with that failure. */
 export const WINDOW_MARGIN_MS = 2 * 60_000;
-/** Failures do not count against a line during this time if there is no other line to compare it with. */
+/** During this time failures do not count against a line if there is no other line to compare it with. */
 const BENEFIT_OF_DOUBT_MS = 30 * 60_000;
 const FIRST_BACKOFF_MS = 500;
 const LAST_BACKOFF_MS = 5_000;
-/** A provider that asks for more quiet than this is asked again anyway. */
+/** Longest accepted `Retry-After`; a provider that asks for a longer pause is called again anyway. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
 
-/** A failure of a try that may pass. */
+/** A temporary failure of a try. */
 export interface LineFailure extends CallNews {
   readonly error: AppError;
-  /** Whether it may be the line's own fault. Never for what is said of an account, a limit or an overload. */
+  /** True if the line itself may be the cause. Never for errors about an account, a limit or an overload. */
   readonly mayBeLines: boolean;
-  /** The provider took the line and gave an error for it, as it does for a line that it cannot cope with. */
+  /**
+   * True if the provider processed the line and returned an error for it, as it does for a line that it cannot handle.
+   */
   readonly isAnswer: boolean;
 }
 
-/** What says that we ask for too much at once; an overload may be of any caller's making, and is waited for. */
+/**
+ * Error codes that mean that we send too many requests. An overload may be caused by any client, so it is simply waited
+ * for.
+ */
 const CONGESTION: ReadonlySet<string> = new Set(['rate_limit_exceeded', 'timeout']);
-/** However often a line meets them: the provider takes less than it is sent. */
+/** Error codes that never count against a line, however often they occur: the provider's capacity is exceeded. */
 const OF_CAPACITY: ReadonlySet<string> = new Set(['rate_limit_exceeded', 'provider_overloaded']);
-/** Statuses, whatever our code: the account, the key or the model is not as the catalogue says. */
+/** Statuses that show a problem of the account, the key or the model in the catalogue, whatever our error code is. */
 const OF_ACCOUNT: ReadonlySet<number> = new Set([400, 401, 402, 403, 404]);
-/** Ours: what a line alone can bring about, or an upstream's plain 500. */
+/** Error codes that a line itself can cause, or a plain 500 of an upstream. */
 const OWN_FAULTS: ReadonlySet<string> = new Set(['server', 'unmapped']);
 
 /** Returns the failure of a try that ended before the provider was called, which is never the line's fault. */
@@ -47,14 +52,16 @@ export function unasked(error: AppError, of: 'quota' | 'caller'): LineFailure {
   };
 }
 
-/** Returns a temporary failure of a call: whether it may be the line's fault, and what it means for other lines. */
+/** Describes a temporary failure of a call: whether the line may be the cause, and what it means for other lines. */
 export function failureOf({ segment: { claim } }: HeldLine, error: AppError): LineFailure {
-  // More at once than the catalogue allows this process: it was not sent.
+  // The catalogue's limit for this process was reached, so the call was not sent.
   if (isHeldBack(error)) return { ...unasked(error, 'quota'), quota: 'none', window: 'congested' };
-  // RabbitMQ, PostgreSQL or the app that opens its key is away: that is no line's fault, and passes.
+  // RabbitMQ, PostgreSQL or the app that opens the key is unavailable. The line is not to blame, and the problem is
+  // temporary.
   if (error.code === 'unavailable') return unasked(error, 'caller');
   const last = attemptsBefore(error).at(-1);
-  // Its credentials could not be read or forbid the call; or its own key failed where its lines are the operator's.
+  // The line's credentials could not be read or forbid the call, or an own key failed although the lines are for the
+  // operator's key.
   if (last === undefined || (last.isByok && !claim.isOwnKey)) return unasked(error, 'caller');
   return {
     error,
@@ -77,16 +84,15 @@ function paceAfter(error: AppError): Pick<LineFailure, 'window' | 'pauseMs'> {
 
 function isOfAccount(error: AppError): boolean {
   const status = upstreamStatusOf(error) ?? 0;
-  // Out of credit: providers answer that with 429 too.
+  // Returns whether the provider account has no credit; providers report that with 429 too.
   const isOutOfCredit = status === 429 && error.code !== 'rate_limit_exceeded';
   return error.code === 'authentication' || keyRefusalOf(error) !== null || OF_ACCOUNT.has(status) || isOutOfCredit;
 }
 
 /**
- * Whether the line ends with this failure: because its window is nearly over, or because it is the line's own. That is
- * taken for granted where the quota answered other lines since the line's previous try, eight times, and was not one
- * that fails at random.
- *
+ * Returns whether the line ends with this failure: because its window is nearly over, or because the line itself is the
+ * cause. The latter is assumed if, eight times, the quota answered other lines since the line's previous try and is not
+ * one that fails at random.
  * @param nowMs of the process's own clock, by which tries are measured
  */
 export function isGivenUp(line: HeldLine, failure: LineFailure, news: QuotaNews, nowMs: number): boolean {
@@ -94,7 +100,7 @@ export function isGivenUp(line: HeldLine, failure: LineFailure, news: QuotaNews,
   return line.counted >= MOST_TRIES || isWindowNearlyOver(line.segment, nowMs);
 }
 
-/** @param nowMs of the process's own clock: the host's time of day may be wrong */
+/** @param nowMs of the process's own clock, because the host's time of day may be wrong */
 export function isWindowNearlyOver({ windowEndsAtMs }: HeldSegment, nowMs = monotonicMs()): boolean {
   return nowMs >= windowEndsAtMs - WINDOW_MARGIN_MS;
 }
@@ -103,12 +109,12 @@ function countsAgainst(line: HeldLine, failure: LineFailure, news: QuotaNews, no
   if (!failure.mayBeLines) return false;
   line.doubtful += 1;
   if (news.isWellSince(line.segment.quota, line.comparedFromMs)) return true;
-  // With no other line left to try, all that can be known is that they were answered up to then.
+  // If no other line is left to try, it is only known that the others were answered before.
   const isDoubtful = failure.isAnswer && news.hasAnsweredAllBut(line);
   return isDoubtful && nowMs - line.firstTryMs! >= BENEFIT_OF_DOUBT_MS;
 }
 
-/** How long a line waits for its next try. `tries` from 1. */
+/** Returns how long a line waits for its next try. `tries` starts at 1. */
 export function backoffMs(tries: number, dice: number = Math.random()): number {
   return Math.ceil(dice * Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (tries - 1)));
 }

@@ -5,7 +5,7 @@ import { LineMemory } from './line-memory';
 import { backoffMs, isGivenUp, isWindowNearlyOver, type LineFailure } from './line-patience';
 import { QuotaNews } from './quota-news';
 
-/** After the probe is due, so that another line than the one that failed last is the probe. */
+/** Delay after the probe is due, so that a different line than the last failed one becomes the probe. */
 const AFTER_PROBE_MS = 100;
 
 export interface LineRetryOptions {
@@ -41,7 +41,7 @@ export class LineRetries {
     segment.rest(line, delayMs, () => this.whenReady(segment));
   }
 
-  /** Ends what this worker holds of a segment that goes back. Its tries are remembered. */
+  /** Handles a segment that is given back: its waiting lines end here, and their tries are remembered. */
   givenBack(segment: HeldSegment): void {
     this.memory.keep(segment.claim, segment.giveBack());
   }

@@ -26,7 +26,7 @@ import { answered, calledOff, charged, generationIdOf, refused, type LinePlace }
 import type { CallNews } from './lane-quotas';
 import { failureOf, unasked, type LineFailure } from './line-patience';
 
-/** Time limits of a call where they are not the usual ones. */
+/** Time limits of a call that differ from the usual ones. */
 export type CallLimits = Pick<UpstreamTimeouts, 'headersMs' | 'totalMs'>;
 
 /** Limits of a call that all other lines wait for. */
@@ -36,7 +36,7 @@ type CallBounds = Pick<InferenceRequest, 'signal' | 'timeouts'>;
 
 export type LineResult =
   | { readonly kind: 'outcome'; readonly outcome: LineOutcome; readonly news: CallNews }
-  /** It may pass. */
+  /** A temporary failure. */
   | { readonly kind: 'failure'; readonly failure: LineFailure; readonly news: CallNews };
 
 const ANSWERED: CallNews = { quota: 'worked', caller: 'worked', window: 'answered', pauseMs: null, isHeard: true };
@@ -47,7 +47,7 @@ export const SAYS_NOTHING: CallNews = {
   pauseMs: null,
   isHeard: false,
 };
-/** The provider was there to refuse the line. */
+/** The provider was available, because it refused the line. */
 const REFUSED_BY_PROVIDER: CallNews = {
   quota: 'worked',
   caller: 'worked',
@@ -109,18 +109,18 @@ export class LineRunnerService {
       const error = AppError.from(thrown);
       const left = leftCallOf(error);
       if (left !== null) return unanswered(place, bounds, error, left);
-      // A key of the caller's own that is refused may be mended while the batch is open.
+      // A caller's own key that was refused may be corrected while the batch is open.
       if (error.retryable || error.code === 'authentication') return failed(failureOf(line, error));
       return { kind: 'outcome', outcome: refused(place, error), news: newsOf(error) };
     }
   }
 
-  /** The outcome of a line that is not called again, as its last try failed. */
+  /** Returns the outcome of a line that is not called again, because its last try failed. */
   ended(line: HeldLine, error: AppError): LineOutcome {
     return refused(placeOf(line), error);
   }
 
-  /** The outcome of a line that was never called again because its workers kept dying. */
+  /** Returns the outcome of a line that was given up because its workers died repeatedly. */
   givenUp(line: HeldLine): LineOutcome {
     return this.ended(line, new AppError('server', 'The request could not be processed'));
   }
@@ -130,7 +130,7 @@ export function isAnswer(result: LineResult): boolean {
   return result.kind === 'outcome' && result.outcome.error === null;
 }
 
-/** The outcome of a call that has no answer and is paid. */
+/** Returns the outcome of a call that has no answer but must be paid. */
 function unanswered(place: LinePlace, bounds: CallBounds, error: AppError, left: LeftCall): LineResult {
   const outcome = bounds.signal.aborted ? calledOff(place, error, left) : charged(refused(place, error), left);
   return { kind: 'outcome', outcome, news: newsOf(error) };
@@ -152,7 +152,7 @@ function expectedOf({ body, segment: { claim } }: HeldLine): ExpectedOutput {
   return { ...outputOf(asked), toolUses: toolUsesOf(asked) };
 }
 
-/** A line whose key cannot be asked about waits, however long that takes: no call was tried for it. */
+/** A line whose key cannot be checked waits, however long that takes, because no call was made for it. */
 function withoutKey(line: HeldLine, error: AppError): LineResult {
   if (error.code !== 'authentication') return failed(unasked(error, 'caller'));
   return { kind: 'outcome', outcome: refused(placeOf(line), error), news: SAYS_NOTHING };

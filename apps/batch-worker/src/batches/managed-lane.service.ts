@@ -36,17 +36,18 @@ import { SegmentReturns } from './segment-returns';
 import { SegmentStops } from './segment-stops';
 import { SuspectTurn } from './suspect-turn';
 
-/** Part of the drain time that is kept for storing results. */
+/** Part of the shutdown time that is reserved for storing results. */
 const STORE_MS = 5_000;
 
 /**
- * Runs batch lines as single calls: `BATCH_CONCURRENCY` at a time, whichever batch they belong to.
+ * Runs batch lines as single calls: `BATCH_CONCURRENCY` at a time, from all batches.
  *
- * Segments are leased a few ahead, so a slow or large line holds up no other: the next free slot takes the next ready
- * line of any segment. Outcomes go to the group commit with the fence of their lease; a lease that was lost meanwhile
- * makes them void in the database, not here. A line that must wait (Retry-After, backoff) holds no slot. LaneQuotas
- * says how many lines of a quota run at once, BatchFunds what a batch can pay for, line-patience what ends a line, and
- * line-order which comes next. Segments, bytes and unstored results are bounded; lines that can run come first.
+ * Segments are leased a few ahead, so a slow or large line does not delay others: the next free slot takes the next
+ * ready line of any segment. Outcomes are written by group commit with the fence of their lease; if the lease was lost
+ * meanwhile, the database discards them. A line that must wait (Retry-After, backoff) occupies no slot. `LaneQuotas`
+ * decides how many lines of a quota run at once, `BatchFunds` what a batch can pay for, `line-patience` when a line
+ * ends, and `line-order` which line is next. Segments, bytes and unstored results are limited; lines that can run come
+ * first.
  */
 @Injectable()
 export class ManagedLaneService {
@@ -137,7 +138,7 @@ export class ManagedLaneService {
     this.wake();
   }
 
-  /** There may be work: looks for it now, or as soon as the look under way is over. */
+  /** Looks for work now, or as soon as the running look is over. */
   wake(): void {
     if (this.stopping) return;
     this.claimWanted = true;
@@ -148,7 +149,7 @@ export class ManagedLaneService {
     this.pump();
   }
 
-  /** Ends what is under way, commits it and gives the rest back. */
+  /** Finishes running lines, commits them and gives the rest back. */
   async drain(): Promise<void> {
     this.stopping = true;
     const deadlineMs = monotonicMs() + this.env.DRAIN_SECONDS * 1_000 - STORE_MS;
@@ -163,12 +164,12 @@ export class ManagedLaneService {
     await this.funds.releaseAll();
   }
 
-  /** Starts no more lines of a batch and cancels calls that take long. Returns true once none of it is held here. */
+  /** Starts no more lines of a batch and cancels long calls. Returns true when this worker holds nothing of it. */
   stopBatch(number: bigint, isCharged: boolean): boolean {
     return this.stops.stopBatch(number, isCharged);
   }
 
-  /** How fast lines are run, by quota; to be asked now and then by one. */
+  /** Returns how fast lines run, by quota. Must have one caller only, at intervals. */
   speeds(): Record<string, LaneSpeed> {
     return this.meter.read({ waiting: readyByQuota(this.held), slotsOf: (quota) => this.quotas.limitOf(quota) });
   }
@@ -201,9 +202,9 @@ export class ManagedLaneService {
   }
 
   private claimWhenFew(): void {
-    // The lines of a probe are fetched for it, however many others wait.
+    // Lines for a due probe are fetched even if many others wait.
     if (!this.probeDue && !(this.slots.isLookDue() && this.quotas.isShort(this.held))) return;
-    // With no slot free, what is held is being run.
+    // If no slot is free, the held lines are running.
     if (this.held.isFull && this.slots.hasFree) this.handover.makeRoom();
     if (!this.held.isFull) void this.claim();
   }
@@ -216,7 +217,7 @@ export class ManagedLaneService {
       await this.returns.give();
       const keptOut = { ...this.quotas.keptOut(this.held), batchNumbers: this.funds.paused() };
       unheld = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, { keptOut, mostLines: CLAIM_LINES });
-      // With fewer there is no more.
+      // If a claim returned fewer, there are no more.
       if (unheld.length >= LEAST_CLAIMED) this.claimWanted = true;
       while (unheld.length > 0 && !this.held.isHeavy) {
         const some = unheld.slice(0, LEAST_CLAIMED);
@@ -261,7 +262,7 @@ export class ManagedLaneService {
     this.meter.called(segment.quota, endMs - beganMs, result.kind === 'outcome');
     this.slots.end();
     this.shares.end(segment.claim.workspaceId);
-    // A cancelled call is neither an answer nor the provider's failure, though it may have cost something.
+    // A cancelled call is neither an answer nor a failure of the provider, although it may have cost something.
     const isCalledOff = segment.calls.aborted && !isKept(result);
     this.quotas.end(ticket, isCalledOff ? SAYS_NOTHING : result.news);
     if (isCalledOff || (result.kind === 'failure' && segment.isStopped)) {
@@ -288,7 +289,7 @@ export class ManagedLaneService {
     for (const segment of this.held) this.stops.closeIfIdle(segment);
     const stillHeld = this.held.batchNumbers();
     for (const number of batchesWithDoneSegments) {
-      // With more of it in our hands it cannot be done yet.
+      // The batch cannot be done while this worker holds more segments of it.
       if (stillHeld.has(number)) continue;
       this.finalizer
         .finishIfDone(number)

@@ -5,7 +5,7 @@ import { EachAlone, gauge, PeriodicTask } from '@libs/platform';
 const TASK = 'partitions.keep';
 const EVERY_MS = 3_600_000;
 const MEASURE_MS = 5 * 60_000;
-/** Statements that delete old rows of a default partition in one run. */
+/** Number of DELETE statements per run for old rows of a default partition. */
 const DELETES_PER_RUN = 100;
 
 const strays = gauge({
@@ -15,8 +15,8 @@ const strays = gauge({
 });
 
 /**
- * Creates the weekly partitions of the coming month, moves rows out of the default partitions, and drops partitions
- * past their retention. One worker at a time does it; each table, week and step is taken alone.
+ * Creates the weekly partitions of the next month, moves rows out of the default partitions, and drops partitions past
+ * their retention. Only one worker at a time does it; each table, week and step is handled separately.
  */
 @Injectable()
 export class PartitionKeeperService {
@@ -30,7 +30,7 @@ export class PartitionKeeperService {
   ) {
     this.tasks = [
       new PeriodicTask({ name: TASK, everyMs: EVERY_MS, isImmediate: true, runner }, () => this.keepAll()),
-      // Each worker shows the numbers: one that did not count would show old ones.
+      // Each worker measures, because a worker that does not would export old numbers.
       new PeriodicTask({ name: 'partitions.measure', everyMs: MEASURE_MS }, () => this.measure()),
     ];
   }
@@ -74,13 +74,13 @@ export class PartitionKeeperService {
         if (moved > 0) this.logger.warn(`${moved} rows of the week of ${monday} stood in the default of ${table}`);
       },
     );
-    // While it is checked that there are none of other weeks, none of these could be written.
+    // While PostgreSQL checks that the default partition has no rows of these weeks, no such row could be written.
     if (adoption === null || made < weeks.length) return;
     await this.each.run(`${table} adoption`, async () => {
       await this.partitions.adoptDefault(table, adoption);
       this.logger.warn(`the default of ${table} is now its partition from ${adoption.from} to ${adoption.to}`);
     });
-    // What lies around the adopted weeks.
+    // The weeks around the adopted ones.
     const left = await this.partitions.plan(table);
     for (const monday of left.weeks) {
       await this.each.run(`${table} ${monday}`, () => this.partitions.makeWeek(table, monday));

@@ -5,7 +5,7 @@ import type { HeldSegment } from './held-segment';
 import { leaseName } from './lease-name';
 import { byDeadline } from './line-order';
 
-/** How long a failed segment comes after others. */
+/** For this time a failed segment comes after others. */
 const REMEMBERED_MS = 10 * 60_000;
 const MOST_REMEMBERED = 2_000;
 
@@ -16,8 +16,9 @@ interface FailedSegment {
 }
 
 /**
- * Chooses the next probe of a quota whose breaker is open: a line of the workspace, then of the segment, that failed
- * longest ago. A healthy provider may fail for some lines every time; if these were every probe, no other line would run.
+ * Chooses the next probe of a quota whose breaker is open: a line of the workspace, and then of the segment, that
+ * failed longest ago. A healthy provider may fail for some lines every time; if these were always the probe, no other
+ * line would run.
  */
 export class ProbeOrder {
   private readonly segments = new Map<string, FailedSegment>();
@@ -73,7 +74,10 @@ export class ProbeOrder {
     return [...this.segments.values()].filter(({ quota }) => this.breakers.isOpen(quota)).map(({ lease }) => lease);
   }
 
-  /** Lets failed segments be claimed again if their quota's probe is due and no other segment is held. Returns true if any was let. */
+  /**
+   * Makes failed segments claimable again if their quota's probe is due and no other segment is held. Returns true if
+   * there were any.
+   */
   forgetPostponed(held: Iterable<HeldSegment>): boolean {
     if (!this.breakers.hasOpen || this.segments.size === 0) return false;
     const found = new Set([...held].map(({ quota }) => quota));

@@ -1,36 +1,38 @@
 import type { HeldLine } from './held-segment';
 
-/** How long before a line's first try an answer to another line still says that its provider worked then. */
+/** How long before a line's first try an answer to another line still proves that its provider was working. */
 const BEFORE_FIRST_TRY_MS = 60_000;
-/** Two are enough to know that another line than a given one failed. */
+/** Most failed lines to remember: two are enough to know that a line other than a given one failed. */
 const MOST_FAILED = 2;
 const MOST_QUOTAS = 2_000;
-/** Above this share of temporary failures, one more does not count against its line. */
+/** Above this share of temporary failures, a further one does not count against its line. */
 const MOST_PASSING = 0.2;
 /** Weight of one call in that share. */
 const CALL_WEIGHT = 0.05;
 
 interface News {
   answeredAtMs: number;
-  /** Share of calls that failed, of lines that were answered in the end: what fails at random. */
+  /** Share of failed calls among lines that were answered in the end: the rate of random failures. */
   passing: number;
-  /** Lines that failed since, but for those that fail while others are answered. */
+  /** Lines that failed since then, except those that fail while others are answered. */
   readonly failed: Set<string>;
 }
 
-/** When each quota last answered a line, and whether lines failed since: distinguishes a bad line from a bad provider. */
+/**
+ * When each quota last answered a line, and whether lines failed since. Distinguishes a bad line from a bad provider.
+ */
 export class QuotaNews {
   private readonly quotas = new Map<string, News>();
 
   answered({ segment: { quota }, doubtful }: HeldLine, nowMs: number): void {
     const news = this.newsOf(quota);
     news.answeredAtMs = nowMs;
-    // So it is for nearly every line.
+    // Skipped for nearly every line, because there were no failures.
     if (doubtful > 0 || news.passing > 0) news.passing = passingAfter(news, doubtful);
     if (news.failed.size > 0) news.failed.clear();
   }
 
-  /** A line that failed while others were answered says nothing of the others. */
+  /** A line that failed while others were answered says nothing about the others. */
   failed(line: HeldLine): void {
     if (line.counted > 0) return;
     const { failed } = this.newsOf(line.segment.quota);

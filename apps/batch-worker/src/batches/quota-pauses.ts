@@ -1,5 +1,5 @@
 import { monotonicMs } from '@libs/inference';
-/** Pauses that are remembered before those that are over are looked for. */
+/** Number of pauses above which ended ones are removed. */
 const LEAST_SWEPT = 256;
 
 /** Quotas whose provider sent `Retry-After`, and until when this process makes no call on them. */
@@ -29,7 +29,7 @@ export class QuotaPauses {
     return [...this.until.keys()].filter((quota) => this.remainingMs(quota) > 0);
   }
 
-  /** Calls `then` once no pause is left. Timers may be a little ahead of the clock that measures the pause. */
+  /** Calls `then` when no pause is left. Timers may be slightly ahead of the clock that measures the pause. */
   whenOver(quota: string, then: () => void): void {
     const remainingMs = this.remainingMs(quota);
     if (remainingMs === 0) then();

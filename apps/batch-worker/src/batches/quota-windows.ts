@@ -1,5 +1,5 @@
 import { monotonicMs } from '@libs/inference';
-/** How a call ended, as far as it matters for its quota's limit; `other` changes nothing. */
+/** How a call ended, in the categories that affect its quota's limit; `other` has no effect. */
 export type CallEnd = 'answered' | 'congested' | 'other';
 
 export interface WindowTicket {
@@ -9,28 +9,28 @@ export interface WindowTicket {
   readonly cuts: number;
 }
 
-/** The limit is halved if a provider refuses calls as too many, and cut a little if it only slows down. */
+/** The limit is halved if a provider refuses calls as too many, and reduced slightly if it only slows down. */
 const REFUSED_FACTOR = 0.5;
 const SLOWER_FACTOR = 0.9;
 /** Calls count as slow if they take this many times as long as usual. */
 const SLOW_RATIO = 3;
 const RECENT_WEIGHT = 0.2;
 const USUAL_WEIGHT = 0.01;
-/** Lines differ in length: a comparison needs some of them. */
+/** Fewest samples for a comparison, because lines differ in length. */
 const LEAST_SAMPLES = 20;
-/** A quota is silent if calls are under way and its provider has sent nothing for this long. */
+/** A quota is silent if calls are running and its provider has sent nothing for this long. */
 const SILENT_AFTER_MS = 30_000;
-/** After an outage a quota begins with this part of its former window. */
+/** After an outage a quota begins with this share of its former limit. */
 const RESTART_SHARE = 1 / 8;
-/** Most quotas remembered; above it, one without calls under way is forgotten. */
+/** Most quotas that are remembered; above that, one without running calls is dropped. */
 const MOST_QUOTAS = 500;
 
 interface Window {
   limit: number;
-  /** Below it the limit doubles with each window of answers. */
+  /** Below this limit, the limit doubles with each window of answers. */
   formerLimit: number;
   inFlight: number;
-  /** When the provider last sent something, or a call began while none was under way. */
+  /** When the provider last sent something, or a call began while none was running. */
   movedAtMs: number;
   /** When the provider last sent something. */
   heardAtMs: number;
@@ -64,19 +64,22 @@ export class QuotaWindows {
     return Math.floor(this.windows.get(quota)?.limit ?? this.most);
   }
 
-  /** Whether the provider has said nothing for long while calls are under way: it accepts requests and does not answer. */
+  /**
+   * Returns whether the provider has sent nothing for a long time although calls are running: it accepts requests and
+   * does not answer.
+   */
   isSilent(quota: string): boolean {
     const window = this.windows.get(quota);
     return window !== undefined && this.silentCallsOf(window) > 0;
   }
 
-  /** Whether more than one call may be made that others make room for: the provider said something of late. */
+  /** Returns whether more than one spare slot may be used: the provider has answered recently. */
   mayUseSpare(quota: string): boolean {
     const window = this.windows.get(quota);
     return window === undefined || window.inFlight === 0 || this.nowMs() - window.heardAtMs < SILENT_AFTER_MS;
   }
 
-  /** Whether a silent quota has no call left: only then are more of its lines of no use. */
+  /** Returns whether a silent quota has no free call left: only then further lines of it are useless. */
   isStuck(quota: string): boolean {
     return this.isSilent(quota) && !this.admits(quota);
   }
@@ -99,7 +102,7 @@ export class QuotaWindows {
     return { quota, startedAtMs: this.nowMs(), cuts: window.cuts };
   }
 
-  /** To be called when the quota answers again. Lowers the limit, so that not all waiting lines are sent at once. */
+  /** Must be called when the quota answers again. Lowers the limit, so that not all waiting lines are sent at once. */
   restart(quota: string): void {
     const window = this.windowOf(quota);
     window.formerLimit = Math.max(window.formerLimit, window.limit);
@@ -109,7 +112,7 @@ export class QuotaWindows {
     window.samples = 0;
   }
 
-  /** @param isHeard whether the provider said anything: a time limit or a cancelled call is no sign of life */
+  /** @param isHeard true if the provider answered in any way; a timeout or a cancelled call is not an answer */
   end({ quota, startedAtMs, cuts }: WindowTicket, end: CallEnd, isHeard = end === 'answered'): void {
     const window = this.windowOf(quota);
     window.inFlight = Math.max(0, window.inFlight - 1);

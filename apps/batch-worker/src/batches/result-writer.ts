@@ -10,26 +10,26 @@ export type ResultGroups = Pick<
 >;
 
 export interface ResultWriterOptions extends ResultGroups {
-  /** Called after each commit with the batches that have a finished segment now. */
+  /** Called after each commit with the batches that now have a finished segment. */
   readonly onStored: (outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]) => void;
-  /** Called whenever it has changed what the outcomes that are not stored weigh together. */
+  /** Called whenever the total size of unstored outcomes has changed. */
   readonly onWeight?: (bytes: number) => void;
-  /** Called when a commit failed; the outcomes are kept and tried again. */
+  /** Called when a commit failed; the outcomes are kept and retried. */
   readonly onFailure: (error: unknown) => void;
-  /** Called after each commit, before `onStored`, with the batches that cost more than is held for them. */
+  /** Called after each commit, before `onStored`, with the batches that cost more than their hold. */
   readonly onAheadOfHold?: (batchNumbers: readonly bigint[]) => void;
 }
 
-/** A line of a group of 512 costs half of what one of a group of 64 does, in PostgreSQL and here. */
+/** Sizes of commit groups. In a group of 512, a line costs half as much as in one of 64, in PostgreSQL and here. */
 export const RESULT_GROUPS = {
   gatherMs: 40,
-  // Enough to share a commit, few enough that lines go on running while they are committed.
+  // Enough to share a commit, and few enough that lines continue to run while they are committed.
   fullRows: 384,
   mostRows: 512,
   mostWeight: 8 * 1024 * 1024,
 } satisfies ResultGroups;
 
-/** The groups of a worker with so many slots. */
+/** Returns the group sizes of a worker with this many slots. */
 export function resultGroupsOf(slots: number): ResultGroups {
   return { ...RESULT_GROUPS, fullRows: Math.min(RESULT_GROUPS.fullRows, slots * FULL_GROUP_PER_SLOT) };
 }
@@ -39,9 +39,9 @@ const BYTES_PER_OUTCOME = 128 * 1024;
 const FIRST_RETRY_MS = 250;
 
 /**
- * Group commit for line outcomes. Nothing is given up: while PostgreSQL is away the outcomes stay here,
- * and the lane stops starting lines once `pending` has grown too large. An outcome that PostgreSQL refuses for its data
- * holds up no other; nor does one that it takes too long to store: that waits apart.
+ * Group commit for line outcomes. None is dropped: while PostgreSQL is unavailable the outcomes stay here, and the lane
+ * starts no lines once `pending` is too large. An outcome that PostgreSQL refuses because of its data does not block
+ * others; one that takes too long to store waits separately.
  */
 export class ResultWriter {
   private readonly logger = new Logger(ResultWriter.name);
@@ -63,7 +63,9 @@ export class ResultWriter {
     });
   }
 
-  /** Outcomes that are not committed yet. Large ones count for several, so that what bounds this bounds their bytes. */
+  /**
+   * Number of uncommitted outcomes. Large ones count several times, so a limit on this number also limits their bytes.
+   */
   get pending(): number {
     return this.group.size + Math.floor(this.group.weight / BYTES_PER_OUTCOME);
   }
@@ -73,7 +75,7 @@ export class ResultWriter {
     this.options.onWeight?.(this.group.weight);
   }
 
-  /** Says that nothing more will come until this is committed: it waits for no company. */
+  /** Commits at once, because no further outcome will arrive before that. */
   hurry(): void {
     this.group.hurry();
   }
@@ -84,7 +86,7 @@ export class ResultWriter {
   }
 
   private onTried({ done, batchesWithDoneSegments, batchesAheadOfHold, error }: StoredOutcomes): void {
-    // An outcome that waited apart is only taken from its place after this.
+    // An outcome that waited separately is removed from its place only after this callback.
     setImmediate(() => this.options.onWeight?.(this.group.weight));
     if (error !== null) this.options.onFailure(error);
     if (batchesAheadOfHold.size > 0) this.options.onAheadOfHold?.([...batchesAheadOfHold]);

@@ -4,9 +4,9 @@ import type { LaneQuotas } from './lane-quotas';
 import type { LineRetries } from './line-retries';
 import type { SegmentReturns } from './segment-returns';
 
-/** Gives back segments that this worker holds and cannot run, so that another worker may. */
+/** Gives back segments that this worker holds but cannot run, so that another worker may run them. */
 export class SegmentHandover {
-  /** @param onRoom called when the pause of a quota is over whose segments made room for others */
+  /** @param onRoom called when the pause of a quota ends whose segments made room for others */
   constructor(
     private readonly held: HeldSegments,
     private readonly quotas: LaneQuotas,
@@ -15,7 +15,7 @@ export class SegmentHandover {
     private readonly onRoom: () => void,
   ) {}
 
-  /** Down to half of what may be held, so that this is seldom done. */
+  /** Gives back until half of the allowed amount is held, so that this is rarely done. */
   makeRoom(): void {
     const given = this.held.letGoToHalf(this.quotas.blocked(this.held.all));
     if (given.length === 0) return;
@@ -32,7 +32,7 @@ export class SegmentHandover {
   giveBackUnreachable(): void {
     const unreachable = this.quotas.unreachable(this.held);
     if (unreachable.length === 0) return;
-    // Lines that end now are written first; their segments go back afterwards.
+    // Lines that end now are written first; their segments are given back afterwards.
     this.retries.endLate(unreachable);
     this.giveBack(unreachable.filter(({ isIdle }) => isIdle));
   }

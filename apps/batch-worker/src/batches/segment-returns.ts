@@ -1,6 +1,6 @@
 import type { BatchSegmentsRepository, ClaimedSegment } from '@libs/persistence';
 
-/** Most leases kept until PostgreSQL can release them; the oldest have expired by then. */
+/** Most leases to keep until PostgreSQL can release them; the oldest have expired by then. */
 const MOST_OWED = 2_000;
 
 /**
@@ -15,7 +15,7 @@ export class SegmentReturns {
     private readonly onFailure: (error: unknown) => void,
   ) {}
 
-  /** Gives them back unless the work succeeds. @throws what the work throws */
+  /** Gives the segments back unless the work succeeds. @throws any error of the work */
   async unless<T>(claims: readonly ClaimedSegment[], work: () => Promise<T>): Promise<T> {
     try {
       return await work();

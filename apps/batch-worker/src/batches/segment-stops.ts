@@ -3,13 +3,13 @@ import type { BatchSegmentsRepository } from '@libs/persistence';
 import type { HeldSegment } from './held-segment';
 import type { HeldSegments } from './held-segments';
 
-/** How long lines of a stopped batch may still be called: less than its time to wind up. */
+/** How long lines of a stopped batch may still run: less than its time to finish. */
 const CALL_OFF_MS = 4_000;
 
-/** A call that is called off ends at once and is charged like one whose caller has disconnected. */
+/** A cancelled call ends at once and is charged like one whose caller has disconnected. */
 const CHARGED: LeaveTerms = { begin: () => null };
 
-/** Ends the segments of batches that are stopped: they begin no line, and are closed once nothing is under way. */
+/** Ends the segments of stopped batches: they begin no line, and are closed when no line is running. */
 export class SegmentStops {
   constructor(
     private readonly segments: Pick<BatchSegmentsRepository, 'close'>,
@@ -18,9 +18,8 @@ export class SegmentStops {
   ) {}
 
   /**
-   * Starts no more lines of a batch and cancels calls that take long. Returns true once none of it is held here.
-   *
-   * @param isCharged whether cancelled calls are charged, as they are if the caller cancelled the batch
+   * Starts no more lines of a batch and cancels long calls. Returns true when this worker holds nothing of it.
+   * @param isCharged true if cancelled calls are charged, as they are if the caller cancelled the batch
    */
   stopBatch(number: bigint, isCharged: boolean): boolean {
     const segments = this.held.ofBatch(number);

@@ -14,11 +14,11 @@ import { failedInPlaceOf } from './line-outcome';
 export type OutcomeStore = Pick<BatchResultsRepository, 'store'>;
 
 export interface StoredOutcomes extends GroupTry<LineOutcome> {
-  /** Not to be stored again. */
+  /** Outcomes that must not be stored again. */
   readonly done: readonly LineOutcome[];
-  /** Outcomes that are now results; the others came from a stale lease or were stored before. */
+  /** Number of outcomes that became results; the others had a lost lease or were stored before. */
   readonly stored: number;
-  /** Batches with at least one segment that is done now. */
+  /** Batches with at least one segment that is now done. */
   readonly batchesWithDoneSegments: ReadonlySet<bigint>;
   /** Batches whose next lines need a reservation. */
   readonly batchesAheadOfHold: ReadonlySet<bigint>;
@@ -30,8 +30,8 @@ const refusals = counter({
 });
 
 /**
- * Stores outcomes together. Where PostgreSQL refuses one for its data, the others are stored, and the line gets an
- * error of type `server` in its place, which is not charged.
+ * Stores outcomes together. If PostgreSQL refuses one because of its data, the others are stored, and its line gets an
+ * error of type `server` instead, which is not charged.
  */
 export async function storeOutcomes(
   results: OutcomeStore,
@@ -58,13 +58,13 @@ export async function storeOutcomes(
   };
 }
 
-/** Outcomes of one batch are charged to one row. */
+/** Groups by batch: outcomes of one batch are charged to one row. */
 export const batchOf = ({ lease }: LineOutcome): bigint => lease.batchNumber;
 
-/** Outcomes of many batches may be charged to one API key and one account. */
+/** Groups by payer: outcomes of many batches may be charged to one API key and one account. */
 export const payerOf = ({ lease }: LineOutcome): unknown => lease.organizationId ?? lease.batchNumber;
 
-/** Stores all outcomes or throws; the caller tries all of them again later. Returns how many are results now. */
+/** Stores all outcomes or throws; the caller retries all of them later. Returns how many became results. */
 export async function storeAllOutcomes(...work: Parameters<typeof storeOutcomes>): Promise<number> {
   const { stored, error } = await storeOutcomes(...work);
   if (error !== null) throw error;

@@ -4,13 +4,15 @@ import type { HeldLine, HeldSegment } from './held-segment';
 import { LEASE_MS } from './lease-keeper';
 
 const LOOK_MS = 5_000;
-/** After a suspect that could not be called, the next look for one is this much later. */
+/** Delay until the next search for a suspect, if one could not be called. */
 const LOOK_AGAIN_MS = 60_000;
 const ABSOLVE_AGAIN_MS = 500;
-/** Longest pause in which no line begins, to let those in flight end; then lines go on and the turn comes later. */
+/**
+ * Longest pause in which no line begins, to let running ones end. After that, lines continue and the turn comes later.
+ */
 const MOST_WAIT_FOR_QUIET_MS = 30_000;
 
-/** What a turn needs of the lane. */
+/** The functions of the lane that a turn uses. */
 export interface SuspectLane {
   /** Takes a segment over, with its lines. */
   hold(claim: ClaimedSegment): Promise<HeldSegment>;
@@ -24,8 +26,8 @@ export interface SuspectLane {
 }
 
 /**
- * Runs segments whose workers died repeatedly: one at a time, and the first line with nothing else in the process. If
- * the worker dies again, that line is known to have killed it, and no other line is given up.
+ * Runs segments whose workers died repeatedly, one at a time, and their first line with nothing else running in the
+ * process. If the worker dies again, that line caused it, and no other line is given up.
  */
 export class SuspectTurn {
   private wantedSinceMs = 0;
@@ -39,12 +41,12 @@ export class SuspectTurn {
     private readonly lane: SuspectLane,
   ) {}
 
-  /** While it is true no other line is begun. */
+  /** While true, no other line may begin. */
   get wantsQuiet(): boolean {
     return this.state !== 'none';
   }
 
-  /** Whether a turn begins once nothing is in flight. */
+  /** True if a turn begins as soon as nothing is in flight. */
   get isWanted(): boolean {
     return this.state === 'wanted';
   }
@@ -68,7 +70,7 @@ export class SuspectTurn {
     }
   }
 
-  /** To be called when a turn is wanted and nothing is in flight. Resolves when others may run again. */
+  /** Must be called when a turn is wanted and nothing is in flight. Resolves when other lines may run again. */
   async take(): Promise<void> {
     this.state = 'running';
     const beganMs = monotonicMs();
@@ -76,16 +78,16 @@ export class SuspectTurn {
       const claim = await this.segments.claimSuspect(LEASE_MS);
       if (claim === null) return;
       const segment = await this.lane.hold(claim);
-      // Past that its first line was given up when it was taken over.
+      // At a later attempt the first line was already given up when the segment was claimed.
       if (claim.attempts === ALONE_FROM) await this.runFirst(segment);
-      // There may be more. Until then others have as much time as this one had.
+      // There may be more such segments. Before the next one, other lines get as much time as this one had.
       this.lookIn(monotonicMs() - beganMs);
     } finally {
       this.state = 'none';
     }
   }
 
-  /** A call that does not end would keep the whole lane at rest. */
+  /** Limits the pause: a call that does not end would stop the whole lane. */
   private holdOff(): void {
     this.state = 'none';
     this.heldOffUntilMs = monotonicMs() + LOOK_AGAIN_MS;
@@ -113,13 +115,17 @@ export class SuspectTurn {
     try {
       return await this.segments.beginAlone(segment.claim);
     } catch (error) {
-      // The statement may have been executed. Then a crash of another line would be blamed on the first line.
+      // The statement may have been executed. A later crash caused by another line would then be blamed on the first
+      // line.
       this.lane.giveBack([segment]);
       throw error;
     }
   }
 
-  /** Tried until it is known: the next lease would give the line up, though it was PostgreSQL that was away. */
+  /**
+   * Clears the suspicion; retried until it is stored. Otherwise the next lease would give the line up, although
+   * PostgreSQL was to blame.
+   */
   private async absolve(segment: HeldSegment): Promise<void> {
     for (;;) {
       try {

@@ -19,32 +19,35 @@ import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';
 export interface BodyRequest extends LiveRequest, AuthenticatedRequest {
   /** The bytes that `body` was parsed from. */
   rawBody?: Buffer;
-  /** An estimate of the prompt in those bytes; absent for forms. */
+  /** An estimate of the prompt in `rawBody`; absent for forms. */
   prompt?: PromptEstimate;
 }
 
 const TIMES: BodyTimes = { idleMs: 60_000, totalMs: 300_000 };
-/** Bodies of callers that have shown no credential are forms and small objects. */
+/** Time limits for bodies of callers without a credential, which are forms and small objects. */
 const PUBLIC_TIMES: BodyTimes = { idleMs: 5_000, totalMs: 10_000 };
 const MAX_PUBLIC_BYTES = 32 * 1024;
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-/** The members of a body of a route that takes none. */
+/** The body of a route that takes none: an object without fields. */
 class Nothing {}
 
-/** A body, its text, what is parsed from it, what is sent on, and what the garbage collector has not found yet. */
+/**
+ * Copies of a body in memory: its bytes, its text, the parsed values, the upstream body, and memory not yet
+ * garbage-collected.
+ */
 const COPIES_OF_PARSED = 5;
-/** A recording or a picture, what is decoded from it, and what is sent on. */
+/** Copies of an upload in memory: the recording or picture, its decoded form, and the upstream body. */
 const COPIES_OF_UPLOAD = 3;
 /** Most memory of a streamed batch: two slices and one line. A small batch needs no more than a parsed body. */
 const MOST_OF_STREAMED_BYTES = 24 * 1024 * 1024;
-/** Bytes that a body without a Content-Length reserves at first, and each time that it outgrows its reservation. */
+/** Bytes that a body without a Content-Length reserves at first, and again each time it exceeds its reservation. */
 const UNANNOUNCED_STEP_BYTES = 1024 * 1024;
 
 /**
- * Takes the body in, after the caller has shown a credential, and gives the request a place among those that are worked
- * on. While its body arrives a request has a place of another kind, so callers that are slow, or that stop, take none
- * from the others. Runs after the bearer guard because its module is imported after that guard's.
+ * Reads the body after the caller has shown a credential, and gives the request a slot among the running ones. While
+ * its body arrives, a request has a slot of another kind, so slow or stalled callers take no running slots from others.
+ * Runs after the bearer guard because its module is imported later.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {
@@ -58,7 +61,7 @@ export class BodyGuard implements CanActivate {
     return noteRefusal === undefined ? this.admit(context, request) : this.admitNoted(context, request, noteRefusal);
   }
 
-  /** The entries of other calls are written after this guard. */
+  /** Audit entries of other calls are written after this guard. */
   private async admitNoted(
     context: ExecutionContext,
     request: BodyRequest,
@@ -86,7 +89,7 @@ export class BodyGuard implements CanActivate {
     return isForRoute ? this.admitUnread(request, rule, claimant) : this.takeBody(request, rule, claimant);
   }
 
-  /** Admits a request whose route reads the body itself while it works on it. */
+  /** Admits a request whose route reads the body itself while it runs. */
   private async admitUnread({ raw, life }: BodyRequest, rule: BodyRule, claimant: Claimant): Promise<true> {
     life.claim.work(claimant);
     const bytes = Number(raw.headers['content-length'] ?? rule.maxBytes);
@@ -100,7 +103,7 @@ export class BodyGuard implements CanActivate {
 
   private async takeBody(request: BodyRequest, rule: BodyRule, claimant: Claimant): Promise<true> {
     const { raw, life } = request;
-    // A body that came in the packet of its head is there as soon as the parser is through with the packet.
+    // A body in the same packet as its head is available as soon as the parser has finished the packet.
     await Promise.resolve();
     let bytes = takeWholeBody(raw, rule.maxBytes);
     if (bytes === null) bytes = await this.readSlowly(request, rule, claimant);
@@ -115,7 +118,7 @@ export class BodyGuard implements CanActivate {
     // Chunks may come to nothing.
     if (rule.kind === 'empty' && bytes.length === 0) return true;
     const scanned = scanJsonBody(bytes);
-    // Copies of the text leave room for values that take no more memory than it.
+    // The copies of the text also cover parsed values that are no larger than the text.
     const extra = Math.max(0, scanned.shape.valueBytes - bytes.length);
     const waits = life.claim.reserveParsed(claimant, bytes.length * COPIES_OF_PARSED, extra);
     if (waits !== undefined) await waits;

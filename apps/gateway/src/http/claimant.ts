@@ -3,7 +3,10 @@ import type { AuthenticatedRequest } from './authenticated-request';
 import { sourceOf } from './source-address';
 import type { Claimant } from './request-claim';
 
-/** Returns whom the request counts for: the workspace of its key, or where no key was shown its source address. */
+/**
+ * Returns to whom the request is charged in the pools: the workspace of its key, or its source address if it has no
+ * key.
+ */
 export function claimantOf(request: AuthenticatedRequest): Claimant {
   const { principal } = request;
   if (principal === undefined) return { isPublic: true, holders: [sourceOf(request.ip), 'public'] };

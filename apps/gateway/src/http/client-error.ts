@@ -3,10 +3,10 @@ import type { Socket } from 'node:net';
 import { AppError } from '@libs/errors';
 import { errorResponse } from '@libs/platform';
 
-/** A socket knows the response that is being written to it, if any. */
+/** A socket of Node's HTTP server, which knows the response that is being written to it. */
 type HttpSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 
-/** How long the peer may take to read the answer before the connection is cut. */
+/** How long the peer may take to read the answer before the connection is closed. */
 const LINGER_MS = 2_000;
 
 const SEND_LARGER_CHUNKS =
@@ -15,9 +15,9 @@ const SEND_LARGER_CHUNKS =
 const answered = new WeakSet<Socket>();
 
 /**
- * Answers what Node's HTTP parser refuses, in the standard envelope, and closes: after such bytes it is
- * unknown where the next request begins. What the peer still sends is thrown away meanwhile, because a connection
- * closed with unread bytes is reset, and the answer is lost.
+ * Answers a request that Node's HTTP parser refuses with the standard error body and closes the connection, because it
+ * is unknown where the next request begins. Discards what the peer still sends: a connection that is closed with unread
+ * bytes is reset, and the answer is lost.
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (answered.has(socket)) return;
@@ -31,7 +31,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-/** The error as the bytes of a whole HTTP/1.1 response, for sockets that have no response object. */
+/** Returns the error as the bytes of a whole HTTP/1.1 response, for sockets without a response object. */
 export function rawResponse(error: AppError): string {
   const { status, headers, body } = errorResponse(error);
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' });

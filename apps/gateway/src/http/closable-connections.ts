@@ -8,13 +8,13 @@ interface Connection {
 
 interface Peer {
   connections: number;
-  /** Those on which nothing has happened for longest come first. */
+  /** The longest idle connections come first. */
   readonly closable: Set<Socket>;
 }
 
 /**
- * The connections that can be closed for others: those on which no request with a valid credential runs. A stranger can
- * keep a request from ending by not reading its answer.
+ * The connections that may be closed to make room: those without a running authenticated request. An unknown caller
+ * could otherwise keep a request alive by not reading its answer.
  */
 export class ClosableConnections {
   readonly #connections = new Map<Socket, Connection>();
@@ -38,7 +38,7 @@ export class ClosableConnections {
     if (peer.connections === 0) this.#peers.delete(connection.peer);
   }
 
-  /** A request with a valid credential runs on it. */
+  /** Protects a connection while an authenticated request runs on it. */
   protect(socket: Socket): void {
     this.#peerOf(socket)?.closable.delete(socket);
   }
@@ -51,9 +51,7 @@ export class ClosableConnections {
   }
 
   /**
-   * Closes the connection on which nothing has happened for longest, of the peer that has the most. A peer loses none to
-   * one that has as many.
-   *
+   * Closes the longest idle connection of the peer that has the most. A peer never loses one to a peer with as many.
    * @param newcomer the peer that wants one more
    * @returns false if there is none to close
    */
@@ -70,7 +68,7 @@ export class ClosableConnections {
     return connection && this.#peers.get(connection.peer);
   }
 
-  /** The peer with the most connections among those with more than the newcomer, else the newcomer itself. */
+  /** Returns the peer with the most connections, if it has more than the newcomer; otherwise the newcomer itself. */
   #toClose(newcomer: string): Peer | undefined {
     let largest = this.#peers.get(newcomer);
     let most = largest?.connections ?? 0;

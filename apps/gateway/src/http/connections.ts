@@ -6,25 +6,25 @@ import type { ClosableConnections } from './closable-connections';
 import { sourceOf } from './source-address';
 import { countRefusal } from './request-claim';
 
-/** One peer alone gets four fifths: behind a proxy, the proxy may be the gateway's only peer. */
+/** One peer may use four fifths of the connections: behind a proxy, the proxy may be the gateway's only peer. */
 const PEER_WEIGHTS = [4] as const;
 
 export interface ConnectionLimits {
   readonly most: number;
-  /** Gets all connections; requests of known callers protect theirs in it. */
+  /** Receives all connections; requests of known callers protect theirs. */
   readonly closable: ClosableConnections;
   /**
-   * Address ranges whose connections carry many callers: only the total bounds them, and they are not closed for
-   * others.
+   * Address ranges of proxies, whose connections carry many callers. Only the total limits them, and they are not
+   * closed for others.
    */
   readonly trustedProxies?: readonly string[];
 }
 
 /**
- * Bounds the connections to the server, and the share of one peer. If there is no room for one more, the gateway closes
- * connections on which no request of a known caller runs, of the peers that have the most, beginning with those on
- * which nothing has happened for longest. What still finds no room is closed at once, without an answer, because no
- * request has arrived on it.
+ * Limits the connections to the server, and the share of one peer. If there is no room for a new one, the gateway
+ * closes a connection without a running request of a known caller: of the peer that has the most, the longest idle one.
+ * If there is still no room, the new connection is closed at once without an answer, because no request has arrived on
+ * it.
  */
 export function limitConnections(
   server: Server,
@@ -52,7 +52,7 @@ export function limitConnections(
     socket.once('close', leave);
     if (!isProxy) closable.add(socket, peer, leave);
   });
-  // Before the request can protect its connection.
+  // Registered first, so that it runs before the request can protect its connection.
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     closable.touch(socket);
     response.once('close', () => closable.touch(socket));

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 
-/** For files, the broker, Redis, PostgreSQL, children and the health port. */
+/** File descriptors for files, the broker, Redis, PostgreSQL, child processes and the health port. */
 const OTHER_DESCRIPTORS = 256;
 
 export interface DescriptorNeeds {
   readonly maxConnections: number;
-  /** Each may hold a connection to a provider. */
+  /** Each request in flight may hold a connection to a provider. */
   readonly maxRequestsInFlight: number;
 }
 
-/** How many file descriptors this process may have open; null where the system does not say. */
+/** Returns how many file descriptors this process may open; null if the system does not report it. */
 export function descriptorLimit(file = '/proc/self/limits'): number | null {
   if (process.platform !== 'linux') return null;
   const [, soft] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync(file, 'utf8')) ?? [];
@@ -17,7 +17,7 @@ export function descriptorLimit(file = '/proc/self/limits'): number | null {
   return soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** Returns a warning when the process would run out of descriptors before it reaches its own limits, else null. */
+/** Returns a warning if the process would run out of descriptors before it reaches its own limits; otherwise null. */
 export function descriptorWarning(
   limit: number | null,
   { maxConnections, maxRequestsInFlight }: DescriptorNeeds,

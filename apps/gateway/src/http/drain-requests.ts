@@ -7,7 +7,7 @@ import { OpenConnections } from './open-connections';
 export interface DrainTimes {
   /** After this time, running requests are ended: streams with an error event, other requests with 503. */
   readonly patienceMs: number;
-  /** How long after that a connection may still take what is sent on it. */
+  /** How long a connection may still take after that to receive its last data. */
   readonly lastWordsMs: number;
 }
 
@@ -21,8 +21,8 @@ export interface DrainedServer {
 }
 
 /**
- * Takes no more connections and waits until the requests under way have their answers, and their callers have taken
- * them. What is left when both times are over, or the deadline comes, is cut.
+ * Accepts no more connections and waits until running requests are answered and the answers are read. When both times
+ * are over, or at the deadline, closes all remaining connections.
  */
 export async function drainRequests(
   { server, inFlight, connections }: DrainedServer,
@@ -39,6 +39,6 @@ export async function drainRequests(
   await inFlight.drain(stop);
   end.removeEventListener('abort', cut);
   stopClosing();
-  // Otherwise a connection without any request would be waited for.
+  // A connection without any request would otherwise delay the end.
   cut();
 }

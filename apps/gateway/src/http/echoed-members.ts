@@ -4,11 +4,10 @@ import { AppError } from '@libs/errors';
 import { validateClosed } from '@libs/platform';
 
 /**
- * Validates the body of a change. It may also hold what the service itself sets, as its answers do, but no other value
- * of it: the caller would take that for a change that was made.
- *
- * @param present asked only where there is something to compare; a member that it lacks has no value yet
- * @throws AppError invalid_request that names the member; what `present` throws
+ * Validates the body of a change. It may also contain fields that the service sets, as its answers do, but only with
+ * their present values: otherwise the caller would think that they were changed.
+ * @param present called only if there is something to compare; a field that is missing in it has no value yet
+ * @throws AppError invalid_request with the name of the field; any error of `present`
  */
 export async function validateChange<T extends object, View extends object>(
   Class: new () => T,
@@ -28,7 +27,7 @@ export async function validateChange<T extends object, View extends object>(
   });
 }
 
-/** Clients may write a time that they read in another way. */
+/** Clients may write the same time in a different format. */
 function isSame(name: string, sent: unknown, present: unknown): boolean {
   if (isDeepStrictEqual(sent, present)) return true;
   const isTime = name.endsWith('_at') && typeof sent === 'string' && typeof present === 'string';

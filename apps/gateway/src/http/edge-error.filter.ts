@@ -5,7 +5,7 @@ import { AppExceptionFilter, errorResponse, type ErrorResponse } from '@libs/pla
 import type { FastifyRequest } from 'fastify';
 import { isForMessages } from './paths';
 
-/** Answers errors of routes without a shape of their own, and of requests that reach no route. */
+/** Answers errors of routes that have no error format of their own, and of requests without a route. */
 @Catch()
 export class EdgeErrorFilter extends AppExceptionFilter {
   protected override responseOf(error: AppError, request: FastifyRequest): ErrorResponse {

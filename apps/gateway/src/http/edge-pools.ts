@@ -4,22 +4,22 @@ import { SharedPool } from '@libs/contracts';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** One workspace alone gets four fifths of the places, and one organization eight ninths. */
+/** One workspace may use four fifths of the slots, and one organization eight ninths. */
 export const TENANT_WEIGHTS = [4, 8] as const;
-/** One source address alone gets half: it may be that of a proxy, or of a large network. */
+/** One source address may use half of the slots: it may belong to a proxy, or to a large network. */
 const SOURCE_WEIGHTS = [1] as const;
 /** Public requests are few and short. */
 const PUBLIC_PART = 1 / 4;
 
 export interface EdgePoolOptions {
-  /** Requests with a credential that are worked on at once. */
+  /** Authenticated requests that run at the same time. */
   readonly inFlight: number;
-  /** Requests with a credential whose bodies arrive at once. */
+  /** Authenticated requests whose bodies arrive at the same time. */
   readonly arriving: number;
   readonly memoryBytes: number;
 }
 
-/** Everything that requests share in this process. Callers without a credential never take what others need. */
+/** All pools that requests of this process share. Callers without a credential have pools of their own. */
 export class EdgePools {
   readonly working: SharedPool;
   readonly arriving: SharedPool;

@@ -20,7 +20,7 @@ import { findHeadProblem } from './request-head';
 import { piecesOf } from './whole-answer';
 
 export { API_PREFIX } from './paths';
-/** Paths at the root of the site, where people and standards look for them. */
+/** Paths at the root of the site, as people and standards expect them. */
 export const ROOT_ROUTES = [
   '.well-known/oauth-authorization-server',
   'auth',
@@ -30,7 +30,7 @@ export const ROOT_ROUTES = [
   'docs/:file',
 ];
 
-/** In characters or bytes. */
+/** Length in characters or bytes from which an answer is watched for slow readers. */
 const LONG_ANSWER = 64 * 1024;
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -38,9 +38,8 @@ const EXPOSED_HEADERS =
   'X-Request-Id, X-Generation-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-<Service>-Warning';
 
 /**
- * Limits of the HTTP server; what they refuse is answered in the standard envelope.
- *
- * @param trustedProxies ranges of addresses whose `X-Forwarded-For` is believed
+ * Returns the limits of the HTTP server. Requests that they refuse are answered with the standard error body.
+ * @param trustedProxies address ranges whose `X-Forwarded-For` is trusted
  */
 export function edgeServerOptions(trustedProxies: readonly string[] = []): FastifyHttpOptions<Server> {
   return {
@@ -48,15 +47,15 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
     http: {
       IncomingMessage: GatheringMessage,
       maxHeaderSize: 16 * 1024,
-      // Also of a connection on which nothing was sent yet.
+      // Also limits a connection on which nothing has been sent yet.
       headersTimeout: 10_000,
       connectionsCheckingInterval: 2_000,
-      // Missing ones are refused by us, in our envelope.
+      // A missing Host header is refused later, with our error body.
       requireHostHeader: false,
       // Finds callers that vanished without a word.
       keepAlive: true,
       keepAliveInitialDelay: 60_000,
-      // Uploads may take long if they make progress; each body has its own idle limit.
+      // Uploads may take long if they make progress; each body has a separate idle limit.
       requestTimeout: 0,
       keepAliveTimeout: 72_000,
     },
@@ -71,7 +70,7 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
     rewriteUrl: (request) => currentUrl(request.url ?? '/'),
     clientErrorHandler: answerClientError,
     frameworkErrors: answerFrameworkError,
-    // Ids are short and model slugs at most 300 characters; anything longer is no id.
+    // Ids are short and model slugs have at most 300 characters; a longer path part is not an id.
     routerOptions: { maxParamLength: 1_024 },
   };
 }
@@ -83,13 +82,13 @@ export interface EdgeParts {
   readonly serviceName: string;
 }
 
-/** Sets up what every request passes before it reaches a route. Call it before the app is initialised. */
+/** Registers the steps that every request passes before its route. Must be called before the app is initialized. */
 export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight, serviceName }: EdgeParts): void {
   const exposed = EXPOSED_HEADERS.replace('<Service>', serviceName);
   const instance = app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   const routes = new KnownRoutes();
   instance.addHook('onRoute', ({ method, url }) => routes.add(method, url));
-  // The body guard reads bodies, after the caller is known; no other code reads them before.
+  // The body guard reads bodies once the caller is known; no other code may read them earlier.
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     instance.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
@@ -112,7 +111,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight, 
   }
 }
 
-/** Returns headers of every answer; routes that write their answers past the framework write them too. */
+/** Returns the headers of every answer. Routes that write their answers without the framework add them too. */
 function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness, exposed: string): string[] {
   const common = ['x-request-id', id, 'x-content-type-options', 'nosniff', 'access-control-allow-origin', '*'];
   if (headers.origin !== undefined) common.push('access-control-expose-headers', exposed);
@@ -171,16 +170,19 @@ function keepLong<Payload>(request: LiveRequest, reply: FastifyReply, payload: P
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
   if (payload.length <= LONG_ANSWER || request.method === 'HEAD' || hasUnreadBody(request.raw)) return payload;
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
-  // Buffers are pages of the catalogue and files of the reference, which all callers share.
+  // Buffers are not counted: they are catalogue pages and files of the reference, which all callers share.
   if (typeof payload === 'string') request.life.claim.keep(bytes.length);
   reply.header('content-length', bytes.length);
   return Readable.from(piecesOf(bytes), { objectMode: false });
 }
 
-/** A body of this size may still be in the very packets that brought the head. */
+/** A body of this size may still be in the packets that brought the head. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
-/** An answer that is ready before the request's body has arrived closes the connection, but not too early. */
+/**
+ * Sends an answer that is ready before the request's body has arrived. It closes the connection, but only after the
+ * client could read the answer.
+ */
 function sendBesideUpload<Payload>(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -7,8 +7,8 @@ const waiting = new WeakMap<IncomingMessage, ServerResponse>();
 const unmet = new WeakSet<IncomingMessage>();
 
 /**
- * Passes requests with `Expect: 100-continue` to the router without sending 100 (Continue). That is sent when the body
- * is about to be read, so a caller that is refused before has not sent its body in vain.
+ * Passes requests with `Expect: 100-continue` to the router without sending 100 (Continue). It is sent when the body is
+ * about to be read, so that a refused caller does not send its body in vain.
  */
 export function keepExpectations(server: Server): void {
   server.on('checkContinue', (request, response) => {
@@ -21,7 +21,7 @@ export function keepExpectations(server: Server): void {
   });
 }
 
-/** Returns what is wrong with what the request expects, or null. */
+/** Returns what is wrong with the request's `Expect` header, or null. */
 export function findExpectationProblem(request: IncomingMessage): AppError | null {
   return unmet.has(request) ? new AppError('invalid_request', 'The expectation of the request is not known') : null;
 }

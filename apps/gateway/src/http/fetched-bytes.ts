@@ -1,18 +1,17 @@
-/** Memory of this process that one call reserves for fetched content. */
+/** Memory of this process that one call reserves for downloaded content. */
 export interface CallMemory {
-  /** Whose memory it is: a workspace. */
+  /** The workspace to which the memory is charged. */
   readonly holder: string;
   /**
-   * Reserves more bytes. Returns undefined if that is done, else a promise.
-   *
-   * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
+   * Reserves more bytes. Returns undefined if that succeeds at once, otherwise a promise.
+   * @throws AppError provider_overloaded if there is no room within a short time, at once or by the promise
    */
   add(bytes: number): Promise<void> | undefined;
   /** Gives reserved bytes back. The rest is given back when the call ends. */
   give(bytes: number): void;
 }
 
-/** Bytes of any fetch: the TLS connection, its buffers and the decompressor. */
+/** Memory of any download: the TLS connection, its buffers and the decompressor. */
 const BYTES_OF_FETCH = 256 * 1024;
 /** Copies while a body is read: the chunks, the joined body, and the decoded text. */
 const COPIES_WHILE_READ = 3;
@@ -20,19 +19,18 @@ const COPIES_WHILE_READ = 3;
 const COPIES_OF_TEXT = 4;
 /** Copies of a recording: itself, and the body sent upstream. */
 const COPIES_OF_RECORDING = 2;
-/** Copies of a picture or film: itself, its base64, the row, and the row on the connection to PostgreSQL. */
+/** Copies of a picture or video: itself, its base64, the row, and the row on the connection to PostgreSQL. */
 const COPIES_OF_MEDIUM = 5;
 
-/** Reserves memory for a chunk before the chunk is kept. */
+/** Reserves memory for a chunk before the chunk is stored. */
 export type Reserve = (bytes: number) => Promise<void> | undefined;
 
 /**
- * Reads content from outside and counts its bytes against the memory of a call. Afterwards only `needed` bytes stay
- * reserved, until the call ends. Gives all bytes back if reading fails.
- *
- * @param read must reserve nothing after it has ended
+ * Reads external content and counts its bytes against the memory of a call. Afterwards only `needed` bytes stay
+ * reserved, until the call ends. Releases all bytes if reading fails.
+ * @param read must not reserve anything after it has ended
  * @param needed returns the bytes that the result needs
- * @throws AppError provider_overloaded when there is no room within a short time; what `read` throws
+ * @throws AppError provider_overloaded if there is no room within a short time; any error of `read`
  */
 export async function countFetched<T>(
   memory: CallMemory,
@@ -63,7 +61,7 @@ export function bytesForText(text: string): number {
   return bytesForTexts(Buffer.byteLength(text));
 }
 
-/** Returns the bytes to reserve for texts of so many bytes that become part of a prompt. */
+/** Returns the bytes to reserve for texts of this size that become part of a prompt. */
 export function bytesForTexts(length: number): number {
   return length * COPIES_OF_TEXT;
 }

@@ -2,23 +2,26 @@ import { IncomingMessage } from 'node:http';
 import { GatheredPieces } from '@libs/contracts';
 import { answerClientError } from './client-error';
 
-/** Chunks of any size that a body may have; it may have one more for each so many bytes. */
+/** Chunks that any body may have, whatever their size. Each `BYTES_PER_CHUNK` bytes of the body allow one more. */
 const FREE_CHUNKS = 4_096;
 const LEAST_CHUNK_BYTES = 64;
 
 /**
- * A request whose body takes little memory while it waits for its reader, however small its chunks are. Node makes a
- * Buffer of each, and stops reading from the connection only at so many bytes: 64 KiB in chunks of one byte take
- * 35 MiB. Each chunk also takes 2 us, so a body of many chunks of a few bytes is refused, and no more of it is read.
+ * A request whose body takes little memory while it waits for its reader, even if it arrives in tiny chunks. Node makes
+ * a Buffer of each chunk, and stops reading from the connection only by the number of bytes: 64 KiB in one-byte chunks
+ * take 35 MiB. Each chunk also takes 2 µs. So a body of many tiny chunks is refused and not read further.
  */
 export class GatheringMessage extends IncomingMessage {
-  /** Chunks that follow bytes that are still unread. */
+  /** Chunks that follow other bytes which are still unread. */
   readonly #gathered = new GatheredPieces();
   #chunks = 0;
   #bytes = 0;
   #isRefused = false;
 
-  /** Called by the parser with each chunk, then with null. It stops the connection when this returns false. */
+  /**
+   * Called by the parser with each chunk, and with null at the end. Reading from the connection stops when it returns
+   * false.
+   */
   override push(chunk: Buffer | null): boolean {
     if (this.#isRefused) return false;
     if (chunk === null) {
@@ -33,18 +36,18 @@ export class GatheringMessage extends IncomingMessage {
     return this.readableLength + this.#gathered.bytes < this.readableHighWaterMark;
   }
 
-  /** Every way to the body leads through here, except for bytes that a listener takes as they come. */
+  /** All reads of the body pass through here, except those of listeners that take chunks as they arrive. */
   override read(size?: number): Buffer | null {
     this.#handOn();
     return super.read(size) as Buffer | null;
   }
 
-  /** Called when the reader wants more; it starts the connection again. */
+  /** Called when the reader wants more; resumes the connection. */
   override _read(size: number): void {
     if (!this.#isRefused) super._read(size);
   }
 
-  /** The connection stays stopped. Its end also ends the wait of the reader. */
+  /** Refuses the body. Reading from the connection stays stopped, and the error ends the reader's wait. */
   #refuse(): boolean {
     this.#isRefused = true;
     answerClientError(Object.assign(new Error('The body comes in tiny chunks'), { code: 'TINY_CHUNKS' }), this.socket);

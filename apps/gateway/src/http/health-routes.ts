@@ -1,7 +1,10 @@
 import type { Readiness } from '@libs/platform';
 import type { FastifyReply } from 'fastify';
 
-/** Liveness and readiness on the public port too, for load balancers that see no other; without the details. */
+/**
+ * Answers liveness and readiness checks on the public port as well, without details, for load balancers that see no
+ * other port.
+ */
 export async function answerHealth(path: string, readiness: Readiness, reply: FastifyReply): Promise<FastifyReply> {
   const isLiveness = path === '/health/live';
   const ready = isLiveness || (await readiness.report()).ready;

@@ -8,7 +8,7 @@ const durations = durationHistogram({
   labelNames: ['route', 'status'],
 });
 
-/** By route and status: looking a series up by its labels costs more than counting in it. */
+/** By route and status. Cached, because finding a series by its labels costs more than counting in it. */
 const observers = new Map<string, Map<number, DurationSeries>>();
 
 export function observeRequest(request: FastifyRequest, status: number, durationMs: number): void {
@@ -16,7 +16,7 @@ export function observeRequest(request: FastifyRequest, status: number, duration
   observerOf(route, status).observe(durationMs / 1_000);
 }
 
-/** Exports how much requests have taken from the pools of this process. */
+/** Exports how much of the process's pools requests use. */
 export function measurePools({ working, publicWorking, arriving, publicArriving, memory }: EdgePools): void {
   const gauges = [
     {

@@ -2,6 +2,6 @@ import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { BodyGuard } from './body.guard';
 
-/** To be imported after the AuthModule: guards run in the order of their modules. */
+/** Must be imported after the AuthModule: guards run in the order of their modules. */
 @Module({ providers: [{ provide: APP_GUARD, useClass: BodyGuard }] })
 export class HttpModule {}

@@ -4,13 +4,13 @@ import { EdgePools } from './edge-pools';
 import { RequestClaim } from './request-claim';
 import { refuseUpload } from './stopped-upload';
 
-/** Why a request ends before its answer is through. */
+/** Why a request ends before its answer is complete. */
 export type EarlyEnd = 'left' | 'stopped';
 
-/** One request while it is being worked on. */
+/** The life of one running request. */
 export class RequestLife {
   readonly startedMs = performance.now();
-  /** Places and memory that the request has taken from the shared pools. */
+  /** Slots and memory that the request has taken from the shared pools. */
   readonly claim: RequestClaim;
   /** Bytes that the client must read of the answer within the idle limit. */
   leastBytes = 1;
@@ -20,7 +20,7 @@ export class RequestLife {
   readonly #headers: string[];
 
   /**
-   * @param common headers of every answer to the request: names in lower case and values, in turn
+   * @param common headers of every answer to the request: lower-case names and values, in turn
    * @param response null in tests that need none
    */
   constructor(
@@ -33,22 +33,22 @@ export class RequestLife {
     this.claim = new RequestClaim(pools, response?.req.socket);
   }
 
-  /** Headers of the answer: names in lower case and values, in turn. */
+  /** Headers of the answer: lower-case names and values, in turn. */
   get headers(): readonly string[] {
     return this.#headers;
   }
 
-  /** Has no effect on an answer that has begun. `name` is in lower case. */
+  /** Has no effect after the answer has begun. `name` is in lower case. */
   addHeader(name: string, value: string): void {
     this.#headers.push(name, value);
   }
 
-  /** Null once the request is over. */
+  /** Null after the request is over. */
   get response(): ServerResponse | null {
     return this.#response;
   }
 
-  /** The listener is called at most once; immediately if the request has ended early already. */
+  /** Calls the listener at most once; immediately if the request has already ended early. */
   set onEarlyEnd(listener: (why: EarlyEnd) => void) {
     if (this.#early === null) this.#listener = listener;
     else listener(this.#early);
@@ -64,8 +64,8 @@ export class RequestLife {
   }
 
   /**
-   * Gives back what the request has taken. A call refers to its life until it is charged, so the life must not keep
-   * sockets and bodies in memory: each garbage collection would copy them.
+   * Releases everything that the request has taken. A call keeps a reference to this object until it is charged, so it
+   * must not hold sockets and bodies in memory: each garbage collection would copy them.
    */
   finish(): void {
     this.#response = null;
@@ -78,7 +78,7 @@ export interface LiveRequest extends FastifyRequest {
   life: RequestLife;
 }
 
-/** The requests that have no answer yet, what they share, and their end when the app stops. */
+/** The requests that are not answered yet, their shared pools, and their end when the app stops. */
 export class InFlight {
   private readonly lives = new Set<RequestLife>();
   private readonly idleWaiters = new Set<() => void>();
@@ -107,7 +107,7 @@ export class InFlight {
     this.idleWaiters.clear();
   }
 
-  /** Waits until nothing is under way; at `signal` whatever still is, or comes later, has to come to its end. */
+  /** Waits until no request is running. When `signal` aborts, all running requests and any later ones must end. */
   async drain(signal: AbortSignal): Promise<void> {
     if (this.lives.size === 0) return;
     const idle = new Promise<void>((resolve) => this.idleWaiters.add(resolve));

@@ -13,7 +13,7 @@ interface KnownRoute {
 export class KnownRoutes {
   private readonly routes = new Map<string, KnownRoute>();
 
-  /** `url` with parameters written `:name`, as the router has it. */
+  /** Adds a route. `url` has parameters in the form `:name`, as in the router. */
   add(method: string | readonly string[], url: string): void {
     const segments = url.split('/').map((segment) => (segment.startsWith(':') ? ANY : segment));
     const key = segments.join('/');
@@ -32,7 +32,10 @@ export class KnownRoutes {
     return found.size === 0 ? null : [...found].toSorted();
   }
 
-  /** Returns the path of the route that a wrong path is meant for, as `/api/v1/batches/{id}`; null where none is like it. */
+  /**
+   * Returns the path of the most similar route for a wrong path, such as `/api/v1/batches/{id}`; null if none is
+   * similar.
+   */
   meantBy(path: string): string | null {
     if (!path.startsWith('/')) return null;
     const rest = bareSegments(path.toLowerCase());

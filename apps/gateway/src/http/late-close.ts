@@ -2,7 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 
 const DISCARD_MS = 10_000;
-/** Most uploads discarded at a time. Beyond that a connection ends with its answer, and a client may miss it. */
+/**
+ * Most uploads that are discarded at the same time. Beyond that a connection closes with its answer, and a client may
+ * miss it.
+ */
 const MOST_DISCARDED = 1_024;
 
 let discarding = 0;
@@ -15,12 +18,12 @@ export function hasUnreadBody(request: IncomingMessage): boolean {
 }
 
 /**
- * Returns the answer to a request whose body has not all arrived, to be sent with `Connection: close`.
+ * Returns a stream for the answer to a request whose body has not fully arrived, to be sent with `Connection: close`.
  *
- * A connection that is closed with unread bytes is reset, and a reset makes the client throw away an answer it has not
- * read yet. So the answer goes out at once, whole by its Content-Length, and its end, which closes the connection,
- * waits until the upload is through, the client has left, or ten seconds are over. Where too many uploads are being
- * thrown away, it does not wait.
+ * A connection that is closed with unread bytes is reset, and a reset makes the client discard an answer that it has
+ * not read yet. So the answer is sent at once, complete by its Content-Length. Its end, which closes the connection,
+ * waits until the upload has arrived, the client has disconnected, or ten seconds are over. If too many uploads are
+ * being discarded, it does not wait.
  */
 export function closingLate(request: IncomingMessage, payload: string | Buffer): Readable {
   let step = 0;

@@ -1,10 +1,10 @@
 import { WaitingPool, type WaitingPoolOptions } from './waiting-pool';
 
 /**
- * The bytes that requests of this process may take together: bodies while they arrive, and what is made of them.
+ * The bytes that requests of this process may use together: bodies while they arrive, and the data made from them.
  *
- * A request reserves all that it will need before its body is read, so requests that each have a part never wait for
- * one another.
+ * A request reserves everything that it will need before its body is read, so requests never wait for each other while
+ * holding a part.
  */
 export class MemoryBudget extends WaitingPool {
   constructor(
@@ -28,12 +28,15 @@ export class MemoryBudget extends WaitingPool {
     return this.pool.heldBy(holders);
   }
 
-  /** Returns what to reserve for so many bytes: a request larger than the whole budget gets all of it, alone. */
+  /**
+   * Returns how much to reserve for this many bytes. A request larger than the whole budget reserves all of it and runs
+   * alone.
+   */
   most(bytes: number): number {
     return Math.min(bytes, this.bytes);
   }
 
-  /** Reserves what is in use already, beyond the budget if need be. */
+  /** Reserves memory that is already in use, even beyond the budget. */
   force(holders: readonly string[], bytes: number): void {
     this.pool.force(holders, bytes);
   }

@@ -5,8 +5,8 @@ import type { InFlight } from './in-flight';
 const LOOK_MS = 250;
 
 /**
- * The connections of a server, to close them when it stops. Node itself counts a request as over once its answer was
- * handed to the socket, however much of it is still unsent.
+ * The connections of a server, to close them when it stops. Node considers a request over when its answer was handed to
+ * the socket, even if much of it is still unsent.
  */
 export class OpenConnections {
   readonly #sockets = new Set<Socket>();
@@ -19,8 +19,8 @@ export class OpenConnections {
   }
 
   /**
-   * Closes each connection whose requests are all answered, as soon as all was sent and no next request is arriving.
-   * Keeps connections without any request. Goes on until the function that it returns is called.
+   * Closes each connection when all of its requests are answered, everything is sent, and no further request is
+   * arriving. Keeps connections without any request. Continues until the returned function is called.
    */
   closeAsTheyRest(inFlight: InFlight, lookMs = LOOK_MS): () => void {
     let before = new Map<Socket, number>();

@@ -7,10 +7,9 @@ const MAX_FIELDS = 50;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 
 /**
- * Returns the fields of an `application/x-www-form-urlencoded` body. A field may be given once (RFC 6749 §3.2); text
- * must be what PostgreSQL gives back as it was taken.
- *
- * @throws AppError invalid_request that never repeats what was sent
+ * Returns the fields of an `application/x-www-form-urlencoded` body. Each field may occur once (RFC 6749 §3.2). Text
+ * must be storable in PostgreSQL without change.
+ * @throws AppError invalid_request that never repeats the caller's input
  */
 export function parseForm(body: Buffer): FormFields {
   const fields = new Map<string, string>();

@@ -5,32 +5,32 @@ import { AppError } from '@libs/errors';
 import { scanJsonShape, TOO_MANY_VALUES, type JsonShape, type PromptEstimate } from '@libs/inference';
 
 /**
- * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last
- * counts, and text may be anything that JSON can say. `strict` is for what we store: a member may be named
- * once, and text must be what PostgreSQL gives back as it was taken (no NUL, no lone surrogate).
+ * `lenient` is for inference, where most of a body is meant for the provider: the last of several fields with one name
+ * counts, and text may be anything that JSON allows. `strict` is for data that we store: each field name may occur
+ * once, and text must be storable in PostgreSQL without change (no NUL, no lone surrogate).
  */
 export type JsonRules = 'lenient' | 'strict';
 
 export type JsonObject = Record<string, unknown>;
 
-/** What is in a body. */
+/** The content of a JSON body. */
 export interface JsonBody {
   readonly object: JsonObject;
-  /** The bytes to send on: what came, without members that `object` does not have because a later one has their name. */
+  /** The bytes to send upstream: the original ones, without fields that a later field with the same name replaces. */
   readonly bytes: Buffer;
-  /** What it holds for a model, if it is a request to one. */
+  /** Estimate of the prompt, if the body is an inference request. */
   readonly prompt: PromptEstimate;
 }
 
-/** A body that has been looked over, not yet parsed. */
+/** A body that was scanned but not parsed yet. */
 export interface ScannedBody {
   readonly bytes: Buffer;
   readonly shape: JsonShape;
 }
 
 /**
- * The most memory for the values of JSON that reserves none by its shape: a field of a form, an upload, an element of a
- * batch. In JSON of clients, other values take little memory compared with texts.
+ * Most memory for the values of JSON whose shape reserves none: a form field, an upload, an element of a batch. For
+ * other JSON of clients, values take little memory compared with its texts.
  */
 const MAX_UNRESERVED_BYTES = 8 * 1024 * 1024;
 
@@ -41,7 +41,7 @@ export function parseJsonObject(body: Buffer, rules: JsonRules): JsonObject {
   return readScannedBody(scanned, rules).object;
 }
 
-/** Returns what is wrong with the shape of JSON for which no memory is reserved, or null. */
+/** Returns what is wrong with the shape of JSON for which no memory is reserved; null if it is valid. */
 export function findShapeProblem(json: Buffer): string | null {
   const shape = scanJsonShape(json);
   return isLarge(shape) ? TOO_MANY_VALUES : shape.problem;
@@ -52,9 +52,8 @@ function isLarge({ valueBytes }: JsonShape): boolean {
 }
 
 /**
- * Judges encoding, depth and counts of a body before a single object is built.
- *
- * @throws AppError invalid_request, which never repeats what was sent
+ * Checks encoding, depth and counts of a body before any object is created.
+ * @throws AppError invalid_request that never repeats the caller's input
  */
 export function scanJsonBody(bytes: Buffer): ScannedBody {
   refuseOtherText(bytes);
@@ -64,21 +63,21 @@ export function scanJsonBody(bytes: Buffer): ScannedBody {
 }
 
 /**
- * The one JSON object of a body (RFC 8259), or `invalid_request`; the refusal never repeats what was sent.
+ * Parses the one JSON object of a body (RFC 8259). Throws `invalid_request`, which never repeats the caller's input.
  *
- * Texts with an escaped key take the slow way: V8 may mix up the names of such keys (nodejs/node#63785), and what is
- * checked must be what is sent on.
+ * Bodies with an escaped key are parsed in a slower way: V8 may confuse the names of such keys (nodejs/node#63785), and
+ * the checked body must equal the one that is sent upstream.
  */
 export function readScannedBody({ bytes, shape }: ScannedBody, rules: JsonRules): JsonBody {
   const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(bytes, rules) : parseFast(bytes);
   if (!isPlainObject(value)) throw bad('it must be a JSON object');
   const sentOn = shape.mayNameTwice && rules === 'lenient' ? namedOnce(bytes) : bytes;
-  // The places of files are offsets in the bytes that are sent on.
+  // The positions of files are offsets in the bytes that are sent upstream.
   const { prompt } = sentOn === bytes ? shape : scanJsonShape(sentOn);
   return { object: value, bytes: sentOn, prompt };
 }
 
-/** Refuses what the parser accepts and we do not, such as a number beyond the range of a double. */
+/** Refuses values that the parser accepts but we do not, such as a number beyond the range of a double. */
 function namedOnce(body: Buffer): Buffer {
   try {
     return withoutDoubledNames(body);
@@ -139,7 +138,7 @@ function readObject(cursor: JsonCursor, strict: boolean): JsonObject {
   return members;
 }
 
-/** The parser judges the raw control characters that the cursor passes over. */
+/** The parser checks for raw control characters, which the cursor skips. */
 function readText(cursor: JsonCursor): string {
   const start = cursor.position;
   cursor.skipValue();

@@ -1,9 +1,9 @@
 export const API_PREFIX = '/api/v1';
-/** Clients that add `/v1` themselves are often given the bare address of a server. */
+/** Clients that add `/v1` themselves are often configured with only the address of a server. */
 const SHORT_PREFIX = '/v1';
-/** Well-known documents are also served next to the other endpoints. */
+/** Well-known documents are also served under the API's base path. */
 const WELL_KNOWN = `${API_PREFIX}/.well-known/`;
-/** Batches were first published here, and clients of that time still ask here. */
+/** Batches were first published at this path, and old clients still use it. */
 const EARLIER_BATCHES = '/api/beta/batches';
 
 /** Returns the URL of the route that serves a request, without the alternative prefixes. */

@@ -11,30 +11,29 @@ export interface BodyTimes {
 
 export interface BodyLimits extends BodyTimes {
   readonly maxBytes: number;
-  /** Called before a body that did not say its length is kept any longer; may refuse it by throwing. */
+  /** Called before a body without a Content-Length continues to be collected; may refuse it by throwing. */
   readonly onLength?: (bytes: number) => void;
 }
 
 /**
- * Returns the body if all of it has come with the head, as small ones do; else reads nothing and returns null. Leaves a
- * body above the limit to `readBody`, which refuses it.
+ * Returns the body if all of it arrived with the head, as small ones do; otherwise reads nothing and returns null.
+ * Leaves a body above the limit to `readBody`, which refuses it.
  */
 export function takeWholeBody(request: IncomingMessage, maxBytes: number): Buffer | null {
   const { readableLength } = request;
   if (readableLength === 0 || readableLength > maxBytes) return null;
   // The parser passes on the last byte of a body before it reports the end of the message.
   if (!request.complete && Number(request.headers['content-length']) !== readableLength) return null;
-  // Without a size `read` gives all that is there.
+  // Without a size, `read` returns everything that has arrived.
   const body = request.read() as Buffer;
-  // A message ends only if it is read to its end, and no other code reads on.
+  // A message ends only if it is read to its end, and no other code continues to read.
   request.resume();
   return body;
 }
 
 /**
  * Returns the whole body. Stops reading at the limit and leaves the rest unread.
- *
- * @throws AppError payload_too_large | request_timeout | invalid_request (the caller left in the middle)
+ * @throws AppError payload_too_large | request_timeout | invalid_request (the caller disconnected)
  */
 export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
   const announced = request.headers['content-length'];
@@ -55,7 +54,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
 async function readAnnounced(request: IncomingMessage, limits: BodyLimits, length: number): Promise<Buffer> {
   const body = Buffer.allocUnsafeSlow(length);
   let bytes = 0;
-  // The parser lets no more through than was announced.
+  // The parser never returns more than the announced length.
   await pourBody(request, limits, (chunk) => {
     bytes += chunk.copy(body, bytes);
   });
@@ -63,10 +62,9 @@ async function readAnnounced(request: IncomingMessage, limits: BodyLimits, lengt
 }
 
 /**
- * Hands on the body in the pieces in which it comes, for a route that keeps up with it: nothing waits in between,
- * and nothing is joined. What `take` throws ends it, and the rest is left where it is.
- *
- * @throws AppError request_timeout | invalid_request (the caller left in the middle), and what `take` throws
+ * Passes the body on in the pieces in which it arrives, for a route that keeps up with it; nothing is buffered or
+ * joined. An error of `take` ends it, and the rest stays unread.
+ * @throws AppError request_timeout | invalid_request (the caller disconnected), and any error of `take`
  */
 export function pourBody(request: IncomingMessage, times: BodyTimes, take: (piece: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => new BodyReader(request, times, { take, resolve, reject }));
@@ -79,10 +77,9 @@ interface BodySink {
 }
 
 /**
- * The body piece by piece, for a route that reads it itself. The socket outlives a reader that stops early,
- * or the caller would never read why.
- *
- * @throws AppError request_timeout | invalid_request (the caller left in the middle)
+ * Yields the body piece by piece, for a route that reads it itself. The socket stays open if the reader stops early;
+ * otherwise the caller would never receive the reason.
+ * @throws AppError request_timeout | invalid_request (the caller disconnected)
  */
 export async function* streamBody(request: IncomingMessage): AsyncGenerator<Buffer> {
   try {
@@ -146,7 +143,7 @@ class BodyReader {
       .off('end', this.onEnd)
       .off('error', this.onBroken)
       .off('close', this.onBroken);
-    // The outcome of the read is settled: later errors have no effect.
+    // The result of the read is final: later errors are ignored.
     this.request.on('error', ignore);
   }
 }

@@ -11,17 +11,18 @@ const refusals = counter({
   labelNames: ['reason'],
 });
 
-/** Whom the places and the memory of a request count for. */
+/** To whom the slots and the memory of a request are charged. */
 export interface Claimant {
-  /** Whether no credential was shown: such requests have places of their own. */
+  /** True if the request has no credential; such requests have separate slots. */
   readonly isPublic: boolean;
-  /** The narrowest first: a workspace and its organization; of public requests, the source address twice. */
+  /** The narrowest first: a workspace and its organization; for public requests, the source address twice. */
   readonly holders: readonly string[];
 }
 
 /**
- * What one request has taken of the pools of its process: a place while its body arrives, then one while it is worked
- * on, memory, and protection of its connection from being closed for others. All of it is given back when the request is over; what comes later than that takes nothing.
+ * Everything that one request has taken from the pools of its process: a slot while its body arrives, then one while it
+ * runs, memory, and protection of its connection from being closed. All of it is released when the request is over;
+ * later calls take nothing.
  */
 export class RequestClaim implements CallMemory {
   #place: SharedPool | null = null;
@@ -30,25 +31,25 @@ export class RequestClaim implements CallMemory {
   #bytes = 0;
   /** Bytes reserved for fetched content. */
   #added = 0;
-  /** Bytes reserved for what was written and not yet read. */
+  /** Bytes reserved for the part of the answer that was written but not yet read. */
   #unread = 0;
   #isOver = false;
   #isBeyondRoom = false;
 
-  /** @param socket the connection that it came on */
+  /** @param socket the connection of the request */
   constructor(
     private readonly pools: EdgePools,
     private readonly socket: Socket | null = null,
   ) {}
 
-  /** Takes a place for a request whose body has yet to arrive. @throws AppError provider_overloaded */
+  /** Takes a slot for a request whose body has yet to arrive. @throws AppError provider_overloaded */
   arrive(claimant: Claimant): void {
     const { arriving, publicArriving } = this.pools;
     const isIn = this.#move(claimant.isPublic ? publicArriving : arriving, claimant);
     if (!isIn) throw overloaded('arriving', 'too many request bodies are arriving');
   }
 
-  /** Takes a place for a request that can be worked on. @throws AppError provider_overloaded */
+  /** Takes a slot for a request that can run. @throws AppError provider_overloaded */
   work(claimant: Claimant): void {
     const { working, publicWorking } = this.pools;
     const isIn = this.#move(claimant.isPublic ? publicWorking : working, claimant);
@@ -56,9 +57,9 @@ export class RequestClaim implements CallMemory {
   }
 
   /**
-   * Makes the request's reservation at least so many bytes. Returns undefined when that is done, else a promise.
-   *
-   * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
+   * Raises the request's reservation to at least this many bytes. Returns undefined if that succeeds at once, otherwise
+   * a promise.
+   * @throws AppError provider_overloaded if there is no room within a short time, at once or by the promise
    */
   reserve({ holders }: Claimant, bytes: number): Promise<void> | undefined {
     const missing = this.pools.memory.most(bytes) - this.#bytes;
@@ -72,9 +73,8 @@ export class RequestClaim implements CallMemory {
   }
 
   /**
-   * As `reserve`, for a body that has arrived, and for what its parsed values take beyond its copies. It may hold a part
-   * while it waits for the rest, and is refused for good if its workspace could never have so much.
-   *
+   * Like `reserve`, for a body that has arrived, and for the memory of its parsed values in addition to its copies. It
+   * may hold a part while it waits for the rest. It is refused permanently if its workspace could never have that much.
    * @throws AppError payload_too_large, at once; provider_overloaded
    */
   reserveParsed(claimant: Claimant, bytes: number, extraBytes: number): Promise<void> | undefined {
@@ -82,7 +82,7 @@ export class RequestClaim implements CallMemory {
     return this.reserve(claimant, bytes + extraBytes);
   }
 
-  /** As `reserve`, for a body that is longer than it said: it holds memory already, so it never waits. */
+  /** Like `reserve`, for a body that is longer than announced. It already holds memory, so it never waits. */
   grow({ holders }: Claimant, bytes: number): void {
     const missing = this.pools.memory.most(bytes) - this.#bytes;
     if (missing <= 0 || this.#isOver) return;
@@ -94,7 +94,7 @@ export class RequestClaim implements CallMemory {
     this.#bytes += missing;
   }
 
-  /** A request that holds some memory gets more only within the share of its workspace. */
+  /** Refuses what never fits: a request that already holds memory gets more only within the share of its workspace. */
   #refuseWhatNeverFits(bytes: number): void {
     if (bytes > this.pools.memory.mostOfOne) {
       throw new AppError('payload_too_large', 'The request body needs more memory than one workspace may hold');
@@ -102,8 +102,8 @@ export class RequestClaim implements CallMemory {
   }
 
   /**
-   * Makes the reservation at least so many bytes, whether or not there is room: an answer that was paid for is there
-   * already. Until its caller has read it, its workspace may reserve less.
+   * Raises the reservation to at least this many bytes, even if there is no room: an answer that was paid for is
+   * already in memory. Until its caller has read it, its workspace can reserve less.
    */
   keep(bytes: number): void {
     const missing = bytes - this.#bytes;
@@ -112,7 +112,7 @@ export class RequestClaim implements CallMemory {
     this.#bytes += missing;
   }
 
-  /** Counts what was written of an answer and is still in memory, because its caller has yet to read it. */
+  /** Counts the part of an answer that was written and is still in memory, because its caller has not read it yet. */
   unread(bytes: number): void {
     const more = (this.#isOver ? 0 : bytes) - this.#unread;
     if (more > 0) this.#takeAnyhow(more);
@@ -129,10 +129,9 @@ export class RequestClaim implements CallMemory {
   }
 
   /**
-   * Reserves more bytes for fetched content. Requests that each hold a part may wait for one another, but not for long:
-   * a fetch that is refused gives its part back.
-   *
-   * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
+   * Reserves more bytes for downloaded content. Requests that each hold a part may wait for each other, but not for
+   * long: a download that is refused releases its part.
+   * @throws AppError provider_overloaded if there is no room within a short time, at once or by the promise
    */
   add(bytes: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
@@ -156,7 +155,7 @@ export class RequestClaim implements CallMemory {
     return this.pools.memory.mostOfOne;
   }
 
-  /** Returns the narrowest holder of what it has taken; empty before it has taken anything. */
+  /** Returns the narrowest holder; empty before the request has taken anything. */
   get holder(): string {
     return this.#holders[0] ?? '';
   }
@@ -171,7 +170,10 @@ export class RequestClaim implements CallMemory {
     return this.pools.memory.heldBy(this.#holders);
   }
 
-  /** Gives back the memory of the bodies but so many bytes while the request goes on. Fetched content stays reserved. */
+  /**
+   * Releases the memory of the bodies except this many bytes while the request continues. Downloaded content stays
+   * reserved.
+   */
   freeMemory(keptBytes = 0): void {
     const bytes = this.#bytes - keptBytes;
     if (bytes <= 0) return;
@@ -179,7 +181,7 @@ export class RequestClaim implements CallMemory {
     this.pools.memory.give(this.#holders, bytes);
   }
 
-  /** Frees the place of a request whose answer is shared bytes, so that a slow reader does not keep it. */
+  /** Frees the slot of a request whose answer consists of shared bytes, so that a slow reader does not keep it. */
   worked(): void {
     this.#leavePlace();
   }

@@ -5,10 +5,10 @@ import type { BodyRule } from './streamed-body.decorator';
 const MAX_HEADERS = 100;
 
 /**
- * Returns what is wrong with the head of a request, or null. Runs before anything is done with the request.
+ * Returns what is wrong with the head of a request, or null. Runs before anything else is done with the request.
  *
- * Reads the raw header list: Node joins or drops repeated headers without a word, and a proxy before us may have judged
- * by another one than we would (request smuggling, RFC 9112 §11.2).
+ * Reads the raw header list: Node silently joins or drops repeated headers, and a proxy before us may have used another
+ * one than we would (request smuggling, RFC 9112 §11.2).
  */
 export function findHeadProblem(request: IncomingMessage): AppError | null {
   const { rawHeaders } = request;
@@ -19,7 +19,7 @@ export function findHeadProblem(request: IncomingMessage): AppError | null {
   return null;
 }
 
-/** Whether the head says that no body follows. */
+/** Returns whether the head announces that no body follows. */
 export function announcesNoBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
 }
@@ -34,8 +34,8 @@ function countOf(wanted: string, rawHeaders: readonly string[]): number {
 }
 
 /**
- * What is wrong with how a body is announced, or null: bodies are JSON, or where the route says so forms, in
- * UTF-8, as they are (the API has no 415, so a wrong media type is an invalid request).
+ * Returns what is wrong with how a body is announced, or null. Bodies are JSON, or forms on routes that allow it, in
+ * UTF-8 and without encoding. The API has no 415, so a wrong media type is an invalid request.
  */
 export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }: BodyRule): AppError | null {
   const { headers } = request;
@@ -48,12 +48,12 @@ export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }
   return tooLongFor(request, maxBytes);
 }
 
-/** The parser lets only plain digits through; a number too long for a double is too large anyway. */
+/** The parser accepts only digits. A number too long for a double is too large in any case. */
 function tooLongFor({ headers }: IncomingMessage, maxBytes: number): AppError | null {
   return Number(headers['content-length'] ?? 0) > maxBytes ? tooLarge(maxBytes) : null;
 }
 
-/** Whether a body says to be a form with files (RFC 7578); what its boundary is, is for its reader to judge. */
+/** Returns whether a body claims to be a form with files (RFC 7578). Its boundary is checked when it is read. */
 export function isMultipart(contentType: string | undefined): boolean {
   return contentType !== undefined && /^multipart\/form-data[ \t]*(?:;|$)/i.test(contentType);
 }

@@ -1,6 +1,6 @@
 /**
- * Who may call a route. Without a decorator it is `inference`: an API key, and no management key. The
- * decorators stand on a method or a class; the method's wins.
+ * Who may call a route. Without a decorator it is `inference`: API keys but not management keys. The decorators apply
+ * to a method or a class; the method's has precedence.
  */
 export type RouteAccess = 'public' | 'inference' | 'management' | 'any-key';
 

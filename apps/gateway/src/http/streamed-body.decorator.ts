@@ -5,31 +5,31 @@ const MEBIBYTE = 1024 * 1024;
 
 /** 200 MB, counted as 200 · 2^20. */
 export const MAX_STREAMED_BYTES = 200 * MEBIBYTE;
-/** Room for pictures and sounds inside the JSON. */
+/** Allows pictures and sound inside the JSON. */
 const MAX_INFERENCE_BYTES = 32 * MEBIBYTE;
 const MAX_PLAIN_BYTES = MEBIBYTE;
 
-/** How the body of a route is taken in. */
+/** How the body of a route is read. */
 export interface BodyRule {
   /**
-   * `parsed` puts the object on `request.body`, `form` the `FormFields`; `streamed` and `upload` leave `request.raw`
-   * unread; `empty` refuses what is neither absent nor an object without members.
+   * `parsed` stores the object in `request.body`, `form` the `FormFields`. `streamed` and `upload` leave `request.raw`
+   * unread. `empty` refuses a body unless it is absent or an object without fields.
    */
   readonly kind: 'parsed' | 'form' | 'streamed' | 'upload' | 'empty';
   readonly rules: JsonRules;
   readonly maxBytes: number;
-  /** Whether what the body asks for costs money. */
+  /** True if requests of the route cost money. */
   readonly isCharged?: boolean;
 }
 
 export const BODY_RULE = Symbol('body rule');
 
-/** Every route without a decorator: a small JSON object, judged strictly. */
+/** The rule of routes without a decorator: a small JSON object, strictly validated. */
 export const PLAIN_BODY: BodyRule = { kind: 'parsed', rules: 'strict', maxBytes: MAX_PLAIN_BYTES };
 
 /**
- * The route reads the body itself from `request.raw`. It arrives with a checked head: JSON by its
- * Content-Type, and no longer than `MAX_STREAMED_BYTES` by its Content-Length, if it has one.
+ * The route reads the body itself from `request.raw`. Its headers are checked before: JSON by its Content-Type, and at
+ * most `MAX_STREAMED_BYTES` by its Content-Length, if it has one.
  */
 export function StreamedBody(): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, {
@@ -41,17 +41,16 @@ export function StreamedBody(): CustomDecorator<symbol> {
 }
 
 /**
- * The route reads its body itself from `request.raw`: JSON, or a form with a file. Its head is checked, and
- * that it is no longer than `maxBytes` by its Content-Length, if it has one.
+ * The route reads its body itself from `request.raw`: JSON, or a form with a file. Its headers are checked before,
+ * including that its Content-Length, if any, is at most `maxBytes`.
  */
 export function UploadBody(maxBytes: number): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, { kind: 'upload', rules: 'lenient', maxBytes, isCharged: true } satisfies BodyRule);
 }
 
 /**
- * The bytes go to a provider as they came: `request.rawBody` holds them in addition to the parsed `request.body`.
- *
- * @param isCharged false where the answer costs its caller nothing
+ * The original bytes are sent to a provider: `request.rawBody` holds them in addition to the parsed `request.body`.
+ * @param isCharged false if the answer is free for the caller
  */
 export function InferenceBody({ isCharged = true } = {}): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, {
@@ -67,7 +66,7 @@ export function FormBody(maxBytes: number): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, { kind: 'form', rules: 'strict', maxBytes } satisfies BodyRule);
 }
 
-/** The path says all: a body with members would ask for something that is not done, and is refused. */
+/** The path says everything. A body with fields would ask for something that is not done, so it is refused. */
 export function NoBody(): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, { kind: 'empty', rules: 'strict', maxBytes: MAX_PLAIN_BYTES } satisfies BodyRule);
 }

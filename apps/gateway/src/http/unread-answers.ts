@@ -1,26 +1,26 @@
 import type { InFlight, RequestLife } from './in-flight';
 
-/** How long clients may read nothing, or less than they must, of their answers, in milliseconds. */
+/** How long clients may read nothing, or too little, of their answers, in milliseconds. */
 export interface UnreadTimes {
   readonly idleMs: number;
-  /** The same for answers beyond the memory budget, while it is overdrawn. */
+  /** The limit for answers beyond the memory budget, while it is exceeded. */
   readonly overdrawnIdleMs: number;
   /** Time between two checks. */
   readonly lookMs: number;
 }
 
-/** While the budget is overdrawn other requests wait for memory, up to 2 s: room has to be made within that time. */
+/** While the budget is exceeded, other requests wait up to 2 s for memory, so room must be made within that time. */
 export const UNREAD_TIMES: UnreadTimes = { idleMs: 60_000, overdrawnIdleMs: 1_000, lookMs: 250 };
 
-/** What a connection had sent when it was last seen to send enough. */
+/** How much a connection had sent when it last made enough progress. */
 interface Progress {
   readonly sentBytes: number;
   readonly seenMs: number;
 }
 
 /**
- * Closes connections whose clients do not read their answers, on every route. Otherwise a client could hold a place and
- * memory for any length of time by not reading.
+ * Closes connections whose clients do not read their answers, on every route. Otherwise a client could keep a slot and
+ * memory indefinitely.
  */
 export class UnreadAnswers {
   #progress = new Map<RequestLife, Progress>();
@@ -53,7 +53,10 @@ export class UnreadAnswers {
     if (this.inFlight.pools.memory.isOverdrawn) this.#makeRoom(nowMs - this.times.overdrawnIdleMs);
   }
 
-  /** Cuts idle answers beyond the budget until it is no longer overdrawn, first of the workspace that holds most. */
+  /**
+   * Closes idle answers until the memory budget is no longer exceeded, those of the workspace with the most memory
+   * first.
+   */
   #makeRoom(idleSinceMs: number): void {
     const { memory } = this.inFlight.pools;
     const idle = [...this.#progress].filter(([{ claim }, { seenMs }]) => claim.isBeyondRoom && seenMs <= idleSinceMs);
@@ -67,7 +70,7 @@ export class UnreadAnswers {
   }
 }
 
-/** Returns what the connection has sent, or null while it has nothing to send. */
+/** Returns how much the connection has sent; null if it has nothing to send. */
 function sentBytesOf({ response }: RequestLife): number | null {
   const socket = response?.socket ?? null;
   if (socket === null || socket.writableLength === 0) return null;

@@ -5,9 +5,9 @@ import { rawResponse } from './client-error';
 export interface UploadTimes {
   /** Longest time between two pieces. */
   readonly idleMs: number;
-  /** Time that every upload gets, in addition to what its bytes may take. */
+  /** Time that every upload gets in addition to the time for its bytes. */
   readonly graceMs: number;
-  /** Least average rate of an upload, after the grace. */
+  /** Lowest average rate of an upload, after the grace time. */
   readonly leastBytesPerSecond: number;
 }
 
@@ -16,9 +16,9 @@ export const UPLOAD_TIMES: UploadTimes = { idleMs: 60_000, graceMs: 60_000, leas
 const TICK_MS = 1_000;
 
 /**
- * Ends a request whose body stops coming, or comes too slowly in all, where only its route may read the body. So an
- * upload takes at most the grace and what its bytes take at the least rate. The time in which the route itself lets the
- * caller wait does not count. The answer is written past the route, which then finds its body broken off.
+ * Ends a request whose body stalls or is too slow overall, for routes that read the body themselves. So an upload takes
+ * at most the grace time plus the time of its bytes at the lowest rate. Time during which the route itself makes the
+ * caller wait does not count. The answer bypasses the route, whose body breaks off.
  */
 export function limitUploadTime(request: IncomingMessage, times: UploadTimes): void {
   const { socket } = request;
@@ -32,7 +32,7 @@ export function limitUploadTime(request: IncomingMessage, times: UploadTimes): v
   };
   const tickMs = Math.min(TICK_MS, times.graceMs);
   const onTick = (): void => {
-    // What has arrived and was not taken says that the route is busy.
+    // If data has arrived and was not read, the route is busy, so the caller is not to blame.
     if (request.readableLength === 0) waitedMs += tickMs;
     const earnedMs = ((socket.bytesRead - startBytes) / times.leastBytesPerSecond) * 1_000;
     if (waitedMs > times.graceMs + earnedMs) onTimeout();

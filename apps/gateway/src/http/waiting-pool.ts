@@ -1,7 +1,7 @@
 import { SharedLine, SharedPool } from '@libs/contracts';
 
 export interface WaitingPoolOptions {
-  /** How long a request waits for its part. */
+  /** How long a request waits for memory or a slot. */
   readonly longestWaitMs: number;
   /** Requests that wait at once. */
   readonly mostWaiting: number;
@@ -12,7 +12,10 @@ const DEFAULTS: WaitingPoolOptions = { longestWaitMs: 2_000, mostWaiting: 256 };
 /** A workspace may hold at most twice what is left for others, its organization three times. */
 const WEIGHTS = [2, 3] as const;
 
-/** A pool that workspaces share. Requests that find no room wait in a bounded queue, which is shared as fairly. */
+/**
+ * A pool that workspaces share. Requests that find no room wait in a queue of limited length, which is shared in the
+ * same way.
+ */
 export class WaitingPool {
   protected readonly pool: SharedPool;
   readonly #line: SharedLine;
@@ -29,7 +32,7 @@ export class WaitingPool {
     return this.#line.waiting;
   }
 
-  /** The most that one workspace may hold, if no other holds anything. */
+  /** The most that one workspace may hold if no other holds anything. */
   get mostOfOne(): number {
     return Math.floor((this.pool.size * WEIGHTS[0]) / (WEIGHTS[0] + 1));
   }

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 
-/** Up to this many bytes a body leaves in one string with its head, which costs less than a vector of two parts. */
+/** A body up to this size is sent in one string together with its head, which costs less than two buffers. */
 export const SMALL_ANSWER_BYTES = 16 * 1024;
-/** A longer body leaves piece by piece, so that it shows whether its caller reads on. */
+/** A longer body is sent in pieces, which shows whether its caller is still reading. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Ends a response, whose head was written, with its body. */
+/** Ends a response with its body; the head was already written. */
 export function endWith(response: ServerResponse, body: Buffer): void {
-  // Each character of Latin-1 is one byte, and comes out as the same byte.
+  // Each Latin-1 character is one byte, so the bytes are unchanged.
   if (body.length <= SMALL_ANSWER_BYTES) response.end(body.toString('latin1'), 'latin1');
   else writeFrom(response, piecesOf(body));
 }

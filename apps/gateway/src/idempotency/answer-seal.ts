@@ -7,16 +7,16 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** How a request and its answer are kept. */
+/** How a request and its answer are stored. */
 export interface AnswerKeeper {
   /** Returns 32 bytes that distinguish one request from another and reveal nothing else. */
   digest(body: Buffer): Buffer;
   keep(answer: Buffer): Buffer;
-  /** @throws AppError server for what was not kept under this slot by this caller */
+  /** @throws AppError server if the data was not stored for this slot and caller */
   read(kept: Buffer): Buffer;
 }
 
-/** For requests and answers that hold no secret. */
+/** Keeper for requests and answers without a secret: stores them unencrypted. */
 export const PLAIN_ANSWERS: AnswerKeeper = {
   digest: (body) => createHash('sha256').update(body).digest(),
   keep: (answer) => answer,
@@ -24,11 +24,11 @@ export const PLAIN_ANSWERS: AnswerKeeper = {
 };
 
 /**
- * Returns a keeper for requests and answers that hold a secret. Nothing of them can be read from the database, not even
- * by us, without the credential that the caller sends with every request; the database has only its hash. An answer is
- * sealed with AES-256-GCM for its slot, under a key derived from the credential (HKDF, RFC 5869), and a keyed digest
- * distinguishes the request from others. Another credential makes another digest, so the same request of another caller
- * is a different one.
+ * Returns a keeper for requests and answers that contain a secret. Without the credential that the caller sends with
+ * every request, they cannot be read from the database, not even by the operator; the database has only the
+ * credential's hash. An answer is sealed with AES-256-GCM for its slot, with a key derived from the credential (HKDF,
+ * RFC 5869), and a keyed digest distinguishes the request from others. Another credential gives another digest, so the
+ * same request of another caller counts as a different one.
  */
 export function sealedAnswers(credential: string, { organizationId, route, keyHash }: IdempotencySlot): AnswerKeeper {
   const slot = Buffer.concat([Buffer.from(`${organizationId} ${route} `), keyHash]);

@@ -1,9 +1,7 @@
 import { AppError } from '@libs/errors';
 
 /**
- * The `Idempotency-Key` of a submission, or null when the caller gave none: 1 to 255 printable ASCII
- * characters.
- *
+ * Returns the `Idempotency-Key` of a submission, or null if it has none: 1 to 255 printable ASCII characters.
  * @throws AppError invalid_request
  */
 export function readIdempotencyKey(header: string | string[] | undefined): string | null {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '@libs/persistence';
 
-/** Names one key of one caller on one route. */
+/** One idempotency key of one caller on one route. */
 export interface IdempotencySlot {
   readonly organizationId: string;
   readonly route: string;
@@ -9,7 +9,7 @@ export interface IdempotencySlot {
   readonly keyHash: Buffer;
 }
 
-/** The right to do what the request asks for, until another attempt claims it. */
+/** The right to execute the request, until another attempt claims it. */
 export interface IdempotencyClaim {
   readonly effectId: string;
   readonly attempt: number;
@@ -17,21 +17,24 @@ export interface IdempotencyClaim {
 
 export interface StoredRequest {
   readonly requestDigest: Buffer;
-  /** Null while there is none. */
+  /** The stored answer; null while there is none. */
   readonly answer: Buffer | null;
 }
 
 const KEPT = `interval '24 hours'`;
 const OF_SLOT = 'organization_id = $1 AND route = $2 AND key_hash = $3';
 
-/** One row per key; claimed in one statement by the clock of PostgreSQL, so of many at once one gets it. */
+/**
+ * Stores one row per key. A single statement claims it by PostgreSQL's clock, so only one of several concurrent
+ * requests gets it.
+ */
 @Injectable()
 export class IdempotencyKeysRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * A claim for a key that is new, older than 24 hours, or whose earlier attempt with the same request ended
-   * without an answer; null for any other, see `find`.
+   * Returns a claim for a key that is new, older than 24 hours, or whose earlier attempt with the same request ended
+   * without an answer. Null for any other key; see `find`.
    */
   async claim(
     slot: IdempotencySlot,
@@ -78,7 +81,7 @@ export class IdempotencyKeysRepository {
     return touched === 1;
   }
 
-  /** Nothing was done, so the key is as if it had never been used. */
+  /** Deletes the claim of an attempt that did nothing, so the key counts as never used. */
   async forget(slot: IdempotencySlot, { attempt }: IdempotencyClaim): Promise<void> {
     await this.database.asOrganization(slot).execute({
       name: 'idempotency-forget',
@@ -87,7 +90,7 @@ export class IdempotencyKeysRepository {
     });
   }
 
-  /** Ends an attempt whose outcome is unknown; the same request may be tried again at once. */
+  /** Ends an attempt whose outcome is unknown; the same request may be retried at once. */
   async endAttempt(slot: IdempotencySlot, { attempt }: IdempotencyClaim): Promise<void> {
     await this.database.asOrganization(slot).execute({
       name: 'idempotency-end-attempt',

@@ -4,7 +4,10 @@ import type { IdempotencyKeysRepository } from './idempotency-keys.repository';
 const EVERY_MS = 600_000;
 const MOST_AT_ONCE = 1_000;
 
-/** Deletes keys whose 24 hours are over; one process of all does so at a time. No caller is answered from them. */
+/**
+ * Deletes idempotency keys after 24 hours; only one process at a time does so. Expired keys are never used for an
+ * answer.
+ */
 export class IdempotencyPurge {
   private readonly task: PeriodicTask;
 

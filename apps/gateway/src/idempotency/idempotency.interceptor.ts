@@ -10,7 +10,7 @@ import { IdempotencyService, type IdempotentRequest } from './idempotency.servic
 
 export const HOLDS_SECRET = Symbol('holds a secret');
 
-/** A request that is done under an id of its own. */
+/** A request with an effect id. */
 export interface EffectRequest extends AuthenticatedRequest, Pick<BodyRequest, 'rawBody'> {
   effectId?: string;
 }
@@ -52,7 +52,7 @@ function requestUnder(key: string, request: EffectRequest, holdsSecret: boolean)
   };
 }
 
-/** The route with what its path names: the same key for another thing is another request. */
+/** The route with the values in its path: the same key for another resource is another request. */
 function pathOf({ routeOptions, params }: EffectRequest): string {
   const named = params as Readonly<Record<string, string>>;
   return (routeOptions.url ?? '').replace(/:(\w+)/g, (_whole, name: string) => encodeURIComponent(named[name] ?? ''));

@@ -4,7 +4,7 @@ import { IdempotencyKeysRepository } from './idempotency-keys.repository';
 import { IdempotencyPurge } from './idempotency-purge';
 import { IdempotencyService } from './idempotency.service';
 
-/** What `@Idempotent` needs: each module whose controllers use it imports this one. */
+/** Providers that `@Idempotent` needs. Each module whose controllers use it must import this one. */
 @Module({
   providers: [
     IdempotencyKeysRepository,

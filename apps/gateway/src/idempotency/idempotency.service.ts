@@ -7,31 +7,31 @@ import { IdempotencyKeysRepository, type IdempotencyClaim, type IdempotencySlot 
 /** A request under an `Idempotency-Key`. */
 export interface IdempotentRequest {
   readonly organizationId: string;
-  /** Method and path: the same key is another one elsewhere. */
+  /** Method and path: the same key on another route is a different key. */
   readonly route: string;
   readonly key: string;
   readonly body: Buffer;
-  /** The caller's credential where the request or its answer holds a secret; both are then kept sealed with it. */
+  /** The caller's credential, if the request or its answer contains a secret. Both are then stored sealed with it. */
   readonly sealWith: string | null;
 }
 
 export interface IdempotentAnswer {
   readonly answer: unknown;
-  /** It was given before. */
+  /** True if the answer was given before. */
   readonly isReplayed: boolean;
 }
 
-/** Longer than any request with a key may take. */
+/** Longer than any request with an idempotency key may take. */
 const LEASE_MS = 60_000;
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Does a request that is sent twice under one key only once (reliability of POSTs that have no natural key).
+ * Executes a request that is sent twice with one idempotency key only once.
  *
- * Why this is safe: the key is claimed before anything is done, in one statement, so of many requests at once one does
- * it. A refusal has done nothing and frees the key. An attempt whose outcome is unknown (a timeout, a process that
- * died) leaves its claim, and the same request may claim it again; it gets the same effect id, by which the code that
- * does the work can see that it was done. Answers are kept for 24 hours.
+ * Why this is safe: the key is claimed in one statement before anything is done, so only one of several concurrent
+ * requests executes. A refused request has done nothing and frees the key. An attempt with an unknown outcome (a
+ * timeout, a process that died) leaves its claim, which the same request may claim again. It gets the same effect id,
+ * by which the executing code can detect that the work was already done. Answers are stored for 24 hours.
  */
 @Injectable()
 export class IdempotencyService {
@@ -40,10 +40,9 @@ export class IdempotencyService {
   constructor(private readonly keys: IdempotencyKeysRepository) {}
 
   /**
-   * Returns the answer of `effect`, or the one that it gave when the same request came before.
-   *
-   * @param effect given an id that stays the same however often the request has to be tried
-   * @throws AppError unprocessable for a key that was used for another request; conflict while it is being answered
+   * Returns the answer of `effect`, or the stored answer if the same request was executed before.
+   * @param effect receives an id that stays the same for all attempts of the request
+   * @throws AppError unprocessable for a key that was used for another request; conflict while it is being executed
    */
   async once(request: IdempotentRequest, effect: (effectId: string) => Promise<unknown>): Promise<IdempotentAnswer> {
     const { organizationId, route } = request;
@@ -82,7 +81,9 @@ export class IdempotencyService {
     await this.noted(this.keys.keepAnswer(slot, claim, answer));
   }
 
-  /** What was done is done: the caller gets its answer, and a repetition finds the claim where it was. */
+  /**
+   * An error is only logged: the work is done, so the caller gets its answer, and a retry finds the claim unchanged.
+   */
   private async noted(step: Promise<unknown>): Promise<void> {
     await step.catch((error: unknown) => {
       this.logger.warn('An idempotency key could not be written', { err: AppError.from(error) });

@@ -9,19 +9,19 @@ import type { EffectRequest } from './idempotency.interceptor';
 import { HOLDS_SECRET, IdempotencyInterceptor } from './idempotency.interceptor';
 
 export interface IdempotentOptions {
-  /** The request or its answer holds a secret, so neither may be kept in the clear. */
+  /** True if the request or its answer contains a secret, so neither may be stored unencrypted. */
   readonly holdsSecret: boolean;
 }
 
 /**
- * The route takes an `Idempotency-Key`: asked twice with the same body, it does its work once and answers alike
- * for 24 hours. For routes that answer with an object, always with the same status.
+ * The route accepts an `Idempotency-Key`: a repeated request with the same body is executed once and gets the same
+ * answer for 24 hours. For routes that answer with an object and always with the same status.
  */
 export function Idempotent({ holdsSecret }: IdempotentOptions): MethodDecorator {
   return applyDecorators(SetMetadata(HOLDS_SECRET, holdsSecret), UseInterceptors(IdempotencyInterceptor));
 }
 
-/** Of an idempotent route: the UUID under which it makes what it makes, the same for every try; else undefined. */
+/** In an idempotent route: the UUID to use for created objects, the same for every attempt; otherwise undefined. */
 export const EffectId = createParamDecorator(
   (_data: unknown, context: ExecutionContext): string | undefined =>
     context.switchToHttp().getRequest<EffectRequest>().effectId,

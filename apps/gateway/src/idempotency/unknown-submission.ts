@@ -4,8 +4,8 @@ import type { CommitUnknown } from '@libs/persistence';
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * PostgreSQL went away while it committed a submission, and did not come back in time to be asked whether it did. 503,
- * and no refusal: the batch or video may be there, so nothing of it may be removed.
+ * PostgreSQL failed while it committed a submission, and was not back in time to look up the outcome. The caller gets
+ * 503. It is not a refusal: the batch or video may exist, so none of its data may be removed.
  */
 export class UnknownSubmission extends AppError {
   constructor(kind: 'batch' | 'video', id: string, cause: CommitUnknown) {

@@ -23,25 +23,25 @@ import { causeOf, openingOf } from './call-facts';
 import { answered, failed, streamed } from './call-outcome';
 import { observeUpstream } from './upstream-time';
 
-/** A call that is about to be put on the books. */
+/** A call that is about to be recorded in the ledger. */
 export interface Booking extends RecordedCall {
   readonly call: IncomingCall;
   readonly aim: { readonly request: RoutedRequest };
-  /** As it is recorded: never an alias. */
+  /** Slug to record; never an alias. */
   readonly model: string;
   readonly streamed: boolean;
-  /** What it costs at most if its media are what they say. */
+  /** Highest cost if the properties that its media state are true. */
   readonly holdPicoUsd: PicoUsd;
-  /** What it may cost whatever its media say of themselves; 0 where nothing was believed. */
+  /** Highest cost if its media misstate their properties; 0 if none of these were used. */
   readonly unprovenPicoUsd: PicoUsd;
-  /** Null where nothing is limited, or the call was admitted before. */
+  /** Null if no limit applies, or if the call was already admitted. */
   readonly admission: Admission | null;
   readonly plugins: PluginRun | null;
 }
 
 /**
- * One call on the books, from its hold to its charge: `reach`, then one of `settle` and `settleAtEnd`. A failed call
- * is ended by `reach`, so its hold never outlives it. Times are in milliseconds of `performance.now`.
+ * The accounting of one call from its hold to its charge: `reach`, then either `settle` or `settleAtEnd`. `reach`
+ * itself ends a failed call, so its hold never remains. Times are in milliseconds of `performance.now`.
  */
 export class BookedCall {
   readonly ticket: GenerationTicket;
@@ -64,7 +64,7 @@ export class BookedCall {
     this.#startedMs = performance.now();
   }
 
-  /** Why the money for the call was refused; null while it is not. */
+  /** Why the payment for the call was refused; null if it was not. */
   get refusal(): AppError | null {
     return this.ticket.refusal;
   }
@@ -92,7 +92,9 @@ export class BookedCall {
     }
   }
 
-  /** Charges a whole answer. Returns the error that the caller gets in its place; null where it gets the answer. */
+  /**
+   * Charges a whole answer. Returns the error that the caller gets instead of the answer; null if it gets the answer.
+   */
   settle(result: InferenceResult & Partial<LoopResult>): AppError | null {
     const interruption = result.interruption ?? (this.#abort.aborted ? callCancelled() : null);
     const endedMs = performance.now();
@@ -101,12 +103,12 @@ export class BookedCall {
     return interruption && (this.refusal ?? interruption);
   }
 
-  /** Charges a stream that has begun when it ends. Nothing of its prompt, which may be long, is kept until then. */
+  /** Charges a stream that has begun when it ends. Keeps nothing of its prompt, which may be long, until then. */
   settleAtEnd(result: StreamResult & Partial<LoopServed>): void {
     this.#recorded = withoutPrompt(this.#recorded);
     const firstByteMs = performance.now();
     void result.stream.outcome.then((ended) => {
-      // A stream may also come to its end between the disconnection and its first event.
+      // A stream may also end between the disconnection and its first event.
       const isCancelled = this.#abort.aborted && ended.error === null;
       const outcome = isCancelled ? { ...ended, state: 'cancelled' as const } : ended;
       const times = { startedMs: this.#startedMs, firstByteMs, endedMs: performance.now() };
@@ -127,13 +129,14 @@ export class BookedCall {
     const { attempts = [] } = route ?? {};
     const failure = { error, isCancelled: this.#abort.aborted, attempts, left: leftCallOf(cause) };
     const times = { startedMs: this.#startedMs, endedMs: performance.now() };
-    // A request that was not let in, or could not be routed, has asked no provider, unless a plugin did.
+    // True if a provider was called. A request that was not admitted or could not be routed has called none, unless a
+    // plugin did.
     const hasAsked = isAdmitted && (attempts.length > 0 || error.availability === undefined);
     this.#end(failed(this.#recorded, failure, times), hasAsked);
     return sameRoute(error, route);
   }
 
-  /** What plugins did is charged also where no provider was asked. */
+  /** Ends the call. Work of plugins is charged even if no provider was called. */
   #end(ended: CallOutcome, hasAsked: boolean): void {
     const outcome = this.#plugins === null ? ended : this.#plugins.charged(ended);
     this.#admission?.used(outcome.promptTokens + outcome.completionTokens);

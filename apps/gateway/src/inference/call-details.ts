@@ -25,10 +25,10 @@ export interface RecordedCall {
   readonly aim: { readonly request: Pick<RoutedRequest, 'mediaParts' | 'audioParts'> };
 }
 
-/** Who answered, in one turn or several. */
+/** The endpoint that answered, in one turn or several. */
 export type Server = Served & Partial<LoopServed>;
 
-/** Result of an answer: its usage, cost, id and finish reason. */
+/** The usage, cost, id and finish reason of an answer. */
 export type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finishReason' | 'nativeFinishReason'>;
 
 /** Returns the call without its prompt, which may be long: a stream is recorded when it ends. */
@@ -72,7 +72,7 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
   const { tier } = traitsOf(endpoint);
   return Object.assign(callDetails(recorded, server.attempts), {
     nativeFinishReason: storedText(ended.nativeFinishReason),
-    // What an endpoint is asked for, and sells.
+    // The tier for which an endpoint is asked and which it sells.
     serviceTier: tier === 'standard' ? undefined : tier,
     isByok: credential ? true : undefined,
     upstreamCostUsd: upstreamCost === undefined ? undefined : formatUsd(upstreamCost),
@@ -87,7 +87,7 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
   } satisfies Omit<GenerationDetails, 'attempts'>);
 }
 
-/** The whole charge holds the gateway's own tools, the two parts of the list price do not. */
+/** The total charge includes the gateway's own tools; the two parts of the list price do not. */
 function gatewayToolsOf({ totalCost, promptCost, completionCost }: Cost): string | undefined {
   const tools = totalCost - promptCost - completionCost;
   return tools > 0n ? formatUsd(tools) : undefined;
@@ -102,8 +102,8 @@ interface Body {
 }
 
 /**
- * Returns the hash of the end user's id. Only the caller, who can make the same hash, knows the id; upstreams see no
- * more either.
+ * Returns the hash of the end user's id. Only the caller, who can compute the same hash, knows the id; upstreams
+ * receive only the hash.
  */
 function hashedUserOf(api: Api, body: Body): string | undefined {
   const named = CALLER_APIS[api].endUserOf({ ...body });

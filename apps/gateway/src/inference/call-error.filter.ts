@@ -4,7 +4,7 @@ import { callStatus, type Api } from '@libs/inference';
 import type { ErrorResponse } from '@libs/platform';
 import { InferenceErrorFilter, type ExplainedRequest } from './inference-error.filter';
 
-/** Errors of one API that has statuses of its own. */
+/** Answers errors of one API that has statuses of its own. */
 @Catch()
 export class CallErrorFilter extends InferenceErrorFilter {
   constructor(private readonly api: Api) {

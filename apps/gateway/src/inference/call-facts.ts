@@ -5,7 +5,7 @@ import { keyLimitOf, type GenerationOpening } from '@libs/persistence';
 import { traceparentOf } from '../generations/caller-trace';
 import type { IncomingCall } from '../generations/incoming-call';
 
-/** Thousands of ids in a row name the same second, and so the same day. */
+/** Thousands of consecutive ids contain the same second, and so the same day. */
 let lastSecond = '';
 let lastDay = '';
 
@@ -25,7 +25,8 @@ export function promptOf({ prompt, body, pdfs }: IncomingCall): PromptEstimate {
 }
 
 /**
- * Returns what is put on the books when a call begins. @throws AppError permission_denied for a key without a workspace
+ * Returns the facts to record when a call begins.
+ * @throws AppError permission_denied for a key without a workspace
  */
 export function openingOf(
   call: IncomingCall,
@@ -44,7 +45,7 @@ export function openingOf(
   };
 }
 
-/** `traceparent` of what caused the call, as its caller says: in the header, or in the body's `trace`. */
+/** Returns the `traceparent` of the span that caused the call, from the header or from the body's `trace`. */
 export function causeOf({ client, parsed }: Pick<IncomingCall, 'client' | 'parsed'>): string | undefined {
   return client?.traceparent ?? traceparentOf((parsed as { readonly trace?: unknown }).trace);
 }

@@ -11,20 +11,20 @@ import {
 /** What had been done for a call when it failed. */
 export interface FailedCall {
   readonly stages: readonly PipelineStage[];
-  /** Plans the call that was stopped before it was planned. */
+  /** Plans the route of a call that was stopped before it was planned. */
   readonly plan: () => Promise<RoutePlan>;
 }
 
 /** Kept outside the errors, because the content of an error may be shown to callers who did not ask for metadata. */
 const calls = new WeakMap<AppError, FailedCall>();
 
-/** Records what came before the error, for `failureMetadata`. Returns the same error. */
+/** Notes what preceded the error, for `failureMetadata`. Returns the same error. */
 export function noteFailedCall(error: AppError, call: FailedCall): AppError {
   calls.set(error, call);
   return error;
 }
 
-/** Returns `error`, which is `from` in other words, with what was recorded of the call. */
+/** Returns `error`, which rewords `from`, with the facts that were noted for that call. */
 export function rephrased(error: AppError, from: AppError): AppError {
   const call = calls.get(from);
   if (call !== undefined) calls.set(error, call);
@@ -32,8 +32,8 @@ export function rephrased(error: AppError, from: AppError): AppError {
 }
 
 /**
- * What the `<service>_metadata` member says of a call that failed: its route, the attempts and the stages that it
- * went through. Null for one that nothing had been done for.
+ * Returns the value of the `<service>_metadata` field for a failed call: its route, the attempts and the stages that it
+ * went through. Null if nothing had been done for it.
  */
 export async function failureMetadata(thrown: unknown): Promise<RoutingMetadata | null> {
   if (!(thrown instanceof AppError)) return null;

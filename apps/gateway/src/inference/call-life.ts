@@ -8,7 +8,7 @@ export class CallLife {
   readonly abort: Cancellation;
   private isStopped = false;
 
-  /** @param terms of upstream calls whose caller disconnects; null: they end at once */
+  /** @param terms for upstream calls whose caller disconnects; null: they end at once */
   constructor(life: RequestLife, terms: LeaveTerms | null = null) {
     this.abort = new Cancellation(terms);
     life.onEarlyEnd = this.onEarlyEnd;
@@ -21,7 +21,7 @@ export class CallLife {
       : new AppError('server', 'Internal error', { internal: 'a call was ended for no known reason' });
   }
 
-  /** The error of a call that may have been ended by us. */
+  /** Returns the error of a call; if the gateway ended the call, the reason for that. */
   explain(thrown: unknown): AppError {
     const error = AppError.from(thrown);
     return this.isStopped && error.code === 'request_timeout' ? rephrased(this.reason, error) : error;

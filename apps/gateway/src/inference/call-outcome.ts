@@ -20,9 +20,7 @@ export interface CallTimes {
   readonly endedMs: number;
 }
 
-/**
- * Returns the outcome of a whole answer; also of one in several turns that broke off, whose earlier turns are charged.
- */
+/** Returns the outcome of a whole answer. Also for several turns that broke off; the earlier ones are charged. */
 export function answered(
   call: RecordedCall,
   result: InferenceResult & Pick<Partial<LoopResult>, 'interruption' | 'stages' | 'search'>,
@@ -51,11 +49,11 @@ export interface Failure {
   readonly error: AppError;
   readonly isCancelled: boolean;
   readonly attempts: readonly Attempt[];
-  /** What a provider did that is charged; null if nothing. */
+  /** Work of a provider that is charged although the call failed; null if there is none. */
   readonly left: LeftCall | null;
 }
 
-/** No provider gave an answer, so the call is free, unless what a provider did is paid all the same. */
+/** Returns the outcome of a call without an answer. It is free, unless work of a provider must be paid nevertheless. */
 export function failed(
   call: RecordedCall,
   { error, isCancelled, attempts, left }: Failure,

@@ -27,15 +27,15 @@ import { MetadataStream } from './metadata-stream';
 import { toolWarning } from './tool-warning';
 import { metadataMemberFor } from '../http/metadata-wish';
 
-/** One call on its way from request to reply. */
+/** One call from its request to its reply. */
 interface Conversation {
   readonly call: IncomingCall;
   readonly life: CallLife;
   readonly request: ExplainedRequest;
   readonly reply: FastifyReply;
-  /** Null where nothing of this call is kept. */
+  /** Null if nothing of this call is stored. */
   readonly contents: CallContents | null;
-  /** Null where the caller did not ask for metadata. */
+  /** Null if the caller did not ask for metadata. */
   readonly metadataMember: string | null;
   /** By `performance.now`. */
   readonly startedMs: number;
@@ -46,7 +46,7 @@ interface Writing {
   readonly written: Promise<void>;
 }
 
-/** Copies of members that a stream repeats: their bytes, their values, and an event with them. */
+/** Copies of fields that a stream repeats: their bytes, their values, and an event that contains them. */
 const COPIES_OF_KEPT = 3;
 
 const STREAM_HEADERS = [
@@ -59,27 +59,27 @@ const STREAM_HEADERS = [
 ];
 
 /**
- * Does what the controllers of all APIs have in common: from a checked credential and a body to an answer or a stream.
+ * The common work of the controllers of all APIs: from an authenticated request with a body to an answer or a stream.
  */
 export class CallReplier {
   constructor(
     private readonly inference: InferenceService,
     /** The `<service>` of headers and members. */
     private readonly serviceName: string,
-    /** Null where nothing of calls is kept. */
+    /** Null if no contents of calls are stored. */
     private readonly contents: CallContents | null = null,
     private readonly pace: Partial<StreamPace> = {},
     private readonly leftovers = new LeftoverReads(),
   ) {}
 
-  /** @throws AppError, until the first byte has left */
+  /** @throws AppError, until the first byte has been sent */
   reply(api: CallableApi, caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const talk = this.begin(caller, request, reply);
     if (!isConversationApi(api) || !InferenceService.wantsStream(talk.call.parsed)) return this.replyWhole(api, talk);
     return this.replyStream(api, talk);
   }
 
-  /** The tokens of a prompt for `messages`. @throws AppError */
+  /** Answers with the tokens of a prompt for `messages`. @throws AppError */
   async replyTokenCount(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const talk = this.begin(caller, request, reply);
     try {
@@ -145,7 +145,8 @@ export class CallReplier {
       if (!events.hasBegun) throw error;
       writing = { written: events.fail(APIS[api].failureEvents(unansweredCall(api, talk, thrown), error)) };
     }
-    // Not awaited: this function would hold on to the conversation, and its prompt, until the stream is over.
+    // Not awaited: otherwise this function would keep the conversation and its prompt in memory until the stream is
+    // over.
     return writing.written;
   }
 
@@ -181,13 +182,15 @@ export class CallReplier {
     const opened = contents === null ? begun : { ...begun, stream: contents.listenTo(api, call, begun) };
     const value = (): string => this.metadataOf(api, opened, startedMs);
     const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
-    // What is said is kept together with what was asked, when it is over.
+    // The answer is stored together with the prompt when it is over.
     this.warn(request, opened);
     letGo(request, contents === null ? opened : { ...opened, keepsRequest: true });
     return { written: events.write(stream, () => stream.lastWords(opened.refusal() ?? life.reason)) };
   }
 
-  /** Names tools that were left out in a header. A stream that said something before its first event has none. */
+  /**
+   * Names tools that were left out in a header. A stream that sent a comment before its first event has no such header.
+   */
   private warn({ life }: ExplainedRequest, { losses }: Served): void {
     const warning = toolWarning(losses);
     if (warning !== null) life.addHeader(`x-${this.serviceName}-warning`, warning);
@@ -198,7 +201,7 @@ export class CallReplier {
   }
 }
 
-/** What a client may know of a call that no provider answered. */
+/** Returns the facts that a client may know about a call that no provider answered. */
 function unansweredCall(api: StreamableApi, { call, request }: Conversation, thrown: unknown): UnansweredCall {
   const { generationId, body, parsed, caller } = call;
   const last = thrown instanceof AppError ? failedRouteOf(thrown)?.attempts.at(-1) : undefined;
@@ -213,8 +216,8 @@ function unansweredCall(api: StreamableApi, { call, request }: Conversation, thr
 }
 
 /**
- * Lets go of the request body, which may be large, before a long answer. What the answer holds stays reserved: members
- * that it repeats, what plugins and tools fetched, and the whole request where it is needed later.
+ * Releases the request body, which may be large, before a long answer. Memory that the answer needs stays reserved:
+ * fields that it repeats, content that plugins and tools downloaded, and the whole request if it is needed later.
  */
 function letGo(request: ExplainedRequest, { keepsRequest = false, keptBytes = 0 }: OpenedStream): void {
   request.body = undefined;
@@ -222,7 +225,7 @@ function letGo(request: ExplainedRequest, { keepsRequest = false, keptBytes = 0 
   if (!keepsRequest) request.life.claim.freeMemory(keptBytes * COPIES_OF_KEPT);
 }
 
-/** Written to the socket's response as it is: the body is ready, so the framework has nothing left to do. */
+/** Written directly to the socket's response: the body is complete, so the framework has nothing left to do. */
 export function send(
   { life }: ExplainedRequest,
   reply: FastifyReply,

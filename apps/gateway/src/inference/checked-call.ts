@@ -18,10 +18,10 @@ import type { IncomingCall } from '../generations/incoming-call';
 import { credentialScopeOf } from '../routing/credential-scope';
 import { routeWishOf, type RouteWish } from '../routing/route-request';
 
-/** What a body that fits its API asks for. */
+/** The request that a valid body contains. */
 export interface CheckedCall extends ExpectedOutput {
   readonly route: RouteWish;
-  /** Uses of tools that providers may make, if they serve. */
+  /** Tool uses that providers may make, if they serve. */
   readonly toolUses: readonly AllowedUses[];
 }
 
@@ -33,13 +33,11 @@ const VALIDATORS = Object.fromEntries(
 ) as Readonly<Record<CallableApi, Validator>>;
 
 /**
- * The body as its API understands it. A chat completion or response that names no model means the one that its
- * workspace has set.
- *
- * @throws AppError invalid_request naming the member that does not fit
+ * Validates the body for its API. A chat or Responses request without a model uses the default model of its workspace.
+ * @throws AppError invalid_request with the name of the invalid field
  */
 export function checkCall(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
-  // Before the members: it bounds the links that they check again.
+  // Checked before the fields, because it limits the number of links that they check again.
   const link = findBodyLinkProblem(parsed as JsonObject);
   if (link === null) return checkMembers(api, parsed, settings);
   throw new AppError('invalid_request', `${link.path}${link.what}`, { metadata: { param: link.path } });
@@ -60,7 +58,10 @@ interface Session {
   readonly prompt_cache_key?: string | null;
 }
 
-/** The checked call as routing and the engine take it. @throws AppError invalid_request for a long session id */
+/**
+ * Returns the validated call in the form that routing and the engine use.
+ * @throws AppError invalid_request for a long session id
+ */
 export function routedRequest(
   api: CallableApi | 'transcription',
   call: IncomingCall,
@@ -72,7 +73,7 @@ export function routedRequest(
   const session = body as Session;
   const sessionId = sessionIdOf(session, call);
   const definition = definitionOf(api);
-  // Vectors have no conversation, unless their caller names one; recordings never have.
+  // Embeddings belong to no conversation unless the caller names one; transcriptions never do.
   const isConversation = definition !== null && (definition.generates || sessionId !== null);
   return {
     ...route,
@@ -93,7 +94,7 @@ export function routedRequest(
   };
 }
 
-/** The body wins over the header. @throws AppError invalid_request for a long one */
+/** Returns the session id. The body has precedence over the header. @throws AppError invalid_request for a long one */
 function sessionIdOf(session: Session, call: IncomingCall): string | null {
   const sessionId = session.session_id || call.sessionId || null;
   if (sessionId !== null && (typeof sessionId !== 'string' || sessionId.length > LONGEST_SESSION_ID)) {

@@ -4,11 +4,11 @@ import { PacedWriter, type UnreadMemory } from './paced-writer';
 
 /** The times of a streamed reply, in milliseconds. */
 export interface StreamPace {
-  /** How long the first event may take until head and a comment are sent without it. */
+  /** How long the first event may take before the head and a comment are sent without it. */
   readonly firstCommentMs: number;
-  /** After how much silence the next comment is sent. */
+  /** Time of silence after which the next comment is sent. */
   readonly keepAliveMs: number;
-  /** How long a client may read nothing at all. */
+  /** How long a client may read nothing. */
   readonly writeIdleMs: number;
 }
 
@@ -20,20 +20,19 @@ export interface EventStreamReplyOptions {
   /** Sets status and headers. Called once, right before the first byte. */
   readonly writeHead: () => void;
   readonly pace?: Partial<StreamPace>;
-  /** Counts what the caller has yet to read; absent where nothing is counted. */
+  /** Counts the bytes that the caller has not read yet; absent if nothing is counted. */
   readonly memory?: UnreadMemory;
 }
 
 /**
  * Writes a streamed answer to its client.
  *
- * Head and first event leave together, so that a call that fails early is answered with its status. Clients and proxies
- * give up on a connection without bytes, so after `firstCommentMs` the head leaves with a comment, and from then on a
- * failure can only be an event. While nothing comes, a comment follows every `keepAliveMs`. Comments come between
- * events, never inside one, because each write is of whole events.
+ * The head is sent together with the first event, so that a call that fails early is answered with an error status.
+ * Clients and proxies give up on a connection without data. So after `firstCommentMs` the head is sent with a comment,
+ * and from then on a failure can only be reported as an event. During silence, a comment follows every `keepAliveMs`.
+ * Comments come between events, never inside one, because each write consists of whole events.
  *
- * The upstream is read only while the reader keeps up, so a slow reader costs what one socket buffers and one event
- * more.
+ * The upstream is read only while the client keeps up. So a slow client costs one socket buffer and one event.
  */
 export class EventStreamReply {
   private readonly writer: PacedWriter;
@@ -56,7 +55,7 @@ export class EventStreamReply {
     return this.hasHead;
   }
 
-  /** Settles as `opening` does; sends the head and comments while it waits. */
+  /** Settles like `opening`; sends the head and comments while it waits. */
   async whileOpening<T>(opening: Promise<T>): Promise<T> {
     const firstComment = setTimeout(this.onFirstComment, this.pace.firstCommentMs);
     try {
@@ -67,8 +66,8 @@ export class EventStreamReply {
   }
 
   /**
-   * Writes a stream to its end. It ends with its own last event; with `lastWords` when something here ended it; or
-   * with the connection, when the reader left or took nothing for a minute.
+   * Writes a stream to its end. The stream ends with its own last event; with `lastWords` if the gateway ended it; or
+   * with the connection, if the client disconnected or read nothing for a minute.
    */
   async write(stream: AnswerStream, lastWords: () => readonly AnswerFrame[]): Promise<void> {
     const { response, writer } = this;
@@ -81,7 +80,7 @@ export class EventStreamReply {
         this.keepAlive?.refresh();
         if (!(await writer.write(joinFrames(frames)))) break;
       }
-      // The outcome of a stream whose reader has disconnected may take long.
+      // The outcome of a stream whose client has disconnected may take long, so it is not awaited.
       if (!writer.isOpen) return;
       const { state } = await stream.outcome;
       if (state === 'cancelled' && writer.isOpen) await writer.write(joinFrames(lastWords()));

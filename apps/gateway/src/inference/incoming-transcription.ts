@@ -6,8 +6,9 @@ export interface IncomingTranscription {
   readonly dto: TranscriptionDto;
   readonly audio: AudioInput;
   /**
-   * Where the recording still arrives (`audio.arriving`), the request as it is when all of it is there: the same,
-   * or with a recording that was annulled another one. Rejects with why it is refused. Null where all of it is here.
+   * Set while the recording is still arriving (`audio.arriving`): the final request when it has arrived completely.
+   * That is the same request, or a different one if the recording was annulled. Rejects if the request is refused. Null
+   * if everything has arrived.
    */
   readonly rest: Promise<IncomingTranscription> | null;
 }

@@ -4,13 +4,13 @@ import { messageErrorBody } from '@libs/inference';
 import { AppExceptionFilter, errorResponse, type ErrorResponse } from '@libs/platform';
 import type { BodyRequest } from '../http/body.guard';
 
-/** A request whose caller wants to know more than the error. */
+/** A request whose caller wants more details than the error. */
 export interface ExplainedRequest extends BodyRequest {
   /** Top-level fields to add next to `error`. */
   besideError?: Readonly<Record<string, unknown>>;
 }
 
-/** Answers errors of calls to models: the standard envelope with the requested metadata next to it. */
+/** Answers errors of calls to models: the standard error body, with the requested metadata next to the error. */
 @Catch()
 export class InferenceErrorFilter extends AppExceptionFilter {
   protected override responseOf(error: AppError, request: ExplainedRequest): ErrorResponse {
@@ -22,7 +22,7 @@ export class InferenceErrorFilter extends AppExceptionFilter {
   }
 }
 
-/** Errors of calls to `/messages`, in the shape that clients of that API read (spec 7). */
+/** Answers errors of calls to `/messages` in the format of that API. */
 @Catch()
 export class MessagesErrorFilter extends InferenceErrorFilter {
   protected override bodyOf(error: AppError, request: ExplainedRequest): object {
@@ -30,7 +30,7 @@ export class MessagesErrorFilter extends InferenceErrorFilter {
   }
 }
 
-/** Returns the fields next to `error`; none for an internal error, whose causes callers do not see. */
+/** Returns the fields next to `error`; none for an internal error, whose causes are not shown to callers. */
 function besideOf(error: AppError, { besideError }: ExplainedRequest): object {
   return error.status === 500 ? {} : { ...besideError };
 }

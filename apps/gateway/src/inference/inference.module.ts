@@ -43,7 +43,7 @@ import { TranscriptionsController } from './transcriptions.controller';
 
 const engineLogger = new Logger(InferenceEngine.name);
 
-/** The engine over the operator's catalogue and keys, and the routes that call it. */
+/** The engine with the operator's catalogue and keys, and the routes that call it. */
 @Module({
   imports: [EgressModule, GenerationsModule, LimitsModule, ParsersModule, PluginsModule, RoutingModule, WebModule],
   controllers: [

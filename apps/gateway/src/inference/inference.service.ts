@@ -42,7 +42,7 @@ import { InferenceRouting } from '../routing/inference-routing';
 import { modelAsker } from './model-asker';
 import type { Aim, PreparedCall } from './prepared-call';
 
-/** A stream that has begun, and why it has to end early, once that is so. */
+/** A stream that has begun, and the reason if the gateway has to end it early. */
 export interface OpenedStream extends StreamResult, Partial<LoopServed> {
   readonly refusal: () => AppError | null;
 }
@@ -50,7 +50,7 @@ export interface OpenedStream extends StreamResult, Partial<LoopServed> {
 /** Counts as a request, and uses no tokens. */
 const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
-/** Runs one inference call: checks it, puts it on the books, routes it and charges it. */
+/** Runs one inference call: validates it, records it, routes it and charges it. */
 @Injectable()
 export class InferenceService {
   constructor(
@@ -68,7 +68,7 @@ export class InferenceService {
     return (parsed as { stream?: unknown } | null)?.stream === true;
   }
 
-  /** @throws AppError for every refusal of the interface */
+  /** @throws AppError for every refusal of the API */
   async answer(api: CallableApi, incoming: IncomingCall): Promise<InferenceResult> {
     const call = hasUnmeasuredPdfs(incoming) ? await this.measured(api, incoming) : incoming;
     const prepared = this.prepare(api, call, false);
@@ -99,19 +99,20 @@ export class InferenceService {
   }
 
   /**
-   * Returns the tokens of a prompt for `messages`, as counted by the provider that would answer if it can count, else
-   * estimated. Nothing is charged. @throws AppError for every refusal of the interface
+   * Returns the tokens of a prompt for `messages`, counted by the provider that would answer if it can count, else
+   * estimated. Nothing is charged.
+   * @throws AppError for every refusal of the API
    */
   async countTokens(call: IncomingCall): Promise<number> {
     const { route } = checkCall('messages', call.parsed);
     const { likelyTokens: promptTokens } = promptOf(call);
     await this.limits.admit(workspaceOf(call), NOTHING_GENERATED)?.decided;
-    // It costs nothing, so nothing is read for it once its caller has disconnected.
+    // It costs nothing, so no usage is read after its caller has disconnected.
     const request = { ...routedRequest('messages', call, route, promptTokens), signal: toAbortSignal(call.abort) };
     return (await this.engine.countTokens(request)) ?? promptTokens;
   }
 
-  /** Returns the value of the `<service>_metadata` member of an answer; null if no route was planned. */
+  /** Returns the value of the `<service>_metadata` field of an answer; null if no route was planned. */
   metadataOf(api: CallableApi, served: Served & Partial<LoopServed>, generationMs: number): RoutingMetadata | null {
     const { plan, attempts, losses, endpoint } = served;
     if (plan === undefined) return null;
@@ -120,7 +121,10 @@ export class InferenceService {
     return routingMetadata({ plan, attempts, served, generationMs, pipeline, translation });
   }
 
-  /** What a plugin puts text in the place of is not measured. @throws AppError for a body that does not fit its API */
+  /**
+   * Returns the call with its files measured, except files that a plugin will replace by text.
+   * @throws AppError for an invalid body
+   */
   private async measured(api: CallableApi, call: IncomingCall): Promise<IncomingCall> {
     const checked = checkCall(api, call.parsed, call.caller.settings);
     if (this.pluginsFor(api, call, checked)?.replacesFiles === true) return call;
@@ -143,7 +147,7 @@ export class InferenceService {
     const usage = { ...expectedOf(checked, aim), api, models };
     const turnPicoUsd = ({ tokens: promptTokens, kinds: promptKinds }: CountedPrompt): PicoUsd =>
       this.routing.holdFor(call.caller, { ...usage, promptTokens, promptKinds }, call.ownKeys);
-    // The text that takes the place of files is reserved when it is there.
+    // Plugins that replace files by text: the text is reserved once it exists.
     const replacesFiles = plugins?.replacesFiles === true;
     const heldTokens = replacesFiles ? likelyTokens : mostTokens;
     const answerPicoUsd = turnPicoUsd({ tokens: heldTokens, kinds }) * (aim.turns === null ? 1n : HELD_TURNS);
@@ -168,7 +172,7 @@ export class InferenceService {
     const models = [route.model, ...route.models];
     const turns = this.serverTools.callFor(api, call.parsed, models, { ...call, retention: routed });
     const request = { ...routed, expected: () => expectedOf(checked, { turns }) };
-    // A request whose tools we run is written from its canonical form, at every endpoint.
+    // False for a request with tools of the gateway: it is written from its canonical form at every endpoint.
     const isNative = (endpoint: Endpoint): boolean => turns === null && this.routing.upstreamApi(endpoint, api) === api;
     const needs = [
       ...untranslatedNeeds(api, call.parsed as Readonly<Record<string, unknown>>, isNative),
@@ -177,7 +181,7 @@ export class InferenceService {
     return { request: needs.length === 0 ? request : { ...request, needs }, turns };
   }
 
-  /** @throws AppError why the call failed, with what its metadata says */
+  /** @throws AppError why the call failed, with the facts for its metadata */
   private async reach<T extends Served>(call: PreparedCall, ask: (aim: Aim) => Promise<T>): Promise<T> {
     const { booked, plugins, aim } = call;
     try {
@@ -187,7 +191,7 @@ export class InferenceService {
     }
   }
 
-  /** The error of a call that a provider had answered, at least in part. */
+  /** Returns the error of a call that a provider had answered, at least in part. */
   private failedAfter(
     call: PreparedCall,
     { plan, attempts, stages }: Served & Partial<LoopServed>,
@@ -202,8 +206,8 @@ export class InferenceService {
   }
 
   /**
-   * Plugins may cost something, so they work once the money is there, and those that do only for a request that some
-   * endpoint can serve. What they make of its prompt is reserved before it is sent.
+   * Runs the plugins. They may cost something, so they run after the payment is reserved, and those that cost something
+   * only for a request that some endpoint can serve. A prompt that they change is reserved before it is sent.
    */
   private async aimThrough(plugins: PluginRun, { api, checked, fund }: PreparedCall): Promise<Aim> {
     const prepared = await plugins.prepare((current) =>
@@ -226,7 +230,7 @@ function expectedOf(
   return { answers, maxTokens, thinking, predictedTokens, ...(turns === null && { toolUses }) };
 }
 
-/** A function of its own, so that what is kept while the stream goes on contains nothing of its prompt. */
+/** A separate function, so that its closure, which lives as long as the stream, contains nothing of the prompt. */
 function openedStream({ booked, plugins }: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
   booked.settleAtEnd(result);
   const opened = { ...result, refusal: () => booked.refusal };

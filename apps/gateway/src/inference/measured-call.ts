@@ -10,9 +10,8 @@ export function hasUnmeasuredPdfs(call: IncomingCall): boolean {
 }
 
 /**
- * Resolves with the call and what is known of its PDF files.
- *
- * @throws AppError when the call is cancelled meanwhile
+ * Resolves with the call and the measurements of its PDF files.
+ * @throws AppError if the call is cancelled meanwhile
  */
 export async function measureCall(meter: PdfMeter, call: IncomingCall): Promise<IncomingCall> {
   if (!hasUnmeasuredPdfs(call)) return call;

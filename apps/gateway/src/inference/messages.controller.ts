@@ -7,7 +7,7 @@ import { InferenceBody } from '../http/streamed-body.decorator';
 import { CallReplier } from './call-replier';
 import { MessagesErrorFilter, type ExplainedRequest } from './inference-error.filter';
 
-/** `POST /messages` and `POST /messages/count_tokens`, as clients of that API know them: its own key header and its own errors. */
+/** `POST /messages` and `POST /messages/count_tokens` with the key header and the error format of that API. */
 @Controller('messages')
 @AcceptsKeyHeader()
 @UseFilters(new MessagesErrorFilter())

@@ -12,15 +12,15 @@ import {
   type StreamResult,
 } from '@libs/inference';
 
-/** A member for the end of an answer, as JSON text that is made when it is needed. */
+/** A field for the end of an answer; its JSON text is created when needed. */
 export interface ClosingMember {
   readonly name: string;
   readonly value: () => string;
 }
 
 /**
- * Adds one member to the last event of a stream. All other events pass. An end that reports an internal error gets no
- * metadata.
+ * Adds one field to the last event of a stream; other events are not changed. An end that reports an internal error
+ * gets no metadata.
  */
 export class MetadataStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;
@@ -40,7 +40,7 @@ export class MetadataStream implements AnswerStream {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<readonly AnswerFrame[]> {
     for await (const frames of this.inner) {
-      // The last event comes when the outcome is known.
+      // The last event is delayed until the outcome is known.
       yield frames.at(-1)?.event.isEnd ? this.closed(frames, (await this.outcome).error) : frames;
     }
   }
@@ -60,7 +60,7 @@ export class MetadataStream implements AnswerStream {
     return frames.map((frame, index) => (index === last ? this.extended(frame) : frame));
   }
 
-  /** The event with the member in its answer. */
+  /** Returns the event with the field added to its answer. */
   private extended(frame: AnswerFrame): AnswerFrame {
     const data = frameData(frame);
     const answer = data === null ? undefined : this.events.answerIn(data);
@@ -71,7 +71,7 @@ export class MetadataStream implements AnswerStream {
     return withFrameData(frame, this.events.withAnswer(data, whole));
   }
 
-  /** Returns a separate last event, for a chat whose last chunk has been sent already. */
+  /** Returns a separate last event, for a chat stream whose last chunk was already sent. */
   private ownEnd(): AnswerFrame {
     const { model, endpoint } = this.served;
     const head = { generationId: this.generationId, model: model.slug, provider: endpoint.provider.name };

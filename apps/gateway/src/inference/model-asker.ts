@@ -5,8 +5,8 @@ import { ownQuestion } from '../routing/own-question';
 import type { PreparedCall } from './prepared-call';
 
 /**
- * Returns a function that asks a model for a plugin of a call. What it may cost is reserved first; the data rules of
- * the call hold for it too.
+ * Returns a function that asks a model on behalf of a plugin. Its cost is reserved first, and the data rules of the
+ * call apply to it too.
  */
 export function modelAsker(
   engine: Pick<InferenceEngine, 'answer'>,

@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http';
 
-/** Longer pieces are not copied into one buffer with their frame. */
+/** Longer pieces are not copied into one buffer together with their frame. */
 const LARGEST_COPIED = 16 * 1024;
-/** Shorter pieces that wait for their reader are part of what a stream takes anyway. */
+/** Shorter unread pieces are covered by the memory that every stream reserves. */
 const LARGEST_UNCOUNTED = 64 * 1024;
 const CARRIAGE_RETURN = 0x0d;
 const LINE_FEED = 0x0a;
 
-/** Where bytes count that were written and not yet read. */
+/** Counts bytes that were written but not yet read. */
 export interface UnreadMemory {
-  /** So many are unread now. */
+  /** Sets the number of unread bytes. */
   unread(bytes: number): void;
 }
 
@@ -40,9 +40,9 @@ export class PacedWriter {
   }
 
   /**
-   * The frame of a chunk and what is in it are one buffer and one call to the system (RFC 9112, section 7.1); the
-   * response would write them in four pieces. It still writes what it alone can: the head, with the first piece, and
-   * anything while an earlier response has the socket.
+   * Sends a chunk and its frame in one buffer with one system call (RFC 9112, section 7.1); the response object would
+   * write them in four pieces. The response object still writes what only it can: the head, with the first piece, and
+   * anything while an earlier response uses the socket.
    */
   private send(bytes: Buffer | string): boolean {
     const { socket, chunkedEncoding } = this.response;

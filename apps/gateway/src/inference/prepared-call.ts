@@ -9,7 +9,7 @@ import type { CheckedCall } from './checked-call';
 /** The request, and how it is answered. */
 export interface Aim {
   readonly request: RoutedRequest;
-  /** How it is answered where it names tools of ours; null: the engine answers it. */
+  /** Runs the turns if the request names tools of the gateway; null: the engine answers it directly. */
   readonly turns: ServerToolCall | null;
 }
 
@@ -17,10 +17,10 @@ export interface PreparedCall {
   readonly api: CallableApi;
   readonly call: IncomingCall;
   readonly checked: CheckedCall;
-  /** The aim of the call as it came; plugins may change it. */
+  /** The original aim of the call; plugins may change it. */
   readonly aim: Aim;
   readonly plugins: PluginRun | null;
   readonly booked: BookedCall;
-  /** Plugins and turns reserve their cost from it. */
+  /** The fund from which plugins and turns reserve their cost. */
   readonly fund: CallFund;
 }

@@ -6,7 +6,7 @@ import { InferenceBody } from '../http/streamed-body.decorator';
 import { CallReplier } from './call-replier';
 import { InferenceErrorFilter, type ExplainedRequest } from './inference-error.filter';
 
-/** `POST /responses`. Nothing is stored, so there is nothing to get later. */
+/** `POST /responses`. Nothing is stored, so there is no route to get a response later. */
 @Controller('responses')
 @UseFilters(new InferenceErrorFilter())
 export class ResponsesController {

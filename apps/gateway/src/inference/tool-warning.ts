@@ -1,13 +1,13 @@
 import type { LossReport } from '@libs/inference';
 
-/** Longer lists are cut: a header must stay small. */
+/** Most names in the header, which must stay small; longer lists are cut. */
 const MOST_NAMED = 16;
 const TOOL_MEMBER = /^(?:tools(?:\.|$)|tool_choice$|mcp_servers$|web_search_options$)/;
 const FITS_HEADER = /^[\w:.-]{1,128}$/;
 
 /**
- * Returns the value of the warning header for a call, such as `left out: tools.web_search`; null if the model saw every
- * tool. Agents do not ask for the metadata, and must not take a tool for one that the model chose not to use.
+ * Returns the value of the warning header for a call, such as `left out: tools.web_search`; null if the model got every
+ * tool. Agents do not request metadata, and without the header could think that the model chose not to use a tool.
  */
 export function toolWarning({ dropped }: LossReport): string | null {
   const tools = dropped

@@ -17,16 +17,16 @@ import type { Egress } from '@libs/platform';
 import { bytesForRecording, countFetched, type Reserve } from '../http/fetched-bytes';
 import type { IncomingCall } from '../generations/incoming-call';
 
-/** 25 MB of the interface, counted as 25 · 2^20: of a file, and of what is in base64. */
+/** The API's limit of 25 MB, read as 25 · 2^20 bytes, for a file and for decoded base64. */
 export const MAX_AUDIO_BYTES = 25 * 1024 * 1024;
 
-/** The call for which a recording is fetched. */
+/** The call for which a recording is downloaded. */
 export type AudioCall = Pick<IncomingCall, 'abort' | 'memory'>;
 
 const DOWNLOAD_TIMEOUT_MS = 30_000;
 const MAX_REDIRECTS = 3;
 
-/** A format by its name. @throws AppError invalid_request naming the member */
+/** Returns the format with this name. @throws AppError invalid_request with the name of the field */
 export function formatNamed(name: string, member: string): AudioFormat {
   const format = audioFormatNamed(name);
   if (format === null) throw wrong(member, `must be one of ${AUDIO_FORMATS.join(', ')}`);
@@ -34,8 +34,8 @@ export function formatNamed(name: string, member: string): AudioFormat {
 }
 
 /**
- * Returns a recording that is in memory. @throws AppError invalid_request naming the member for what is none in this
- * format
+ * Returns a recording that is in memory.
+ * @throws AppError invalid_request with the name of the field, if it is not in this format
  */
 export function audioOf(bytes: AudioBytes, format: AudioFormat, member: string): AudioInput {
   return audioInHand(format, bytes, judge(bytes, format, member));
@@ -49,9 +49,8 @@ function judge(bytes: AudioBytes, format: AudioFormat, member: string): AudioLen
 }
 
 /**
- * A recording that stays where it is until its bytes are needed. The URL is checked as far as possible without a
- * request.
- *
+ * Returns a recording at a URL, which is downloaded only when its bytes are needed. The URL is checked as far as
+ * possible without a request.
  * @throws AppError invalid_request
  */
 export function audioAt(url: string, wanted: string | null, egress: Egress, call: AudioCall): AudioInput {

@@ -17,7 +17,10 @@ export class TranscriptionIntake {
     private readonly pace: UploadPace = UPLOAD_PACE,
   ) {}
 
-  /** Resolves before all of a form is there, where it can be passed on. @throws AppError invalid_request naming the member; payload_too_large */
+  /**
+   * Resolves before a form has fully arrived if it can already be passed on.
+   * @throws AppError invalid_request with the name of the field; payload_too_large
+   */
   async read({ raw }: FastifyRequest, call: AudioCall): Promise<IncomingTranscription> {
     if (isMultipart(raw.headers['content-type'])) return new TranscriptionUpload(raw, this.pace).read();
     return this.#readJson(await readBody(raw, { maxBytes: MAX_TRANSCRIPTION_BYTES, ...TIMES }), call);

@@ -6,15 +6,15 @@ import { parseJsonObject, type JsonObject } from '../http/parse-json';
 import { MAX_AUDIO_BYTES, wrong } from './transcription-audio';
 
 const MEMBER = 'input_audio.data';
-/** Characters decoded at once: a multiple of four, and few enough not to delay other requests. */
+/** Characters that are decoded at once: a multiple of four, and few enough not to delay other requests. */
 const PIECE_CHARACTERS = 1024 * 1024;
 const PLACEHOLDER = Buffer.from('"-"');
 
-/** A JSON body with a recording in it, taken out. */
+/** A JSON body and the recording that was removed from it. */
 export interface AudioJson {
   /** The rest of the body, with a dash in place of the recording. */
   readonly parsed: JsonObject;
-  /** In base64, still unread; null where the body has none. */
+  /** The recording as base64, not decoded yet; null if the body has none. */
   readonly data: Buffer | null;
 }
 
@@ -31,7 +31,7 @@ export function takeOutAudio(body: Buffer): AudioJson {
   return { parsed: parseJsonObject(rest, 'lenient'), data: body.subarray(found.start + 1, found.end - 1) };
 }
 
-/** Returns where the text of `input_audio.data` is, its quotes included; null if it is no text, or empty. */
+/** Returns the position of the string `input_audio.data` including its quotes; null if it is not a string, or empty. */
 function findData(body: Buffer): { readonly start: number; readonly end: number } | null {
   try {
     if (!new JsonCursor(body).isObject()) return null;
@@ -49,8 +49,7 @@ function findData(body: Buffer): { readonly start: number; readonly end: number 
 }
 
 /**
- * The bytes of whole, padded, standard base64 (RFC 4648 §4), decoded in pieces.
- *
+ * Decodes complete, padded, standard base64 (RFC 4648 §4) in pieces.
  * @throws AppError payload_too_large before anything is decoded; invalid_request
  */
 export async function decodeAudio(data: Buffer): Promise<AudioBytes> {
@@ -70,7 +69,10 @@ export async function decodeAudio(data: Buffer): Promise<AudioBytes> {
   return new AudioBytes(pieces);
 }
 
-/** Refuses what the decoder skips (characters that are no base64) or accepts as well (the URL-safe alphabet). */
+/**
+ * Refuses characters that the decoder would skip or accept although they are not standard base64 (such as the URL-safe
+ * alphabet).
+ */
 function decodePiece(piece: Buffer, padding: number): Buffer {
   const decoded = Buffer.from(piece.toString('latin1'), 'base64');
   const isWhole = decoded.length === (piece.length / 4) * 3 - padding;

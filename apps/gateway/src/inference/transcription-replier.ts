@@ -15,7 +15,7 @@ import type { TranscriptionService } from './transcription.service';
 
 const NO_BODY = Buffer.alloc(0);
 
-/** Answers transcription requests: from a checked credential and an unread recording to its text. */
+/** Answers transcription requests: from an authenticated request with an unread recording to its text. */
 export class TranscriptionReplier {
   constructor(
     private readonly intake: TranscriptionIntake,

@@ -19,32 +19,31 @@ import { readForm } from '../forms/read-form';
 import type { IncomingTranscription } from './incoming-transcription';
 import { audioOf, MAX_AUDIO_BYTES, wrong } from './transcription-audio';
 
-/** Room for 25 MiB in base64 and the rest of the body. */
+/** Enough for 25 MiB in base64 and the rest of the body. */
 export const MAX_TRANSCRIPTION_BYTES = 36 * 1024 * 1024;
 const FILE = 'file';
 /** Enough to see what a file is. */
 const HEAD_BYTES = 16;
-/** A shorter file is here in a moment, and is passed on when it is. */
+/** A shorter file arrives quickly, and is passed on after it has arrived. */
 const LEAST_AHEAD_BYTES = 256 * 1024;
 
 /**
- * How fast an upload has to be for its recording to be passed on while it arrives. A slower one would hold a provider's
- * connection, and the provider would be blamed for giving up; and compared with its own time, the time of the second
- * transfer is small.
+ * Lowest speed of an upload whose recording is passed on while it arrives. A slower one would occupy a provider's
+ * connection, the provider would be blamed for giving up, and little time would be saved.
  */
 export interface UploadPace {
   /** Between two pieces. */
   readonly stallMs: number;
-  /** For all of it. */
+  /** Longest time for the whole upload. */
   readonly longestMs: number;
 }
 
 export const UPLOAD_PACE: UploadPace = { stallMs: 5_000, longestMs: 60_000 };
 
 /**
- * Reads a form with a recording. If everything else came before the file, it passes the request on when the file
- * begins, with a recording that still arrives. If the rest of the form then differs from that request, the recording is
- * annulled, and the request goes on with the one that was collected meanwhile, or is refused.
+ * Reads a form with a recording. If all other fields precede the file, it passes the request on when the file begins,
+ * with a recording that is still arriving. If the rest of the form then changes the request, that recording is
+ * annulled, and the request continues with the complete recording, or is refused.
  */
 export class TranscriptionUpload {
   readonly #form = new FormMembers(transcriptionApi.formFields);
@@ -52,13 +51,13 @@ export class TranscriptionUpload {
   readonly #ahead = Promise.withResolvers<IncomingTranscription>();
   #rest: Promise<IncomingTranscription> | null = null;
   #part: FormPart | null = null;
-  /** Length of the file in bytes, if nothing follows it in the form. */
+  /** Length of the file in bytes, if no other part of the form follows it. */
   #announced = 0;
   #isJudged = false;
   #arriving: ArrivingAudio | null = null;
   #stall: NodeJS.Timeout | undefined;
   #endMs = 0;
-  /** The recording, measured; null until all of it is here. */
+  /** The measured recording; null until it has arrived completely. */
   #audio: AudioInput | null = null;
 
   constructor(
@@ -84,7 +83,7 @@ export class TranscriptionUpload {
       if (this.#part === null) throw wrong(FILE, 'is required');
       const audio = audioOf(this.#collector.toAudio(), formatOf(this.#part), FILE);
       this.#audio = audio;
-      // It is shorter if anything follows it, even a field that changes the request.
+      // The file is shorter than announced if any part follows it, for example a field that changes the request.
       if (this.#collector.length !== this.#announced) this.#arriving?.annul();
       return { dto, audio, rest: null };
     } catch (thrown) {
@@ -99,7 +98,7 @@ export class TranscriptionUpload {
     if (this.#part !== null) throw wrong(FILE, 'is given more than once');
     if (part.filename === '') throw wrong(FILE, 'has no name');
     this.#part = part;
-    // Not a number where the caller does not say how long the form is.
+    // NaN if the caller does not announce the length of the form.
     this.#announced = Number(this.request.headers['content-length']) - framing;
   }
 
@@ -111,7 +110,7 @@ export class TranscriptionUpload {
     else if (this.#arriving !== null) this.#keepPace(this.#arriving);
   }
 
-  /** Passes the request on if it can be judged already; a fault is reported when all of it has arrived. */
+  /** Passes the request on if it can already be validated; errors are reported after everything has arrived. */
   #passOn(): void {
     this.#isJudged = true;
     const format = formatNamedBy(this.#part!);
@@ -134,7 +133,7 @@ export class TranscriptionUpload {
     this.#stall?.refresh();
   }
 
-  /** Returns the members that came before the file, checked; null if they would be refused. */
+  /** Returns the validated fields that precede the file; null if they would be refused. */
   #checked(): TranscriptionDto | null {
     try {
       return validateInstance(transcriptionApi.body, this.#form.toBody());
@@ -145,7 +144,7 @@ export class TranscriptionUpload {
   }
 }
 
-/** Returns the format by the extension of the name, else by the Content-Type; null if neither names one. */
+/** Returns the format by the file extension, else by the Content-Type; null if neither names one. */
 function formatNamedBy({ filename, mediaType }: FormPart): AudioFormat | null {
   return audioFormatOfFile(filename ?? '') ?? audioFormatOfMediaType(mediaType ?? '');
 }

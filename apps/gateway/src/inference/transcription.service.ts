@@ -25,10 +25,10 @@ import type { IncomingTranscription } from './incoming-transcription';
 import { UPLOAD_PACE } from './transcription-upload';
 
 const API = 'transcription';
-/** Speech is limited by requests: its tokens are unknown before it has been transcribed. */
+/** Transcriptions are limited by requests, not by tokens, because their tokens are unknown beforehand. */
 const NO_TOKENS: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
-/** Runs one transcription: puts it on the books, routes it and charges it. */
+/** Runs one transcription: records it, routes it and charges it. */
 @Injectable()
 export class TranscriptionService {
   constructor(
@@ -39,7 +39,7 @@ export class TranscriptionService {
     private readonly env: GatewayEnv,
   ) {}
 
-  /** @throws AppError for every refusal of the interface */
+  /** @throws AppError for every refusal of the API */
   async transcribe(call: IncomingCall, incoming: IncomingTranscription): Promise<TranscriptionAnswer> {
     const admitted = this.limits.admit(workspaceOf(call), NO_TOKENS)?.decided ?? Promise.resolve();
     const { arriving } = incoming.audio;
@@ -51,8 +51,8 @@ export class TranscriptionService {
   }
 
   /**
-   * Asks while the recording arrives (ADR 0027). The provider gets the end of it only when all of it has arrived and is
-   * valid, and its price is held; until then nothing is on the books, as for any upload.
+   * Calls a provider while the recording is still arriving (ADR 0027). The last piece is sent only when the recording
+   * has arrived, is valid, and its price is reserved. Until then nothing is recorded in the ledger, as with any upload.
    */
   async #transcribeAhead(
     call: IncomingCall,
@@ -63,11 +63,11 @@ export class TranscriptionService {
   ): Promise<TranscriptionAnswer> {
     try {
       endWith(call.abort, arriving);
-      // The time that the upload may take is not the engine's.
+      // The time of the upload does not count towards the engine's time limit.
       const deadlineMs = this.engine.deadlineMs() + UPLOAD_PACE.longestMs;
       const request = { ...this.#requestOf(call, dto, audio), signal: arriving.annulment, deadlineMs };
       const ahead = admitted.then(() => this.engine.transcribe(request));
-      // A fault of the request is reported before a fault of its providers.
+      // An error of the request has precedence over an error of its providers.
       ahead.catch(() => undefined);
       const whole = await rest;
       await admitted;
@@ -87,7 +87,7 @@ export class TranscriptionService {
     return this.#answer(call, request, () => this.engine.transcribe(request));
   }
 
-  /** `ask` is called when the money is there, or believed to be. */
+  /** `ask` is called when the payment is reserved, or known to be covered. */
   async #answer(
     call: IncomingCall,
     request: TranscriptionRequest,
@@ -124,7 +124,7 @@ export class TranscriptionService {
     };
   }
 
-  /** The most that the transcription may cost at the dearest endpoint. */
+  /** Returns the most that the transcription may cost at the most expensive endpoint. */
   #holdFor({ caller }: IncomingCall, { model, ownKeys, transcription }: TranscriptionRequest): bigint {
     const priced = {
       models: [model],
@@ -135,17 +135,17 @@ export class TranscriptionService {
   }
 }
 
-/** A file can be made that a provider plays for longer than it says. */
+/** A file can be built that a provider plays for longer than it states. */
 function ofUnknownLength(request: TranscriptionRequest): TranscriptionRequest {
   const { audio } = request.transcription;
   const transcription = { ...request.transcription, secondsWhenAsked: null, audio: { ...audio, length: () => null } };
   return { ...request, transcription };
 }
 
-/** Ends the recording when its caller has left or the process stops: nothing more is sent. */
+/** Ends the recording when its caller disconnects or the process stops: nothing more is sent. */
 function endWith(abort: Cancellation, arriving: ArrivingAudio): void {
   const onEnd = (): void => {
-    // What has been sent whole is read on like any other call that its caller has left.
+    // A recording that was sent completely is handled like any other call whose caller has disconnected.
     if (!arriving.isWhole || abort.leaveTerms === null) return arriving.annul();
     arriving.leave(abort.leaveTerms);
     abort.addEventListener('abort', onEnd);

@@ -7,10 +7,10 @@ const upstreamTime = durationHistogram({
   labelNames: ['api', 'provider'],
 });
 
-/** By provider and API: looking a series up by its labels costs more than counting in it. */
+/** By provider and API. Cached, because finding a series by its labels costs more than counting in it. */
 const upstreamSeries = new Map<string, Partial<Record<Api, DurationSeries>>>();
 
-/** A call to a provider that has answered, or begun to. */
+/** Records the time of a provider call that has answered, or begun to. */
 export function observeUpstream(api: Api, provider: string, seconds: number): void {
   let ofProvider = upstreamSeries.get(provider);
   if (ofProvider === undefined) upstreamSeries.set(provider, (ofProvider = {}));

@@ -4,7 +4,7 @@ import { AcceptsAnyKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { KeysService } from './keys.service';
 
-/** What a key may know of itself. */
+/** `GET /key`: what a key may know about itself. */
 @Controller('key')
 @AcceptsAnyKey()
 export class CurrentKeyController {

@@ -1,9 +1,9 @@
 import type { KeyLimit, Tenant } from '@libs/persistence';
 
 /**
- * What one key has spent, as decimal US dollars. Periods begin at 00:00 UTC: this day, this week (from
- * Monday), this month; `total` is since the key was made. `byok` figures are calls that ran on the owner's
- * own provider credentials, the others ran on the service's capacity; neither contains the other.
+ * The spending of one key, in decimal US dollars. Periods begin at 00:00 UTC: this day, this week (from Monday), this
+ * month; `total` is since the key was created. `byok` figures are for calls with the owner's own provider credentials,
+ * the others for calls with the service's; neither includes the other.
  */
 export interface KeyUsageFigures {
   readonly totalUsd: string;
@@ -17,16 +17,16 @@ export interface KeyUsageFigures {
 }
 
 /**
- * The port to the books: one request for all keys of a page. A key that never spent may be left out of the answer, and
- * so is one of another organization.
+ * Port to the ledger: one request for all keys of a page. A key that never spent anything, or that belongs to another
+ * organization, may be missing in the answer.
  */
 export abstract class KeyUsage {
   abstract usageOf(tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>>;
 
-  /** When keys were last used; those that never were are left out. */
+  /** Returns when keys were last used; leaves out unused ones. */
   abstract lastUsesOf(tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, Date>>;
 
-  /** What is left of limits, as decimal US dollars, never below 0; one figure for every key that is asked about. */
+  /** Returns what is left of limits, as decimal US dollars, never below 0; one figure for each requested key. */
   abstract leftOf(tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>>;
 }
 

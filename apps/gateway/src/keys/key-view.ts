@@ -10,14 +10,14 @@ import {
 } from '@libs/contracts';
 import type { KeyUsageFigures } from './key-usage';
 
-/** What a key has spent, what is left of its limit (null without one), and when it was last used. */
+/** The spending of a key, what is left of its limit (null if it has none), and when it was last used. */
 export interface KeySpendingView {
   readonly usage: KeyUsageFigures;
   readonly leftUsd: string | null;
   readonly lastUsedAt: Date | null;
 }
 
-/** A key in the shape of `Key` of the interface. */
+/** Returns a key in the form of the API's `Key`. */
 export function keyView(key: KeyRecord, spending: KeySpendingView): KeyDto {
   const { limit_usd: _asLimit, ...settings } = toHttp(NewKeySettings, key);
   return {
@@ -34,7 +34,7 @@ export function keyView(key: KeyRecord, spending: KeySpendingView): KeyDto {
   };
 }
 
-/** A key in the shape of `CurrentKey` of the interface. */
+/** Returns a key in the form of the API's `CurrentKey`. */
 export function currentKeyView(key: KeyRecord, { policies = [] }: Principal, spending: KeySpendingView): CurrentKeyDto {
   const isManagementKey = key.kind === 'management';
   return {

@@ -16,7 +16,7 @@ import { validateChange } from '../http/echoed-members';
 import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
 import { KeysService, type CreatedKey } from './keys.service';
 
-/** The API keys of the caller's organization; for management keys. */
+/** Routes for the API keys of the caller's organization; for management keys. */
 @Controller('keys')
 @RequiresManagementKey()
 export class KeysController {

@@ -10,7 +10,7 @@ import { KeysService } from './keys.service';
 import { RoutingModule } from '../routing/routing.module';
 
 export interface KeysModuleOptions {
-  /** One of them exports a provider of `KeyUsage`. */
+  /** One of these modules exports a provider of `KeyUsage`. */
   readonly imports: NonNullable<ModuleMetadata['imports']>;
 }
 

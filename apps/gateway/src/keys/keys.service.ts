@@ -36,13 +36,13 @@ const DEFAULT_PAGE = 100;
 
 export interface CreatedKey {
   readonly data: KeyDto;
-  /** The key itself; it cannot be shown again after this answer. */
+  /** The key itself; it is never shown again after this answer. */
   readonly key: string;
 }
 
 /**
- * `/keys` and `/key` of the interface: the keys live in the auth app, what they spent in the books.
- * Management keys are made and ended by the operator, so `/keys` knows API keys only.
+ * The `/keys` and `/key` routes. The auth app stores the keys, the ledger their spending. The operator creates and
+ * deletes management keys, so `/keys` handles only API keys.
  */
 export class KeysService {
   constructor(
@@ -52,7 +52,10 @@ export class KeysService {
     private readonly policies: PolicyNames,
   ) {}
 
-  /** Mints here and sends the hash: the key itself goes to the caller and nowhere else. */
+  /**
+   * Creates the key here and sends only its hash to the auth app: the key itself is returned to the caller and stored
+   * nowhere.
+   */
   async create(caller: Principal, body: CreateKeyDto): Promise<CreatedKey> {
     const key = mintApiKey(this.serviceName, 'api');
     const record = await this.bus.call(CreateKey, {
@@ -91,7 +94,7 @@ export class KeysService {
     await this.bus.call(DeleteKey, ownApiKey(caller, hash));
   }
 
-  /** @param rotationId the same for each attempt of one request; left out where the request is sent once */
+  /** @param rotationId the same for each attempt of one request; absent if the request is sent once */
   async rotate(caller: Principal, hash: string, body: RotateKeyDto, rotationId?: string): Promise<CreatedKey> {
     const key = mintApiKey(this.serviceName, 'api');
     const record = await this.bus.call(RotateKey, {
@@ -151,7 +154,7 @@ function notFoundAsBadCredential(error: unknown): never {
   throw error instanceof AppError && error.code === 'not_found' ? badCredential() : error;
 }
 
-/** A text that is no hash names no key: the answer is the one for an unknown hash. */
+/** A text that is not a hash names no key: it gets the answer for an unknown hash. */
 function ownApiKey(caller: Principal, hash: string): KeyReference {
   if (!API_KEY_HASH.test(hash)) throw new AppError('not_found', 'No such key');
   return { organizationId: caller.organizationId, hash, kind: 'api' };

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LastUsesRepository, LedgerRepository, type KeyLimit, type Tenant } from '@libs/persistence';
 import { KeyUsage, type KeyUsageFigures } from './key-usage';
 
-/** What keys were charged and may still be, from the ledger. */
+/** Reads from the ledger what keys were charged and what they may still spend. */
 @Injectable()
 export class LedgerKeyUsage extends KeyUsage {
   constructor(

@@ -1,8 +1,8 @@
 import type { RateLimit, RateVerdict } from './rate-limiter';
 
 /**
- * The generic cell rate algorithm, with one number as its whole state: the theoretical arrival time, when
- * the next one would come if they came evenly. One is allowed while that lies no further ahead than the burst.
+ * A rate in the generic cell rate algorithm. Its whole state is one number, the theoretical arrival time: when the next
+ * cell would arrive if cells arrived evenly. A cell is allowed if that time is no further ahead than the burst.
  */
 export interface CellRate {
   /** Time between two requests, if they come evenly. */
@@ -22,8 +22,8 @@ export function cellRateOf({ perMinute, burst }: RateLimit): CellRate {
 }
 
 /**
- * @param aheadMs how far the theoretical arrival time lies ahead of now, after what was asked for if it was allowed
- * @param count how much was asked for
+ * @param aheadMs how far the theoretical arrival time is ahead of now, including the request if it was allowed
+ * @param count number of requested cells
  */
 export function verdictOf({ intervalMs, burst }: CellRate, allowed: boolean, aheadMs: number, count = 1): RateVerdict {
   const room = burst * intervalMs - aheadMs;
@@ -38,7 +38,7 @@ export function verdictOf({ intervalMs, burst }: CellRate, allowed: boolean, ahe
 
 const MOST_ENTITIES = 10_000;
 
-/** The algorithm inside this process. Remembers a bounded number of entities, the latest ones. */
+/** The algorithm within this process. Remembers a limited number of entities, the most recent ones. */
 export class LocalCellRates {
   private readonly arrivals = new Map<string, number>();
 

@@ -3,31 +3,31 @@ import { RateLimiter, rateLimitError, type RateDemand, type RateLimit } from './
 import { perMinute } from './rate-limits';
 
 /**
- * Most tokens expected of an answer, however high its cap: answers seldom come near it, and the real number is counted
- * afterwards.
+ * Most tokens that are expected of an answer, however high its cap: answers rarely reach it, and the real number is
+ * counted afterwards.
  */
 const MOST_EXPECTED_ANSWER_TOKENS = 1_024;
 
-/** What a call is expected to use, before a provider is called. */
+/** The usage that a call is expected to have, before a provider is called. */
 export interface ExpectedTokens {
   readonly promptTokens: number;
   /** The caller's cap on one answer, or null. */
   readonly maxTokens: number | null;
-  /** Answers that are generated; 0 where none is. */
+  /** Number of generated answers; 0 if none. */
   readonly answers: number;
 }
 
 /** The decision about one call. */
 export interface Admission {
-  /** Settles while other things go on. @throws AppError rate_limit_exceeded */
+  /** Settles in the background. @throws AppError rate_limit_exceeded */
   readonly decided: Promise<void>;
-  /** The call is over: what it really used is counted in place of what was expected. To be called once. */
+  /** Ends the call: counts its real usage instead of the expected one. Must be called once. */
   used(tokens: number): void;
 }
 
 /**
- * Requests and tokens of inference, per workspace, decided together. Both limits are off
- * unless the operator sets them, and what is off costs nothing.
+ * Limits of inference requests and tokens per workspace, decided together. Both are off unless the operator sets them,
+ * and a limit that is off costs nothing.
  */
 export class InferenceLimits {
   private readonly requests: RateLimit | null;
@@ -41,7 +41,7 @@ export class InferenceLimits {
     this.tokens = perMinute('inference-tokens', env.INFERENCE_TOKENS_PER_MINUTE);
   }
 
-  /** Null where nothing is limited. */
+  /** Returns null if no limit applies. */
   admit(workspaceId: string, expected: ExpectedTokens): Admission | null {
     if (this.requests === null && this.tokens === null) return null;
     const demands: RateDemand[] = [];
@@ -58,14 +58,14 @@ export class InferenceLimits {
     const decided = this.limiter.takeAll(demands, workspaceId).then((verdict) => {
       if (!verdict.allowed) throw rateLimitError(verdict);
     });
-    // The code that awaits it gets the error; before that the call may fail for another reason.
+    // Code that awaits the promise gets the error. If the call fails earlier for another reason, no code does.
     decided.catch(() => undefined);
     return decided;
   }
 
   private correct(limit: RateLimit, workspaceId: string, decided: Promise<void>, count: number): void {
     if (count === 0) return;
-    // What was refused took nothing, so there is nothing to correct.
+    // A refused call took nothing, so there is nothing to correct.
     void decided.then(
       () => this.limiter.adjust(limit, workspaceId, count),
       () => undefined,

@@ -7,8 +7,8 @@ import { RateLimiter } from './rate-limiter';
 import { RedisRateLimiter } from './redis-rate-limiter';
 
 /**
- * Provides the RateLimiter, and puts the limits of whole classes of routes before them. The app starts and serves
- * with or without Redis.
+ * Provides the RateLimiter, and applies the limits of whole classes of routes. The app starts and runs with or without
+ * Redis.
  */
 @Module({
   providers: [

@@ -8,26 +8,26 @@ import { RateLimiter, rateLimitError, type RateLimit } from './rate-limiter';
 import { perMinute } from './rate-limits';
 import { sourceOf } from '../http/source-address';
 
-/** Public routes that are limited together, each class by a limit of its own. */
+/** Classes of public routes; each class has its own limit. */
 export type SourceLimitName = 'key-exchanges' | 'token-exchanges' | 'consent-pages';
 
 const SOURCE_LIMIT = Symbol('source limit');
 
-/** The route is public, and limited per source address before its body is read. */
+/** Marks a public route that is limited per source address, before its body is read. */
 export function LimitedBySource(name: SourceLimitName): CustomDecorator<symbol> {
   return SetMetadata(SOURCE_LIMIT, name);
 }
 
-/** By whom a route is counted. */
+/** By what the requests of a route are counted. */
 interface RouteLimit {
   readonly limit: RateLimit;
   readonly entityOf: (request: AuthenticatedRequest) => string;
 }
 
 /**
- * Limits of whole classes of routes, before their bodies are read: management routes per organization, public routes
- * per source address. Inference and batches have limits of their own, counted where it is known what they ask for. Runs
- * after the bearer guard because its module is imported after that guard's.
+ * Limits whole classes of routes before their bodies are read: management routes per organization, public routes per
+ * source address. Inference and batches have separate limits, which are counted when it is known what they ask for.
+ * Runs after the bearer guard because its module is imported later.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
@@ -61,7 +61,7 @@ export class RateLimitGuard implements CanActivate {
     return true;
   }
 
-  /** Caches the limit by handler: decorators do not change. */
+  /** Limits by handler. Cached, because decorators do not change. */
   private limitOf(context: ExecutionContext): RouteLimit | null {
     const handler = context.getHandler();
     let known = this.limits.get(handler);

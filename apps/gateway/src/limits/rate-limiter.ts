@@ -1,20 +1,20 @@
 import { AppError } from '@libs/errors';
 
-/** So many per minute on average, and so many at once after a pause. */
+/** A limit: an average number per minute, and a number at once after a pause. */
 export interface RateLimit {
-  /** Part of the key under which the state is kept. */
+  /** Part of the key under which the state is stored. */
   readonly name: string;
   readonly perMinute: number;
   readonly burst: number;
   /**
    * What happens while the shared store is unavailable: each process grants its `share` of the limit (the default), or
-   * all `refuse`, for actions that must rather not be done than be done too often.
+   * all `refuse`. `refuse` is for actions that must rather be refused than done too often.
    */
   readonly withoutStore?: 'share' | 'refuse';
 }
 
 /**
- * How much of a limit is asked for at once. A count above the burst is lowered to the burst, or it could never be
+ * How much of a limit is requested at once. A count above the burst is lowered to the burst, because it could never be
  * granted.
  */
 export interface RateDemand {
@@ -26,13 +26,13 @@ export interface RateVerdict {
   readonly allowed: boolean;
   /** How many are allowed at once. */
   readonly limit: number;
-  /** How many more would be allowed right now. */
+  /** How many more would be allowed now. */
   readonly remaining: number;
-  /** Until what was asked for is allowed; 0 when it is now. */
+  /** Time until the requested count is allowed; 0 if it is allowed now. */
   readonly retryAfterMs: number;
-  /** Until the limit is as if nothing had been taken. */
+  /** Time until the limit is fully available again. */
   readonly resetAfterMs: number;
-  /** The store could not be asked, and the limit says to refuse then. */
+  /** True if the store was unavailable and the limit then refuses. */
   readonly isUndecided?: boolean;
 }
 
@@ -49,18 +49,18 @@ export abstract class RateLimiter {
   }
 
   /**
-   * Counts all demands or, when one of them is too much, none. The verdict is that of the demand that takes
-   * longest to be granted; of the first one when all are.
+   * Counts all demands, or none if one of them is too much. Returns the verdict of the demand that takes longest to be
+   * granted, or of the first one if all are granted.
    */
   abstract takeAll(demands: readonly RateDemand[], entity: string): Promise<RateVerdict>;
 
-  /** Corrects what was taken by `count`, which may go beyond the limit: what is used is used. */
+  /** Changes what was taken by `count`, even beyond the limit, because it was really used. */
   abstract adjust(limit: RateLimit, entity: string, count: number): Promise<void>;
 }
 
 const UNDECIDED_RETRY_SECONDS = 1;
 
-/** The refusal of a verdict that does not allow. `X-RateLimit-Reset` is in Unix milliseconds. */
+/** Returns the error for a verdict that does not allow. `X-RateLimit-Reset` is in Unix milliseconds. */
 export function rateLimitError(verdict: RateVerdict, nowMs: number = Date.now()): AppError {
   if (verdict.isUndecided === true) {
     return new AppError('provider_overloaded', 'The service is temporarily unavailable', {

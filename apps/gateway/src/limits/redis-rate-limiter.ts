@@ -8,27 +8,30 @@ import { RefusedEntities } from './refused-entities';
 export interface RedisRateLimiterOptions {
   readonly url: Secret;
   readonly keyPrefix: string;
-  /** How many processes share a limit: what each of them allows alone when Redis is away. */
+  /** How many processes share a limit. While Redis is unavailable, each allows the limit divided by this number. */
   readonly replicas: number;
-  /** Called once when Redis is lost and once when it is back. */
+  /** Called once when Redis becomes unavailable and once when it is back. */
   readonly onStateChange: (state: 'lost' | 'back') => void;
   /** Monotonic milliseconds. */
   readonly nowMs?: () => number;
 }
 
 const ANSWER_TIMEOUT_MS = 75;
-/** Timeout of a limit that refuses without Redis: a short wait is better than a refusal if Redis or a core is busy. */
+/**
+ * Answer timeout of a limit that refuses without Redis: a short wait is better than a refusal if Redis or a core is
+ * busy.
+ */
 const STRICT_ANSWER_TIMEOUT_MS = 1_000;
-/** A connection on which nothing is answered for so long is given up for a new one. */
+/** A connection without any answer for this long is replaced by a new one. */
 const SILENCE_MS = 2_000;
-/** Pause after a failure, so that a Redis that hangs slows one request and not every one. */
+/** Pause after a failure, so that a hanging Redis slows one request and not every one. */
 const PAUSE_MS = 1_000;
 
 /**
- * KEYS the states · ARGV for each of them what is asked for and what is allowed at once, in microseconds. By
- * Redis' clock, so the clocks of the processes do not matter. Writes all or nothing. Returns the number of the
- * state that takes longest to have room, or 0 when all have, and how far ahead the theoretical arrival time of
- * that one (or of the first) lies, in µs.
+ * KEYS: the states. ARGV, for each state: the requested amount and the burst, in microseconds. Uses the clock of Redis,
+ * so the clocks of the processes do not matter. Writes all states or none. Returns the number of the state that needs
+ * the longest time to have room, or 0 if all have room, and how far ahead the theoretical arrival time of that state
+ * (or of the first) is, in µs.
  */
 const TAKE = `
 local time = redis.call('TIME')
@@ -47,7 +50,7 @@ for i, key in ipairs(KEYS) do
 end
 return {0, arrivals[1] - now}`;
 
-/** KEYS[1] state · ARGV[1] what is taken in addition, or given back if below zero, in microseconds. */
+/** KEYS[1]: the state. ARGV[1]: the amount to take in addition, or to give back if negative, in microseconds. */
 const ADJUST = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -72,10 +75,11 @@ const refusals = counter({
 });
 
 /**
- * One limit for all processes, decided in one Lua call. When Redis is down or hangs each process decides by itself with
- * its share of the limit, or refuses, as the limit says: a limit keeps the service fair, and money never depends on it.
- * While Redis is away one request in `PAUSE_MS` looks whether it is back, and so does each that would be refused
- * otherwise; no request waits longer than `ANSWER_TIMEOUT_MS`, or `STRICT_ANSWER_TIMEOUT_MS` where the limit refuses.
+ * One limit for all processes, decided by one Lua call in Redis. While Redis is down or hangs, each process decides by
+ * itself with its share of the limit, or refuses, depending on the limit. That is safe because limits keep the service
+ * fair and money never depends on them. While Redis is unavailable, one request per `PAUSE_MS` checks whether it is
+ * back, and so does each request that would otherwise be refused. No request waits longer than `ANSWER_TIMEOUT_MS`, or
+ * `STRICT_ANSWER_TIMEOUT_MS` if the limit refuses.
  */
 export class RedisRateLimiter extends RateLimiter {
   private readonly redis: Commands;
@@ -102,7 +106,7 @@ export class RedisRateLimiter extends RateLimiter {
     }) as Commands;
     this.redis.defineCommand('takeCells', { lua: TAKE });
     this.redis.defineCommand('adjustCell', { numberOfKeys: 1, lua: ADJUST });
-    // Every failure is seen by the call that meets it; without a listener it would end the process.
+    // Each failure is handled by the call that meets it; without a listener it would end the process.
     this.redis.on('error', () => this.lost());
   }
 
@@ -131,7 +135,7 @@ export class RedisRateLimiter extends RateLimiter {
     if (answer === null) this.local.adjust(this.ownShare(cell));
   }
 
-  /** Returns the refusal of a moment ago, without asking Redis; null if there is none. */
+  /** Returns a recent refusal without asking Redis; null if there is none. */
   private findRefusal(demands: readonly RateDemand[], cells: readonly CellDemand[]): RateVerdict | null {
     for (const [index, { key, count }] of cells.entries()) {
       const verdict = count === 1 ? this.refused.find(key) : null;
@@ -153,7 +157,7 @@ export class RedisRateLimiter extends RateLimiter {
     if (worst === 0) return verdictOf(rate, true, aheadMicros / 1_000);
     const verdict = verdictOf(rate, false, aheadMicros / 1_000, count);
     refusals.inc({ limit: demands[worst - 1]!.limit.name });
-    // Of something larger, a smaller part might be granted sooner.
+    // A refusal of a larger count is not remembered, because a smaller count might be granted sooner.
     if (count === 1) this.refused.remember(key, verdict);
     return verdict;
   }
@@ -173,13 +177,15 @@ export class RedisRateLimiter extends RateLimiter {
       this.back();
       return answer;
     } catch {
-      // Whatever the reason, the answer is the same: decide without Redis, and look again in a while.
+      // Whatever the reason: decides without Redis, and tries again later.
       this.lost();
       return null;
     }
   }
 
-  /** While Redis is away only one request at a time finds out whether it still is. */
+  /**
+   * Returns whether Redis may be asked. While it is unavailable, only one request at a time checks whether it is back.
+   */
   private mayAsk(): boolean {
     if (!this.isLost) return true;
     const nowMs = this.nowMs();
@@ -208,7 +214,7 @@ export class RedisRateLimiter extends RateLimiter {
   }
 }
 
-/** A reply that came while this process was busy is read before the time is called over. */
+/** A reply that arrived while this process was busy is read before the timeout applies. */
 function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => setImmediate(() => reject(new Error('no answer in time'))), timeoutMs);

@@ -7,12 +7,15 @@ interface Refusal {
 }
 
 const MOST_REFUSALS = 10_000;
-/** What another process gives back, or a Redis that was emptied, counts no later than this. */
+/**
+ * A remembered refusal expires after this time, because another process may give back its share or Redis may have been
+ * emptied.
+ */
 const MOST_REMEMBERED_MS = 1_000;
 
 /**
- * Remembers who was refused a moment ago and would be refused again. This process alone refuses a caller that keeps
- * sending beyond its limit, at no cost to Redis or to other callers.
+ * Remembers entities that were refused recently and would be refused again. So this process alone refuses a caller that
+ * keeps sending beyond its limit, at no cost to Redis or to other callers.
  */
 export class RefusedEntities {
   private readonly refusals = new Map<string, Refusal>();

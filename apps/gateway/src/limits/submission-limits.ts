@@ -4,7 +4,7 @@ import { RateLimiter, rateLimitError, type RateLimit } from './rate-limiter';
 const READ_BURST = 100;
 
 export interface SubmissionLimitsOptions {
-  /** The noun of what is submitted, in names of limits. */
+  /** The noun for what is submitted; used in names of limits. */
   readonly noun: string;
   readonly submissionsPerMinute: number;
   readonly readsPerMinute: number;

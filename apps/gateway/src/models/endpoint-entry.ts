@@ -10,7 +10,7 @@ export interface ModelEndpoints {
   readonly endpoints: readonly object[];
 }
 
-/** How calls to endpoints went, as far as this process knows. */
+/** How calls to endpoints ended, as far as this process knows. */
 export interface EndpointHealth {
   readonly history: { recordOf(endpoint: Endpoint): EndpointRecord };
   hadOutage(endpoint: Endpoint): boolean;
@@ -36,11 +36,11 @@ export function toModelEndpoints(model: Model, isBatch: boolean, health: Endpoin
   };
 }
 
-/** It is called as usual. */
+/** The endpoint is called normally. */
 const AS_USUAL = 0;
-/** Calls to it failed lately, so that others go first. */
+/** Recent calls to the endpoint failed, so other endpoints are tried first. */
 const AFTER_OTHERS = -1;
-/** It is not called now, with the shared key. */
+/** The endpoint is not called at present with the shared key. */
 const RESTS = -2;
 
 function statusOf(endpoint: Endpoint, health: EndpointHealth): number {
@@ -48,11 +48,11 @@ function statusOf(endpoint: Endpoint, health: EndpointHealth): number {
   return health.hadOutage(endpoint) ? AFTER_OTHERS : AS_USUAL;
 }
 
-/** Returns an endpoint as callers see it; what is not measured yet is null. */
+/** Returns an endpoint in the form that callers see; values that are not measured yet are null. */
 function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean, health: EndpointHealth): object {
   const { last5m, last30m, last1d, latency, throughput } = health.history.recordOf(endpoint);
   const prices = isBatch ? endpoint.listedBatchPricing : endpoint.listedPricing;
-  // The catalogue says whether the member is taken, not which of its values are.
+  // The catalogue states whether the field is supported, not which of its values are.
   const takesChoice = endpoint.supportedParameters.includes('tool_choice');
   return {
     name: `${endpoint.provider.name} | ${model.slug}`,

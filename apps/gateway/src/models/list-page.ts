@@ -1,18 +1,18 @@
 import { AppError } from '@libs/errors';
 
-/** Which part of a list is asked for; without `limit` and `offset` it is all of it. */
+/** The requested part of a list; without `limit` and `offset` it is the whole list. */
 export interface ListPage {
   readonly offset: number;
-  /** Null is the whole list. */
+  /** Null means the whole list. */
   readonly limit: number | null;
 }
 
 const MAX_LIMIT = 1_000;
 const DEFAULT_LIMIT = 500;
-/** Larger than any list, and far from where adding to it would lose digits. */
+/** Larger than any list, but small enough for exact additions. */
 const MAX_OFFSET = 1_000_000_000;
 
-/** @throws AppError invalid_request naming the member; members that are not known are left alone */
+/** @throws AppError invalid_request with the name of the field; unknown fields are ignored */
 export function readListPage(query: Readonly<Record<string, unknown>>): ListPage {
   const offset = readWhole(query, 'offset', 0, MAX_OFFSET);
   const limit = readWhole(query, 'limit', 1, MAX_LIMIT);
@@ -20,7 +20,7 @@ export function readListPage(query: Readonly<Record<string, unknown>>): ListPage
   return { offset: offset ?? 0, limit: limit ?? DEFAULT_LIMIT };
 }
 
-/** Plain decimal digits only: no sign, no exponent, no leading zeros, no blanks, nothing doubled. */
+/** Accepts only decimal digits: no sign, exponent, leading zeros or spaces, and no repeated parameter. */
 function readWhole(query: Readonly<Record<string, unknown>>, name: string, least: number, most: number): number | null {
   const nested = Object.keys(query).some((key) => key.startsWith(`${name}[`));
   const value = Object.hasOwn(query, name) ? query[name] : undefined;

@@ -1,7 +1,7 @@
 import { MODEL_WISHES, type ListModelsQueryDto, type ModelOrder } from '@libs/contracts';
 import { isInRegion, isNamedIn, parseRate, type Endpoint, type Model, type ModelEntry } from '@libs/inference';
 
-/** A model of the catalogue, and how callers see it. */
+/** A model of the catalogue, and the form in which callers see it. */
 export interface ListedModel {
   readonly model: Model;
   readonly entry: ModelEntry;
@@ -9,7 +9,7 @@ export interface ListedModel {
   readonly text: string;
 }
 
-/** How fast calls to a model were lately; null where none was measured. */
+/** How fast recent calls to a model were; null if none was measured. */
 export interface ModelSpeeds {
   tokensPerSecond(model: Model): number | null;
   latencySeconds(model: Model): number | null;
@@ -34,7 +34,7 @@ export function filterModels(
   return compare === undefined ? kept : kept.toSorted(compare);
 }
 
-/** The wishes of a query, as a query that has no others; empty without any. */
+/** Returns the filters of a query as a query without other parameters; empty if there are none. */
 export function filterParameters(query: ListModelsQueryDto): string {
   const parameters = new URLSearchParams();
   for (const name of MODEL_WISHES) {
@@ -123,10 +123,10 @@ function orderOf(sort: ModelOrder, models: readonly ListedModel[], speeds: Model
   }
 }
 
-/** What was not measured comes last. */
+/** Sorts unmeasured models last. */
 const UNMEASURED_SECONDS = 1e9;
 
-/** By a number that is read once for each model: it may change, and takes longer than a comparison. */
+/** Sorts by a number that is read once for each model, because it may change and takes longer than a comparison. */
 function measured(models: readonly ListedModel[], valueOf: (listed: ListedModel) => number): Compare {
   const values = new Map(models.map((listed) => [listed, valueOf(listed)]));
   return (one, other) => values.get(one)! - values.get(other)!;

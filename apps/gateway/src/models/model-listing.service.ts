@@ -20,13 +20,13 @@ import { nextPagePath, type ListPage } from './list-page';
 import { filterModels, filterParameters, type ListedModel, type ModelSpeeds } from './model-filter';
 
 export type ListName = 'models' | 'embeddings';
-/** Models as they are, or as batches have them. */
+/** Normal models, or models with batch prices. */
 type EntryKind = 'ordinary' | 'batch';
 
 interface CatalogueList {
-  /** In the order of the catalogue. */
+  /** Models in the order of the catalogue. */
   readonly models: readonly ListedModel[];
-  /** The answer to a request for all of them. */
+  /** The answer to a request for the whole list. */
   readonly whole: Buffer;
 }
 
@@ -38,7 +38,7 @@ const PATHS: Readonly<Record<ListName | 'user', string>> = {
 
 const NO_WISHES = new ListModelsQueryDto();
 
-/** The catalogue as callers see it. Entries are written once per catalogue, pages are cut from them. */
+/** The catalogue in the form that callers see. Entries are serialized once per catalogue; pages are cut from them. */
 @Injectable()
 export class ModelListingService implements ModelSpeeds {
   private catalogueHash = '';
@@ -49,7 +49,7 @@ export class ModelListingService implements ModelSpeeds {
     private readonly health: ProviderHealth,
   ) {}
 
-  /** `{ data, links, total_count }` as JSON; the count is of all that are asked for. */
+  /** Returns `{ data, links, total_count }` as JSON. `total_count` counts all models that match the filters. */
   page(name: ListName, page: ListPage, query: ListModelsQueryDto = NO_WISHES): Buffer {
     const { models, whole } = this.listOf(name, kindOf(query));
     const parameters = filterParameters(query);
@@ -57,7 +57,7 @@ export class ModelListingService implements ModelSpeeds {
     return cut(filterModels(models, query, nowSeconds(), this), PATHS[name], page, parameters);
   }
 
-  /** The same of the models that these policies leave a caller. */
+  /** Returns the page of the models that these policies allow. */
   pageFor(policies: readonly OwnedPolicy[], page: ListPage, query: BatchEntriesQueryDto = NO_WISHES): Buffer {
     const rules = readRoutePolicies(policies);
     const allowed = this.listOf('models', kindOf(query)).models.filter(({ model }) => isModelAllowed(model, rules));
@@ -68,7 +68,7 @@ export class ModelListingService implements ModelSpeeds {
     return filterModels(this.listOf('models', kindOf(query)).models, query, nowSeconds(), this).length;
   }
 
-  /** An entry of the lists of models, by its id or an alias. @throws AppError not_found */
+  /** Returns an entry of the model list by its id or an alias. @throws AppError not_found */
   entryOf(id: string): ModelEntry {
     const model = this.routing.catalogue().findModel(id);
     const entry = model && (id.endsWith(BATCH_SUFFIX) ? toBatchModelEntry(model) : toModelEntry(model));
@@ -84,13 +84,16 @@ export class ModelListingService implements ModelSpeeds {
     return toModelEndpoints(model, slug.endsWith(BATCH_SUFFIX), this.health);
   }
 
-  /** Of its fastest endpoint, as half of the calls of the last half hour reached it in this process. */
+  /**
+   * Returns the throughput of the model's fastest endpoint: what half of the calls of the last half hour reached in
+   * this process.
+   */
   tokensPerSecond({ endpoints }: Model): number | null {
     const speeds = endpoints.flatMap((one) => this.health.history.recordOf(one).throughput?.p50 ?? []);
     return speeds.length === 0 ? null : Math.max(...speeds);
   }
 
-  /** The same of the time to the first token. */
+  /** Returns the time to the first token of the model's fastest endpoint, measured in the same way. */
   latencySeconds({ endpoints }: Model): number | null {
     const times = endpoints.flatMap((one) => this.health.history.recordOf(one).latency?.p50 ?? []);
     return times.length === 0 ? null : Math.min(...times);

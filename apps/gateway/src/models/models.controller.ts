@@ -42,7 +42,7 @@ export class ModelsController {
     return { data: this.listing.endpointsOf(`${author}/${slug}`) };
   }
 
-  /** For OpenAI's clients, which ask for `models/<id>` with the slash escaped and expect the bare entry. */
+  /** For OpenAI's clients, which request `models/<id>` with an escaped slash and expect the bare entry. */
   @Get('models/:id')
   retrieve(@Param('id') id: string): ModelEntry {
     return this.listing.entryOf(id);
@@ -59,12 +59,12 @@ export class ModelsController {
   }
 }
 
-/** Members that are not known are left alone. */
+/** Unknown fields are ignored. */
 function wishesOf(query: ListQuery): ListModelsQueryDto {
   return validateInstance(ListModelsQueryDto, query);
 }
 
-/** For lists that take no other wish. */
+/** For lists that accept no other parameter. */
 function batchWishOf(query: ListQuery): BatchEntriesQueryDto {
   const { batch } = validateInstance(BatchEntriesQueryDto, query);
   return batch === undefined ? {} : { batch };

@@ -15,7 +15,7 @@ import { Idempotent } from '../idempotency/idempotent.decorator';
 import { LimitedBySource } from '../limits/rate-limit.guard';
 import { AuthorizationCodesService } from './authorization-codes.service';
 
-/** The two steps of the PKCE flow that programs take. */
+/** The two steps of the PKCE flow for programs. */
 @Controller('auth/keys')
 export class AuthorizationCodesController {
   constructor(private readonly codes: AuthorizationCodesService) {}
@@ -32,7 +32,7 @@ export class AuthorizationCodesController {
     return { data: { id: code, app_id: appId, created_at: createdAt } };
   }
 
-  /** Code and verifier are the credential. There are no users, so the key belongs to none. */
+  /** Code and verifier are the credential. There are no users, so the key belongs to no user. */
   @Post()
   @HttpCode(200)
   @Public()

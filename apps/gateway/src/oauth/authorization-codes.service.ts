@@ -20,7 +20,7 @@ import { AppError } from '@libs/errors';
 import { MessageBus, ServicesEnv } from '@libs/platform';
 import type { RequestIds } from '../auth/audit.interceptor';
 
-/** The name of a key whose app has no callback URL to be named for. */
+/** Name of a key whose app has no callback URL to derive a name from. */
 const NAMELESS_APP = 'A command-line program';
 
 export interface IssuedCode {
@@ -31,8 +31,8 @@ export interface IssuedCode {
 }
 
 /**
- * Authorization codes and the keys they become (RFC 7636). Codes and keys are minted here,
- * and what is asked of the auth app names them by their hashes.
+ * Authorization codes and the keys that they are exchanged for (RFC 7636). Codes and keys are created here; the auth
+ * app receives only their hashes.
  */
 @Injectable()
 export class AuthorizationCodesService {
@@ -41,7 +41,7 @@ export class AuthorizationCodesService {
     private readonly env: ServicesEnv,
   ) {}
 
-  /** @param callbackUrl a valid one; null when the code is shown to a person */
+  /** @param callbackUrl a valid URL; null if the code is shown to a person */
   async issue(organizationId: string, callbackUrl: string | null, wanted: CodeRequestDto): Promise<IssuedCode> {
     const code = mintAuthorizationCode();
     const appHost = callbackUrl === null ? null : callbackHost(callbackUrl);
@@ -60,11 +60,10 @@ export class AuthorizationCodesService {
   }
 
   /**
-   * The key for a code.
-   *
+   * Returns the key for a code.
    * @param receivedAt when the request began to arrive
    * @param ids for the audit trail
-   * @throws AppError permission_denied for whatever is wrong with code or verifier, invalid_request for the method
+   * @throws AppError permission_denied for any invalid code or verifier, invalid_request for the method
    */
   async redeem(given: ExchangeAuthorizationCodeDto, receivedAt: Date, ids: RequestIds): Promise<string> {
     if (!isAuthorizationCode(given.code)) throw badCode();

@@ -5,7 +5,7 @@ import { GatewayEnv, publicUrlOf } from '../gateway.env';
 import { API_PREFIX } from '../http/edge';
 import { TOKEN_EXCHANGE_GRANT } from './token-request';
 
-/** RFC 8414 §2, as far as there is something to say. */
+/** The fields of RFC 8414 §2 that apply here. */
 interface AuthorizationServerMetadata {
   readonly issuer: string;
   readonly token_endpoint: string;
@@ -19,7 +19,7 @@ interface AuthorizationServerMetadata {
 }
 
 /**
- * Describes this authorization server, for programs that configure themselves (RFC 8414 §3): at the root of the public
+ * Describes this authorization server for programs that configure themselves (RFC 8414 §3): at the root of the public
  * URL, which is the issuer, and also next to the other endpoints.
  */
 @Controller('.well-known/oauth-authorization-server')

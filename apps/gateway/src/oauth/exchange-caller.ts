@@ -5,7 +5,7 @@ import { badCredential, readBearer } from '../auth/bearer';
 import { FailedAuthentications } from '../auth/failed-authentications';
 import { GatewayEnv } from '../gateway.env';
 
-/** Who asks for an exchange: the organization of its key. */
+/** Finds the caller of a token exchange: the organization of its key. */
 @Injectable()
 export class ExchangeCaller {
   constructor(
@@ -15,12 +15,11 @@ export class ExchangeCaller {
   ) {}
 
   /**
-   * Returns the organization of the request's key, of either kind; null without a key if none is needed.
-   *
+   * Returns the organization of the request's key, of either kind; null without a key if none is required.
    * @param rawHeaders as Node's `IncomingMessage.rawHeaders`
    * @param address the source address, whose unknown keys are counted
-   * @throws AppError authentication for a key that is no usable one, and for none where one is needed;
-   *   rate_limit_exceeded for an address with too many unknown keys
+   * @throws AppError authentication for an invalid key, or if a required key is missing; rate_limit_exceeded for an
+   * address with too many unknown keys
    */
   async organizationOf(rawHeaders: readonly string[], address: string): Promise<string | null> {
     const brings = rawHeaders.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization');

@@ -3,7 +3,7 @@ import type { AppError } from '@libs/errors';
 import { AppExceptionFilter, errorResponse, type ErrorResponse } from '@libs/platform';
 import { oauthMeaningOf } from './oauth-errors';
 
-/** Errors of the token endpoint, in the shape that OAuth clients read (RFC 6749 §5.2). */
+/** Answers errors of the token endpoint in the OAuth format (RFC 6749 §5.2). */
 @Catch()
 export class OauthErrorFilter extends AppExceptionFilter {
   protected override responseOf(error: AppError): ErrorResponse {

@@ -20,7 +20,7 @@ export function oauthRefusal(error: OauthErrorCode, description: string): AppErr
   return new AppError('invalid_request', description, { metadata: { oauthError: error } });
 }
 
-/** The one answer to every grant that is refused: it must not say what would have made it good. */
+/** Returns the same error for every refused grant, which must not show what would have made it valid. */
 export function invalidGrant(): AppError {
   return oauthRefusal('invalid_grant', 'The subject token or the policy does not allow this exchange');
 }

@@ -10,7 +10,7 @@ import { ExchangeCaller } from './exchange-caller';
 import { TokenExchangeService } from './token-exchange.service';
 import { TokenController } from './token.controller';
 
-/** How keys and access tokens are given out. */
+/** Providers and routes that issue keys and access tokens. */
 @Module({
   imports: [AuthModule, IdempotencyModule],
   controllers: [AuthorizationCodesController, TokenController, AuthorizationServerController, ConsentController],

@@ -1,13 +1,13 @@
 import { EXCHANGE_PURPOSE, Secret, type SealedExchange, type SealingJwk } from '@libs/contracts';
 import { seal, SealingKeyPair } from '@libs/platform';
 
-/** A question that the auth app alone can read, and the pair that opens its answer. */
+/** A request that only the auth app can decrypt, and the key pair that decrypts its answer. */
 export interface SealedQuestion {
   readonly sealed: string;
   readonly answerPair: SealingKeyPair;
 }
 
-/** Encrypts a subject token for its way through the broker. */
+/** Encrypts a subject token for transport through the broker. */
 export async function sealExchange(subjectToken: string, { x, kid }: SealingJwk): Promise<SealedQuestion> {
   const answerPair = SealingKeyPair.generate();
   const exchange: SealedExchange = { subjectToken, replyKey: answerPair.publicKey };

@@ -17,7 +17,7 @@ export interface TokenResponse {
   readonly token_type: 'Bearer';
 }
 
-/** Brings subject tokens to the auth app, which decides, and access tokens back, both sealed. */
+/** Sends subject tokens to the auth app, which decides, and returns access tokens; both are encrypted on the way. */
 @Injectable()
 export class TokenExchangeService {
   constructor(
@@ -27,13 +27,13 @@ export class TokenExchangeService {
   ) {}
 
   /**
-   * @param organizationId of the bearer that came with the request
-   * @throws AppError `invalid_grant`, or what keeps the exchange from being decided
+   * @param organizationId of the bearer key in the request
+   * @throws AppError `invalid_grant`, or the error why the exchange could not be decided
    */
   async exchange(request: TokenRequest, organizationId: string | null): Promise<TokenResponse> {
     const attempt = (keys: TokenKeys): Promise<TokenResponse> => this.ask(request, organizationId, keys);
     return attempt(await this.keys.current()).catch(async (error: unknown) => {
-      // The operator took away the key that we sealed to: there is another one by now.
+      // The operator removed the key to which the request was sealed; a new one exists by now.
       if (!(error instanceof AppError) || error.code !== 'precondition_failed') throw error;
       return attempt(await this.keys.refreshed());
     });

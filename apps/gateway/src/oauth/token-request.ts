@@ -16,11 +16,10 @@ export interface TokenRequest {
 }
 
 /**
- * The form of a token exchange (RFC 8693 §2.1). A field without a value counts as left out (RFC 6749
- * §3.2). `audience` and `resource` are accepted and not looked at; an actor is refused, because the token would not say
- * that one party acts for another.
- *
- * @throws AppError with the OAuth error that RFC 6749 §5.2 has for it
+ * Reads the form of a token exchange (RFC 8693 §2.1). A field without a value counts as absent (RFC 6749 §3.2).
+ * `audience` and `resource` are accepted and ignored. An actor is refused, because the token would not show that one
+ * party acts for another.
+ * @throws AppError with the OAuth error that RFC 6749 §5.2 defines for it
  */
 export function readTokenRequest(fields: FormFields): TokenRequest {
   const given = (name: string): string | null => fields.get(name) || null;

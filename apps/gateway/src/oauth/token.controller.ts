@@ -14,7 +14,7 @@ import { readTokenRequest } from './token-request';
 
 const MAX_BODY_BYTES = 32 * 1024;
 
-/** Access tokens for workloads. The key of the caller, if it brings one, is looked at in here. */
+/** Issues access tokens for workloads. If the caller sends a key, it is checked here. */
 @Controller('oauth')
 @Public()
 export class TokenController {
@@ -36,7 +36,7 @@ export class TokenController {
     return this.exchanges.exchange(readTokenRequest(fields), organizationId);
   }
 
-  /** The keys that verify access tokens (RFC 7517). */
+  /** Returns the public keys that verify access tokens (RFC 7517). */
   @Get('jwks')
   @Header('Cache-Control', 'public, max-age=300')
   async jwks(): Promise<{ keys: SigningJwk[] }> {

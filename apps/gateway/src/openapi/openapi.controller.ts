@@ -8,7 +8,7 @@ import { StaticFile } from './static-file';
 
 const DOCUMENT = new StaticFile(join(__dirname, 'openapi.json'), 'application/json; charset=utf-8');
 
-/** The description of this API; `npm run openapi` writes it. */
+/** Serves the OpenAPI document of this API; `npm run openapi` generates it. */
 @Controller('openapi.json')
 @Public()
 @LimitedBySource('consent-pages')

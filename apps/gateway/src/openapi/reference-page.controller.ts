@@ -7,7 +7,7 @@ import { Public } from '../auth/access.decorators';
 import { LimitedBySource } from '../limits/rate-limit.guard';
 import { StaticFile } from './static-file';
 
-/** Addresses are relative, so that the page works under a path of a reverse proxy too. */
+/** URLs are relative, so that the page also works under a path of a reverse proxy. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -43,8 +43,8 @@ const PACKAGE_FILES: Readonly<Record<string, StaticFile>> = {
 };
 
 /**
- * The page runs as a site of its own (`sandbox`): its scripts read no cookie and no storage of the consent page, which
- * has the same address. It loads from this gateway only.
+ * The page runs in a separate origin (`sandbox`): its scripts can read neither cookies nor storage of the consent page,
+ * which has the same host. It loads content only from this gateway.
  */
 const POLICY = [
   'sandbox allow-scripts allow-popups allow-downloads',
@@ -58,7 +58,7 @@ const POLICY = [
   `base-uri 'none'`,
 ].join('; ');
 
-/** The reference of this API for people: Swagger UI, served from the files of its package. */
+/** The API reference for people: Swagger UI, served from the files of its package. */
 @Controller('docs')
 @Public()
 @LimitedBySource('consent-pages')

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { FastifyReply } from 'fastify';
 import type { LiveRequest } from '../http/in-flight';
 
-/** Of `If-None-Match`, in characters. */
+/** Longest `If-None-Match` that is read, in characters. */
 const MOST_TAGS_LENGTH = 1_024;
 
 /** A file that is the same for all callers. It is read once, and all answers share its bytes. */
@@ -15,7 +15,10 @@ export class StaticFile {
     private readonly type: string,
   ) {}
 
-  /** Answers GET, and HEAD, for which Fastify sends the length alone; 304 if the caller has it. Callers who read slowly take no place from others. */
+  /**
+   * Answers GET, and HEAD (for which Fastify sends only the length); 304 if the caller already has the file. Slow
+   * readers take no slots from others.
+   */
   async send({ headers, life }: LiveRequest, reply: FastifyReply): Promise<void> {
     const { bytes, etag } = await (this.#content ??= contentOf(this.path));
     void reply.headers({ etag, 'content-type': this.type });

@@ -2,16 +2,16 @@ import type { Readable } from 'node:stream';
 import { GatheredPieces } from '@libs/contracts';
 
 const PREFIX_BYTES = 4;
-/** A million characters as JSON, each escaped, and the rest of the answer. */
+/** A million characters as JSON, each escaped, plus the rest of the answer. */
 const LARGEST_ANSWER = 8 * 1024 * 1024;
 
 /**
- * Reads the answers of a child, which may say anything: each four bytes of length, then JSON. More bytes than allowed,
- * or no JSON, end the reading.
+ * Reads the answers of a child process, which cannot be trusted: for each, four bytes of length, then JSON. Too many
+ * bytes, or invalid JSON, end the reading.
  */
 export class AnswerReader {
   readonly #gathered = new GatheredPieces();
-  /** How many bytes there must be before anything can be read. */
+  /** Number of bytes that must have arrived before the next part can be read. */
   #needed = PREFIX_BYTES;
   #error: Error | null = null;
   #waiting: PromiseWithResolvers<unknown> | null = null;
@@ -26,7 +26,7 @@ export class AnswerReader {
     return this.#gathered.bytes === 0;
   }
 
-  /** Resolves with the next answer, parsed. @throws Error when there is none to come */
+  /** Resolves with the next answer, parsed. @throws Error if no further answer will arrive */
   next(): Promise<unknown> {
     if (this.#error !== null) return Promise.reject(this.#error);
     this.#waiting = Promise.withResolvers();

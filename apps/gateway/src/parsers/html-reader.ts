@@ -10,8 +10,8 @@ export class HtmlReader {
   constructor(private readonly parsers: ParserPool) {}
 
   /**
-   * @throws AppError invalid_request for a page that takes too much to read, provider_overloaded when too many wait;
-   * the signal's reason when it is aborted
+   * @throws AppError invalid_request for a page that needs too much time or memory, provider_overloaded if too many
+   * tasks wait; the signal's reason when it is aborted
    */
   async read(html: string, base: string, work: PlaceWork): Promise<HtmlText> {
     const settings: HtmlSettings = { base };

@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2';
 
 export interface HtmlText {
   readonly title: string | null;
-  /** Headings as `#`, list entries as `-`, links as `[text](address)`, cells between bars. */
+  /** Markdown-like text: headings as `#`, list entries as `-`, links as `[text](address)`, cells between bars. */
   readonly text: string;
 }
 
@@ -16,13 +16,15 @@ const BLOCKS = new Set(
 );
 const LINES = new Set(['br', 'tr', 'caption']);
 const LONGEST_TITLE = 500;
-/** The parser's work grows with the square of the depth; pages for people are a hundred deep at most. */
+/**
+ * Deepest nesting. The parser's work grows with the square of the depth; real pages have a depth of a hundred at most.
+ */
 const DEEPEST = 1_000;
-/** So small that the depth cannot grow by much until it is looked at. */
+/** Small enough that the depth cannot grow much before it is checked. */
 const CHUNK_CHARACTERS = 4_096;
 
 export interface HtmlSettings {
-  /** The URL that relative links are relative to. */
+  /** Base URL of relative links. */
   readonly base: string;
 }
 
@@ -47,14 +49,14 @@ class TextWriter {
   readonly #pieces: string[] = [];
   #title: string | null = null;
   #isTitle = false;
-  /** Elements that are open whose text is not shown. */
+  /** Open elements whose text is not shown. */
   #hidden = 0;
   #preformatted = 0;
-  /** The links that are open: an address, or null for one that leads nowhere. */
+  /** The open links: a URL, or null for a link without a valid target. */
   readonly #links: (string | null)[] = [];
   #base: string;
 
-  /** The child strips types and does not compile, so this is no parameter property. */
+  /** Node only strips the types in the child and does not compile, so parameter properties cannot be used. */
   constructor(base: string) {
     this.#base = base;
   }
@@ -127,8 +129,8 @@ function closingOf(name: string): string {
 }
 
 /**
- * Removes blanks at the ends of lines, and leaves at most one empty line between two others. Works line by line,
- * because the text may be one long run of blanks.
+ * Removes spaces at the ends of lines, and leaves at most one empty line between two others. Works line by line,
+ * because the text may be one long run of spaces.
  */
 function tidy(text: string): string {
   const lines = text

@@ -1,6 +1,6 @@
 import type { CallMemory } from '../http/fetched-bytes';
 
-/** Who fetches and parses content from outside: whose shares and memory it takes, and when it stops. */
+/** The context of downloading and parsing external content: whose slots and memory it uses, and when it stops. */
 export interface OutsideWork {
   /** The narrowest first: a workspace, then its organization. */
   readonly holders: readonly string[];

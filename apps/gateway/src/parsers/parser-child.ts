@@ -5,15 +5,15 @@ import { getHeapStatistics } from 'node:v8';
 import { deflate } from 'node:zlib';
 
 /**
- * The child process that parses files and texts of strangers, one after another. It imports packages and the parsers
- * next to it, and no code of the gateway.
+ * The child process that parses untrusted files and texts, one after another. It imports packages and the parsers next
+ * to it, and no code of the gateway.
  *
- * A job comes on the standard input: the length of its head and of its payload, four bytes each, then both. An answer
- * goes to the standard output: four bytes of length, then JSON. The first answer says that the parsers are loaded; to
- * each job there are two, one when it is there and one when it is done.
+ * A task arrives on the standard input: the lengths of its head and of its payload, four bytes each, then both. An
+ * answer is written to the standard output: four bytes of length, then JSON. The first answer reports that the parsers
+ * are loaded. For each task there are two answers, one when it has arrived and one when it is done.
  *
- * Both are read and written by their descriptors: streams of Node have `net.Socket` as their class, which code that
- * took a parser over could construct. And once it is ready the child can open no descriptor any more.
+ * Both are read and written by their file descriptors: Node's streams have the class `net.Socket`, which code that took
+ * over a parser could use. Once it is ready, the child cannot open any file descriptor.
  */
 interface Parser {
   readonly loaded?: Promise<unknown>;
@@ -30,21 +30,21 @@ interface JobHead {
 }
 
 const PREFIX_BYTES = 8;
-/** What V8 says when it has no memory, in warnings of parsers that go on without what they asked for. */
+/** V8's messages when it is out of memory, in warnings of parsers that continue with incomplete data. */
 const EXHAUSTION = /allocation failed|call stack|invalid (typed )?array length|invalid string length/i;
-/** Garbage that is left to the next task; more is collected first, which takes some milliseconds. */
+/** Garbage that may be left to the next task; more is collected first, which takes some milliseconds. */
 const LEFT_BYTES = 8 * 1024 * 1024;
 const [INPUT, OUTPUT] = [0, 1];
-/** Those of the child itself, whatever becomes of the global ones. */
+/** The child's own copies, which parsers cannot change by changing the global functions. */
 const nextTurn = promisify(setImmediate);
 const collectGarbage = (globalThis as { gc?: () => void }).gc;
 
 const parsers = new Map<string, Parser>();
 let isExhausted = false;
-/** What the child has in memory before its first task. */
+/** Memory of the child before its first task. */
 let readyBytes = 0;
 
-/** Collects garbage where there is much, so that one task does not leave its own to the memory of the next. */
+/** Collects garbage if there is much of it, so that one task does not use up the memory of the next. */
 function collect(): void {
   if (usedBytes() < readyBytes + LEFT_BYTES) return;
   collectGarbage?.();
@@ -56,7 +56,7 @@ function usedBytes(): number {
   return heap + external;
 }
 
-/** Keeps what parsers print off the standard output, and notes a parser that ran out of memory and went on. */
+/** Keeps output of parsers away from the standard output, and notes if a parser ran out of memory and continued. */
 function listenToWarnings(): void {
   const note = (...words: unknown[]): void => {
     if (words.some((word) => EXHAUSTION.test(String(word)))) isExhausted = true;
@@ -82,7 +82,7 @@ function write(bytes: Uint8Array): void {
   for (let written = 0; written < bytes.length;) written += writeSync(OUTPUT, bytes, written);
 }
 
-/** Waits for so many bytes of the input, and returns them; null at its end. */
+/** Waits for this many bytes of the input and returns them; null at its end. */
 function take(length: number): Uint8Array<ArrayBuffer> | null {
   const taken = new Uint8Array(length);
   for (let filled = 0; filled < length;) {
@@ -102,7 +102,7 @@ async function main(): Promise<void> {
     await parser.loaded;
     parsers.set(name, parser);
   }
-  // The thread that inflates is there before memory is limited: its stack counts.
+  // Starts the thread that inflates data before memory is limited, because its stack counts.
   await promisify(deflate)(Buffer.alloc(1));
   listenToWarnings();
   seal();
@@ -110,7 +110,7 @@ async function main(): Promise<void> {
   readyBytes = usedBytes();
   send({ isReady: true });
   for (;;) {
-    // What the last task left to be closed is closed: nothing of it goes on while the child waits.
+    // Lets the last task close its resources, so that none of its work continues while the child waits.
     await nextTurn();
     const prefix = take(PREFIX_BYTES);
     if (prefix === null) return;
@@ -124,7 +124,7 @@ async function main(): Promise<void> {
   }
 }
 
-// The input ends when the gateway ends, in whatever way: then the child ends too.
+// The input ends when the gateway ends in any way; the child then ends too.
 void main().then(
   () => process.exit(0),
   () => process.exit(1),

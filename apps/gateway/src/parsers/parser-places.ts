@@ -5,9 +5,9 @@ import type { ParserName } from './parser-process';
 export interface PlaceLimits {
   /** Tasks at once. */
   readonly maxProcesses: number;
-  /** Tasks of one parser at once, so that one kind of file leaves places to the others. */
+  /** Tasks of one parser at once, so that one kind of file leaves slots to others. */
   readonly maxPerParser: number;
-  /** Tasks that may wait for a place; more are refused. */
+  /** Tasks that may wait for a slot; more are refused. */
   readonly maxWaiting: number;
   /** How long a task may wait. */
   readonly maxWaitMs: number;
@@ -22,7 +22,7 @@ const WEIGHTS = [2, 3] as const;
 interface Waiting {
   readonly parser: ParserName;
   readonly holders: readonly string[];
-  /** Called once: with false when the task has waited too long or its caller is gone. */
+  /** Called once: with false if the task has waited too long or its caller has disconnected. */
   readonly enter: (mayEnter: boolean) => void;
 }
 
@@ -34,9 +34,9 @@ interface Holder {
 }
 
 /**
- * Places of running parser tasks, and the queue of waiting ones.
+ * Slots of running parser tasks, and the queue of waiting ones.
  *
- * A free place goes to the organization served least recently, then to its workspace served least recently, then to the
+ * A free slot goes to the least recently served organization, then to its least recently served workspace, then to the
  * oldest task. A tenant with many slow files delays others by one of them, not by all.
  */
 export class ParserPlaces {
@@ -56,7 +56,7 @@ export class ParserPlaces {
     return this.#holders.size;
   }
 
-  /** Resolves with true when the task has a place, with false if it must not run. */
+  /** Resolves with true when the task has a slot, with false if it must not run. */
   async enter(parser: ParserName, { holders, signal }: PlaceWork): Promise<boolean> {
     if (this.#isClosed || signal.aborted) return false;
     if (this.#hasRoom(parser)) {
@@ -69,7 +69,7 @@ export class ParserPlaces {
     return await this.#wait(parser, holders, signal);
   }
 
-  /** Gives a place back and hands it to the next waiting task. */
+  /** Releases a slot and gives it to the next waiting task. */
   leave(parser: ParserName, { holders }: PlaceWork): void {
     this.#count(parser, -1);
     this.#go(holders);
@@ -112,7 +112,7 @@ export class ParserPlaces {
     return next;
   }
 
-  /** Whether some were served less recently than others. */
+  /** Returns whether the first was served less recently than the second. */
   #isBefore(some: readonly string[], others: readonly string[]): boolean {
     for (let i = some.length - 1; i >= 0; i -= 1) {
       const difference = this.#servedAt(some[i]!) - this.#servedAt(others[i]!);

@@ -4,7 +4,7 @@ import { ParserPlaces, type PlaceLimits, type PlaceWork } from './parser-places'
 import { ParserProcess, type ParserTask, type TaskOutcome } from './parser-process';
 
 export interface PoolLimits extends PlaceLimits {
-  /** After this time without a task a child ends. */
+  /** A child without a task for this long is ended. */
   readonly idleMs: number;
 }
 
@@ -16,14 +16,14 @@ const DEFAULT_LIMITS: PoolLimits = {
   idleMs: 120_000,
 };
 
-/** A child is replaced after this many tasks or seconds of work: nothing that one file left in it stays for long. */
+/** A child is replaced after this many tasks or seconds of work, so that leftovers of one file do not stay for long. */
 const MOST_TASKS = 200;
 const MOST_BUSY_MS = 10_000;
-/** Idle children that turn out to be dead when a task comes; so many at most are tried. */
+/** Idle children may turn out to be dead when a task arrives; at most this many are tried. */
 const MOST_CHILDREN_LOST = 4;
 const REFUSED = { state: 'refused' } as const;
 
-/** What came of a task; `refused`: too many wait, or no child can be started. */
+/** The result of a task; `refused`: too many tasks wait, or no child can be started. */
 export type ParserOutcome = Exclude<TaskOutcome, { state: 'lost' }> | { readonly state: 'refused' };
 
 const tasks = counter({
@@ -33,8 +33,8 @@ const tasks = counter({
 });
 
 /**
- * Runs parsers for files and texts of strangers in a few children (ADR 0044). What a file does to its child, it does to
- * nothing else: a child that takes too much time or memory is killed, and the next task gets another.
+ * Runs parsers for untrusted files and texts in a few child processes (ADR 0044). A file can only harm its own child: a
+ * child that uses too much time or memory is killed, and the next task gets another one.
  */
 export class ParserPool implements OnApplicationShutdown {
   readonly #limits: PoolLimits;
@@ -54,7 +54,7 @@ export class ParserPool implements OnApplicationShutdown {
     });
   }
 
-  /** The ids of the children that are there. */
+  /** The process ids of the running children. */
   get pids(): readonly number[] {
     return [...this.#processes].map(({ pid }) => pid);
   }
@@ -94,7 +94,7 @@ export class ParserPool implements OnApplicationShutdown {
     }
   }
 
-  /** The child that was idle for the shortest time, else a new one; null when none can be started. */
+  /** Returns the child that was idle for the shortest time, else a new one; null if none can be started. */
   async #take(): Promise<ParserProcess | null> {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       clearTimeout(idle.timer);

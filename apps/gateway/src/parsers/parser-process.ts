@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 import { AnswerReader } from './answer-reader';
 import { limitProcess } from './process-limits';
 
-/** The parsers, by the names of their files. */
+/** The parsers, by the names of the files that implement them. */
 export const PARSERS = ['pdf-text', 'html-text', 'json-repair', 'pattern-match', 'word-match'] as const;
 export type ParserName = (typeof PARSERS)[number];
 
@@ -15,20 +15,20 @@ export interface ParserTask {
   readonly parser: ParserName;
   readonly settings: object;
   readonly payload: Uint8Array;
-  /** From the moment that a child has it. */
+  /** Time limit from the moment when a child has received the task. */
   readonly timeoutMs: number;
 }
 
-/** What came of a task in its child. */
+/** The result of a task in its child. */
 export type TaskOutcome =
   | { readonly state: 'done'; readonly value: unknown }
   | { readonly state: 'timeout' }
-  /** It took too much memory, or its child ended or answered nonsense. */
+  /** The child used too much memory, ended, or returned an invalid answer. */
   | { readonly state: 'broken'; readonly cause?: unknown }
-  /** The child was gone before it had the task whole: the task is not what ended it. */
+  /** The child ended before it had received the whole task, so the task is not the cause. */
   | { readonly state: 'lost' };
 
-/** Longer than a child takes on a machine that has much else to do. */
+/** Longer than the start of a child takes on a busy machine. */
 const START_TIMEOUT_MS = 20_000;
 
 const V8_FLAGS = [
@@ -40,14 +40,17 @@ const V8_FLAGS = [
   '--no-warnings',
   '--disable-sigusr1',
 ];
-/** The whole environment: nothing of the gateway's is inherited. One thread for zlib, one place for small memory. */
+/**
+ * The whole environment of a child; nothing of the gateway's is inherited. One thread for zlib, one malloc arena to
+ * save memory.
+ */
 const ENVIRONMENT = { UV_THREADPOOL_SIZE: '1', MALLOC_ARENA_MAX: '1' };
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
-/** One child with all parsers, which works on one task at a time. A child that has failed at one is not used again. */
+/** One child process with all parsers, which runs one task at a time. After a failed task it is not used again. */
 export class ParserProcess {
-  /** Tasks it has worked on, and how long it took for them. */
+  /** Number of its finished tasks, and the time they took. */
   tasks = 0;
   busyMs = 0;
   readonly #ended: Promise<void>;
@@ -75,12 +78,12 @@ export class ParserProcess {
       cwd: sep,
       stdio: ['pipe', 'pipe', 'ignore'],
     });
-    // Against its types, a child has no streams when no file descriptor is free. It reports the cause in a moment.
+    // Contrary to its types, a child has no streams if no file descriptor is free. It reports the cause a moment later.
     if (!hasStreams(child)) {
       const [cause] = (await once(child, 'error')) as [Error];
       throw new Error('A child for parsers cannot be started', { cause });
     }
-    // A child that is gone shows at its answer. And none keeps the gateway from ending.
+    // A dead child is detected by its missing answer. These handles do not keep the gateway process alive.
     child.stdin.on('error', () => undefined);
     unref(child);
     const started = new ParserProcess(child, new AnswerReader(child.stdout));
@@ -106,7 +109,7 @@ export class ParserProcess {
     return this.#isAlive;
   }
 
-  /** Never rejects. Unless the outcome is `done`, the child is killed. */
+  /** Never rejects. Unless the result is `done`, the child is killed. */
   async run({ parser, settings, payload, timeoutMs }: ParserTask, signal: AbortSignal): Promise<TaskOutcome> {
     const startMs = performance.now();
     const onAbort = (): void => this.kill();
@@ -125,7 +128,7 @@ export class ParserProcess {
     this.child.kill('SIGKILL');
   }
 
-  /** Kills it, and resolves when it is gone. */
+  /** Kills the child process; resolves when it has ended. */
   async end(): Promise<void> {
     this.kill();
     this.child.ref();
@@ -152,7 +155,8 @@ export class ParserProcess {
   }
 
   async #answerWithin(timeoutMs: number): Promise<TaskOutcome> {
-    // A timer that is due is asked after what has come, which on a busy machine may be everything.
+    // A timer that is due runs before pending input is read. On a busy machine the whole answer may be pending, so the
+    // timeout is checked after reading.
     if (timeoutMs <= 0) return { state: 'timeout' };
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<TaskOutcome>((resolve) => {
@@ -170,7 +174,7 @@ export class ParserProcess {
   }
 }
 
-/** The child says `{ value }`, or `{ isExhausted: true }` when its parser had no memory and went on without. */
+/** The child answers `{ value }`, or `{ isExhausted: true }` if its parser ran out of memory and continued. */
 function readOutcome(outcome: TaskOutcome): TaskOutcome {
   if (outcome.state !== 'done') return outcome;
   const { value: answer } = outcome;
@@ -182,18 +186,23 @@ function hasFlag(answer: unknown, name: string): boolean {
   return typeof answer === 'object' && answer !== null && (answer as Record<string, unknown>)[name] === true;
 }
 
-/** A file of the child, in the form that this one has: compiled, or in TypeScript that Node strips of its types. */
+/**
+ * Returns a file of the child in the same form as this file: compiled, or TypeScript, from which Node strips the types.
+ */
 function childFile(): string {
   return join(__dirname, `parser-child${extname(__filename)}`);
 }
 
-/** It may read this folder and packages until it has loaded them; then it gives that up. */
+/**
+ * Returns the child's permissions: it may read this folder and packages until it has loaded them, and then gives that
+ * up.
+ */
 function rightsOf(): string[] {
   const here = realpathSync(__dirname);
   return ['--permission', ...[here, ...packageFolders(here)].map((folder) => `--allow-fs-read=${folder}${sep}`)];
 }
 
-/** Where Node looks for packages from a folder. */
+/** Returns the folders in which Node looks for packages, starting from a folder. */
 function packageFolders(folder: string): string[] {
   const parent = dirname(folder);
   const found = join(folder, 'node_modules');

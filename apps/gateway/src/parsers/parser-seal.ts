@@ -1,14 +1,17 @@
 import Module, { registerHooks } from 'node:module';
 import { runInNewContext } from 'node:vm';
 
-/** Of `process`, what Node and the parsers still ask for. It has no way to a file, a socket, a signal or a module. */
+/**
+ * Properties of `process` that Node and the parsers still need. None of them gives access to a file, socket, signal or
+ * module.
+ */
 const KEPT_OF_PROCESS = new Set(
   (
     'version versions arch platform release features env argv argv0 execArgv hrtime nextTick emitWarning exit reallyExit ' +
     'permission exitCode _exiting _fatalException _events _eventsCount _maxListeners domain'
   ).split(' '),
 );
-/** Of what Node adds to the language, what parsers use and what reaches nothing outside the process. */
+/** Globals added by Node that parsers use and that reach nothing outside the process. */
 const KEPT_OF_NODE = new Set(
   (
     'process global console Buffer URL URLSearchParams TextEncoder TextDecoder DOMException AbortController ' +
@@ -17,21 +20,23 @@ const KEPT_OF_NODE = new Set(
     'clearInterval setImmediate clearImmediate'
   ).split(' '),
 );
-/** Of the class of modules: what loads one, or sets aside what refuses to. It has members that cannot go. */
+/**
+ * Functions of the module class that load a module or bypass the refusal to load one. Some of its properties cannot be
+ * removed.
+ */
 const LOADERS = ['_load', '_extensions', '_resolveFilename', 'registerHooks', 'register', 'createRequire', 'runMain'];
 const LOADERS_OF_ONE = ['require', 'load', '_compile'];
-/** Of the language: what only makes a fault of the engine easier to use. */
+/** Globals of the language that only make engine bugs easier to exploit. */
 const DROPPED_OF_LANGUAGE = ['WebAssembly', 'SharedArrayBuffer', 'Atomics'];
 
-/** Those that are there before parsers add theirs, without which they do not work. */
+/** The globals that exist before parsers add their own, which the parsers need. */
 const GIVEN_GLOBALS = new Set(Reflect.ownKeys(globalThis));
 
 /**
- * Gives up what a parser does not need: every right to read files, every module that is not yet loaded, and each object
- * through which code could reach a socket, a signal or a binding of Node. It lists what stays, so it also removes what a
+ * Removes everything that a parser does not need: permission to read files, modules that are not loaded yet, and each
+ * object that gives access to a socket, a signal or a binding of Node. It lists what is kept, so it also removes what a
  * new version of Node adds. Load this file before the parsers, and call it when they are loaded.
- *
- * @throws Error when something cannot be given up
+ * @throws Error if something cannot be removed
  */
 export function seal(): void {
   const language = new Set(runInNewContext('Reflect.ownKeys(globalThis)') as PropertyKey[]);
@@ -50,7 +55,7 @@ export function seal(): void {
   permission?.drop('fs.read');
 }
 
-/** Takes away all members of an object but those that are kept. */
+/** Removes all properties of an object except those that are kept. */
 function strip(holder: object, isKept: (name: string | symbol) => boolean): void {
   for (const name of Reflect.ownKeys(holder)) {
     if (isKept(name) || Reflect.deleteProperty(holder, name)) continue;

@@ -4,7 +4,7 @@ import { ParserPool } from './parser-pool';
 import { PdfMeter } from './pdf-meter';
 import { PdfReader } from './pdf-reader';
 
-/** The readers of files that callers bring or name, in processes of their own. */
+/** The readers of files that callers send or link to, which run in separate processes. */
 @Module({
   providers: [
     { provide: ParserPool, useFactory: () => new ParserPool() },

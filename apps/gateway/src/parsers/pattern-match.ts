@@ -1,8 +1,8 @@
 import type { SearchMatches, SearchSettings } from './word-match';
 
 /**
- * Returns which texts of a JSON list match a regular expression, in any case, up to the most that are wanted; null for a
- * pattern that is none. Runs in a child (`parser-child.ts`).
+ * Returns which texts of a JSON list match a regular expression, ignoring case, up to the given number; null for an
+ * invalid pattern. Runs in a child (`parser-child.ts`).
  */
 export function parse(payload: Uint8Array, { query, most }: SearchSettings): SearchMatches | null {
   const startMs = performance.now();
@@ -20,7 +20,7 @@ function expressionOf(pattern: string): RegExp | null {
   try {
     return new RegExp(pattern, 'i');
   } catch {
-    // The words of the engine repeat the pattern and are of no use to its writer.
+    // The engine's message repeats the pattern and does not help the caller.
     return null;
   }
 }

@@ -4,15 +4,18 @@ import { countFetched } from '../http/fetched-bytes';
 import type { OutsideWork } from './outside-work';
 import type { PdfReader } from './pdf-reader';
 
-/** After this long no further file of a request is begun. */
+/** After this time no further file of a request is begun. */
 const MOST_MS = 4_000;
 const BACKSLASH = 0x5c;
 
-/** The tokens of the PDF files of one call, by their bytes, so that each file is read once for all turns. */
+/** Tokens of the PDF files of one call, by their bytes, so that each file is read only once in all turns. */
 export class MeasuredPdfs {
   readonly #tokens = new Map<string, number | null>();
 
-  /** Returns the estimate of the prompt of `body` with what is known of its PDF files; those in `pdfs` are not known. */
+  /**
+   * Returns the estimate of `body`'s prompt with the known tokens of its PDF files. `pdfs` are the files that are not
+   * measured.
+   */
   settle(prompt: PromptEstimate, body: Buffer): PromptEstimate {
     let { tokens, likelyTokens, unlikelyMediaTokens } = prompt;
     const pdfs: PdfPlace[] = [];
@@ -37,19 +40,22 @@ export class MeasuredPdfs {
   }
 }
 
-/** The same in every body that has the file: escapes, which other writers leave out, are not part of it. */
+/**
+ * Returns the same key in every body with the file: backslashes of escapes, which other writers omit, are not part of
+ * it.
+ */
 function keyOf(body: Buffer, { start, end }: PdfPlace): string {
   const written = body.subarray(start, end);
   return hash('sha256', written.includes(BACKSLASH) ? textOf(written) : written);
 }
 
-/** Estimates the prompt of a body with what is known of its files. */
+/** Estimates the prompt of a body with the known tokens of its files. */
 export function measuredPrompt(body: Buffer, measured?: MeasuredPdfs): PromptEstimate {
   const prompt = estimatePrompt(body);
   return measured?.settle(prompt, body) ?? prompt;
 }
 
-/** Measures the PDF files of requests in the children of parsers. */
+/** Measures the PDF files of requests in parser child processes. */
 export class PdfMeter {
   constructor(
     private readonly pdf: Pick<PdfReader, 'read'>,
@@ -57,9 +63,9 @@ export class PdfMeter {
   ) {}
 
   /**
-   * Measures the files of a prompt that are not measured yet, one after another. A file that cannot be read in whole,
-   * or for which no child is free, stays as it was counted. Both texts of a file count: readers differ in which they take.
-   *
+   * Measures the files of a prompt that are not measured yet, one after another. A file that cannot be read completely,
+   * or for which no child is free, keeps its estimate. Both texts of a file count, because readers differ in which they
+   * use.
    * @throws the signal's reason when it is aborted
    */
   async measure(measured: MeasuredPdfs, prompt: PromptEstimate, body: Buffer, work: OutsideWork): Promise<void> {
@@ -92,7 +98,7 @@ export class PdfMeter {
   }
 }
 
-/** Base64 as a part of a JSON string. */
+/** Returns the base64 inside a part of a JSON string. */
 function textOf(written: Buffer): string {
   const text = written.toString('latin1');
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;

@@ -7,7 +7,7 @@ export type { PdfText } from './pdf-text';
 
 export interface PdfLimits {
   readonly timeoutMs: number;
-  /** After this long no further page is begun, so that a long file is read in part. */
+  /** After this time no further page is begun, so a long file is read only in part. */
   readonly pagesMs: number;
   readonly maxPages: number;
   readonly maxCharacters: number;
@@ -27,8 +27,8 @@ export class PdfReader {
   }
 
   /**
-   * @throws AppError invalid_request for what is no readable PDF, provider_overloaded when too many wait; the
-   * signal's reason when it is aborted
+   * @throws AppError invalid_request for an unreadable PDF, provider_overloaded if too many tasks wait; the signal's
+   * reason when it is aborted
    */
   async read(bytes: Uint8Array, work: PlaceWork): Promise<PdfText> {
     const { timeoutMs, ...settings } = this.#limits;

@@ -3,28 +3,31 @@ import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 export interface PdfSettings {
   readonly maxPages: number;
   readonly maxCharacters: number;
-  /** After this long no further page is begun. */
+  /** After this time no further page is begun. */
   readonly pagesMs: number;
 }
 
 export interface PdfText {
-  /** In the whole file, as it says. */
+  /** Number of pages that the file states. */
   readonly pages: number;
   readonly title: string | null;
   readonly text: string;
-  /** What other readers give as the text of some parts; null where nothing bounds that. */
+  /** Text that other readers use instead of some parts of the pages; null if its length is not limited. */
   readonly actualText: string | null;
   /** Whether some of the file was not read, or other readers may find more pages in it. */
   readonly isCut: boolean;
 }
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
-/** Where a page is in the file; null for one inside of another object. */
+/** Position of a page in the file; null for a page inside another object. */
 type PageRef = Awaited<ReturnType<Document['getPage']>>['ref'];
 
-/** The part of pdf.js that has a file's tree of pages. It is not exported. */
+/** The part of pdf.js that holds a file's tree of pages. pdf.js does not export it. */
 interface Catalog {
-  /** Walks the whole tree, whatever the file says of it. Ends at a part that is broken, with an error in its place. */
+  /**
+   * Walks the whole tree of pages, ignoring the number that the file states. Ends at a broken part, with an error in
+   * its place.
+   */
   getAllPageDicts(): Promise<ReadonlyMap<number, readonly [{ has(name: string): boolean } | Error, PageRef]>>;
 }
 
@@ -34,10 +37,10 @@ interface OpenPdf {
   readonly actualText: ActualText;
 }
 
-/** The property that every catalogue is given when it is made. */
+/** The property that pdf.js defines on every new catalogue. */
 const OF_CATALOG = 'toplevelPagesDict';
 
-/** Loads the reader, which is larger than all the rest. */
+/** Loads pdf.js, which is larger than all other code. */
 export const loaded: Promise<unknown> = getResolvedPDFJS();
 
 /** Returns the text of a file, or null for one that cannot be read. Runs in a child (`parser-child.ts`). */
@@ -45,7 +48,7 @@ export async function parse(payload: Uint8Array, settings: PdfSettings): Promise
   try {
     return await readText(payload, settings);
   } catch {
-    // The words of the parser are about the inside of the file and of no use to the caller.
+    // The parser's message is about the inside of the file and does not help the caller.
     return null;
   }
 }
@@ -68,8 +71,8 @@ async function readText(bytes: Uint8Array, settings: PdfSettings): Promise<PdfTe
 }
 
 /**
- * Opens a file, with its catalogue: of the number of pages pdf.js believes the file, but other readers count them. The
- * catalogue can be had only at the moment when pdf.js defines a property of it.
+ * Opens a file with its catalogue. pdf.js trusts the page count that the file states, but other readers count the
+ * pages. The catalogue can be accessed only at the moment when pdf.js defines a property of it.
  */
 async function open(bytes: Uint8Array, mostCharacters: number): Promise<OpenPdf> {
   let catalog: unknown = null;
@@ -110,11 +113,11 @@ async function readPages(
     page.cleanup();
   }
   const isRead = refs.length === document.numPages && length <= maxCharacters;
-  // What is broken beyond the pages that were read does not make them unreadable.
+  // Defects after the pages that were read do not make these unreadable.
   return { texts, isCut: !isRead || !(await areAllPages(refs, catalog).catch(() => false)) };
 }
 
-/** Returns whether these are the pages of the tree, and all of them; false where readers may differ about it. */
+/** Returns whether these are all pages of the tree and no others; false if readers may differ about it. */
 async function areAllPages(refs: readonly PageRef[], catalog: Catalog): Promise<boolean> {
   const found = [...(await catalog.getAllPageDicts()).values()];
   if (found.length !== refs.length) return false;
@@ -125,7 +128,7 @@ async function areAllPages(refs: readonly PageRef[], catalog: Catalog): Promise<
   });
 }
 
-/** The part that is used of a dictionary of pdf.js, whose class is not exported. */
+/** The used part of a pdf.js dictionary, whose class is not exported. */
 interface PdfDict {
   get(name: string): unknown;
   getKeys(): Iterable<string>;
@@ -137,16 +140,16 @@ const PROPERTIES = 'Properties';
 const UTF_16 = '\u00fe\u00ff';
 
 /**
- * The text that marked content of a page states for what it shows (`ActualText`, ISO 32000-1 §14.9.4). pdf.js passes over
- * it, and other readers give it in place of the letters on the page, as often as the page marks content with it.
+ * The text that marked content of a page states for what it shows (`ActualText`, ISO 32000-1 §14.9.4). pdf.js ignores
+ * it. Other readers use it instead of the characters on the page, each time that the page marks content with it.
  */
 class ActualText {
   readonly #texts: string[] = [];
   #length = 0;
-  /** Dictionaries of resources that have properties for marked content. */
+  /** Resource dictionaries with properties for marked content. */
   readonly #owners = new Set<PdfDict>();
 
-  /** @param prototype of all dictionaries: each is filled by its `set` when the file is read */
+  /** @param prototype of all dictionaries: its `set` fills each of them when the file is read */
   constructor(prototype: PdfDict, mostCharacters: number) {
     const { set } = prototype;
     const take = (dict: PdfDict, name: string, value: unknown): void => {
@@ -162,7 +165,7 @@ class ActualText {
     };
   }
 
-  /** Of what was read so far; null where content may be marked with a text of the resources, each time anew. */
+  /** The text found so far; null if content may be marked repeatedly with a text from the resources. */
   get text(): string | null {
     return [...this.#owners].some((owner) => hasActualText(owner.get(PROPERTIES))) ? null : this.#texts.join('\n');
   }
@@ -180,7 +183,7 @@ function isDict(value: unknown): value is PdfDict {
   return typeof value === 'object' && value !== null && 'getKeys' in value;
 }
 
-/** A string of a PDF has a byte in each character; some begin with the mark of UTF-16. */
+/** Decodes a PDF string, which has one byte per character; some begin with the UTF-16 mark. */
 function textOf(bytes: string): string {
   if (!bytes.startsWith(UTF_16)) return bytes;
   return Buffer.from(bytes.slice(UTF_16.length), 'latin1')

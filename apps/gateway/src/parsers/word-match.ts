@@ -5,27 +5,27 @@ export interface SearchSettings {
 }
 
 export interface SearchMatches {
-  /** Places of the texts that match, best first. */
+  /** Positions of the matching texts, best first. */
   readonly places: readonly number[];
   /** How long the search took. */
   readonly ms: number;
 }
 
-/** Weights of Okapi BM25 as most engines have them: how fast repetition wears off, and how much length counts. */
+/** Constants of Okapi BM25 with the usual values: the effect of repetition, and that of length. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** A text that has words of the query. */
+/** A text that contains words of the query. */
 interface Candidate {
   readonly place: number;
-  /** By the words of the query. */
+  /** Number of occurrences by query word. */
   readonly counts: ReadonlyMap<string, number>;
   readonly length: number;
 }
 
 /**
- * Ranks the texts of a JSON list by how well they match the words of a query; of equal ones the earlier comes first.
- * A text that shares no word with the query does not match. Runs in a child (`parser-child.ts`).
+ * Ranks the texts of a JSON list by how well they match the words of a query; if equal, the earlier comes first. A text
+ * without any word of the query does not match. Runs in a child (`parser-child.ts`).
  */
 export function parse(payload: Uint8Array, { query, most }: SearchSettings): SearchMatches {
   const startMs = performance.now();
@@ -69,7 +69,7 @@ function scorer(candidates: readonly Candidate[], texts: number, words: number):
   };
 }
 
-/** Words in lower case; `getUserName` and `get_user_name` are three. */
+/** Splits text into lower-case words; `getUserName` and `get_user_name` have three each. */
 function wordsOf(text: string): string[] {
   const apart = text.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2');
   return apart.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];

@@ -21,7 +21,7 @@ export function addingCost(api: StreamableApi, cost: PicoUsd): (frame: AnswerFra
   };
 }
 
-/** Returns the JSON text of an answer with `cost` added to its `usage.cost`; the same if it has none. */
+/** Returns the JSON text of an answer with `cost` added to its `usage.cost`; unchanged if it has none. */
 export function withCost(answer: Buffer, cost: PicoUsd): Buffer {
   const usage = findValue(answer, ['usage']);
   const listed = usage && findValue(usage, ['cost']);

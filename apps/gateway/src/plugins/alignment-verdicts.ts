@@ -1,11 +1,11 @@
 import { fieldsOf, type Fields } from '../server-tools/named-tools';
 
-/** What a model found about one rule. */
+/** A model's finding about one rule. */
 export interface RuleVerdict {
-  /** Whether the rule is about such an answer at all. */
+  /** True if the rule applies to this kind of answer. */
   readonly applicable: boolean;
   readonly broken: boolean;
-  /** Of the rule being broken, from 0 to 1. */
+  /** Probability that the rule is broken, from 0 to 1. */
   readonly probability: number;
 }
 
@@ -15,7 +15,7 @@ Reply with JSON only: {"rules":[{"applicable":true,"probability":0.5}]}, one ent
 "applicable" says whether the rule is about such an answer. "probability", from 0 to 1, is how likely the answer breaks \
 the rule.`;
 
-/** What is to be judged. */
+/** The answer to judge, with its question and the rules. */
 export interface JudgedAnswer {
   readonly rules: readonly string[];
   readonly question: string;
@@ -31,7 +31,7 @@ export function judgeMessages(judged: JudgedAnswer): readonly object[] {
   ];
 }
 
-/** Returns the verdicts that a model wrote, one for each rule; null where they are not such. */
+/** Returns the verdicts that a model wrote, one for each rule; null if its output does not have this form. */
 export function readVerdicts(said: unknown, count: number, threshold: number): readonly RuleVerdict[] | null {
   const { rules } = fieldsOf(typeof said === 'string' ? parsedIn(said) : null);
   if (!Array.isArray(rules) || rules.length !== count) return null;
@@ -45,7 +45,7 @@ function readVerdict({ applicable, probability }: Fields, threshold: number): Ru
   return { applicable, broken: applicable && probability >= threshold, probability };
 }
 
-/** Models like to write a fence or a sentence around JSON. */
+/** Models often write a code fence or a sentence around JSON. */
 function parsedIn(text: string): unknown {
   try {
     return JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));

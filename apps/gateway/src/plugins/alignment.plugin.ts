@@ -12,9 +12,9 @@ const MOST_RULES = 128;
 const LONGEST_RULE = 200;
 const DEFAULT_THRESHOLD = 0.7;
 const MODES = ['enforce', 'audit'] as const;
-/** Of the answer as JSON, and of the question. Nothing is judged in part. */
+/** Most characters of the answer as JSON, and of the question. Longer ones are not judged, not even in part. */
 const MOST_JUDGED_CHARACTERS = 256 * 1024;
-/** For thoughts of the judge, and for its verdict on a rule. */
+/** Output tokens for the judge's thoughts; below, for its verdict on one rule. */
 const THOUGHT_TOKENS = 2_048;
 const RULE_TOKENS = 32;
 
@@ -25,7 +25,7 @@ interface Settings {
   readonly isInstructed: boolean;
 }
 
-/** The judgement of one answer, as the caller sees it. */
+/** The judgement of one answer in the form that the caller sees. */
 interface JudgedCall {
   readonly call: number;
   readonly outcome: 'allowed' | 'blocked' | 'unavailable';
@@ -34,11 +34,14 @@ interface JudgedCall {
   readonly reason?: string;
 }
 
-/** Has a model judge whether a whole answer keeps the caller's rules. One that does not is refused with 403. */
+/**
+ * Asks a model to judge whether a whole answer follows the caller's rules. An answer that breaks one is refused with
+ * 403.
+ */
 export class AlignmentPlugin implements Plugin {
   readonly id = 'alignment';
 
-  /** @param judge names the model that judges; null where none is configured */
+  /** @param judge model that judges; null if none is configured */
   constructor(private readonly judge: string | null) {}
 
   bind(fields: Fields, path: string): BoundPlugin {
@@ -52,7 +55,7 @@ export class AlignmentPlugin implements Plugin {
         if (stream === true) throw refusal(`${path}.id`, 'judges whole answers: ask without stream');
       },
       prepare: (body) => {
-        // Known before a model is asked, whose answer would have to be paid and could not be shown.
+        // Refused before a model is called, because its answer would have to be paid but could not be shown.
         if (settings.isEnforced && body.lastUserText.length > MOST_JUDGED_CHARACTERS) {
           throw refusal(`${path}.id`, `judges questions of at most ${MOST_JUDGED_CHARACTERS} characters`);
         }
@@ -72,7 +75,7 @@ function readSettings(fields: Fields, path: string): Settings {
   if (instruct !== undefined && typeof instruct !== 'boolean') {
     throw refusal(`${path}.instruct`, 'must be true or false');
   }
-  // An answer that breaks a rule is not asked for again, and no caller is to believe that it was.
+  // An answer that breaks a rule is not requested again, so the setting is refused instead of being ignored.
   if (reader.int('max_retries', { min: 0, max: 3 })) throw refusal(`${path}.max_retries`, 'can only be 0 here');
   return {
     rules: readRules(fields['rules'], `${path}.rules`),
@@ -116,7 +119,7 @@ async function judgedCall(
     if (verdicts === null) return unavailable('the model that judges gave no verdict');
     return { call: 1, outcome: verdicts.some(({ broken }) => broken) ? 'blocked' : 'allowed', rules: verdicts };
   } catch (thrown) {
-    // The provider has answered, and is paid: an error must not end the call before that is on the books.
+    // The provider has answered and must be paid: an error must not end the call before that is recorded.
     return signal.aborted ? null : unavailable(AppError.from(thrown).message);
   }
 }

@@ -16,7 +16,9 @@ export interface AnswerText {
   replace(text: string): void;
 }
 
-/** A whole answer on one of the three APIs as plugins see it. What no plugin changes stays byte for byte. */
+/**
+ * A whole answer on one of the three APIs in the form that plugins use. Parts that no plugin changes keep their bytes.
+ */
 export class AnswerBody {
   private readonly view: AnswerView;
   #said: readonly Fields[] | null = null;
@@ -41,7 +43,7 @@ export class AnswerBody {
     }));
   }
 
-  /** Cites sources in the first text: where it names their address, or else as a whole. */
+  /** Cites sources in the first text: at the position of their URL, or else as the whole text. */
   cite(sources: readonly AnswerSource[]): void {
     const [place] = this.#places();
     if (place === undefined || sources.length === 0) return;
@@ -52,7 +54,7 @@ export class AnswerBody {
     this.#isChanged = true;
   }
 
-  /** Adds what plugins cost to the bill that the caller sees. */
+  /** Adds the cost of plugins to the bill that the caller sees. */
   addCost(cost: PicoUsd): void {
     this.#cost += cost;
   }

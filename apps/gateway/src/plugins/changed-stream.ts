@@ -1,11 +1,11 @@
 import type { AppError } from '@libs/errors';
 import type { AnswerFrame, AnswerStream, StreamOutcome } from '@libs/inference';
 
-/** A stream in which events, and the last words among them, are replaced. */
+/** A stream in which events are replaced, including those of `lastWords`. */
 export class ChangedStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;
 
-  /** @param changed returns the events that take the place of one */
+  /** @param changed returns the events that replace one event */
   constructor(
     private readonly inner: AnswerStream,
     private readonly changed: (frame: AnswerFrame) => readonly AnswerFrame[],

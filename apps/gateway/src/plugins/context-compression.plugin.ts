@@ -10,7 +10,7 @@ const ANSWER_TOKENS = 4_096;
 
 const STAGE = { type: 'context_compression', name: 'context-compression' } as const;
 
-/** Shortens a conversation in its middle until it fits the context of the request's model. */
+/** Shortens the middle of a conversation until it fits the context of the request's model. */
 export class ContextCompressionPlugin implements Plugin {
   readonly id = 'context-compression';
 

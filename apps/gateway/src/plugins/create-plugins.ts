@@ -20,16 +20,16 @@ export interface PluginParts {
   readonly egress: Egress;
   readonly pdf: PdfReader;
   readonly parsers: ParserPool;
-  /** Null where none is configured. */
+  /** Null if none is configured. */
   readonly moderation: ModerationService | null;
-  /** The model that judges answers; null where none is configured. */
+  /** The model that judges answers; null if none is configured. */
   readonly alignmentModel: string | null;
   readonly resolve: (name: string) => ResolvedModel | UnresolvedModel;
 }
 
 /**
- * The plugins, one line each, in the order in which they work: what is to be judged comes first, what makes the
- * request longer before what makes it shorter.
+ * Creates the plugins in the order in which they run: those that judge the request first, those that lengthen it before
+ * those that shorten it.
  */
 export function createPlugins({
   web,

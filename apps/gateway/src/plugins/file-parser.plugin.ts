@@ -6,14 +6,14 @@ import type { FileReader } from './file-reader';
 import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
 import type { RequestBody } from './request-body';
 
-/** The interface has two names for one engine, which reads the text of a file and no pictures of text. */
+/** The API has two names for one engine, which reads the text of a file but no text inside pictures. */
 const ENGINES = ['native', 'pdf-text', 'cloudflare-ai'] as const;
 type PdfEngine = (typeof ENGINES)[number];
 
 const MOST_FILES = 20;
 const STAGE = { type: 'plugin', name: 'file-parser' } as const;
 
-/** Puts the text of PDF and text files in the place of the files, where the model does not read files itself. */
+/** Replaces PDF and text files by their text, for models that do not read files. */
 export class FileParserPlugin implements Plugin {
   readonly id = 'file-parser';
 
@@ -49,7 +49,7 @@ function isForText(engine: PdfEngine | null, { model }: PluginContext): boolean 
   return engine !== 'native' && (engine !== null || !readsFiles);
 }
 
-/** The files of one request, one after another. */
+/** Processes the files of one request, one after another. */
 class FileWork {
   count = 0;
 

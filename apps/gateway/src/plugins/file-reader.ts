@@ -27,8 +27,8 @@ export class FileReader {
   ) {}
 
   /**
-   * @throws AppError invalid_request for what is neither PDF nor text, or cannot be read; what the egress door
-   * throws for a file by its URL; provider_overloaded where there is no memory
+   * @throws AppError invalid_request for a file that is neither PDF nor text, or cannot be read; the errors of outgoing
+   * requests for a file by URL; provider_overloaded if there is no memory
    */
   async read({ name, source }: FilePart, work: OutsideWork): Promise<string> {
     if (source.kind === 'text') return source.text;

@@ -2,7 +2,7 @@ import { listOf, type Fields } from '../server-tools/named-tools';
 import type { Measured, PromptMeter } from './prompt-meter';
 import { isSystemTurn, isTextPart, type RequestBody, textsOf } from './request-body';
 
-/** Tokens are not spread evenly over a text, so a cut may have to be followed by another. */
+/** Most cuts of one text. Tokens are not spread evenly, so one cut may not be enough. */
 const MOST_CUTS = 4;
 /** The first and the last exchange. */
 const KEPT_EXCHANGES = 2;
@@ -11,15 +11,15 @@ const SHORTEST_TEXT = 200;
 const GAP = '\n[…]\n';
 
 /**
- * The request with so much taken out of its middle that its prompt fits the budget: models read the beginning
- * and the end of a conversation best.
+ * Removes so much from the middle of a request that its prompt fits the budget, because models read the beginning and
+ * the end of a conversation best.
  *
- * First whole exchanges go, from the middle outwards; an exchange is what a user said with everything up to the
- * next time, so calls of tools are never parted from their results. What says how to behave, the first exchange
- * and the last one stay. If that is not enough, the longest texts are cut in their middle, all to one length, and
- * those of the user's last words only when there is nothing else. It may not fit even then, nor when so much was measured that no cut is left.
- *
- * @throws AppError provider_overloaded where there is no memory
+ * First it removes whole exchanges, from the middle outwards. An exchange is a user message with everything up to the
+ * next one, so tool calls are never separated from their results. System instructions, the first exchange and the last
+ * one are kept. If that is not enough, it cuts the longest texts in their middle, all to the same length; those of the
+ * user's last message only if nothing else is left. The result may still not fit, also if the limit for measuring is
+ * used up.
+ * @throws AppError provider_overloaded if there is no memory
  */
 export async function middleOut(start: Measured, budget: number, meter: PromptMeter): Promise<RequestBody> {
   const dropped = await dropExchanges(start, budget, meter);
@@ -70,7 +70,7 @@ async function exchangeSizes(
   return sizes;
 }
 
-/** Which exchange each turn belongs to, from 0; null for what says how to behave. */
+/** Returns the number of the exchange to which each turn belongs, from 0; null for system instructions. */
 function exchangeNumbers(turns: readonly Fields[]): readonly (number | null)[] {
   let current = -1;
   return turns.map((turn) => {
@@ -80,20 +80,20 @@ function exchangeNumbers(turns: readonly Fields[]): readonly (number | null)[] {
   });
 }
 
-/** The exchanges between the first and the last, from the middle outwards. */
+/** Returns the exchanges between the first and the last, from the middle outwards. */
 function droppable(count: number): readonly number[] {
   const middle = (count - 1) / 2;
   const inner = Array.from({ length: count - KEPT_EXCHANGES }, (_, index) => index + 1);
   return inner.toSorted((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
 }
 
-/** A message of a user that brings only results of tools goes on with what was before. */
+/** A user message with only tool results continues the previous exchange. */
 function beginsExchange(turn: Fields): boolean {
   const isResult = listOf(turn['content']).some(({ type }) => type === 'tool_result');
   return turn['role'] === 'user' && !isResult;
 }
 
-/** Where the last exchange begins. */
+/** Returns the turn with which the last exchange begins. */
 function lastExchange(turns: readonly Fields[]): number {
   return Math.max(0, turns.findLastIndex(beginsExchange));
 }
@@ -116,7 +116,7 @@ async function shorten(start: Measured, { budget, meter }: Goal, mayCut: MayCut)
   return current;
 }
 
-/** Null where no text is long enough to be cut. */
+/** Returns null if no text is long enough to be cut. */
 async function shortenOnce(
   body: RequestBody,
   { excess, meter }: { readonly excess: number; readonly meter: PromptMeter },
@@ -137,7 +137,7 @@ async function shortenOnce(
   return body.withTurns(body.turns.map((turn, index) => (mayCut(turn, index) ? cutTurn(turn, longest) : turn)));
 }
 
-/** The greatest length to which all texts must be cut for so many characters to go. */
+/** Returns the greatest length to which all texts must be cut to remove this many characters. */
 function longestFor(lengths: readonly number[], excess: number): number {
   const sorted = lengths.toSorted((a, b) => b - a);
   let sum = 0;

@@ -9,19 +9,19 @@ import type { RequestBody } from './request-body';
 export interface ModerationService {
   readonly url: string;
   readonly key: Secret | null;
-  /** Named to the service; it takes its own when null. */
+  /** Sent to the service; null: the service uses its default model. */
   readonly model: string | null;
-  /** As the operator declares. */
+  /** True if the operator declares that the service stores nothing. */
   readonly keepsNothing: boolean;
 }
 
 const NAME = 'moderation service';
 const STAGE = { type: 'guardrail', name: 'moderation' } as const;
-/** Longer texts are judged in pieces. */
+/** Longest text in one request; longer texts are sent in pieces. */
 const LONGEST_INPUT = 30_000;
 const SHOWN_CHARACTERS = 100;
 
-/** Has the texts of a request judged before it is routed; what is flagged is refused with 403. */
+/** Sends the texts of a request to a moderation service before it is routed. A flagged request is refused with 403. */
 export class ModerationPlugin implements Plugin {
   readonly id = 'moderation';
 
@@ -50,7 +50,7 @@ async function moderate(
   });
   const verdicts = listOf(answer['results']);
   if (verdicts.length !== inputs.length || verdicts.some(({ flagged }) => typeof flagged !== 'boolean')) {
-    // A request without a verdict is not let through.
+    // A request without a verdict is refused.
     throw new AppError('provider_unavailable', `The ${NAME} is not available`, { internal: `${NAME}: no verdict` });
   }
   const flagged = inputs.filter((_input, index) => verdicts[index]!['flagged'] === true);

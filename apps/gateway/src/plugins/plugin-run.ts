@@ -24,18 +24,18 @@ import { ChangedStream } from './changed-stream';
 import type { AskModel, BoundPlugin, ModelQuestion, PluginContext, Preparation } from './plugin';
 import { RequestBody } from './request-body';
 
-/** What plugins work on. */
+/** The request in the form that plugins work on. */
 interface PluginRequest {
   readonly call: IncomingCall;
-  /** The body as changed by the plugins so far. */
+  /** The body with the changes of the plugins so far. */
   readonly body: RequestBody;
 }
 
-/** The plugins of one request, from its body to its answer. Each step is taken once, in this order. */
+/** The plugins of one request, from its body to its answer. Each step is called once, in this order. */
 export class PluginRun {
   readonly #stages: PipelineStage[] = [];
   readonly #sources: AnswerSource[] = [];
-  /** Null once the answer is a stream: what is left to do needs no request, and that may be long. */
+  /** Null once the answer is a stream: the remaining steps do not need the request, which may be large. */
   #request: PluginRequest | null;
   readonly #generationId: string;
   #shown: Fields = {};
@@ -56,31 +56,30 @@ export class PluginRun {
     return this.#request;
   }
 
-  /** What the plugins may cost the caller at most. */
+  /** The most that the plugins may cost the caller. */
   get mostPicoUsd(): PicoUsd {
     return this.plugins.reduce((sum, { mostPicoUsd = 0n }) => sum + mostPicoUsd, 0n);
   }
 
-  /** Whether a plugin puts text in the place of the files of the request. */
+  /** True if a plugin replaces the files of the request by text. */
   get replacesFiles(): boolean {
     return this.plugins.some((plugin) => plugin.replacesFiles?.(this.context) === true);
   }
 
-  /** What the plugins have cost so far. */
+  /** The cost of the plugins so far. */
   get spentPicoUsd(): PicoUsd {
     return this.#spent;
   }
 
-  /** What the plugins did so far; of one that failed, that it did. */
+  /** What the plugins did so far, including that one failed. */
   get stages(): readonly PipelineStage[] {
     return this.#stages;
   }
 
   /**
-   * The call as the plugins have it.
-   *
-   * @param beforePaying called with the current call before a plugin that costs something; what it throws ends the call
-   * @throws AppError why a plugin refuses the call or cannot do its part
+   * Returns the call as changed by the plugins.
+   * @param beforePaying called with the current call before a plugin that costs something; an error of it ends the call
+   * @throws AppError why a plugin refuses the call or fails
    */
   async prepare(beforePaying: (call: IncomingCall) => Promise<unknown>): Promise<IncomingCall> {
     let refusal: AppError | undefined;
@@ -102,7 +101,7 @@ export class PluginRun {
     return this.#current();
   }
 
-  /** A search that was running when the client disconnected is charged by the plugin that started it. */
+  /** If the client disconnects during a search, the search is charged by the plugin that started it. */
   async #preparationBy(plugin: BoundPlugin): Promise<Preparation | null> {
     const { signal } = this.context;
     if (signal.aborted) throw callCancelled();
@@ -120,9 +119,9 @@ export class PluginRun {
   }
 
   /**
-   * A whole answer as it goes on the books, with the error that the caller gets in its place where a plugin refuses it.
-   *
-   * @param ask what it costs is added to the cost of the plugins
+   * Returns a whole answer in the form that is recorded, with the error that the caller gets instead if a plugin
+   * refuses it.
+   * @param ask asks a model; its cost is added to that of the plugins
    */
   async review<T extends InferenceResult & Partial<LoopResult>>(
     result: T,
@@ -153,7 +152,7 @@ export class PluginRun {
     };
   }
 
-  /** A whole answer, with what the plugins make of it. */
+  /** Returns a whole answer as changed by the plugins. */
   async finish<T extends InferenceResult>(result: T): Promise<T> {
     const answer = new AnswerBody(this.context.api, result.body);
     await this.#eachPlugin(async (plugin) => {
@@ -167,7 +166,10 @@ export class PluginRun {
     return { ...result, body: answer.toBytes() };
   }
 
-  /** A stream that cites the sources. Its usage says what the plugins cost. Nothing of the request is held from now on. */
+  /**
+   * Returns a stream that cites the sources. Its usage includes the cost of the plugins. Nothing of the request is kept
+   * from now on.
+   */
   open({ stream, model, endpoint }: StreamResult): AnswerStream {
     this.#request = null;
     const { api } = this.context;
@@ -183,7 +185,7 @@ export class PluginRun {
     return { ...served, stages: () => [...this.#stages, ...(served.stages?.() ?? [])] };
   }
 
-  /** Returns the outcome for the books, with what the plugins cost. */
+  /** Returns the outcome to record, including the cost of the plugins. */
   charged(outcome: CallOutcome): CallOutcome {
     const costPicoUsd = outcome.costPicoUsd + this.#spent;
     const recorded = this.recorded(outcome);
@@ -207,7 +209,7 @@ export class PluginRun {
   }
 
   /**
-   * Runs the plugins one after the other, until `work` returns false. After the caller has left, every error is
+   * Runs the plugins one after the other, until `work` returns false. After the caller has disconnected, every error is
    * reported as a cancelled call.
    */
   async #eachPlugin(

@@ -6,10 +6,10 @@ import type { Fields } from '../server-tools/named-tools';
 import type { AnswerBody } from './answer-body';
 import type { RequestBody } from './request-body';
 
-/** What a plugin may know of the request that it works on. */
+/** Facts about the request that a plugin may use. */
 export interface PluginContext extends OutsideWork {
   readonly api: StreamableApi;
-  /** The first of the request's models; null for one that is not in the catalogue. */
+  /** The first of the request's models; null if it is not in the catalogue. */
   readonly model: Model | null;
   /** The model as the request names it. */
   readonly modelSlug: string;
@@ -17,83 +17,90 @@ export interface PluginContext extends OutsideWork {
   readonly maxTokens: number | null;
 }
 
-/** The kind and the name of a stage, whatever comes of it. */
+/** The kind and name of a stage, without its result. */
 export type StageName = Pick<PipelineStage, 'type' | 'name'>;
 
-/** What a plugin made of a request. */
+/** The changes of a plugin to a request. */
 export interface Preparation {
   readonly body: RequestBody;
-  /** What the metadata says of it. */
+  /** The stage as the metadata shows it. */
   readonly stage: PipelineStage;
   /** Why the request goes no further. */
   readonly refusal?: AppError;
-  /** The search of the web that was made, for the record of the call. */
+  /** The web search that was made, for the record of the call. */
   readonly search?: GenerationSearch;
-  /** What the answer is to cite. */
+  /** The sources that the answer must cite. */
   readonly sources?: readonly AnswerSource[];
 }
 
-/** A question to a model of this service. */
+/** A request of a plugin to a model of this service. */
 export interface ModelQuestion {
-  /** Its slug. */
+  /** Slug of the model. */
   readonly model: string;
-  /** Of a chat. */
+  /** The messages of a chat request. */
   readonly messages: readonly object[];
   readonly maxTokens: number;
 }
 
-/** Asks a model on the bill of the call. Resolves with a whole chat completion. @throws AppError when there is none */
+/** Asks a model at the expense of the call. Resolves with a whole chat completion. @throws AppError if there is none */
 export type AskModel = (question: ModelQuestion) => Promise<Buffer>;
 
 /** A call that a provider has answered. */
 export interface ReviewedCall {
   /** Whole, as the provider gave it. */
   readonly answer: Buffer;
-  /** As it was sent. */
+  /** The request as it was sent. */
   readonly request: RequestBody;
   readonly ask: AskModel;
 }
 
-/** What a plugin found about an answer. */
+/** A plugin's verdict on an answer. */
 export interface Review {
   readonly stage: PipelineStage;
   /** Members that the answer gets. */
   readonly shown: Fields;
-  /** What the caller gets in its place; it is charged all the same. */
+  /** The error that the caller gets instead of the answer, which is charged nevertheless. */
   readonly refusal?: AppError;
 }
 
-/** A plugin as one request set it up. */
+/** A plugin with the settings of one request. */
 export interface BoundPlugin {
-  /** Its stage in the metadata. */
+  /** The plugin's stage in the metadata. */
   readonly stage: StageName;
-  /** What `prepare` may cost the caller at most, in pico-dollars; nothing when absent. */
+  /** The most that `prepare` may cost the caller, in pico-dollars; nothing if absent. */
   readonly mostPicoUsd?: bigint;
-  /** The service that `prepare` sends words of the request to, where it may keep them; it begins a sentence. */
+  /**
+   * Name of an external service that may store the text which `prepare` sends to it; used as the beginning of a
+   * sentence.
+   */
   readonly keeper?: string | undefined;
-  /** Whether `prepare` puts text in the place of files, which no provider is sent then. */
+  /** True if `prepare` replaces files by text, so that they are not sent to a provider. */
   replacesFiles?(context: PluginContext): boolean;
-  /** Looks at the request before anything is done for it. @throws AppError invalid_request where it cannot work on such */
+  /**
+   * Checks the request before anything is done for it.
+   * @throws AppError invalid_request if the plugin cannot handle it
+   */
   check?(api: StreamableApi, parsed: Fields): void;
   /**
-   * Works on the request before it is routed. Null when there is nothing to do.
-   *
-   * @throws AppError where the plugin cannot do its part
+   * Changes the request before it is routed. Null if there is nothing to do.
+   * @throws AppError if the plugin fails
    */
   prepare?(body: RequestBody, context: PluginContext): Promise<Preparation | null>;
-  /** Judges a whole answer before it is charged; throws nothing. Null when there is nothing to say. */
+  /** Judges a whole answer before it is charged; never throws. Null if it has no verdict. */
   review?(reviewed: ReviewedCall, context: PluginContext): Promise<Review | null>;
-  /** Works on a whole answer; streamed answers are left alone. Null when there is nothing to do. */
+  /** Changes a whole answer; streamed answers are not changed. Null if there is nothing to do. */
   finish?(answer: AnswerBody, request: RequestBody, context: PluginContext): Promise<PipelineStage | null>;
 }
 
-/** Changes a request or its answer, if the request asks for it (`plugins[]`). One file each, one registry line. */
+/**
+ * Changes a request or its answer, if the request asks for it (`plugins[]`). Each plugin is one file and one line in
+ * the registry.
+ */
 export interface Plugin {
   readonly id: string;
   /**
-   * Sets the plugin up for one request. `settings` is its entry in the request.
-   *
-   * @throws AppError invalid_request naming the member, `path` in front
+   * Creates the plugin for one request. `settings` is its entry in the request.
+   * @throws AppError invalid_request with the name of the field after `path`
    */
   bind(settings: Fields, path: string): BoundPlugin;
 }

@@ -14,16 +14,16 @@ import type { BoundPlugin, Plugin } from './plugin';
 import { PluginRun } from './plugin-run';
 
 const WEB = 'web';
-/** Suffix of a model that asks for the web plugin; an entry for the plugin, even a disabled one, comes first. */
+/** Model suffix that asks for the web plugin. An entry for the plugin has precedence, even a disabled one. */
 const ONLINE = ':online';
 
-/** What plugins read of a checked call. */
+/** The parts of a validated call that plugins use. */
 interface PluginWish {
   readonly route: RouteWish;
   readonly maxTokens: number | null;
 }
 
-/** The plugins that this installation offers, in the order in which they work. */
+/** The plugins of this installation, in the order in which they run. */
 export class Plugins {
   constructor(
     private readonly plugins: readonly Plugin[],
@@ -31,10 +31,10 @@ export class Plugins {
   ) {}
 
   /**
-   * What a call's `plugins[]` ask for, and the suffix `:online` of a model that it names; null for a call without any
-   * that are enabled. The call is checked.
-   *
-   * @throws AppError invalid_request naming the member; what `refuseKeepers` throws for a plugin with a keeper
+   * Returns the enabled plugins that a validated call asks for in `plugins[]` or by the model suffix `:online`; null if
+   * there are none.
+   * @throws AppError invalid_request with the name of the field; the errors of `refuseKeepers` for a plugin that sends
+   * text to an external service
    */
   runFor(api: StreamableApi, call: IncomingCall, { route, maxTokens }: PluginWish): PluginRun | null {
     const entries: unknown = fieldsOf(call.parsed)['plugins'] ?? [];
@@ -58,7 +58,7 @@ export class Plugins {
     return this.plugins.flatMap(({ id }) => wanted.get(id) ?? []);
   }
 
-  /** A model of the catalogue may have the suffix in a slug of its own. */
+  /** A model of the catalogue may have the suffix in its own slug. */
   #isOnline(name: string): boolean {
     if (!name.includes(ONLINE)) return false;
     const resolved = this.resolve(name);

@@ -3,13 +3,16 @@ import { likelyPromptTokens, usualTextTokens } from '@libs/inference';
 import type { OutsideWork } from '../parsers/outside-work';
 import type { RequestBody } from './request-body';
 
-/** The tokens of a longer text are estimated from so many characters at its beginning. */
+/** Characters at the beginning of a longer text from which its tokens are estimated. */
 const SAMPLE_CHARACTERS = 16 * 1_024;
 /** Bytes after which other requests get a turn. */
 const BYTES_OF_A_TURN = 1024 * 1024;
-/** Most bytes that one request may have measured before its next cut. */
+/** Most bytes to measure for one request before its next cut. */
 const MOST_BYTES = 48 * 1024 * 1024;
-/** Copies while a body is rewritten: its texts with a gap, two bytes a character, and bytes, before and after; the JSON. */
+/**
+ * Copies in memory while a body is rewritten: its texts with a gap (two bytes a character) and its bytes, before and
+ * after, and the JSON.
+ */
 const COPIES_WHILE_REWRITTEN = 8;
 /** Copies of a rewritten body: its bytes and its texts. */
 const COPIES_KEPT = 3;
@@ -22,8 +25,8 @@ export interface Measured {
 }
 
 /**
- * Measures what one request asks for, and reserves the memory of the bodies that are made of it. It lets other requests
- * have their turns, and bounds how much is measured.
+ * Measures the prompt of one request, and reserves memory for the bodies that are made from it. It yields to other
+ * requests, and limits how much is measured.
  */
 export class PromptMeter {
   #bytes = 0;
@@ -41,7 +44,7 @@ export class PromptMeter {
     return this.#bytes > MOST_BYTES;
   }
 
-  /** Lets others have their turn first, since the body may just have been written. */
+  /** Yields to other requests first, because the body may just have been written, which takes time. */
   async measured(body: RequestBody): Promise<Measured> {
     await this.#turn();
     return { body, tokens: await this.tokensOf(body.bytes) };
@@ -59,7 +62,7 @@ export class PromptMeter {
     return sample === '' ? 0 : usualTextTokens(sample) * (text.length / sample.length);
   }
 
-  /** Reserves the memory to make a body of about so many bytes. @throws AppError provider_overloaded */
+  /** Reserves the memory to make a body of about this many bytes. @throws AppError provider_overloaded */
   async reserve(bytes: number): Promise<void> {
     const missing = bytes * COPIES_WHILE_REWRITTEN - this.#reserved;
     if (missing <= 0) return;
@@ -67,7 +70,7 @@ export class PromptMeter {
     this.#reserved += missing;
   }
 
-  /** Gives back what is not needed for a body of so many bytes. */
+  /** Releases memory that a body of this many bytes does not need. */
   keep(bytes: number): void {
     const spare = this.#reserved - bytes * COPIES_KEPT;
     if (spare <= 0) return;

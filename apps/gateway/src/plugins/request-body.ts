@@ -11,8 +11,8 @@ export function isTextPart(part: Fields): part is Fields & { readonly text: stri
 }
 
 /**
- * The body of a request on one of the three APIs as plugins see it: turns with roles and content. What a plugin
- * does not change stays byte for byte. Immutable; the body is checked.
+ * The body of a request on one of the three APIs in the form that plugins use: turns with roles and content. Parts that
+ * no plugin changes keep their bytes. Immutable; the body is validated.
  */
 export class RequestBody {
   constructor(
@@ -21,7 +21,7 @@ export class RequestBody {
     readonly parsed: Fields,
   ) {}
 
-  /** The messages, or the items of a responses request; an input that is a text is one turn of its user. */
+  /** The messages, or the items of a Responses request. An input that is a text counts as one turn of the user. */
   get turns(): readonly Fields[] {
     const turns = this.parsed[this.#member];
     return typeof turns === 'string' ? [{ role: 'user', content: turns }] : listOf(turns);
@@ -33,7 +33,7 @@ export class RequestBody {
     return new RequestBody(this.api, bytes, { ...this.parsed, [member]: turns });
   }
 
-  /** Returns a text as a part of what a user says. */
+  /** Returns a text as a part of a user's turn. */
   textPart(text: string): Fields {
     return { type: APIS[this.api].turns.textType, text };
   }
@@ -48,7 +48,7 @@ export class RequestBody {
     return `${this.#member}[${turn}].content[${part}]`;
   }
 
-  /** What the user said last; empty when nothing was said. */
+  /** The text of the user's last turn; empty if there is none. */
   get lastUserText(): string {
     return textsOf(this.turns[this.#lastUserTurn] ?? {}).join('\n');
   }
@@ -60,7 +60,7 @@ export class RequestBody {
     return [...first, ...this.turns.flatMap(textsOf)];
   }
 
-  /** Puts a text in front of what the user said last. */
+  /** Inserts a text before the text of the user's last turn. */
   withContext(context: string): RequestBody {
     const at = this.#lastUserTurn;
     return this.withTurns(this.turns.map((turn, index) => (index === at ? this.#before(turn, context) : turn)));
@@ -78,7 +78,7 @@ export class RequestBody {
     const { content } = turn;
     if (typeof content === 'string') return { ...turn, content: `${context}\n\n${content}` };
     const parts = listOf(content);
-    // Results of tools that stand in front of the user's words must stay there.
+    // Tool results that precede the user's text must stay before it.
     const at = parts.findIndex(isTextPart);
     return { ...turn, content: parts.toSpliced(at, 0, this.textPart(context)) };
   }

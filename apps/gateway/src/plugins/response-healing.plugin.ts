@@ -10,8 +10,8 @@ const STAGE = { type: 'response_healing', name: 'response-healing' } as const;
 const TIMEOUT_MS = 2_000;
 
 /**
- * Repairs an answer that was to be JSON and does not parse: fences around it, trailing commas, missing brackets
- * and quotes. JSON that parses is not touched, and what cannot be repaired into an object or array in time neither.
+ * Repairs an answer that should be JSON but does not parse: code fences, trailing commas, missing brackets and quotes.
+ * Valid JSON is not changed, nor is an answer that cannot be repaired into an object or array in time.
  */
 export class ResponseHealingPlugin implements Plugin {
   readonly id = 'response-healing';
@@ -48,7 +48,7 @@ export class ResponseHealingPlugin implements Plugin {
   }
 }
 
-/** Whether the request asks for JSON, in the words of any of the three APIs. */
+/** Returns whether the request asks for JSON, on any of the three APIs. */
 function wantsJson({ parsed }: RequestBody): boolean {
   const { response_format: chat, text, output_format: older, output_config: config } = parsed;
   const formats = [chat, fieldsOf(text)['format'], older, fieldsOf(config)['format']];

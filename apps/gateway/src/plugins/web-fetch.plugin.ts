@@ -7,7 +7,7 @@ import { describePage } from '../server-tools/web-fetch.tool';
 import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
 import type { RequestBody } from './request-body';
 
-/** Pages of one request where it does not say. */
+/** Default number of pages for one request. */
 const DEFAULT_PAGES = 3;
 const MOST_PAGES = 10;
 const NOTE =
@@ -18,7 +18,7 @@ const STAGE = { type: 'plugin', name: 'web-fetch' } as const;
 
 type Read = { readonly page: Page } | { readonly url: string; readonly error: string };
 
-/** Reads the pages that the user named last and puts their text in front of the user's words. */
+/** Downloads the pages that the user's last turn links to and inserts their text before the user's text. */
 export class WebFetchPlugin implements Plugin {
   readonly id = 'web-fetch';
 

@@ -9,9 +9,7 @@ import type { RequestBody } from './request-body';
 const LONGEST_PROMPT = 10_000;
 const STAGE = { type: 'plugin', name: 'web-search' } as const;
 
-/**
- * Searches the web for what the user said last and puts the results in front of it. The answer cites them.
- */
+/** Searches the web for the text of the user's last turn and inserts the results before it. The answer cites them. */
 export class WebPlugin implements Plugin {
   readonly id = 'web';
 

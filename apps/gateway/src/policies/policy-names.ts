@@ -2,11 +2,11 @@ import type { RoutingPolicy } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { findUnknownName, type Catalogue } from '@libs/inference';
 
-/** Checks that policies name only what exists: a mistyped name among the ignored ones would forbid nothing. */
+/** Checks that policies contain only known names: a mistyped name in a list of ignored ones would forbid nothing. */
 export class PolicyNames {
   constructor(private readonly catalogue: () => Catalogue) {}
 
-  /** The policy as it was given. @throws AppError invalid_request naming the place of a name that is not known */
+  /** Returns the policy unchanged. @throws AppError invalid_request with the path of an unknown name */
   check<Policy extends RoutingPolicy | null | undefined>(policy: Policy): Policy {
     const place = policy ? findUnknownName(policy, this.catalogue()) : null;
     if (place === null) return policy;

@@ -17,12 +17,12 @@ import { credentialScopeOf } from './credential-scope';
 /** Returns the share of its list price to reserve for a call at an endpoint; null: all of it. */
 export type ChargedShare = (model: Model, endpoint: Endpoint) => Share | null;
 
-/** Which keys may serve a piece of work, and what its owner's limits count. */
+/** Which keys may serve a request or batch, and whether limits count charges on own keys. */
 export interface KeysOfWork {
   readonly hasOwnKey: boolean;
-  /** No key of the operator's may serve it. */
+  /** True if the operator's keys must not be used. */
   readonly isOwnKeyOnly: boolean;
-  /** A limit of its owner counts what providers charge on own keys. */
+  /** True if a limit of the owner counts what providers charge on own keys. */
   readonly isCounted: boolean;
 }
 
@@ -38,8 +38,8 @@ export function reservedOf(listPrice: PicoUsd, share: Share | null): PicoUsd {
 }
 
 /**
- * Returns the provider keys that a caller has brought along, or null where they would have to be waited for. A call
- * looks once, and goes by what it saw both for its hold and for its routes.
+ * Returns the caller's own provider keys; null if they are not loaded. A call looks once, and uses the same result for
+ * its hold and for its routes.
  */
 export function ownKeysAtHand(
   caller: Principal,
@@ -53,11 +53,10 @@ export function ownKeysAtHand(
 }
 
 /**
- * Returns the BYOK fee for endpoints that only the caller's own keys may serve, because they say so or because the
- * operator has no key there. If a limit counts what the provider charges, the list price and the fee are reserved.
- * Null, and so list prices, if the caller has no keys.
- *
- * @param ownKeys null where they are not known
+ * Returns the BYOK fee for endpoints that only the caller's own keys may serve, because the keys demand it or because
+ * the operator has no key there. If a limit counts what the provider charges, the list price and the fee are reserved.
+ * Null, which means list prices, if the caller has no keys.
+ * @param ownKeys null if they are not known
  */
 export function chargedShareFor(
   caller: Principal,

@@ -1,7 +1,7 @@
 import type { Principal } from '@libs/contracts';
 import type { CredentialScope } from '@libs/inference';
 
-/** Whose provider keys may be used for a caller. The user of a call is the one for whom its key was made. */
+/** Returns the scope of a caller's provider keys. The user of a call is the one for whom its key was created. */
 export function credentialScopeOf({ organizationId, workspaceId, keyHash, creatorUserId }: Principal): CredentialScope {
   return {
     organizationId,

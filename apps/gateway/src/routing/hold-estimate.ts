@@ -27,23 +27,26 @@ export const HELD_TURNS = 4n;
 
 export interface ExpectedUsage {
   readonly api: Api;
-  /** As the request names them: the first, and those it may fall back to. */
+  /** The models of the request: the first one and its fallbacks. */
   readonly models: readonly string[];
   readonly promptTokens: number;
-  /** What of the prompt has rates of its own; absent where all is plain text. */
+  /** The parts of the prompt that have rates of their own; absent if all is plain text. */
   readonly promptKinds?: PromptKinds | null;
   /** The caller's cap on one answer, or null. */
   readonly maxTokens: number | null;
   readonly answers: number;
   /** Absent where nothing thinks. */
   readonly thinking?: ThinkingWish;
-  /** Of a prediction; absent without one. */
+  /** Tokens of a prediction; absent if there is none. */
   readonly predictedTokens?: number | undefined;
-  /** Uses of tools that a provider may make, if it serves. */
+  /** Tool uses that a provider may make, if it serves. */
   readonly toolUses?: readonly AllowedUses[];
 }
 
-/** What a call is expected to cost its caller at most, at the dearest endpoint it may be routed to. */
+/**
+ * Returns the most that a call is expected to cost its caller, at the most expensive endpoint to which it may be
+ * routed.
+ */
 export function estimateHold(
   catalogue: Catalogue,
   expected: ExpectedUsage,
@@ -54,7 +57,7 @@ export function estimateHold(
   return dearestCharge(catalogue, priced, chargedShare);
 }
 
-/** What is to be charged at the dearest of the endpoints that may serve one of these models. */
+/** Returns the highest charge of the endpoints that may serve one of these models. */
 export function dearestCharge(
   catalogue: Catalogue,
   {
@@ -87,7 +90,8 @@ function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
   const { tokens: promptTokens, kinds } = promptAt(endpoint, { tokens: counted, kinds: promptKinds });
   const generates = definitionOf(api)?.generates ?? true;
   const { contextLength } = endpoint;
-  // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
+  // A provider refuses a prompt that exceeds the context and charges nothing for it. Each embeddings input has the
+  // whole context.
   const prompt = generates ? Math.min(promptTokens, contextLength ?? promptTokens) : promptTokens;
   const use = {
     promptTokens: prompt,

@@ -28,15 +28,15 @@ import {
 import { chargedShareFor, ownKeysAtHand, type ChargedShare } from './charged-share';
 import { estimateHold, type ExpectedUsage } from './hold-estimate';
 
-/** What prices calls on callers' own keys. */
+/** Prices of calls with callers' own keys. */
 export interface Byok {
   readonly credentials: Pick<CredentialSource, 'ownCredentials'>;
   readonly fee: Share;
 }
 
-/** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
+/** What this installation can route to: the current catalogue, the supported protocols and the available keys. */
 export class InferenceRouting {
-  /** Jobs report nothing of a provider's calls; for them every provider counts as healthy. */
+  /** Jobs report nothing about a provider's calls, so every provider counts as healthy for them. */
   private readonly jobHealth = new ProviderHealth(monotonicMs);
 
   constructor(
@@ -46,21 +46,20 @@ export class InferenceRouting {
     private readonly byok: Byok | null = null,
   ) {}
 
-  /** The provider keys that a caller has brought along; undefined where they would have to be waited for. */
+  /** Returns the caller's own provider keys; undefined if they are not loaded. */
   ownKeysOf(caller: Principal): readonly OwnCredential[] | undefined {
     return this.byok === null ? undefined : (ownKeysAtHand(caller, this.byok.credentials) ?? undefined);
   }
 
   /**
-   * What a call or one of its turns is expected to cost its caller at most.
-   *
-   * @param ownKeys the keys that its routes are planned with; without them everything costs its list price
+   * Returns the most that a call or one of its turns is expected to cost its caller.
+   * @param ownKeys the keys with which its routes are planned; without them everything costs its list price
    */
   holdFor(caller: Principal, expected: ExpectedUsage, ownKeys?: readonly OwnCredential[]): PicoUsd {
     return estimateHold(this.catalogue(), expected, this.chargedShareFor(caller, ownKeys));
   }
 
-  /** The share of their list price that calls cost which only these keys may serve; null: list prices everywhere. */
+  /** Returns the share of the list price for calls that only these keys may serve; null: list prices everywhere. */
   chargedShareFor(caller: Principal, ownKeys?: readonly OwnCredential[]): ChargedShare | null {
     if (this.byok === null) return null;
     return chargedShareFor(caller, ownKeys ?? null, this.credentials.availableProviders(), this.byok.fee);
@@ -76,8 +75,7 @@ export class InferenceRouting {
   }
 
   /**
-   * The endpoints that could make a video, best first.
-   *
+   * Returns the endpoints that could make a video, the best first.
    * @throws AppError as `planRoute` does
    */
   planVideo(request: Omit<RouteRequest, 'api'>, credentials: readonly OwnCredential[]): RoutePlan {
@@ -106,7 +104,7 @@ export class InferenceRouting {
     );
   }
 
-  /** The API in which an endpoint is asked for a caller of `api`; null where it cannot be. */
+  /** Returns the API in which an endpoint is asked for a caller of `api`; null if it cannot be asked. */
   upstreamApi(endpoint: Endpoint, api: Api): UpstreamApi | null {
     return upstreamApiFor(api, endpoint, this.adapters.get(endpoint.provider.protocol));
   }
@@ -116,7 +114,7 @@ export class InferenceRouting {
     return this.canSpeak(endpoint, api) && this.credentials.availableProviders()(endpoint.provider);
   }
 
-  /** The endpoint once for each key with which a caller who has brought these along could be served. */
+  /** Returns the endpoint once for each key with which a caller with these own keys could be served. */
   keysFor(
     candidate: Candidate,
     api: Api,
@@ -133,7 +131,10 @@ export class InferenceRouting {
     return prefersNativeBatch(api, endpoint, this.adapters.get(endpoint.provider.protocol));
   }
 
-  /** Whether a batch at the endpoint is refused for another `custom_id`; where we run it no provider sees them. */
+  /**
+   * Returns whether a batch at the endpoint refuses other forms of `custom_id`. In our own lane no provider sees these
+   * ids.
+   */
   takesPlainIdsOnly({ provider }: Endpoint): boolean {
     return provider.batch === 'native' && this.adapters.get(provider.protocol)?.batchRules?.takesPlainIdsOnly === true;
   }

@@ -2,14 +2,13 @@ import type { Principal } from '@libs/contracts';
 import { APIS, likelyPromptTokens, readRouteFacts, readRoutePolicies } from '@libs/inference';
 import { credentialScopeOf } from './credential-scope';
 
-/** A chat completion that the gateway itself asks for on the bill of a call. */
+/** A chat completion that the gateway itself requests at the expense of a call. */
 type OwnRequest = Readonly<Record<string, unknown>> & { readonly model: string };
 
 /**
- * Returns what the engine is asked with for a question of our own: it is routed with the keys and under the policies of
- * the caller, as the caller's own calls are.
- *
- * @param body the request as it is sent
+ * Returns the engine's input for a request of the gateway itself. It is routed with the caller's keys and policies,
+ * like the caller's own calls.
+ * @param body the request in the form in which it is sent
  */
 export function ownQuestion(request: OwnRequest, body: Buffer, caller: Principal) {
   return {

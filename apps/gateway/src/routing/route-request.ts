@@ -5,10 +5,10 @@ import { readRoutingPreferences, type RoutingPreferences } from '@libs/inference
 interface Routable {
   readonly model?: string | null;
   readonly models?: readonly string[] | null;
-  /** What `models` is called on messages. */
+  /** The form of `models` in the Messages API. */
   readonly fallbacks?: readonly { readonly model: string }[] | null;
   readonly provider?: ProviderPreferences | null;
-  /** An older form of `provider.sort.partition`; values without a meaning here are ignored. */
+  /** Older form of `provider.sort.partition`; other values are ignored. */
   readonly route?: unknown;
 }
 
@@ -22,9 +22,9 @@ export interface RouteWish {
 const NO_PREFERENCES: RoutingPreferences = {};
 
 /**
- * Where a checked body wants to go: `model` first, then `models`; `defaultModel` where it names none.
- *
- * @throws AppError invalid_request when it names no model
+ * Returns the models and preferences of a validated body: `model` first, then `models`; `defaultModel` if it names
+ * none.
+ * @throws AppError invalid_request if it names no model
  */
 export function routeWishOf({ model, models, fallbacks, provider, route }: Routable, defaultModel?: string): RouteWish {
   const others = models ?? fallbacks?.map((fallback) => fallback.model) ?? [];

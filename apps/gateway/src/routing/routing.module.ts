@@ -23,12 +23,12 @@ import { InferenceRouting } from './inference-routing';
 export type Adapters = ReadonlyMap<string, ProviderAdapter>;
 export const ADAPTERS = Symbol('provider adapters');
 
-/** What can be called and with which keys: the catalogue, the ways to providers, and the choice among them. */
+/** Everything for routing: the catalogue, the connections to providers, the keys, and the choice among endpoints. */
 @Module({
   imports: [EgressModule],
   providers: [
     { provide: CatalogueSource, inject: [GatewayEnv], useFactory: followCatalogue },
-    /** How calls of this process went, for its routes and its listings. */
+    /** How this process's calls ended, for its routes and its listings. */
     { provide: ProviderHealth, useFactory: () => new ProviderHealth(monotonicMs) },
     { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
     {

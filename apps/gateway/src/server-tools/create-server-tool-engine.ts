@@ -12,7 +12,7 @@ export interface ServerToolEngineParts {
   readonly tools: readonly ServerTool[];
 }
 
-/** The tools over this installation's engine and catalogue. */
+/** Creates the server tools with this installation's engine and catalogue. */
 export function createServerToolEngine({
   engine,
   routing,
@@ -29,7 +29,7 @@ export function createServerToolEngine({
   return new ServerToolEngine(engine, new ServerToolPlanner({ serviceName, tools, nativeShare, isNative }));
 }
 
-/** Of a large picture at the dearest of its settings, with some thoughts. */
+/** Tokens of a large picture at its most expensive settings, with some thoughts. */
 const PICTURE_TOKENS = 6_240;
 
 /** Returns the tokens that an answer with a picture by a model may have, at each of its endpoints. */
@@ -38,13 +38,13 @@ export function mostPictureTokens(routing: InferenceRouting, model: string): num
   return endpoints.reduce((least, at) => Math.min(least, at.maxCompletionTokens ?? least), PICTURE_TOKENS);
 }
 
-/** What a picture by a model may cost at its dearest endpoint. */
+/** Returns what a picture by a model may cost at its most expensive endpoint. */
 export function picturePicoUsd(routing: InferenceRouting, model: string, promptTokens: number): PicoUsd {
   const maxTokens = mostPictureTokens(routing, model);
   return estimateHold(routing.catalogue(), { api: 'chat', models: [model], promptTokens, maxTokens, answers: 1 });
 }
 
-/** Slugs of the models that make pictures when they are asked in a chat, in the order of the catalogue. */
+/** Returns the slugs of the models that make pictures in a chat, in the order of the catalogue. */
 export function imageModelsOf(routing: InferenceRouting): readonly string[] {
   return routing
     .catalogue()

@@ -2,10 +2,10 @@ import { fieldsOf, refusal, type Fields } from './named-tools';
 import { failedUse, type BoundTool, type ServerTool, type ToolOutcome } from './server-tool';
 
 const DEFAULT_TIMEZONE = 'UTC';
-/** Longer than any name. To look up a text of many megabytes takes the platform a second. */
+/** Longer than the name of any time zone. Looking up a text of many megabytes would take the platform a second. */
 const MOST_TIMEZONE_CHARACTERS = 64;
 
-/** `<service>:datetime`: what time it is, in a time zone that the request or the model names. */
+/** `<service>:datetime`: returns the current time, in a time zone from the request or from the model. */
 export class DatetimeTool implements ServerTool {
   readonly name = 'datetime';
 
@@ -44,12 +44,12 @@ function isTimezone(name: string): boolean {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;
   } catch {
-    // This is how the platform says that it knows no such zone.
+    // The platform throws for an unknown time zone.
     return false;
   }
 }
 
-/** A moment with the offset of a time zone, to the second (RFC 3339). */
+/** Returns a time with the offset of a time zone, to the second (RFC 3339). */
 function isoIn(timezone: string, moment: Date): string {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: timezone,

@@ -1,26 +1,29 @@
 import type { ToolDefinition } from '@libs/inference';
 
-/** Most bytes of the functions that one search shows, as JSON. */
+/** Most bytes of functions that one search returns, as JSON. */
 const MOST_SHOWN_BYTES = 64 * 1_024;
-/** Most characters of a description, if its function is too long to be shown whole. */
+/** Most characters of a description, if its function is too long to be returned completely. */
 const MOST_DESCRIPTION_CHARACTERS = 1_024;
 /** Most bytes of one function, so that several fit. */
 const MOST_FUNCTION_BYTES = 16 * 1_024;
 
-/** What one search shows the model. */
+/** The result of one search in the form that the model gets. */
 export interface ShownFunctions {
   readonly text: string;
-  /** The functions that it may call from now on. */
+  /** The functions that the model may call from now on. */
   readonly tools: readonly ToolDefinition[];
 }
 
-/** The functions that searches of one request have found: each is shown once, and one search shows a bounded amount. */
+/**
+ * The functions that searches of one request have found. Each is returned once, and one search returns a limited
+ * amount.
+ */
 export class FoundFunctions {
   readonly #shown = new Set<ToolDefinition>();
 
   constructor(private readonly functions: readonly ToolDefinition[]) {}
 
-  /** @param places of the functions that match, the best first */
+  /** @param places of the matching functions, the best first */
   show(places: readonly number[]): ShownFunctions {
     const matches = places.flatMap((place) => this.functions[place] ?? []);
     if (matches.length === 0) return { text: 'No function matches. Try other words.', tools: [] };
@@ -41,13 +44,13 @@ export class FoundFunctions {
     return { text: [...listOf(written), ...noteOf(known), ...noteOfLeft(left)].join('\n'), tools };
   }
 
-  /** Forgets functions that the model has not seen after all. */
+  /** Removes functions that the model has not received after all. */
   forget(tools: readonly ToolDefinition[]): void {
     for (const one of tools) this.#shown.delete(one);
   }
 }
 
-/** A function as JSON; of a long one its name and the beginning of its description. */
+/** Returns a function as JSON; for a long one, its name and the beginning of its description. */
 function describe({ name, description, parameters }: ToolDefinition): string {
   if ((description?.length ?? 0) <= MOST_FUNCTION_BYTES) {
     const whole = JSON.stringify({ name, description, parameters });

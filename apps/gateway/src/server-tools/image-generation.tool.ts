@@ -22,30 +22,30 @@ import {
 /** Pictures take their time. */
 const TIMEOUT_MS = 300_000;
 const MOST_PROMPT_CHARACTERS = 32_000;
-/** Most bytes of settings as JSON, which are sent with each picture. */
+/** Most bytes of settings as JSON, because they are sent with each picture. */
 const MOST_SETTINGS_BYTES = 16 * 1_024;
 const DATA_URL = /^data:[^,]{0,200};base64,/;
 
 export interface ImageGenerationParts {
   readonly engine: Pick<InferenceEngine, 'answer'>;
-  /** Slugs of the models that make pictures here, in the order of the catalogue. */
+  /** Slugs of the models that make pictures, in the order of the catalogue. */
   readonly imageModels: () => readonly string[];
-  /** Tokens at which the answer of a model is cut, so that no use costs more than was reserved. */
+  /** Token limit of the model's answer, so that no use costs more than was reserved. */
   readonly mostTokens: (model: string) => number;
-  /** What a picture by a model may cost with such a prompt and `mostTokens`, in pico-dollars. */
+  /** Returns the most that a picture by a model may cost with this prompt and `mostTokens`, in pico-dollars. */
   readonly picturePicoUsd: (model: string, promptTokens: number) => bigint;
 }
 
-/** What all pictures of one request share. */
+/** The settings that all pictures of one request share. */
 interface PictureSetup {
   readonly model: string;
-  /** The `image_config` as JSON; null where there are no settings. */
+  /** The `image_config` as JSON; null if there are no settings. */
   readonly settings: string | null;
 }
 
 /**
- * `<service>:image_generation`: a picture by a model of this service that makes pictures. `model` names it, else
- * the workspace does, else it is the first of the catalogue; all other settings go to it as its `image_config`.
+ * `<service>:image_generation`: makes a picture with a model of this service. The model is the one in `model`, else the
+ * workspace's default, else the first in the catalogue. All other settings are sent as `image_config`.
  */
 export class ImageGenerationTool implements ServerTool {
   readonly name = 'image_generation';
@@ -112,7 +112,7 @@ export class ImageGenerationTool implements ServerTool {
     return this.parts.engine.answer('chat', {
       ...ownQuestion(request, body, context.caller),
       generationId: context.generationId,
-      // The provider goes on with the picture after the caller has left, and charges for it.
+      // The provider continues with the picture after the caller has disconnected, and charges for it.
       signal: context.cancellation,
       ...(context.preferences && { preferences: context.preferences }),
     });
@@ -127,13 +127,13 @@ function writeSettings(settings: Fields, path: string): string | null {
   throw refusal(path, `must have at most ${MOST_SETTINGS_BYTES} bytes of settings as JSON, beside model`);
 }
 
-/** The request with its settings, which are JSON already. */
+/** Appends the settings, which are already JSON, to the request. */
 function bytesOf(request: object, settings: string | null): Buffer {
   const written = JSON.stringify(request);
   return Buffer.from(settings === null ? written : `${written.slice(0, -1)},"image_config":${settings}}`);
 }
 
-/** Pictures are part of the answer, so memory is held for them. */
+/** Pictures are part of the answer, so their memory is reserved. */
 async function kept(prompt: string, outcome: ToolOutcome, { memory }: ToolContext): Promise<ToolOutcome> {
   const { images = [], costPicoUsd, ownKey } = outcome;
   try {

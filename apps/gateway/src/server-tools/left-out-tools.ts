@@ -8,8 +8,9 @@ export function withoutTools(input: unknown): unknown {
 }
 
 /**
- * Returns the tools under a plain name that this installation cannot run and the request can do without: agents offer
- * a search with every request, whether or not it is needed. A header names those that are missing.
+ * Returns the tools with a plain name that this installation cannot run and without which the request can be answered:
+ * coding agents offer a search in every request, whether or not it is needed. A response header lists those that were
+ * left out.
  */
 export function leftOutOf(
   found: readonly NamedTool[],

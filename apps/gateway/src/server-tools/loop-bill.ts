@@ -14,15 +14,15 @@ import { joinSearches } from './web-search';
 
 type Provenance = Usage['provenance'];
 
-/** The provenance of a sum is that of its least reliable part. Best first. */
+/** From the most to the least reliable. The provenance of a sum is that of its least reliable part. */
 const BEST_FIRST: readonly Provenance[] = ['upstream', 'estimated', 'partial'];
 
-/** Sums up what the turns and the tools of one answer used. */
+/** Adds up the usage of all turns and tools of one answer. */
 export class LoopBill {
   #usage: Usage = emptyUsage('upstream');
   #cost: Cost = { totalCost: 0n, promptCost: 0n, completionCost: 0n };
   #tools: ToolBill = { requested: 0, executed: 0, webSearches: 0, webFetches: 0, cost: 0n };
-  /** Of tools that worked with a key of the caller's own; their fees are in the cost of the tools. */
+  /** Cost of tools that used a key of the caller's own; their fees are part of the tools' cost. */
   #ownKey: OwnKeyCost | undefined;
   #search: GenerationSearch | undefined;
   readonly #uses = new Map<string, number>();
@@ -64,7 +64,7 @@ export class LoopBill {
     return Object.fromEntries(this.#uses);
   }
 
-  /** The search for the record; undefined if none was made. */
+  /** The search to record; undefined if none was made. */
   get search(): GenerationSearch | undefined {
     return this.#search;
   }
@@ -73,7 +73,7 @@ export class LoopBill {
     return { usage: this.#usage, cost: this.#cost, tools: this.#tools };
   }
 
-  /** The bill as the books have it: one cost, tools included. */
+  /** Returns the bill to record: one cost that includes the tools. */
   get charge(): Pick<StreamOutcome, 'usage' | 'cost'> {
     const { upstreamCost, byokFee } = this.#cost;
     const own = this.#ownKey && {

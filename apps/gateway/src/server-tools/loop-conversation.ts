@@ -2,7 +2,7 @@ import { turnBody, type CanonicalRequest, type Message } from '@libs/inference';
 import type { ToolOutcome } from './server-tool';
 import type { TurnRelay } from './turn-relay';
 
-/** The conversation of one request, which each turn makes longer. */
+/** The conversation of one request, which grows with each turn. */
 export class LoopConversation {
   #current: CanonicalRequest;
   #grownBytes = 0;
@@ -15,12 +15,12 @@ export class LoopConversation {
     return this.#current;
   }
 
-  /** Bytes by which it is longer than the request, as JSON. */
+  /** Bytes that were added to the request, as JSON. */
   get grownBytes(): number {
     return this.#grownBytes;
   }
 
-  /** Adds what the model said and the tools found. Ends a forced tool choice: it has been made. */
+  /** Adds the model's output and the tool results. Removes a forced tool choice, because it was fulfilled. */
   grow(relay: TurnRelay, results: ReadonlyMap<string, ToolOutcome>): void {
     const { messages, tools, toolChoice } = this.#current;
     const found = [...results.values()].flatMap((outcome) => outcome.tools ?? []);

@@ -9,14 +9,14 @@ export interface LoopEnd {
   readonly finishReason: FinishReason | null;
   readonly nativeFinishReason: string | null;
   readonly upstreamId: string | null;
-  /** The tier that served the last turn, where the upstream says. */
+  /** The tier that served the last turn, if the upstream reports it. */
   readonly serviceTier?: string | undefined;
 }
 
 /** Value of `native_finish_reason`, and of `stopped_by` in the metadata. */
 export const OUT_OF_CREDIT = 'insufficient_credits';
 
-/** The next turn could not be paid: what was said stays, and the answer says why there is no more of it. */
+/** The next turn could not be paid: the output so far is kept, and the answer says why it ends. */
 export const UNPAID: LoopEnd = {
   state: 'completed',
   error: null,
@@ -36,7 +36,7 @@ export function brokenBy(error: AppError, isCancelled: boolean): LoopEnd {
   };
 }
 
-/** A model that wanted to call a tool which it may not, and said nothing else, has stopped. */
+/** A model that only tried to call a tool it may not call has stopped. */
 export function endOf(outcome: StreamOutcome, { hasOtherCalls, serviceTier }: TurnRelay): LoopEnd {
   const { state, error, nativeFinishReason, upstreamId } = outcome;
   const isUnheard = outcome.finishReason === 'tool_calls' && !hasOtherCalls;

@@ -22,7 +22,7 @@ class HeldMemory implements CallMemory {
     this.memory.give(given);
   }
 
-  /** Takes over what another part holds, and makes it exactly so many bytes. */
+  /** Takes over the memory of another part and changes the total to exactly this many bytes. */
   async settle(bytes: number, other: HeldMemory): Promise<void> {
     this.#held += other.#held;
     other.#held = 0;
@@ -32,7 +32,7 @@ class HeldMemory implements CallMemory {
   }
 }
 
-/** The memory of a call that is answered in turns, in addition to that of its request. */
+/** The memory of a call that is answered in several turns, in addition to that of its request. */
 export class LoopMemory {
   readonly #ofTurns: HeldMemory;
   #ofTools: HeldMemory;
@@ -42,16 +42,15 @@ export class LoopMemory {
     this.#ofTools = new HeldMemory(memory);
   }
 
-  /** Returns the memory for the tools of one turn. `settle` takes over what they hold by then. */
+  /** Returns the memory for the tools of one turn. `settle` takes over what they hold at that time. */
   beginTools(): CallMemory {
     this.#ofTools = new HeldMemory(this.memory);
     return this.#ofTools;
   }
 
   /**
-   * Holds exactly so many bytes from now on, in place of what was held for turns and their tools.
-   *
-   * @throws AppError provider_overloaded when there is no room within a short time
+   * Reserves exactly this many bytes from now on, instead of what turns and their tools held.
+   * @throws AppError provider_overloaded if there is no room within a short time
    */
   async settle(bytes: number): Promise<void> {
     await this.#ofTurns.settle(bytes, this.#ofTools);

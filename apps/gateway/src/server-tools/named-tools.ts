@@ -4,17 +4,17 @@ import type { ServerTool } from './server-tool';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** An entry of a request's `tools` that names a tool of ours. */
+/** An entry of a request's `tools` that names a tool of the gateway. */
 export interface NamedTool {
   readonly tool: ServerTool;
   readonly parameters: Fields;
   /** Path of the settings in the request. */
   readonly path: string;
-  /** As the request has it. */
+  /** The entry as in the request. */
   readonly entry: Fields;
 }
 
-/** A tool of a request and where it is. */
+/** A tool of a request and its path. */
 export interface ListedTool {
   readonly path: string;
   readonly entry: Fields;
@@ -34,22 +34,22 @@ function pathsOf(list: unknown, path: string): readonly ListedTool[] {
   return listOf(list).map((entry, at) => ({ path: `${path}[${at}]`, entry }));
 }
 
-/** Types of tools that the caller runs, in every API. */
+/** Types of tools that the caller runs, on every API. */
 const CALLERS: ReadonlySet<unknown> = new Set([undefined, 'function', 'custom', 'namespace']);
 
-/** The tools of a request, by whose they are. */
+/** The tools of a request, grouped by who runs them. */
 export interface SortedTools {
-  /** Under the service's own name. */
+  /** Gateway tools that are named with the service prefix. */
   readonly own: readonly NamedTool[];
-  /** Under a plain name, which a provider may know too. */
+  /** Gateway tools that are named without the prefix; a provider may have a tool with the same name. */
   readonly plain: readonly NamedTool[];
-  /** Paths of tools that only a provider can take, those of unknown types too. */
+  /** Paths of tools that only a provider can run, including those of unknown types. */
   readonly providers: readonly string[];
-  /** The caller's own tools: all that are none of the others. */
+  /** The caller's own tools: all remaining ones. */
   readonly rest: readonly Fields[];
 }
 
-/** Knows the tools that this service offers, by the types that callers name them by. */
+/** Finds the gateway's tools by the types with which callers name them. */
 export class NamedTools {
   readonly #byType = new Map<string, ServerTool>();
   readonly #byAlias = new Map<string, ServerTool>();
@@ -66,12 +66,12 @@ export class NamedTools {
     }
   }
 
-  /** The type of a tool in requests, and of its output items. */
+  /** Returns the type of a tool in requests and in its output items. */
   typeOf({ name }: ServerTool): string {
     return this.#prefix + name;
   }
 
-  /** The tool of a type or alias, or null. */
+  /** Returns the tool with a type or alias, or null. */
   find(type: unknown): ServerTool | null {
     return this.#byType.get(String(type)) ?? this.#byAlias.get(String(type)) ?? null;
   }
@@ -81,7 +81,7 @@ export class NamedTools {
     return typeof type === 'string' && type.startsWith(this.#prefix);
   }
 
-  /** @throws AppError invalid_request for a tool under our name that we do not have, or one that is there twice */
+  /** @throws AppError invalid_request for an unknown tool with the service prefix, or a tool that occurs twice */
   sort(api: StreamableApi, tools: readonly ListedTool[]): SortedTools {
     const sorted = {
       own: [] as NamedTool[],
@@ -108,7 +108,7 @@ export class NamedTools {
     throw refusal(`${path}.type`, `names a server tool that is not offered here; there are ${offered}`);
   }
 
-  /** Settings are next to the type, or among the parameters as under our own name. */
+  /** Settings are next to the type, or in `parameters` as with the service prefix. */
   #plain(entry: Fields, path: string): NamedTool {
     const { type, parameters, filters, ...settings } = entry;
     const { blocked_domains: blocked, ...domains } = fieldsOf(filters);
@@ -123,7 +123,7 @@ export class NamedTools {
   }
 }
 
-/** A refusal of one member of a request. */
+/** Returns an error about one field of a request. */
 export function refusal(param: string, reason: string): AppError {
   return new AppError('invalid_request', `${param} ${reason}`, { metadata: { param } });
 }
@@ -132,7 +132,7 @@ export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
-/** The objects of an array; none for anything else. */
+/** Returns the objects of an array; empty for any other value. */
 export function listOf(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.map(fieldsOf) : [];
 }

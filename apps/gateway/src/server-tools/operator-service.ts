@@ -8,7 +8,7 @@ import { fieldsOf, type Fields } from './named-tools';
 export interface ServiceCall {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent by POST as JSON; GET when absent. */
+  /** Sent by POST as JSON; if absent, a GET is sent. */
   readonly body?: object;
   readonly work: Pick<OutsideWork, 'memory' | 'signal'>;
 }
@@ -25,11 +25,10 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * One call of a service that the operator chose, such as a search engine: its address is trusted and its key is
- * sent to it. What it answers is not trusted.
- *
- * @param service how it is called in error messages
- * @throws AppError provider_unavailable or timeout; provider_overloaded where there is no memory for the answer; the
+ * Calls a service that the operator configured, such as a search engine. Its URL is trusted and its key is sent to it,
+ * but its answer is not trusted.
+ * @param service its name in error messages
+ * @throws AppError provider_unavailable or timeout; provider_overloaded if there is no memory for the answer; the
  * signal's reason when it is aborted
  */
 export async function callService(service: string, call: ServiceCall): Promise<Fields> {

@@ -6,8 +6,8 @@ import type { ToolContext } from './server-tool';
 const OF_CALLER: ReadonlySet<Role> = new Set<Role>(['system', 'developer', 'user']);
 
 /**
- * What tools have to know of the data rules of a request. A link that the model wrote may hold words of the prompt, so
- * where nothing may be kept, only links that the caller gave are followed.
+ * Returns the data rules of a request that tools must follow. A link that the model wrote may contain text of the
+ * prompt. So if nothing may be stored, only links that the caller sent are followed.
  */
 export function privacyOf(
   facts: RetentionFacts,

@@ -1,7 +1,7 @@
 import { failedUse, type ToolOutcome } from './server-tool';
 
 const MEBIBYTE = 1_024 * 1_024;
-/** Bytes of results: of text for the model, and of pictures for the caller, who gets them in the answer. */
+/** Most bytes of results: of text for the model, and of pictures for the caller, who gets them in the answer. */
 const MOST_OF_TURN = { text: 4 * MEBIBYTE, pictures: 32 * MEBIBYTE } as const;
 const MOST_OF_REQUEST = { text: 8 * MEBIBYTE, pictures: 64 * MEBIBYTE } as const;
 
@@ -13,8 +13,8 @@ const NOTHING: Bytes = { text: 0, pictures: 0 };
 export const RESULTS_TOO_LONG = 'tool_results_too_long';
 
 /**
- * Bounds what the tools of one turn, and of one request, may find together. A result beyond it is left out, and no
- * further tool of the turn or request begins.
+ * Limits the results of all tools of one turn and of one request. A result above the limit is left out, and no further
+ * tool of the turn or request begins.
  */
 export class ResultBounds {
   #turn = NOTHING;
@@ -37,7 +37,7 @@ export class ResultBounds {
     this.#isTurnFull = this.#isFull;
   }
 
-  /** Why no further tool may begin, as a sentence for the model; null where one may. */
+  /** Why no further tool may begin, as a sentence for the model; null if one may. */
   get refusal(): string | null {
     if (this.#isFull) return 'The results of this request are too long together. Answer with what is there.';
     return this.#isTurnFull ? 'The results of these calls are too long together. Ask for less at once.' : null;

@@ -26,11 +26,11 @@ import type { ToolFund } from './tool-fund';
 import type { LoopEnd } from './loop-end';
 import { ToolLoop, type TurnEngine } from './tool-loop';
 
-/** What an answer in turns reports in addition to the answer. */
+/** What an answer in several turns reports in addition to the answer itself. */
 export interface LoopServed {
-  /** What the metadata says of the tools, at the time of asking. */
+  /** Returns the tools' stages for the metadata, at the time of the call. */
   readonly stages: () => readonly PipelineStage[];
-  /** Searches of the web that tools made, at the time of asking. */
+  /** Returns the web searches that tools have made, at the time of the call. */
   readonly search?: () => GenerationSearch | undefined;
   /** Whether later turns contain the request, so that its memory stays reserved while the answer is streamed. */
   readonly keepsRequest?: boolean;
@@ -38,8 +38,8 @@ export interface LoopServed {
 
 export interface LoopResult extends InferenceResult, LoopServed {
   /**
-   * Set if the caller did not wait for the end, or if its API has no form for an answer that broke off: what was used
-   * is charged, and the caller gets this error.
+   * Set if the caller disconnected before the end, or if its API has no form for an answer that broke off. The usage is
+   * charged, and the caller gets this error.
    */
   readonly interruption: AppError | null;
 }
@@ -47,7 +47,7 @@ export interface LoopResult extends InferenceResult, LoopServed {
 /** The parts of a call that its tools may use. */
 type CallOwner = Pick<IncomingCall, 'caller' | 'memory' | 'pdfs'>;
 
-/** Answers one request in several turns; takes the place of the engine, which answers in one. */
+/** Answers one request in several turns, in place of the engine, which answers in one. */
 export class ServerToolCall {
   constructor(
     private readonly engine: TurnEngine,
@@ -56,7 +56,7 @@ export class ServerToolCall {
     private readonly call: CallOwner,
   ) {}
 
-  /** A whole answer. @throws AppError where the first turn got none, so that there is nothing to pay */
+  /** Returns a whole answer. @throws AppError if the first turn had none, so that there is nothing to charge */
   async answer(routed: RoutedRequest, fund: ToolFund): Promise<LoopResult> {
     const loop = await this.#open(routed, fund, false);
     const fold = new AnswerFold();
@@ -96,7 +96,7 @@ export class ServerToolCall {
   }
 }
 
-/** Makes the calls of requests that name tools of ours. */
+/** Creates the calls of requests that name tools of the gateway. */
 export class ServerToolEngine {
   constructor(
     private readonly engine: TurnEngine,
@@ -104,9 +104,9 @@ export class ServerToolEngine {
   ) {}
 
   /**
-   * Null for a request that the engine answers by itself. `body` is checked.
-   *
-   * @throws AppError invalid_request naming the member; what `refuseKeepers` throws for a tool with a keeper
+   * Returns null for a request that the engine answers by itself. `body` is validated.
+   * @throws AppError invalid_request with the name of the field; the errors of `refuseKeepers` for a tool that sends
+   * text to an external service
    */
   callFor(
     api: StreamableApi,
@@ -121,7 +121,7 @@ export class ServerToolEngine {
     return new ServerToolCall(this.engine, api, plan, toOwner(call));
   }
 
-  /** What an endpoint must be able to do for a request that is not answered in turns. `body` is checked. */
+  /** Returns what an endpoint must support for a request that is not answered in turns. `body` is validated. */
   needsOf(api: StreamableApi, body: unknown, models: readonly string[]): readonly EndpointNeed[] {
     return this.planner.needsOf(api, body as Fields, models);
   }

@@ -28,19 +28,19 @@ import { isAnyEngine, leftOutOf, withoutTools } from './left-out-tools';
 import type { BoundTool, ServerTool } from './server-tool';
 import { readStopConditions, type StopCondition } from './stop-conditions';
 
-/** A tool of ours as one request uses it. */
+/** A tool of the gateway with the settings of one request. */
 export interface PlannedTool {
   readonly name: string;
-  /** Its type in requests, and of its output items. */
+  /** Type of the tool in requests and in its output items. */
   readonly itemType: string;
   readonly bound: BoundTool;
 }
 
 /** A request that is answered in turns. */
 export interface ServerToolPlan {
-  /** The request, with functions in place of our tools. */
+  /** The request with functions in place of the gateway's tools. */
   readonly conversation: CanonicalRequest;
-  /** By the name of the function that the model calls. */
+  /** Tools by the name of the function that the model calls. */
   readonly tools: ReadonlyMap<string, PlannedTool>;
   readonly stopWhen: readonly StopCondition[];
 }
@@ -48,7 +48,7 @@ export interface ServerToolPlan {
 export interface PlannerParts {
   readonly serviceName: string;
   readonly tools: readonly ServerTool[];
-  /** Returns how many endpoints of these models speak the API themselves, among those that the request means. */
+  /** Returns how many of the endpoints that the request allows for these models have the API natively. */
   readonly nativeShare: (
     models: readonly string[],
     api: StreamableApi,
@@ -60,15 +60,16 @@ export interface PlannerParts {
 
 export type NativeShare = 'none' | 'some' | 'all';
 
-/** By this name a request's `deferred_tools` asks for a search without naming the tool. */
+/** Name in a request's `deferred_tools` that asks for a search without listing the tool. */
 const TOOL_SEARCH = 'tool_search';
 
 /**
  * Decides which requests are answered in turns, and with which tools.
  *
- * A tool under a plain name, e.g. `web_search`, is left to the provider where all endpoints of the models speak
- * responses and have a price for it, or some speak them and we cannot search, unless the request says otherwise: it also names tools of ours, or
- * an engine. A tool that only providers run is refused where none can. On chat completions we always search.
+ * A tool with a plain name, e.g. `web_search`, is left to the provider in two cases: all endpoints of the models have
+ * the Responses API and a price for the tool, or some have the API and the gateway cannot search. The exception is a
+ * request that also names tools of the gateway, or a search engine. A tool that only providers run is refused if none
+ * can. On chat completions the gateway always searches itself.
  */
 export class ServerToolPlanner {
   readonly #names: NamedTools;
@@ -78,9 +79,8 @@ export class ServerToolPlanner {
   }
 
   /**
-   * Null for a request that an endpoint answers by itself. `body` is checked, `models` are its models.
-   *
-   * @throws AppError invalid_request naming the member
+   * Returns null for a request that an endpoint answers by itself. `body` is validated, `models` are its models.
+   * @throws AppError invalid_request with the name of the field
    */
   plan(
     api: StreamableApi,
@@ -98,7 +98,8 @@ export class ServerToolPlanner {
     const found = once(this.#named(sorted, deferred.size > 0 ? search : null, share));
     const leftOut = leftOutOf(found, sorted, (type) => this.#names.find(type), body['tool_choice']);
     const named = found.filter((one) => !leftOut.includes(one));
-    // Endpoints that speak the API would be sent the tool, so the request is read and written without it.
+    // True if endpoints with the API would receive the tool unchanged: the request is then always read and written
+    // without it.
     const mustLeave = leftOut.length > 0 && !mayLeave;
     if (named.length === 0 && !mustLeave && !this.#hasOwnItems(body['input'])) return null;
     if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
@@ -114,8 +115,8 @@ export class ServerToolPlanner {
   }
 
   /**
-   * What an endpoint must be able to do for a request that it answers by itself: a tool of a provider is lost where
-   * the request is translated. None where every endpoint would lose it. `body` is checked.
+   * Returns what an endpoint must support for a request that it answers by itself: a translation would lose a
+   * provider's tool. Returns none if every endpoint would lose it. `body` is validated.
    */
   needsOf(api: StreamableApi, body: Fields, models: readonly string[]): readonly EndpointNeed[] {
     if (!mayConcernUs(body)) return [];
@@ -135,7 +136,10 @@ export class ServerToolPlanner {
     return [{ member: 'tools', message, isMetBy: isNative }, ...asked.map((one) => needOfTool(api, one))];
   }
 
-  /** Tools that the request can do without and that no endpoint sells: each endpoint is asked without them. */
+  /**
+   * Returns the tools that are optional for the request and have no price at any endpoint. They are left out for every
+   * endpoint.
+   */
   #omittedOf(sorted: SortedTools, body: Fields, share: NativeShare): readonly NamedTool[] {
     if (share !== 'none' || sorted.plain.length === 0) return [];
     return leftOutOf(sorted.plain, sorted, (type) => this.#names.find(type), body['tool_choice']);
@@ -162,7 +166,7 @@ export class ServerToolPlanner {
     return [...mine, ...plain];
   }
 
-  /** The search that `deferred_tools` asks for; what the tool's own entry says wins. */
+  /** Returns the search that `deferred_tools` asks for. The settings of the tool's own entry have precedence. */
   #searchTool(own: readonly NamedTool[], search: Fields): NamedTool | null {
     const tool = this.parts.tools.find(({ name }) => name === TOOL_SEARCH);
     if (tool === undefined) return null;
@@ -216,15 +220,15 @@ export class ServerToolPlanner {
   }
 }
 
-/** What a request and its caller say about tools, in addition to the tools themselves. */
+/** What a request and its caller say about tools, besides the list of tools. */
 interface Surroundings {
-  /** Names of functions of the caller's that the model is not to see until it finds them. */
+  /** Names of the caller's functions that the model does not see until it finds them. */
   readonly deferred: ReadonlySet<string>;
   readonly imageModel: string | undefined;
 }
 
 interface ReadChoice {
-  /** What the dialect reads. */
+  /** The rest of the body, which the dialect reads. */
   readonly rest: unknown;
   /** Our tools that may be used. */
   readonly named: readonly NamedTool[];
@@ -232,7 +236,7 @@ interface ReadChoice {
   readonly forced: NamedTool | null;
 }
 
-/** Most requests have functions only, or no tools at all. */
+/** Fast check: most requests have only functions, or no tools at all. */
 function mayConcernUs(body: Fields): boolean {
   const { tools, input, deferred_tools: deferral } = body;
   if (Array.isArray(tools) && tools.some(isSpecial)) return true;
@@ -245,7 +249,7 @@ function isSpecial(tool: unknown): boolean {
   return type !== undefined && type !== 'function' && type !== 'custom';
 }
 
-/** What a tool of ours left, or more tools. */
+/** Returns whether an item is the result of a gateway tool, or defines more tools. */
 function isOfTools(item: unknown): boolean {
   const { type } = item as Fields;
   return (typeof type === 'string' && type.includes(':')) || bringsTools(item);
@@ -280,7 +284,7 @@ function deferredNames(tools: readonly Fields[]): ReadonlySet<string> {
   return new Set(deferred.map((tool) => String(tool['name'] ?? fieldsOf(tool['function'])['name'])));
 }
 
-/** What `deferred_tools` says of the search; null when it says nothing. */
+/** Returns the search settings in `deferred_tools`; null if there are none. */
 function searchSettings(deferral: unknown): Fields | null {
   const { search } = fieldsOf(deferral);
   if (search === undefined) return null;
@@ -290,7 +294,9 @@ function searchSettings(deferral: unknown): Fields | null {
   return fieldsOf(search);
 }
 
-/** Returns the names that the model does not know yet: neither used in the conversation, nor to be called now. */
+/**
+ * Returns the names that the model does not know yet: neither used in the conversation nor in the forced tool choice.
+ */
 function unknownOf(names: ReadonlySet<string>, { messages, toolChoice }: CanonicalRequest): ReadonlySet<string> {
   const parts = messages.flatMap((message) => message.parts);
   const known = new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.name] : [])));

@@ -16,7 +16,7 @@ export interface ServerToolParts extends ImageGenerationParts {
   readonly serviceName: string;
 }
 
-/** The tools that the gateway runs itself: one line each. */
+/** Creates the tools that the gateway runs itself, one per line. */
 export function createServerTools(parts: ServerToolParts): readonly ServerTool[] {
   return [
     new DatetimeTool(),

@@ -10,91 +10,94 @@ import type {
 import type { GenerationSearch } from '@libs/persistence';
 import type { OutsideWork } from '../parsers/outside-work';
 
-/** What a tool may know of the request for which it runs. */
+/** Facts about the request for which a tool runs. */
 export interface ToolContext extends OutsideWork {
   readonly caller: Principal;
   readonly generationId: string;
-  /** What the request's `provider` member says of its data. */
+  /** The data rules in the request's field `provider`. */
   readonly preferences?: RoutingPreferences;
-  /** The only links that may be followed, where nothing of the request may be kept; absent elsewhere. */
+  /** The only links that may be followed if nothing of the request may be stored; otherwise absent. */
   readonly callerLinks?: ReadonlySet<string>;
   /**
-   * Aborted when the result is no longer needed. An aborted tool throws or returns at once. A tool that calls a provider
-   * may read on within the terms of `cancellation`; it then returns the cost.
+   * Aborted when the result is no longer needed. An aborted tool throws or returns at once. A tool that calls a
+   * provider may read on within the terms of `cancellation`; it then returns the cost.
    */
   readonly signal: AbortSignal;
-  /** The same for calls of the engine. */
+  /** Cancellation for calls of the engine; follows `signal`. */
   readonly cancellation: CancelSignal;
 }
 
-/** What a use of a tool cost on the caller's own key. */
+/** Cost of a tool use on the caller's own key. */
 export type OwnKeyCost = Required<Pick<Cost, 'upstreamCost' | 'byokFee'>>;
 
-/** What came of one use of a tool. */
+/** The result of one use of a tool. */
 export interface ToolOutcome {
-  /** What the model reads. */
+  /** The content that the model gets. */
   readonly parts: ToolResultPart['parts'];
-  /** The tool failed. `parts` say so to the model, which may go on without it. */
+  /** True if the tool failed. `parts` tell the model, which may continue without the result. */
   readonly isError: boolean;
-  /** The members of the output item in the answer other than `type`, `id` and `status`. */
+  /** Fields of the answer's output item other than `type`, `id` and `status`. */
   readonly item: Readonly<Record<string, unknown>>;
-  /** Sources for the answer's text; the code that places them sets their offsets. */
+  /** Sources for the answer's text; their offsets are set by the code that places them. */
   readonly sources?: readonly AnswerSource[];
-  /** The search of the web that was made, for the record of the call. */
+  /** The web search that was made, for the record of the call. */
   readonly search?: GenerationSearch;
-  /** Pictures for the caller, as data URLs or links; shown where the caller's API has no output items. */
+  /** Pictures for the caller, as data URLs or links; shown if the caller's API has no output items. */
   readonly images?: readonly string[];
   /** Functions that the model may call from its next turn on. */
   readonly tools?: readonly ToolDefinition[];
   /** What this use costs the caller, in pico-dollars. */
   readonly costPicoUsd: bigint;
-  /** Where a provider was asked with the caller's own key: what its owner pays there, and what of the cost is our fee. */
+  /**
+   * Set if a provider was called with the caller's own key: what its owner pays there, and the part of the cost that is
+   * our fee.
+   */
   readonly ownKey?: OwnKeyCost;
 }
 
-/** A tool as one request set it up; it may count its uses. */
+/** A tool with the settings of one request; it may count its uses. */
 export interface BoundTool {
   /** How the model sees it: a function. */
   readonly definition: ToolDefinition;
-  /** Members that the output item must have before there is an outcome; none when absent. */
+  /** Fields that the output item must have before there is a result; absent: none. */
   readonly pendingItem?: ToolOutcome['item'];
-  /** What one use with such arguments may cost the caller at most, in pico-dollars; nothing when absent. */
+  /** The most that one use with these arguments may cost the caller, in pico-dollars; absent: nothing. */
   readonly mostPicoUsd?: bigint | ((args: unknown) => bigint);
-  /** The service that a use sends words of the conversation to, where it may keep them; it begins a sentence. */
+  /**
+   * Name of an external service that may store the text which a use sends to it; used as the beginning of a sentence.
+   */
   readonly keeper?: string | undefined;
-  /** How long one use may take; a minute when absent. */
+  /** Longest time of one use; a minute if absent. */
   readonly timeoutMs?: number;
   /**
-   * One use. `args` is the parsed JSON that the model wrote, which may be anything.
+   * Runs the tool once. `args` is the parsed JSON that the model wrote, which may be anything.
    *
-   * What goes wrong with the tool or its arguments is an outcome with `isError`; an error that is thrown ends
-   * the request.
+   * Problems with the tool or its arguments are a result with `isError`; a thrown error ends the request.
    */
   run(args: unknown, context: ToolContext): Promise<ToolOutcome>;
 }
 
-/** What a tool may know of the request that sets it up. */
+/** Facts about the request that a tool may use when it is set up. */
 export interface ToolSurroundings {
-  /** Functions of the caller's that the model does not see until it finds them. */
+  /** The caller's functions that the model does not see until it finds them. */
   readonly deferred: readonly ToolDefinition[];
-  /** The model of pictures that the caller's workspace has set. */
+  /** The workspace's default model for pictures. */
   readonly imageModel?: string | undefined;
 }
 
-/** A tool that the gateway runs itself while it answers. One file each, one registry line. */
+/** A tool that the gateway runs itself during an answer. Each tool is one file and one line in the registry. */
 export interface ServerTool {
-  /** Behind `<service>:` in the request's tool list, e.g. `web_fetch`. */
+  /** The name after `<service>:` in the request's list of tools, e.g. `web_fetch`. */
   readonly name: string;
-  /** Aliases without the service's prefix that mean the same, e.g. `web_search`. */
+  /** Other names, without the service prefix, e.g. `web_search`. */
   readonly aliases?: readonly string[];
-  /** False where this installation lacks what the tool works with, so that it cannot be set up; true when absent. */
+  /** False if this installation lacks what the tool needs, so that it cannot be used; absent: true. */
   readonly isReady?: boolean;
-  /** True where a request that names the tool plainly, and may do without it, is answered without it. */
+  /** True if a request that names the tool without prefix, and does not require it, is answered without it. */
   readonly isOmitted?: boolean;
   /**
-   * Sets the tool up for one request. `parameters` is the entry's own settings object, empty where there is none.
-   *
-   * @throws AppError invalid_request naming the member, `path` in front
+   * Sets the tool up for one request. `parameters` is the entry's settings object, empty if it has none.
+   * @throws AppError invalid_request with the name of the field after `path`
    */
   bind(parameters: Readonly<Record<string, unknown>>, path: string, surroundings?: ToolSurroundings): BoundTool;
 }

@@ -7,13 +7,13 @@ interface Text {
 }
 
 /**
- * Puts the sources that tools have found at the texts that were written with them. A source whose address is in a text
- * is cited there; a source that no text names is cited for the whole of the last one.
+ * Attaches the sources that tools have found to the texts written after them. A source whose URL is in a text is cited
+ * at that position; any other source is cited for the whole of the last text.
  */
 export class SourcePlacer {
   readonly #known = new Set<string>();
   #waiting: readonly AnswerSource[] = [];
-  /** The text that is being written, or that was written last and whose end has not been passed on. */
+  /** The text that is being written, or the last one, whose end event is held back. */
   #text: Text | null = null;
 
   add(sources: readonly AnswerSource[]): void {
@@ -24,7 +24,7 @@ export class SourcePlacer {
     }
   }
 
-  /** The events that take the place of this one. The end of a text waits until it is clear what comes next. */
+  /** Returns the events that replace this one. The end of a text is held back until the next event is known. */
   pass(event: AnswerEvent): readonly AnswerEvent[] {
     const text = this.#text;
     if (text === null) return this.#begin(event);
@@ -32,7 +32,7 @@ export class SourcePlacer {
     return text.hasEnded ? [...this.#close(false), ...this.#begin(event)] : [event];
   }
 
-  /** The turn is over; after the last one nothing else will be written. */
+  /** Ends a turn; after the last one no more text follows. */
   endTurn(isLast: boolean): readonly AnswerEvent[] {
     return this.#text === null ? [] : this.#close(isLast);
   }

@@ -3,9 +3,9 @@ import { listOf, type Fields } from './named-tools';
 
 /** State of a loop after one of its turns. */
 export interface LoopProgress {
-  /** Turns in which the model used tools of ours. */
+  /** Number of turns in which the model used tools of the gateway. */
   readonly steps: number;
-  /** The tools and functions that the model called in the last turn, by every name they have. */
+  /** The tools and functions that the model called in the last turn, by all of their names. */
   readonly called: ReadonlySet<string>;
   /** Tokens of all turns, input and output. */
   readonly totalTokens: number;
@@ -20,14 +20,14 @@ export interface StopCondition {
   isMet(progress: LoopProgress): boolean;
 }
 
-/** Steps if the request sets none, and the most that `max_tool_calls` may ask for. */
+/** Steps if the request sets none; also the highest accepted `max_tool_calls`. */
 const DEFAULT_STEPS = 30;
-/** Steps of a request whose conditions are never met. */
+/** Most steps of a request whose conditions are never met. */
 const MOST_STEPS = 100;
 
 /**
- * Returns the conditions that end the use of tools. Those of the request take the place of `max_tool_calls`. `body` is
- * checked.
+ * Returns the conditions that end the use of tools. Conditions in the request replace `max_tool_calls`. `body` is
+ * validated.
  */
 export function readStopConditions(body: Fields): readonly StopCondition[] {
   const { stop_server_tools_when: conditions, max_tool_calls: most } = body;

@@ -8,12 +8,12 @@ const TIMEOUT_MS = 1_000;
 /** Time for all searches of one request. */
 const MOST_MS = 2_000;
 
-/** Places of the texts that match, or a sentence for the model that says why there are none. */
+/** Positions of the matching texts, or a sentence for the model that says why there are none. */
 export type SearchResult = readonly number[] | string;
 
 /**
- * Searches the texts of one request for what a model writes, which may be made to take any time: so a child of
- * parsers does it. One search of a request runs at a time, and together they take no longer than a bound.
+ * Searches the texts of one request with a query that a model writes. A query can be made to take unlimited time, so a
+ * parser child process runs it. One search of a request runs at a time, and their total time is limited.
  */
 export class TextSearch {
   readonly #payload: Buffer;
@@ -50,7 +50,7 @@ export class TextSearch {
   }
 }
 
-/** Null for a search that did not end, and for an answer of another shape. */
+/** Returns null for a search that did not finish, or for an invalid answer. */
 function matchesOf(outcome: ParserOutcome): SearchMatches | null {
   if (outcome.state !== 'done' || typeof outcome.value !== 'object' || outcome.value === null) return null;
   const { places, ms } = outcome.value as Readonly<Record<keyof SearchMatches, unknown>>;

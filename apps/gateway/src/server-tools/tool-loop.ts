@@ -43,36 +43,38 @@ export interface LoopRequest {
   readonly plan: ServerToolPlan;
   readonly caller: ToolContext['caller'];
   readonly memory: ToolContext['memory'];
-  /** Files of the request whose tokens are known. */
+  /** Files of the request whose tokens were measured. */
   readonly pdfs?: MeasuredPdfs;
   readonly fund: ToolFund;
   readonly isStream: boolean;
 }
 
-/** What a turn sends, and what is reserved for it. */
+/** The content of a turn, and the amount that is reserved for it. */
 type FundedTurn = Required<Pick<RoutedRequest, 'body' | 'prompt'>> & { readonly reserved: PicoUsd };
 
-/** Prefix of the key that keeps turns at one provider if the conversation has no key: the id of the answer follows. */
+/** Prefix of the key that keeps turns at one provider if the conversation has no key; the id of the answer follows. */
 const LOOP_KEY = 'loop ';
 
 /**
- * One request as a conversation of several turns: the model speaks, our tools that it called run, the model
- * reads what came of them and speaks again, until it calls none of ours, calls a function of the caller's, or
- * a condition ends the use of tools: then the calls that are pending run, and one last turn may call nothing.
+ * One request as a conversation of several turns: the model answers, the gateway's tools that it called run, the model
+ * reads their results and answers again. It ends when the model calls no gateway tool, calls a function of the caller,
+ * or a condition ends the use of tools. In the last case the pending calls run, and in one last turn the model may not
+ * call anything.
  *
- * Why the bill is whole: every turn is on it from the moment it begins, for its outcome settles however it
- * ends, and every tool from the moment it is done. `settled` waits for the turns that are under way.
+ * Why the bill is complete: every turn is on it from its beginning, because its outcome settles however it ends, and
+ * every tool from its end. `settled` waits for running turns.
  *
- * When the caller disconnects, the turn and the paid tools under way are read on for their usage; nothing else begins.
+ * When the caller disconnects, the running turn and the running paid tools are read on for their usage; nothing else
+ * begins.
  *
- * Every turn is routed like a request of its own, with all attempts, and stays where the one before was while
- * that works. The deadline and the abort of the request hold for all of it.
+ * Every turn is routed like a separate request, with all attempts, and stays at the endpoint of the previous turn while
+ * that works. The deadline and the abort of the request apply to all of it.
  */
 export class ToolLoop {
   readonly bill = new LoopBill();
   /** All upstream calls of all turns. */
   readonly attempts: Attempt[] = [];
-  /** The name of the condition that ended the use of tools. */
+  /** Name of the condition that ended the use of tools. */
   stoppedBy: string | null = null;
   steps = 0;
   readonly #abort: Cancellation;
@@ -83,7 +85,7 @@ export class ToolLoop {
   readonly #conversation: LoopConversation;
   readonly #bounds = new ResultBounds();
   readonly #memory: LoopMemory;
-  /** Read of the request once: what turns add is not of the caller. */
+  /** Data rules of the original request, read once: content that turns add is not the caller's. */
   #privacy: ReturnType<typeof privacyOf> | null = null;
   #turn: Turn | null = null;
   #served: Served | null = null;
@@ -109,7 +111,7 @@ export class ToolLoop {
     };
   }
 
-  /** Where the latest turn came from. */
+  /** The endpoint of the latest turn. */
   get served(): Served {
     return this.#served!;
   }
@@ -119,12 +121,12 @@ export class ToolLoop {
     return this.#end;
   }
 
-  /** Begins the first turn. @throws AppError: no provider answered it, and nothing is to be paid */
+  /** Begins the first turn. @throws AppError if no provider answered it; nothing is charged then */
   async open(): Promise<void> {
     this.#turn = await this.#converse(await this.#nextTurn());
   }
 
-  /** The caller has disconnected. Ends the work of tools; a turn under way is read on for its usage. */
+  /** Handles that the caller has disconnected: ends the work of tools, and reads a running turn on for its usage. */
   cancel(): void {
     this.#abort.leave();
     this.#turn?.cancel();
@@ -132,11 +134,14 @@ export class ToolLoop {
 
   /** Resolves when the bill holds everything that was used. */
   async settled(): Promise<void> {
-    // What is under way may add to the list.
+    // Running work may add to the list.
     for (const part of this.#underWay) await part;
   }
 
-  /** The events of the one answer, its finish last; none follows a failure. Iterate it once, after `open`. */
+  /**
+   * Yields the events of the one answer, with a single finish at the end; none after a failure. Iterate it once, after
+   * `open`.
+   */
   async *events(): AsyncGenerator<AnswerEvent> {
     yield { type: 'start', upstreamId: null, createdAt: null };
     try {
@@ -158,7 +163,10 @@ export class ToolLoop {
     }
   }
 
-  /** Whether thoughts of this turn are sealed for the next one alone: the caller asked neither for seals nor for thoughts. */
+  /**
+   * True if encrypted thoughts of this turn are only needed for the next one: the caller asked neither for them nor for
+   * thoughts.
+   */
   #hidesSeals(): boolean {
     const { reasoning, wantsSealedThoughts } = this.request.plan.conversation;
     return reasoning === undefined && wantsSealedThoughts !== true && this.served.endpoint.apis.includes('responses');
@@ -175,7 +183,7 @@ export class ToolLoop {
     return outcome;
   }
 
-  /** Runs what the turn called. False when the answer is over. */
+  /** Runs the tools that the turn called. Returns false if the answer is over. */
   async *#goesOn(relay: TurnRelay, outcome: StreamOutcome): AsyncGenerator<AnswerEvent, boolean> {
     const { calls } = relay;
     for (const _call of calls) this.bill.addRequested();
@@ -235,9 +243,8 @@ export class ToolLoop {
   }
 
   /**
-   * The memory of the request is reserved already; what was added to it is reserved before it is written.
-   *
-   * @throws AppError payment_required when the next turn cannot be paid; provider_overloaded
+   * The memory of the request is already reserved; memory for the additions is reserved before they are written.
+   * @throws AppError payment_required if the next turn cannot be paid; provider_overloaded
    */
   async #nextTurn(): Promise<FundedTurn> {
     const pictures = this.request.isStream ? 0 : this.#bounds.pictureBytes;
@@ -248,7 +255,7 @@ export class ToolLoop {
     return { body, prompt, reserved: await this.request.fund.reserveTurn(prompt) };
   }
 
-  /** A turn that its caller leaves before its first event is charged. */
+  /** Runs a turn. It is charged even if its caller disconnects before its first event. */
   async #converse(next: FundedTurn): Promise<Turn> {
     const turn = this.#ask(next);
     const onFailure = (thrown: unknown): void => {
@@ -273,7 +280,7 @@ export class ToolLoop {
       conversation: this.#conversation.current,
       signal: this.#abort,
       deadlineMs: this.#deadlineMs,
-      // Functions that the model is not shown count as well: they may be found at any time, and are held until then.
+      // Functions that the model does not see count as well, because they may be found at any time.
       estimatedPromptTokens: Math.max(next.prompt.likelyTokens, routed.estimatedPromptTokens ?? 0),
       stickyKey: () => routed.stickyKey?.() ?? LOOP_KEY + routed.generationId,
     };

@@ -4,7 +4,7 @@ import { refusalToPay, type ToolFund } from './tool-fund';
 import { failedUse, type ToolContext, type ToolOutcome } from './server-tool';
 import type { PlannedTool } from './server-tool-plan';
 
-/** A call that the model made of one of our tools. */
+/** A call of one of the gateway's tools by the model. */
 export interface ToolCall {
   readonly id: string;
   /** JSON as the model wrote it. */
@@ -22,32 +22,34 @@ export interface FinishedCall<Call extends ToolCall = ToolCall> {
 type UseCost = Parameters<ToolFund['spent']>[1];
 
 const MOST_AT_ONCE = 8;
-/** Most calls of one turn; no sensible model asks for more at once. */
+/** Most calls of one turn; no reasonable model asks for more at once. */
 const MOST_CALLS = 64;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 export interface RunSettings<Call extends ToolCall> {
   /** Time for all calls together. */
   readonly leftMs: number;
-  /** Paid uses of tools reserve their cost from it. */
+  /** The fund from which paid tool uses reserve their cost. */
   readonly fund: ToolFund;
-  /** Why no further tool may begin, as a sentence for the model; null where one may. */
+  /** Why no further tool may begin, as a sentence for the model; null if one may. */
   readonly refusal?: () => string | null;
-  /** Called for each tool call as soon as it has ended, however late the results are read. */
+  /** Called for each tool call as soon as it has ended, even if the results are read later. */
   readonly onEnd?: (finished: FinishedCall<Call>) => void;
   /** Called for each tool call as it begins; the promise resolves when its cost is known, however it ends. */
   readonly onBegin?: (over: Promise<void>) => void;
-  /** Called when a use ends after its result was no longer needed. `wasCounted`: `onEnd` was called for it, without a cost. */
+  /**
+   * Called when a use ends after its result was no longer needed. `wasCounted`: `onEnd` was already called for it,
+   * without a cost.
+   */
   readonly onLate?: (call: Call, outcome: ToolOutcome, wasCounted: boolean) => void;
 }
 
 /**
- * Runs the calls of one turn, some at once, and hands each on as soon as it is done.
+ * Runs the calls of one turn, some of them concurrently, and yields each as soon as it is done.
  *
- * What a tool cannot do is an outcome. A call that takes too long becomes one as well, for the model may go on
- * without it. Once the request is aborted nothing is waited for any more.
- *
- * @throws AppError request_timeout when the request was aborted, or what a tool threw
+ * A failure of a tool is a result. A call that takes too long also becomes one, because the model may continue without
+ * it. After the request is aborted, nothing is awaited.
+ * @throws AppError request_timeout if the request was aborted, or the error that a tool threw
  */
 export async function* runCalls<Call extends ToolCall>(
   calls: readonly Call[],
@@ -71,7 +73,7 @@ export async function* runCalls<Call extends ToolCall>(
       yield finished;
     }
   } finally {
-    // The results of those still running are of no interest; `onLate` hears what they cost.
+    // The results of calls that still run are not needed; `onLate` gets their cost.
     group.leave();
     for (const run of running.values()) run.catch(() => undefined);
   }
@@ -149,10 +151,9 @@ async function useReserved<Call extends ToolCall>(
 }
 
 /**
- * Resolves with the outcome of a use, or with null when it took too long: then it is left, so that what it asked a
- * provider for is read for its cost.
- *
- * @throws AppError request_timeout when the caller has left, or what the tool threw
+ * Resolves with the result of a use, or with null if it took too long. In that case a running provider call is read on
+ * for its cost.
+ * @throws AppError request_timeout if the caller has disconnected, or the error that the tool threw
  */
 async function withinTime(
   use: Promise<ToolOutcome>,
@@ -181,20 +182,20 @@ async function withinTime(
   return null;
 }
 
-/** How long the cost of a use that was left is awaited; longer than any leftover read. */
+/** How long the cost of an abandoned use is awaited; longer than any leftover read. */
 const LATEST_MS = 60_000;
 
-/** Resolves with the outcome of a use that was left; with its whole reservation for one that never ends. */
+/** Resolves with the result of an abandoned use; with its whole reservation if it never ends. */
 async function lateOutcome(use: Promise<ToolOutcome>, fund: ToolFund, reserved: bigint): Promise<ToolOutcome | null> {
   const givenUp = Promise.withResolvers<ToolOutcome>();
   const timer = setTimeout(() => givenUp.resolve(failedUse('It did not end.', {}, reserved)), LATEST_MS).unref();
   try {
-    // A use without a reservation costs nothing and is not waited for.
+    // A use without a reservation costs nothing and is not awaited.
     const outcome = reserved === 0n ? null : await Promise.race([use, givenUp.promise]);
     fund.spent(reserved, outcome === null ? NOTHING : costOf(outcome));
     return outcome;
   } catch {
-    // It threw because it was left: no provider was at work.
+    // It threw because it was abandoned: no provider was working.
     fund.spent(reserved, NOTHING);
     return null;
   } finally {
@@ -216,7 +217,7 @@ function parsedArguments(text: string): unknown {
   try {
     return text.trim() === '' ? {} : (JSON.parse(text) as unknown);
   } catch {
-    // The model wrote it, so the model gets the error.
+    // The model wrote the invalid arguments, so the model gets the error.
     return INVALID;
   }
 }

@@ -17,16 +17,19 @@ import { TextSearch } from './text-search';
 const DEFAULT_RESULTS = 5;
 const MOST_RESULTS = 50;
 const MOST_QUERY_CHARACTERS = 1_000;
-/** What is searched of one function, and of all together; of very many functions the beginning of each. */
+/**
+ * Most characters of one function that are searched; below, of all together. If there are very many functions, the
+ * beginning of each.
+ */
 const MOST_FUNCTION_CHARACTERS = 4_096;
 const MOST_SEARCHED_CHARACTERS = 128 * 1_024;
 const LEAST_FUNCTION_CHARACTERS = 32;
-/** Most searches of one request; no sensible model searches so often. */
+/** Most searches of one request; no reasonable model searches so often. */
 const MOST_SEARCHES = 50;
 
 /**
- * `<service>:tool_search`: finds functions of the caller's that the model has not been shown
- * (`defer_loading`), by words or by a regular expression. What it finds can be called from then on.
+ * `<service>:tool_search`: finds the caller's functions that are hidden from the model (`defer_loading`), by words or
+ * by a regular expression. The model can call the found functions from then on.
  */
 export class ToolSearchTool implements ServerTool {
   readonly name = 'tool_search';
@@ -72,7 +75,7 @@ export class ToolSearchTool implements ServerTool {
         }
         const found = await search.search({ query, most: wanted }, work);
         if (typeof found === 'string') return failedUse(found, { query });
-        // The result of a search that took too long is not shown.
+        // The result of a search that took too long is not used.
         work.signal.throwIfAborted();
         return await outcomeOf(query, shown, found, work);
       },
@@ -80,7 +83,7 @@ export class ToolSearchTool implements ServerTool {
   }
 }
 
-/** Functions count as shown once there is memory to show them. */
+/** Functions count as shown only after memory for them was reserved. */
 async function outcomeOf(
   query: string,
   shown: FoundFunctions,
@@ -97,14 +100,17 @@ async function outcomeOf(
   return { parts: [{ type: 'text', text }], isError: false, item: { query }, tools, costPicoUsd: 0n };
 }
 
-/** What is searched: an index of all that a request may say would end the process. */
+/**
+ * Returns the texts to search. They are limited, because an index of everything that a request may contain would
+ * exhaust the memory.
+ */
 function textsOf(deferred: readonly ToolDefinition[]): readonly string[] {
   const share = Math.floor(MOST_SEARCHED_CHARACTERS / Math.max(1, deferred.length));
   const most = Math.max(LEAST_FUNCTION_CHARACTERS, Math.min(MOST_FUNCTION_CHARACTERS, share));
   return deferred.map((definition) => textOf(definition, most));
 }
 
-/** What says something about a function: its name, its description and those of its arguments. */
+/** Returns the text that describes a function: its name, its description and those of its arguments. */
 function textOf({ name, description = '', parameters }: ToolDefinition, most: number): string {
   let text = `${name.slice(0, most)} ${description.slice(0, most)}`;
   for (const [key, schema] of Object.entries(fieldsOf(parameters?.['properties']))) {

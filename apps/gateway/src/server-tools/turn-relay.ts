@@ -8,27 +8,27 @@ const LONGEST_RECORD = 16 * 1024;
 
 /** A call of one of our tools, and where the answer shows it. */
 export interface RelayedCall extends ToolCall {
-  /** The number of its part in the answer. */
+  /** Number of the call's part in the answer. */
   readonly part: number;
 }
 
-/** What the turns of one answer share. */
+/** State that the turns of one answer share. */
 export interface RelayScope {
   readonly tools: ReadonlyMap<string, PlannedTool>;
   /** Whether the caller's API has output items for our tools. */
   readonly showsItems: boolean;
   /** Numbers the parts of the answer. */
   readonly nextPart: () => number;
-  /** Ids that calls of the conversation have had. */
+  /** Ids of all tool calls of the conversation so far. */
   readonly callIds: Set<string>;
 }
 
-/** A part of the turn in the answer; null: it is not shown. */
+/** Position of a part of the turn in the answer; null: it is not shown. */
 type Place = number | null;
 
 /**
- * One turn on its way into the answer: parts are numbered through all turns, calls of our tools become items
- * of theirs or nothing, and what only a whole answer has (its start, its end, its usage) is left out.
+ * Copies one turn into the answer. Parts are numbered through all turns. Calls of gateway tools become items or are
+ * hidden. What only a whole answer has (its start, its end, its usage) is left out.
  */
 export class TurnRelay {
   readonly #fold = new AnswerFold();
@@ -39,7 +39,7 @@ export class TurnRelay {
 
   constructor(
     private readonly scope: RelayScope,
-    /** False in a turn that may not call tools: calls of our tools in it are ignored. */
+    /** False in a turn that may not call tools: calls of gateway tools in it are ignored. */
     private readonly mayCall: boolean,
     private readonly hidesSeals = false,
   ) {}
@@ -49,7 +49,7 @@ export class TurnRelay {
     return this.#hasOtherCalls;
   }
 
-  /** The tier that served, where the upstream says. */
+  /** The tier that served, if the upstream reports it. */
   get serviceTier(): string | undefined {
     return this.#serviceTier;
   }
@@ -68,7 +68,7 @@ export class TurnRelay {
     return new Set([...names, ...this.#calls.flatMap(({ tool }) => [tool.name, tool.itemType])]);
   }
 
-  /** What the model said, as the next message of the conversation. */
+  /** Returns the model's output as the next message of the conversation. */
   toMessage(): Message {
     return this.#fold.toMessage();
   }
@@ -89,7 +89,10 @@ export class TurnRelay {
     return { ...event, delta };
   }
 
-  /** Some upstreams number the calls of every answer anew, and the conversation would have an id twice. */
+  /**
+   * Makes ids unique: some upstreams number the calls of each answer from the start, so the conversation could contain
+   * an id twice.
+   */
   #identified(event: AnswerEvent): AnswerEvent {
     if (event.type !== 'part-start' || event.kind !== 'tool-call') return event;
     const { callIds } = this.scope;

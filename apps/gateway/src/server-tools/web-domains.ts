@@ -1,9 +1,9 @@
 import { parseLink } from '@libs/contracts';
 
-/** A domain with everything below it, or the part of it below a path. */
+/** A domain with all of its subdomains, or the part of it below a path. */
 export interface Domain {
   readonly host: string;
-  /** Begins with a slash, without one at the end; empty for the whole host. */
+  /** Begins with a slash and does not end with one; empty for the whole host. */
   readonly path: string;
 }
 
@@ -17,7 +17,7 @@ export function readDomain(value: unknown): Domain | null {
   return HOST.test(host) ? { host, path: path.replace(/\/+$/, '') } : null;
 }
 
-/** Which pages a request wants to see. With no domain allowed by name, every one is. */
+/** The pages that a request allows. If no domain is allowed explicitly, every one is. */
 export class DomainRules {
   constructor(
     readonly allowed: readonly Domain[],

@@ -2,11 +2,11 @@ import type { Fields } from './named-tools';
 import type { DomainRules } from './web-domains';
 import { SettingsReader } from './web-settings';
 
-/** How a request wants pages to be read. */
+/** The page settings of a request. */
 export interface FetchSettings {
   readonly domains: DomainRules;
   readonly maxUses: number | null;
-  /** Of one page. */
+  /** Longest text of one page. */
   readonly maxCharacters: number;
 }
 
@@ -15,7 +15,7 @@ const MOST_TOKENS = 250_000;
 const MOST_USES = 1_000;
 const CHARACTERS_PER_TOKEN = 4;
 
-/** @throws AppError invalid_request naming the member, `path` in front */
+/** @throws AppError invalid_request with the name of the field after `path` */
 export function readFetchSettings(settings: Fields, path: string): FetchSettings {
   const reader = new SettingsReader(settings, path);
   const tokens = reader.int('max_content_tokens', { min: 1, max: 10_000_000 }) ?? DEFAULT_TOKENS;

@@ -22,7 +22,7 @@ export class WebFetchTool implements ServerTool {
 
   constructor(
     private readonly pages: PageReader,
-    /** The `<service>` of the interface: the engine that this tool is. */
+    /** The `<service>` name of the API, which is this tool's only engine. */
     private readonly serviceName: string,
   ) {}
 
@@ -82,7 +82,7 @@ function outcomeOf(asked: string, page: Page): ToolOutcome {
   };
 }
 
-/** A page as text that a model can read and cite. */
+/** Returns a page as text that a model can read and cite. */
 export function describePage({ url, title, content, isCut }: Page): string {
   const head = [...(title === null ? [] : [`Title: ${title}`]), `URL: ${url}`];
   return [...head, '', content, ...(isCut ? ['', '(The rest of the page is left out.)'] : [])].join('\n');

@@ -16,7 +16,7 @@ export const SEARCH_MODES = [
 
 export type SearchMode = (typeof SEARCH_MODES)[number];
 
-/** Where the asker is, as far as the request says. */
+/** Location of the user, as far as the request states it. */
 export interface UserLocation {
   readonly city: string | null;
   readonly region: string | null;
@@ -26,21 +26,21 @@ export interface UserLocation {
 
 /** How a request wants to search. */
 export interface SearchSettings {
-  /** Null leaves the choice to the installation. */
+  /** Null: the installation chooses. */
   readonly engine: string | null;
   readonly mode: SearchMode | null;
-  /** Of one search. */
+  /** Most results of one search. */
   readonly maxResults: number;
-  /** Of all searches of the request together. */
+  /** Most results of all searches of the request together. */
   readonly maxTotalResults: number | null;
   readonly maxUses: number | null;
-  /** Of the text of one result. */
+  /** Longest text of one result. */
   readonly maxCharacters: number;
   readonly domains: DomainRules;
   readonly location: UserLocation | null;
 }
 
-/** What the lists of domains are called: tools and plugins differ. */
+/** Names of the domain lists, which differ between tools and plugins. */
 export interface DomainNames {
   readonly allowed: string;
   readonly excluded: string;
@@ -53,7 +53,7 @@ const MOST_CHARACTERS = 100_000;
 const CHARACTERS = { low: 1_000, medium: 3_000, high: 10_000 } as const;
 const SIZES = ['low', 'medium', 'high'] as const;
 
-/** @throws AppError invalid_request naming the member, `path` in front */
+/** @throws AppError invalid_request with the name of the field after `path` */
 export function readSearchSettings(settings: Fields, path: string, names: DomainNames): SearchSettings {
   const reader = new SettingsReader(settings, path);
   const size = reader.oneOf('search_context_size', SIZES) ?? 'medium';

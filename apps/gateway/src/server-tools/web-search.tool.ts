@@ -49,7 +49,7 @@ class BoundWebSearch implements BoundTool {
   readonly mostPicoUsd: bigint;
   readonly keeper: string | undefined;
   #uses = 0;
-  /** Also those that searches under way may still find. */
+  /** Number of results so far, including those that running searches may still find. */
   #results = 0;
 
   constructor(
@@ -89,7 +89,7 @@ class BoundWebSearch implements BoundTool {
         costPicoUsd: this.web.costPicoUsd,
       };
     } catch (error) {
-      // The engine goes on with a search that it was sent, and charges for it.
+      // The engine continues a search that was sent to it, and charges for it.
       if (work.signal.aborted) return failedUse('The search was not waited for.', {}, this.web.costPicoUsd);
       if (!(error instanceof AppError)) throw error;
       return failedUse(`${error.message}.`, { action: { type: 'search', query, sources: [] } });

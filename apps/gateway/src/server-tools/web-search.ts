@@ -6,23 +6,23 @@ import type { SearchSettings } from './web-search-settings';
 
 const LONGEST_QUERY = 2_000;
 
-/** A search that one request has set up, with an engine that is there. */
+/** A search that one request has set up, with an available engine. */
 export interface SearchSetup {
   readonly engine: SearchEngine;
   readonly settings: SearchSettings;
-  /** The engine as one that may keep queries; absent where the operator declares that it keeps none. */
+  /** Name of the engine if it may store queries; absent if the operator declares that it stores none. */
   readonly keeper?: string;
 }
 
-/** The engines of this installation, and what a search costs a caller. */
+/** The engines of this installation, and the price of a search for callers. */
 export class WebSearch {
   constructor(
     private readonly engines: readonly SearchEngine[],
-    /** Of one search, in pico-dollars. */
+    /** Price of one search, in pico-dollars. */
     readonly costPicoUsd: bigint,
-    /** Names of the engines that keep nothing of queries, as the operator declares. */
+    /** Names of the engines that store nothing about queries, as the operator declares. */
     private readonly keepingNothing: readonly string[] = [],
-    /** Whether a request may be answered without a search that it names plainly, where there is no engine. */
+    /** True if a request that names a search without prefix may be answered without it when there is no engine. */
     readonly isOptional = false,
   ) {}
 
@@ -30,7 +30,7 @@ export class WebSearch {
     return this.engines.length > 0;
   }
 
-  /** @throws AppError invalid_request for an engine that is not configured; `path` is where the settings stand */
+  /** @throws AppError invalid_request for an engine that is not configured; `path` is the path of the settings */
   setUp(settings: SearchSettings, path: string): SearchSetup {
     const wanted = settings.engine === null || settings.engine === 'auto' ? null : settings.engine;
     const engine = wanted === null ? this.engines[0] : this.engines.find(({ name }) => name === wanted);
@@ -46,9 +46,8 @@ export class WebSearch {
   }
 
   /**
-   * The results that the request admits, each cut to its length.
-   *
-   * @throws AppError when the engine fails
+   * Returns the results that the request allows, each cut to its length.
+   * @throws AppError if the engine fails
    */
   async search(
     { engine, settings }: SearchSetup,
@@ -83,7 +82,7 @@ export function joinSearches(
   return { engine: one.engine, results: one.results + other.results };
 }
 
-/** The results as text that a model can read and cite. */
+/** Returns the results as text that a model can read and cite. */
 export function describeHits(hits: readonly SearchHit[]): string {
   return hits
     .map(({ url, title, text, publishedAt }, index) =>

@@ -3,7 +3,7 @@ import { refusal, type Fields } from './named-tools';
 
 const MOST_DOMAINS = 100;
 
-/** Reads the settings of one tool or plugin; what does not fit is refused under its path in the request. */
+/** Reads the settings of one tool or plugin; refuses an invalid one with its path in the request. */
 export class SettingsReader {
   constructor(
     private readonly settings: Fields,
@@ -11,7 +11,7 @@ export class SettingsReader {
     private readonly path: string,
   ) {}
 
-  /** Returns the path of a member in the request. */
+  /** Returns the path of a field in the request. */
   pathOf(name: string): string {
     return `${this.path}.${name}`;
   }

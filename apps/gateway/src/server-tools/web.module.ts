@@ -10,7 +10,7 @@ import { PageReader } from './web-fetch-pages/page-reader';
 import { WebSearch } from './web-search';
 import { createSearchEngines } from './web-search-engines';
 
-/** Pages and searches of the web, for server tools and plugins. */
+/** Web pages and searches, for server tools and plugins. */
 @Module({
   imports: [EgressModule, ParsersModule],
   providers: [

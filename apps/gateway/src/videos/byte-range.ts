@@ -4,9 +4,8 @@ import type { ByteRange } from '@libs/platform';
 const RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/;
 
 /**
- * The one range that a `Range` header asks for (RFC 9110 §14.2). Null where the whole is meant: no header, another
- * unit, several ranges, or text that is no range.
- *
+ * Returns the single range of a `Range` header (RFC 9110 §14.2). Null if the whole content is meant: no header, another
+ * unit, several ranges, or an invalid range.
  * @throws AppError range_not_satisfiable
  */
 export function readByteRange(header: string | undefined, length: number): ByteRange | null {

@@ -1,4 +1,4 @@
-/** What the first bytes of a picture say; nothing of it is decoded. */
+/** Kind and size of a picture from its first bytes; the picture is not decoded. */
 export interface ImageHeader {
   readonly mediaType: 'image/png' | 'image/jpeg' | 'image/webp';
   readonly width: number;
@@ -8,8 +8,8 @@ export interface ImageHeader {
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /**
- * Kind and size of a picture by its header. Null for what is no picture of a known kind; sides of 0 where the header
- * is broken.
+ * Returns kind and size of a picture from its header. Null for data that is not a picture of a known kind; sides of 0
+ * for a broken header.
  */
 export function readImageHeader(bytes: Buffer): ImageHeader | null {
   if (bytes.subarray(0, 8).equals(PNG)) return { mediaType: 'image/png', ...pngSize(bytes) };
@@ -25,13 +25,13 @@ interface Size {
 
 const BROKEN: Size = { width: 0, height: 0 };
 
-/** PNG, third edition, §11.2.1: the first chunk is IHDR. */
+/** The first chunk is IHDR (PNG, third edition, §11.2.1). */
 function pngSize(bytes: Buffer): Size {
   if (bytes.length < 24 || bytes.toString('latin1', 12, 16) !== 'IHDR') return BROKEN;
   return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
 }
 
-/** ITU T.81 §B.2: segments up to the frame header, which is SOF0 to SOF15 without DHT, JPG and DAC. */
+/** Skips segments up to the frame header (ITU T.81 §B.2), which is SOF0 to SOF15 without DHT, JPG and DAC. */
 function jpegSize(bytes: Buffer): Size {
   let at = 2;
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {
@@ -52,7 +52,7 @@ function isFrameHeader(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }
 
-/** RFC 9649: the first chunk is VP8X, VP8L or VP8 with a blank. */
+/** The first chunk is VP8X, VP8L or VP8 with a space (RFC 9649). */
 function webpSize(bytes: Buffer): Size {
   if (bytes.length < 30) return BROKEN;
   switch (bytes.toString('latin1', 12, 16)) {

@@ -19,7 +19,7 @@ const FILMS: readonly Magic[] = [
   { mediaType: 'video/webm', at: 0, bytes: '\x1a\x45\xdf\xa3' },
 ];
 
-/** What a sound or film is by its first bytes; null for anything else. */
+/** Returns the media type of sound or video from its first bytes; null for anything else. */
 export function mediaTypeOf(kind: 'audio' | 'video', bytes: Buffer): string | null {
   const magics = kind === 'audio' ? SOUNDS : FILMS;
   const fits = ({ at, bytes: magic }: Magic): boolean => bytes.toString('latin1', at, at + magic.length) === magic;

@@ -7,7 +7,7 @@ import { readImageHeader } from './image-header';
 import { mediaTypeOf } from './media-kind';
 
 const MEBIBYTE = 1024 * 1024;
-/** Most bytes of one picture, sound or film. */
+/** Most bytes of one picture, sound or video. */
 export const LARGEST_MEDIUM_BYTES = 20 * MEBIBYTE;
 const LARGEST_SUM_BYTES = 30 * MEBIBYTE;
 const SMALLEST_SIDE = 64;
@@ -18,7 +18,7 @@ const DATA_URL = /^data:[\w.+-]*\/?[\w.+-]*(?:;[\w.+=-]+)*;base64,/i;
 const LONGEST_HEAD = 256;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** What a request brings along for its video. */
+/** The media that a request supplies for its video. */
 export interface RequestMedia {
   readonly firstFrame: VideoMedia | null;
   readonly lastFrame: VideoMedia | null;
@@ -28,19 +28,19 @@ export interface RequestMedia {
 const NONE: RequestMedia = { firstFrame: null, lastFrame: null, references: [] };
 
 /**
- * Pictures, sounds and films of a request: read where they are in it, fetched where it links to them, and judged by
- * their first bytes. From here on they travel with the job, so that no provider is ever sent to a place that a caller
- * chose.
+ * Reads the pictures, sounds and videos of a request: from the request itself, or downloaded from its links. Their
+ * first bytes decide what they are. From then on they are stored with the job, so that no provider is sent to a URL
+ * that a caller chose.
  */
 export class MediaReader {
   constructor(private readonly egress: Egress) {}
 
-  /** @throws AppError 400 or 413 that names the member; provider_overloaded where there is no memory */
+  /** @throws AppError 400 or 413 with the name of the field; provider_overloaded if there is no memory */
   async read(dto: VideoDto, memory: CallMemory): Promise<RequestMedia> {
     const { frame_images: frames, input_references: references } = dto;
     if (!frames?.length && !references?.length) return NONE;
     const budget = { bytes: LARGEST_SUM_BYTES, memory };
-    // Frames say what the video must be; references given with them are ignored.
+    // Frames determine the content of the video, so references are ignored if both are given.
     if (frames?.length) return { ...NONE, ...(await this.#readFrames(frames, budget)) };
     const read: VideoMedia[] = [];
     for (const [index, reference] of references!.entries()) {

@@ -13,9 +13,9 @@ export class VideoContentsService {
   constructor(private readonly blobs: BlobStore) {}
 
   /**
-   * One output of a job.
-   *
-   * @throws AppError conflict (not there yet, or never), gone (no longer kept), invalid_request (no such output)
+   * Returns one output of a job.
+   * @throws AppError conflict (not ready, or there will be none), gone (no longer stored), invalid_request (no such
+   * output)
    */
   find({ status, outputs, outputsExpireAt }: VideoView, index: number): KeptVideo {
     if (status === 'pending' || status === 'in_progress') throw new AppError('conflict', 'The video is not ready yet');
@@ -28,7 +28,7 @@ export class VideoContentsService {
 
   /**
    * @param holders the workspace that asks, and its organization
-   * @throws AppError gone; provider_overloaded when too many videos are being downloaded
+   * @throws AppError gone; provider_overloaded if too many videos are being downloaded
    */
   async open({ key }: KeptVideo, range: ByteRange | null, holders: readonly string[]): Promise<Readable> {
     try {

@@ -2,10 +2,13 @@ import type { Readable } from 'node:stream';
 import { AppError } from '@libs/errors';
 import { WaitingPool, type WaitingPoolOptions } from '../http/waiting-pool';
 
-/** Fewer than a bucket gives connections, so that a download that has a place never waits for one. */
+/** Lower than the number of connections to a bucket, so that a download with a slot never waits for a connection. */
 const MOST_DOWNLOADS = 64;
 
-/** The downloads of videos that this process serves at once. They last as long as their readers want, so they are shared. */
+/**
+ * Limits the video downloads that this process serves at once. They last as long as their readers want, so the slots
+ * are shared among tenants.
+ */
 export class VideoDownloads {
   readonly #places: WaitingPool;
 
@@ -14,16 +17,15 @@ export class VideoDownloads {
   }
 
   /**
-   * Opens a video when there is a place for it, which it has until it is closed.
-   *
+   * Opens a video when a slot is free. The slot is released when the video is closed.
    * @param holders the workspace that asks, and its organization
-   * @throws AppError provider_overloaded when there is none within a short time; what `open` throws
+   * @throws AppError provider_overloaded if no slot is free within a short time; any error of `open`
    */
   async open(holders: readonly string[], open: () => Promise<Readable>): Promise<Readable> {
     if (!this.#places.take(holders, 1) && !(await this.#places.wait(holders, 1))) throw overloaded();
     try {
       const video = await open();
-      // A caller that has left may have closed it meanwhile.
+      // The caller may have disconnected, which closes the video.
       if (video.closed) this.#places.give(holders, 1);
       else video.once('close', () => this.#places.give(holders, 1));
       return video;

@@ -14,7 +14,7 @@ import { isMultipart } from '../http/request-head';
 import { LARGEST_MEDIUM_BYTES } from './media-reader';
 
 const MEBIBYTE = 1024 * 1024;
-/** Room for pictures and sounds inside the JSON. */
+/** Allows pictures and sound inside the JSON. */
 export const MAX_VIDEO_BYTES = 32 * MEBIBYTE;
 const LIMITS = { maxBytes: MAX_VIDEO_BYTES, idleMs: 60_000, totalMs: 300_000 };
 
@@ -25,15 +25,14 @@ const REFERENCE_MEMBER = /^input_reference\[(image_url|file_id)\]$/;
 export interface IncomingVideo {
   readonly dto: VideoDto;
   readonly names: SentNames;
-  /** SHA-256 of what was asked, hex: the same for a repetition, whose form may have another boundary. */
+  /** SHA-256 of the request's content, hex. The same for a repeated request, whose form may have another boundary. */
   readonly hash: () => string;
 }
 
 /**
- * Reads a request for a video: JSON, or a form with at most one file, as OpenAI's clients send it. Of a form, the
- * picture is all that may be large, and its bytes are counted while they arrive.
- *
- * @throws AppError invalid_request naming the member; payload_too_large
+ * Reads a request for a video: JSON, or a form with at most one file, as OpenAI's clients send it. In a form only the
+ * picture may be large, and its bytes are counted while they arrive.
+ * @throws AppError invalid_request with the name of the field; payload_too_large
  */
 export async function readVideoRequest({ raw }: Pick<FastifyRequest, 'raw'>): Promise<IncomingVideo> {
   const contentType = raw.headers['content-type'] ?? '';
@@ -72,7 +71,7 @@ async function readVideoForm(request: IncomingMessage, contentType: string): Pro
   return { ...form.toBody(), [REFERENCE]: url === null ? Object.fromEntries(reference) : { image_url: url } };
 }
 
-/** The one file of a form. What it is shows in its first bytes, whatever the form says. */
+/** The one file of a form. Its first bytes decide what it is, whatever the form says. */
 class Picture {
   #gathered: GatheredPieces | null = null;
 

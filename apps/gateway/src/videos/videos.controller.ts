@@ -20,10 +20,10 @@ import { VideoLimitsService } from './video-limits.service';
 import { MAX_VIDEO_BYTES, readVideoRequest } from './video-request';
 import { VideosService, type VideoOwner } from './videos.service';
 
-/** Least bytes of a video that a client must read within the idle limit: 17 KiB/s in a minute. */
+/** Fewest bytes of a video that a client must read within the idle limit: 17 KiB/s for a minute. */
 const LEAST_READ_BYTES = 1024 * 1024;
 
-/** Video jobs: to start one, and to read it. */
+/** Routes for video jobs: start one, and read it. */
 @Controller('videos')
 export class VideosController {
   constructor(

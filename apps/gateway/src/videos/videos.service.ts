@@ -43,28 +43,28 @@ import { routeWishOf } from '../routing/route-request';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { MediaReader } from './media-reader';
 
-/** Whose job it is. */
+/** The owner of a video job. */
 export interface VideoOwner {
   readonly organizationId: string;
   readonly workspaceId: string;
   readonly apiKeyHash: string;
   readonly keyLimit: KeyLimit | null;
-  /** Of the workspace; absent where it has none. */
+  /** Budgets of the workspace; absent if it has none. */
   readonly budgets?: readonly SpendingLimit[] | undefined;
   readonly defaultCallbackUrl: string | null;
 }
 
 export interface VideoSubmission {
   readonly dto: VideoDto;
-  /** The caller's name for this submission, and the SHA-256 (hex) of what was asked. */
+  /** The caller's idempotency key, and the SHA-256 (hex) of the request. */
   readonly idempotency: SubmissionKey | null;
   /** Whose own keys may be used. */
   readonly scope: CredentialScope;
-  /** Of the workspace and of the key. */
+  /** Policies of the workspace and of the key. */
   readonly policies: readonly RoutePolicy[];
-  /** Of the workspace. */
+  /** Default sort of the workspace. */
   readonly defaultSort?: RoutedRequest['defaultSort'];
-  /** Of what caused it (W3C Trace Context), as the caller says. */
+  /** `traceparent` of the span that caused it (W3C Trace Context), as the caller sent it. */
   readonly traceparent?: string | undefined;
   /** Reserves memory for media that are fetched. */
   readonly memory: CallMemory;
@@ -89,11 +89,10 @@ export class VideosService {
   }
 
   /**
-   * Returns the new job, or for an idempotency key used before with the same body, the earlier job. The row, the hold
-   * of its whole price and its first nudge commit together.
-   *
-   * @throws AppError for every refusal of the interface; nothing is stored then
-   * @throws UnknownSubmission when it is not known whether the job was accepted
+   * Returns the new job, or the earlier job if the idempotency key was used before with the same body. The row, the
+   * hold of its whole price and its first job message commit together.
+   * @throws AppError for every refusal of the API; nothing is stored then
+   * @throws UnknownSubmission if it is unknown whether the job was accepted
    */
   async submit(owner: VideoOwner, submission: VideoSubmission): Promise<VideoView> {
     const { idempotency } = submission;
@@ -115,13 +114,13 @@ export class VideosService {
 
   /** @throws AppError not_found (unknown or another workspace's) */
   async get(id: string, tenant: WorkspaceTenant): Promise<VideoView> {
-    // A text that is no id names no job, and some of it (a NUL) is no text to PostgreSQL.
+    // Text that is not a valid id cannot name a job, and PostgreSQL refuses some of it (such as a NUL).
     const video = VIDEO_ID.test(id) ? await this.videos.findForWorkspace(id, tenant) : null;
     if (video === null) throw new AppError('not_found', 'Video not found');
     return video;
   }
 
-  /** Everything about a job that can be refused before money is asked for. */
+  /** Does all checks of a job that may refuse it before money is reserved. */
   private async prepare(owner: VideoOwner, submission: VideoSubmission): Promise<Omit<NewVideo, 'idempotency'>> {
     const { dto } = submission;
     const callbackUrl = this.callbackUrls.resolve(owner, dto.callback_url ?? null);
@@ -173,7 +172,7 @@ export class VideosService {
     return previous;
   }
 
-  /** The best endpoint that can make this video; a job that goes on from another stays where that one ran. */
+  /** Returns the best endpoint for this video. A job that continues another one uses the endpoint of that job. */
   private async route(
     { dto, scope, policies, defaultSort }: VideoSubmission,
     previous: VideoView | null,

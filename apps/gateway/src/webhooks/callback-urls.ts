@@ -3,21 +3,21 @@ import { MAX_CALLBACK_URL_LENGTH } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Egress } from '@libs/platform';
 
-/** The owner of work whose end is announced. */
+/** The owner of a batch or video with a webhook. */
 export interface CallbackOwner {
   /** The callback URL of the workspace. */
   readonly defaultCallbackUrl: string | null;
 }
 
-/** Where the ends of batches and videos are announced. */
+/** Checks and finds webhook URLs for the ends of batches and videos. */
 @Injectable()
 export class CallbackUrls {
   constructor(private readonly egress: Egress) {}
 
   /**
-   * Whether the URL can be accepted, as far as can be said without resolving its name; delivery judges it again.
-   *
-   * @throws AppError invalid_request that names `member`
+   * Checks whether the URL is acceptable, as far as possible without resolving its name; it is checked again before
+   * delivery.
+   * @throws AppError invalid_request with the name `member`
    */
   check(url: string, member: string): void {
     if (url.length > MAX_CALLBACK_URL_LENGTH) {
@@ -28,7 +28,10 @@ export class CallbackUrls {
     this.egress.check(url, member);
   }
 
-  /** The URL of the request, or the workspace's own; null for nowhere. @throws AppError invalid_request */
+  /**
+   * Returns the URL of the request, or the workspace's default; null if there is none.
+   * @throws AppError invalid_request
+   */
   resolve({ defaultCallbackUrl }: CallbackOwner, callbackUrl: string | null): string | null {
     if (callbackUrl === null) return defaultCallbackUrl;
     this.check(callbackUrl, 'callback_url');

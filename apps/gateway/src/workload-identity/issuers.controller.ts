@@ -14,7 +14,7 @@ import { Caller } from '../auth/caller.decorator';
 import { validateChange } from '../http/echoed-members';
 import { IssuersService } from './issuers.service';
 
-/** Whose tokens the caller's organization trusts; for management keys. */
+/** Routes for the token issuers that the caller's organization trusts; for management keys. */
 @Controller('workload-identity/issuers')
 @RequiresManagementKey()
 export class IssuersController {

@@ -51,7 +51,7 @@ export class IssuersService {
   }
 }
 
-/** What is no UUID names no issuer: the answer is the one for an unknown id. */
+/** Text that is not a UUID names no issuer: it gets the answer for an unknown id. */
 function ownIssuer({ organizationId }: Principal, id: string): IssuerReference {
   if (!UUID.test(id)) throw new AppError('not_found', 'No such issuer');
   return { organizationId, id };

@@ -14,7 +14,9 @@ import { Caller } from '../auth/caller.decorator';
 import { validateChange } from '../http/echoed-members';
 import { PoliciesService } from './policies.service';
 
-/** Which tokens may act as which key of the caller’s organization; for management keys. */
+/**
+ * Routes for the policies that say which tokens may act as which key of the caller's organization; for management keys.
+ */
 @Controller('workload-identity/policies')
 @RequiresManagementKey()
 export class PoliciesController {

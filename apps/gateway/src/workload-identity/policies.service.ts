@@ -52,7 +52,7 @@ export class PoliciesService {
   }
 }
 
-/** What is no UUID names no policy: the answer is the one for an unknown id. */
+/** Text that is not a UUID names no policy: it gets the answer for an unknown id. */
 function ownPolicy({ organizationId }: Principal, id: string): PolicyReference {
   if (!UUID.test(id)) throw new AppError('not_found', 'No such policy');
   return { organizationId, id };

@@ -5,7 +5,7 @@ import { Caller } from '../auth/caller.decorator';
 import { validateChange } from '../http/echoed-members';
 import { BudgetsService, type BudgetAnswer } from './budgets.service';
 
-/** What a workspace may spend in each interval; for management keys. */
+/** Routes for the budgets of a workspace; for management keys. */
 @Controller('workspaces/:id/budgets')
 @RequiresManagementKey()
 export class BudgetsController {

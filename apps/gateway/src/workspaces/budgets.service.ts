@@ -14,13 +14,13 @@ import { AppError } from '@libs/errors';
 import type { MessageBus } from '@libs/platform';
 import { ownWorkspace } from './own-workspace';
 
-/** `include_byok_in_budgets` holds for all budgets of the workspace; `data` is what was asked for. */
+/** `include_byok_in_budgets` applies to all budgets of the workspace; `data` contains the requested ones. */
 export interface BudgetAnswer<Data> {
   readonly data: Data;
   readonly include_byok_in_budgets: boolean;
 }
 
-/** `/workspaces/{id}/budgets` of the interface, forwarded to the auth app for the organization of the caller's key. */
+/** The `/workspaces/{id}/budgets` routes, forwarded to the auth app for the organization of the caller's key. */
 export class BudgetsService {
   constructor(private readonly bus: MessageBus) {}
 
@@ -37,7 +37,7 @@ export class BudgetsService {
     return { data: budgetView(budget), include_byok_in_budgets: includeByok };
   }
 
-  /** A budget as it is; where there is none yet, what the path says of it. */
+  /** Returns the present budget; if there is none yet, the values from the path. */
   async present(caller: Principal, id: string, interval: string): Promise<Partial<WorkspaceBudgetDto>> {
     const wanted = intervalOf(interval);
     const workspace = ownWorkspace(caller, id);

@@ -5,7 +5,7 @@ import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { MembersService } from './members.service';
 
-/** Who is listed as a member of a workspace; for management keys. */
+/** Routes for the members of a workspace; for management keys. */
 @Controller('workspaces/:id/members')
 @RequiresManagementKey()
 export class MembersController {

@@ -14,7 +14,7 @@ import { ownWorkspace } from './own-workspace';
 
 const DEFAULT_PAGE = 50;
 
-/** `/workspaces/{id}/members` of the interface, forwarded to the auth app for the organization of the caller's key. */
+/** The `/workspaces/{id}/members` routes, forwarded to the auth app for the organization of the caller's key. */
 export class MembersService {
   constructor(private readonly bus: MessageBus) {}
 

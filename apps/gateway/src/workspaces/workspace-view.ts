@@ -1,15 +1,15 @@
 import { NewWorkspaceProperties, toHttp, type WorkspaceDto, type WorkspaceRecord } from '@libs/contracts';
 
-/** The interface wants a UUID here; an installation has no guardrails. */
+/** The API requires a UUID here; an installation has no guardrails. */
 const NO_GUARDRAIL = '00000000-0000-0000-0000-000000000000';
 
 export interface WorkspaceSurroundings {
   readonly isSigning: boolean;
-  /** What holds where the workspace says nothing. */
+  /** Default for workspaces that have not set it. */
   readonly keepsContents: boolean;
 }
 
-/** A workspace as the interface shows it; settings that were never made show what holds without them. */
+/** Returns a workspace in the form of the API; settings that were never made show their defaults. */
 export function workspaceView(
   workspace: WorkspaceRecord,
   { isSigning, keepsContents }: WorkspaceSurroundings,

@@ -15,7 +15,7 @@ import { validateChange } from '../http/echoed-members';
 import { NoBody } from '../http/streamed-body.decorator';
 import { WorkspacesService } from './workspaces.service';
 
-/** The workspaces of the caller's organization; for management keys. */
+/** Routes for the workspaces of the caller's organization; for management keys. */
 @Controller('workspaces')
 @RequiresManagementKey()
 export class WorkspacesController {

@@ -31,13 +31,13 @@ import { workspaceView } from './workspace-view';
 const DEFAULT_PAGE = 50;
 const NONE: ReadonlySet<string> = new Set();
 
-/** `/workspaces` of the interface, forwarded to the auth app for the organization of the caller's key. */
+/** The `/workspaces` routes, forwarded to the auth app for the organization of the caller's key. */
 export class WorkspacesService {
   constructor(
     private readonly bus: MessageBus,
     private readonly callbackUrls: CallbackUrls,
     private readonly policies: PolicyNames,
-    /** Whether the installation keeps contents of calls, so that a workspace has them kept unless it is set not to. */
+    /** True if the installation stores contents of calls; a workspace then stores them unless it turned that off. */
     private readonly keepsContents: boolean,
   ) {}
 
@@ -66,7 +66,10 @@ export class WorkspacesService {
     return this.#view(await this.bus.call(UpdateWorkspace, changes));
   }
 
-  /** A new secret for the workspace's webhooks. It comes sealed to a key pair that is forgotten with this call. */
+  /**
+   * Returns a new secret for the workspace's webhooks. It arrives encrypted to a key pair that exists only for this
+   * call.
+   */
   async rotateWebhookSecret(caller: Principal, id: string): Promise<Secret> {
     const { organizationId, id: workspaceId } = ownWorkspace(caller, id);
     const pair = SealingKeyPair.generate();
@@ -94,7 +97,7 @@ export class WorkspacesService {
     return workspaceView(workspace, { isSigning: signing.has(workspace.id), keepsContents: this.keepsContents });
   }
 
-  /** Those of the workspaces whose webhooks are signed, which the credentials app knows. */
+  /** Returns the workspaces whose webhooks are signed; the credentials app knows them. */
   async #signing(organizationId: string, workspaces: readonly WorkspaceRecord[]): Promise<ReadonlySet<string>> {
     if (workspaces.length === 0) return NONE;
     const asked = { organizationId, workspaceIds: workspaces.map(({ id }) => id) };

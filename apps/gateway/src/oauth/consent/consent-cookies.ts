@@ -6,28 +6,27 @@ import { CONSENT_PATH } from './consent-pages';
 const SECRET = /^[\w-]{43}$/;
 
 export const SESSION_COOKIE = 'consent_session';
-/** For the forms of a person who is not signed in. */
+/** Cookie for forms of a person who is not signed in. */
 export const FORM_COOKIE = 'consent_form';
 
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** The secret in a cookie of ours; null for anything that we did not set (RFC 6265 §5.4). */
+/** Returns the secret in one of our cookies; null for anything that we did not set (RFC 6265 §5.4). */
 export function readCookie(header: string | undefined, name: string): string | null {
   const values = (header ?? '')
     .split(';')
     .map((pair) => pair.trim())
     .filter((pair) => pair.startsWith(`${name}=`))
     .map((pair) => pair.slice(name.length + 1));
-  // A second cookie of the same name was set by another party.
+  // A second cookie with the same name was set by another party.
   return values.length === 1 && SECRET.test(values[0]!) ? values[0]! : null;
 }
 
 /**
- * The cookie is out of reach for scripts, is not sent along from other sites, and only to the consent page.
- *
- * @param secret null takes the cookie away
+ * Sets a cookie that scripts cannot read, that other sites cannot send, and that is sent only to the consent page.
+ * @param secret null removes the cookie
  */
 export function setCookie(name: string, secret: string | null, publicUrl: string): string {
   const secure = publicUrl.startsWith('https:') ? '; Secure' : '';
@@ -35,7 +34,9 @@ export function setCookie(name: string, secret: string | null, publicUrl: string
   return `${name}=${secret ?? ''}; Path=${CONSENT_PATH}; HttpOnly; SameSite=Strict; Max-Age=${age}${secure}`;
 }
 
-/** What a form has to bring along with the cookie: another site can neither read nor compute it. */
+/**
+ * Returns the token that a form must contain in addition to the cookie. Another site can neither read nor compute it.
+ */
 export function formTokenOf(cookieSecret: string): string {
   return createHmac('sha256', cookieSecret).update('consent form').digest('base64url');
 }

@@ -4,7 +4,7 @@ import { AppExceptionFilter, errorResponse, ServicesEnv, type ErrorResponse } fr
 import { problemPage } from './consent-pages';
 import { documentOf, pageHeaders } from './page';
 
-/** Errors of the consent page are read by people. */
+/** Answers errors of the consent page as pages for people. */
 @Catch()
 export class ConsentErrorFilter extends AppExceptionFilter {
   constructor(private readonly env: ServicesEnv) {

@@ -3,7 +3,7 @@ import { fieldsOf, nameOf, type ConsentApp, type ConsentChoices } from './consen
 import { html, type Html } from './html';
 import type { Page } from './page';
 
-/** Where the forms of the pages go. */
+/** Path to which the forms of the pages are sent. */
 export const CONSENT_PATH = '/auth';
 export const SIGN_IN_PATH = '/auth/session';
 export const SIGN_OUT_PATH = '/auth/session/end';
@@ -13,7 +13,7 @@ interface Asked {
   readonly choices: ConsentChoices;
   /** Proves that the form is one of ours. */
   readonly formToken: string;
-  /** What is wrong with what was entered. */
+  /** Error message about the entered values. */
   readonly problem?: string;
 }
 
@@ -43,7 +43,7 @@ export function signInPage({ app, choices, formToken, problem }: Asked, again: s
   };
 }
 
-/** Shows who asks for what, and lets it be narrowed. */
+/** Returns the page that shows which app asks for what, and lets the person reduce it. */
 export function consentPage(asked: Asked, workspaces: readonly WorkspaceRecord[]): Page {
   const { app, choices, formToken, problem } = asked;
   return {
@@ -72,7 +72,7 @@ export function consentPage(asked: Asked, workspaces: readonly WorkspaceRecord[]
   };
 }
 
-/** For programs that a browser cannot be redirected to. */
+/** Returns the page that shows the code, for programs to which a browser cannot redirect. */
 export function codePage(code: string): Page {
   return {
     status: 200,

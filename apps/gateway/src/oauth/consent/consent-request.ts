@@ -3,15 +3,15 @@ import { AppError } from '@libs/errors';
 import { validateInstance } from '@libs/platform';
 import type { FormFields } from '../../http/parse-form';
 
-/** The app that asks. The person who agrees may not change what it says of itself. */
+/** The app that asks for a key. The person who agrees cannot change these fields. */
 export interface ConsentApp {
-  /** Null: the code is shown, for programs that a browser cannot be redirected to. */
+  /** Null: the code is shown, for programs to which a browser cannot redirect. */
   readonly callbackUrl: string | null;
   readonly challenge: string | undefined;
   readonly challengeMethod: ChallengeMethod | undefined;
 }
 
-/** What the person who agrees may choose, as text in a form; empty means left out. */
+/** The choices of the person who agrees, as form text; empty means left out. */
 export interface ConsentChoices {
   readonly key_label: string;
   readonly limit: string;
@@ -42,7 +42,7 @@ export function readApp(fields: FormFields): ConsentApp {
   };
 }
 
-/** What the app proposes, or what was chosen in the form. */
+/** Reads the choices that the app proposes or that were made in the form. */
 export function readChoices(fields: FormFields): ConsentChoices {
   const text = (name: string): string => fields.get(name)?.trim() ?? '';
   return {
@@ -54,7 +54,10 @@ export function readChoices(fields: FormFields): ConsentChoices {
   };
 }
 
-/** The code that app and choices make together. @throws AppError invalid_request that names the member */
+/**
+ * Returns the request for a code from the app's and the person's input.
+ * @throws AppError invalid_request with the name of the field
+ */
 export function codeRequestOf({ challenge, challengeMethod }: ConsentApp, choices: ConsentChoices): CodeRequestDto {
   if (choices.limit !== '' && !PLAIN_NUMBER.test(choices.limit)) throw bad('limit must be an amount in US dollars');
   if (choices.expires_on !== '' && !DAY.test(choices.expires_on)) throw bad('expires_on must be a day, YYYY-MM-DD');
@@ -69,13 +72,13 @@ export function codeRequestOf({ challenge, challengeMethod }: ConsentApp, choice
   });
 }
 
-/** The query of the page that asks the same. */
+/** Returns the query string of the page with the same request. */
 export function queryOf(app: ConsentApp, choices: ConsentChoices): string {
   const members = { ...fieldsOf(app), ...choices };
   return new URLSearchParams(Object.entries(members).filter(([, value]) => value !== '')).toString();
 }
 
-/** What the app asks, as the fields of a form. */
+/** Returns the app's request as fields of a form. */
 export function fieldsOf({ callbackUrl, challenge, challengeMethod }: ConsentApp): Record<string, string> {
   return {
     callback_url: callbackUrl ?? '',
@@ -84,7 +87,7 @@ export function fieldsOf({ callbackUrl, challenge, challengeMethod }: ConsentApp
   };
 }
 
-/** What people call the app. */
+/** Returns a name for the app that people recognize. */
 export function nameOf({ callbackUrl }: ConsentApp): string {
   if (callbackUrl === null) return 'A command-line program';
   const { host, protocol } = new URL(callbackUrl);

@@ -34,18 +34,18 @@ import { documentOf, pageHeaders, type Page } from './page';
 
 const MAX_FORM_BYTES = 32 * 1024;
 
-/** The code, or what is wrong with what was chosen. */
+/** The code, or an error message about the choices. */
 interface Outcome {
   readonly code?: string;
   readonly problem?: string;
 }
 
 /**
- * The page on which a person gives an app a key (step 1 and 2 of the PKCE flow): `GET /auth` with what the app asks,
+ * The page on which a person gives an app a key (steps 1 and 2 of the PKCE flow): `GET /auth` with the app's request,
  * and the forms of that page. It works without scripts.
  *
- * A form counts only with the token that belongs to the cookie of its page, and only when the browser does not say that
- * another site sent it.
+ * A form is accepted only with the token that belongs to its page's cookie, and only if the browser does not report
+ * that another site sent it.
  */
 @Controller('auth')
 @Public()
@@ -152,7 +152,10 @@ function redirect(reply: FastifyReply, location: string): void {
   void reply.status(303).headers({ location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).send();
 }
 
-/** The secret of the cookie that a form belongs to. @throws AppError permission_denied for a form of another site */
+/**
+ * Returns the secret of the cookie to which a form belongs.
+ * @throws AppError permission_denied for a form of another site
+ */
 function judgeForm({ headers }: FastifyRequest, fields: FormFields, cookie: string): string {
   const secret = readCookie(headers.cookie, cookie);
   const site = headers['sec-fetch-site'];

@@ -17,10 +17,10 @@ import type { RequestIds } from '../../auth/audit.interceptor';
 import { FailedAuthentications } from '../../auth/failed-authentications';
 import { AuthorizationCodesService } from '../authorization-codes.service';
 
-/** More workspaces than these no list on a page makes sense of. */
+/** Most workspaces to list; a longer list on a page would not be usable. */
 const MOST_WORKSPACES = 100;
 
-/** What an agreement is called in the audit trail. */
+/** Name of an agreement in the audit trail. */
 const AGREEMENT = 'POST /auth';
 
 export interface Agreement {
@@ -29,7 +29,7 @@ export interface Agreement {
   readonly wanted: CodeRequestDto;
 }
 
-/** Who is signed in on the consent page, and what they may give out. */
+/** Knows who is signed in on the consent page, and which workspaces and limits they may use for keys. */
 @Injectable()
 export class ConsentService {
   constructor(
@@ -67,7 +67,7 @@ export class ConsentService {
     return (await this.bus.call(ListWorkspaces, { organizationId, offset: 0, limit: MOST_WORKSPACES })).workspaces;
   }
 
-  /** The code for what was agreed upon, which is in the audit trail like any act of a management key. */
+  /** Returns the code for an agreement, and records it in the audit trail like any action of a management key. */
   async agree(manager: Principal, ids: RequestIds, agreement: Agreement): Promise<string> {
     const { organizationId, keyId } = manager;
     const entry = await this.audit.beginEntry({ organizationId, keyId, action: AGREEMENT, target: null, ...ids });

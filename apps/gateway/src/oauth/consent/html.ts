@@ -1,4 +1,4 @@
-/** Markup that was made by `html` and by nothing else. */
+/** Markup that was created by `html` only. */
 export class Html {
   constructor(readonly markup: string) {}
 }
@@ -14,8 +14,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Markup from a template. What is put into it is text and escaped, so that it can stand between tags and in
- * quoted attributes; markup goes in only as `Html`. Null is nothing.
+ * Returns markup from a template. Inserted values are escaped as text, so they are safe between tags and in quoted
+ * attributes; only `Html` values are inserted as markup. Null inserts nothing.
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(strings.reduce((markup, text, index) => markup + write(parts[index - 1] ?? null) + text));

@@ -37,8 +37,8 @@ ${content}
 }
 
 /**
- * Returns headers for a page that runs and loads nothing, that no site may frame, and whose forms go to this site or,
- * through a redirect, to the app.
+ * Returns headers for a page without scripts and external content, which no site may frame, and whose forms lead to
+ * this site or, by a redirect, to the app.
  */
 export function pageHeaders({ leadsTo }: Pick<Page, 'leadsTo'>): Record<string, string> {
   const policy = [

@@ -1,4 +1,4 @@
-/** The stylesheet of the consent page: its colours have a contrast of at least 4.5 to 1 in both schemes. */
+/** The stylesheet of the consent page. Its colours have a contrast of at least 4.5 to 1 in both colour schemes. */
 export const STYLE = `
 :root { color-scheme: light dark; --text: #1b1f24; --soft: #4b5563; --back: #f4f5f7; --card: #fff; --line: #8a919c; --strong: #0b57d0; --on-strong: #fff; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --text: #e8eaed; --soft: #b6bcc6; --back: #16181c; --card: #202328; --line: #868d98; --strong: #a8c7fa; --on-strong: #0b1f3d; --bad: #f2b8b5; } }

@@ -9,9 +9,9 @@ import type { DomainRules } from '../web-domains';
 
 export interface PageRequest {
   readonly domains: DomainRules;
-  /** Of the content, in characters. */
+  /** Longest content in characters. */
   readonly maxCharacters: number;
-  /** Whom the shares and the memory of the fetch count for. */
+  /** To whom the slots and the memory of the download are charged. */
   readonly work: OutsideWork;
 }
 
@@ -31,11 +31,11 @@ const LARGEST_PAGE = 16 * 1024 * 1024;
 const LONGEST_HTML = 1_000_000;
 const TIMEOUT_MS = 20_000;
 const MAX_REDIRECTS = 5;
-/** Longest encoding of a character in any charset. */
+/** Longest encoding of a character in any charset, in bytes. */
 const MOST_BYTES = 4;
 const CHARSET_IN_HTML = /<meta[^>]{1,200}charset\s*=\s*["']?([\w-]{1,40})/i;
 
-/** Fetches pages of the web through the egress door and turns them into text. */
+/** Downloads web pages through the guarded connections and converts them to text. */
 export class PageReader {
   constructor(
     private readonly egress: Egress,
@@ -46,10 +46,9 @@ export class PageReader {
   ) {}
 
   /**
-   * A page of any status.
-   *
-   * @throws AppError for a URL that is refused, a host that cannot be reached, and content that is no text; the
-   * signal's reason when it is aborted; provider_overloaded where there is no memory
+   * Returns a page of any status.
+   * @throws AppError for a refused URL, a host that cannot be reached, and content that is not text; the signal's
+   * reason when it is aborted; provider_overloaded if there is no memory
    */
   async read(url: string, request: PageRequest): Promise<Page> {
     const read = async (reserve: Reserve): Promise<Omit<Page, 'content'> & { readonly text: string }> => {
@@ -121,7 +120,7 @@ interface Start {
   readonly isCut: boolean;
 }
 
-/** Decodes the first `most` characters. A slice of a longer string would keep all of it in memory. */
+/** Decodes the first `most` characters. A slice of a longer string would keep the whole string in memory. */
 function decodeStart(bytes: Buffer, charset: string | undefined, most: number): Start {
   const start = bytes.subarray(0, most * MOST_BYTES);
   const isAll = start.length === bytes.length;
@@ -134,7 +133,7 @@ function decode(bytes: Buffer, charset = 'utf-8', options: { readonly stream: bo
   try {
     return new TextDecoder(charset).decode(bytes, options);
   } catch {
-    // An unknown charset; UTF-8 is the most common.
+    // The charset is unknown; UTF-8 is the most common.
     return new TextDecoder().decode(bytes, options);
   }
 }

@@ -39,7 +39,7 @@ export class BraveEngine extends SearchEngine {
   }
 }
 
-/** Hints: as the parameter `country` a country would be refused that the service has no results of its own for. */
+/** Sent as hints: the parameter `country` would be refused for a country without separate results. */
 function locationHeaders({ location }: SearchQuery): Record<string, string> {
   const hints = {
     'x-loc-country': location?.country,
@@ -51,7 +51,7 @@ function locationHeaders({ location }: SearchQuery): Record<string, string> {
   );
 }
 
-/** Descriptions mark the words that were searched for. */
+/** Removes the tags that mark the search words in descriptions. */
 function withoutTags(text: unknown): unknown {
   return typeof text === 'string' ? text.replace(HTML_TAG, '') : text;
 }

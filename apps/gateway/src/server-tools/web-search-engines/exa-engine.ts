@@ -3,7 +3,7 @@ import { listOf } from '../named-tools';
 import { callService } from '../operator-service';
 import { readHit, SearchEngine, type SearchHit, type SearchQuery } from './search-engine';
 
-/** Exa's kinds of search; other modes are left to its own choice. */
+/** Exa's search types; for other modes Exa chooses. */
 const TYPES = new Set(['instant', 'fast', 'auto', 'deep-lite', 'deep', 'deep-reasoning']);
 
 /** Exa: `POST /search` with the text of the pages. */

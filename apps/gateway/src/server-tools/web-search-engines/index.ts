@@ -5,7 +5,7 @@ import type { SearchEngine } from './search-engine';
 import { SearxngEngine } from './searxng-engine';
 import { TavilyEngine } from './tavily-engine';
 
-/** What an installation has to search with. */
+/** Keys and URLs of the search engines of an installation. */
 export interface SearchAccess {
   readonly EXA_API_KEY?: Secret;
   readonly TAVILY_API_KEY?: Secret;
@@ -13,7 +13,7 @@ export interface SearchAccess {
   readonly SEARXNG_URL?: string;
 }
 
-/** The engines that are configured; the first is the one that searches when a request names none. */
+/** Creates the configured engines; the first one searches if a request names none. */
 export function createSearchEngines(access: SearchAccess): readonly SearchEngine[] {
   const { EXA_API_KEY: exa, TAVILY_API_KEY: tavily, BRAVE_API_KEY: brave, SEARXNG_URL: searxng } = access;
   return [

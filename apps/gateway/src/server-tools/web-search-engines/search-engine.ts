@@ -6,10 +6,10 @@ import type { SearchMode, UserLocation } from '../web-search-settings';
 export interface SearchQuery {
   readonly text: string;
   readonly maxResults: number;
-  /** Of the text of one result; an engine may give less. */
+  /** Longest text of one result; an engine may return less. */
   readonly maxCharacters: number;
   readonly mode: SearchMode | null;
-  /** An engine follows the rules as far as it can; the caller drops results that break them. */
+  /** An engine follows the rules as far as it can; the caller removes results that break them. */
   readonly domains: DomainRules;
   readonly location: UserLocation | null;
   readonly work: OutsideWork;
@@ -18,13 +18,13 @@ export interface SearchQuery {
 export interface SearchHit {
   readonly url: string;
   readonly title: string;
-  /** What the engine shows of the page. */
+  /** The part of the page's text that the engine returns. */
   readonly text: string;
-  /** As the engine writes it, or null. */
+  /** In the engine's own format, or null. */
   readonly publishedAt: string | null;
 }
 
-/** One search service on the web. */
+/** A web search service. */
 export abstract class SearchEngine {
   /** The `engine` of requests. */
   abstract readonly name: string;
@@ -33,7 +33,7 @@ export abstract class SearchEngine {
   abstract search(query: SearchQuery): Promise<readonly SearchHit[]>;
 }
 
-/** Reads one result of an engine's answer; null for what is no result. */
+/** Reads one result of an engine's answer; null if it is not a valid result. */
 export function readHit(hit: {
   readonly url: unknown;
   readonly title: unknown;
@@ -56,8 +56,8 @@ interface QueryBounds {
 }
 
 /**
- * For engines without parameters for domains: the operators that most of them understand in the query itself. A query
- * that gets too long loses words of the text, and only what is longer still loses operators.
+ * For engines without parameters for domains: adds the operators that most engines understand to the query. If the
+ * query gets too long, first words of its text are removed, then operators.
  */
 export function withSiteOperators(
   { text, domains: { allowed, blocked } }: SearchQuery,

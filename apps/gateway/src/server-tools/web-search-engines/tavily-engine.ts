@@ -19,7 +19,7 @@ export class TavilyEngine extends SearchEngine {
     super();
   }
 
-  /** It knows fewer countries than there are, under names of its own; where the asker is only helps. */
+  /** The engine knows only some countries, by names of its own; the user's location is only a hint. */
   async search(query: SearchQuery): Promise<readonly SearchHit[]> {
     const country = countryName(query.location);
     try {
@@ -52,7 +52,7 @@ export class TavilyEngine extends SearchEngine {
   }
 }
 
-/** Returns the hosts that are blocked as a whole. A host with only a blocked path must be searched all the same. */
+/** Returns the hosts that are blocked completely. A host with only a blocked path must still be searched. */
 function wholeHosts({ domains }: SearchQuery): string[] {
   return domains.blocked.filter(({ path }) => path === '').map(({ host }) => host);
 }
