@@ -28,10 +28,13 @@ export interface Inference {
   close(): Promise<void>;
 }
 
-/** Of all answers that a worker is reading or has yet to store: each may weigh 64 MiB, and there are as many as it has calls. */
+/**
+ * Most bytes of all answers that a worker is reading or has yet to store. Each may have 64 MiB, and there are as many
+ * as running calls.
+ */
 const MOST_REPLY_BYTES = 256 * 1024 * 1024;
 
-/** The engine over the operator's catalogue and keys; the catalogue is followed through its changes. */
+/** Creates the engine with the operator's catalogue and keys; it follows changes of the catalogue. */
 export async function createInference(
   env: Pick<BatchWorkerEnv, 'CATALOG_PATH' | 'BYOK_FEE_PERCENT' | 'EGRESS_ALLOW_CIDRS'>,
   variables: Readonly<Record<string, string | undefined>>,

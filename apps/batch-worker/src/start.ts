@@ -34,7 +34,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
     app.get(HoldWatchService),
   ];
   const scaling = app.get(BatchScalingService);
-  // Before anything can end a batch whose orders are not over.
+  // Started before anything can end a batch that still has running orders.
   await native.start();
   const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.batches] });
   lane.start();
@@ -50,7 +50,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   context.drainSteps.addBeside('native lane', () => native.drain());
   context.drainSteps.addBeside('queues', () => consumption.drain());
   context.drainSteps.addBeside('sweeper', () => sweeper.stop());
-  // Until the lane has drained, cancelled batches still have calls here.
+  // Until the lane has finished, cancelled batches still have calls here.
   context.drainSteps.add('stopper', () => stopper.stop());
   return {
     stop: async () => {

@@ -3,12 +3,12 @@
  * looks at every element twice with regular expressions, which costs more than running the statement.
  */
 
-/** For elements without a character that means something in a literal: numbers, decimal strings, ids, booleans. */
+/** Returns an array literal for elements without special characters: numbers, decimal strings, ids, booleans. */
 export function plainArray(values: readonly (number | bigint | boolean | string | null)[]): string {
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }
 
-/** For any text. */
+/** Returns an array literal for any texts. */
 export function textArray(values: readonly (string | null)[]): string {
   return `{${values.map((value) => (value === null ? 'NULL' : quoted(value))).join(',')}}`;
 }

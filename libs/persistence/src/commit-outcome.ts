@@ -5,20 +5,20 @@ import { CommitUnknown } from './transactions';
 
 /** How to find out whether a transaction was committed if the answer to its COMMIT is lost. */
 export interface Outcome {
-  /** Names the transaction. A look waits until the transaction of this id is over. */
+  /** Identifies the transaction. The lookup waits until the transaction with this id is over. */
   readonly id: string;
-  /** True when the rows are there that the transaction makes. Sees what the transaction saw. */
+  /** Returns true if the rows exist that the transaction creates. Runs with the same visibility as the transaction. */
   readonly happened: (session: Session) => Promise<boolean>;
 }
 
 type Transact<S> = <R>(work: (session: S) => Promise<R>) => Promise<R>;
 
-/** Longer than a session of a lost connection can stay in its transaction (`idle_in_transaction_session_timeout`). */
+/** Longer than a session with a lost connection can stay in its transaction (`idle_in_transaction_session_timeout`). */
 const LOOK_FOR_MS = 15_000;
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 1_000;
 
-/** The outcome of a transaction that makes one row, known by a column that is unique. */
+/** Returns the outcome of a transaction that creates one row with a known unique column. */
 export function outcomeOfRow(table: string, column: string, id: string): Outcome {
   return {
     id: `${table} ${id}`,
@@ -28,13 +28,13 @@ export function outcomeOfRow(table: string, column: string, id: string): Outcome
 }
 
 /**
- * Runs the work in a transaction. With an `outcome`, looks after an unanswered COMMIT whether it happened: then the result of the work
- * is returned. If it did not happen, throws the cause.
+ * Runs the work in a transaction. With an `outcome`, looks up after an unanswered COMMIT whether it happened, and then
+ * returns the result of the work. If it did not happen, throws the cause.
  *
- * Why "not there" is an answer: both transactions take the same advisory lock, which PostgreSQL releases after what was
- * committed is visible. So the look begins when the first transaction is over, whatever its connection came to.
- *
- * @throws CommitUnknown without an `outcome`, or when PostgreSQL could not be asked within `lookForMs`
+ * Why "the row does not exist" is a reliable answer: both transactions take the same advisory lock, and PostgreSQL
+ * releases it only after the commit is visible. So the lookup begins when the first transaction is over, whatever
+ * happened to its connection.
+ * @throws CommitUnknown without an `outcome`, or if PostgreSQL could not be asked within `lookForMs`
  */
 export async function withOutcome<T, S extends Session>(
   transact: Transact<S>,

@@ -2,8 +2,8 @@ import type { Connection, Submittable } from 'pg';
 import { afterCopyHeader, CopyRow } from './copy-row';
 
 /**
- * `COPY (SELECT …) TO STDOUT` in binary, for `client.query`. Rows are passed on one by one as the driver reads them,
- * which for many small rows costs a third of a stream of chunks that have to be joined and cut again.
+ * `COPY (SELECT …) TO STDOUT` in binary, for `client.query`. Passes rows on one by one as the driver reads them. For
+ * many small rows this costs a third of a stream whose chunks must be joined and split again.
  *
  * There is no backpressure: the caller must limit the rows of the statement.
  */
@@ -17,7 +17,8 @@ export class CopyOut implements Submittable {
   private failure: { readonly thrown: unknown } | null = null;
 
   /**
-   * @param onRow valid during the call, see CopyRow; once it throws it is called no more, and `done` rejects
+   * @param onRow its row is valid only during the call, see CopyRow; after it throws it is not called again, and `done`
+   * rejects
    * @param before a statement without rows that runs first, in the same transaction
    */
   constructor(
@@ -46,7 +47,7 @@ export class CopyOut implements Submittable {
       this.isOpened = true;
       if (this.row.read(chunk, offset)) this.onRow(this.row);
     } catch (thrown) {
-      // It was thrown into the driver, which has to go on to the end of the answer.
+      // Not thrown into the driver, which must read the answer to its end.
       this.failure = { thrown };
     }
   }

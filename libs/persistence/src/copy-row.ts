@@ -1,10 +1,10 @@
-/** `PGCOPY\n\377\r\n\0`, flags, and the length of what may follow them. */
+/** `PGCOPY\n\377\r\n\0`, flags, and the length of a header extension. */
 const SIGNATURE_LENGTH = 11;
 const FLAGS_LENGTH = 4;
 
 /**
- * One row of a binary COPY stream, field by field, as it lies in the bytes that PostgreSQL sent. The object and its
- * bytes are those of the next row as soon as the next row is read: what is to be kept must be copied.
+ * One row of a binary COPY stream, field by field, within the bytes that PostgreSQL sent. The same object is reused for
+ * the next row: everything that is kept must be copied.
  */
 export class CopyRow {
   /** The buffer to which the offsets refer. */
@@ -68,7 +68,7 @@ export class CopyRow {
   }
 }
 
-/** Where the first row begins in the message that opens the stream. */
+/** Returns the offset of the first row in the message that opens the stream. */
 export function afterCopyHeader(bytes: Buffer): number {
   const at = SIGNATURE_LENGTH + FLAGS_LENGTH;
   return at + 4 + bytes.readInt32BE(at);

@@ -11,7 +11,7 @@ export type EntityClass = new () => object;
 export interface PersistenceOptions {
   /** postgres:// URL. */
   readonly url: string;
-  /** Entities of the app itself: tables with one owner live in that app. */
+  /** Entities of the app itself: tables with one owner are defined in that app. */
   readonly entities?: readonly EntityClass[];
   /** Connections this process may open. */
   readonly poolSize?: number;
@@ -21,19 +21,19 @@ export interface PersistenceOptions {
   readonly statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
-  /** Called when a connection dies while idle, for the log. */
+  /** Called when an idle connection dies, for the log. */
   readonly onPoolError?: (error: Error) => void;
 }
 
 const PREPARE = prepareSql(TENANT_ROLES);
 
 /**
- * Turns JIT compilation of plans off, which would take longer than any statement here. A statement sets it, because
- * proxies of PostgreSQL refuse connections that open with options of a server's command line. The same statement also
- * looks up the tenant role of the login.
+ * Turns JIT compilation of plans off, which would take longer than any statement here. A statement does this, because
+ * PostgreSQL proxies refuse connections with server command-line options. The same statement also looks up the tenant
+ * role of the login.
  *
- * During its round trip the pool still listens for errors of the new connection. Without it, a connection that ends in
- * the packet that opened it would fail between pool and TypeORM, and an error without a listener ends the process.
+ * During its round trip the pool still listens for errors of the new connection. Otherwise a connection that ends
+ * immediately would fail between pool and TypeORM, and an error without a listener ends the process.
  */
 async function prepare(client: ClientBase, statementMs: number): Promise<void> {
   endWhenSilent(client, statementMs);
@@ -54,7 +54,7 @@ export function dataSourceOptions(options: PersistenceOptions): DataSourceOption
     migrationsTransactionMode: 'each',
     poolSize: options.poolSize ?? 10,
     applicationName: options.applicationName ?? 'sluice',
-    // Without a handler a dropped idle connection would end the process; the pool replaces it by itself.
+    // Without a handler, a dropped idle connection would end the process; the pool replaces it by itself.
     poolErrorHandler: (error: Error) => options.onPoolError?.(error),
     extra: {
       onConnect: (client: ClientBase) => prepare(client, statementMs),

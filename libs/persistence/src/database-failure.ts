@@ -3,11 +3,12 @@ import { AppError } from '@libs/errors';
 import { sqlStateOf } from './session';
 
 /**
- * States of trouble that is not in the statement: lost connections, a server that ends sessions, starts or has no room,
- * sessions and statements that took too long, locks that were not had in time, conflicts that retries did not end.
+ * SQL states of problems outside the statement: lost connections, a server that ends sessions, starts up or has no
+ * room, sessions and statements that took too long, locks that were not obtained in time, conflicts that retries did
+ * not resolve.
  */
 const TROUBLE_STATES = /^(?:08|53|57P0|57014|25P0[34]|55P03|40001|40P01)/;
-/** Codes of the operating system and of name lookups. */
+/** Error codes of the operating system and of name lookups. */
 const TROUBLE_CODES: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -18,14 +19,14 @@ const TROUBLE_CODES: ReadonlySet<unknown> = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ]);
-/** The driver and its pool say these without a code. */
+/** Messages of the driver and its pool that have no code. */
 const TROUBLE_MESSAGES =
   /^(?:Connection terminated|timeout exceeded when trying to connect|Client (?:has encountered a connection error|was closed)|Query read timeout|server conn crashed)/;
 
-/** What TypeORM says once it has given up a connection that ended between two statements of a transaction. */
+/** Errors of TypeORM after it has dropped a connection that ended between two statements of a transaction. */
 const GIVEN_UP = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
-/** A database that an operator has closed, which has a state that statements can have too. */
+/** State of a database that an operator has closed; statements can have the same state. */
 const CLOSED_DATABASE = /^database ".*" is not currently accepting connections$/;
 
 const RETRY_AFTER_SECONDS = 2;

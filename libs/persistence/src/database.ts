@@ -13,8 +13,8 @@ import { inTransaction, retried } from './transactions';
 export { Session, sqlStateOf, type SqlStatement, type SqlValue } from './session';
 
 /**
- * SQL for the repositories whose statements are the design: claims, guarded updates, group commits.
- * Connections come from TypeORM's pool, so an app has one pool and one limit.
+ * SQL access for repositories whose exact statements matter: claims, guarded updates, group commits. Connections come
+ * from TypeORM's pool, so an app has one pool and one limit.
  */
 @Injectable()
 export class Database {
@@ -43,17 +43,16 @@ export class Database {
   }
 
   /**
-   * Runs the work in one transaction; a serialization failure or deadlock runs it again, at most three times. So the
-   * work must be able to run twice: what it consumes is taken before it begins.
-   *
-   * @param outcome how to look up whether the transaction happened when COMMIT is not answered
-   * @throws CommitUnknown when COMMIT is not answered and there is no `outcome`, or it could not be looked up in time
+   * Runs the work in one transaction. After a serialization failure or deadlock it runs again, at most three times. So
+   * the work must be able to run twice: everything that it consumes must be taken before it begins.
+   * @param outcome how to look up whether the transaction happened if COMMIT is not answered
+   * @throws CommitUnknown if COMMIT is not answered and there is no `outcome`, or it could not be looked up in time
    */
   async transaction<T>(work: (session: Session) => Promise<T>, outcome?: Outcome): Promise<T> {
     return this.managed(work, outcome);
   }
 
-  /** The same for repositories that work with entities. */
+  /** Runs the work in one transaction, for repositories that use entities. */
   async entities<T>(work: (manager: EntityManager) => Promise<T>, outcome?: Outcome): Promise<T> {
     return this.managed(({ manager }) => work(manager), outcome);
   }
@@ -61,19 +60,18 @@ export class Database {
   /**
    * Returns the database as a tenant may see it, for everything that answers a caller's own request. Queries on this
    * object itself see the rows of all tenants, for work that belongs to no tenant.
-   *
-   * @param batchIds batches whose lines, segments and results are asked for; no others are shown
+   * @param batchIds batches whose lines, segments and results are needed; no others are visible
    */
   asTenant(tenant: Tenant, batchIds?: readonly string[]): TenantDatabase {
     return new TenantDatabase(this.dataSource, scopeOf(tenant, batchIds));
   }
 
-  /** The same for management calls, which see all workspaces of the organization. */
+  /** Returns the database for management calls, which see all workspaces of the organization. */
   asOrganization({ organizationId }: { readonly organizationId: string }): TenantDatabase {
     return this.asTenant({ organizationId });
   }
 
-  /** True when PostgreSQL answers. */
+  /** Resolves with true if PostgreSQL answers. */
   async ping(): Promise<boolean> {
     await this.execute({ sql: 'SELECT 1' });
     return true;

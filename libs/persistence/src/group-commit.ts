@@ -6,37 +6,37 @@ const LONGEST_RETRY_MS = 5_000;
 
 /** The result of storing rows together. */
 export interface GroupTry<Row> {
-  /** To be stored again after a pause, before all others. */
+  /** Rows to store again after a pause, before all others. */
   readonly left: readonly Row[];
-  /** To be stored again one by one, while the others go on. */
+  /** Rows to store again one by one, while the others continue. */
   readonly stuck: readonly RefusedRow<Row>[];
-  /** Null when nothing is left or stuck. */
+  /** Null if no row is left or stuck. */
   readonly error: unknown;
 }
 
 export interface GroupCommitOptions<Row, Try extends GroupTry<Row>> {
   /** How long rows wait for others to join their group. */
   readonly gatherMs: number;
-  /** Of one group. */
+  /** Most rows of one group. */
   readonly mostRows: number;
-  /** So many wait no longer; `mostRows` when absent. */
+  /** Number of rows that wait no longer; `mostRows` if absent. */
   readonly fullRows?: number;
-  /** A group is closed when it weighs so much. */
+  /** A group is closed when it reaches this weight. */
   readonly mostWeight?: number;
   readonly weightOf?: (row: Row) => number;
   readonly firstRetryMs?: number;
   /** As in {@link StuckRows}. */
   readonly keyOf?: (row: Row) => unknown;
   readonly payerOf?: (row: Row) => unknown;
-  /** Never throws. Returns nothing where no row is ever left or stuck. */
+  /** Never throws. Returns nothing if no row can be left or stuck. */
   readonly store: (rows: readonly Row[]) => Promise<Try | void>;
-  /** Called when rows to be stored again are back in their places. */
+  /** Called when rows to store again are back in their places. */
   readonly onTried?: (tried: Try, isFirstFailure: boolean) => void;
 }
 
 /**
  * Collects rows and stores them in groups, one group at a time: rows that wait when a group is done form the next one.
- * No row is given up here. Rows that PostgreSQL did not take are tried again for as long as the process lives.
+ * No row is dropped: rows that PostgreSQL did not accept are retried for as long as the process lives.
  */
 export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTry<Row>> {
   readonly #stuck: StuckRows<Row>;
@@ -90,7 +90,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
     this.#arrange();
   }
 
-  /** Resolves when nothing is left to be stored. */
+  /** Resolves when nothing is left to store. */
   async flush(): Promise<void> {
     this.#isFlushing = true;
     while (this.size > 0) {
@@ -101,7 +101,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
     this.#isFlushing = false;
   }
 
-  /** Rows that are not stored, without those that wait apart. */
+  /** Number of rows that are not stored, except those that wait separately. */
   rows(): readonly Row[] {
     return [...this.#storing, ...this.#waiting];
   }

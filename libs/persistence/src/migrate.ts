@@ -3,7 +3,7 @@ import { createDataSource } from './data-source';
 import type { AppLogin } from './rights/app-logins';
 import { applyAppRights } from './rights/apply-app-rights';
 
-/** Id of the advisory lock: any number that nothing else locks. */
+/** Id of the advisory lock: any number that is used for no other lock. */
 const MIGRATION_LOCK = 7_205_471_001;
 const MIGRATION_TIMEOUT_MS = 600_000;
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -11,7 +11,6 @@ const CONNECT_TIMEOUT_MS = 15_000;
 /**
  * Applies the missing migrations, then grants each app its rights. Two processes that start at the same time take
  * turns: the second finds nothing left to do.
- *
  * @param logins logins of the apps; if empty, rights are renewed in a database that has them
  * @returns the names of the migrations that were applied
  */

@@ -6,12 +6,15 @@ import { apiOf, candidateOf } from '../batches/batch-candidate';
 
 /** Lines that the provider has not answered this long before the window ends are run as single calls. */
 const MARGIN_MS = 2 * 60 * 60_000;
-/** With less time than this the provider is not worth asking. */
+/** With less time than this left, the batch is not given to the provider. */
 const LEAST_WINDOW_MS = 2 * MARGIN_MS;
-/** One order's lines are in memory while they are sent. */
+/** Most bytes of one order, whose lines are in memory while they are sent. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** Decides, when a batch begins, whether its provider runs it or we do: by catalogue, price and time left. */
+/**
+ * Decides, when a batch begins, whether the provider's batch API or our workers run it: by catalogue, price and time
+ * left.
+ */
 @Injectable()
 export class NativeChoiceService {
   private readonly logger = new Logger(NativeChoiceService.name);
@@ -23,8 +26,7 @@ export class NativeChoiceService {
   ) {}
 
   /**
-   * Runs in the commit that puts the batch in progress.
-   *
+   * Runs in the commit that changes the batch to `in_progress`.
    * @param embedded inputs in each line of a batch of embeddings; empty for others
    */
   async assign(session: Session, batchNumber: bigint, embedded: readonly number[]): Promise<void> {
@@ -40,7 +42,7 @@ export class NativeChoiceService {
     this.logger.log(`batch ${batch.id} goes to ${batch.provider} as ${parts} batches of its own`);
   }
 
-  /** A batch whose endpoint is gone fails line by line in the other lane. */
+  /** A batch whose endpoint was removed fails line by line in our own lane. */
   private findCandidate(batch: BeginningBatch): Candidate | null {
     try {
       return candidateOf(batch, this.catalogue.current());

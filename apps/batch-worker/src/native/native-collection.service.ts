@@ -22,20 +22,21 @@ interface Group {
   bytes: number;
 }
 
-/** What was read of a job's outputs. */
+/** The result of reading a job's outputs. */
 export interface Collected {
   readonly stored: number;
-  /** Lines that carry the order's reference, and lines that do not. */
+  /** Lines with the order's reference; below, lines without it. */
   readonly own: number;
   readonly foreign: number;
-  /** Different lines of its own that were answered. */
+  /** Number of different lines of the order that were answered. */
   readonly answers: number;
 }
 
 /**
- * Turns a provider's outputs into results, a group at a time: result, usage and charge of a line are one commit, and
- * a line has one result however often the outputs are read. Lines in any order; what is missing, unreadable, expired
- * or failed in a way that may go better elsewhere simply gets no result here, and is taken back in the end.
+ * Turns a provider's outputs into results, a group at a time: result, usage and charge of a line are one commit, and a
+ * line has one result however often the outputs are read. Lines may come in any order. A line that is missing,
+ * unreadable, expired, or failed with an error that a single call may avoid gets no result here; in the end it is run
+ * as a single call.
  */
 @Injectable()
 export class NativeCollectionService {
@@ -96,7 +97,7 @@ export class NativeCollectionService {
   }
 }
 
-/** Null where a single call may do better. */
+/** Returns null if a single call may succeed. */
 async function outcomeOf(
   line: NativeLine,
   place: Parameters<typeof refused>[0],

@@ -3,13 +3,13 @@ import type { Principal } from '@libs/contracts';
 import { BatchFundsRepository, keyLimitOf, NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
 import { BatchWorkerEnv } from '../batch-worker.env';
 
-/** `waits`: the order is looked at again later. `unpaid`: the grace period is over. */
+/** `waits`: the order is checked again later. `unpaid`: the grace period is over. */
 export type OrderCover = 'covered' | 'waits' | 'unpaid';
 
 const LOOK_MS = 30_000;
 
 /**
- * Reserves money for orders before they are submitted, because a provider runs an order as a whole. An order counts
+ * Reserves money for orders before they are submitted, because a provider always runs a whole order. An order counts
  * with the mean cost of the answered lines of its batch, so the later orders of an expensive batch extend its hold.
  */
 @Injectable()
@@ -22,7 +22,7 @@ export class NativeFundsService {
     private readonly env: BatchWorkerEnv,
   ) {}
 
-  /** May be repeated: the order is counted once. @param principal whose key submitted the batch */
+  /** May be repeated: the order is counted once. @param principal of the key that submitted the batch */
   async cover(order: NativeBatch, principal: Principal): Promise<OrderCover> {
     const { reference, batchId, organizationId, workspaceId, apiKeyHash, firstSeq, lastSeq } = order;
     const { budgets } = principal;
@@ -43,7 +43,7 @@ export class NativeFundsService {
     return 'waits';
   }
 
-  /** Releases the order's reservation. If that fails, the reservation lapses after some minutes. */
+  /** Releases the order's reservation. If that fails, the reservation expires after some minutes. */
   async release({ reference, batchId }: NativeBatch): Promise<void> {
     await this.funds.release({ batchId, holder: reference });
   }

@@ -8,14 +8,17 @@ const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
 const LOOK_MS = 1_000;
 const FORGET_MS = 60 * 60_000;
-/** Steps at a time in this process. By the weights one provider gets up to 6 of them, one organization at it up to 4. */
+/**
+ * Most concurrent steps in this process. By the weights, one provider gets up to 6 of them, and one organization at it
+ * up to 4.
+ */
 const MOST_AT_ONCE = 12;
 const WEIGHTS = { account: 0.5, provider: 1 };
 const DRAIN_MS = 10_000;
 
 /**
- * Follows orders at providers' batch APIs: claims those that are due, takes each one step further, and keeps its
- * lease while the step lasts. A step whose lease was lost is cut off; its writes would touch no row anyway.
+ * Follows orders at providers' batch APIs: claims those that are due, runs the next step of each, and extends its lease
+ * meanwhile. A step whose lease was lost is aborted; its writes would change no row anyway.
  */
 @Injectable()
 export class NativeLaneService {
@@ -26,7 +29,7 @@ export class NativeLaneService {
   private readonly stopping = new EachAlone('native-orders.hurry', this.logger);
   private readonly tasks: readonly PeriodicTask[];
   private readonly work = new LeasedWork<NativeBatch>({
-    // A step that throws leaves the order to its lease, and to a rest after it.
+    // After a step that throws, the order waits until its lease and a pause have passed.
     run: (order) => this.each.run(order.reference, () => this.take(order)),
     onEnd: (order) => this.places.give(order),
   });
@@ -37,7 +40,7 @@ export class NativeLaneService {
     private readonly stoppingBatches: NativeStoppingRepository,
     once: SingleRunner,
   ) {
-    // Not all workers at the same moment.
+    // Randomized, so that not all workers check at the same moment.
     const everyMs = LOOK_MS * (0.75 + Math.random() * 0.5);
     this.tasks = [
       new PeriodicTask({ name: 'native-orders.hurry', everyMs }, () => this.hurry()),
@@ -54,7 +57,7 @@ export class NativeLaneService {
     for (const task of this.tasks) task.start();
   }
 
-  /** Claims nothing more, and waits for the steps under way; one that takes long is cut off and due again. */
+  /** Claims nothing more, and waits for running steps; a long one is aborted and becomes due again. */
   async drain(): Promise<void> {
     await Promise.all(this.tasks.map((task) => task.stop()));
     await this.work.drain(DRAIN_MS, () => this.cancellations.forEach((one) => one.abort()));

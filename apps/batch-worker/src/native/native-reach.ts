@@ -12,10 +12,10 @@ import {
 import type { NativeBatch } from '@libs/persistence';
 import { apiOf, candidateOf } from '../batches/batch-candidate';
 
-/** Error code if the caller's own key is gone for good. */
+/** Error code if the caller's own key was deleted or is otherwise permanently unusable. */
 export const KEY_GONE = 'precondition_failed';
 
-/** An order's provider, with the key it belongs to. */
+/** The provider of an order, with the key to which it belongs. */
 export interface Reach {
   readonly candidate: Candidate;
   readonly lane: NativeLane;
@@ -49,7 +49,10 @@ export function scopeOf({ organizationId, workspaceId, apiKeyHash, isOwnKeysOnly
   return { organizationId, workspaceId, apiKeyHash, isOwnKeysOnly };
 }
 
-/** @throws AppError provider_unavailable when the catalogue no longer leads there, KEY_GONE when the credentials do not */
+/**
+ * @throws AppError provider_unavailable if the endpoint is no longer in the catalogue, KEY_GONE if the credentials no
+ * longer allow it
+ */
 export async function reach(
   order: NativeBatch,
   catalogue: Catalogue,
@@ -70,7 +73,7 @@ export async function reach(
   const sending = await caller.accessTo(candidate, scope, signal);
   const access = { ...sending, timeouts: atMost(QUESTION_TIMEOUTS, sending.timeouts) };
   const reading = { ...sending, timeouts: atMost(OUTPUT_TIMEOUTS, sending.timeouts) };
-  // A key of the caller's own may name the deployment that lines are written for.
+  // A key of the caller's own may name the deployment for which lines are written.
   const lane = caller.laneOf(apiOf(order.endpoint), access.endpoint, providerAccountOf(candidate, { scope }));
   if (lane === null) {
     throw new AppError('provider_unavailable', 'The provider of this batch is not available', {

@@ -5,11 +5,11 @@ import { Cancellation, CatalogueSource, NativeBatchCaller } from '@libs/inferenc
 import { BatchRemovalRepository, NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
 import { KEY_GONE, reach, type Reach } from './native-reach';
 
-/** Outcomes, the worst first: the owner of the batch gets the worst of its orders. */
+/** Outcomes, the worst first: the owner of the batch is shown the worst of all orders. */
 const OUTCOMES = ['unreachable', 'refused', 'unsupported', 'deleted', 'nothing'] as const;
 type RemovalOutcome = (typeof OUTCOMES)[number];
 
-/** Has providers delete what they keep of a batch that its owner deletes. */
+/** Asks providers to delete their data of a batch that its owner deletes. */
 @Injectable()
 export class NativeRemovalService {
   private readonly logger = new Logger(NativeRemovalService.name);
@@ -21,7 +21,7 @@ export class NativeRemovalService {
     private readonly orders: NativeBatchesRepository,
   ) {}
 
-  /** Does nothing if no removal was requested. Safe to repeat: what is already gone counts as deleted. */
+  /** Does nothing if no removal was requested. Safe to repeat: data that no longer exists counts as deleted. */
   async removeIfRequested(batchId: string): Promise<void> {
     if (!(await this.removal.isUpstreamRequested(batchId))) return;
     const outcomes = new Set<RemovalOutcome>();
@@ -34,7 +34,7 @@ export class NativeRemovalService {
 
   private async remove(order: NativeBatch): Promise<RemovalOutcome> {
     const { upstreamId, inputFileId } = order;
-    // Sent, and neither found nor known to be refused: if the provider has the job, its id is unknown.
+    // Returns whether an order was sent and neither found nor refused: if the provider has the job, its id is unknown.
     const isLost = upstreamId === null && order.submittedAt !== null;
     if (upstreamId === null && inputFileId === null) return isLost ? 'unsupported' : 'nothing';
     try {

@@ -20,30 +20,33 @@ import { NativeSubmissionService } from './native-submission.service';
 
 const FIRST_POLL_MS = 1_000;
 const LAST_POLL_MS = 5 * 60_000;
-/** A job ends soon after it was cancelled. */
+/** Polling interval after a cancellation, because a job ends soon after it. */
 const CANCELLED_POLL_MS = 1_000;
-/** Wait before an order is sent again for which other orders leave no room. */
+/** Delay before an order is sent again that was refused because of too many waiting orders. */
 const TOO_MUCH_MS = 5 * 60_000;
-/** Failures in a row after which outputs are taken as they are, although the provider counts more answers: 15 minutes. */
+/** Consecutive failures after which outputs are accepted although the provider counts more answers: 15 minutes. */
 const MOST_SHORT_DOWNLOADS = 12;
-/** Wait before the next step of an order that waits for a part of this service. */
+/** Delay before the next step of an order while a part of this service is unavailable. */
 const AWAY_MS = 5_000;
 const FIRST_BACKOFF_MS = 2_000;
 const LAST_BACKOFF_MS = 2 * 60_000;
-/** Failures in a row after which an order that is not submitted is left to single calls. */
+/** Consecutive failures after which an order that was not submitted is run as single calls. */
 const MOST_FAILURES = 5;
-/** The same for a running order that is late; its lines still have time to run as single calls. */
+/** Consecutive failures for a running order that is late; its lines still have time to run as single calls. */
 const MOST_LATE_FAILURES = 8;
-/** The same for an order that is no longer wanted: a quarter of an hour. Its batch gets only the lines it finished. */
+/**
+ * Consecutive failures for an order that is no longer wanted: a quarter of an hour. Its batch gets only the lines it
+ * finished.
+ */
 const MOST_UNWANTED_FAILURES = 16;
 
 /**
- * Most times that an order is sent which its provider neither takes nor refuses. After each it is searched for until it
- * is certain not to be there, so that it may be sent again, or in the end its lines may run as single calls.
+ * How often an order is sent that its provider neither accepts nor refuses. After each time it is searched until it is
+ * certainly not there. Then it may be sent again or, in the end, its lines run as single calls.
  */
 const MOST_LOSSES = 3;
 
-/** Takes an order one step further, whichever is due: the row says. Safe to repeat in any worker. */
+/** Runs the next due step of an order, according to its row. Safe to repeat in any worker. */
 @Injectable()
 export class NativeRunnerService {
   private readonly logger = new Logger(NativeRunnerService.name);
@@ -60,7 +63,7 @@ export class NativeRunnerService {
     private readonly funds: NativeFundsService,
   ) {}
 
-  /** Never throws for what a provider does; a failure is counted, and the order is due again later. */
+  /** Never throws because of a provider: a failure is counted, and the order becomes due again later. */
   async advance(order: NativeBatch, signal: CancelSignal): Promise<void> {
     let at: Reach | null = null;
     try {
@@ -87,7 +90,7 @@ export class NativeRunnerService {
   private async submitCovered(order: NativeBatch, at: Reach, principal: Principal): Promise<void> {
     const cover = await this.funds.cover(order, principal);
     if (cover === 'waits') return;
-    // The other lane ends its lines one by one, each with the refusal.
+    // Our own lane ends its lines one by one, each with the refusal.
     if (cover === 'unpaid') return this.finish(order, 'there is no credit for it');
     await this.submission.submit(order, at);
     this.lane.wake();
@@ -96,14 +99,13 @@ export class NativeRunnerService {
 
   /**
    * Checks the order like a single line before its call. An order that may not be sent is left to single calls, which
-   * refuse it line by line; an order that is at the provider already is collected.
-   *
+   * refuse it line by line. An order that is already at the provider is collected.
    * @throws AppError authentication for a key that may no longer be used, permission_denied by a policy
    */
   private async checkAllowed(order: NativeBatch, { candidate, access }: Reach): Promise<Principal> {
     const principal = await this.keys.principalOf(order);
     const { policies } = principal;
-    // The candidate may be elsewhere with a key of the caller's own; both places have to be allowed.
+    // A key of the caller's own may move the candidate to another host; both places must be allowed.
     const places = [candidate, { ...candidate, endpoint: access.endpoint }];
     for (const place of policies ? places : []) {
       allowedCandidates([place], readRoutePolicies(policies!), candidate.model.slug);
@@ -141,11 +143,11 @@ export class NativeRunnerService {
     if (missing <= 0) return this.finish(order, job.failure);
     const problem = `its outputs lack ${missing} of ${job.answers} answers`;
     if (order.failures >= MOST_SHORT_DOWNLOADS) return this.finish(order, problem);
-    // What is missing was answered and is paid for: it is not called again before the outputs were read again.
+    // Missing lines were answered and paid for: they are not called again before the outputs were read again.
     throw new AppError('provider_unavailable', 'The provider is not available', { internal: problem });
   }
 
-  /** What is left goes to single calls while its batch goes on. */
+  /** Ends the order. Its remaining lines are run as single calls while its batch continues. */
   private async finish(order: NativeBatch, problem: string | null): Promise<void> {
     if (!(await this.orders.finish(order, problem))) return;
     if (problem !== null) this.logger.warn(`order ${order.reference} at ${order.provider} ended: ${problem}`);
@@ -157,14 +159,15 @@ export class NativeRunnerService {
   private async afterFailure(order: NativeBatch, error: AppError): Promise<void> {
     const problem = error.internal ?? error.message;
     if (error.code === 'unavailable' && !isOver(order)) {
-      // RabbitMQ, PostgreSQL or an app of ours is away, which says nothing against the provider and its lower prices.
+      // RabbitMQ, PostgreSQL or one of our apps is unavailable, which is no reason to give up the provider's lower
+      // prices.
       this.logger.warn(`order ${order.reference} at ${order.provider} waits: ${problem}`);
       await this.orders.wait(order, AWAY_MS);
       return;
     }
     const failures = order.failures + 1;
     if (isHopeless(order, error, failures)) {
-      // What the step left behind decides: an order that may be at the provider by now is not given up.
+      // The row after the step decides: an order that may be at the provider by now is not given up.
       const isAway = mayBeUpstream(order) || (await this.orders.abandon(order, problem));
       if (isAway) return this.finish(order, problem);
     }
@@ -192,7 +195,10 @@ function mayBeUpstream({ state }: NativeBatch): boolean {
   return state === 'submitting' || state === 'running';
 }
 
-/** A tenth of its age, so that a short job is not waited for long and a long one not asked about often; ± 20 %. */
+/**
+ * Returns a tenth of the order's age, ± 20 %, so that a short job is noticed quickly and a long one is not polled
+ * often.
+ */
 function pollDelayMs(ageMs: number): number {
   const plainMs = Math.min(LAST_POLL_MS, Math.max(FIRST_POLL_MS, ageMs / 10));
   return Math.round(plainMs * (0.8 + Math.random() * 0.4));

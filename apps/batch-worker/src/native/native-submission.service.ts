@@ -13,7 +13,10 @@ import { refused } from '../batches/line-outcome';
 import { storeAllOutcomes } from '../batches/store-outcomes';
 import { customIdOf, type Reach } from './native-reach';
 
-/** In words and in statuses: the provider said no, so it does not have the order. Every other failure leaves that open. */
+/**
+ * Codes and statuses of a refusal: the provider certainly does not have the order. After any other failure that is
+ * unknown.
+ */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid_request',
   'payload_too_large',
@@ -23,18 +26,18 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'context_length_exceeded',
 ]);
 const OPEN_STATUSES: ReadonlySet<number> = new Set([408, 409]);
-/** An order is not submitted again before the provider was searched so often, over so long a time, in vain. */
+/** Fewest searches at the provider without success, over a minimum time, before an order is submitted again. */
 const LEAST_LOOKS = 4;
 const SETTLED_MS = 150_000;
 const LOOK_DELAYS_MS = [3_000, 10_000, 30_000, 60_000];
 
 /**
- * Submits an order to its provider, once.
+ * Submits an order to its provider exactly once.
  *
  * The row is `submitting` before the order is sent and gets the provider's id as soon as there is a response. A worker
- * that finds the row in between cannot know whether the provider took the order. It searches the provider by our
- * reference until it finds the order, or has failed to often and long enough that no request can still be under way.
- * Only then is the order sent again.
+ * that finds the row in between cannot know whether the provider accepted the order. It searches the provider by our
+ * reference until it finds the order, or until it has failed so often and for so long that no request can still be
+ * running. Only then is the order sent again.
  */
 @Injectable()
 export class NativeSubmissionService {
@@ -47,7 +50,7 @@ export class NativeSubmissionService {
     private readonly results: BatchResultsRepository,
   ) {}
 
-  /** Sends the order and stores the provider's id; puts it off if others of this process come first. */
+  /** Sends the order and stores the provider's id; delays it if other orders of this process are first. */
   async submit(order: NativeBatch, reach: Reach): Promise<void> {
     if (!this.places.take(order)) {
       await this.orders.wait(order, TURN_MS);
@@ -60,7 +63,7 @@ export class NativeSubmissionService {
     }
   }
 
-  /** Searches the provider for an order that it may or may not have taken. */
+  /** Searches the provider for an order that it may or may not have accepted. */
   async lookFor(order: NativeBatch, { lane, access }: Reach): Promise<void> {
     const lost = {
       reference: order.reference,
@@ -114,7 +117,10 @@ export class NativeSubmissionService {
     if (uploaded !== null) await this.create(uploaded, reach, isInline ? (prepared ?? []) : []);
   }
 
-  /** A file that its provider has not read yet is looked at again: an order from it would be refused. */
+  /**
+   * Returns whether an uploaded file is processed. If not, it is checked again later, because an order from it would be
+   * refused.
+   */
   private async isReady(order: NativeBatch, { lane, access }: Reach): Promise<boolean> {
     const { inputFileId } = order;
     const isReady = inputFileId === null || ((await lane.batches.isReady?.(inputFileId, access)) ?? true);
@@ -122,7 +128,7 @@ export class NativeSubmissionService {
     return isReady;
   }
 
-  /** The lines as the provider reads them. Those that cannot be sent to it have their outcome now. */
+  /** Returns the lines in the provider's form. Lines that cannot be sent get their outcome at once. */
   private async prepare(order: NativeBatch, { lane }: Reach): Promise<readonly Buffer[]> {
     const lines: Buffer[] = [];
     for (const segment of await this.segments.held(order)) {
@@ -173,7 +179,7 @@ export class NativeSubmissionService {
     this.logger.log(`order ${reference} of batch ${order.batchId} runs at ${order.provider}`);
   }
 
-  /** The lease was lost while the provider answered, and with it the right to write, but not what it said. */
+  /** The lease was lost while the provider answered. The worker may no longer write, but it still knows the answer. */
   private async keepOrCallOff(order: NativeBatch, { lane, access }: Reach, jobId: string): Promise<void> {
     if (await this.orders.runningAfterAll(order, jobId)) {
       this.logger.log(`order ${order.reference} runs at ${order.provider}, as was learnt late`);
@@ -196,16 +202,16 @@ export class NativeSubmissionService {
 
 const FIRST_POLL_MS = 1_000;
 /**
- * Orders sent at a time, whose lines are in memory. By the weights one provider gets up to 2, one organization at it 1,
- * so that a provider that accepts no lines does not delay the orders of others.
+ * Most orders that are sent at once, because their lines are in memory. By the weights, one provider gets up to 2, and
+ * one organization at it 1, so that a provider that accepts no lines does not delay other orders.
  */
 const MOST_SENT_AT_ONCE = 4;
 const WEIGHTS = { account: 0.5, provider: 1 };
 const TURN_MS = 1_000;
-/** Files are read within seconds, large ones within minutes. */
+/** Providers process small files within seconds, large ones within minutes. */
 const FILE_LOOK_MS = 5_000;
 
-/** Also of the key, or by a provider that knows no such model or route: to callers that reads as an outage. */
+/** Includes refusals of the key, and of a provider without this model or route, which callers see as an outage. */
 function isRefusal(error: AppError): boolean {
   const status = upstreamStatusOf(error) ?? 0;
   return REFUSALS.has(error.code) || (status >= 400 && status < 500 && !OPEN_STATUSES.has(status));

@@ -1,24 +1,26 @@
 import type { DemandGoal, LaneSpeed, WorkerReport } from '@libs/persistence';
 
-/** Open lines of one quota that single calls have to run. */
+/** Open lines of one quota that must run as single calls. */
 export interface QuotaDemand {
   readonly quota: string;
   readonly lines: number;
-  /** The rate at which every batch is done by its target time. */
+  /** The rate at which every batch is finished by its target time. */
   readonly linesPerSecond: number;
 }
 
 export interface WantedBatchWorkers {
   readonly workers: number;
-  /** Concurrent calls that the lines need, limited by what their providers accept. */
+  /** Number of concurrent calls that the lines need, limited by what their providers accept. */
   readonly calls: number;
 }
 
-/** Part of the target time to plan with: workers take time to start, and the last lines need fewer of them. */
+/** Share of the target time to plan with: workers take time to start, and the last lines need fewer of them. */
 const PLANNED_SHARE = 0.8;
-/** Least time to plan with, so that the last lines of a batch, or a late batch, do not request a burst of workers. */
+/**
+ * Shortest time to plan with, so that the last lines of a batch, or a late batch, do not request a burst of workers.
+ */
 const LEAST_SECONDS = 300;
-/** Duration of a line, in seconds, if no worker has called its model within a day. */
+/** Assumed duration of a line, in seconds, if no worker has called its model within a day. */
 const UNKNOWN_CALL_SECONDS = 10;
 
 /** Returns the plan with which batches are done in `goalSeconds`. */
@@ -27,9 +29,9 @@ export function plannedFor(goalSeconds: number): DemandGoal {
 }
 
 /**
- * Returns how many batch workers finish all batches in time: the concurrent calls that all quotas need, divided by those
- * of one worker. A quota counts no more calls than its provider accepts, because more workers would only share these.
- *
+ * Returns how many batch workers finish all batches in time: the concurrent calls that all quotas need, divided by
+ * those of one worker. A quota counts no more calls than its provider accepts, because more workers would only share
+ * these.
  * @param ownConcurrency concurrent calls of a worker if none has reported
  */
 export function workersWanted(
@@ -59,8 +61,9 @@ function secondsOfCall(lanes: readonly LaneSpeed[]): number | null {
 }
 
 /**
- * Returns the concurrent calls that a provider accepts of a quota: the sum over the workers if most of them are limited,
- * otherwise no limit. One limited worker may have trouble of its own, and a new worker has not met the limit yet.
+ * Returns how many concurrent calls a provider accepts of a quota: the sum over the workers if most of them are
+ * limited, otherwise no limit. A single limited worker may have a problem of its own, and a new worker has not met the
+ * limit yet.
  */
 function limitOf(alive: readonly WorkerReport[], quota: string): number {
   const callers = alive.flatMap(({ concurrency, lanes }) => {

@@ -6,7 +6,7 @@ import { BatchValidationService } from './batch-validation.service';
 import { FinalizerService } from '../batches/finalizer.service';
 import { ManagedLaneService } from '../batches/managed-lane.service';
 
-/** Takes a batch one step further, whichever step is due: the row says, never the message. */
+/** Runs the next due step of a batch, according to its row, never to the message. */
 @Injectable()
 export class BatchRunnerService {
   private readonly logger = new Logger(BatchRunnerService.name);
@@ -22,8 +22,7 @@ export class BatchRunnerService {
 
   /**
    * Safe to repeat and to run in several workers at once: each step is claimed or guarded by the row.
-   *
-   * @param workspaceId whose batch it is meant to be, where that was said
+   * @param workspaceId the expected workspace of the batch, if the message names one
    */
   async advance(batchId: string, workspaceId?: string): Promise<void> {
     if (workspaceId !== undefined && !(await this.batches.isOfWorkspace(batchId, workspaceId))) {

@@ -18,27 +18,27 @@ import { BatchLineRules, type BatchRoute } from '../batches/batch-line-rules';
 import { reportInconsistent } from '../batches/inconsistent-batches';
 
 const LEASE_MS = 60_000;
-/** A page is read and checked in far less than the lease. */
+/** Lines per page; reading and checking a page takes much less time than the lease. */
 const PAGE = { lines: 256, bytes: 8 * 1024 * 1024 };
-/** After so long, other work of the process gets a turn before the next line: lines may be large. */
+/** After this time, other work of the process gets a turn before the next line, because lines may be large. */
 const LONGEST_TURN_MS = 10;
 
 type BodyClass = ApiDefinition['body'];
 
 interface Checked {
-  /** What is wrong with the first offending line, naming it; null when all lines fit. */
+  /** The first invalid line and what is wrong with it; null if all lines are valid. */
   readonly problem: string | null;
-  /** The problem is our fault: lines were lost. */
+  /** True if the problem is our fault: lines were lost. */
   readonly isLoss?: boolean;
-  /** How many inputs each line embeds; none for lines of other APIs. */
+  /** Number of inputs in each line of embeddings; empty for other APIs. */
   readonly embedded: readonly number[];
 }
 
 type FoundProblem = Omit<Checked, 'embedded'>;
 
 /**
- * Checks every line of an accepted batch against the format of its endpoint and the rules of batches. The first line
- * that does not fit fails the batch before anything ran: nothing is charged and the hold goes back.
+ * Validates every line of an accepted batch against its endpoint's format and the rules of batches. The first invalid
+ * line fails the batch before anything ran: nothing is charged and the hold is released.
  */
 @Injectable()
 export class BatchValidationService {
@@ -52,7 +52,7 @@ export class BatchValidationService {
     private readonly env: ServicesEnv,
   ) {}
 
-  /** Does nothing for a batch that is not waiting for validation or that another worker validates. */
+  /** Does nothing for a batch that is not waiting for validation or that another worker is validating. */
   async validateIfDue(batchId: string): Promise<void> {
     const work = await this.batches.claimValidation(batchId, LEASE_MS);
     if (work === null) return;
@@ -76,7 +76,7 @@ export class BatchValidationService {
     return { ...(await this.findProblem(work, APIS[api].body, rules)), embedded: rules.embedded };
   }
 
-  /** Reads all lines, which must be those of 0…total−1. */
+  /** Reads all lines, whose numbers must be exactly 0…total−1. */
   private async findProblem(work: BatchWork, Body: BodyClass, rules: BatchLineRules): Promise<FoundProblem> {
     let count = 0;
     for (;;) {
@@ -120,7 +120,7 @@ function isLastPage(lines: readonly BatchLine[]): boolean {
   return lines.length < PAGE.lines && bytes < PAGE.bytes;
 }
 
-/** @param count how many lines are there, from the first on, without a gap */
+/** @param count number of lines from the first on, without a gap */
 function lossAt({ total }: BatchWork, count: number): FoundProblem {
   const problem =
     count < total
@@ -129,11 +129,11 @@ function lossAt({ total }: BatchWork, count: number): FoundProblem {
   return { problem, isLoss: true };
 }
 
-/** A line need not repeat the model of its batch. */
+/** A line may omit the model, which then is that of its batch. */
 function findLineProblem(Body: BodyClass, rules: BatchLineRules, json: Buffer, model: string): string | null {
   try {
     const body = JSON.parse(json.toString()) as Readonly<Record<string, unknown>>;
-    // Before the members: it bounds the links that they check again.
+    // Checked before the fields, because it limits the number of links that they check again.
     const link = BatchLineRules.findLinkProblem(body);
     if (link !== null) return link;
     validateInstance(Body, { ...body, model: body['model'] ?? model });

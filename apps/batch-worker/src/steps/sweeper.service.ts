@@ -14,16 +14,16 @@ const SWEEP_MS = 5_000;
 const FORGET_MS = 60_000;
 const STALLED_PER_SWEEP = 100;
 const UPLOADS_PER_SWEEP = 10;
-/** Removals per sweep, at the same time because a provider may be slow. */
+/** Removals per sweep. They run concurrently, because a provider may be slow. */
 const REMOVALS_PER_SWEEP = 8;
 const EXPIRED_PER_SWEEP = 100;
-/** Statements per run; a backlog is worked off over several. */
+/** Statements per run; a backlog is removed in several runs. */
 const FORGETS_PER_SWEEP = 20;
 
 /**
- * Finds batches whose message was lost or whose worker died, those whose window is over, those that are to be deleted at
- * their provider, and uploads whose gateway died. Takes the same steps as a message would, so either may come first. One
- * worker of all does it at a time; a batch that throws rests, and the others go on.
+ * Finds batches whose message was lost or whose worker died, batches whose window is over, batches that must be deleted
+ * at their provider, and uploads whose gateway died. It runs the same steps as a message would, so either may come
+ * first. Only one worker at a time does this. A batch that throws is skipped for a while, and the others continue.
  */
 @Injectable()
 export class SweeperService {
@@ -45,7 +45,7 @@ export class SweeperService {
   ) {
     const everyMs = SWEEP_MS;
     this.tasks = [
-      // Each worker's own lane: what it does not look for it does not run.
+      // Runs in each worker, because a worker only runs what its own lane finds.
       new PeriodicTask({ name: 'batches.wake', everyMs }, async () => this.runner.wakeLane()),
       new PeriodicTask({ name: 'batches.expire', everyMs, runner: once }, () => this.endExpired()),
       new PeriodicTask({ name: 'batches.advance', everyMs, runner: once }, () => this.advanceStalled()),

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
-/** One call with a management key, or one act of an operator at the command line. */
+/** One call with a management key, or one action of an operator at the command line. */
 @Entity({ name: 'audit_entries' })
 @Index('audit_entries_by_organization', { synchronize: false })
 @Check('audit_entries_by_one', '(key_id IS NULL) = (operator IS NOT NULL)')
@@ -18,11 +18,11 @@ export class AuditEntryEntity {
   @Column({ type: 'uuid', name: 'organization_id' })
   organizationId: string;
 
-  /** The management key, by its id; null for an operator. */
+  /** Id of the management key; null for an operator. */
   @Column({ type: 'uuid', name: 'key_id', nullable: true })
   keyId: string | null;
 
-  /** Who acted at the command line; null where a key did. */
+  /** The operator at the command line; null if a key was used. */
   @Column({ type: 'text', nullable: true })
   operator: string | null;
 
@@ -30,7 +30,10 @@ export class AuditEntryEntity {
   @Column({ type: 'text' })
   action: string;
 
-  /** What the path names, such as the hash of a key; null for a list, a new thing, or what is no id of ours. */
+  /**
+   * The object in the path, such as the hash of a key; null for a list, a new object, or anything that is not one of
+   * our ids.
+   */
   @Column({ type: 'text', nullable: true })
   target: string | null;
 
@@ -41,7 +44,7 @@ export class AuditEntryEntity {
   @Column({ type: 'text', name: 'client_request_id', nullable: true })
   clientRequestId: string | null;
 
-  /** Of the answer; null while the call runs, and for one whose process died. */
+  /** Status of the answer; null while the call runs, and for a call whose process died. */
   @Column({ type: 'smallint', nullable: true })
   status: number | null;
 }

@@ -15,7 +15,7 @@ export interface OperatorAuditEntry extends Act {
 
 /** Members left out match every entry. */
 export interface AuditFilter {
-  /** Moments in ISO 8601: the first that is wanted, and the first that no longer is. */
+  /** Times in ISO 8601: the first one included and the first one excluded. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly keyId?: string | undefined;
@@ -34,7 +34,9 @@ const DONE = 200;
 
 type RunStatement = (sql: string, values: unknown[]) => Promise<unknown>;
 
-/** The trail of what was done with management keys and authorization codes, and by operators at the command line. */
+/**
+ * The audit trail: actions with management keys and authorization codes, and those of operators at the command line.
+ */
 @Injectable()
 export class AuditRepository {
   constructor(private readonly database: Database) {}
@@ -51,7 +53,10 @@ export class AuditRepository {
     return { organizationId, id: row!.id };
   }
 
-  /** An act of a caller without a management key, which commits together with its entry. @param run one statement */
+  /**
+   * Adds an action of a caller without a management key; it commits together with its entry.
+   * @param run runs one statement
+   */
   async addEntryWithin(run: RunStatement, entry: NewAuditEntry, status: number): Promise<void> {
     const { organizationId, keyId, action, target, requestId, clientRequestId = null } = entry;
     await run(
@@ -61,7 +66,10 @@ export class AuditRepository {
     );
   }
 
-  /** Returns entries of the organization, newest first. An entry of another organization is no cursor: nothing follows. */
+  /**
+   * Returns entries of the organization, newest first. The id of another organization's entry is not a valid cursor:
+   * the page is empty.
+   */
   async findEntries(organizationId: string, filter: AuditFilter, limit: number): Promise<AuditEntryEntity[]> {
     const { from, to, keyId, action, target, cursor } = filter;
     return this.database.asOrganization({ organizationId }).rows<AuditEntryEntity>({
@@ -88,7 +96,7 @@ export class AuditRepository {
     });
   }
 
-  /** An act that commits together with its entry: what is in the trail has been done. */
+  /** Adds an action that commits together with its entry: everything in the trail has been done. */
   async addOperatorEntry(session: Session, entry: OperatorAuditEntry): Promise<void> {
     const { organizationId, operator, action, target, requestId } = entry;
     await session.execute({
@@ -98,7 +106,9 @@ export class AuditRepository {
     });
   }
 
-  /** The oldest of those that are older than so many days. The database gives up none of the last ninety days. */
+  /**
+   * Deletes the oldest entries above this age in days. The database refuses to delete entries of the last ninety days.
+   */
   async deleteOlderThan(days: number, limit: number): Promise<number> {
     return this.database.execute({
       sql: `DELETE FROM audit_entries WHERE id IN (

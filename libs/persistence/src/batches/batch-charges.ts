@@ -1,11 +1,11 @@
-/** SQL for what a hold must cover of an amount: own providers' charges too where a limit counts them. */
+/** SQL for the part of an amount that a hold must cover: including own providers' charges if a limit counts them. */
 export const counted = (usd: string, byokUsd: string): string =>
   `(${usd} + CASE WHEN h.counts_byok THEN ${byokUsd} ELSE 0 END)`;
 const COUNTED_NOW = counted('h.settled_usd + bill.cost_usd', 'h.settled_byok_usd + bill.byok_usd');
 
 /**
- * Whether a hold does not cover so many more lines at what those of this group cost. Lines beyond the next few thousand
- * do not matter: there is time to notice. The second condition counts, and is judged for few groups only.
+ * SQL: whether a hold does not cover so many more lines at the mean cost of this group. Only the next few thousand
+ * lines matter, because there is time to notice. The second condition is exact, and is evaluated for few groups only.
  */
 const isAhead = (lines: string): string =>
   `${counted('h.settled_usd', 'h.settled_byok_usd')}
@@ -14,7 +14,7 @@ const LINES_AHEAD = 4_096;
 const LINES_LEFT = `b.total - bill.lines - (
         SELECT sum(s.completed + s.failed) FROM batch_segments s WHERE s.batch_number = b.number)`;
 
-/** What was spent beyond holds is held from now on, whether it is there or not. */
+/** Amounts spent beyond holds are added to the held amount from now on, even if the credits do not cover them. */
 const RAISED = `raised_account AS (
     UPDATE ledger_accounts a SET held_usd = a.held_usd + locked.usd, overage_usd = a.overage_usd + locked.usd
     FROM (
@@ -41,8 +41,8 @@ const RAISED = `raised_account AS (
   )`;
 
 /**
- * SQL for what stored results cost: common table expressions from `charged` to `raised_workspace`, after one with the
- * name `stored`. Those that raise must be read by the statement, so that accounts are locked before keys.
+ * SQL for the cost of stored results: common table expressions from `charged` to `raised_workspace`, after one with the
+ * name `stored`. The statement must read those that raise, so that accounts are locked before keys.
  */
 export const CHARGES = `charged AS (
     INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)

@@ -7,34 +7,33 @@ import { ORPHAN_CHARGES_SQL, orphansSql } from './batch-orphans-sql';
 
 /** A batch whose rows disagree. */
 export interface BatchFinding {
-  /** Null for rows of a batch that is not there. */
+  /** Null for rows without a batch. */
   readonly id: string | null;
-  /** Null for charges of such a batch. */
+  /** Null for charges without a batch. */
   readonly number: string | null;
   readonly status: BatchStatus | null;
   readonly problems: readonly BatchProblem[];
 }
 
-/** What was found in some batches. */
+/** The findings in some batches. */
 export interface BatchCheckPage {
   readonly checked: number;
   readonly findings: readonly BatchFinding[];
 }
 
-/** The number and id of a batch are given out when its upload begins, which may be this long before it was accepted. */
+/** The number and id of a batch are assigned when its upload begins, which may be this long before it was accepted. */
 const LONGEST_UPLOAD_DAYS = 2;
 const LONGEST_UPLOAD = `interval '${LONGEST_UPLOAD_DAYS} days'`;
 
-/** Compares what is stored of batches with itself: lines, results, counts, charges, segments and holds. */
+/** Compares the stored data of batches: lines, results, counts, charges, segments and holds. */
 @Injectable()
 export class BatchChecksRepository {
   constructor(private readonly database: Database) {}
 
   /**
    * Checks all batches in the order of their numbers, a page at a time; no page is kept. A batch is read in one
-   * snapshot, so one that is running is judged fairly.
-   *
-   * @param since only batches that were accepted from then on
+   * snapshot, so a running one is checked correctly.
+   * @param since only batches that were accepted at or after this time
    */
   async *check(since: Date = new Date(0)): AsyncGenerator<BatchCheckPage> {
     const first = await this.numberBefore(since);
@@ -52,7 +51,7 @@ export class BatchChecksRepository {
     return this.reading((session) => session.rows<BatchFigures>({ sql: FIGURES_SQL, values: [number, since] }));
   }
 
-  /** Numbers rise with time, so batches that are too old are passed by without being read. */
+  /** Numbers increase with time, so old batches are skipped without being read. */
   private async numberBefore(since: Date): Promise<string> {
     const row = await this.database.firstRow<{ number: string }>({
       sql: `SELECT number FROM batches WHERE created_on < ($1::timestamptz - ${LONGEST_UPLOAD})::date
@@ -62,12 +61,12 @@ export class BatchChecksRepository {
     return row?.number ?? '0';
   }
 
-  /** Rows of batches that are not there, by the number of their batch; charges by its id. */
+  /** Finds rows without a batch, by batch number; charges by batch id. */
   private async orphans(after: string, since: Date): Promise<BatchFinding[]> {
     return this.reading(async (session) => {
       const byNumber = new Map<string, BatchProblem[]>();
       for (const kind of ['lines', 'results', 'segments'] as const) {
-        // Segments of any age are checked: there are few of them.
+        // Segments of any age are checked, because there are few of them.
         const values = [kind === 'segments' ? '0' : after];
         for (const row of await session.rows<{ number: string; count: number }>({ sql: orphansSql(kind), values })) {
           byNumber.set(row.number, [...(byNumber.get(row.number) ?? []), orphanProblem(kind, row.count)]);

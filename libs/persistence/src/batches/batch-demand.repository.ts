@@ -5,14 +5,14 @@ import { ACCOUNT, type AccountModel } from './segment-claims';
 /** Lines of one model of one account that our workers have to run. */
 export interface ModelDemand extends AccountModel {
   readonly lines: number;
-  /** At this rate every batch is done by its goal. */
+  /** At this rate every batch is finished by its target time. */
   readonly linesPerSecond: number;
 }
 
 export interface DemandGoal {
-  /** Seconds from the acceptance of a batch to its last line. */
+  /** Target in seconds from the acceptance of a batch to its last line. */
   readonly goalSeconds: number;
-  /** Seconds that the lines of a batch are given at least, however late it is. */
+  /** Least number of seconds for the lines of a batch, however late it is. */
   readonly leastSeconds: number;
 }
 
@@ -22,8 +22,8 @@ export class BatchDemandRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Counts lines that single calls have to run: not those in a provider's own batch API, and not those of batches that
-   * wait for credit, because more workers would not end either sooner.
+   * Counts lines that must run as single calls. Excludes lines in a provider's own batch API and lines of batches that
+   * wait for credit, because more workers would not finish either sooner.
    */
   async open({ goalSeconds, leastSeconds }: DemandGoal): Promise<ModelDemand[]> {
     const rows = await this.database.rows<{

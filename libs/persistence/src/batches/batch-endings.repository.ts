@@ -9,7 +9,7 @@ import type { WorkspaceTenant } from '../tenants/tenant';
 import { linesLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
 import type { BatchEnding, BatchStatus } from './batch-status';
 
-/** A batch that is to end before its last line. */
+/** A batch that must end before its last line. */
 export interface StoppingBatch {
   readonly id: string;
   readonly number: bigint;
@@ -21,7 +21,7 @@ interface StoppingRow extends Omit<StoppingBatch, 'number'> {
   readonly number: string;
 }
 
-/** `stopping`: it was asked before or is asked now. `settled`: it is over, or ends by itself. */
+/** `stopping`: it was cancelled before or now. `settled`: it is over, or is already ending by itself. */
 export type CancelAnswer = 'stopping' | 'settled' | 'unknown';
 
 interface LockedBatch {
@@ -32,16 +32,17 @@ interface LockedBatch {
 
 const CANCELLABLE: ReadonlySet<BatchStatus> = new Set<BatchStatus>(['validating', 'in_progress', 'finalizing']);
 
-/** How long lines in flight have for their results once nothing new is begun. */
+/** How long running lines have for their results after no new line begins. */
 export const WIND_UP_MS = 6_000;
 
 /**
  * Ends batches before their last line: cancelled, expired, or failed midway.
  *
- * Stopping is one guarded UPDATE that sets how the batch will end and until when lines in flight may still get results.
+ * Stopping is one guarded UPDATE that sets how the batch will end and until when running lines may still get results.
  * The same commit closes every segment without a lease, and no claim or validation step touches a stopping batch.
- * Workers close the segments they hold. `finish` deletes those not closed in time before it sums: the DELETE waits for
- * results that are being written, and a later result finds no segment. So the sums that are frozen then are final.
+ * Workers close the segments that they hold. `finish` deletes segments that were not closed in time before it computes
+ * the sums: the DELETE waits for results that are being written, and a later result finds no segment. So these sums are
+ * final.
  */
 @Injectable()
 export class BatchEndingsRepository {
@@ -52,7 +53,7 @@ export class BatchEndingsRepository {
     private readonly announcements: BatchAnnouncementsRepository,
   ) {}
 
-  /** validating | in_progress | finalizing → cancelling, with the nudge that makes a worker wind it up. */
+  /** validating | in_progress | finalizing → cancelling, with the job message that makes a worker end it. */
   async cancel(id: string, tenant: WorkspaceTenant): Promise<CancelAnswer> {
     return this.database.asTenant(tenant, [id]).transaction(async (session) => {
       const batch = await session.firstRow<LockedBatch>({
@@ -76,7 +77,7 @@ export class BatchEndingsRepository {
     });
   }
 
-  /** Returns the ids of batches whose 24 hours are over, without those of `exceptIds`. */
+  /** Returns the ids of batches whose 24 hours are over, except those in `exceptIds`. */
   async findExpired(limit: number, exceptIds: readonly string[] = []): Promise<string[]> {
     const rows = await this.database.rows<{ id: string }>({
       name: 'batches-expired',
@@ -90,7 +91,7 @@ export class BatchEndingsRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** Begins to end a batch whose 24 hours are over; false when it is ending already. */
+  /** Begins to end a batch whose 24 hours are over; returns false if it is already ending. */
   async expire(id: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const row = await session.firstRow<{ number: string }>({
@@ -107,7 +108,7 @@ export class BatchEndingsRepository {
     });
   }
 
-  /** Ends a batch as failed that runs already; what has a result keeps it. False when it is ending anyway. */
+  /** Ends a running batch as failed; existing results are kept. Returns false if it is ending anyway. */
   async fail(id: string, message: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const row = await session.firstRow<{ number: string }>({
@@ -123,7 +124,7 @@ export class BatchEndingsRepository {
     });
   }
 
-  /** Returns batches that are to end before their last line, those that are due first, without `exceptIds`. */
+  /** Returns batches that must end before their last line, the earliest due first, except those in `exceptIds`. */
   async findStopping(limit: number, exceptIds: readonly string[] = []): Promise<StoppingBatch[]> {
     const rows = await this.database.rows<StoppingRow>({
       name: 'batches-stopping',
@@ -135,7 +136,7 @@ export class BatchEndingsRepository {
   }
 
   /**
-   * Ends a stopping batch once no segment of it is leased or its time to wind up is over: freezes counts and usage,
+   * Ends a stopping batch when none of its segments is leased or its time to finish is over: fixes counts and usage,
    * counts lines without a result as failed, and resolves the hold. Returns how it ended, or null if it is too early or
    * another worker is ending it. Later results are discarded.
    *
@@ -185,7 +186,9 @@ export class BatchEndingsRepository {
   }
 }
 
-/** A segment under a lease stays with its worker, which will close it. In key order, like every other lock on them. */
+/**
+ * A leased segment stays with its worker, which will close it. Locked in key order, like every other lock on segments.
+ */
 async function closeUnheldSegments(session: Session, number: string): Promise<void> {
   await session.execute({
     name: 'segments-close-unheld',

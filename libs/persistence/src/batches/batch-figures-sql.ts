@@ -2,18 +2,18 @@ import { RETENTION_DAYS } from './batch-views.repository';
 import type { DetailCount } from './line-usage';
 import { isByok, listUsd } from './result-price-sql';
 
-/** Lines of a batch may be half a million: so many batches are read in one statement. */
+/** Batches that are read in one statement; a batch may have half a million lines. */
 const PAGE_BATCHES = 20;
 
-// Each part is read by the index of its table; joins of other kinds would read tables of all batches. Compiling the
-// statement would take longer than most pages.
+// Planner settings: each part is read by the index of its table, because other joins would read tables of all batches.
+// Compiling the statement would take longer than reading most pages.
 export const PLAN = `SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off;
   SET LOCAL jit = off`;
 
-/** Sorts after every id that begins with the stem, in whatever order of text the database has. */
+/** Text that sorts after every id with this beginning, in any collation of the database. */
 export const endOfStem = (stem: string): string => `${stem} || 'zzzzzzzz'`;
 
-/** How the ids of all results and charges of a batch begin; null for an id from which none are made. */
+/** Common beginning of the ids of all results and charges of a batch; null for an id that does not produce any. */
 const STEM = `CASE WHEN id ~ '^batch-[0-9]{1,11}-[0-9A-Za-z]{20}$' THEN 'gen-' || left(id, -6) END`;
 
 const IS_OWNED = `t.debit_account = 'org:' || b.organization_id AND t.credit_account = 'revenue'
@@ -33,11 +33,12 @@ const DETAILS: Readonly<Record<DetailCount, string>> = {
   toolCallsExecuted: 'server_tool_use.tool_calls_executed',
 };
 
-// A join would compare each result with all lines of the batch: the planner expects a few hundred.
+// A subquery, because a join would compare each result with all lines of the batch: the planner expects only a few
+// hundred.
 const CUSTOM_ID_OF_LINE = `(SELECT l.custom_id FROM batch_lines l
   WHERE l.created_on = r.created_on AND l.batch_number = r.batch_number AND l.seq = r.seq)`;
 
-/** The figures of `usage`, each with what it is the sum of. */
+/** The figures of `usage`, each with the expression that it is the sum of. */
 const SUMS: Readonly<Record<string, string>> = {
   prompt_tokens: 'r.prompt_tokens',
   completion_tokens: 'r.completion_tokens',
@@ -56,7 +57,7 @@ const USAGE_SUMS = `json_build_object(
   'cost_details.upstream_inference_cost', sum(${listUsd('r')}) FILTER (WHERE ${isByok('r')}))`;
 
 /**
- * Figures of the 20 batches after the number `$1` that were accepted from `$2` on.
+ * Figures of the 20 batches after the number `$1` that were accepted at or after `$2`.
  *
  * Reads the index entries of all lines, and all results and charges of these batches without their bodies. Each result
  * costs two more lookups by primary key: its charge and its line.

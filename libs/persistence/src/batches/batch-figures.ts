@@ -1,6 +1,6 @@
 import type { BatchStatus } from './batch-status';
 
-/** What one snapshot of the tables says of a batch. Money as exact decimal strings in US dollars. */
+/** The data of a batch in one snapshot of the tables. Amounts are exact decimal strings in US dollars. */
 export interface BatchFigures {
   readonly id: string;
   readonly number: string;
@@ -13,36 +13,36 @@ export interface BatchFigures {
   readonly usage: object | null;
   /** `usage.cost`; null where it has none. */
   readonly usageCost: number | null;
-  /** Its requests and results were removed, by its owner or after the retention. */
+  /** True if its requests and results were removed, by its owner or after the retention time. */
   readonly isEmptied: boolean;
   readonly lines: number;
   readonly firstSeq: number | null;
   readonly lastSeq: number | null;
   readonly answered: number;
   readonly refused: number;
-  /** Results without a line that has their seq and custom_id. */
+  /** Number of results without a line that has their seq and custom_id. */
   readonly strayResults: number;
   readonly resultsUsd: string;
-  /** Sums over the results, by the dotted path of their figure in `usage`. */
+  /** Sums over the results, by the dotted path of the figure in `usage`. */
   readonly usageSums: Readonly<Record<string, number | null>>;
-  /** Results whose charge is missing or of another amount. */
+  /** Number of results whose charge is missing or has another amount. */
   readonly mischarged: number;
-  /** Charges of another account, workspace or key than those of the batch. */
+  /** Number of charges to another account, workspace or key than those of the batch. */
   readonly misownedCharges: number;
-  /** Charges with an id of the batch that belong to none of its results. */
+  /** Number of charges with an id of the batch that belong to none of its results. */
   readonly strayCharges: number;
   readonly segments: number;
   /** Whether each line is in exactly one segment. */
   readonly areSegmentsWhole: boolean;
-  /** Segments that count another number of results than their lines have. */
+  /** Number of segments whose count of results differs from that of their lines. */
   readonly miscountedSegments: number;
-  /** Null where there is no hold. */
+  /** Null if there is no hold. */
   readonly holdState: 'open' | 'resolved' | null;
   readonly settledUsd: string;
   readonly isSettledAsResults: boolean;
   /** Sum of all charges with an id of the batch. */
   readonly chargedUsd: string;
-  /** True also where no ids of charges are made from the id of the batch. */
+  /** True also if the id of the batch produces no ids of charges. */
   readonly isSettledAsCharges: boolean;
 }
 
@@ -58,9 +58,9 @@ const TERMINAL: ReadonlySet<BatchStatus> = new Set<BatchStatus>(['completed', 'f
 type Check = (of: BatchFigures) => string | null;
 
 const isOver = ({ status }: BatchFigures): boolean => TERMINAL.has(status);
-/** Nothing of it was run: it has no results, and counts of 0. */
+/** Returns whether validation failed: nothing was run, there are no results, and the counts are 0. */
 const failedValidation = ({ status, usageCost }: BatchFigures): boolean => status === 'failed' && usageCost === null;
-/** Every line came to its result, or the batch would not have ended like this. */
+/** Every line has a result; otherwise the batch would have ended in another way. */
 const ranToItsEnd = (of: BatchFigures): boolean =>
   of.status === 'completed' || (of.status === 'failed' && of.endsAs === null && !failedValidation(of));
 
@@ -74,7 +74,7 @@ function numberOfResults(of: BatchFigures): string | null {
     : null;
 }
 
-/** A figure that `usage` does not have is not compared: batches of older releases have fewer. */
+/** A figure that is missing in `usage` is not compared, because batches of older releases have fewer. */
 function otherSums({ usage, usageSums }: BatchFigures): string[] {
   return Object.entries(usageSums).flatMap(([path, sum]) => {
     const said = path.split('.').reduce<unknown>(memberOf, usage);
@@ -134,7 +134,7 @@ const CHECKS: Readonly<Record<BatchProblemKind, Check>> = {
   },
 };
 
-/** Everything in which lines, results, counts and charges of the batch disagree. */
+/** Returns all contradictions between lines, results, counts and charges of the batch. */
 export function problemsOf(figures: BatchFigures): BatchProblem[] {
   return Object.entries(CHECKS).flatMap(([kind, check]) => {
     const message = check(figures);

@@ -5,48 +5,48 @@ import { refusalOf, type Spender } from '../ledger/room-to-spend';
 import { setAside, type HoldRefusal } from '../ledger/set-aside';
 import { counted } from './batch-charges';
 
-/** Lines of a batch that a worker, or an order at a provider, has under way or wants to begin. */
+/** Lines of a batch that a worker, or an order at a provider, is running or wants to begin. */
 export interface LinesToReserve {
   readonly batchId: string;
   readonly spender: Spender;
-  /** Id of the worker or of the order. Its last request counts, in the place of the one before. */
+  /** Id of the worker or of the order. Its last request replaces earlier ones. */
   readonly holder: string;
-  /** Lines that it has begun and that have no stored result. */
+  /** Number of lines that were begun and have no stored result. */
   readonly underWay: number;
-  /** Lines that it wants to begin, at least 1. */
+  /** Number of lines to begin, at least 1. */
   readonly wanted: number;
-  /** An order is run whole or not at all; a worker takes fewer lines where there is less money. Default: false. */
+  /** True: all lines or none, as an order needs. False (default): fewer lines if there is less money. */
   readonly isWhole?: boolean;
 }
 
 export type ReservationVerdict =
-  /** So many lines may begin, from 1 to `wanted`. */
+  /** This many lines may begin, from 1 to `wanted`. */
   | { readonly kind: 'granted'; readonly lines: number }
-  /** None may. `error` says what is left; `refusedForMs` is how long no line of the batch was granted. */
+  /** No line may begin. `error` says what is left; `refusedForMs` is how long no line of the batch was granted. */
   | { readonly kind: 'refused'; readonly error: AppError; readonly refusedForMs: number }
-  /** The batch is over, or its hold is. */
+  /** The batch or its hold is closed. */
   | { readonly kind: 'closed' };
 
-/** A reservation is void after so long, as its worker has died. Calls of lines take less. */
+/** A reservation expires after this time, because its worker must have died: calls of lines take less. */
 const HOLDER_SECONDS = 600;
-/** Where the money for a group of lines is not there, fewer are tried. */
+/** If there is not enough money for a group of lines, a fraction of it is tried. */
 const FEWER = 8;
 
 /**
- * Money for the lines of a batch that costs more than was estimated: what the lines under way in all workers are
- * expected to cost must be held before more of them begin.
+ * Money for the lines of a batch that costs more than estimated: the expected cost of the running lines in all workers
+ * must be held before more of them begin.
  *
- * A request states how many lines its holder has in all, so it can be repeated after a COMMIT that was not answered:
- * the second one finds the money held. A worker that dies leaves the extension on the hold, where the next one finds it.
- * Rows are locked in the order of those that end batches and store results: batch, hold, account, key, workspace.
+ * A request states how many lines its holder has in total, so it can be repeated after an unanswered COMMIT: the second
+ * request finds the money held. A worker that dies leaves the extension on the hold, where the next one finds it. Rows
+ * are locked in the same order as when batches end and results are stored: batch, hold, account, key, workspace.
  */
 @Injectable()
 export class BatchFundsRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Extends the hold from what is available where it does not cover the lines, each at the mean cost so far. Before the
-   * first answer they are refused while credits, key or a budget are overdrawn, although the hold covers the estimate.
+   * Extends the hold from the available money if it does not cover the lines, each at the mean cost so far. Before the
+   * first answer, lines are refused while credits, key or a budget are overdrawn, even if the hold covers the estimate.
    */
   async reserve(request: LinesToReserve): Promise<ReservationVerdict> {
     let refusal: NotCovered | null = null;
@@ -60,7 +60,7 @@ export class BatchFundsRepository {
     return { kind: 'refused', error: await refusalOf(this.database, request.spender, refusal), refusedForMs };
   }
 
-  /** Says that the holder has no more lines under way. */
+  /** Reports that the holder has no more running lines. */
   async release({ batchId, holder }: Pick<LinesToReserve, 'batchId' | 'holder'>): Promise<void> {
     await this.database.execute({
       name: 'batch-funds-release',
@@ -75,7 +75,7 @@ export class BatchFundsRepository {
       const price = await lockAndPrice(session, request, underWay + lines);
       if (price === null) return 'closed';
       const { missingUsd, isProven } = price;
-      // Nothing is known yet of what its lines cost: no more debts are made on that.
+      // The cost of its lines is still unknown, so no further debt is risked.
       if (missingUsd !== '0' || !isProven) {
         const by = await setAside(session, { ...spender, amountUsd: missingUsd });
         if (by !== null) throw new NotCovered(by, missingUsd);
@@ -95,7 +95,7 @@ export class BatchFundsRepository {
     });
   }
 
-  /** Returns for how long no line was granted, this time included; null where the hold is not open. */
+  /** Returns for how long no line was granted, including this time; null if the hold is not open. */
   private async noteRefusal({ batchId, holder, underWay }: LinesToReserve): Promise<number | null> {
     return this.database.transaction(async (session) => {
       await session.execute(meter(batchId));
@@ -129,7 +129,7 @@ function triesOf({ wanted, isWhole = false }: LinesToReserve): ReadonlySet<numbe
   return new Set(isWhole ? [wanted] : [wanted, Math.ceil(wanted / FEWER), 1]);
 }
 
-/** From then on a worker that claims one of its segments sees that the batch is metered. */
+/** From then on a worker that claims one of its segments knows that the batch needs reservations. */
 const meter = (batchId: string) => ({
   name: 'batch-funds-meter',
   sql: 'UPDATE batches SET is_metered = true WHERE id = $1 AND NOT is_metered',
@@ -145,8 +145,8 @@ const reservedWith = (lines: string): string => `(
   ) || jsonb_build_object($2::text, jsonb_build_array(${lines}::integer, extract(epoch FROM now()) + ${HOLDER_SECONDS}))`;
 
 /**
- * Lines are priced at the mean of those that were answered; before the first answer at what was estimated. Orders that
- * run at the provider count whole. No more lines are under way than there are without a result.
+ * SQL for the missing amount. Lines are priced at the mean of the answered ones; before the first answer, at the
+ * estimate. Orders at the provider count completely. No more lines can be running than have no result.
  */
 const MISSING_SQL = `
   SELECT trim_scale(greatest(0, ceil((settled.usd - h.amount_usd + line.usd * least($3 + others.lines, line.remaining)) * 1e12)
@@ -172,20 +172,20 @@ const MISSING_SQL = `
   WHERE h.id = $1`;
 
 interface Price {
-  /** What the hold lacks, an exact decimal in US dollars. */
+  /** What the hold lacks, as an exact decimal in US dollars. */
   readonly missingUsd: string;
   /** Whether a line of the batch was answered. */
   readonly isProven: boolean;
 }
 
-/** Returns what the hold lacks for so many lines of this holder; null where it is not open. */
+/** Returns what the hold lacks for this many lines of this holder; null if it is not open. */
 async function lockAndPrice(
   session: Session,
   { batchId, holder, isWhole = false }: LinesToReserve,
   lines: number,
 ): Promise<Price | null> {
   if (!isWhole) await session.execute(meter(batchId));
-  // Before it is read: results that were being stored are in the sums then.
+  // Locked before it is read, so that results that were being stored are in the sums.
   const locked = await session.execute({
     name: 'batch-funds-lock',
     sql: `SELECT 1 FROM ledger_holds WHERE id = $1 AND state = 'open' FOR UPDATE`,

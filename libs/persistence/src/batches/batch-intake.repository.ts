@@ -34,17 +34,17 @@ export interface BatchAcceptance {
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
-  /** The caller's own key that its lines are called with first; null or absent for the operator's. */
+  /** The caller's own key that is used first for its lines; null or absent for the operator's. */
   readonly credentialId?: string | null;
-  /** The fee alone is reserved for it, so it is called with its owner's keys or not at all. */
+  /** True if only the fee is reserved, so it must be called with its owner's keys or not at all. */
   readonly isOwnKeysOnly?: boolean;
-  /** Its provider may keep nothing, so it is not given its files. */
+  /** True if its provider may store nothing, so the batch is not sent to the provider's batch API. */
   readonly leavesNothing?: boolean;
   readonly total: number;
-  /** Webhook URL for its end; null or absent for none. */
+  /** Webhook URL for its end; null or absent if there is none. */
   readonly callbackUrl?: string | null;
   readonly idempotency: SubmissionKey | null;
-  /** The quote of cost and time that its caller gets; null or absent for none. */
+  /** The quote of cost and time that its caller gets; null or absent if there is none. */
   readonly quote?: StoredQuote | null;
 }
 
@@ -52,9 +52,9 @@ const UNIQUE_VIOLATION = '23505';
 const WINDOW = `interval '24 hours'`;
 
 /**
- * Rows of a batch whose upload is still running. A large upload is written in slices, each its own short
- * transaction, under a `receiving` batch that no caller can see; the last slice and the acceptance commit
- * together. An upload that ends early is discarded, and one whose gateway died is swept.
+ * Rows of a batch whose upload is still running. A large upload is written in slices, each in its own short
+ * transaction, for a `receiving` batch that no caller can see. The last slice and the acceptance commit together. An
+ * upload that ends early is discarded; one whose gateway died is removed by the sweep.
  */
 @Injectable()
 export class BatchIntakeRepository extends SubmittedRows {
@@ -62,7 +62,7 @@ export class BatchIntakeRepository extends SubmittedRows {
     super(database, 'batches');
   }
 
-  /** A number and day for a new batch; nothing is stored yet. */
+  /** Assigns a number and day to a new batch; nothing is stored yet. */
   async reserve(id: string): Promise<BatchKey> {
     const row = await this.database.firstRow<{ number: string; today: string }>({
       name: 'batch-reserve',
@@ -72,15 +72,16 @@ export class BatchIntakeRepository extends SubmittedRows {
     return { id, number: BigInt(row.number), createdOn: row.today };
   }
 
-  /** Runs the work in one transaction; it may run twice, so it takes nothing that a second run would miss. */
+  /**
+   * Runs the work in one transaction. It may run twice, so it must not consume anything that a second run would need.
+   */
   async slice<T>(work: (session: Session) => Promise<T>): Promise<T> {
     return this.database.transaction(work);
   }
 
   /**
-   * The same for the work that accepts the batch. When COMMIT is not answered, looks whether the batch is there.
-   *
-   * @throws CommitUnknown when that could not be found out: nothing of the batch may be removed then
+   * Runs the work that accepts the batch. If COMMIT is not answered, looks up whether the batch exists.
+   * @throws CommitUnknown if that could not be determined: nothing of the batch may be removed then
    */
   async accepting<T>({ id }: BatchKey, work: (session: Session) => Promise<T>): Promise<T> {
     const happened = async (session: Session): Promise<boolean> => {
@@ -91,8 +92,7 @@ export class BatchIntakeRepository extends SubmittedRows {
   }
 
   /**
-   * Makes the batch row exist, or says that its upload is alive for another `leaseMs`.
-   *
+   * Creates the batch row, or reports that its upload is alive for another `leaseMs`.
    * @param isBegun whether something of the batch was stored before
    * @returns the partition for its lines, locked until the transaction ends
    * @throws AppError server if the stored part was swept meanwhile: the batch would lack its first lines
@@ -151,10 +151,9 @@ export class BatchIntakeRepository extends SubmittedRows {
   }
 
   /**
-   * Makes sure that lines and segments are there for each of 0…total−1 and for nothing else, as PostgreSQL counts them.
-   * Takes longer the more there are, so it comes before locks that others wait for.
-   *
-   * @throws AppError server when the batch would begin without some of its lines
+   * Checks that there are lines and segments for each of 0…total−1 and no others, as PostgreSQL counts them. The time
+   * grows with their number, so it runs before locks for which others wait.
+   * @throws AppError server if the batch would begin without some of its lines
    */
   async requireWhole(session: Session, { id, number: batchNumber, createdOn }: BatchKey, total: number): Promise<void> {
     const stored = await storedUploadOf(session, { number: batchNumber, createdOn }, total);
@@ -165,8 +164,7 @@ export class BatchIntakeRepository extends SubmittedRows {
 
   /**
    * Turns the received batch into a visible one that waits for validation, and returns it.
-   *
-   * @throws SubmittedBefore when the workspace used the idempotency key for another batch
+   * @throws SubmittedBefore if the workspace used the idempotency key for another batch
    */
   async accept(session: Session, key: BatchKey, acceptance: BatchAcceptance): Promise<BatchView> {
     const accepted = session.firstRow<BatchViewRow>({
@@ -201,7 +199,10 @@ export class BatchIntakeRepository extends SubmittedRows {
     return toBatchView(row);
   }
 
-  /** Removes every trace of an upload that was refused or broke off; false for what is no upload (any more). */
+  /**
+   * Removes every trace of an upload that was refused or broke off; returns false if it is not, or no longer, an
+   * upload.
+   */
   async discard(key: BatchKey): Promise<boolean> {
     return this.database.transaction((session) => discardRows(session, key));
   }

@@ -1,6 +1,6 @@
 /**
- * Lines of a batch in PostgreSQL's binary COPY format, appended as they arrive: one growing buffer, no
- * object per line and no text escaping.
+ * Encodes lines of a batch in PostgreSQL's binary COPY format as they arrive: one growing buffer, no object per line
+ * and no text escaping.
  *
  * Columns, in this order: created_on date, batch_number bigint, seq integer, custom_id text, body bytea.
  */
@@ -9,7 +9,10 @@ export class BatchLineEncoder {
   private used = 0;
   private readonly rowHead: Buffer;
 
-  /** @param sliceBytes about how much is gathered before it is taken: no more memory than that is held for long */
+  /**
+   * @param sliceBytes approximate bytes that are collected before they are taken; no more memory than that is kept for
+   * long
+   */
   constructor(
     createdOn: string,
     batchNumber: bigint,
@@ -36,7 +39,7 @@ export class BatchLineEncoder {
     this.used += body.copy(this.buffer, this.used);
   }
 
-  /** The finished COPY stream; the encoder starts a new one. The bytes are valid until the next `add`. */
+  /** Returns the finished COPY stream; the encoder starts a new one. The bytes are valid until the next `add`. */
   take(): Buffer {
     this.reserve(2);
     this.used = this.buffer.writeInt16BE(-1, this.used);
@@ -61,7 +64,7 @@ export class BatchLineEncoder {
 }
 
 const FIRST_BYTES = 64 * 1024;
-/** A slice is taken when it is full, which is noticed after a chunk of the upload. */
+/** Spare bytes: a slice is taken when it is full, which is noticed after a chunk of the upload. */
 const OVERSHOOT_BYTES = 256 * 1024;
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');

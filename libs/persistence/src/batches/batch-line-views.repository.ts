@@ -6,15 +6,15 @@ import type { LineError } from './batch-results.repository';
 import { isByok, listUsd } from './result-price-sql';
 import { RETENTION_DAYS } from './batch-views.repository';
 
-/** A line of a batch that came to its outcome. Money as exact decimal strings in US dollars. */
+/** A finished line of a batch. Amounts are exact decimal strings in US dollars. */
 export interface BatchLineView {
   readonly workspaceId: string;
   readonly endpoint: string;
-  /** As the caller of the batch sent it. */
+  /** The model as the batch's caller sent it. */
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
-  /** Of the batch. */
+  /** When the batch was created. */
   readonly createdAt: Date;
   readonly requestId: string | null;
   readonly statusCode: number | null;
@@ -23,31 +23,31 @@ export interface BatchLineView {
   readonly cachedTokens: number;
   readonly reasoningTokens: number;
   readonly costUsd: string;
-  /** What its provider charged the owner of the key, by list price; null where the key was not a caller's own. */
+  /** What its provider charged the owner of the key, by list price; null unless a caller's own key was used. */
   readonly upstreamCostUsd: string | null;
   readonly serviceTier: string | null;
-  /** Null for a line that failed, and for one that is longer than was asked for. */
+  /** Null for a line that failed, and for a body longer than requested. */
   readonly body: Buffer | null;
   readonly error: LineError | null;
 }
 
-/** The same with what was asked. */
+/** A finished line together with its request. */
 export interface BatchLineContent extends BatchLineView {
-  /** Null where it is longer than was asked for. */
+  /** Null if it is longer than requested. */
   readonly request: Buffer | null;
   readonly requestBytes: number;
 }
 
 /**
- * Single lines of batches, found by the ids of their generations. No index leads from those to results, and no line
- * pays for one: an id holds the number of its line and nearly all of the id of its batch, so the batch is found by
- * the order of ids and the result by its primary key.
+ * Single lines of batches, found by the ids of their generations. There is no index from these ids to results, so that
+ * storing a line costs nothing extra. An id contains the number of the line and nearly all of the batch's id, so the
+ * batch is found by the order of ids and the result by its primary key.
  */
 @Injectable()
 export class BatchLineViewsRepository {
   constructor(private readonly database: Database) {}
 
-  /** The line, if it has an outcome that is still kept and its batch belongs to the workspace. */
+  /** Returns the line, if it has an outcome that is still stored and its batch belongs to the workspace. */
   find(
     generationId: string,
     piece: NumberedPiece,
@@ -57,7 +57,7 @@ export class BatchLineViewsRepository {
     return this.findBy({ name: 'batch-line-view', columns: '', tables: '' }, generationId, piece, tenant, mostBytes);
   }
 
-  /** The same with the request that it answers. */
+  /** Returns the line together with its request. */
   findContent(
     generationId: string,
     piece: NumberedPiece,
@@ -94,7 +94,7 @@ export class BatchLineViewsRepository {
     });
   }
 
-  /** One batch, unless two ids of the same second agree in 83 bits of chance. */
+  /** Returns one batch id, unless two ids of the same second have 83 equal random bits. */
   private async batchesLike(stem: string, tenant: WorkspaceTenant): Promise<string[]> {
     const rows = await this.database.asTenant(tenant).rows<{ id: string }>({
       name: 'batch-like',
@@ -109,7 +109,7 @@ export class BatchLineViewsRepository {
   }
 }
 
-/** Longer than what is missing of an id, so that it comes after all of them in the order of any language. */
+/** Longer than the missing part of an id, so that it sorts after all of them in any collation. */
 const AFTER_ALL = 'zzzzzzz';
 const LAST_SEQ = 2_147_483_647;
 

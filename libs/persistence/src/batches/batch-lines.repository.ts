@@ -9,7 +9,7 @@ import { selectLines, type BatchLine } from './select-lines';
 export class BatchLinesRepository {
   constructor(private readonly database: Database) {}
 
-  /** Up to `limit` lines after `afterSeq` that have no response: they failed, or never ran. */
+  /** Returns up to `limit` lines after `afterSeq` without a response: they failed, or never ran. */
   async unanswered(
     tenant: WorkspaceTenant,
     { id, createdOn, number: batchNumber }: BatchKey,

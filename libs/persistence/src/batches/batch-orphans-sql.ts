@@ -2,14 +2,14 @@ import { endOfStem } from './batch-figures-sql';
 
 const MOST_ORPHANS = 1_000;
 
-/** Tables whose rows name their batch by its number. */
+/** Tables whose rows refer to their batch by number. */
 const NUMBERED_TABLES = { lines: 'batch_lines', results: 'batch_results', segments: 'batch_segments' } as const;
 
 type NumberedKind = keyof typeof NUMBERED_TABLES;
 
 /**
- * Numbers above `$1` that rows of a table have and no batch has, at most 1,000. Batches that are removed or past their
- * retention keep their row, so none of them is found.
+ * SQL for up to 1,000 batch numbers above `$1` that occur in a table but belong to no batch. Removed batches and those
+ * past their retention keep their row, so they are not included.
  *
  * Goes from one number to the next by the index: each batch costs a lookup in each partition, however many rows it has.
  */
@@ -31,8 +31,8 @@ export const orphansSql = (kind: NumberedKind): string => {
 };
 
 /**
- * Beginnings of batch ids that charges have and no batch has, at most 1,000. `$1`: seconds since the epoch from which on
- * their ids count. Goes from one batch to the next by the primary key of `ledger_transfers`.
+ * SQL for up to 1,000 beginnings of batch ids that occur in charges but belong to no batch. `$1`: the ids' earliest
+ * time, in seconds since the epoch. Goes from one batch to the next by the primary key of `ledger_transfers`.
  */
 export const ORPHAN_CHARGES_SQL = `
   WITH RECURSIVE stems AS (

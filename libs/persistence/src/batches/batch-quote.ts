@@ -1,19 +1,19 @@
 /** Where a batch runs: as single calls by our workers, or at its provider's own batch API. */
 export type BatchLane = 'managed' | 'native';
 
-/** `history`: from finished batches of its kind. `request`: from its lines alone. */
+/** `history`: from finished batches of the same kind. `request`: only from its lines. */
 export type CostBasis = 'history' | 'request';
 
-/** `throughput`: from the speed of the workers alone. `window`: nothing is known but the 24 hours. */
+/** `throughput`: only from the speed of the workers. `window`: nothing is known except the 24 hours. */
 export type FinishBasis = 'history' | 'throughput' | 'window';
 
-/** A quote as it is stored with its batch. Money as exact decimal strings in US dollars. */
+/** A quote as it is stored with its batch. Amounts are exact decimal strings in US dollars. */
 export interface StoredQuote {
   readonly lane: BatchLane;
   /** Whether the provider would be called with a key of the caller's own. */
   readonly own_key: boolean;
   readonly cost: {
-    /** What the lines cost at most, as far as they say: what later batches compare their bill with. */
+    /** The most that the lines cost according to their content; later batches compare their bill with it. */
     readonly estimate: string;
     readonly low: string;
     readonly high: string;
@@ -21,7 +21,7 @@ export interface StoredQuote {
   };
   /** Milliseconds from the acceptance to the end. */
   readonly finish: {
-    /** What later batches compare their duration with; null where nothing was known. */
+    /** Expected duration, with which later batches compare theirs; null if unknown. */
     readonly expected_ms: number | null;
     readonly low_ms: number;
     readonly high_ms: number;

@@ -3,30 +3,30 @@ import { Database } from '../database';
 import type { BatchLane, CostBasis, FinishBasis } from './batch-quote';
 import { ACCOUNT, type AccountModel } from './segment-claims';
 
-/** Batches of one kind cost and take alike. */
+/** Batches of one kind have similar cost and duration relative to their estimates. */
 export interface BatchKind {
   readonly provider: string;
   readonly upstreamModel: string;
   readonly endpoint: string;
 }
 
-/** Cost and duration of a finished batch, relative to what had been expected. */
+/** Cost and duration of a finished batch, relative to the expected values. */
 export interface QuotedBatch {
   readonly workspaceId: string;
   readonly lane: BatchLane;
   readonly ownKey: boolean;
-  /** Bill by estimate; null where the estimate was nothing. */
+  /** Bill divided by estimate; null if the estimate was 0. */
   readonly costRatio: number | null;
-  /** Duration by expected duration; null where none was expected. */
+  /** Duration divided by expected duration; null if none was expected. */
   readonly finishRatio: number | null;
 }
 
-/** `below` and `above` the interval that was quoted. */
+/** Whether the result was inside, below or above the quoted interval. */
 export type QuoteVerdict = 'inside' | 'below' | 'above';
 
 /** How a quote compares with the batch. */
 export interface QuoteOutcome {
-  /** Null where the batch did not run to its last line. */
+  /** Null if the batch did not run to its last line. */
   readonly cost: { readonly verdict: QuoteVerdict; readonly basis: CostBasis } | null;
   readonly finish: { readonly verdict: QuoteVerdict; readonly basis: FinishBasis };
 }
@@ -44,7 +44,7 @@ interface OutcomeRow {
 export class BatchQuotesRepository {
   constructor(private readonly database: Database) {}
 
-  /** The newest `limit` completed batches of a kind that had a quote. */
+  /** Returns the newest `limit` completed batches of a kind that had a quote. */
   async finished({ provider, upstreamModel, endpoint }: BatchKind, limit: number): Promise<QuotedBatch[]> {
     const rows = await this.database.rows<{
       workspace_id: string;
@@ -75,7 +75,7 @@ export class BatchQuotesRepository {
     }));
   }
 
-  /** Lines of these models of accounts that our workers have still to run, by workspace. */
+  /** Returns the lines of these models of accounts that our workers still have to run, by workspace. */
   async backlog(models: readonly AccountModel[]): Promise<ReadonlyMap<string, number>> {
     const rows = await this.database.rows<{ workspace_id: string; lines: number }>({
       name: 'batch-quotes-backlog',
@@ -95,8 +95,8 @@ export class BatchQuotesRepository {
   }
 
   /**
-   * How the quote of a batch compares with its end; null when it had none, or ended because its caller or a
-   * mistake in it ended it.
+   * Returns how the quote of a batch compares with its end. Null if it had none, or if its caller or an invalid line
+   * ended it.
    */
   async outcome(id: string): Promise<QuoteOutcome | null> {
     const row = await this.database.firstRow<OutcomeRow>({

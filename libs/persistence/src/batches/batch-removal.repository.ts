@@ -8,21 +8,21 @@ import { OutboxRepository } from '../outbox/outbox.repository';
 import type { BatchStatus, UpstreamDeletion } from './batch-status';
 
 /**
- * Result of a removal. `unknown`: no such batch, or removed before. `unfinished`: it is not in a terminal status.
- * `awaits-upstream`: the provider's data must be deleted first, and a worker was asked to do that.
- * `upstream-refused`: the provider refused; nothing was removed here. `upstream-unreachable`: the provider cannot be
- * asked, because the key that the batch ran with is gone; nothing was removed here.
+ * Result of a removal. `unknown`: no such batch, or already removed. `unfinished`: it is not in a terminal status.
+ * `awaits-upstream`: the provider's data must be deleted first, and a worker was asked to do that. `upstream-refused`:
+ * the provider refused; nothing was removed here. `upstream-unreachable`: the provider cannot be called, because the
+ * key of the batch was deleted; nothing was removed here.
  */
 export type RemovalAnswer =
   | { readonly kind: 'unknown' | 'unfinished' | 'awaits-upstream' | 'upstream-refused' | 'upstream-unreachable' }
   | {
       readonly kind: 'removed';
       readonly provider: string | null;
-      /** Null when no provider held anything. */
+      /** Null if no provider stored anything. */
       readonly upstream: 'deleted' | 'unsupported' | null;
     };
 
-/** A message and the answer of a provider usually take less. */
+/** Longer than a message and the answer of a provider usually take. */
 const MESSAGE_MS = 30_000;
 
 interface LockedBatch {
@@ -43,9 +43,9 @@ export class BatchRemovalRepository {
   ) {}
 
   /**
-   * Removes everything in one commit, or nothing. The row is locked meanwhile: a second removal waits and then
-   * finds it removed. `begin`: the first attempt of a request, which asks the provider again after a refusal, and a
-   * worker again whose message may be lost.
+   * Removes everything in one commit, or nothing. The row is locked meanwhile: a second removal waits and then finds
+   * the batch removed. `begin`: the first attempt of a request, which asks the provider again after a refusal, and a
+   * worker again if its message may be lost.
    */
   async remove(id: string, tenant: WorkspaceTenant, begin: boolean): Promise<RemovalAnswer> {
     return this.database.asTenant(tenant, [id]).transaction(async (session) => {
@@ -82,7 +82,10 @@ export class BatchRemovalRepository {
     return row !== null;
   }
 
-  /** Returns batches whose message to a worker has not led to an answer, asked longest ago first, without `exceptIds`. */
+  /**
+   * Returns batches whose message to a worker has led to no answer, the oldest request first, except those in
+   * `exceptIds`.
+   */
   async findRequested(limit: number, exceptIds: readonly string[] = []): Promise<string[]> {
     const rows = await this.database.rows<{ id: string }>({
       name: 'batches-removal-requested',
@@ -95,7 +98,7 @@ export class BatchRemovalRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** Stores the provider's answer (null: it held nothing), once per request. */
+  /** Stores the provider's answer (null: it stored nothing), once per request. */
   async reportUpstream(
     id: string,
     outcome: 'deleted' | 'unsupported' | 'refused' | 'unreachable' | null,

@@ -8,7 +8,7 @@ export interface ResultsOf {
   readonly id: string;
   readonly createdOn: string;
   readonly number: bigint;
-  /** Only some of its requests may have a result: it was stopped. */
+  /** True if the batch was stopped, so that some of its requests may have no result. */
   readonly isStopped: boolean;
 }
 
@@ -16,13 +16,13 @@ export interface ResultRange {
   /** -1 for the first page. */
   readonly afterSeq: number;
   readonly mostItems: number;
-  /** The page ends with the result that reaches it. */
+  /** The page ends with the result that reaches this size. */
   readonly mostBytes: number;
 }
 
 export interface PageWeight {
   readonly items: number;
-  /** Of their bodies or errors and their ids. */
+  /** Bytes of their bodies or errors and their ids. */
   readonly bytes: number;
 }
 
@@ -49,7 +49,7 @@ export class BatchResultPagesRepository {
     await this.database.asTenant(tenant, [batch.id]).copyEach(select, onResult);
   }
 
-  /** Returns what the same page has, without reading it, so that its reader can make room for it. */
+  /** Returns the size of the same page without reading its bodies, so that its reader can reserve memory. */
   async weigh(tenant: WorkspaceTenant, batch: ResultsOf, range: ResultRange): Promise<PageWeight> {
     const sql = `SELECT count(*)::int AS items, coalesce(sum(bytes), 0)::float8 AS bytes ${pageSql(batch, range)}`;
     const [page] = await this.database.asTenant(tenant, [batch.id]).rows<{ items: number; bytes: number }>({ sql });
@@ -77,8 +77,9 @@ function resultsSql({ createdOn, number }: ResultsOf, afterSeq: number, mostItem
 }
 
 /**
- * Every request, with or without a result (requests of a stopped batch may have none), and every result, also one whose
- * request was lost, because it was charged. Such results are searched among the line numbers of the page only.
+ * SQL for every request, with or without a result (requests of a stopped batch may have none), and every result.
+ * Results whose request was lost are included, because they were charged; they are searched only among the line numbers
+ * of the page.
  */
 function linesSql({ createdOn, number }: ResultsOf, afterSeq: number, mostItems: number): string {
   const of = `created_on = '${createdOn}' AND batch_number = ${number}`;

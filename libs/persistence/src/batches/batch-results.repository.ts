@@ -7,7 +7,7 @@ import type { LineUsageDetails } from './line-usage';
 import { isByok, listUsd } from './result-price-sql';
 import { ONE_AT_A_TIME_FROM, type SegmentLease } from './segment-claims';
 
-/** The error of a failed line, as the API shows it. */
+/** The error of a failed line, in the form of the API. */
 export interface LineError {
   readonly type: string;
   readonly message: string;
@@ -15,7 +15,7 @@ export interface LineError {
   readonly error_type?: string;
 }
 
-/** The outcome of one line: a body or an error, never both. Money as exact decimal strings in US dollars. */
+/** The outcome of one line: a body or an error, never both. Amounts are exact decimal strings in US dollars. */
 export interface LineOutcome {
   readonly lease: SegmentLease;
   readonly seq: number;
@@ -33,20 +33,22 @@ export interface LineOutcome {
   readonly promptCostUsd: string;
   readonly completionCostUsd: string;
   readonly costUsd: string;
-  /** The fee for a call on an own key, which an allowance may waive in whole or in part; absent on shared capacity. */
+  /**
+   * The fee for a call with an own key, which an allowance may waive completely or in part; absent for shared capacity.
+   */
   readonly byokFeeUsd?: string;
-  /** The provider's tier that served it; absent where it does not say. */
+  /** The provider's tier that served; absent if it was not reported. */
   readonly serviceTier?: string;
-  /** Absent where the provider reported nothing but token counts. */
+  /** Absent if the provider reported only token counts. */
   readonly usageDetails?: LineUsageDetails;
 }
 
 export interface StoreReport {
-  /** Outcomes that are now results; the others came from a stale lease or were stored before. */
+  /** Number of outcomes that became results; the others had a lost lease or were stored before. */
   readonly stored: number;
-  /** Batches with at least one segment that is done now. */
+  /** Batches with at least one segment that is now done. */
   readonly batchesWithDoneSegments: readonly bigint[];
-  /** Batches that cost more than is held: their next lines need a reservation (BatchFundsRepository). */
+  /** Batches that cost more than their hold: their next lines need a reservation (BatchFundsRepository). */
   readonly batchesAheadOfHold: readonly bigint[];
 }
 
@@ -66,12 +68,12 @@ export class BatchResultsRepository {
   /**
    * Stores a group of outcomes: result, usage, charge and progress in one commit.
    *
-   * Safe to repeat: a line of a segment whose fence has moved on joins no `owned` row; a line that has a result
-   * conflicts with its primary key and is left out of `stored`, and only rows in `stored` are charged and counted.
-   * Segments are locked in key order, so two groups cannot wait for each other.
+   * Safe to repeat: a line of a segment with a newer fence joins no `owned` row; a line that already has a result
+   * conflicts with its primary key and is left out of `stored`. Only rows in `stored` are charged and counted. Segments
+   * are locked in key order, so two groups cannot wait for each other.
    *
-   * Charges beyond a hold raise it, so that they lower available credit, key limit and budget with this commit. Rows
-   * are locked in the order of all that move money: hold, account, key, workspace.
+   * Charges beyond a hold raise it, so that this commit lowers available credit, key limit and budget. Rows are locked
+   * in the same order as by all code that moves money: hold, account, key, workspace.
    */
   async store(outcomes: readonly LineOutcome[]): Promise<StoreReport> {
     const [row] = await this.write(outcomes);
@@ -82,7 +84,7 @@ export class BatchResultsRepository {
     };
   }
 
-  /** Fees for own keys are charged as far as they are beyond the organization's allowance. */
+  /** Fees for own keys are charged as far as they exceed the organization's allowance. */
   private async write(outcomes: readonly LineOutcome[]): Promise<StoredRow[]> {
     const values = valuesOf(outcomes);
     const { freeUsdPerMonth } = this.allowance;
@@ -153,13 +155,13 @@ const HELD_SEGMENTS = `batch_segments s
 const LOCK_SEGMENTS_SQL = `SELECT s.number FROM ${HELD_SEGMENTS}`;
 
 /**
- * A worker that stores a result did not die of it. A segment that runs one line at a time goes on doing so in its next
- * lease, so that a line that kills workers is found after a few deaths, however many lines are stored between them.
+ * A worker that stores a result did not die because of it. A segment that runs one line at a time continues to do so in
+ * its next lease. So a line that kills workers is found after a few deaths, however many lines are stored between them.
  */
 const ATTEMPTS_AFTER_PROGRESS = `attempts = CASE WHEN s.attempts < ${ONE_AT_A_TIME_FROM} THEN 0 ELSE ${ONE_AT_A_TIME_FROM - 1} END`;
 
-// All bodies travel as one binary parameter that SQL cuts up: an array of bytea would travel as hex text.
-/** `fees` are expressions for what is waived, `cost` is what a line is charged. */
+// All bodies are sent as one binary parameter, which SQL splits: an array of bytea would be sent as hex text.
+/** `fees` are expressions for the waived amount, `cost` is what a line is charged. */
 const storeSql = (fees: string, cost: string): string => `
   WITH line AS (
     SELECT * FROM unnest($4::bigint[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::smallint[],

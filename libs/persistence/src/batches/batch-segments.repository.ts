@@ -25,18 +25,18 @@ export type { ClaimedSegment, KeptOut, SegmentLease, TimedLease } from './segmen
 const NOTHING_KEPT_OUT: KeptOut = { models: [], apiKeyHashes: [] };
 
 /**
- * Leases on segments. A claim is one UPDATE by the database's clock: it moves `available_at` ahead, counts
- * the attempt and raises the fence, so two workers never own a segment at once and a stale owner's writes
- * (which carry the old fence) touch no row.
+ * Leases on segments. A claim is one UPDATE by the database's clock: it moves `available_at` into the future, counts
+ * the attempt and raises the fence. So two workers never own a segment at once, and writes of a former owner, which
+ * carry the old fence, change no row.
  */
 @Injectable()
 export class BatchSegmentsRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Leases segments, in turn from each workspace that has any, those of the batch that must end first before others:
-   * up to `limit`, and none after the one with which `mostLines` are reached. One whose workers died too often is not
-   * leased but becomes a suspect.
+   * Leases segments, in turn from each workspace that has any, and within a workspace of the batch with the earliest
+   * deadline: up to `limit`, and none after the one that reaches `mostLines`. A segment whose workers died too often is
+   * not leased but becomes a suspect.
    */
   async claim(
     limit: number,
@@ -63,13 +63,13 @@ export class BatchSegmentsRepository {
     return rows.map((row) => toClaimedSegment(row, askedAtMs)).sort(byPosition);
   }
 
-  /** Whether there are segments whose next line must run with nothing else in its worker. */
+  /** Returns whether there are segments whose next line must run with nothing else in its worker. */
   async hasSuspects(): Promise<boolean> {
     const sql = HAS_SUSPECTS_SQL;
     return (await this.database.firstRow({ name: 'segments-has-suspects', sql })) !== null;
   }
 
-  /** Leases one of them; null when there is none. */
+  /** Leases one of the suspects; returns null if there is none. */
   async claimSuspect(leaseMs: number): Promise<ClaimedSegment | null> {
     const askedAtMs = performance.now();
     const row = await this.database.firstRow<ClaimRow>({
@@ -81,8 +81,8 @@ export class BatchSegmentsRepository {
   }
 
   /**
-   * The lines of each segment that have no result yet, in order. Segments that follow one another in their batch and
-   * were never held before are read by one statement.
+   * Returns the lines of each segment that have no result yet, in order. Consecutive segments of a batch that were
+   * never held before are read by one statement.
    */
   async unfinishedLines(segments: readonly ClaimedSegment[]): Promise<BatchLine[][]> {
     const found: BatchLine[][] = [];
@@ -110,7 +110,7 @@ export class BatchSegmentsRepository {
     );
   }
 
-  /** Extends the leases and returns those that are still held; the others have gone to other workers. */
+  /** Extends the leases and returns those that are still held; the others were taken by other workers. */
   async renew(leases: readonly SegmentLease[], leaseMs: number): Promise<TimedLease[]> {
     const askedAtMs = performance.now();
     const rows = await this.database.rows<LeaseRow>({
@@ -121,7 +121,7 @@ export class BatchSegmentsRepository {
     return rows.map((row) => toTimedLease(row, askedAtMs));
   }
 
-  /** Records that no line of these leases killed its worker: the leases ended because PostgreSQL was away. */
+  /** Records that no line of these leases killed its worker: the leases ended because PostgreSQL was unavailable. */
   async outlived(leases: readonly SegmentLease[]): Promise<void> {
     await this.database.execute({
       name: 'segments-outlived',
@@ -145,7 +145,9 @@ export class BatchSegmentsRepository {
     return row !== null;
   }
 
-  /** Records that the first open line of a suspect ran and its worker lives; its lines go on one at a time. */
+  /**
+   * Records that the first open line of a suspect ran without killing its worker; its other lines run one at a time.
+   */
   async absolve(lease: SegmentLease): Promise<void> {
     await this.database.execute({
       name: 'segments-absolve',
@@ -168,7 +170,7 @@ export class BatchSegmentsRepository {
     });
   }
 
-  /** Gives segments back unfinished, as if they had not been tried: what a draining worker does. */
+  /** Gives segments back unfinished, without counting an attempt; used by a worker that shuts down. */
   async release(leases: readonly SegmentLease[]): Promise<void> {
     await this.database.execute({
       name: 'segments-release',
@@ -182,7 +184,7 @@ export class BatchSegmentsRepository {
   }
 }
 
-/** Cuts segments, in order of batch and position, where one does not go on where the last one ended. */
+/** Splits segments, in order of batch and position, into runs of consecutive ones. */
 function runsOf(segments: readonly ClaimedSegment[]): ClaimedSegment[][] {
   const runs: ClaimedSegment[][] = [];
   for (const segment of segments) {

@@ -8,7 +8,7 @@ import {
 } from './line-usage';
 import { isByok, listUsd } from './result-price-sql';
 
-/** Sums over all results of a batch. Money as exact decimal strings in US dollars. */
+/** Sums over all results of a batch. Amounts are exact decimal strings in US dollars. */
 export interface BatchTotals {
   readonly completed: number;
   readonly failed: number;
@@ -19,22 +19,22 @@ export interface BatchTotals {
   readonly reasoningTokens: number;
   readonly promptCostUsd: string;
   readonly completionCostUsd: string;
-  /** What was charged. */
+  /** The charged amount. */
   readonly costUsd: string;
-  /** What providers charged owners of keys, by their list prices; null where no such key was used. */
+  /** What providers charged the owners of keys, by their list prices; null if no such key was used. */
   readonly upstreamCostUsd: string | null;
-  /** Further counts that providers reported; 0 for those that none did. */
+  /** Further counts that providers reported; 0 if none did. */
   readonly details: Readonly<Record<DetailCount, number>>;
   /** The iterations of all lines, added up by type and model. */
   readonly iterations: readonly SummedIteration[];
-  /** What all lines that were answered have in common; null where they do not, or one does not say. */
+  /** The tier that all answered lines have in common; null if they differ or one has none. */
   readonly serviceTier: string | null;
   readonly speed: string | null;
 }
 
 export type SummedIteration = Pick<LineIteration, 'type' | 'model'> & Readonly<Record<IterationCount, number>>;
 
-/** Types of iterations times models; there are a handful. What upstreams make of it is bounded. */
+/** Most combinations of iteration type and model. There are usually a few; this limits what upstreams can cause. */
 const MOST_ITERATIONS = 100;
 
 const detailSums = DETAIL_COUNTS.map((name) => `sum((usage_details->>'${name}')::bigint) AS "${name}"`).join(', ');
@@ -44,7 +44,7 @@ const common = (value: string): string =>
         THEN min(${value} COLLATE "C") END`;
 const RESULTS = 'batch_results WHERE created_on = $1 AND batch_number = $2';
 
-// Iterations are looked for only where there are some: the results are read once otherwise.
+// Iterations are searched only if there are any; otherwise the results are read only once.
 const SUM_SQL = `
   SELECT sums.*, CASE WHEN has_iterations THEN (
       SELECT json_agg(summed)::text FROM (
@@ -95,7 +95,7 @@ export async function sumResults(
   };
 }
 
-/** Called once, after the commit, with what is wrong with a batch that ended without one item per request. */
+/** Called once, after the commit, with the problem of a batch that ended without one item per request. */
 export type ReportLoss = (problem: string) => void;
 
 /** Returns the error message of a batch that does not have one result per request; null if it has. */
@@ -107,7 +107,7 @@ export function resultsLostOf(total: number, { completed, failed }: BatchTotals)
     : `The batch has ${results} results for ${total} requests: the service made a mistake`;
 }
 
-/** The same where requests that never ran need no result, only their line. */
+/** Returns the number of missing lines, for a batch whose unrun requests need no result. */
 export async function linesLostOf(
   session: Session,
   { createdOn, number, total }: { readonly createdOn: string; readonly number: bigint; readonly total: number },

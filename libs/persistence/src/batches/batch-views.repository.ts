@@ -5,20 +5,20 @@ import type { WorkspaceTenant } from '../tenants/tenant';
 import { toBatchQuote, type BatchQuote, type StoredQuote } from './batch-quote';
 import type { BatchStatus } from './batch-status';
 
-/** A batch as its owner sees it, and where its rows are. */
+/** A batch as its owner sees it, and the position of its rows. */
 export interface BatchView extends BatchSnapshot {
   readonly number: bigint;
   readonly createdOn: string;
-  /** The provider it was given to; null when it never was. */
+  /** Slug of the batch's provider; null if it never had one. */
   readonly provider: string | null;
-  /** Older than the retention: requests and results are deleted or about to be. */
+  /** True if older than the retention time: requests and results are deleted or about to be. */
   readonly resultsGone: boolean;
-  /** Where its end is announced; null for nowhere. */
+  /** Webhook URL for its end; null if there is none. */
   readonly callbackUrl: string | null;
   readonly quote: BatchQuote | null;
 }
 
-/** Which batches of a workspace are listed. Times are exact to the microsecond, as ISO 8601 text. */
+/** Which batches of a workspace to list. Times are exact to the microsecond, as ISO 8601 text. */
 export interface BatchFilter {
   readonly statuses: readonly BatchStatus[] | null;
   /** Strictly after, strictly before. */
@@ -47,7 +47,7 @@ export interface BatchViewRow {
   quote: StoredQuote | null;
 }
 
-/** Requests and results are kept for 30 days from the creation of their batch. */
+/** Requests and results are stored for 30 days from the creation of their batch. */
 export const RETENTION_DAYS = 30;
 
 /** Columns of BatchViewRow; `completed` and `failed` are the counts of a batch that is not over. */
@@ -59,13 +59,13 @@ const viewColumns = (completed: string, failed: string): string => `
   b.created_at <= now() - interval '${RETENTION_DAYS} days' AS results_gone`;
 /** For RETURNING of a statement that changes `batches b`: a BatchViewRow of a batch that has no result yet. */
 export const NEW_BATCH_VIEW = viewColumns('0', '0');
-// Progress is summed over segments until it is frozen: a few thousand short rows at most, and none afterwards.
+// Progress is summed over segments until the counts are final: at most a few thousand short rows, and none afterwards.
 const PROGRESS = `
   LATERAL (
     SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
     FROM batch_segments s WHERE b.finalized_at IS NULL AND s.batch_number = b.number
   ) p`;
-/** For a statement that goes on: a row of `BatchViewRow` for each batch. */
+/** Beginning of a statement: a row of `BatchViewRow` for each batch. */
 export const BATCH_VIEW_SQL = `SELECT ${viewColumns('p.completed', 'p.failed')} FROM batches b, ${PROGRESS}`;
 const VISIBLE = `b.status <> 'receiving' AND b.deleted_at IS NULL`;
 
@@ -74,7 +74,7 @@ const VISIBLE = `b.status <> 'receiving' AND b.deleted_at IS NULL`;
 export class BatchViewsRepository {
   constructor(private readonly database: Database) {}
 
-  /** The batch, if it belongs to the workspace and was not deleted. */
+  /** Returns the batch, if it belongs to the workspace and was not deleted. */
   async findForWorkspace(id: string, tenant: WorkspaceTenant): Promise<BatchView | null> {
     const row = await this.database.asTenant(tenant, [id]).firstRow<BatchViewRow>({
       name: 'batch-view',
@@ -85,10 +85,9 @@ export class BatchViewsRepository {
   }
 
   /**
-   * Up to `limit` batches of the workspace, newest first, after the one called `afterId`. A deleted batch may be
-   * the cursor: its place in the order is kept.
-   *
-   * @returns null when `afterId` names no batch of the workspace
+   * Returns up to `limit` batches of the workspace, newest first, after the one with the id `afterId`. A deleted batch
+   * may be the cursor, because its position in the order is kept.
+   * @returns null if `afterId` names no batch of the workspace
    */
   async listForWorkspace(
     tenant: WorkspaceTenant,

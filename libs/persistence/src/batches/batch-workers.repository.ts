@@ -5,26 +5,26 @@ import { Database } from '../database';
 export interface LaneSpeed {
   /** Calls that it may make at once. */
   readonly slots: number;
-  /** Lines that came to a result, and for how long their calls held slots, those that were repeated included. */
+  /** Number of finished lines; below, how long their calls occupied slots, including repeated calls. */
   readonly lines: number;
   readonly call_ms: number;
-  /** Lines that came to a result while more waited for a slot, and for how long that was so. */
+  /** Number of lines that finished while more waited for a slot; below, for how long that was so. */
   readonly backlog_lines: number;
   readonly backlog_ms: number;
 }
 
 /** What one worker measured of a quota. */
 export interface WorkerSpeed {
-  /** Whether the process still runs; what another measured before it ended is true of its quota all the same. */
+  /** True if the process still runs. Measurements of an ended process are valid for its quota nevertheless. */
   readonly isAlive: boolean;
   readonly concurrency: number;
-  /** Null when it has run no line of the quota. */
+  /** Null if it has run no line of the quota. */
   readonly lane: LaneSpeed | null;
 }
 
 /** What one worker measured of several quotas. */
 export interface WorkerReport extends Pick<WorkerSpeed, 'isAlive' | 'concurrency'> {
-  /** By quota; those that it has called. */
+  /** By quota, for the quotas that it has called. */
   readonly lanes: Readonly<Record<string, LaneSpeed>>;
 }
 
@@ -33,7 +33,7 @@ const ALIVE_SECONDS = 30;
 const IS_ALIVE = `seen_at > now() - interval '${ALIVE_SECONDS} seconds'`;
 const KEPT_HOURS = 24;
 
-/** The workers and their speed, for everyone who has to say how long a batch will take. A row per process. */
+/** The workers and their speed, for all estimates of how long a batch will take. One row per process. */
 @Injectable()
 export class BatchWorkersRepository {
   constructor(private readonly database: Database) {}
@@ -49,7 +49,7 @@ export class BatchWorkersRepository {
     });
   }
 
-  /** What workers that run now, or ran within the last day, measured of these quotas. */
+  /** Returns what workers that run now, or ran within the last day, measured of these quotas. */
   async reports(quotas: readonly string[]): Promise<WorkerReport[]> {
     const rows = await this.database.rows<{
       is_alive: boolean;
@@ -75,8 +75,8 @@ export class BatchWorkersRepository {
   }
 
   /**
-   * What workers that run now, or ran within the last day, measured of a quota; of the other one where they have not
-   * called it.
+   * Returns what workers that run now, or ran within the last day, measured of a quota; of the other one if they have
+   * not called it.
    */
   async speeds(quota: string, other: string = quota): Promise<WorkerSpeed[]> {
     const rows = await this.database.rows<{ is_alive: boolean; concurrency: number; lane: LaneSpeed | null }>({

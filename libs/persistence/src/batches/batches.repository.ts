@@ -32,7 +32,7 @@ interface WorkRow {
   is_own_key: boolean;
 }
 
-/** Of the column's type: lines beyond `total` are found, too. */
+/** Largest number of the column's type, so that lines beyond `total` are found too. */
 const LAST_SEQ = 2_147_483_647;
 const WORK_COLUMNS =
   'id, number, created_on::text AS created_on, endpoint, model, provider, total, fence, credential_id IS NOT NULL AS is_own_key';
@@ -41,7 +41,7 @@ const WORK_COLUMNS =
 export interface BatchStep {
   readonly number: bigint;
   readonly status: BatchStatus;
-  /** How it will end, where it is stopped before its last line. */
+  /** How it will end, if it was stopped before its last line. */
   readonly endsAs: BatchEnding | null;
 }
 
@@ -61,7 +61,7 @@ export class BatchesRepository {
     private readonly announcements: BatchAnnouncementsRepository,
   ) {}
 
-  /** Takes the batch for validation; null if it is not waiting for that or another worker has it. */
+  /** Claims the batch for validation; null if it is not waiting for that or another worker has it. */
   async claimValidation(id: string, leaseMs: number): Promise<BatchWork | null> {
     const row = await this.database.firstRow<WorkRow>({
       name: 'batch-claim-validation',
@@ -74,7 +74,7 @@ export class BatchesRepository {
     return row === null ? null : toWork(row);
   }
 
-  /** Extends a validation's lease; false when it is no longer ours. */
+  /** Extends the lease of a validation; returns false if it was lost. */
   async renewValidation(work: BatchWork, leaseMs: number): Promise<boolean> {
     const touched = await this.database.execute({
       name: 'batch-renew-validation',
@@ -86,8 +86,8 @@ export class BatchesRepository {
   }
 
   /**
-   * Lines after `afterSeq` in order, for validation: at most `page.lines`, and none after the one with which
-   * `page.bytes` are reached. Empty when there are no more.
+   * Returns lines after `afterSeq` in order, for validation: at most `page.lines`, and none after the one that reaches
+   * `page.bytes`. Empty if there are no more.
    */
   async linesAfter(
     work: BatchWork,
@@ -109,8 +109,8 @@ export class BatchesRepository {
   }
 
   /**
-   * validating → in_progress, and its segments become claimable in the same commit, in which `assign` may give
-   * some of them to another lane.
+   * validating → in_progress. Its segments become claimable in the same commit, in which `assign` may give some of them
+   * to the provider's lane.
    */
   async beginProgress(work: BatchWork, assign?: (session: Session) => Promise<void>): Promise<boolean> {
     return this.database.transaction(async (session) => {
@@ -131,7 +131,7 @@ export class BatchesRepository {
     });
   }
 
-  /** validating → failed: nothing ran, nothing is charged, the hold goes back. */
+  /** validating → failed: nothing ran, nothing is charged, and the hold is released. */
   async failValidation(work: BatchWork, message: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({
@@ -146,7 +146,7 @@ export class BatchesRepository {
     });
   }
 
-  /** in_progress → finalizing once no segment has work left. */
+  /** in_progress → finalizing when no segment has work left. */
   async beginFinalizing(number: bigint): Promise<string | null> {
     const row = await this.database.firstRow<{ id: string }>({
       name: 'batch-begin-finalizing',
@@ -161,13 +161,12 @@ export class BatchesRepository {
   }
 
   /**
-   * finalizing → completed: sums the results, freezes counts and usage, resolves the hold and removes the
-   * segments, in one commit. The row lock makes a second finalizer find nothing to do.
+   * finalizing → completed: sums the results, fixes counts and usage, resolves the hold and removes the segments, in
+   * one commit. Because of the row lock, a second finalizer finds nothing to do.
    *
-   * A batch that has not one result for each request ends as failed: what exists is kept and charged, requests
-   * without a result count as failed, and `report` says so.
-   *
-   * @returns false when it was not there to be ended
+   * A batch that does not have one result for each request ends as failed: existing results are kept and charged,
+   * requests without a result count as failed, and `report` says so.
+   * @returns false if it was already ended
    */
   async complete(id: string, toUsage: (totals: BatchTotals) => object, report?: ReportLoss): Promise<boolean> {
     const end = await this.database.transaction(async (session) => {
@@ -215,7 +214,7 @@ export class BatchesRepository {
     return row !== null;
   }
 
-  /** Returns batches that wait for a step that no worker seems to take, without those of `exceptIds`. */
+  /** Returns batches that wait for a step that no worker seems to run, except those in `exceptIds`. */
   async findStalled(limit: number, exceptIds: readonly string[] = []): Promise<StalledBatch[]> {
     return this.database.rows<StalledBatch>({
       name: 'batches-stalled',
@@ -239,7 +238,7 @@ export class BatchesRepository {
       sql: 'DELETE FROM batch_segments WHERE batch_number = $1',
       values: [number],
     });
-    // Last, as all batches of an organization wait for its account's row until this one has committed.
+    // Done last, because all batches of an organization wait for the row of its account until this one has committed.
     await this.ledger.resolveHold(session, id);
   }
 }

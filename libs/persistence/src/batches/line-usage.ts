@@ -1,6 +1,6 @@
 /**
- * Usage that a provider reported of a line in addition to token counts, as it is stored: counts above 0, and words. A
- * member that was not reported is absent; a line without any reported usage has no such object.
+ * Usage that a provider reported of a line in addition to token counts, in the stored form: counts above 0, and words.
+ * Unreported fields are absent; a line without any reported usage has no such object.
  */
 export interface LineUsageDetails extends Readonly<Partial<Record<DetailCount, number>>> {
   readonly speed?: string;

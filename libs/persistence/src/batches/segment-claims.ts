@@ -7,10 +7,10 @@ export interface SegmentLease {
   readonly organizationId?: string;
 }
 
-/** A lease, and what is left of the window of its batch. */
+/** A lease with the remaining time of its batch's window. */
 export interface TimedLease extends SegmentLease {
   /**
-   * When the window is over, by `performance.now()` of this process: PostgreSQL says how much of it is left, and that is
+   * When the window is over, by `performance.now()` of this process: PostgreSQL reports the remaining time, which is
    * counted down here. The host's time of day may be wrong.
    */
   readonly windowEndsAtMs: number;
@@ -20,14 +20,17 @@ export interface ClaimedSegment extends TimedLease {
   readonly createdOn: string;
   readonly firstSeq: number;
   readonly lastSeq: number;
-  /** Leases of this segment since a result of it was stored, this one included. */
+  /** Number of leases of this segment since a result of it was stored, including this one. */
   readonly attempts: number;
   readonly batchId: string;
   readonly endpoint: string;
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
-  /** The account at the provider: its slug for the operator's, with the id of the credential for a caller's own. */
+  /**
+   * The account at the provider: the provider's slug for the operator's; with the id of the credential for a caller's
+   * own.
+   */
   readonly account: string;
   /** Whether that is the account of a caller's own key. */
   readonly isOwnKey: boolean;
@@ -35,9 +38,12 @@ export interface ClaimedSegment extends TimedLease {
   readonly isOwnKeysOnly?: boolean;
   readonly organizationId: string;
   readonly workspaceId: string;
-  /** Of the key that submitted the batch. */
+  /** Hash of the key that submitted the batch. */
   readonly apiKeyHash: string;
-  /** When the batch's window is over, by PostgreSQL's clock: to be compared with those of others, never with the time here. */
+  /**
+   * When the batch's window is over, by PostgreSQL's clock. Must be compared only with those of other batches, never
+   * with the time here.
+   */
   readonly expiresAtMs: number;
   /** Whether its lines need a reservation before they begin; absent: no. */
   readonly isMetered?: boolean;
@@ -70,22 +76,31 @@ export interface ClaimRow extends LeaseRow {
   is_metered: boolean;
 }
 
-/** A segment that another follows is full: of so many lines, or of bytes. */
+/** Lines of a full segment; only the last segment of a batch may have fewer, unless a segment is full by bytes. */
 const FULL_SEGMENT_LINES = 128;
 
-/** From this lease on the lines of a segment run one at a time: the one that kills workers is the first without a result. */
+/**
+ * From this lease on the lines of a segment run one at a time, so that the one that kills workers is the first without
+ * a result.
+ */
 export const ONE_AT_A_TIME_FROM = 3;
 /** The lease in which that first line runs with nothing else in its worker. */
 export const ALONE_FROM = 5;
-/** Stored right before that call. A segment that is leased with it is known to have been called alone, and is given up. */
+/**
+ * Marker stored right before that call. If a segment is leased with this marker, its first line was called alone, and
+ * is given up.
+ */
 export const CALLED_ALONE = ALONE_FROM + 1;
 
-/** The account at the provider. Null is the operator's key. */
+/** SQL for the account at the provider. Null is the operator's key. */
 export const ACCOUNT = `(b.provider || coalesce(':' || b.credential_id::text, ''))`;
 
 const AT_WORK = `b.status = 'in_progress' AND b.stop_by IS NULL AND b.finalized_at IS NULL`;
 
-/** Found by as many steps through the index `batches_in_turn` as there are such workspaces, however many batches. */
+/**
+ * SQL for the workspaces with work. Takes as many steps through the index `batches_in_turn` as there are such
+ * workspaces, however many batches they have.
+ */
 const WORKSPACES_AT_WORK = `
           (SELECT b.workspace_id FROM batches b WHERE ${AT_WORK} ORDER BY b.workspace_id LIMIT 1)
           UNION ALL
@@ -97,7 +112,7 @@ const WORKSPACES_AT_WORK = `
 /** By PostgreSQL's clock, which also ends windows. */
 const WINDOW_LEFT = `extract(epoch FROM b.expires_at - now())::float8 * 1000 AS window_left_ms`;
 
-/** How many lines come before each segment in the order in which they are taken. */
+/** SQL for the number of lines before each segment in the order in which they are claimed. */
 const linesBefore = (segments: 'ranked' | 'locked'): string => `
   SELECT *, sum(lines) OVER (
     ORDER BY turn, expires_at, batch_number, number ROWS UNBOUNDED PRECEDING) - lines AS lines_before
@@ -115,14 +130,19 @@ const leaseSql = (list: string, condition: string, leaseMs: '$1' | '$2', attempt
     b.credential_id IS NOT NULL AS is_own_key, b.own_keys_only, b.organization_id, b.workspace_id, b.api_key_hash,
     b.expires_at, b.is_metered, ${WINDOW_LEFT}`;
 
-/** Ranked beyond what is taken, so that workers who claim at once find some each: in segments, and in lines. */
+/**
+ * Segments and lines to rank in addition to those that are taken, so that workers who claim at the same time all find
+ * some.
+ */
 const LOOK_AHEAD = 4;
 const LOOK_AHEAD_BOUNDS = 16;
 const LEAST_RANKED = 64;
-/** Of each workspace, however many of them have work: what is ranked of one may be in others' hands. */
+/**
+ * Fewest segments to rank of each workspace, however many workspaces have work, because others may hold the first ones.
+ */
 const LEAST_OF_EACH = 16;
 
-/** What a provider counts calls against, as claimed segments name it. */
+/** The unit against which a provider counts calls, as claimed segments name it. */
 export type AccountModel = Pick<ClaimedSegment, 'account' | 'upstreamModel'>;
 
 /** What a claim leaves out: lines of these models, API keys and batches, and these segments. */
@@ -141,8 +161,9 @@ export interface ClaimBounds {
   readonly mostLines?: number;
 }
 
-// Ranks more than it takes, so that workers who claim at once find different ones; and locks as many as the
-// first of the ranked fill the bound with. If those that it gets are larger, some are free again afterwards.
+// Ranks more segments than it takes, so that workers who claim at the same time find different ones. Locks as many as
+// would reach the limit if they were the first ranked ones. If the segments that it gets are larger, some are free
+// again afterwards.
 export const CLAIM_SQL = `
         WITH RECURSIVE working AS (${WORKSPACES_AT_WORK}
         ), ranked AS (
@@ -193,7 +214,9 @@ export const RENEW_SQL = `
   WHERE s.batch_number = held.batch_number AND s.number = held.number AND s.fence = held.fence AND s.state = 'open'
   RETURNING s.batch_number, s.number, s.fence, ${WINDOW_LEFT}`;
 
-/** Leases of suspects are not counted: the answer of one may be lost, and only a call says anything of a line. */
+/**
+ * Leases of suspects are not counted: the answer of a lease may be lost, and only a call proves anything about a line.
+ */
 export const CLAIM_SUSPECT_SQL = `
   WITH picked AS (
     SELECT s.batch_number, s.number FROM batch_segments s JOIN batches b ON b.number = s.batch_number
@@ -208,7 +231,7 @@ export function rankedAtMost(limit: number): number {
   return Math.max(LEAST_RANKED, limit * LOOK_AHEAD);
 }
 
-/** @param askedAtMs by `performance.now()`, before the statement was sent: so the window never ends later than it should */
+/** @param askedAtMs by `performance.now()`, before the statement was sent, so that the window never ends too late */
 export function toTimedLease(row: LeaseRow, askedAtMs: number): TimedLease {
   return {
     batchNumber: BigInt(row.batch_number),

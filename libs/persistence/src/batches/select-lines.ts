@@ -7,12 +7,12 @@ export interface BatchLine {
   readonly body: Buffer;
 }
 
-/** The database, or what a tenant may see of it. */
+/** The database, or the view of it that a tenant has. */
 export interface LineSource {
   copyEach(select: string, onRow: (row: CopyRow) => void): Promise<void>;
 }
 
-/** Lines that meet `condition`, an SQL text over `l` made of our own numbers and dates only. */
+/** Returns lines that meet `condition`, an SQL text over `l` that contains only our own numbers and dates. */
 export async function selectLines(source: LineSource, condition: string): Promise<BatchLine[]> {
   const lines: BatchLine[] = [];
   await source.copyEach(`SELECT l.seq, l.custom_id, l.body FROM batch_lines l WHERE ${condition}`, (row) =>

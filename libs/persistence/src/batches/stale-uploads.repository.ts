@@ -8,7 +8,7 @@ import { discardRows } from './stored-upload';
 export class StaleUploadsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns up to `limit` uploads whose lease has run out, without those of `exceptIds`. */
+  /** Returns up to `limit` uploads whose lease has expired, except those in `exceptIds`. */
   async find(limit: number, exceptIds: readonly string[]): Promise<BatchKey[]> {
     const rows = await this.database.rows<{ id: string; number: string; created_on: string }>({
       name: 'uploads-stale',
@@ -19,7 +19,7 @@ export class StaleUploadsRepository {
     });
     return rows.map((row) => ({ id: row.id, number: BigInt(row.number), createdOn: row.created_on }));
   }
-  /** Removes every trace of such an upload; false when its gateway has renewed the lease, or ended it, meanwhile. */
+  /** Removes every trace of such an upload; returns false if its gateway has renewed or ended the lease meanwhile. */
   async discard(key: BatchKey): Promise<boolean> {
     return this.database.transaction((session) => discardRows(session, key, 'stale'));
   }

@@ -1,20 +1,23 @@
 import type { Session } from '../database';
 
-/** Where the bulk rows of an upload are. */
+/** Identifies the bulk rows of an upload. */
 interface BulkKey {
   readonly number: bigint;
   readonly createdOn: string;
 }
 
-/** What PostgreSQL counts of an upload. */
+/** PostgreSQL's counts of an upload. */
 export interface StoredUpload {
-  /** There is a line, and a place in a segment, for each of 0…total−1, and no other. */
+  /** True if there is a line, and a position in a segment, for each of 0…total−1, and no others. */
   readonly isWhole: boolean;
   readonly lines: string;
   readonly segments: string;
 }
 
-/** Numbers of lines are unique and not negative, so as many as `total` with the last one before it are all of them. */
+/**
+ * Line numbers are unique and not negative. So if there are `total` of them and the last is `total` − 1, none is
+ * missing.
+ */
 const IS_WHOLE_SQL = `
   SELECT lines.n AS lines, segments.n AS segments,
     lines.n = $3 AND lines.first = 0 AND lines.last = $3 - 1
@@ -38,11 +41,10 @@ export async function storedUploadOf(session: Session, key: BulkKey, total: numb
 }
 
 /**
- * Removes the bulk rows of an upload, if its `receiving` row was there to be removed. Transactions that write
- * bulk rows or accept the batch hold the lock on that row, so none of them can interleave. Where the row is gone nothing
- * is removed: it went together with its bulk rows, or the number is that of an accepted batch.
- *
- * @param which `stale`: only if its lease has run out, as PostgreSQL sees it now
+ * Removes the bulk rows of an upload if its `receiving` row existed and was removed. Transactions that write bulk rows
+ * or accept the batch hold the lock on that row, so none of them can interleave. If the row does not exist nothing is
+ * removed: it was removed together with its bulk rows, or the number is that of an accepted batch.
+ * @param which `stale`: only if its lease has expired, as PostgreSQL sees it now
  */
 export async function discardRows(session: Session, key: BulkKey, which: 'any' | 'stale' = 'any'): Promise<boolean> {
   await session.mayTake(60);

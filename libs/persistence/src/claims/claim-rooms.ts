@@ -5,7 +5,9 @@ interface HolderRooms {
   readonly newcomer: number;
 }
 
-/** Most rows that a claim may take of each provider, and of each organization at a provider (`provider organization`). */
+/**
+ * Most rows that a claim may take of each provider, and of each organization at a provider (`provider organization`).
+ */
 export interface ClaimRooms {
   readonly accounts: HolderRooms;
   readonly providers: HolderRooms;
@@ -23,12 +25,11 @@ interface ClaimedTable {
 }
 
 /**
- * Returns SQL that selects `id` and `at` of rows to claim: the oldest of each account and provider, up to its room. Rows
- * that wait for a slow provider do not keep rows of other providers from being claimed.
+ * Returns SQL that selects `id` and `at` of rows to claim: the oldest of each account and provider, up to its limit. So
+ * rows that wait for a slow provider do not block rows of other providers.
  *
- * Reads as many rows as fit into the rooms, however many wait: the accounts are found by steps through the index.
- *
- * @param rooms SQL of {@link ClaimRooms} as json; null where there are none
+ * Reads as many rows as fit into the limits, however many wait: the accounts are found by steps through the index.
+ * @param rooms SQL of {@link ClaimRooms} as json; null if there are no limits
  * @param limit SQL of the most rows that are wanted
  */
 export function withinRooms({ table, id, at, open, due }: ClaimedTable, rooms: string, limit: string): string {

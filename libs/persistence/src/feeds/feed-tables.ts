@@ -1,8 +1,8 @@
 import type { FeedName } from '@libs/contracts';
 
 /**
- * The table of each feed's entries. Each has one of its own, because its owner deletes old entries: in a shared table the
- * login of one owner could delete or lock the entries of the other.
+ * The table of each feed's entries. Each feed has its own table, because its owner deletes old entries: in a shared
+ * table one owner's login could delete or lock the entries of the other.
  */
 export const FEED_TABLES: Readonly<Record<FeedName, string>> = {
   access: 'access_feed_entries',

@@ -10,13 +10,13 @@ interface FeedRow {
   readonly subjects: string[] | null;
 }
 
-/** For how long a position is known after the change that ended it. */
+/** How long a position is known after the change that ended it. */
 const KEPT_FOR = '10 minutes';
 
 /**
- * One statement and so one snapshot. A position is known if it is the current one or if its entries are still there
- * under its mark, and those of every later revision: a transaction that is rolled back takes no number. One entry is
- * read beyond the most that an answer holds.
+ * One statement and so one snapshot. A position is known if it is the current one, or if its entries still exist with
+ * its mark together with those of every later revision (a transaction that is rolled back takes no number). One more
+ * entry is read than an answer may hold.
  */
 const readOf = (entries: string): string => `
   SELECT f.revision, f.mark, later.subjects,
@@ -28,7 +28,7 @@ const readOf = (entries: string): string => `
     FROM (SELECT revision, subject FROM ${entries} WHERE revision > $2 ORDER BY revision LIMIT $4) e) later
   WHERE f.feed = $1`;
 
-/** The newest of the old entries stays: readers have been at its position until the change after it. */
+/** The newest of the old entries is kept: readers were at its position until the change after it. */
 const pruneOf = (entries: string): string => `
   DELETE FROM ${entries} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${entries}
@@ -40,7 +40,7 @@ const pruneOf = (entries: string): string => `
 export class FeedsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns what changed since a position, or where the feed is now if that cannot be said. */
+  /** Returns the changes since a position, or the current position of the feed if the changes are not known. */
   async changesSince(feed: FeedName, since: FeedPosition | null): Promise<FeedChanges> {
     const row = await this.database.firstRow<FeedRow>({
       name: `feed-changes-since-${feed}`,
@@ -53,7 +53,10 @@ export class FeedsRepository {
     return isTold ? { since, position, subjects: row.subjects ?? [] } : { since: null, position, subjects: [] };
   }
 
-  /** Deletes entries of positions that ended ten minutes ago, at most `limit` of them. @returns how many were deleted */
+  /**
+   * Deletes entries of positions that ended ten minutes ago, at most `limit` of them.
+   * @returns how many were deleted
+   */
   async prune(feed: FeedName, limit: number): Promise<number> {
     return this.database.execute({ name: `feed-prune-${feed}`, sql: pruneOf(FEED_TABLES[feed]), values: [limit] });
   }

@@ -1,27 +1,30 @@
 import type { GenerationSettlement } from './generation-records';
 
-/** What ties the amounts in the details of a call to each other and to its cost, so that an audit can prove them. */
+/** How the amounts in the details of a call relate to each other and to its cost, so that an audit can verify them. */
 export interface CostParts {
-  /** The list price, or the cost on shared capacity, less the tools. */
+  /** The list price (on shared capacity the cost) minus the tools. */
   readonly tokensUsd: string;
-  /** `tokensUsd` and the cache discount: what the tokens would have cost without caches. */
+  /** `tokensUsd` plus the cache discount: what the tokens would have cost without caches. */
   readonly uncachedUsd?: string;
 }
 
-/** Returns the parts of a cost whose details name some of them; null for a plain call, which is proven by its charge. */
+/**
+ * Returns the parts of a cost if its details name some of them; null for a plain call, whose charge is sufficient
+ * proof.
+ */
 export function costParts(settlement: GenerationSettlement): CostParts | null {
   const { providerToolsUsd, gatewayToolsUsd, cacheDiscountUsd } = settlement.details;
   const named = [providerToolsUsd, gatewayToolsUsd, cacheDiscountUsd];
   const whole = wholeOf(settlement);
   if (whole === null || named.every((part) => part === undefined)) return null;
-  // What is no amount is refused by PostgreSQL, for this row alone.
+  // A value that is not an amount is left for PostgreSQL to refuse, for this row only.
   if (![whole, ...named].every((part) => part === undefined || AMOUNT.test(part))) return null;
   const tokens = picoUsd(whole) - picoUsd(providerToolsUsd) - picoUsd(gatewayToolsUsd);
   if (cacheDiscountUsd === undefined) return { tokensUsd: usd(tokens) };
   return { tokensUsd: usd(tokens), uncachedUsd: usd(tokens + picoUsd(cacheDiscountUsd)) };
 }
 
-/** Null for an own key's call without a list price: an allowance may spare a part of its cost. */
+/** Null for a call with an own key and no list price, because an allowance may waive a part of its cost. */
 function wholeOf({ costUsd, byokFeeUsd, details }: GenerationSettlement): string | null {
   if (details.upstreamCostUsd !== undefined) return details.upstreamCostUsd;
   return details.isByok || byokFeeUsd !== undefined ? null : costUsd;

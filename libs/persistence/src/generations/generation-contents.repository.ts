@@ -24,7 +24,7 @@ const MOST_DELETED = 500;
 export class GenerationContentsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Stores them in one statement. What is stored already stays as it is. */
+  /** Stores the contents in one statement. Contents that are already stored are not changed. */
   async store(contents: readonly StoredContent[]): Promise<void> {
     await this.database.execute({
       name: 'generation-contents-store',
@@ -47,7 +47,7 @@ export class GenerationContentsRepository {
     });
   }
 
-  /** The content, if the call belongs to the workspace. `createdOn` is the day that its id names. */
+  /** Returns the content, if the call belongs to the workspace. `createdOn` is the day in its id. */
   async find(generationId: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationContent | null> {
     return this.database.asTenant(tenant).firstRow<GenerationContent>({
       name: 'generation-contents-find',
@@ -59,9 +59,9 @@ export class GenerationContentsRepository {
   }
 
   /**
-   * Deletes a part of what is older than so many whole UTC days; any number of processes may do so at once.
-   *
-   * @returns how many rows went, and whether there may be more
+   * Deletes a part of the contents that are older than this many whole UTC days; any number of processes may do so at
+   * once.
+   * @returns how many rows were deleted, and whether there may be more
    */
   async purgeOlderThan(days: number): Promise<{ readonly deleted: number; readonly isDone: boolean }> {
     const deleted = await this.database.execute({

@@ -1,6 +1,6 @@
 import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 
-/** A synchronous call that is about to go upstream. Money as exact decimal strings in US dollars. */
+/** A synchronous call that is about to be sent upstream. Amounts are exact decimal strings in US dollars. */
 export interface GenerationOpening {
   readonly id: string;
   /** UTC day named by the id, `YYYY-MM-DD`. */
@@ -12,13 +12,13 @@ export interface GenerationOpening {
   readonly model: string;
   readonly streamed: boolean;
   readonly holdUsd: string;
-  /** Null: the key may spend what its organization has. */
+  /** Null: the key may spend everything that its organization has. */
   readonly keyLimit: KeyLimit | null;
   /** Budgets of the workspace, which must all cover the hold; absent if it has none. */
   readonly budgets?: readonly SpendingLimit[] | undefined;
 }
 
-/** The members of an opening that only opening needs. */
+/** The fields of an opening that are needed only to open it. */
 export type OpeningTerms = 'holdUsd' | 'keyLimit' | 'budgets';
 
 /** One call to a provider. */
@@ -32,17 +32,17 @@ export interface GenerationAttempt {
   readonly isByok?: true | undefined;
 }
 
-/** Searches of the web that we made for a call. */
+/** Web searches that the gateway made for a call. */
 export interface GenerationSearch {
-  /** The one that was asked, first where several were. */
+  /** Name of the engine; of several, the first. */
   readonly engine: string;
-  /** Of all searches. */
+  /** Number of results of all searches. */
   readonly results: number;
 }
 
 /**
- * What else is known of a call once it is over. A member that is not known, is nothing or is false is absent, so
- * that a plain call is a short line. Texts hold no NUL, which PostgreSQL could not store.
+ * Further facts about a finished call. Unknown, empty and false fields are absent, so that a plain call is a short row.
+ * Texts contain no NUL, which PostgreSQL could not store.
  */
 export interface GenerationDetails {
   readonly requestId?: string | undefined;
@@ -51,11 +51,11 @@ export interface GenerationDetails {
   readonly httpReferer?: string | undefined;
   readonly appTitle?: string | undefined;
   readonly sessionId?: string | undefined;
-  /** What the caller says of its own trace. */
+  /** The caller's own trace. */
   readonly trace?: Readonly<Record<string, string>> | undefined;
-  /** SHA-256 of what the caller calls its end user, in hexadecimal. */
+  /** SHA-256 of the caller's id for its end user, in hexadecimal. */
   readonly externalUser?: string | undefined;
-  /** Parts of the prompt that are no text, and how many of them are sound. */
+  /** Number of prompt parts that are not text; below, how many of them are sound. */
   readonly mediaParts?: number | undefined;
   readonly audioParts?: number | undefined;
   /** All calls to providers, in their order. */
@@ -68,16 +68,16 @@ export interface GenerationDetails {
   readonly cacheDiscountUsd?: string | undefined;
   /** Prompt tokens that were written to caches of the provider. */
   readonly cacheWriteTokens?: number | undefined;
-  /** Among them, those that are kept for an hour. */
+  /** The part of them that was written to one-hour caches. */
   readonly cacheWrite1hTokens?: number | undefined;
   /** Parts of the cost: for tools that the provider ran, and (`gatewayToolsUsd`) for tools that the gateway ran. */
   readonly providerToolsUsd?: string | undefined;
   /** The part of `providerToolsUsd` for each tool. */
   readonly providerTools?: Readonly<Record<string, string>> | undefined;
   readonly gatewayToolsUsd?: string | undefined;
-  /** Pages that a tool of ours read for the model; absent where it had no tools of ours. */
+  /** Pages that a gateway tool read for the model; absent if the call had no gateway tools. */
   readonly fetches?: number | undefined;
-  /** Absent where we made none; those of a provider are its own matter. */
+  /** Absent if the gateway made none; a provider's own searches are not included. */
   readonly search?: GenerationSearch | undefined;
 }
 
@@ -95,7 +95,7 @@ export interface GenerationSettlement extends Omit<GenerationOpening, OpeningTer
   readonly cachedTokens: number;
   readonly reasoningTokens: number;
   readonly costUsd: string;
-  /** The part of `costUsd` that is the fee for an own key, which an allowance may waive in whole or in part. */
+  /** The part of `costUsd` that is the fee for an own key, which an allowance may waive completely or in part. */
   readonly byokFeeUsd?: string | undefined;
   readonly latencyMs: number | null;
   readonly generationMs: number | null;

@@ -5,7 +5,7 @@ import { budgetRows } from '../ledger/workspace-budgets';
 const LIMIT_COLUMNS = { amount: 'limited.amount', reset: 'limited.reset', includesByok: 'limited.includes_byok' };
 const BUDGET_COLUMNS = { amount: 'budget.amount', reset: 'budget.reset', includesByok: 'budget.includes_byok' };
 
-/** What a statement that opens calls holds besides, where some of them come with budgets. */
+/** Additional SQL parts of a statement that opens calls, if some of them have budgets. */
 interface BudgetParts {
   readonly judged: string;
   readonly condition: string;
@@ -41,7 +41,7 @@ const BUDGETS: BudgetParts = {
   join: 'LEFT JOIN budgeted USING (workspace_id)',
 };
 
-/** The calls that are to be opened, those who pay for them, and the rows of these, locked; see `openingValues`. */
+/** The calls to open, their payers, and the rows of these payers, locked; see `openingValues`. */
 const LOCKED_PAYERS = `
   WITH payer AS (
     SELECT number, "organizationId" AS organization_id, "workspaceId" AS workspace_id, "apiKeyHash" AS api_key_hash,
@@ -68,9 +68,9 @@ const LOCKED_PAYERS = `
   )`;
 
 /**
- * Accounts are locked before keys, each in the order of their names. What is left of a limit is read from the
- * locked row, so it is what the last holder of the lock made of it. Workspaces come after keys, and only those of
- * organizations that have a budget somewhere: their account says so.
+ * Accounts are locked before keys, each in the order of their names. What is left of a limit is read from the locked
+ * row, so it includes the work of the last lock holder. Workspaces come after keys, and only those of organizations
+ * that have any budget, which their account row shows.
  */
 const openSql = (budgets: BudgetParts): string => `${LOCKED_PAYERS}, limited AS (
     SELECT DISTINCT ON (api_key_hash) api_key_hash, hold, amount, reset, includes_byok
@@ -123,7 +123,7 @@ const openSql = (budgets: BudgetParts): string => `${LOCKED_PAYERS}, limited AS 
   LEFT JOIN funded ON funded.id = 'org:' || payer.organization_id
   ORDER BY payer.number`;
 
-/** For calls without budgets: amounts are recorded for workspaces that have budgets, and no budget is checked. */
+/** For calls without budgets: amounts are recorded for workspaces with budgets, but no budget is checked. */
 export const OPEN_SQL = openSql(NO_BUDGETS);
 
 export const OPEN_BUDGETED_SQL = openSql(BUDGETS);
@@ -197,7 +197,7 @@ const settleSql = (first: string, cost: string): string => `
 
 export const SETTLE_SQL = settleSql('', 'cost_usd');
 
-/** Rows for calls on own keys that have none yet: a row that is there can be locked. */
+/** Creates missing rows for calls with own keys, because only an existing row can be locked. */
 export const ENSURE_BYOK_SQL = `
   INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, hold_usd,
                            state)
@@ -215,13 +215,13 @@ const DUE_FEES = `unsettled AS (
     FROM ${SETTLEMENT} JOIN unsettled USING (id) WHERE (details->>'upstreamCostUsd')::numeric > 0
   ), ${waiveFees('due', '$25::numeric')},`;
 
-/** With what the organization's allowance spares of the fees; after ENSURE_BYOK_SQL, in the same transaction. */
+/** Includes the fees that the organization's allowance waives. Runs after ENSURE_BYOK_SQL, in the same transaction. */
 export const SETTLE_BYOK_SQL = settleSql(
   DUE_FEES,
   'cost_usd - coalesce((SELECT waived_usd FROM waived WHERE waived.id = t.id), 0)',
 );
 
-/** In the order of the others: accounts before keys. */
+/** Locks in the same order as the others: accounts before keys. */
 export const ABANDON_SQL = `
   WITH stale AS (
     SELECT g.id, g.created_on, organization_id, workspace_id, api_key_hash, hold_usd FROM generations g

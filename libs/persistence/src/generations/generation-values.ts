@@ -4,12 +4,12 @@ import type { SqlValue } from '../session';
 import { costParts } from './cost-parts';
 import type { GenerationOpening, GenerationSettlement } from './generation-records';
 
-/** Who pays for openings, and on which terms; these are the same for all openings of a payer. */
+/** The payer of openings and its terms; these are the same for all openings of a payer. */
 export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | 'apiKeyHash' | 'keyLimit' | 'budgets'>;
 
 export interface PayerGroups {
   readonly payers: readonly Payer[];
-  /** For each opening, which of the payers is its own. */
+  /** For each opening, the number of its payer. */
   readonly numbers: readonly number[];
 }
 
@@ -28,7 +28,7 @@ export function payersOf(openings: readonly GenerationOpening[]): PayerGroups {
   return { payers, numbers };
 }
 
-/** Compares payers with the same key. Payers that may differ count as two, which costs a row and is harmless. */
+/** Compares payers with the same key. Payers that may differ count as two, which costs one more row and is harmless. */
 function isSamePayer(one: Payer, other: Payer): boolean {
   return (
     one.workspaceId === other.workspaceId &&
@@ -43,7 +43,7 @@ function isSameLimit(one: KeyLimit | null, other: KeyLimit | null): boolean {
   return one.amountUsd === other.amountUsd && one.reset === other.reset && one.includesByok === other.includesByok;
 }
 
-/** $1 to $8 of the statements that open. */
+/** Parameters $1 to $8 of the statements that open. */
 export function openingValues(openings: readonly GenerationOpening[], { payers, numbers }: PayerGroups): SqlValue[] {
   return [
     JSON.stringify(
@@ -66,7 +66,7 @@ export function openingValues(openings: readonly GenerationOpening[], { payers, 
   ];
 }
 
-/** $1 to $24 of the statements that settle. */
+/** Parameters $1 to $24 of the statements that settle. */
 export function settlementValues(settlements: readonly GenerationSettlement[]): SqlValue[] {
   return [
     plainArray(settlements.map((s) => s.id)),
@@ -92,7 +92,7 @@ export function settlementValues(settlements: readonly GenerationSettlement[]): 
     plainArray(settlements.map((s) => s.latencyMs)),
     plainArray(settlements.map((s) => s.generationMs)),
     plainArray(settlements.map((s) => s.byokFeeUsd ?? null)),
-    // As the array literal that it would be otherwise, each quote of it would have to be escaped.
+    // JSON, because in an array literal each quote would have to be escaped.
     JSON.stringify(settlements.map((s) => ({ ...s.details, ...costParts(s) }))),
   ];
 }

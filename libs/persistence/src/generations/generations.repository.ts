@@ -37,10 +37,10 @@ interface VerdictRow {
   readonly workspace_left: string | null;
 }
 
-/** One for a new key, one for its workspace, and the one that decides. */
+/** One round for a new key, one for its workspace, and the one that decides. */
 const MOST_ROUNDS = 3;
 
-/** A call as its workspace sees it. Money as exact decimal strings in US dollars. */
+/** A call as its workspace sees it. Amounts are exact decimal strings in US dollars. */
 export interface GenerationView {
   readonly id: string;
   readonly workspaceId: string;
@@ -48,7 +48,7 @@ export interface GenerationView {
   readonly model: string;
   readonly streamed: boolean;
   readonly state: 'open' | 'settled' | 'abandoned';
-  /** Slug; null while the call is open and where no provider answered. */
+  /** Slug of the provider; null while the call is open and if no provider answered. */
   readonly provider: string | null;
   readonly upstreamModel: string | null;
   readonly upstreamId: string | null;
@@ -79,13 +79,12 @@ export class GenerationsRepository {
   ) {}
 
   /**
-   * Opens each generation and holds its money, all or nothing per key, per workspace with budgets and per
-   * organization. Refuses the openings of a key whose limit does not cover their sum, those of a workspace if one of
-   * its budgets does not, and those of an organization whose balance does not cover the sum of the rest.
+   * Opens each generation and holds its money, all or nothing per key, per workspace with budgets and per organization.
+   * Refuses the openings of a key whose limit does not cover their sum, those of a workspace if one of its budgets does
+   * not, and those of an organization whose balance does not cover the sum of the rest.
    *
-   * The row of a key is made at its first call, that of a workspace at its first budget. Only an existing row can be
+   * The row of a key is created at its first call, that of a workspace at its first budget. Only an existing row can be
    * locked, so such calls are tried again.
-   *
    * @returns a verdict for each opening, in their order; calls of one payer have the same one
    */
   open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
@@ -128,12 +127,11 @@ export class GenerationsRepository {
 
   /**
    * Increases the hold of an open call by `amountUsd`; its settlement releases the whole hold.
-   *
-   * @returns what refuses it, `closed` if the call is not open (any more), or null if the amount is held
+   * @returns the reason for a refusal, `closed` if the call is not, or no longer, open, or null if the amount is held
    */
   async extend(call: Omit<GenerationOpening, 'holdUsd'>, amountUsd: string): Promise<HoldRefusal | 'closed' | null> {
     const tried = this.database.transaction(async (session) => {
-      // Before the account, as settlements and the sweep of abandoned calls do.
+      // Locked before the account, as settlements and the sweep of abandoned calls do.
       const raised = await session.execute({
         name: 'generations-extend',
         sql: `UPDATE generations SET hold_usd = hold_usd + $3::numeric
@@ -150,15 +148,15 @@ export class GenerationsRepository {
     });
   }
 
-  /** Returns the error for a caller whose money was refused, with what is left now. */
+  /** Returns the error for a caller whose payment was refused, with the amounts that are left now. */
   async refusal(call: Omit<GenerationOpening, 'holdUsd'>, by: HoldRefusal, amountUsd: string): Promise<AppError> {
     return refusalOf(this.database, call, { by, amountUsd });
   }
 
   /**
-   * Settles each generation: its row, its charge and the account, in one commit. A row that was never
-   * opened (the answer came first) is written as settled; one that is no longer open is left as it is. Fees for
-   * own keys are charged as far as they are beyond the organization's allowance.
+   * Settles each generation: its row, its charge and the account, in one commit. A row that was never opened (the
+   * answer came first) is written as settled; one that is no longer open is not changed. Fees for own keys are charged
+   * as far as they exceed the organization's allowance.
    */
   async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
     const values = settlementValues(settlements);
@@ -173,7 +171,7 @@ export class GenerationsRepository {
     });
   }
 
-  /** The call, if it belongs to the workspace. `createdOn` is the day that its id names. */
+  /** Returns the call, if it belongs to the workspace. `createdOn` is the day in its id. */
   async find(id: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationView | null> {
     return this.database.asTenant(tenant).firstRow<GenerationView>({
       name: 'generations-find',
@@ -189,7 +187,7 @@ export class GenerationsRepository {
     });
   }
 
-  /** Returns calls that were not settled within `olderThanMs`, the oldest first, without those of `exceptIds`. */
+  /** Returns calls that were not settled within `olderThanMs`, the oldest first, except those in `exceptIds`. */
   async findAbandoned(olderThanMs: number, limit: number, exceptIds: readonly string[] = []): Promise<OpenCall[]> {
     return this.database.rows<OpenCall>({
       name: 'generations-find-abandoned',
@@ -202,9 +200,7 @@ export class GenerationsRepository {
   }
 
   /**
-   * Marks calls that are still open as abandoned and releases their holds. A settlement that comes later is still
-   * charged.
-   *
+   * Marks calls that are still open as abandoned and releases their holds. A later settlement is still charged.
    * @returns how many were marked
    */
   async abandon(calls: readonly OpenCall[]): Promise<number> {

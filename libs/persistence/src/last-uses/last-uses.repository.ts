@@ -7,7 +7,7 @@ export interface LastUse {
   /** Hash of the key, or id of the credential. */
   readonly subject: string;
   readonly organizationId: string;
-  /** How long ago, so that clocks of processes need not agree. */
+  /** How long ago it was used, so that the clocks of processes need not agree. */
   readonly ageMs: number;
 }
 
@@ -15,7 +15,7 @@ export interface LastUse {
 export class LastUsesRepository {
   constructor(private readonly database: Database) {}
 
-  /** One statement. In the order of the subjects, so that two processes never wait for each other's rows. */
+  /** One statement. Ordered by subject, so that two processes never wait for each other's rows. */
   async storeUses(uses: readonly LastUse[]): Promise<void> {
     await this.database.execute({
       name: 'store-last-uses',
@@ -32,7 +32,7 @@ export class LastUsesRepository {
     });
   }
 
-  /** By subject; what was never used is left out, and so is what belongs to another organization. */
+  /** By subject. Unused subjects, and those of another organization, are left out. */
   async findUses(organizationId: string, subjects: readonly string[]): Promise<ReadonlyMap<string, Date>> {
     if (subjects.length === 0) return new Map();
     const rows = await this.database.asOrganization({ organizationId }).rows<{ subject: string; usedAt: Date }>({

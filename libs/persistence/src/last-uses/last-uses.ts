@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { LastUsesRepository } from './last-uses.repository';
 
 const FLUSH_AFTER_MS = 60_000;
-/** Keys and credentials between two writes. Those beyond are left out until the next. */
+/** Most keys and credentials between two writes. Further ones are left out until the next write. */
 const MOST_SUBJECTS = 20_000;
 
 interface NotedUse {
@@ -11,8 +11,8 @@ interface NotedUse {
 }
 
 /**
- * Notes when keys and credentials are used, for almost nothing: in memory, and at most once a minute in one statement.
- * What a process noted in the last minute is lost when it dies.
+ * Records when keys and credentials are used, at almost no cost: in memory, and in one statement at most once a minute.
+ * What a process recorded in the last minute is lost if it dies.
  */
 @Injectable()
 export class LastUses implements OnModuleDestroy {
@@ -34,7 +34,7 @@ export class LastUses implements OnModuleDestroy {
     else if (this.noted.size < MOST_SUBJECTS) this.begin(subject, { organizationId, atMs });
   }
 
-  /** Writes what was noted. Without a database it is kept for the next time. Never throws. */
+  /** Writes the recorded uses. If the database is unavailable they are kept for the next time. Never throws. */
   flush(): Promise<void> {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;

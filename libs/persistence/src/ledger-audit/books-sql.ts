@@ -1,16 +1,17 @@
 import { CALLS, IS_EMPTIED, MOVED, rowHash } from './charges-sql';
 import { isLate, PERIODS_SQL } from './periods-sql';
 
-/** Digits only: these statements create tables, which PostgreSQL does not parametrize. */
+/** Accepts digits only: these statements create tables, for which PostgreSQL accepts no parameters. */
 function digits(id: string): string {
   if (!/^\d{1,20}$/.test(id)) throw new Error('the id of a transaction is a number');
   return id;
 }
 
 /**
- * SQL that sums the transfers by those they moved money between. `past_usd` is of the transactions below `xmin`, which
- * are all over; those from `from` on, which is null for all, are read. `gone` are lines of emptied batches, and `hash` is
- * of the other rows. Statistics of their own let PostgreSQL see how few groups there are, and sum in parallel.
+ * SQL that sums the transfers by the accounts between which they moved money. Reads those from transaction `from` on
+ * (null: all). `past_usd` is the part of transactions below `xmin`, which are all over. `gone` are lines of emptied
+ * batches; `hash` covers the other rows. Statistics on these tables let PostgreSQL see how few groups there are, and
+ * sum in parallel.
  */
 export function movedSql(from: string | null, xmin: string): string {
   const recent = `sum(amount_usd) FILTER (WHERE written_in >= ${digits(xmin)})`;
@@ -43,7 +44,7 @@ export function totalsSql(amount: 'amount_usd' | 'past_usd'): string {
     WHERE kind = 'charge' AND workspace_id IS NOT NULL GROUP BY debit_account, workspace_id`;
 }
 
-/** Adds what is below the new watermark to the sums; a full audit empties the table before. */
+/** Adds everything below the new watermark to the sums; a full audit empties the table before. */
 export const SAVE_TOTALS_SQL = `
   INSERT INTO ledger_audit_totals AS t (scope, id, amount_usd)
   SELECT scope, id, sum(amount_usd) FROM (${totalsSql('past_usd')}) past GROUP BY scope, id
@@ -58,8 +59,8 @@ const FIGURES = (figures: readonly (readonly [name: string, found: string, expec
 const zero = (amount: string): string => `coalesce(${amount}, 0)`;
 
 /**
- * Differences between the transfers with what is held, and the rows of accounts, keys and workspaces. An incremental
- * audit adds the sums of the last one to what it read.
+ * Differences between the transfers plus the held amounts, and the rows of accounts, keys and workspaces. An
+ * incremental audit adds the sums of the last one to what it read.
  */
 export function booksSql(isFull: boolean): string {
   const earlier = isFull ? '' : 'UNION ALL SELECT scope, id, amount_usd FROM ledger_audit_totals';
@@ -119,8 +120,8 @@ export function booksSql(isFull: boolean): string {
 }
 
 /**
- * SQL that sums the calls as the transfers are summed, by day, and what is not in those: overage and own providers'
- * charges. `direct_usd` is without videos, which are charged on their holds.
+ * SQL that sums the calls by day, with the same columns as the sums of transfers, plus overage and own providers'
+ * charges, which transfers do not contain. `direct_usd` excludes videos, which are charged on their holds.
  */
 export const SUM_CALLS_SQL = `
   CREATE TEMP TABLE ${CALLS} ON COMMIT DROP AS
@@ -140,7 +141,7 @@ export const SUM_CALLS_SQL = `
     FROM generations WHERE state = 'settled' OR cost_usd <> 0 GROUP BY 1, 2, 3, 4
   ) summed`;
 
-/** Differences in the figures that only a full audit can replay; after `movedSql(null, …)` and SUM_CALLS_SQL. */
+/** Differences in figures that only a full audit can recompute; runs after `movedSql(null, …)` and SUM_CALLS_SQL. */
 export const REPLAYED_SQL = `
   WITH spent AS MATERIALIZED (
     SELECT account_id, workspace_id, api_key_hash, overage, byok FROM ${CALLS}

@@ -1,16 +1,16 @@
 import { RETENTION_DAYS } from '../batches/batch-views.repository';
 
-/** Tables of one transaction, that several comparisons read. */
+/** Temporary tables of one transaction, which several comparisons read. */
 export const MOVED = 'audit_moved';
 export const CALLS = 'audit_calls';
 
-/** So many references are looked up one by one in an incremental audit; more are counted. */
+/** Most references that an incremental audit looks up one by one; further ones are only counted. */
 export const MOST_CANDIDATES = 10_000;
 
-/** A batch whose results its owner or the retention may have removed: its charges are compared as a sum. */
+/** A batch whose results were removed by its owner or after the retention time: its charges are compared as a sum. */
 export const EMPTIED = `(b.deleted_at IS NOT NULL OR b.created_at <= now() - interval '${RETENTION_DAYS} days')`;
 
-/** A line's id is made of its batch's id: all but the last six characters, which count the lines. */
+/** The id of a line is the id of its batch, except for the last six characters, which count the lines. */
 export const IS_EMPTIED = `(t.reference LIKE 'gen-batch-%' AND left(t.reference, -6) IN (
   SELECT 'gen-' || left(b.id, -6) FROM batches b WHERE ${EMPTIED}))`;
 
@@ -32,7 +32,7 @@ const results = (condition: string): string => `
   FROM batch_results r JOIN batches b ON b.number = r.batch_number AND b.created_on = r.created_on
   WHERE r.cost_usd <> 0 AND NOT ${EMPTIED} AND ${condition}`;
 
-/** The owner whose charges are compared as a sum first. */
+/** The owner whose charges are first compared as a sum. */
 const owner = (debit: string, row: string, credit: string): string =>
   `concat_ws('/', ${debit}, coalesce(${row}.workspace_id::text, '-'), coalesce(${row}.api_key_hash, '-'), ${credit})`;
 
@@ -41,8 +41,8 @@ const OWNER_OF_CALL = owner(`'org:' || g.organization_id`, 'g', `'revenue'`);
 const OWNER_OF_RESULT = owner(`'org:' || b.organization_id`, 'b', `'revenue'`);
 
 /**
- * Owners whose charges differ from their sources: in their number, their sum, or a hash over references and amounts.
- * After `movedSql(null, …)` and SUM_CALLS_SQL, which read both once; no row is joined for this.
+ * Owners whose charges differ from their sources in number, sum, or a hash over references and amounts. Runs after
+ * `movedSql(null, …)` and SUM_CALLS_SQL, which read both once; no rows are joined for this.
  */
 export const OWNERS_SQL = `
   SELECT name FROM (
@@ -83,13 +83,15 @@ export const CHARGES_SQL = differences(
    UNION ALL ${results(`${OWNER_OF_RESULT} = ANY($1::text[])`)}`,
 );
 
-/** Rows that are read by themselves. A merge join would read all charges in the order of their key to find the new ones. */
+/**
+ * Rows that are read separately. A merge join would read all charges in the order of their key to find the new ones.
+ */
 const readAlone = (rows: string): string => `WITH alone AS MATERIALIZED (${rows}) SELECT * FROM alone`;
 
 /**
- * References of charges and sources written from transaction `$1` on that have no equal. One transaction writes both, so
- * an equal that is not found here either does not exist or was written by an older release; a lookup by id decides.
- * Charges of emptied batches have no equal and would take the places of others.
+ * References of charges and sources written from transaction `$1` on that have no counterpart. One transaction writes
+ * both, so a counterpart that is not found here either does not exist or was written by an older release; a lookup by
+ * id decides. Charges of emptied batches are left out: they have no counterpart and would use up the limit.
  */
 export const CANDIDATES_SQL = `
   SELECT id, count(*) OVER ()::integer AS count FROM (${differences(

@@ -1,7 +1,7 @@
 import { isByok, listUsd } from '../batches/result-price-sql';
 import { EMPTIED } from './charges-sql';
 
-/** Matches ids of batches, from which ids of lines are made. */
+/** Matches ids of batches from which ids of lines are made. */
 const HAS_LINE_IDS = `b.id ~ '^batch-[0-9]{1,11}-[0-9A-Za-z]{20}$'`;
 
 const RESULTS_OF_ALL = `
@@ -17,8 +17,8 @@ const COMPLETION_COST = `(${COST_DETAILS}->>'upstream_inference_completions_cost
 const LIST_COST = `(${COST_DETAILS}->>'upstream_inference_cost')::numeric`;
 
 /**
- * `usage` is written once, in doubles. Its parts are the sums of the results, and without these add up to the list price,
- * which is the cost of a batch on shared capacity.
+ * `usage` is written once, in doubles. Its parts are the sums of the results; if there are no results, the parts must
+ * add up to the list price, which is the cost of a batch on shared capacity.
  */
 const USAGE_FIGURES = `
     ('usage.cost', coalesce((b.usage->>'cost')::numeric, 0), coalesce(h.settled_usd, 0), b.finalized_at IS NOT NULL),
@@ -66,9 +66,9 @@ const batches = (isFull: boolean): string => `
     ${isFull ? '' : 'AND (b.finalized_at IS NULL OR b.finalized_at >= $1::timestamptz)'}`;
 
 /**
- * A video's charge is compared with its generation, like that of every call; its prices with its hold, which keeps the
- * list price too. A hold from before it did proves the list price only where that was reserved, or was the price.
- * An incremental audit reads open videos and those that ended from `$1` on.
+ * A video's charge is compared with its generation, as for every call; its prices are compared with its hold, which
+ * stores the list price too. An older hold, without that column, proves the list price only if it was the reserved
+ * amount or the price. An incremental audit reads open videos and those that ended from `$1` on.
  */
 const videos = (isFull: boolean): string => `
   SELECT 'video', v.id, figure, found, expected

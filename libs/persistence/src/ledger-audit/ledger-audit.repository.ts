@@ -22,7 +22,7 @@ export interface LedgerAuditReport extends FindingPage {
   readonly transfers: number;
 }
 
-/** What the last audit left. */
+/** State that the last audit stored. */
 export interface LastLedgerAudit {
   readonly auditedAt: Date;
   readonly fullAt: Date;
@@ -32,7 +32,7 @@ export interface LastLedgerAudit {
 interface Start {
   readonly xmin: string;
   readonly watermark: string | null;
-  /** From when on ended batches and videos are read again: no transaction that ends one takes an hour. */
+  /** Ended batches and videos are read again from this time on: no transaction that ends one takes an hour. */
   readonly since: Date | null;
   readonly kept: readonly LedgerFinding[] | null;
 }
@@ -40,21 +40,21 @@ interface Start {
 const LONGEST_SECONDS = 7_200;
 
 /**
- * Compares every charge with its source, both ways, and the rows that show balances with the transfers.
+ * Compares every charge with its source, in both directions, and the rows that show balances with the transfers.
  *
  * An audit reads one snapshot, so it may run during normal operation. An incremental one reads the rows that were
- * written since the last: each row bears the id of its transaction, and the watermark is the lowest id that was still
- * running then, so a transaction that commits late is not passed over. The watermark and the sums below it commit
- * together at the end. An audit that dies leaves both as they were; of two at once, one is repeated.
+ * written since the last: each row has the id of its transaction, and the watermark is the lowest id that was still
+ * running then, so a transaction that commits late is not missed. The watermark and the sums below it commit together
+ * at the end. An audit that dies leaves both unchanged; of two concurrent audits, one is repeated.
  */
 @Injectable()
 export class LedgerAuditRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * @param options.isFull reads all rows; also done where there was no audit yet, and after a restore from a dump
+   * @param options.isFull reads all rows; also done if there was no audit yet, and after a restore from a dump
    * @returns the findings, at most 1,000, and how many there are. Findings in charges, batches and videos are reported
-   *   until a full audit no longer has them.
+   * until a full audit no longer finds them.
    */
   async audit({ isFull }: { readonly isFull: boolean }): Promise<LedgerAuditReport> {
     return this.database.transaction(async (session) => {
@@ -104,7 +104,7 @@ async function begin(session: Session): Promise<Start> {
   return row!;
 }
 
-/** A watermark of the future is that of another server, from whose dump this database was restored. */
+/** A watermark in the future comes from another server, from whose dump this database was restored. */
 function watermarkOf({ watermark, xmin }: Start): string | null {
   return watermark === null || BigInt(watermark) > BigInt(xmin) ? null : watermark;
 }
@@ -154,7 +154,7 @@ async function compareNew(session: Session, from: string, { since, kept }: Start
   ]);
 }
 
-/** The few new rows of a large table are found by its index, whatever the planner guesses of them. */
+/** The few new rows of a large table must be found by its index, whatever the planner estimates. */
 async function byIndex<T>(session: Session, isNew: boolean, work: () => Promise<T>): Promise<T> {
   if (!isNew) return work();
   await session.client.query('SET LOCAL enable_seqscan = off');

@@ -1,6 +1,6 @@
 /** One difference in the ledger. Amounts are exact decimal strings in US dollars. */
 export interface LedgerFinding {
-  /** What the difference is in. */
+  /** Kind of row with the difference. */
   readonly kind: 'account' | 'key' | 'key_day' | 'workspace' | 'charge' | 'transfer' | 'batch' | 'video';
   /** Account, hash of the key (and day), workspace, reference of the charge or transfer, batch or video. */
   readonly id: string;
@@ -20,7 +20,7 @@ export interface FindingPage {
 
 export const MOST_FINDINGS = 1_000;
 
-/** What a statement of `reportSql` returns. */
+/** A row that a statement of `reportSql` returns. */
 export interface FindingRow extends LedgerFinding {
   readonly picousd: string;
   readonly count: number;
@@ -28,8 +28,8 @@ export interface FindingRow extends LedgerFinding {
 }
 
 /**
- * SQL for the page of `differences`, a query with `kind`, `id`, `figure`, `found` and `expected`. `found` and `expected`
- * differ or belong to different owners.
+ * SQL for the page of `differences`, a query with `kind`, `id`, `figure`, `found` and `expected`. `found` and
+ * `expected` differ or belong to different owners.
  */
 export function reportSql(differences: string): string {
   return `
@@ -57,7 +57,7 @@ export function pageOf(rows: readonly FindingRow[]): FindingPage {
   return { findings, count: first.count, driftPicousd: BigInt(first.driftPicousd) };
 }
 
-/** Together, with findings that are in several pages once. */
+/** Joins several pages; findings that occur in several of them are listed once. */
 export function merged(pages: readonly FindingPage[]): FindingPage {
   const byName = new Map(pages.flatMap(({ findings }) => findings).map((finding) => [nameOf(finding), finding]));
   const findings = [...byName.values()];
@@ -81,7 +81,7 @@ function nameOf({ kind, id, figure }: LedgerFinding): string {
   return `${kind} ${id} ${figure}`;
 }
 
-/** Of a decimal with all twelve digits, as PostgreSQL writes `numeric(38,12)`. */
+/** Reads a decimal with all twelve digits, as PostgreSQL writes `numeric(38,12)`. */
 function picoUsd(usd: string): bigint {
   return BigInt(usd.replace('.', ''));
 }

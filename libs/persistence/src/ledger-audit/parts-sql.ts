@@ -10,12 +10,12 @@ const WHOLE = `coalesce("upstreamCostUsd", g.cost_usd)`;
 const OF_TOOLS = `coalesce("providerToolsUsd", 0) + coalesce("gatewayToolsUsd", 0)`;
 
 /**
- * Differences in the parts of a call's cost, which its details keep: tools and tokens are the list price, and the cache
- * discount is what the tokens would have cost without caches less what they cost. Calls that were settled before tokens
- * were noted are judged by bounds: tools cost from nothing to the whole. The tools of a batch item and its tokens are its
- * list price.
+ * Differences in the parts of a call's cost, which its details contain: tools and tokens add up to the list price, and
+ * the cache discount is what the tokens would have cost without caches minus what they cost. Calls that were settled
+ * before tokens were recorded are checked by limits: tools cost between nothing and the whole. The tools and tokens of
+ * a batch item add up to its list price.
  *
- * `$1` is the watermark; null: all. Few calls have such parts, so the text is searched before it is read.
+ * `$1` is the watermark; null: all. Few calls have such parts, so the text is searched before it is parsed.
  */
 export const PARTS_SQL = `
   SELECT 'charge' AS kind, g.id, figure, found, expected

@@ -5,7 +5,10 @@ const PERIODS = ['day', 'week', 'month'] as const;
 /** No transaction takes an hour, so only charges of the last hour before a period may count in it. */
 export const isLate = (at: string): string => `extract(hour FROM ${at} AT TIME ZONE 'UTC') = 23`;
 
-/** Charges as keys and workspaces count them: a call when it is settled, a batch or video when its hold is resolved. */
+/**
+ * Charges by the day on which keys and workspaces count them: a call when it is settled, a batch or video when its hold
+ * is resolved.
+ */
 const SPENT_DAYS = `
   SELECT api_key_hash, workspace_id, day, direct_usd AS usd, byok, late_usd, late_byok FROM ${CALLS}
   UNION ALL
@@ -23,7 +26,7 @@ function sums(period: string): string {
           ${sum('d.byok', within)} AS byok_${period}_least, ${sum('d.late_byok', before)} AS byok_${period}_late`;
 }
 
-/** A figure may be anything from the charges within its period to those plus the late ones before it. */
+/** A figure may be anything between the charges within its period and these plus the late ones before it. */
 function figure(name: string): string {
   const [found, least, most] = [`${name}_usd`, `${name}_least`, `${name}_least + ${name}_late`];
   return `('${found}', ${found}, least(greatest(${found}, ${least}), ${most}))`;
@@ -43,8 +46,9 @@ const periods = (kind: 'key' | 'workspace', table: string, id: string): string =
   WHERE found <> expected`;
 
 /**
- * Months with more than what own providers charged then. Less is no difference: calls count from when there was an
- * allowance. Jobs count in the months of their lines, so all of a job may lie in any month in which its hold was open.
+ * Months with more than what own providers charged in them. Less is not a difference: calls count only since there is
+ * an allowance. Jobs count in the months of their lines, so a whole job may count in any month in which its hold was
+ * open.
  */
 const BYOK_MONTHS = `
   SELECT 'account', m.account_id, 'list_usd of ' || m.month, m.list_usd, least(m.list_usd, coalesce(sum(s.usd), 0))
@@ -62,7 +66,7 @@ const BYOK_MONTHS = `
   GROUP BY m.account_id, m.month, m.list_usd
   HAVING m.list_usd > coalesce(sum(s.usd), 0)`;
 
-/** Differences in what keys and workspaces spent in the periods of their last charge; after SUM_CALLS_SQL. */
+/** Differences in what keys and workspaces spent in the periods of their last charge; runs after SUM_CALLS_SQL. */
 export const PERIODS_SQL = `
   ${periods('key', 'ledger_keys', 'api_key_hash')}
   UNION ALL ${periods('workspace', 'ledger_workspaces', 'workspace_id')}

@@ -2,9 +2,9 @@ import { MOVED } from './charges-sql';
 
 /**
  * Differences in top-ups and refunds. A top-up moves money from `funding` to an organization. A refund moves it from
- * `revenue` back to the account of the charge with its reference, and is no more than that charge.
+ * `revenue` back to the account of the charge with its reference, and is not larger than that charge.
  *
- * Reads nothing where `movedSql` saw no refund and no top-up between other accounts. `$1` is the watermark; null: all.
+ * Reads nothing if `movedSql` saw no refund and no top-up between other accounts. `$1` is the watermark; null: all.
  */
 export const TRANSFERS_SQL = `
   SELECT 'transfer' AS kind, t.reference AS id, figure, t.amount_usd AS found, expected

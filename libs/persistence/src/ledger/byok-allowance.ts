@@ -1,6 +1,6 @@
 /**
- * Amount, by list price, that an organization may run on its own keys in a calendar month (UTC) without a fee. Decimal
- * string in US dollars. Null: none, and nothing is counted.
+ * Amount, by list price, that an organization may run with its own keys in a calendar month (UTC) without a fee.
+ * Decimal string in US dollars. Null: there is no allowance, and nothing is counted.
  */
 export class ByokAllowance {
   readonly freeUsdPerMonth: string | null;
@@ -16,13 +16,13 @@ const THIS_MONTH = `date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
 
 /**
  * Returns SQL for the waived part of fees: common table expressions that end with `waived` (`id`, `waived_usd`).
- * `source` is one with `id`, `organization_id`, `fee_usd` and `list_usd` (above 0): calls that this statement charges
- * for certain, so that none is counted twice. `free` is an expression for the allowance.
+ * `source` is one with `id`, `organization_id`, `fee_usd` and `list_usd` (above 0). It must contain only calls that
+ * this statement certainly charges, so that none is counted twice. `free` is an expression for the allowance.
  *
  * The statement adds its calls to the row of the month, which locks it. The new total shows which part of the allowance
  * they use, so concurrent statements use different parts. Within a statement calls count in the order of their ids. The
- * call at which the allowance runs out pays the fee for the amount beyond it, rounded half up to the pico-dollar.
- * Months are locked before accounts, in the order of the organizations.
+ * call that exhausts the allowance pays the fee for the amount beyond it, rounded half up to the pico-dollar. Months
+ * are locked before accounts, in the order of the organizations.
  */
 export function waiveFees(source: string, free: string): string {
   return `

@@ -3,22 +3,22 @@ import { AppError } from '@libs/errors';
 
 /** Time in which every gateway settles the answers that are over: charges are gathered for 25 ms, then committed. */
 const SETTLED_WITHIN_MS = 150;
-/** A caller with many calls at once may meet holds of others of them that have ended meanwhile. */
+/** Most tries: a caller with many concurrent calls may meet holds of other calls that have ended meanwhile. */
 const MOST_TRIES = 6;
-/** Requests of one organization that wait at one time, and such organizations; further ones are refused at once. */
+/** Most waiting requests of one organization, and most such organizations; further ones are refused at once. */
 const MOST_WAITING = 16;
 const MOST_ORGANIZATIONS = 256;
 
 const heldBack = new WeakSet<AppError>();
 const waiting = new Map<string, number>();
 
-/** Returns the same refusal, which now says that the amount is covered once enough of what is set aside is given back. */
+/** Returns the same refusal, marked to say that the amount is covered once enough of the held money is released. */
 export function noteHeldBack(refusal: AppError): AppError {
   heldBack.add(refusal);
   return refusal;
 }
 
-/** The tries of one request to set money aside, which holds of answers that are over may be in the way of. */
+/** The tries of one request to reserve money that may be blocked by holds of finished answers. */
 export class HeldBack {
   #tries = 1;
   #leftUsd: unknown;
@@ -26,9 +26,8 @@ export class HeldBack {
   constructor(private readonly organizationId: string) {}
 
   /**
-   * Returns a promise that resolves when the answers that are over by now are settled, wherever they were given. Null
-   * where the refusal is final: holds are not in the way, none was given back since the last try, or too many requests
-   * wait.
+   * Returns a promise that resolves when the answers that are finished by now are settled, in any process. Null if the
+   * refusal is final: holds are not the cause, none was released since the last try, or too many requests wait.
    */
   afterSettlements(refusal: unknown): Promise<void> | null {
     if (!(refusal instanceof AppError) || !heldBack.has(refusal)) return null;
@@ -42,8 +41,7 @@ export class HeldBack {
 }
 
 /**
- * Tries to set money aside, and again while holds of answers that are over may be in the way. Without a refusal it costs
- * nothing.
+ * Tries to reserve money, and again while holds of finished answers may block it. Without a refusal it costs nothing.
  */
 export async function tryWhileHeldBack<T>(organizationId: string, attempt: () => Promise<T>): Promise<T> {
   const request = new HeldBack(organizationId);

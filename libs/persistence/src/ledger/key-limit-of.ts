@@ -13,7 +13,7 @@ interface Limits {
   readonly budgets?: readonly SpendingLimit[] | undefined;
 }
 
-/** Returns true if a limit counts what the caller's own providers charge: then all of the list price is held. */
+/** Returns true if a limit counts what the caller's own providers charge: then the whole list price is held. */
 export function countsByok({ keyLimit, budgets = [] }: Limits): boolean {
   return keyLimit?.includesByok === true || budgets.some(({ includesByok }) => includesByok);
 }

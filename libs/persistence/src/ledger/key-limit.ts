@@ -2,9 +2,9 @@
 export interface SpendingLimit {
   /** Exact decimal in US dollars. */
   readonly amountUsd: string;
-  /** The limit starts anew at 00:00 UTC: every day, every Monday, or on the first of the month; null: never. */
+  /** The limit restarts at 00:00 UTC: every day, every Monday, or on the first of the month; null: never. */
   readonly reset: 'daily' | 'weekly' | 'monthly' | null;
-  /** Whether what the owner's own providers charge counts too. */
+  /** True if charges of the owner's own providers count too. */
   readonly includesByok: boolean;
 }
 
@@ -13,9 +13,9 @@ export type KeyLimit = SpendingLimit;
 export const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 
 /**
- * SQL for what is left of a limit: null where there is none. `key` is the alias of the row of `ledger_keys` or
- * `ledger_workspaces`, the others are expressions for the members of a SpendingLimit. It reads that row and nothing
- * else, so a statement that had to wait for the row uses its new values.
+ * SQL for what is left of a limit: null if there is none. `key` is the alias of the row of `ledger_keys` or
+ * `ledger_workspaces`; the others are expressions for the fields of a SpendingLimit. It reads only that row, so a
+ * statement that had to wait for the row uses its new values.
  */
 export function leftOfLimit(key: string, limit: { amount: string; reset: string; includesByok: string }): string {
   const period = (column: string): string =>
@@ -28,7 +28,7 @@ export function leftOfLimit(key: string, limit: { amount: string; reset: string;
     ELSE 0 END`;
 }
 
-/** A statement that waited over midnight for the row finds a day after its own. */
+/** A statement that waited for the row past midnight finds a later day than its own. */
 export function isSamePeriod(unit: 'week' | 'month', key: string, day: string): string {
   return `date_trunc('${unit}', ${key}.spent_on) >= date_trunc('${unit}', ${day})`;
 }
@@ -37,14 +37,14 @@ export function isSamePeriod(unit: 'week' | 'month', key: string, day: string): 
 export const FIGURES = ['total', 'day', 'week', 'month'] as const;
 
 /**
- * SQL that gives back what keys had set aside and adds what they were charged. `source` is a common table
- * expression with `api_key_hash`, `hold`, `cost` and `byok`, one row per key.
+ * SQL that releases the held amounts of keys and adds what they were charged. `source` is a common table expression
+ * with `api_key_hash`, `hold`, `cost` and `byok`, one row per key.
  */
 export function chargeKeys(source: string): string {
   return charge('ledger_keys', ['api_key_hash'], source);
 }
 
-/** The same for workspaces: `source` has `workspace_id` and `organization_id` in place of `api_key_hash`. */
+/** The same SQL for workspaces: `source` has `workspace_id` and `organization_id` in place of `api_key_hash`. */
 export function chargeWorkspaces(source: string): string {
   return charge('ledger_workspaces', ['workspace_id', 'organization_id'], source);
 }

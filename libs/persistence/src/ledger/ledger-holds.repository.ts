@@ -10,10 +10,10 @@ export interface OrphanHold {
   readonly organizationId: string;
   readonly workspaceId: string | null;
   readonly amountUsd: string;
-  /** Charged on it so far; releasing the hold charges this and gives back the rest. */
+  /** Amount charged on it so far; releasing the hold charges this and returns the rest. */
   readonly settledUsd: string;
   readonly expiresAt: Date;
-  /** Status of the batch or video that it was opened for; null when there is no such row. */
+  /** Status of the batch or video for which it was opened; null if there is no such row. */
   readonly owner: string | null;
 }
 
@@ -28,7 +28,9 @@ interface HoldRow extends Omit<OrphanHold, 'expiresAt'> {
   readonly isOwned: boolean;
 }
 
-/** Batches and videos resolve their holds in the transaction that ends them, so one that is over resolves none. */
+/**
+ * Batches and videos resolve their holds in the transaction that ends them, so one that is over will not resolve any.
+ */
 const OWNED = `
   SELECT h.id, substr(h.account_id, 5) AS "organizationId", h.workspace_id AS "workspaceId",
          h.amount_usd::text AS "amountUsd", h.settled_usd::text AS "settledUsd", h.expires_at AS "expiresAt", h.state,
@@ -38,7 +40,7 @@ const OWNED = `
 const ORPHANS = `h.state = 'open' AND h.expires_at < now()
   AND (b.id IS NULL OR b.finalized_at IS NOT NULL) AND (v.id IS NULL OR v.finished_at IS NOT NULL)`;
 
-/** Holds past their time whose batch or video is over or gone. They are released by an operator only. */
+/** Expired holds whose batch or video is over or does not exist. Only an operator releases them. */
 @Injectable()
 export class LedgerHoldsRepository {
   constructor(
@@ -66,10 +68,9 @@ export class LedgerHoldsRepository {
   }
 
   /**
-   * Resolves a hold: what was charged on it reaches the balance, the rest is given back. The audit entry commits with it.
-   *
-   * @returns false for a hold that is resolved already, without an entry
-   * @throws AppError not_found; conflict while its batch or video is not over, or its time is not
+   * Resolves a hold: the charged amount reaches the balance, the rest is returned. The audit entry commits with it.
+   * @returns false for a hold that is already resolved, without an entry
+   * @throws AppError not_found; conflict while its batch or video is not over, or it has not expired
    */
   async release(id: string, release: HoldRelease): Promise<boolean> {
     return this.database.transaction(async (session) => {

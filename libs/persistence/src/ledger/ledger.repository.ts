@@ -16,11 +16,11 @@ export interface AccountState {
 }
 
 export interface HoldRequest extends AmountToHold {
-  /** The id of what the money is held for. */
+  /** Id of the call, batch or video for which the money is held. */
   readonly id: string;
   /** Counted from PostgreSQL's `now()`. */
   readonly lifetimeMs: number;
-  /** The list price, where it is known before the job is done. */
+  /** The list price, if it is known before the job is done. */
   readonly listUsd?: string;
 }
 
@@ -54,21 +54,21 @@ export function organizationAccount(organizationId: string): string {
 }
 
 /**
- * The books: hold → settle or release, each one guarded statement.
+ * The ledger: hold → settle or release, each in one guarded statement.
  *
- * Available to spend is balance − held, and it is checked and taken in the same UPDATE, so concurrent
- * callers cannot spend the same dollar. Charges of a long job collect on its hold (`settled_usd`) and
- * reach the balance when the hold is resolved; the audit counts them where they are.
+ * Available to spend is balance − held. It is checked and taken in the same UPDATE, so concurrent callers cannot spend
+ * the same dollar. Charges of a long job are collected on its hold (`settled_usd`) and reach the balance when the hold
+ * is resolved; the audit counts them there until then.
  *
- * The limit of a key is judged the same way, by the one row of the key, which is locked after the account of its
- * organization and never before it: no two statements wait for each other.
+ * The limit of a key is checked in the same way, by the one row of the key. It is locked after the account of its
+ * organization and never before it, so no two statements wait for each other.
  */
 @Injectable()
 export class LedgerRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Adds credits, in the caller's transaction where there is one. The same reference counts once; returns false for a
+   * Adds credits, within the caller's transaction if there is one. A reference counts once; returns false for a
    * repeated one.
    */
   async topUp(
@@ -155,7 +155,7 @@ export class LedgerRepository {
     });
   }
 
-  /** Applies what was charged and gives back the rest. A second call finds nothing open and changes nothing. */
+  /** Charges what was spent and returns the rest. A second call finds nothing open and changes nothing. */
   async resolveHold(session: Session, id: string): Promise<void> {
     await session.execute({
       name: 'ledger-resolve-hold',
@@ -186,7 +186,7 @@ export class LedgerRepository {
     });
   }
 
-  /** Charges of each key since ever and in the current UTC day, week (Monday first) and month. */
+  /** Returns the charges of each key in total and in the current UTC day, week (from Monday) and month. */
   async spendingOf(tenant: Tenant, apiKeyHashes: readonly string[]): Promise<Map<string, KeySpending>> {
     const rows = await this.database.asTenant(tenant).rows<KeySpending & { hash: string }>({
       sql: `
@@ -199,7 +199,7 @@ export class LedgerRepository {
     return new Map(rows.map(({ hash, ...spending }) => [hash, spending]));
   }
 
-  /** Returns what is left of keys' limits; amounts set aside for running calls and batches count as spent. */
+  /** Returns what is left of keys' limits; amounts held for running calls and batches count as spent. */
   async leftOf(tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<Map<string, string>> {
     const given = [...limits.values()];
     const rows = await this.database.asTenant(tenant).rows<{ hash: string; left: string }>({
@@ -221,10 +221,9 @@ export class LedgerRepository {
   }
 
   /**
-   * Compares every transfer and every open hold with the rows that show balances and that limits are judged by. The
-   * sources of charges are compared by LedgerAuditRepository.audit alone.
-   *
-   * @returns an empty list when the books balance to the last digit
+   * Compares every transfer and every open hold with the rows that show balances and by which limits are checked. Only
+   * LedgerAuditRepository.audit compares the sources of charges.
+   * @returns an empty list if the ledger balances to the last digit
    */
   async audit(): Promise<readonly LedgerFinding[]> {
     return new LedgerAuditRepository(this.database).balances();

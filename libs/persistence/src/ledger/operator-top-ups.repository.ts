@@ -10,7 +10,7 @@ export interface OperatorTopUp extends Pick<OperatorAuditEntry, 'organizationId'
   readonly reference: string;
 }
 
-/** Credits and the entry that says who added them commit together. */
+/** Credits and the entry that names the operator commit together. */
 export class OperatorTopUpsRepository {
   constructor(
     private readonly database: Database,
@@ -18,7 +18,7 @@ export class OperatorTopUpsRepository {
     private readonly audit: AuditRepository,
   ) {}
 
-  /** False, and no entry, for a reference that was counted before. */
+  /** Returns false, and writes no entry, for a reference that was counted before. */
   async add({ organizationId, amountUsd, reference, operator, requestId }: OperatorTopUp): Promise<boolean> {
     return this.database.transaction(
       async (session) => {

@@ -5,7 +5,7 @@ import { noteHeldBack } from './held-back';
 import type { AmountToHold, HoldRefusal } from './set-aside';
 import { budgetRows, budgetsJson } from './workspace-budgets';
 
-/** Whose money is asked for. */
+/** The organization, key and workspace whose money is needed. */
 export type Spender = Omit<AmountToHold, 'amountUsd'>;
 
 const GIVEN_LIMIT = { amount: '$3::numeric', reset: '$4::text', includesByok: '$5::boolean' };
@@ -33,7 +33,7 @@ interface Room extends Readonly<Record<HoldRefusal, string | null>> {
   readonly isHeldBack: boolean;
 }
 
-/** Returns the refusal of an amount: what refuses it, what is left of that now, and what was asked. */
+/** Returns the error for a refused amount: what refused it, what is left of that now, and what was requested. */
 export async function refusalOf(
   session: Pick<Session, 'firstRow'>,
   spender: Spender,

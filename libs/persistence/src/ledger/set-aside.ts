@@ -2,15 +2,15 @@ import type { Session } from '../session';
 import { leftOfLimit, type SpendingLimit } from './key-limit';
 import { holdOnWorkspace, trackWorkspaces } from './workspace-budgets';
 
-/** What refuses an amount: the organization's credits, the key's limit or a budget of the workspace. */
+/** What refused an amount: the organization's credits, the key's limit or a budget of the workspace. */
 export type HoldRefusal = 'credits' | 'key_limit' | 'budget';
 
 export interface AmountToHold {
   readonly organizationId: string;
   readonly workspaceId: string;
-  /** The key whose limit the money counts against. */
+  /** The key against whose limit the money counts. */
   readonly apiKeyHash: string;
-  /** Null: the key may spend what its organization has. */
+  /** Null: the key may spend everything that its organization has. */
   readonly keyLimit: SpendingLimit | null;
   /** Budgets of the workspace, which must all cover the amount; absent if it has none. */
   readonly budgets?: readonly SpendingLimit[] | undefined;
@@ -22,10 +22,9 @@ const GIVEN_LIMIT = { amount: '$3::numeric', reset: '$4::text', includesByok: '$
 
 /**
  * Reserves an amount from the credits of an organization, the limit of a key and the budgets of a workspace. One
- * guarded statement for each, in this order, checks and takes it, so no two callers deadlock. The caller records in the
- * same transaction what the amount is held for.
- *
- * @returns what refuses it; the transaction must then end without a commit
+ * guarded statement for each, in this order, checks and takes it, so no two callers deadlock. In the same transaction,
+ * the caller must record what the amount is held for.
+ * @returns what refused it; the transaction must then end without a commit
  */
 export async function setAside(session: Session, hold: AmountToHold): Promise<HoldRefusal | null> {
   const account = await session.firstRow<{ tracks: boolean }>({
@@ -37,7 +36,7 @@ export async function setAside(session: Session, hold: AmountToHold): Promise<Ho
     values: [hold.organizationId, hold.amountUsd],
   });
   if (account === null) return 'credits';
-  // Before the key: what it has set aside so far is what its workspace has.
+  // Done before the key's amount, because a workspace's held amount is the sum of its keys' amounts so far.
   if (hold.budgets && !account.tracks) await trackWorkspaces(session, hold.organizationId);
   if (!(await isHeldByKey(session, hold))) return 'key_limit';
   if ((hold.budgets || account.tracks) && !(await holdOnWorkspace(session, hold))) return 'budget';

@@ -1,7 +1,7 @@
 import type { Session } from '../session';
 import { FIGURES, isSamePeriod, leftOfLimit, TODAY, type SpendingLimit } from './key-limit';
 
-/** Budgets of a workspace as JSON; null where it has none, as for most. */
+/** Returns the budgets of a workspace as JSON; null if it has none, as most have. */
 export function budgetsJson(budgets: readonly SpendingLimit[] | undefined): string | null {
   return budgets === undefined || budgets.length === 0 ? null : JSON.stringify(budgets);
 }
@@ -12,7 +12,7 @@ const ELEMENT = {
   includesByok: `(budget->>'includesByok')::boolean`,
 };
 
-/** SQL for the members of budgets, which `json` is an expression for, as rows of a limit each. */
+/** SQL that turns budgets in the JSON expression `json` into rows, one limit each. */
 export const budgetRows = (json: string): string => `
     SELECT ${ELEMENT.amount} AS amount, ${ELEMENT.reset} AS reset, ${ELEMENT.includesByok} AS includes_byok
     FROM json_array_elements(${json}) budget`;
@@ -21,9 +21,9 @@ export const budgetRows = (json: string): string => `
  * Starts to record the spending of an organization's workspaces, including past spending.
  *
  * Only organizations with a budget pay for that: every statement that moves money locks the organization's account and
- * reads there whether to write to `ledger_workspaces` as well. So the account is marked first, which waits for the
- * statements under way and blocks new ones. Then a second statement, which sees their results, sums what the keys have
- * spent and set aside by workspace.
+ * reads there whether to write to `ledger_workspaces` as well. So the account is marked first, which waits for running
+ * statements and blocks new ones. Then a second statement, which sees their results, sums what the keys have spent and
+ * reserved by workspace.
  */
 export async function trackWorkspaces(session: Session, organizationId: string): Promise<void> {
   const marked = await session.execute({
@@ -79,8 +79,8 @@ export interface WorkspaceHold {
 }
 
 /**
- * Sets money aside for a workspace, in the transaction of a statement that locked the account of its organization.
- * False where a budget does not cover it.
+ * Reserves money for a workspace, in the transaction of a statement that locked the account of its organization.
+ * Returns false if a budget does not cover it.
  */
 export async function holdOnWorkspace(session: Session, hold: WorkspaceHold): Promise<boolean> {
   const { organizationId, workspaceId, amountUsd, budgets } = hold;

@@ -3,9 +3,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /**
  * Outbox, batches, generations and the ledger.
  *
- * The bulk tables are partitioned by the UTC day their batch (or call) began, in weekly partitions, so
- * that retention drops partitions instead of deleting rows. A default partition catches what no weekly
- * one covers, so an installation whose maintenance did not run loses nothing.
+ * The large tables are partitioned by the UTC day on which their batch (or call) began, in weekly partitions, so that
+ * retention drops partitions instead of deleting rows. A default partition takes rows that no weekly one covers, so an
+ * installation whose maintenance did not run loses nothing.
  */
 export class Foundation1763700000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -98,7 +98,7 @@ export class Foundation1763700000001 implements MigrationInterface {
       ) PARTITION BY RANGE (created_on)`);
     await runner.query('ALTER TABLE batch_lines ALTER COLUMN body SET STORAGE EXTERNAL');
 
-    // A work queue: rows come and go with their batch, so vacuum runs by count and not by share.
+    // A work queue: rows are added and deleted with their batch, so vacuum runs by number of rows and not by share.
     await runner.query(`
       CREATE TABLE batch_segments (
         batch_number bigint NOT NULL,

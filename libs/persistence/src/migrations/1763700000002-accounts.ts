@@ -3,9 +3,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /**
  * Organizations, their workspaces and the keys that act for them. The tables belong to the auth app.
  *
- * Workspaces and keys are marked as deleted and never removed: what they spent keeps a name, and the hash
- * of a deleted key stays taken. A key is bound to the pair of workspace and organization, so no key can
- * stand in another tenant's workspace.
+ * Workspaces and keys are marked as deleted and never removed: their spending keeps a name, and the hash of a deleted
+ * key stays taken. A key refers to the pair of workspace and organization, so no key can belong to another tenant's
+ * workspace.
  */
 export class Accounts1763700000002 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * How keys are given to apps and how workloads act as keys: authorization codes and the sessions of the
- * consent page, trusted issuers and the policies over their tokens. The tables belong to the auth app.
+ * Tables for keys that are given to apps and for workloads that act as keys: authorization codes and the sessions of
+ * the consent page, trusted issuers and the policies for their tokens. The tables belong to the auth app.
  *
- * Codes, sessions and token ids are kept as SHA-256, so a copy of the database gives no access.
+ * Codes, sessions and token ids are stored as SHA-256, so a copy of the database gives no access.
  */
 export class Authorization1763700000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

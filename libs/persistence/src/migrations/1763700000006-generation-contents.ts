@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Requests and responses of calls, for workspaces whose operator keeps them. Rows are deleted on the day they are due
- * instead of with a week's partition, because the retention of contents is promised to the day.
+ * Requests and responses of calls, for workspaces whose operator stores them. Rows are deleted on the day they are due
+ * instead of with a week's partition, because the retention time of contents is exact to the day.
  */
 export class GenerationContents1763700000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

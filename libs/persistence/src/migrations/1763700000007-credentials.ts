@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Callers' own provider keys, sealed. The table belongs to the credentials app, and no other app can read the keys:
- * those that open them are outside of the database.
+ * Callers' own provider keys, encrypted. The table belongs to the credentials app, and no other app can read the keys:
+ * the keys that decrypt them are outside of the database.
  *
- * A deleted credential keeps its row and loses its key: the ciphertext and the data key it was made with.
+ * A deleted credential keeps its row and loses its key: both the ciphertext and the data key that encrypted it.
  */
 export class Credentials1763700000007 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

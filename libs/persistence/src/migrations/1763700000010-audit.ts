@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Who changed or looked at what with a management key. Rows are added and, once, given their outcome: the database
- * refuses any other change and any deletion.
+ * The audit trail of management keys. Rows are added and, once, get their outcome: the database refuses any other
+ * change and any deletion.
  */
 export class Audit1763700000010 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What each key has set aside and spent, in one row per key, so that its spending limit can be judged and taken
- * in one statement; what was spent and set aside before is carried over. And the policies of workspaces and keys.
+ * What each key has reserved and spent, in one row per key, so that its spending limit can be checked and taken in one
+ * statement. Past amounts are carried over. Also the policies of workspaces and keys.
  */
 export class KeyLimitsAndPolicies1763800000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -40,7 +40,7 @@ export class KeyLimitsAndPolicies1763800000001 implements MigrationInterface {
     await runner.query('ALTER TABLE ledger_key_days DROP COLUMN byok_usd');
   }
 
-  /** Charges of a batch that still runs are on its hold, and count for its key when the hold is resolved. */
+  /** Charges of a running batch are on its hold, and count for its key when the hold is resolved. */
   private async carryOver(runner: QueryRunner): Promise<void> {
     await runner.query(`
       INSERT INTO ledger_keys (api_key_hash, held_usd, spent_on, total_usd, day_usd, week_usd, month_usd)

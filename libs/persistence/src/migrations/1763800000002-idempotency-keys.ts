@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Requests that may be repeated under a key of their caller: what was asked, digested, and what was answered. */
+/** Requests that may be repeated with an idempotency key: a digest of the request, and the answer. */
 export class IdempotencyKeys1763800000002 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

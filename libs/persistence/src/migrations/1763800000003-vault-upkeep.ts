@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Seeds for managed key-encryption keys. And the audit trail may be given up from its ninetieth day on, never before;
- * an entry still cannot be changed.
+ * Seeds for managed key-encryption keys. Also allows the audit trail to be deleted from its ninetieth day on, never
+ * before; an entry still cannot be changed.
  */
 export class VaultUpkeep1763800000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

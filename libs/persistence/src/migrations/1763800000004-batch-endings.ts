@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * How a batch ends otherwise than by its last line: cancelled, expired, failed midway; and what is left of a
+ * Columns for batches that end before their last line: cancelled, expired, failed midway; and for what remains of a
  * batch that its owner deleted or whose retention is over.
  */
 export class BatchEndings1763800000004 implements MigrationInterface {

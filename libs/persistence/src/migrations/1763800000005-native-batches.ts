@@ -1,6 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Parts of batches that run at a provider's own batch API: one row is one order, before and after it is known there. */
+/**
+ * Parts of batches that run at a provider's own batch API: one row is one order, before and after the provider has it.
+ */
 export class NativeBatches1763800000005 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

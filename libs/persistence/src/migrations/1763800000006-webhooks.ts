@@ -3,8 +3,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /**
  * Events to send to receivers, the URLs of receivers, and the secrets that sign events.
  *
- * `webhook_secrets` belongs to the credentials app. Its secrets are sealed like the keys of providers: the keys that
- * open them are outside of the database.
+ * `webhook_secrets` belongs to the credentials app. Its secrets are encrypted like the keys of providers: the keys that
+ * decrypt them are outside of the database.
  */
 export class Webhooks1763800000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

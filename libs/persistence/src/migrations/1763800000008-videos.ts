@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Video jobs: what was asked, where it runs, how far it is, and where its outputs are kept. */
+/** Video jobs: the request, the provider, the progress, and where the outputs are stored. */
 export class Videos1763800000008 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -47,7 +47,7 @@ export class Videos1763800000008 implements MigrationInterface {
           (request IS NOT NULL) = (step <> 'poll' AND finished_at IS NULL)),
         CONSTRAINT videos_kept_until CHECK (outputs IS NULL OR outputs_expire_at IS NOT NULL)
       )`);
-    // Pictures in base64 do not get smaller; trying costs more than it saves.
+    // Pictures in base64 do not compress; trying costs more than it saves.
     await runner.query('ALTER TABLE videos ALTER COLUMN request SET STORAGE EXTERNAL');
     await runner.query('CREATE INDEX videos_due ON videos (next_at) WHERE finished_at IS NULL');
     await runner.query('CREATE INDEX videos_kept ON videos (outputs_expire_at) WHERE outputs IS NOT NULL');

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Which keys their providers refused, when, and until when calls skip them. */
+/** Adds which keys their providers refused, when, and until when calls skip them. */
 export class RefusedKeys1763900000042 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

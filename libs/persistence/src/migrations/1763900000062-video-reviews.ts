@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Video jobs that their provider may or may not have taken stay open until an operator decides or their time in review
- * is over. Searches for a job at its provider are counted apart from its submissions. The audit trail also holds what
- * an operator did at the command line, where there is a name and no key.
+ * Video jobs that their provider may or may not have accepted stay open until an operator decides or their time in
+ * review is over. Searches for a job at its provider are counted separately from its submissions. The audit trail also
+ * records actions of operators at the command line, with a name instead of a key.
  */
 export class VideoReviews1763900000062 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -17,7 +17,7 @@ export class VideoReviews1763900000062 implements MigrationInterface {
       ALTER TABLE audit_entries ADD CONSTRAINT audit_entries_by_one CHECK ((key_id IS NULL) = (operator IS NOT NULL))`);
   }
 
-  /** What only the newer trail can say is lost. */
+  /** Entries that only the newer form can hold are lost. */
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE audit_entries DISABLE TRIGGER audit_entries_are_kept');
     await runner.query('DELETE FROM audit_entries WHERE key_id IS NULL');

@@ -5,13 +5,13 @@ const ACCOUNT = `(SELECT 'org:' || nullif(current_setting('sluice.organization',
 
 const OF_ORGANIZATION = `organization_id = ${ORGANIZATION}`;
 const OF_WORKSPACE = `${OF_ORGANIZATION} AND workspace_id = ${WORKSPACE}`;
-/** Rows without a tenant of their own: those of the batches that were named, as far as they are the tenant's. */
+/** SQL for rows without a tenant column: those of the named batches that belong to the tenant. */
 const OF_NAMED_BATCH = `batch_number = ANY (ARRAY(
   SELECT b.number FROM batches b WHERE b.id = ANY (string_to_array(current_setting('sluice.batches', true), ','))))`;
 const OF_OWN_KEY = `api_key_hash IN (
   SELECT k.hash FROM api_keys k WHERE k.organization_id = ${ORGANIZATION} AND k.deleted_at IS NULL)`;
 
-/** Which rows of each table are a tenant's. */
+/** SQL conditions for the rows of each table that belong to a tenant. */
 const OWNED: Readonly<Record<string, string>> = {
   organizations: `id = ${ORGANIZATION}`,
   workspaces: `${OF_ORGANIZATION} AND (${WORKSPACE} IS NULL OR id = ${WORKSPACE})`,
@@ -38,11 +38,11 @@ const OWNED: Readonly<Record<string, string>> = {
   ledger_keys: OF_OWN_KEY,
   ledger_key_days: OF_OWN_KEY,
   ledger_byok_months: OF_ORGANIZATION,
-  // A nudge for a batch that the tenant can see.
+  // A job message for a batch that the tenant can see.
   outbox: `EXISTS (SELECT FROM batches b WHERE b.id = payload ->> 'batchId')`,
 };
 
-/** Only the rights needed to answer a caller. Partitions are reached through their tables alone. */
+/** Only the rights needed to answer a caller. Partitions are reached only through their tables. */
 const GRANTED: Readonly<Record<string, string>> = {
   workspaces: 'SELECT, INSERT, UPDATE',
   api_keys: 'SELECT, INSERT, UPDATE',
@@ -69,11 +69,11 @@ const GRANTED: Readonly<Record<string, string>> = {
 };
 
 /**
- * The second fence between tenants: statements that answer a caller run as a role that sees the rows of one tenant,
- * whatever they ask for.
+ * A second protection between tenants: statements that answer a caller run with a role that sees only the rows of one
+ * tenant, whatever they select.
  *
- * The owner of the tables is not bound by their policies, and neither, by a policy of its own, is any other role that
- * was granted them: work that belongs to no tenant sees all rows, with whichever login an app connects.
+ * The policies do not apply to the owner of the tables, nor, by a separate policy, to any other role with rights on
+ * them: work that belongs to no tenant sees all rows, with whichever login an app connects.
  */
 export class TenantRows1763900000071 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -83,7 +83,7 @@ export class TenantRows1763900000071 implements MigrationInterface {
     }
   }
 
-  /** The role stays: other databases of the cluster may use it. */
+  /** The role is kept, because other databases of the cluster may use it. */
   async down(runner: QueryRunner): Promise<void> {
     for (const table of Object.keys(OWNED)) {
       await runner.query(`REVOKE ALL ON ${table} FROM ${ROLE}`);
@@ -94,7 +94,7 @@ export class TenantRows1763900000071 implements MigrationInterface {
   }
 }
 
-/** How often the role is looked for that another database made at the same moment; each wait is 50 ms. */
+/** How often to look again for a role that another database created at the same moment; each wait is 50 ms. */
 const ATTEMPTS = 20;
 
 /**
