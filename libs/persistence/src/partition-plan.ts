@@ -1,25 +1,28 @@
-/** A partition by its bounds, days of UTC: `from` belongs to it, `to` does not. Null is without a bound. */
+/** A partition with its bounds, days of UTC: `from` is included, `to` is not. Null: no bound. */
 export interface Partition {
   readonly name: string;
   readonly from: string | null;
   readonly to: string | null;
 }
 
-/** What the default partition holds of a week that no partition covers. */
+/** Rows in the default partition of a week without a partition. */
 export interface StrayWeek {
   readonly monday: string;
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** How to make the partitions that are missing. */
+/** How to create the missing partitions. */
 export interface PartitionPlan {
   /**
-   * Mondays of weeks to make, the earliest first. Their rows in the default partition are few enough to move, or beyond
-   * a partition up to which it is adopted.
+   * Mondays of the weeks to create, the earliest first. Their rows in the default partition are few enough to move, or
+   * lie after a partition up to which the default partition is adopted.
    */
   readonly weeks: readonly string[];
-  /** Weeks to cover by the default partition itself, as it holds too much of them; null when that is not so. */
+  /**
+   * Weeks for which the default partition itself becomes the partition, because it has too many of their rows;
+   * otherwise null.
+   */
   readonly adoption: { readonly from: string; readonly to: string } | null;
 }
 
@@ -29,7 +32,8 @@ const WEEKS_AHEAD = 4;
 const DAY_MS = 86_400_000;
 
 /**
- * Plans for `today`: this week, the coming four, and every earlier week that has rows in the default partition. Rows of later weeks stay where they are until their week is near, unless the default partition is adopted.
+ * Plans for `today`: this week, the next four, and every earlier week with rows in the default partition. Rows of later
+ * weeks stay until their week is near, unless the default partition is adopted.
  */
 export function planPartitions(
   today: string,
@@ -50,7 +54,10 @@ export function planPartitions(
   return { weeks: weeks.toSorted(), adoption };
 }
 
-/** From the first week with too many rows up to the next partition, or past all rows and the coming week. */
+/**
+ * Returns the weeks from the first one with too many rows up to the next partition, or past all rows and the coming
+ * week.
+ */
 function adoptionOf(
   tooMuch: readonly string[],
   thisWeek: string,
@@ -61,7 +68,7 @@ function adoptionOf(
   if (from === undefined) return null;
   const starts = partitions.flatMap(({ from: start }) => (start !== null && start > from ? [start] : []));
   const next = starts.toSorted()[0];
-  // Rows of today go on arriving while the default partition is checked, also past midnight.
+  // Rows of today continue to arrive while the default partition is checked, also after midnight.
   const last = [plusDays(thisWeek, 7), ...strays.filter((monday) => isNear(monday, thisWeek))].toSorted().at(-1)!;
   const end = plusDays(last, 7);
   return { from, to: next !== undefined && next < end ? next : end };

@@ -7,30 +7,30 @@ import { planPartitions, plusDays, type Partition, type PartitionPlan, type Stra
 export const PARTITIONED_TABLES = ['batch_lines', 'batch_results', 'generations'] as const;
 export type PartitionedTable = (typeof PARTITIONED_TABLES)[number];
 
-/** Tables whose rows have a retention, and what of a row is not in the row itself. */
+/** Tables whose rows have a retention time, with the content of a row that is stored outside of it. */
 const BODIES: Readonly<Record<PartitionedTable, string>> = {
   batch_lines: 'octet_length(body)',
   batch_results: 'coalesce(octet_length(body), 0)',
   generations: '0',
 };
 const HAS_RETENTION: ReadonlySet<PartitionedTable> = new Set(['batch_lines', 'batch_results']);
-/** An upload may begin a day before its batch is accepted, and the retention counts from there. */
+/** An upload may begin a day before its batch is accepted, and the retention time starts then. */
 const GRACE_DAYS = 2;
-/** Most rows of a default partition deleted at once. */
+/** Most rows of a default partition that are deleted at once. */
 const STRAYS_AT_ONCE = 10_000;
 const MOST_COUNTED = 10_000;
 
 /**
- * The weekly partitions of the bulk tables: made ahead of time, and dropped after the retention.
+ * The weekly partitions of the large tables: created in advance, and dropped after the retention time.
  *
- * Each step is a transaction of its own with short locks, which may be repeated, run twice at once or be left out. A
- * lock that is not had within a second is left for the next time.
+ * Each step is a separate transaction with short locks, which may be repeated, run twice at once or be skipped. A lock
+ * that is not obtained within a second is left for the next run.
  */
 @Injectable()
 export class PartitionsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns what is missing of a table's partitions. Reads the whole default partition, which should be empty. */
+  /** Returns a table's missing partitions. Reads the whole default partition, which should be empty. */
   async plan(table: PartitionedTable): Promise<PartitionPlan> {
     return this.database.transaction(async (session) => {
       await session.mayTake(600);
@@ -56,10 +56,9 @@ export class PartitionsRepository {
   }
 
   /**
-   * Makes the default partition, with all its rows, the partition of these weeks, and makes a new default. Its rows
-   * are read once under a lock that lets others read and write; the exchange itself takes a moment.
-   *
-   * @throws the violated check while it holds rows of other weeks
+   * Makes the default partition, with all its rows, the partition of these weeks, and creates a new default. Its rows
+   * are read once with a lock that lets others read and write; the exchange itself takes a moment.
+   * @throws the violated check while it has rows of other weeks
    */
   async adoptDefault(table: PartitionedTable, { from, to }: NonNullable<PartitionPlan['adoption']>): Promise<void> {
     const step = (name: 'check' | 'validate' | 'exchange'): Promise<unknown> => this.adopt(table, name, from, to);
@@ -74,7 +73,7 @@ export class PartitionsRepository {
     }
   }
 
-  /** Removes what an adoption that was broken off left: it would keep rows out of the default partition. */
+  /** Removes the check that an interrupted adoption left: it would keep rows out of the default partition. */
   async dropCheck(table: PartitionedTable): Promise<void> {
     const left = await this.database.firstRow({
       sql: `SELECT 1 FROM pg_constraint WHERE conrelid = $1::regclass AND conname = $2`,
@@ -138,7 +137,7 @@ export class PartitionsRepository {
   }
 }
 
-/** All but the default one, the earliest first. */
+/** Returns all partitions except the default one, the earliest first. */
 async function partitionsOf(session: Session, table: PartitionedTable): Promise<Partition[]> {
   const rows = await session.rows<{ name: string; bound: string }>({
     sql: `SELECT c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bound
@@ -151,7 +150,7 @@ async function partitionsOf(session: Session, table: PartitionedTable): Promise<
     .toSorted((one, other) => (one.from ?? '').localeCompare(other.from ?? ''));
 }
 
-/** `FOR VALUES FROM ('2026-11-23') TO ('2026-11-30')`, or MINVALUE and MAXVALUE. */
+/** Reads `FOR VALUES FROM ('2026-11-23') TO ('2026-11-30')`, or MINVALUE and MAXVALUE. */
 function boundOf(bound: string, side: 'FROM' | 'TO'): string | null {
   return new RegExp(`${side} \\('(\\d{4}-\\d\\d-\\d\\d)'\\)`).exec(bound)?.[1] ?? null;
 }
@@ -161,7 +160,7 @@ async function today(session: Session): Promise<string> {
   return row!.day;
 }
 
-/** The first UTC day whose batches may still have something to show. */
+/** Returns the first UTC day whose batches may still have visible contents. */
 async function expiredUntil(session: Session): Promise<string> {
   const row = await session.firstRow<{ day: string }>({
     sql: `SELECT least((now() AT TIME ZONE 'UTC')::date - $1::integer,

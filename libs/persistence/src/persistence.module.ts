@@ -98,8 +98,8 @@ const repositories = [
 /**
  * The one PostgreSQL pool of an app, and the repositories of the tables that apps share.
  *
- * Global, because a process has one pool, whose address and entities only the root of its app knows. Nearly every module
- * uses it, and a test puts fakes in place of repositories: a module that imported this one would connect to PostgreSQL.
+ * Global, because a process has one pool, whose address and entities only the root of its app knows. Nearly every
+ * module uses it, and tests replace repositories by fakes: a module that imported this one would connect to PostgreSQL.
  */
 @Module({})
 export class PersistenceModule {

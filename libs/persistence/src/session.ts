@@ -39,7 +39,7 @@ export class Session {
     return (await this.client.query(toQuery(statement))).rowCount ?? 0;
   }
 
-  /** Lets statements of this transaction take so long; the limit of others is a few seconds. */
+  /** Lets statements of this transaction take this long; the normal limit is a few seconds. */
   async mayTake(seconds: number): Promise<void> {
     expectWithin(this.client, seconds * 1_000);
     await this.client.query(`SET LOCAL statement_timeout = '${seconds}s'`);
@@ -47,16 +47,15 @@ export class Session {
 
   /**
    * Calls `onRow` for each row of `SELECT …`, in PostgreSQL's binary COPY format: `bytea` arrives as bytes, where a
-   * plain query would send hex text. COPY takes no parameters, so the text must hold no input of callers.
-   *
-   * @param onRow valid during the call, see CopyRow
+   * plain query would send hex text. COPY takes no parameters, so the text must not contain any input of callers.
+   * @param onRow its row is valid only during the call, see CopyRow
    */
   async copyEach(select: string, onRow: (row: CopyRow) => void): Promise<void> {
     await this.client.query(new CopyOut(select, onRow)).done;
   }
 }
 
-/** A transaction that repositories with entities work in, too. */
+/** A transaction that repositories with entities can also use. */
 export class EntitySession extends Session {
   constructor(
     client: PoolClient,
@@ -66,15 +65,15 @@ export class EntitySession extends Session {
   }
 }
 
-/** The five-character SQLSTATE of a PostgreSQL error, or null for any other error. */
+/** Returns the five-character SQLSTATE of a PostgreSQL error, or null for any other error. */
 export function sqlStateOf(error: unknown): string | null {
   if (typeof error !== 'object' || error === null) return null;
   const { code } = error as { code?: unknown };
-  // Five letters with an E are an error of the operating system, such as EPIPE.
+  // Five letters that begin with E are an error of the operating system, such as EPIPE.
   return typeof code === 'string' && /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
-/** What the driver takes. */
+/** Returns the statement in the driver's form. */
 export function toQuery(statement: SqlStatement): { text: string; values: unknown[]; name?: string } {
   const values = (statement.values ?? []).map((value) => (typeof value === 'bigint' ? value.toString() : value));
   return { text: statement.sql, values, ...(statement.name !== undefined && { name: statement.name }) };

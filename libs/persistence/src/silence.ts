@@ -4,7 +4,7 @@ import type { ClientBase } from 'pg';
 /** Time for PostgreSQL's message to arrive after it must have ended a statement. */
 const ON_THE_WAY_MS = 5_000;
 
-/** Members of the driver's client that its types leave out. */
+/** Fields of the driver's client that its types leave out. */
 interface Wire {
   readonly connection: { readonly stream: Socket };
   /** False while a statement is not answered. */
@@ -15,10 +15,9 @@ const usualMs = new WeakMap<object, number>();
 
 /**
  * Ends a connection without a response for longer than PostgreSQL lets a statement run: the host is gone, or the
- * network has dropped the connection silently. TCP alone notices that after a quarter of an hour, if at all, and until
+ * network has silently dropped the connection. TCP alone notices that after a quarter of an hour, if at all, and until
  * then each such connection is missing from the pool.
- *
- * @param statementMs PostgreSQL's own limit; 0 is none, so nothing is ended
+ * @param statementMs PostgreSQL's own limit; 0 means no limit, so nothing is ended
  */
 export function endWhenSilent(client: ClientBase, statementMs: number): void {
   const wire = client as unknown as Wire;
@@ -27,7 +26,7 @@ export function endWhenSilent(client: ClientBase, statementMs: number): void {
   expectWithin(client, statementMs);
   stream.on('timeout', () => {
     const heard = stream.bytesRead;
-    // After a process stood still, what has arrived meanwhile is read first.
+    // After the process stood still, data that has arrived meanwhile is read first.
     setImmediate(() => {
       if (!wire.readyForQuery && stream.bytesRead === heard) stream.destroy();
     });

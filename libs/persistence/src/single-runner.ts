@@ -3,23 +3,23 @@ import { Database, sqlStateOf, type Session } from './database';
 
 /** Well below the time after which PostgreSQL ends a session that is idle in a transaction. */
 const KEEP_ALIVE_MS = 3_000;
-/** A run that takes longer loses its lock: it may hang, and another process is to have its turn. */
+/** A run that takes longer loses its lock: it may hang, and another process must get its turn. */
 const LONGEST_RUN_MS = 10 * 60_000;
-/** Processes tick at their own times; a turn that comes a little early is not left out. */
+/** Tolerance: processes tick at their own times, and a slightly early turn is not skipped. */
 const SLACK = 0.9;
 
 export interface Turn {
-  /** No run begins before this has passed since the end of the last one. */
+  /** No run begins before this time has passed since the end of the last one. */
   readonly everyMs: number;
-  /** After this the lock is given up. */
+  /** The lock is released after this time. */
   readonly longestMs?: number;
 }
 
 /**
- * Lets one process of all run a task, once per interval.
+ * Lets only one process at a time run a task, once per interval.
  *
- * The lock is an advisory lock of a transaction that holds no snapshot and writes nothing until the end, when it notes
- * the end of the run: so it keeps no row from vacuum, and works through poolers. It ends with its session, which
+ * The lock is an advisory lock of a transaction that holds no snapshot and writes nothing until the end, when it
+ * records the end of the run. So it does not block vacuum, and works through poolers. It ends with its session, which
  * PostgreSQL ends 10 seconds after its process died or stopped answering. A run that lost its lock may overlap with
  * another; tasks must tolerate that.
  */
@@ -28,11 +28,10 @@ export class SingleRunner {
   constructor(private readonly database: Database) {}
 
   /**
-   * Runs `work` unless another process runs it now, or some process ended it less than `everyMs` ago. A run that fails
+   * Runs `work` unless another process runs it now, or any process ended it less than `everyMs` ago. A run that fails
    * counts as ended.
-   *
    * @returns whether it ran here
-   * @throws what `work` throws
+   * @throws any error of `work`
    */
   async run(
     task: string,
@@ -87,7 +86,7 @@ async function tryLock(session: Session, task: string): Promise<boolean> {
 async function isDue(reader: Pick<Session, 'firstRow'>, task: string, everyMs: number): Promise<boolean> {
   const recent = await reader.firstRow({
     name: 'task-is-recent',
-    // An end in the future is of before the clock was set back, and says nothing.
+    // An end in the future was recorded before the clock was set back, and is ignored.
     sql: `SELECT 1 FROM task_runs WHERE task = $1
             AND ended_at BETWEEN clock_timestamp() - $2 * interval '1 millisecond' AND clock_timestamp()`,
     values: [task, everyMs * SLACK],
@@ -98,8 +97,7 @@ async function isDue(reader: Pick<Session, 'firstRow'>, task: string, everyMs: n
 const NOT_ALLOWED = '42501';
 
 /**
- * Without its session the end of a run stays unknown, and the next tick runs it again.
- *
+ * If the session is lost, the end of a run is not recorded, and the next tick runs it again.
  * @throws the error of PostgreSQL for a task that `app-rights.ts` does not declare, which would run with every tick
  */
 async function noteEnd(session: Session, task: string): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Returns the text without what PostgreSQL refuses: NUL becomes U+FFFD, lone surrogates too. Field names of callers and
- * messages of providers may contain them, and a job whose error cannot be stored would never end.
+ * Returns the text without characters that PostgreSQL refuses: NUL and lone surrogates become U+FFFD. Field names of
+ * callers and messages of providers may contain them, and a job whose error cannot be stored would never end.
  */
 export function storableText(text: string): string {
   return text.replaceAll('\0', '\u{fffd}').toWellFormed();

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { sqlStateOf } from './session';
 
-/** A row that PostgreSQL did not take, and why. */
+/** A row that PostgreSQL did not accept, and the error. */
 export interface RefusedRow<Row> {
   readonly row: Row;
   readonly error: unknown;
@@ -9,29 +9,46 @@ export interface RefusedRow<Row> {
 
 /** The result of storing rows together. */
 export interface StoredApart<Row, Result> {
-  /** What `store` returned for each part that was stored, with the rows of the part. */
+  /** The results of `store` for each part that was stored, with the rows of the part. */
   readonly stored: readonly { readonly rows: readonly Row[]; readonly result: Result }[];
   /** Would be refused again. */
   readonly refused: readonly RefusedRow<Row>[];
-  /** Failed without the others: too slow, or behind a lock. Storing them later may work; others need not wait for it. */
+  /**
+   * Rows that failed individually: too slow, or behind a lock. Storing them later may succeed; others need not wait for
+   * them.
+   */
   readonly stuck: readonly RefusedRow<Row>[];
-  /** Left for later for a reason that need not be in the rows; null when none were. They may be stored all the same. */
+  /**
+   * Rows left for later because of an error that need not be caused by them; null if there are none. They may be stored
+   * nevertheless.
+   */
   readonly failed: { readonly rows: readonly Row[]; readonly error: unknown } | null;
 }
 
-/** Data exceptions, violated constraints and checks, exceeded limits, and what a trigger raises. */
+/**
+ * SQLSTATE classes of data exceptions, violated constraints and checks, exceeded limits, and errors that a trigger
+ * raises.
+ */
 const CLASSES_OF_DATA: ReadonlySet<string> = new Set(['22', '23', '44', '54', 'P0']);
 
-/** The connection, a transaction that lost against another, a server that is full, ends or only reads. */
+/**
+ * SQLSTATE classes of the connection, of a transaction that lost against another, and of a server that is full,
+ * shutting down or read-only.
+ */
 const CLASSES_OF_SERVER: ReadonlySet<string> = new Set(['08', '25', '40', '53', '55', '57', '58']);
 const LOCKED = '55P03';
-/** One statement took too long or too much memory, or waited for a lock: fewer rows may not. */
+/** One statement took too long or too much memory, or waited for a lock: fewer rows may succeed. */
 const TOO_HEAVY: ReadonlySet<string> = new Set(['57014', '53200', LOCKED]);
-/** Each failure takes until a timeout: one slow row of 512 is found with three more. */
+/**
+ * Number of parts after such a failure. Each failure takes until a timeout, and this way one slow row of 512 is found
+ * with three more.
+ */
 const PARTS_OF_HEAVY = 8;
-/** Statements that may fail for other reasons than data before the rest is left for later. */
+/** Statements that may fail for reasons other than data before the rest is left for later. */
 const MOST_FAILURES = 64;
-/** Lock timeouts of one payer after which its other rows count as stuck without a try: each try takes until the timeout. */
+/**
+ * Lock timeouts of one payer after which its other rows count as stuck without a try: each try takes until the timeout.
+ */
 export const MOST_LOCKS_OF_ONE = 2;
 
 /** Returns true for an error that the same rows would cause again, unlike a lost connection or a lock. */
@@ -39,12 +56,12 @@ export function isRefusedForItsData(error: unknown): boolean {
   return CLASSES_OF_DATA.has(stateOf(error)?.slice(0, 2) ?? '');
 }
 
-/** Returns true where a row could not be written because another session holds its lock. */
+/** Returns true if a row could not be written because another session holds its lock. */
 export function isLocked(error: unknown): boolean {
   return stateOf(error) === LOCKED;
 }
 
-/** `Database` throws trouble as `unavailable`, with what PostgreSQL said as its cause. */
+/** `Database` throws problems as `unavailable`, with PostgreSQL's error as the cause. */
 function stateOf(error: unknown): string | null {
   return sqlStateOf(error instanceof AppError ? error.cause : error);
 }
@@ -54,12 +71,12 @@ function isAboutServer(state: string | null): boolean {
 }
 
 /**
- * Stores rows in as few groups as PostgreSQL takes: a group that it refuses is split, until the rows that fail are alone.
- * One refused row among 512 costs about 18 statements. Stops at the first failure that is about the server, not the rows.
- *
- * @param store stores its rows in one transaction; a part of `rows`
- * @param keyOf names what rows lock together, such as a batch: after a lock timeout each key is tried by itself
- * @param payerOf names what several keys may lock together, such as the organization that owns many batches
+ * Stores rows in as few groups as PostgreSQL accepts: a group that it refuses is split, until the failing rows are
+ * alone. One refused row among 512 costs about 18 statements. Stops at the first failure that is about the server, not
+ * the rows.
+ * @param store stores its rows, a part of `rows`, in one transaction
+ * @param keyOf returns what a row locks, such as its batch: after a lock timeout each key is tried by itself
+ * @param payerOf returns what several keys may lock together, such as the organization that owns many batches
  */
 export async function storeApart<Row, Result>(
   rows: readonly Row[],
@@ -121,7 +138,7 @@ class Locks<Row> {
   }
 }
 
-/** Returns smaller parts to try, or null where the part cannot be split any further. */
+/** Returns smaller parts to try, or null if the part cannot be split any further. */
 function partsOf<Row>(part: readonly Row[], error: unknown, keyOf: (row: Row) => unknown): Row[][] | null {
   if (isLocked(error)) {
     const byKey = [...Map.groupBy(part, keyOf).values()];
@@ -134,7 +151,7 @@ function partsOf<Row>(part: readonly Row[], error: unknown, keyOf: (row: Row) =>
   );
 }
 
-/** Where nothing at all was stored, the rows that failed alone are no worse than the others. */
+/** If nothing at all was stored, the rows that failed individually are treated like the others. */
 function leftFor<Row>(
   error: unknown,
   untried: readonly (readonly Row[])[],

@@ -4,9 +4,9 @@ const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 60_000;
 
 export interface StuckRowsOptions<Row> {
-  /** Names what rows lock together, such as an account. */
+  /** Returns what a row locks, such as its account. */
   readonly keyOf: (row: Row) => unknown;
-  /** Names what several keys may lock together; each key by itself when absent. */
+  /** Returns what several keys may lock together; absent: each key by itself. */
   readonly payerOf?: (row: Row) => unknown;
   /** Returns the error if the row is still stuck, null when it is stored or given up. Never throws. */
   readonly store: (row: Row) => Promise<unknown>;
@@ -21,8 +21,8 @@ interface Stuck<Row> {
 }
 
 /**
- * Rows that PostgreSQL takes too long to store, apart from the others, which go on. One row is tried at a time, with
- * growing waits of up to a minute. Rows behind a lock wait together, and one of them is tried for all.
+ * Stores rows that PostgreSQL takes too long to store, separately from the others. One row is tried at a time, with
+ * increasing pauses of up to a minute. Rows behind a lock wait together, and one of them is tried for all.
  */
 export class StuckRows<Row extends object> {
   readonly #stuck = new Map<unknown, Stuck<Row>>();
@@ -41,7 +41,7 @@ export class StuckRows<Row extends object> {
     return [...this.#stuck.values()].flatMap(({ rows }) => rows);
   }
 
-  /** Keeps a row if the lock before it is known to be held. Returns false for any other, which can be stored now. */
+  /** Keeps a row if its lock is known to be held. Returns false for any other row, which can be stored now. */
   keepIfLocked(row: Row): boolean {
     if (this.#stuck.size === 0) return false;
     const key = this.options.keyOf(row);
@@ -56,7 +56,7 @@ export class StuckRows<Row extends object> {
     if (stuck.length > 0) this.#running ??= this.#run();
   }
 
-  /** Resolves when nothing is stuck. Waits are short from now on. */
+  /** Resolves when no row is stuck. Pauses are short from now on. */
   async settled(): Promise<void> {
     this.#isHurried = true;
     this.#endWait?.();
@@ -70,7 +70,7 @@ export class StuckRows<Row extends object> {
     const payer = payerOf(row);
     let locks = 0;
     for (const [key, { rows }] of this.#stuck) {
-      // Rows that are slow by themselves have themselves as their key; they are not behind a lock.
+      // A row that is slow by itself is its own key; it is not behind a lock.
       if (key !== rows[0] && payerOf(rows[0]!) === payer) locks += 1;
     }
     return locks >= MOST_LOCKS_OF_ONE;
@@ -110,7 +110,7 @@ export class StuckRows<Row extends object> {
       this.options.onFree(stuck.rows);
       return;
     }
-    // Another row is next: this one may be slow by itself.
+    // Another row is tried next, because this one may be slow by itself.
     stuck.rows.push(row);
     stuck.failures += 1;
     const longestMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(stuck.failures, 10));

@@ -1,28 +1,28 @@
 import { sqlStateOf, type Database } from './database';
 import type { WorkspaceTenant } from './tenants/tenant';
 
-/** A submission that its caller may repeat: the same key with the same body is the same batch or video. */
+/** A submission that its caller may repeat: the same key with the same body means the same batch or video. */
 export interface SubmissionKey {
   readonly key: string;
   /** SHA-256 of the body, hex. */
   readonly requestHash: string;
 }
 
-/** The idempotency key belongs to an earlier submission; the transaction that found out is void. */
+/** The idempotency key belongs to an earlier submission; the transaction that found out must be rolled back. */
 export class SubmittedBefore extends Error {
   override readonly name = 'SubmittedBefore';
 }
 
 const UNIQUE_VIOLATION = '23505';
 
-/** Rows that keep the idempotency key under which they were submitted, which a unique index guards. */
+/** Rows that store the idempotency key of their submission; a unique index guards it. */
 export abstract class SubmittedRows {
   constructor(
     protected readonly database: Database,
     private readonly table: 'batches' | 'videos',
   ) {}
 
-  /** What the workspace submitted under this key within the last 24 hours. */
+  /** Returns what the workspace submitted with this key within the last 24 hours. */
   async findSubmitted(
     tenant: WorkspaceTenant,
     idempotencyKey: string,
@@ -35,7 +35,7 @@ export abstract class SubmittedRows {
     return row === null ? null : { id: row.id, requestHash: row.request_hash };
   }
 
-  /** Forgets idempotency keys after their 24 hours, at most a thousand. Returns how many. */
+  /** Deletes idempotency keys after their 24 hours, at most a thousand. Returns how many. */
   async forgetOldKeys(): Promise<number> {
     return this.database.execute({
       sql: `UPDATE ${this.table} SET idempotency_key = NULL, request_hash = NULL
@@ -45,7 +45,7 @@ export abstract class SubmittedRows {
     });
   }
 
-  /** Returns SubmittedBefore where the index refused the key, else the error. */
+  /** Returns SubmittedBefore if the index refused the key, else the error. */
   protected refusalOf(error: unknown): unknown {
     const isTaken =
       sqlStateOf(error) === UNIQUE_VIOLATION &&

@@ -11,8 +11,9 @@ const MAX_TRANSACTION_ATTEMPTS = 3;
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * States with which a session ends, or a pooler says that it lost the server: connection errors, "completion unknown",
- * shutdowns and crashes, I/O and internal errors. Every other state at COMMIT means that PostgreSQL has rolled back.
+ * States with which a session ends, or a pooler reports that it lost the server: connection errors, "completion
+ * unknown", shutdowns and crashes, I/O and internal errors. Every other state at COMMIT means that PostgreSQL has
+ * rolled back.
  */
 const UNDECIDED_STATES = /^(?:08|40003|57P0|25P0[34]|58|XX)/;
 
@@ -43,9 +44,8 @@ export async function retried<T>(transaction: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Runs the work once between `begin` and COMMIT, on a connection of its own.
- *
- * @throws CommitUnknown when COMMIT got no answer; after any other error nothing was done
+ * Runs the work once between `begin` and COMMIT, on a separate connection.
+ * @throws CommitUnknown if COMMIT got no answer; after any other error nothing was done
  */
 export async function inTransaction<T>(
   dataSource: DataSource,
@@ -55,7 +55,7 @@ export async function inTransaction<T>(
   const runner = dataSource.createQueryRunner();
   try {
     const client = (await runner.connect()) as PoolClient;
-    // TypeORM would begin it in a round trip of its own, and locks rows only where it knows of a transaction.
+    // TypeORM would begin it in a separate round trip, and locks rows only if it knows of a transaction.
     await begin(client);
     Object.assign(runner, { isTransactionActive: true });
     try {
@@ -64,7 +64,7 @@ export async function inTransaction<T>(
       await commit(client);
       return result;
     } catch (error) {
-      // A connection that cannot even roll back is broken; the pool finds that out by itself.
+      // A connection that cannot even roll back is broken; the pool notices that by itself.
       await client.query('ROLLBACK').catch(() => undefined);
       throw error;
     } finally {
@@ -80,7 +80,7 @@ async function commit(client: PoolClient): Promise<void> {
   const { command } = await client.query('COMMIT').catch((error: unknown) => {
     throw isRefusal(error) ? error : new CommitUnknown(error);
   });
-  // A statement failed and the work went on: PostgreSQL answers such a COMMIT with ROLLBACK, not with an error.
+  // A statement failed and the work continued: PostgreSQL answers such a COMMIT with ROLLBACK, not with an error.
   if (command !== 'COMMIT') throw new Error('a failed transaction was committed, so PostgreSQL rolled it back');
 }
 

@@ -98,10 +98,10 @@ export class TenantRows1763900000071 implements MigrationInterface {
 const ATTEMPTS = 20;
 
 /**
- * Makes the role and lets this login act as it, or finds that a database administrator has done so.
+ * Creates the role and lets this login act as it, or finds that a database administrator has done so.
  *
- * Roles belong to all databases of the cluster, and two of them may migrate at once. What comes second loses only a
- * block of its own and tries again: the role may have been made and not be visible yet, to this session or at all.
+ * Roles belong to all databases of the cluster, and two of them may migrate at once. The second one only loses a block
+ * of its own and tries again: the role may exist but not be visible yet.
  */
 export async function ensureTenantRole(runner: Pick<QueryRunner, 'query'>, role = ROLE): Promise<void> {
   await runner.query(`

@@ -4,8 +4,8 @@ import { guardTenantRows, OF_ORGANIZATION_OR_WORKSPACE } from './tenant-policy';
 const FIGURES = ['total', 'day', 'week', 'month'].flatMap((figure) => [`${figure}_usd`, `byok_${figure}_usd`]);
 
 /**
- * Spending of workspaces, in one row each, for organizations with a budget on one of them. The rows are made when the
- * first budget is set, from what the keys have spent.
+ * Spending of workspaces, in one row each, for organizations that have a budget on one of them. The rows are created
+ * when the first budget is set, from what the keys have spent.
  */
 export class WorkspaceSpending1763900000090 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A batch's data at a provider cannot be deleted once the key that it was sent with is gone. */
+/** A batch's data at a provider cannot be deleted after the key with which it was sent was deleted. */
 export class UnreachableUpstream1763900000101 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await constrain(runner, `'due', 'requested', 'deleted', 'unsupported', 'refused', 'unreachable'`);

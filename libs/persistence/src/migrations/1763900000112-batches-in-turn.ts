@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Batches at work in the order in which each workspace's are taken, so that a claim need not look at all of them. */
+/** Running batches in the order in which each workspace's are claimed, so that a claim need not read all of them. */
 export class BatchesInTurn1763900000112 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(

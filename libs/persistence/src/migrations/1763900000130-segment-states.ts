@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** States for segments that no claim may take: those of a provider's own batch, and those that seem to kill workers. */
+/** States for segments that no claim may take: those in a provider's own batch, and those that seem to kill workers. */
 export class SegmentStates1763900000130 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -3,11 +3,11 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 interface WatchedTable {
   readonly table: string;
   readonly feed: 'access' | 'credentials';
-  /** Of the row: what a process that knows it looks it up by. */
+  /** Column of the row by which a process that caches it looks it up. */
   readonly subject: string;
-  /** Columns that processes which know the row are not shown. Every other is watched, also one that is added later. */
+  /** Columns that caching processes do not use. All other columns are watched, including those that are added later. */
   readonly unwatched: readonly string[];
-  /** Whether processes may know something that a new row changes: that there was none. */
+  /** True if processes may cache that a row does not exist, so that a new row changes what they know. */
   readonly insertCounts: boolean;
 }
 
@@ -43,11 +43,11 @@ const WATCHED: readonly WatchedTable[] = [
 ];
 
 /**
- * Feeds of changes of what gateways and workers keep in memory: for each feed a revision, and for each revision the
- * keys or workspaces that changed.
+ * Feeds of changes to data that gateways and workers cache: for each feed a revision, and for each revision the keys or
+ * workspaces that changed.
  *
- * The triggers are deferred to the commit, so that the row of the feed is the last one a transaction locks: revisions
- * become visible in their order, and no two transactions wait for each other.
+ * The triggers are deferred to the commit, so that the row of the feed is the last one that a transaction locks. So
+ * revisions become visible in order, and no two transactions wait for each other.
  */
 export class ChangeFeeds1763900000140 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -68,7 +68,7 @@ export class ChangeFeeds1763900000140 implements MigrationInterface {
         CONSTRAINT change_feed_entries_pkey PRIMARY KEY (feed, revision, subject)
       )`);
     await runner.query(`INSERT INTO change_feeds (feed) VALUES ('access'), ('credentials')`);
-    // So that the first position of a feed is one that it has.
+    // Gives each feed a first position that exists.
     await runner.query(`
       INSERT INTO change_feed_entries (feed, revision, subject, mark) SELECT feed, revision, '', mark FROM change_feeds`);
     await runner.query(noteChange('SET search_path FROM CURRENT'));

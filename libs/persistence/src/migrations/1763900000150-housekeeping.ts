@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Leases and tries of outbox messages, the end of tasks that run once for the installation, and indexes for the
- * statements that find old idempotency keys and batches that stand still.
+ * Leases and tries of outbox messages, the end of tasks that run once per installation, and indexes for the statements
+ * that find old idempotency keys and stalled batches.
  */
 export class Housekeeping1763900000150 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

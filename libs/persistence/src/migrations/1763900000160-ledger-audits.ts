@@ -4,8 +4,8 @@ import { ROLE } from './tenant-policy';
 const WRITTEN = ['generations', 'batch_results', 'ledger_transfers'];
 
 /**
- * What the incremental audit of the ledger needs: the transaction that wrote a charge or its source, and what the last
- * audit left. Rows that are there keep null, so no table is rewritten; that null also says which rows are older.
+ * Columns for the incremental audit of the ledger: the transaction that wrote a charge or its source, and the state of
+ * the last audit. Existing rows keep null, so no table is rewritten; null also marks the older rows.
  */
 export class LedgerAudits1763900000160 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

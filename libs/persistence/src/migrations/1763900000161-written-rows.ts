@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** An index of a larger table is built without keeping writers out, which takes several transactions. */
+/** An index of a larger table is built without blocking writers, which takes several transactions. */
 const SMALL_BYTES = 16 * 1024 * 1024;
 const BRIN = 'USING brin (written_in) WITH (pages_per_range = 32, autosummarize = on)';
 
@@ -16,8 +16,9 @@ interface Relation {
 }
 
 /**
- * Finds rows by the transaction that wrote them. Rows are written in that order, so a block-range index does, which
- * costs next to nothing to keep. The statistics let a full audit sum in parallel. Each step can be repeated after a run that broke off.
+ * Indexes rows by the transaction that wrote them. Rows are written in that order, so a block-range index suffices,
+ * which costs almost nothing to maintain. The statistics let a full audit sum in parallel. Each step can be repeated
+ * after a run that broke off.
  */
 export class WrittenRows1763900000161 implements MigrationInterface {
   readonly transaction = false;
@@ -26,7 +27,7 @@ export class WrittenRows1763900000161 implements MigrationInterface {
     for (const [name, of] of STATISTICS) {
       await runner.query(`CREATE STATISTICS IF NOT EXISTS ${name} ${of} FROM ledger_transfers`);
     }
-    // Building an index without locks waits for the transactions that run.
+    // Building an index without locks waits for running transactions.
     await runner.query(`SET lock_timeout = '10min'`);
     try {
       await createIndex(runner, await relation(runner, 'ledger_transfers'));
@@ -51,7 +52,7 @@ export class WrittenRows1763900000161 implements MigrationInterface {
 }
 
 async function createIndex(runner: QueryRunner, { name, isLarge }: Relation): Promise<void> {
-  // One that broke off stays behind and is not valid.
+  // An index build that broke off leaves an invalid index.
   await runner.query(`DROP INDEX IF EXISTS "${name}_written"`);
   await runner.query(`CREATE INDEX ${isLarge ? 'CONCURRENTLY' : ''} "${name}_written" ON "${name}" ${BRIN}`);
 }

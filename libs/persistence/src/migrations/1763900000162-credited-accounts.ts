@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What was ever credited to each account, for rows from before the column. These are the transfers without
- * `written_in`, and no more of them can come, so nothing needs a lock: credits that are added meanwhile add themselves.
+ * The total that was ever credited to each account, for rows from before the column. These are the transfers without
+ * `written_in`, and there can be no new ones, so no lock is needed: credits that are added meanwhile update the total
+ * themselves.
  */
 export class CreditedAccounts1763900000162 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -13,7 +14,7 @@ export class CreditedAccounts1763900000162 implements MigrationInterface {
       WHERE a.id = t.credit_account`);
   }
 
-  /** The column goes with the migration that made it. */
+  /** The migration that created the column removes it. */
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('UPDATE ledger_accounts SET credited_usd = 0');
   }

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What batches need to reserve money for lines before they begin. Columns with constant defaults are added without
- * rewriting a table, and processes of the version before ignore them.
+ * Columns with which batches reserve money for lines before they begin. Columns with constant defaults are added
+ * without rewriting a table, and processes of the previous version ignore them.
  */
 export class BatchFunds1763900000170 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The credentials app asks, for each key that a worker wants, whether its workspace has work for it. */
+/** For each key that a worker requests, the credentials app checks whether its workspace has work for it. */
 export class OpenWork1763900000190 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('CREATE INDEX videos_open ON videos (workspace_id) WHERE finished_at IS NULL');

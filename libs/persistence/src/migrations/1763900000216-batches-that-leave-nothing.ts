@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Providers' batch APIs keep files for days, so batches of callers with zero retention run as single calls. */
+/** Providers' batch APIs store files for days, so batches of callers with zero data retention run as single calls. */
 export class BatchesThatLeaveNothing1763900000216 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE batches ADD leaves_nothing boolean NOT NULL DEFAULT false');

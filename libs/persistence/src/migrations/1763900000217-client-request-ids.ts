@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { TENANT_ROLE } from '../tenants/tenant';
 
-/** The audit trail keeps the request id that a caller chose, in addition to our own, which no caller can choose. */
+/** The audit trail stores the request id that a caller chose, in addition to our own, which no caller can choose. */
 export class ClientRequestIds1763900000217 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE audit_entries ADD client_request_id text');

@@ -20,7 +20,7 @@ export class KeyRotation1763900000250 implements MigrationInterface {
     );
   }
 
-  /** A key that was rotated would work again with its first secret, which may have leaked: it is disabled. */
+  /** A key that was rotated would work again with its first secret, which may have leaked, so it is disabled. */
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('UPDATE api_keys SET disabled = true WHERE secret_hash IS NOT NULL');
     await runner.query('SET CONSTRAINTS ALL IMMEDIATE');

@@ -2,12 +2,12 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { guardTenantRows, ORGANIZATION } from './tenant-policy';
 
 /**
- * When keys and credentials were last used. In a separate table, because with a column in theirs each use would be a
- * change that the feeds report to every process, and would rewrite rows that others lock.
+ * When keys and credentials were last used. In a separate table: in their own tables each use would be a change that
+ * the feeds report to every process, and would rewrite rows that others lock.
  */
 export class LastUses1763900000251 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // With room in each page, so that a row is rewritten in place, without a change of the index.
+    // Leaves room in each page, so that a row is updated in place, without a change of the index.
     await runner.query(`
       CREATE TABLE last_uses (
         subject text NOT NULL,

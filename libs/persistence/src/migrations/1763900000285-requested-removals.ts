@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { TENANT_ROLE } from '../tenants/tenant';
 
-/** When a worker was asked to have a provider delete a batch; an unanswered request is repeated. */
+/** When a worker was asked to let a provider delete a batch; an unanswered request is repeated. */
 export class RequestedRemovals1763900000285 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE batches ADD upstream_requested_at timestamptz');

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A claim takes the oldest jobs of each organization at each provider, by one index instead of the one on time alone. */
+/** A claim takes the oldest jobs of each organization at each provider, by one index that replaces the one by time. */
 export class ClaimsByAccount1763900000291 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await replaceIndexes(runner, 'provider, organization_id, next_at', 'provider, organization_id, available_at');

@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const TABLES = ['batch_lines', 'batch_results', 'generations'];
-/** The retention in `batch-views.repository.ts` and the days of an upload. Functions drop nothing younger. */
+/** The retention time in `batch-views.repository.ts` plus the days of an upload. The functions drop nothing younger. */
 export const KEPT_DAYS = 32;
 
-/** Columns that end a job. Credentials are opened only for jobs that have not ended. */
+/** Columns that mark the end of a job. Credentials are opened only for jobs that have not ended. */
 const ENDS = {
   batches: {
     columns: 'finalized_at',
@@ -22,9 +22,9 @@ const ENDS = {
 } as const;
 
 /**
- * Functions of the tables' owner that apps with logins of their own call: upkeep of partitions, which checks all
- * arguments, and the partition for batch lines. A trigger keeps ended jobs from being reopened. The rights themselves are
- * in `rights/app-rights.ts` and are applied at the end of each migration run.
+ * Functions of the tables' owner that apps with separate logins call: maintenance of partitions, which checks all
+ * arguments, and the partition for batch lines. A trigger keeps ended jobs from being reopened. The rights themselves
+ * are in `rights/app-rights.ts` and are applied at the end of each migration run.
  */
 export class AppRights1763900000295 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -63,9 +63,9 @@ const UPKEEP = [
 
 /**
  * Returns the partition of a day and locks it until the transaction ends. PostgreSQL cannot COPY into a table with
- * row-level security; partitions have none. The lock on the table stops exchanges of partitions. The default partition
- * is locked too, because a new partition may take the day from it. Like every statement: first the table, then its
- * partitions.
+ * row-level security; partitions have none. The lock on the table blocks exchanges of partitions. The default partition
+ * is locked too, because a new partition may take the day from it. As in every statement, the table is locked first,
+ * then its partitions.
  */
 async function createLinesPartition(runner: QueryRunner): Promise<void> {
   await runner.query(`
@@ -98,7 +98,10 @@ const isPartitioned = `
         RAISE invalid_parameter_value USING MESSAGE = 'no such partitioned table';
       END IF;`;
 
-/** Grants on a new partition what the logins that insert into the default partition may do there; others get nothing. */
+/**
+ * Grants on a new partition the same rights that logins have on the default partition if they insert there; others get
+ * none.
+ */
 const COPY_RIGHTS = `
     CREATE FUNCTION copy_partition_rights(source text, made text, is_default boolean) RETURNS void LANGUAGE plpgsql AS $$
     DECLARE
@@ -118,7 +121,7 @@ const COPY_RIGHTS = `
       END LOOP;
     END $$`;
 
-/** A later migration puts a check of the arguments before the locks. */
+/** A later migration adds a check of the arguments before the locks. */
 export const makePartition = (definer: string, check = ''): string => `
     CREATE OR REPLACE FUNCTION make_partition(target text, monday date) RETURNS bigint ${definer} AS $$
     DECLARE
@@ -149,7 +152,7 @@ export const makePartition = (definer: string, check = ''): string => `
       RETURN moved;
     END $$`;
 
-/** Each step is a transaction of its own: validating the check takes a lock that blocks no statements on rows. */
+/** Each step is a separate transaction: validating the check takes a lock that blocks no statements on rows. */
 export const adoptDefaultPartition = (definer: string, check = ''): string => `
     CREATE OR REPLACE FUNCTION adopt_default_partition(target text, step text, from_day date, to_day date) RETURNS void ${definer} AS $$
     DECLARE

@@ -3,8 +3,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 const MOST_PURGED = 500;
 
 /**
- * Deletes webhooks that ended, for the app that sends them. With a right to delete, an app that was taken over could
- * owe an old webhook again. The function looks at the time when the webhook was owed too, which no app can change.
+ * Deletes ended webhooks, for the app that sends them. With the right to delete, an app under an attacker's control
+ * could create an old webhook again. The function also checks when the webhook was created, which no app can change.
  */
 export class PurgedWebhooks1763900000300 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { guardTenantRows } from './tenant-policy';
 
 /**
- * Each app sees the runs of its own tasks alone: `rights/app-rights.ts` says which these are. Otherwise one app could
- * keep the tasks of another from running, by noting that they just ran.
+ * Each app sees only the runs of its own tasks, which `rights/app-rights.ts` lists. Otherwise one app could keep the
+ * tasks of another from running by recording that they just ran.
  */
 export class BoundTaskRuns1763900000310 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Facts of jobs that were deduced before, or could not be: whose key ran a line, the list price that a hold was opened
- * for, and how large a video is. Columns without defaults: no row is rewritten, and null says that it was not recorded.
+ * Facts about jobs that had to be deduced before, or were unknown: whose key ran a line, the list price for which a
+ * hold was opened, and the size of a video. Columns without defaults: no row is rewritten, and null means that the fact
+ * was not recorded.
  */
 export class RecordedTerms1763900000320 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -8,15 +8,15 @@ const COLUMNS = 'revision, subject, mark, changed_at';
 const WEEKS_AHEAD = 4;
 const MOST_ROWS_MOVED = 20_000;
 const MOST_BYTES_MOVED = 64 * 1024 * 1024;
-/** Rows further ahead than this have a date of a wrong clock: the owner has to look at them. */
+/** Rows further ahead have a date from a wrong clock: the operator has to check them. */
 const MOST_WEEKS_AHEAD = 53;
 
 /**
- * Keeps an attacker who took over `credentials` or `batch-worker` from the data of other apps.
+ * Protects the data of other apps from an attacker who controls `credentials` or `batch-worker`.
  *
- * Each feed has a table of its own: its owner's login deletes old entries, and with one table it could delete or lock
- * those of the other feed. The functions for the upkeep of partitions take no weeks but those that are planned, and lock
- * nothing where nothing is missing.
+ * Each feed has its own table: its owner's login deletes old entries, and in a shared table it could delete or lock
+ * those of the other feed. The functions for the maintenance of partitions accept only planned weeks, and lock nothing
+ * if nothing is missing.
  */
 export class ApartFeeds1763900000330 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -35,7 +35,7 @@ export class ApartFeeds1763900000330 implements MigrationInterface {
     }
     await runner.query(noteChange(pinned, INSERT_APART));
     await runner.query('DROP TABLE change_feed_entries');
-    // Read by `auth` and `credentials` of the version before, which run until they are updated.
+    // Read by `auth` and `credentials` of the previous version, which run until they are updated.
     await runner.query(`
       CREATE VIEW change_feed_entries AS
       ${FEEDS.map((feed) => `SELECT '${feed}'::text AS feed, ${COLUMNS} FROM ${feed}_feed_entries`).join(' UNION ALL ')}`);
@@ -65,8 +65,8 @@ export class ApartFeeds1763900000330 implements MigrationInterface {
 }
 
 /**
- * Waits for the transactions that will note a change, and holds up others: they would wake with the old function and no
- * table to write into. Workspaces come before keys, as in the apps. Reading goes on.
+ * Waits for the transactions that will record a change, and blocks new ones: they would otherwise wake with the old
+ * function and no table to write into. Workspaces are locked before keys, as in the apps. Reading is not blocked.
  */
 async function lockWatched(runner: QueryRunner): Promise<string> {
   await runner.query('LOCK TABLE workspaces, workspace_budgets, api_keys, credentials IN SHARE MODE');

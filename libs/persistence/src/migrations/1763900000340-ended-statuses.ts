@@ -4,8 +4,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 const ENDS = { batches: 'finalized_at', videos: 'finished_at' } as const;
 
 /**
- * A job that is over keeps its status too. The rights of a worker let it owe a webhook for what a job that is over
- * became; an attacker in a worker who changed that could owe another one, and be given the secret that signs it.
+ * An ended job also keeps its status. A worker may create a webhook for the status of an ended job; an attacker in a
+ * worker who changed the status could create another one, and would be given the secret that signs it.
  */
 export class EndedStatuses1763900000340 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * `planned`: nothing was sent yet. `uploaded`: the provider has the lines. `submitting`: the order may or may not
- * have been taken. `running`: the id at the provider is known. `done`: nothing more is expected from it.
+ * `planned`: nothing was sent yet. `uploaded`: the provider has the lines. `submitting`: the order may or may not have
+ * been accepted. `running`: the id at the provider is known. `done`: nothing more is expected from it.
  */
 export type NativeBatchState = 'planned' | 'uploaded' | 'submitting' | 'running' | 'done';
 
@@ -29,22 +29,22 @@ export interface NativeBatch {
   readonly isOwnKeysOnly: boolean;
   readonly inputFileId: string | null;
   readonly upstreamId: string | null;
-  /** Found by searching, so that the results must prove it. */
+  /** True if it was found by searching, so that the results must confirm it. */
   readonly isAdopted: boolean;
   readonly outputIds: readonly string[];
   readonly sentLines: number | null;
   readonly submittedAt: Date | null;
   readonly looks: number;
-  /** Times it was sent and did not arrive. */
+  /** How often it was sent and did not arrive. */
   readonly losses: number;
   readonly notOurs: readonly string[];
   readonly failures: number;
   readonly isCancelled: boolean;
-  /** Since it was submitted; 0 before. */
+  /** Time since it was submitted; 0 before. */
   readonly ageMs: number;
-  /** Its batch goes on: it was not cancelled, and its window is open. */
+  /** True while its batch continues: it was not cancelled, and its window is open. */
   readonly isWanted: boolean;
-  /** Too late for the provider: the remaining lines are to be run as single calls. */
+  /** True if it is too late for the provider: the remaining lines must run as single calls. */
   readonly isLate: boolean;
   /** Cancelled long ago, and still not over. */
   readonly isStuck: boolean;
@@ -53,7 +53,7 @@ export interface NativeBatch {
 /** SQL over `batches b`. */
 export const IS_WANTED = `coalesce(b.status = 'in_progress' AND b.stop_by IS NULL, false)`;
 
-/** SQL over `native_batches n LEFT JOIN batches b`, as `NativeRow` has them. */
+/** SQL columns over `native_batches n LEFT JOIN batches b`, in the form of `NativeRow`. */
 export const ORDER_COLUMNS = `n.reference, n.fence, n.batch_id, n.batch_number, n.created_on::text AS created_on, n.part,
   n.first_segment, n.last_segment, n.first_seq, n.last_seq, n.endpoint, n.model, n.provider, n.upstream_model,
   n.organization_id, n.workspace_id, n.api_key_hash, n.state, n.credential_id, n.input_file_id, n.upstream_id,

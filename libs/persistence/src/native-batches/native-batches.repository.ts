@@ -15,15 +15,15 @@ const CLAIMED = { table: 'native_batches', id: 'reference', at: 'available_at', 
 const NOT_SUBMITTED = `state = 'uploaded', submitted_at = NULL, is_leased = false, available_at = now()`;
 
 /**
- * Orders at providers. A claim is one UPDATE by the database's clock that raises the fence; every other write
- * carries the fence and touches no row when the lease is another's. Ids that a provider gives are stored before
- * anything else is done with them.
+ * Orders at providers. A claim is one UPDATE by the database's clock that raises the fence; every other write carries
+ * the fence and changes no row if another worker has the lease. Ids that a provider returns are stored before anything
+ * else is done with them.
  */
 @Injectable()
 export class NativeBatchesRepository {
   constructor(private readonly database: Database) {}
 
-  /** Takes orders that are due, those that waited longest first, without those of `exceptReferences`. */
+  /** Claims orders that are due, the longest waiting first, except those in `exceptReferences`. */
   async claim(
     limit: number,
     leaseMs: number,
@@ -47,7 +47,7 @@ export class NativeBatchesRepository {
     return rows.map(toNativeBatch);
   }
 
-  /** Extends the lease; false when it is another's. An order that was given back a moment ago is left as it is. */
+  /** Extends the lease; returns false if another worker has it. An order that was just given back is not changed. */
   async renew(order: NativeLease, leaseMs: number): Promise<boolean> {
     const set = `available_at = CASE WHEN is_leased THEN now() + $3 * interval '1 millisecond' ELSE available_at END`;
     return this.write(order, set, [leaseMs]);
@@ -63,7 +63,7 @@ export class NativeBatchesRepository {
     );
   }
 
-  /** Releases the order unchanged, due again after this time. */
+  /** Releases the order unchanged; it is due again after this time. */
   async wait(order: NativeLease, delayMs: number): Promise<boolean> {
     const set = `available_at = now() + $3 * interval '1 millisecond', is_leased = false`;
     return this.write(order, set, [delayMs]);
@@ -74,7 +74,7 @@ export class NativeBatchesRepository {
     return this.write(order, 'credential_id = $3', [credentialId]);
   }
 
-  /** From here on the provider keeps something of the batch, which its owner may want removed. */
+  /** From here on the provider stores data of the batch, which its owner may want removed. */
   async uploaded(order: NativeBatch, inputFileId: string | null, sentLines: number): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({
@@ -92,7 +92,10 @@ export class NativeBatchesRepository {
     });
   }
 
-  /** Records the intent to submit: from now on the provider may have the order. False also if its batch is stopping. */
+  /**
+   * Records the intent to submit: from now on the provider may have the order. Also returns false if its batch is
+   * stopping.
+   */
   async submitting(order: NativeLease): Promise<boolean> {
     const touched = await this.database.execute({
       name: 'native-submitting',
@@ -104,7 +107,7 @@ export class NativeBatchesRepository {
     return touched === 1;
   }
 
-  /** The provider has it, under this id; false when the id belongs to another order, too. */
+  /** Records that the provider has it, with this id; returns false if another order has the same id. */
   async running(order: NativeLease, upstreamId: string, isAdopted: boolean): Promise<boolean> {
     const set = `state = 'running', upstream_id = $3, adopted = $4, failures = 0, problem = NULL`;
     try {
@@ -116,10 +119,10 @@ export class NativeBatchesRepository {
   }
 
   /**
-   * Notes what the provider called an order whose lease was lost while it answered: that is certain, unlike a search,
-   * so it is recorded whichever worker holds the order now. Not once the order has ended or runs under another id.
-   *
-   * @returns false when no order refers to the job any more, so its output will not be used
+   * Records the provider's id of an order whose lease was lost while the provider answered. Unlike the result of a
+   * search it is certain, so it is recorded whichever worker holds the order now, unless the order has ended or runs
+   * with another id.
+   * @returns false if no order refers to the job any more, so its output will not be used
    */
   async runningAfterAll({ reference, provider }: NativeBatch, upstreamId: string): Promise<boolean> {
     try {
@@ -168,19 +171,22 @@ export class NativeBatchesRepository {
     );
   }
 
-  /** The provider has refused the order: it may be submitted again. */
+  /** Records that the provider has refused the order: it may be submitted again. */
   async notSubmitted(order: NativeLease): Promise<boolean> {
     return this.write(order, NOT_SUBMITTED, []);
   }
 
-  /** The provider was searched long enough for an order that it answered with no id: the same, and it is counted. */
+  /**
+   * Records that an order whose submission was not answered was searched for long enough: it may be submitted again,
+   * and the loss is counted.
+   */
   async notArrived(order: NativeLease): Promise<boolean> {
     return this.write(order, `${NOT_SUBMITTED}, losses = losses + 1`, []);
   }
 
   /**
-   * The provider ran nothing of the order, as too much is waiting there: it may be submitted again later. False where
-   * no other order of ours is running with the same key and model, so that waiting would be for nothing.
+   * Records that the provider ran nothing of the order because too much is waiting there: it may be submitted again
+   * later. Returns false if no other order of ours runs with the same key and model, so that waiting would not help.
    */
   async postpone(order: NativeLease, delayMs: number): Promise<boolean> {
     const touched = await this.database.execute({
@@ -221,9 +227,9 @@ export class NativeBatchesRepository {
   }
 
   /**
-   * Ends an order and takes back its segments without a result, in one commit. While the batch goes on, they go to the
-   * other lane; otherwise they are closed, and the end of the batch accounts for their lines. Their fences are raised,
-   * so that no result of the order can be stored any more.
+   * Ends an order and takes back its segments without a result, in one commit. While the batch continues, they go to
+   * our own lane; otherwise they are closed, and the end of the batch counts their lines. Their fences are raised, so
+   * that no result of the order can be stored any more.
    */
   async finish(order: NativeBatch, problem: string | null): Promise<boolean> {
     return this.database.transaction(async (session) => {
@@ -250,7 +256,7 @@ export class NativeBatchesRepository {
     });
   }
 
-  /** Every order of a batch, for removing what its provider keeps. */
+  /** Returns every order of a batch, to remove what its provider stores. */
   async ofBatch(batchId: string): Promise<NativeBatch[]> {
     const rows = await this.database.rows<NativeRow>({
       name: 'native-of-batch',

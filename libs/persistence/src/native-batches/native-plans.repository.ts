@@ -17,9 +17,12 @@ export interface BeginningBatch {
 /** Limits of one order. */
 export interface PartLimits {
   readonly lines: number;
-  /** Of the callers' bodies. */
+  /** Bytes of the callers' bodies. */
   readonly bytes: number;
-  /** Of lines of embeddings: inputs in all, and how many there are in each line of the batch. Absent: any number. */
+  /**
+   * For lines of embeddings: the most inputs in total, and the number of inputs in each line of the batch. Absent: any
+   * number.
+   */
   readonly inputs?: { readonly most: number; readonly ofLines: readonly number[] } | undefined;
 }
 
@@ -39,12 +42,12 @@ interface Part {
 }
 
 /**
- * Gives a batch to the native lane: the intent comes first. Its segments leave the other lane's reach (they are
- * parked) in the same commit that makes the rows of the orders and puts the batch in progress.
+ * Gives a batch to the provider's lane; the intent is recorded first. In one commit, its segments become unavailable to
+ * our own lane (they are parked), the rows of the orders are created and the batch becomes `in_progress`.
  */
 @Injectable()
 export class NativePlansRepository {
-  /** Null for a batch whose provider must not be given its files. */
+  /** Returns null for a batch whose provider must not be given its files. */
   async beginning(session: Session, number: bigint): Promise<BeginningBatch | null> {
     const row = await session.firstRow<{
       id: string;
@@ -119,7 +122,7 @@ export class NativePlansRepository {
   }
 }
 
-/** Runs of segments, each within the limits unless one segment alone is beyond them. */
+/** Splits segments into runs within the limits; a run exceeds them only if one segment alone does. */
 function partsOf(sizes: readonly SegmentSize[], limits: PartLimits): readonly Part[] {
   const parts: Part[] = [];
   for (const segment of sizes) {

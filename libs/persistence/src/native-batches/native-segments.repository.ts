@@ -4,7 +4,7 @@ import type { SegmentLease } from '../batches/batch-segments.repository';
 import { Database } from '../database';
 import type { NativeBatch } from './native-batches.repository';
 
-/** A segment in the hands of the native lane. */
+/** A segment that is run by the provider's lane. */
 export interface NativeSegment extends SegmentLease {
   readonly firstSeq: number;
   readonly lastSeq: number;
@@ -15,7 +15,7 @@ export interface NativeSegment extends SegmentLease {
 export class NativeSegmentsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Those of its segments that wait for it, in order; the others are done or were taken back. */
+  /** Returns the order's segments that still wait for it, in order; the others are done or were taken back. */
   async held(order: NativeBatch): Promise<NativeSegment[]> {
     const rows = await this.database.rows<{ number: number; fence: string; first_seq: number; last_seq: number }>({
       name: 'native-segments',
@@ -33,7 +33,7 @@ export class NativeSegmentsRepository {
     }));
   }
 
-  /** The lines of a segment without a result, in order. */
+  /** Returns the lines of a segment without a result, in order. */
   async unfinishedLines(order: NativeBatch, segment: NativeSegment): Promise<BatchLine[]> {
     return selectLines(
       this.database,

@@ -2,19 +2,19 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import { IS_WANTED } from './native-batch';
 
-/** An order of a batch that goes on no more, which waits for its next look. */
+/** SQL: an order of a stopped batch that waits for its next check. */
 const HURRIED = `NOT n.is_leased AND n.cancelled_at IS NULL
               AND (n.state IN ('planned', 'uploaded') OR (n.state = 'running' AND n.failures = 0))
               AND n.available_at > now() AND NOT ${IS_WANTED}`;
 
-/** Batches that are being stopped while providers hold orders of them. */
+/** Batches that are being stopped while providers have orders of them. */
 @Injectable()
 export class NativeStoppingRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Returns the numbers of stopping batches that have an order to hurry, or whose end comes too soon for an order, and
-   * leaves out those of `exceptNumbers`.
+   * Returns the numbers of stopping batches with an order that must be checked sooner, or whose end is too soon for an
+   * order, except those in `exceptNumbers`.
    */
   async find(exceptNumbers: readonly string[] = []): Promise<string[]> {
     const rows = await this.database.rows<{ number: string }>({
@@ -28,10 +28,10 @@ export class NativeStoppingRepository {
   }
 
   /**
-   * Makes orders of a batch that is being stopped due at once, and keeps the batch from its end meanwhile: what a
-   * provider has finished belongs to it. An order that does not come to an end is given up by `isStuck`. One whose
-   * provider did not answer keeps its rest, or its failures would soon be too many, and what was finished lost; so
-   * does one that is being searched for.
+   * Makes orders of a stopping batch due at once, and delays the end of the batch meanwhile, because finished results
+   * of a provider belong to it. An order that does not end is given up by `isStuck`. Two kinds of orders keep their
+   * pause: one whose provider did not answer (its failures would otherwise soon be too many, and finished results
+   * lost), and one that is being searched for.
    */
   async hurry(batchNumber: string): Promise<void> {
     await this.database.execute({

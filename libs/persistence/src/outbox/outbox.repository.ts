@@ -10,7 +10,7 @@ export interface PendingMessage {
   readonly attempts: number;
 }
 
-/** Messages that commit with the rows they speak of, and leave for the broker afterwards. */
+/** Messages that commit together with the rows they are about, and are sent to the broker afterwards. */
 @Injectable()
 export class OutboxRepository {
   constructor(private readonly database: Database) {}
@@ -25,9 +25,9 @@ export class OutboxRepository {
   }
 
   /**
-   * Takes up to `limit` messages that are due, those that waited longest first, for `leaseMs`: two relays never hold
-   * the same one. No transaction stays open. When the process dies they are due again at the end of the lease and are
-   * sent twice, which every job handler tolerates.
+   * Claims up to `limit` messages that are due, the longest waiting first, for `leaseMs`: two relays never hold the
+   * same one. No transaction stays open. If the process dies they become due again at the end of the lease and are sent
+   * twice, which every job handler tolerates.
    */
   async claim(limit: number, leaseMs: number): Promise<PendingMessage[]> {
     return this.database.rows<PendingMessage>({

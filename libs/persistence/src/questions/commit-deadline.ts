@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
 import { AppError } from '@libs/errors';
 
-/** The deadline of the question that is being handled, by the clock of PostgreSQL. */
+/** The deadline of the request that is being handled, by PostgreSQL's clock. */
 const deadline = new AsyncLocalStorage<{ readonly untilMs: number } | undefined>();
 
 /** Runs work whose transactions are rolled back unless they are ready to commit before `untilMs`. */
@@ -21,11 +21,10 @@ export function hasDeadline(): boolean {
 }
 
 /**
- * Ends a transaction whose asker has given up, just before its COMMIT.
+ * Ends a transaction whose requester has given up, just before its COMMIT.
  *
- * Why a stop of this process after the check does no harm: by then the transaction holds the locks of the rows that it
- * changed, and its asker still waited. A later change of these rows waits for the locks, so it is the last one.
- *
+ * Why a pause of this process after the check does no harm: the transaction then holds the locks of its changed rows,
+ * and the requester was still waiting. A later change of these rows waits for the locks, so it comes last.
  * @throws AppError timeout
  */
 export async function refuseLate(client: PoolClient): Promise<void> {

@@ -6,7 +6,7 @@ import { beforeDeadline } from './commit-deadline';
 interface Question {
   readonly asker: string;
   readonly id: string;
-  /** When its asker gives up, by the clock of PostgreSQL. */
+  /** When the requester gives up, by PostgreSQL's clock. */
   readonly expiresAtMs: number;
 }
 
@@ -15,13 +15,13 @@ interface ClaimRow {
   readonly isClaimed: boolean;
 }
 
-/** Claims are kept this long after the deadline, in case the clock of PostgreSQL is set back. */
+/** Claims are kept this long after the deadline, in case PostgreSQL's clock is set back. */
 const KEPT_FOR_MS = 60_000;
 
 /**
- * Claims questions that must be handled at most once, in the table of the token ids for one use. One statement decides,
- * so one of many copies wins, in whichever process. Claims and their deletion go by the same clock, so a claim exists for
- * as long as a copy of its question could still be accepted.
+ * Claims requests that must be handled at most once, in the table of single-use token ids. One statement decides, so
+ * one of many copies wins, in any process. Claims and their deletion use the same clock, so a claim exists for as long
+ * as a copy of its request could be accepted.
  */
 @Injectable()
 export class UsedQuestionsRepository {
@@ -50,7 +50,7 @@ export class UsedQuestionsRepository {
     return row.isClaimed ? 'first' : 'repeated';
   }
 
-  /** Handles a question: what is not ready to commit before its asker gives up is rolled back. */
+  /** Handles a request; work that is not ready to commit before the requester gives up is rolled back. */
   async handle<T>({ expiresAtMs }: Question, work: () => Promise<T>): Promise<T> {
     return beforeDeadline(expiresAtMs, work);
   }

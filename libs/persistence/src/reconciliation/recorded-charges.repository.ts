@@ -8,7 +8,7 @@ export interface DayRange {
   readonly to: string;
 }
 
-/** From how many prompt tokens on calls of a model are priced as long. */
+/** The number of prompt tokens from which calls of a model are priced as long. */
 export interface LongPrompts {
   /** The provider's name. */
   readonly model: string;
@@ -22,33 +22,36 @@ export interface RecordedDay {
   readonly model: string;
   readonly tier: string;
   readonly isBatch: boolean;
-  /** Null for calls of several turns, if a turn may have been long: turns are not recorded separately. */
+  /**
+   * Whether the prompt was priced as long. Null for calls of several turns of which one may have been long: turns are
+   * not recorded separately.
+   */
   readonly isLong: boolean | null;
   readonly requests: string;
-  /** Calls whose tokens the provider did not report to the end. */
+  /** Calls whose tokens the provider did not report completely. */
   readonly estimated: string;
-  /** With cached ones and cache writes. */
+  /** Including cached tokens and cache writes. */
   readonly promptTokens: string;
   readonly cachedTokens: string;
   readonly cacheWriteTokens: string;
-  /** Among the cache writes. */
+  /** The part of the cache writes with a lifetime of one hour. */
   readonly cacheWrite1hTokens: string;
   readonly completionTokens: string;
   /** By list price, without tools that the gateway ran. */
   readonly costUsd: string;
-  /** What of `costUsd` is for tools that the provider ran. */
+  /** The part of `costUsd` for tools that the provider ran. */
   readonly toolsUsd: string;
-  /** The most prompt and completion tokens of one request; null where every call had several turns. */
+  /** The most prompt and completion tokens of one request; null if every call had several turns. */
   readonly longestPrompt: string | null;
   readonly longestCompletion: string | null;
 }
 
-/** What one tool cost that the provider ran, of one day and model. */
+/** The cost of one tool that the provider ran, on one day and for one model. */
 export interface RecordedToolDay {
   readonly day: string;
   /** The provider's name. */
   readonly model: string;
-  /** By its name in the catalogue; null for calls that were recorded without the names of their tools. */
+  /** Name of the tool in the catalogue; null for calls that were recorded without the names of their tools. */
   readonly tool: string | null;
   /** Exact decimal string. */
   readonly costUsd: string;
@@ -65,7 +68,7 @@ export interface RecordedWork {
   readonly tools: readonly RecordedToolDay[];
   /** Attempts that failed after the provider may have worked, by the catalogue's name of the model. */
   readonly failed: readonly CountedDay[];
-  /** Calls whose gateway died, at any provider, by the model that was asked for. */
+  /** Calls whose gateway died, at any provider, by the requested model. */
   readonly abandoned: readonly CountedDay[];
   /** Lines of orders that the provider may have run and Sluice did not collect, by the provider's name of the model. */
   readonly orphans: readonly CountedDay[];
@@ -73,7 +76,7 @@ export interface RecordedWork {
 
 const LONGEST_SECONDS = 600;
 
-/** Sums what was recorded of calls on the operator's own key at a provider, to be compared with its bill. */
+/** Sums the recorded calls with the operator's own key at a provider, to compare them with its bill. */
 @Injectable()
 export class RecordedChargesRepository {
   constructor(private readonly database: Database) {}

@@ -1,10 +1,10 @@
 import { isByok } from '../batches/result-price-sql';
 
 /**
- * What was recorded of calls on the operator's own key at one provider: $1 is its slug, $2 and $3 the first and last day,
- * $4 a JSON array of `{ model, from }`, the prompt tokens from which a model has prices for long prompts.
+ * Records of calls with the operator's own key at one provider: $1 is its slug, $2 and $3 the first and last day, $4 a
+ * JSON array of `{ model, from }`, the prompt tokens from which a model has prices for long prompts.
  *
- * All three kinds of work are summed here, so that a day of any size comes back as one row for each model and price.
+ * All three kinds of work are summed here, so that a day of any size returns one row for each model and price.
  */
 const COUNTS = `
   sum(requests)::text AS requests,
@@ -17,8 +17,8 @@ const COUNTS = `
   max(completion_tokens) FILTER (WHERE requests = 1)::text AS "longestCompletion"`;
 
 /**
- * A call of several turns is as many requests as its attempts that were answered. Its tokens are the sums of its turns:
- * no turn had a long prompt if the sum is not long, and otherwise it is not known which had.
+ * A call of several turns counts as many requests as its answered attempts. Its tokens are the sums of its turns: if
+ * the sum is not long, no turn had a long prompt; otherwise it is unknown which one had.
  */
 const CALLS = `
   SELECT g.created_on AS day, g.upstream_model AS model, coalesce(noted."serviceTier", 'standard') AS tier,
@@ -38,13 +38,12 @@ const CALLS = `
     AND noted."isByok" IS NOT TRUE`;
 
 /**
- * Each line says whether an order at the provider ran it, or the gateway ran it as a single call because the order was
- * taken back; rows from before that column are taken to be of the order that had the line. A line of an order counts
- * on the day of the order, a single call on the day on which it was charged. A line without an answer that was charged
- * was called off.
+ * Each line stores whether an order at the provider ran it, or the gateway as a single call because the order was taken
+ * back; rows from before that column count as run by their order. A line of an order counts on the day of the order, a
+ * single call on the day on which it was charged. A line without an answer that was charged was cancelled.
  *
- * Each line says whose key ran it too: the key that the batch was accepted with may have been refused or deleted since,
- * or another been added. Rows from before that column show it in their cost, unless they cost nothing.
+ * Each line also stores whose key ran it: the key with which the batch was accepted may have been refused or deleted
+ * since, or another been added. In rows from before that column the cost shows it, unless it is 0.
  */
 const LINES = `
   SELECT (coalesce(n.submitted_at, t.created_at, b.in_progress_at, b.created_at) AT TIME ZONE 'UTC')::date AS day,
@@ -85,8 +84,8 @@ export const RECORDED_SQL = `
   GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`;
 
 /**
- * What each tool cost that the provider ran. The tool is null for calls of a release that noted the sum of all tools
- * alone. Few calls have tools, so their details are searched before they are read.
+ * The cost of each tool that the provider ran. The tool is null for calls of a release that recorded only the sum of
+ * all tools. Few calls have tools, so their details are searched before they are parsed.
  */
 export const TOOLS_SQL = `
   WITH work AS (${CALLS} AND g.details::text LIKE '%"providerToolsUsd"%' UNION ALL ${LINES})
@@ -98,7 +97,7 @@ export const TOOLS_SQL = `
   WHERE work.day BETWEEN $2::date AND $3::date AND used.usd <> 0
   GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`;
 
-/** By the name of the model in the catalogue, which is what attempts are noted under. */
+/** By the model's name in the catalogue, under which attempts are recorded. */
 export const FAILED_SQL = `
   SELECT g.created_on::text AS day, a.model, count(*)::text AS count
   FROM generations g, json_to_recordset(g.details->'attempts')
@@ -107,14 +106,14 @@ export const FAILED_SQL = `
     AND (a.status = 408 OR a.status >= 500)
   GROUP BY 1, 2 ORDER BY 1, 2`;
 
-/** By the model that was asked for: which provider was called died with the gateway. */
+/** By the requested model: it is unknown which provider was called when the gateway died. */
 export const ABANDONED_SQL = `
   SELECT created_on::text AS day, model, count(*)::text AS count FROM generations
   WHERE created_on BETWEEN $1::date AND $2::date AND state = 'abandoned' GROUP BY 1, 2 ORDER BY 1, 2`;
 
 /**
- * By the provider's name of the model. An order that was sent and taken for lost may have run as well as the one sent
- * after it; one that was cancelled may have run before that.
+ * By the provider's name of the model. An order that was sent and considered lost may have run, as well as the one sent
+ * after it; one that was cancelled may have run before.
  */
 export const ORPHANS_SQL = `
   SELECT (submitted_at AT TIME ZONE 'UTC')::date::text AS day, upstream_model AS model,

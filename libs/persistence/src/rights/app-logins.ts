@@ -1,12 +1,15 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { APP_NAMES, type AppName } from '@libs/contracts';
 
-/** Login of an app. `password` is null for a login that a database administrator made. */
+/** Login of an app. `password` is null for a login that a database administrator created. */
 export interface AppLogin {
   readonly app: AppName;
   readonly login: string;
   readonly password: string | null;
-  /** Most connections at a time, -1 for any number. Without it a new login gets a default, and others keep what they have. */
+  /**
+   * Most concurrent connections, -1 for any number. If absent, a new login gets a default, and existing ones are not
+   * changed.
+   */
   readonly connections?: number | undefined;
 }
 

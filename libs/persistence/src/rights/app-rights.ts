@@ -5,13 +5,13 @@ import { FEED_TABLES } from '../feeds/feed-tables';
 type Grants = Readonly<Record<string, string>>;
 
 export interface AppRights {
-  /** For work that is not for one tenant: rows of all tenants. */
+  /** For work that belongs to no tenant: rows of all tenants. */
   readonly tables: Grants;
   /** For answers to callers: rows of one tenant. */
   readonly asTenant?: Grants;
   readonly functions?: readonly string[];
   readonly sequences?: readonly string[];
-  /** May create temporary tables. Functions of the owner search `pg_temp` last. */
+  /** True if it may create temporary tables. Functions of the owner search `pg_temp` last. */
   readonly temporary?: boolean;
   /** Privileges on partitions of a table: the default partition, and all of them. */
   readonly partitions?: Readonly<Record<string, { readonly default?: string; readonly all?: string }>>;
@@ -19,7 +19,7 @@ export interface AppRights {
   readonly rows?: readonly RowRule[];
 }
 
-/** Condition on the row to delete, to change or to lock, on the row to insert, or on every row that is touched at all. */
+/** Condition on the row to delete, to change or to lock, on the row to insert, or on every row that is accessed. */
 export interface RowRule {
   readonly table: string;
   readonly verb: 'INSERT' | 'UPDATE' | 'DELETE' | 'ALL';
@@ -40,7 +40,8 @@ const SPENDING = `held_usd, spent_on, ${periods(['total', 'day', 'week', 'month'
 /**
  * Rights of apps that charge. Only the owner's login adds credits.
  *
- * Changes are granted by column: UPDATE or DELETE on a whole table would also permit LOCK TABLE, against every reader.
+ * Changes are granted by column: UPDATE or DELETE on a whole table would also permit LOCK TABLE, which blocks every
+ * reader.
  */
 const CHARGING: Grants = {
   ledger_accounts: 'SELECT, UPDATE (balance_usd, held_usd, overage_usd, tracks_workspaces)',
@@ -70,7 +71,7 @@ const jobsOf = (...contracts: readonly JobContract<object>[]): RowRule => ({
   holds: `contract IN (${contracts.map(({ name }) => `'${name}'`).join(', ')})`,
 });
 
-/** The open holds that a worker charges on. What is resolved stays as it is. */
+/** The open holds that a worker charges on. Resolved ones cannot be changed. */
 const holdsOf = (kind: 'batch' | 'gen-vid'): RowRule => ({
   table: 'ledger_holds',
   verb: 'UPDATE',
@@ -80,7 +81,7 @@ const holdsOf = (kind: 'batch' | 'gen-vid'): RowRule => ({
 const ownFeed = (feed: keyof typeof FEED_TABLES): Grants => ({
   change_feeds: 'SELECT',
   [FEED_TABLES[feed]]: 'SELECT, DELETE',
-  // A view, for processes of the version before.
+  // A view, for processes of the previous version.
   change_feed_entries: 'SELECT',
 });
 
@@ -202,7 +203,8 @@ const VIDEO_WORKER: AppRights = {
     holdsOf('gen-vid'),
     jobsOf(DeliverWebhook),
     tasksOf('videos', 'webhooks'),
-    // Owed in the transaction that ends the video. One of a video that ended long ago was delivered, or given up.
+    // Created in the transaction that ends the video. The webhook of a video that ended long ago was delivered or given
+    // up.
     webhooksOf('videos', 'finished_at', `finished_at > now() - interval '1 hour'`),
     {
       table: 'generations',
@@ -232,7 +234,7 @@ const CREDENTIALS: AppRights = {
   },
 };
 
-/** Read by the nightly audit of the ledger: amounts, no prompts and no answers. */
+/** Read by the nightly audit of the ledger: amounts, but no prompts and no answers. */
 const AUDITED: Grants = {
   batches: 'SELECT',
   batch_results: `SELECT (created_on, batch_number, seq, generation_id, prompt_cost_usd, completion_cost_usd, cost_usd,
@@ -282,8 +284,8 @@ const AUTH: AppRights = {
 };
 
 /**
- * All rights of each app's login in PostgreSQL: `migrate` grants them and revokes everything else. A change that lets an
- * app touch another table or column adds it here.
+ * All rights of each app's login in PostgreSQL: `migrate` grants them and revokes everything else. A change that lets
+ * an app use another table or column adds it here.
  */
 export const APP_RIGHTS: Readonly<Record<AppName, AppRights>> = {
   gateway: GATEWAY,

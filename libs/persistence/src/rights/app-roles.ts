@@ -1,6 +1,6 @@
 import { APP_NAMES, type AppName } from '@libs/contracts';
 
-/** Apps whose answers to callers run as a tenant. */
+/** Apps whose answers to callers run with a tenant role. */
 const APPS_OF_TENANTS: ReadonlySet<AppName> = new Set<AppName>(['gateway', 'credentials', 'auth']);
 
 /** Returns the role with the rights of an app. The app's login is a member of it. */

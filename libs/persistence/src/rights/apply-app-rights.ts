@@ -79,7 +79,7 @@ function placeSql({ database, schema }: Place, logins: readonly AppLogin[]): str
   ];
 }
 
-/** Takes from everybody the functions that create large objects, which nothing uses. Only a superuser may do that. */
+/** Revokes from all roles the functions that create large objects, which nothing uses. Only a superuser may do that. */
 async function largeObjectsSql(client: Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT oid::regprocedure::text AS name FROM pg_proc

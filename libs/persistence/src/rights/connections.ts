@@ -1,6 +1,6 @@
 import type { AppName } from '@libs/contracts';
 
-/** Connections to PostgreSQL that one process of an app may open. More would only queue inside PostgreSQL. */
+/** Connections to PostgreSQL that one process of an app may open. More would only wait inside PostgreSQL. */
 export const POOL_SIZES: Readonly<Record<AppName, number>> = {
   gateway: 16,
   'batch-worker': 8,
@@ -12,5 +12,5 @@ export const POOL_SIZES: Readonly<Record<AppName, number>> = {
 /** Two processes, and one more while an update replaces them. */
 const PROCESSES = 3;
 
-/** Returns how many connections a new login may open in all if the operator says nothing else. */
+/** Returns how many connections a new login may open in total unless the operator sets a number. */
 export const connectionsOf = (app: AppName): number => PROCESSES * POOL_SIZES[app];

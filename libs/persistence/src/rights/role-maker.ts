@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { sqlStateOf } from '../session';
 
-/** SQLSTATEs of conflicts that pass. Roles belong to the cluster, and two of its databases may migrate at once. */
+/** SQLSTATEs of temporary conflicts. Roles belong to the cluster, and two of its databases may migrate at once. */
 const TRIED_AGAIN = new Set(['42710', '23505', 'XX000', '55P03', '40P01']);
 const ATTEMPTS = 40;
 /** SQLSTATEs of statements that the login may not run, and of roles that are missing because of that. */
@@ -47,7 +47,7 @@ export class RoleMaker {
     await repeated(() => this.#try(sql));
   }
 
-  /** @throws Error that names the statements for a superuser to run */
+  /** @throws Error with the statements that a superuser must run */
   requireAll(): void {
     if (this.#refused.length === 0) return;
     const sql = this.#refused.join('; ').replaceAll(/ PASSWORD '[^']*'/g, ` PASSWORD '…'`);
@@ -74,7 +74,7 @@ export class RoleMaker {
   }
 }
 
-/** Repeats the work after conflicts that pass, up to 40 times. */
+/** Repeats the work after temporary conflicts, up to 40 times. */
 export async function repeated(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -15,8 +15,8 @@ interface Policy {
 const TENANTS = [TENANT_ROLE, ...TENANT_ROLES].join(', ');
 
 /**
- * Binds the tenant role of each app to the policies of `sluice_tenant`. The apps' own roles get a policy `true`, which
- * PostgreSQL removes from plans together with the policy for other logins.
+ * Applies the policies of `sluice_tenant` to the tenant role of each app. The apps' own roles get a policy `true`,
+ * which PostgreSQL removes from plans together with the policy for other logins.
  */
 const onTenantRows = (table: string): Policy[] => [
   {
@@ -44,7 +44,7 @@ const RULES: readonly Policy[] = APP_NAMES.flatMap((app) =>
   (APP_RIGHTS[app].rows ?? []).map(({ table, verb, holds }) => {
     const role = appRole(app);
     const name = `${table}_${verb.toLowerCase()}_of_${role}`;
-    // The role of tenants too: an app could switch to it to evade the condition.
+    // Includes the role of tenants, because an app could switch to it to evade the condition.
     const roles = [role, tenantRoleOf(app)].filter((one) => one !== null).join(', ');
     const sql = `CREATE POLICY ${name} ON ${table} AS RESTRICTIVE FOR ${verb} TO ${roles} ${conditionOf(verb, holds)}`;
     return { name, table, isGiven: false, sql };
@@ -55,7 +55,7 @@ function conditionOf(verb: RowRule['verb'], holds: string): string {
   switch (verb) {
     case 'INSERT':
       return `WITH CHECK (${holds})`;
-    // A change may end what the condition asks for.
+    // A change may make the condition false for the new row, so only the old row is checked.
     case 'UPDATE':
       return `USING (${holds}) WITH CHECK (true)`;
     case 'DELETE':
@@ -65,8 +65,8 @@ function conditionOf(verb: RowRule['verb'], holds: string): string {
 }
 
 /**
- * Returns the statements that are needed to bring the policies of each table up to date. The SQL of a policy is kept in
- * its comment, because PostgreSQL does not keep the original text to compare with.
+ * Returns the statements that bring the policies of each table up to date. The SQL of a policy is stored in its
+ * comment, because PostgreSQL does not keep the original text to compare with.
  */
 export async function policiesFor(client: Client): Promise<string[][]> {
   const { rows } = await client.query<{ table: string; policy: string | null; comment: string | null }>(

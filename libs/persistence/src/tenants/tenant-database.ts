@@ -10,15 +10,15 @@ import { inTransaction, retried } from '../transactions';
 import { ENTER_TENANT, enterTenantSql, scopeOf, type Tenant, type TenantScope } from './tenant';
 import { queryAsTenant } from './tenant-query';
 
-/** A transaction of one tenant. Where this type is required, a transaction that sees all rows is not accepted. */
+/** A transaction of one tenant. Code that requires this type cannot be given a transaction that sees all rows. */
 export class TenantSession extends EntitySession {
   /** Brands the type, so that a plain `Session` is not assignable to it. */
   protected readonly isOfTenant = true;
 }
 
 /**
- * The database as one tenant may see it. Statements run as a role that the policies of each table bind, so a row of
- * another tenant is not there, whatever the statement asks for.
+ * The database as one tenant may see it. Statements run with a role to which the policies of each table apply, so rows
+ * of other tenants are invisible, whatever the statement selects.
  */
 export class TenantDatabase {
   constructor(
@@ -26,7 +26,7 @@ export class TenantDatabase {
     private readonly scope: TenantScope,
   ) {}
 
-  /** One round trip, as without a tenant; a transaction where it must not be committed late. */
+  /** Takes one round trip, as without a tenant; a transaction if it must not be committed late. */
   async rows<Row extends QueryResultRow>(statement: SqlStatement): Promise<Row[]> {
     if (hasDeadline()) return this.transaction((session) => session.rows<Row>(statement));
     const result = await this.connected((client) => queryAsTenant<Row>(client, this.scope, statement));
@@ -61,7 +61,7 @@ export class TenantDatabase {
     );
   }
 
-  /** The same for repositories that work with entities. */
+  /** Runs the work in one transaction of the tenant, for repositories that use entities. */
   async entities<T>(work: (manager: EntityManager) => Promise<T>, outcome?: Outcome): Promise<T> {
     return this.transaction(({ manager }) => work(manager), outcome);
   }

@@ -18,12 +18,12 @@ interface AnsweredQuery {
 }
 
 /**
- * Runs one statement as a tenant, in one round trip. The statement that gives the transaction to the tenant and the
- * statement itself go out together before one Sync, and PostgreSQL runs what is before a Sync as one transaction. When
- * that ends, however it ends, role and settings are again what they were, so the next user of the connection finds
- * nothing of them. With `BEGIN` for the statement, the transaction goes on as the tenant's.
+ * Runs one statement as a tenant, in one round trip. The statement that switches the transaction to the tenant and the
+ * statement itself are sent together before one Sync, and PostgreSQL runs everything before a Sync as one transaction.
+ * When that ends in any way, role and settings are restored, so the next user of the connection is not affected. If the
+ * statement is `BEGIN`, the transaction continues as the tenant's.
  *
- * The first time on a connection costs a round trip more, in which the statement that enters is prepared.
+ * The first time on a connection costs one more round trip, in which the switching statement is prepared.
  */
 export async function queryAsTenant<Row extends QueryResultRow>(
   client: PoolClient,
@@ -39,7 +39,7 @@ export async function queryAsTenant<Row extends QueryResultRow>(
 
 class TenantQuery<Row extends QueryResultRow> implements Submittable {
   readonly done: Promise<QueryResult<Row>>;
-  /** By these the driver remembers what a connection has prepared. */
+  /** The driver remembers by name what a connection has prepared. */
   readonly name: string | undefined;
   readonly text: string;
   private readonly query: AnsweredQuery;
@@ -49,7 +49,7 @@ class TenantQuery<Row extends QueryResultRow> implements Submittable {
     private readonly scope: TenantScope,
     statement: SqlStatement,
   ) {
-    // Simple queries end with a transaction of their own.
+    // Simple queries end with a separate transaction.
     const config = { ...toQuery(statement), queryMode: 'extended' };
     this.name = config.name;
     this.text = config.text;
@@ -69,7 +69,7 @@ class TenantQuery<Row extends QueryResultRow> implements Submittable {
       connection.bind({ statement: ENTER, values: [...this.scope] }, true);
       connection.execute({}, true);
       const refusal = this.query.submit(connection);
-      // It sent nothing, so the first statement still waits for its Sync.
+      // The driver sent nothing, so the first statement still waits for its Sync.
       if (refusal !== null) this.refuse(refusal, connection);
       return null;
     } finally {
@@ -90,7 +90,7 @@ class TenantQuery<Row extends QueryResultRow> implements Submittable {
     this.query.handleDataRow(message);
   }
 
-  /** The first is of the statement that entered. */
+  /** The first completion belongs to the switching statement. */
   handleCommandComplete(message: unknown, connection: Connection): void {
     if (this.hasEntered) this.query.handleCommandComplete(message, connection);
     this.hasEntered = true;

@@ -1,12 +1,12 @@
 import { AppError } from '@libs/errors';
 
 /**
- * Whose rows a piece of work may see and change: those of an organization, or those of one workspace of it. A
- * Principal is a tenant, as is any other object with both fields.
+ * Whose rows a piece of work may see and change: those of an organization, or those of one workspace of it. A Principal
+ * is a tenant, as is any other object with both fields.
  */
 export interface Tenant {
   readonly organizationId: string;
-  /** Null or absent: all workspaces of the organization. Rows that only a workspace may read are not shown then. */
+  /** Null or absent: all workspaces of the organization. Rows that only a workspace may read are not visible then. */
   readonly workspaceId?: string | null | undefined;
 }
 
@@ -15,8 +15,8 @@ export interface WorkspaceTenant extends Tenant {
 }
 
 /**
- * The role that a tenant's statements run as: no login, no table of its own, bound by the policies of every table. Apps
- * with logins of their own have tenant roles with fewer rights (see `rights`).
+ * The role with which a tenant's statements run: no login, no table of its own, restricted by the policies of every
+ * table. Apps with separate logins have tenant roles with fewer rights (see `rights`).
  */
 export const TENANT_ROLE = 'sluice_tenant';
 
@@ -24,8 +24,8 @@ export const TENANT_ROLE = 'sluice_tenant';
 const ROLE_SETTING = 'sluice.tenant_role';
 
 /**
- * Returns the statement that prepares a new connection. It stores which of `roles` the login has, or `sluice_tenant` for a
- * login that can switch to all of them.
+ * Returns the statement that prepares a new connection. It stores which of `roles` the login has, or `sluice_tenant`
+ * for a login that can switch to all of them.
  */
 export const prepareSql = (roles: readonly string[]): string => `
   SELECT set_config('jit', 'off', false), set_config('${ROLE_SETTING}', coalesce((
@@ -33,21 +33,21 @@ export const prepareSql = (roles: readonly string[]): string => `
     WHERE rolname IN (${[TENANT_ROLE, ...roles].map((role) => `'${role}'`).join(', ')}) AND pg_has_role(oid, 'MEMBER')
     ORDER BY rolname <> '${TENANT_ROLE}' LIMIT 1), '${TENANT_ROLE}'), false)`;
 
-/** The settings of a transaction that the policies compare rows with; one that is not set shows nothing. */
+/** The settings of a transaction with which the policies compare rows; one that is not set shows nothing. */
 export const TENANT_SETTINGS = {
   organization: 'sluice.organization',
   workspace: 'sluice.workspace',
-  /** Ids of batches, between commas, whose lines, segments and results are asked for. */
+  /** Comma-separated ids of batches whose lines, segments and results are needed. */
   batches: 'sluice.batches',
 } as const;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const BATCH_ID = /^[\w-]{1,80}$/;
 
-/** Organization, workspace and batches, as the settings hold them. */
+/** Organization, workspace and batches, in the form of the settings. */
 export type TenantScope = readonly [organization: string, workspace: string, batches: string];
 
-/** @throws AppError server for what is no id: it must become neither a setting nor SQL */
+/** @throws AppError server for an invalid id, which must become neither a setting nor SQL */
 export function scopeOf({ organizationId, workspaceId }: Tenant, batchIds: readonly string[] = []): TenantScope {
   const ids = [organizationId, ...(workspaceId ? [workspaceId] : [])];
   if (!ids.every((id) => UUID.test(id)) || !batchIds.every((id) => BATCH_ID.test(id))) {
@@ -57,12 +57,12 @@ export function scopeOf({ organizationId, workspaceId }: Tenant, batchIds: reado
 }
 
 /**
- * Gives the rest of the transaction to a tenant. No row comes of it, so it can go before another statement without
- * being in the way of its answer.
+ * Switches the rest of the transaction to a tenant. It returns no row, so it can precede another statement without
+ * affecting its answer.
  */
 export const ENTER_TENANT = enterSql('$1', '$2', '$3');
 
-/** The same with the scope in the text, where there can be no parameters; `scopeOf` let nothing but ids through. */
+/** The same statement with the scope in the text, for places without parameters; `scopeOf` lets only ids through. */
 export function enterTenantSql(scope: TenantScope): string {
   const [organization, workspace, batches] = scope.map((value) => `'${value}'`);
   return enterSql(organization!, workspace!, batches!);

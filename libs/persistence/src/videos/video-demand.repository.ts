@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 
-/** Work of the video workers at this moment. */
+/** Present work of the video workers. */
 export interface VideoDemand {
-  /** Steps of videos that some worker takes now. */
+  /** Steps of videos that some worker is running now. */
   readonly stepsUnderWay: number;
   readonly submissionsDue: number;
-  /** Questions after a video, which end with its download. */
+  /** Due polls of videos, each of which ends with the download. */
   readonly pollsDue: number;
-  /** Events that are sent now, or are due; of one receiver only as many as are sent at once. */
+  /** Events that are being sent now, or are due; per receiver at most as many as are sent at once. */
   readonly deliveries: number;
 }
 

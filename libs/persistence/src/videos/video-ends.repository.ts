@@ -15,7 +15,7 @@ export type VideoEnd =
       /** How long its outputs are kept. */
       readonly keepMs: number;
       readonly costUsd: string;
-      /** By the catalogue, where the provider charged the owner of the key. */
+      /** By the catalogue's price, if the provider charged the owner of the key. */
       readonly upstreamCostUsd: string | null;
     }
   | {
@@ -43,7 +43,7 @@ export class VideoEndsRepository {
     private readonly allowance: ByokAllowance = NO_ALLOWANCE,
   ) {}
 
-  /** False when the job is no longer ours or has ended. */
+  /** Returns false if the lease of the job was lost or the job has ended. */
   async finish(job: VideoJob, given: VideoEnd, tell: TellEnd): Promise<boolean> {
     const ending = given.status === 'completed' ? given : { ...given, errorMessage: storableText(given.errorMessage) };
     return this.database.transaction(async (session) => {
@@ -58,7 +58,7 @@ export class VideoEndsRepository {
     });
   }
 
-  /** On an own key the whole charge is a fee, which the organization's allowance may waive in whole or in part. */
+  /** With an own key the whole charge is a fee, which the organization's allowance may waive completely or in part. */
   private async withoutWaivedFee(session: Session, job: VideoJob, end: VideoEnd): Promise<VideoEnd> {
     const { freeUsdPerMonth } = this.allowance;
     if (freeUsdPerMonth === null || end.status !== 'completed' || end.upstreamCostUsd === null) return end;
@@ -70,7 +70,7 @@ export class VideoEndsRepository {
     return row === null ? end : { ...end, costUsd: row.cost };
   }
 
-  /** Returns jobs whose kept copies are over their time, without those of `exceptIds`. */
+  /** Returns jobs whose stored copies have expired, except those in `exceptIds`. */
   async findOutdated(
     limit: number,
     exceptIds: readonly string[] = [],
@@ -124,7 +124,7 @@ interface Bill {
   readonly upstreamCostUsd: string | null;
 }
 
-/** What the hold is resolved with. */
+/** Returns the amounts with which the hold is resolved. */
 async function settleOnHold(session: Session, { id }: VideoJob, { costUsd, upstreamCostUsd }: Bill): Promise<void> {
   await session.execute({
     name: 'video-settle-on-hold',

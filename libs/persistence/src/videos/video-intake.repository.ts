@@ -10,7 +10,7 @@ import { SubmittedRows, type SubmissionKey } from '../submitted-rows';
 import type { VideoDimensions } from './video-state';
 import type { VideoView } from './video-views.repository';
 
-/** A job that is to be accepted. Amounts are exact decimal strings in US dollars. */
+/** A job to accept. Amounts are exact decimal strings in US dollars. */
 export interface NewVideo {
   readonly id: string;
   readonly organizationId: string;
@@ -52,11 +52,10 @@ export class VideoIntakeRepository extends SubmittedRows {
   }
 
   /**
-   * The accepted job, as its workspace sees it.
-   *
+   * Returns the accepted job, as its workspace sees it.
    * @throws AppError payment_required
    * @throws SubmittedBefore
-   * @throws CommitUnknown when it is not known whether the job was accepted
+   * @throws CommitUnknown if it is unknown whether the job was accepted
    */
   async accept(video: NewVideo): Promise<VideoView> {
     try {
@@ -87,7 +86,7 @@ export class VideoIntakeRepository extends SubmittedRows {
   }
 }
 
-/** Without a look at the row: nothing after the commit may fail. */
+/** Does not read the row, because nothing after the commit may fail. */
 function acceptedView({ id, model, provider, upstreamModel, region, credentialId, dimensions }: NewVideo): VideoView {
   return {
     id,

@@ -3,10 +3,10 @@ import { withinRooms, type ClaimRooms } from '../claims/claim-rooms';
 import { Database } from '../database';
 import type { VideoStatusName, VideoStep } from './video-state';
 
-/** A job in the hands of a worker. */
+/** A job that a worker holds. */
 export interface VideoJob {
   readonly id: string;
-  /** Every write names it; one of an earlier holder touches no row. */
+  /** Every write contains it; a write of a former holder changes no row. */
   readonly fence: bigint;
   readonly organizationId: string;
   readonly workspaceId: string;
@@ -19,17 +19,17 @@ export interface VideoJob {
   readonly status: VideoStatusName;
   readonly step: VideoStep;
   readonly attempts: number;
-  /** How often its provider said that its outputs are gone. */
+  /** How often its provider reported that its outputs no longer exist. */
   readonly outputAttempts: number;
   /** How often the provider was searched for it. */
   readonly searches: number;
-  /** It is unknown whether the provider took it, and its time in review is over. */
+  /** True if it is unknown whether the provider accepted it, and its time in review is over. */
   readonly needsReview: boolean;
   readonly operation: Readonly<Record<string, unknown>> | null;
   readonly callbackUrl: string | null;
   readonly priceUsd: string;
   readonly listPriceUsd: string;
-  /** Its time is over. */
+  /** True if its lifetime is over. */
   readonly isOverdue: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface VideoWait {
   readonly job: Pick<VideoJob, 'id' | 'fence'>;
   readonly status: 'pending' | 'in_progress';
   readonly delayMs: number;
-  /** The provider calls it finished and says that its outputs are gone. */
+  /** True if the provider calls it finished and reports that its outputs no longer exist. */
   readonly isOutputGone?: boolean;
 }
 
@@ -56,13 +56,13 @@ const CLAIMED = { table: 'videos', id: 'id', at: 'next_at', open: OPEN, due: `${
 
 /**
  * The life of a video job up to its end. A job belongs to the worker that claimed it last: the claim raises its fence,
- * every later write names the fence it was claimed with, and a write that comes too late touches no row.
+ * every later write contains that fence, and a write that comes too late changes no row.
  */
 @Injectable()
 export class VideoJobsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Takes up to `limit` jobs whose next step is due, those that waited longest first, without `exceptIds`. */
+  /** Claims up to `limit` jobs whose next step is due, the longest waiting first, except those in `exceptIds`. */
   async claimDue(
     limit: number,
     leaseMs: number,
@@ -96,8 +96,8 @@ export class VideoJobsRepository {
   }
 
   /**
-   * Extends the leases of jobs that are still ours. One that was given back a moment ago keeps its fence but has no
-   * lease: it must stay free. One that is being written right now is renewed the next time.
+   * Extends the leases of jobs that are still held here. One that was just given back keeps its fence but has no lease:
+   * it must stay free. One that is being written at this moment is renewed the next time.
    */
   async renew(jobs: readonly Pick<VideoJob, 'id' | 'fence'>[], leaseMs: number): Promise<void> {
     await this.database.execute({
@@ -115,10 +115,9 @@ export class VideoJobsRepository {
   }
 
   /**
-   * Records the intent to submit, before the provider is called. A worker that finds the job in this state later knows
+   * Records the intent to submit, before the provider is called. A worker that later finds the job in this state knows
    * that it may have been submitted.
-   *
-   * @returns what to submit; null when the job is no longer ours
+   * @returns what to submit; null if the lease of the job was lost
    */
   async beginSubmission({ id, fence }: VideoJob): Promise<object | null> {
     const row = await this.database.firstRow<{ request: object }>({
@@ -132,7 +131,7 @@ export class VideoJobsRepository {
     return row?.request ?? null;
   }
 
-  /** The provider took the job; its request is not needed any more. */
+  /** Records that the provider accepted the job; its request is no longer needed. */
   async markSubmitted({ id, fence }: VideoJob, operation: object, delayMs: number): Promise<boolean> {
     const touched = await this.database.execute({
       name: 'video-submitted',
@@ -146,11 +145,10 @@ export class VideoJobsRepository {
   }
 
   /**
-   * Stores the provider's id of a job whose lease was lost during the request, or whose id may be stored already. The
-   * id is certain, so it is stored whichever worker holds the job now, and ends a review. The holder writes nothing
+   * Stores the provider's id of a job whose lease was lost during the request, or whose id may already be stored. The
+   * id is certain, so it is stored whichever worker holds the job now, and ends a review. The holder can write nothing
    * more.
-   *
-   * @returns false when the job has ended, or is known under another id
+   * @returns false if the job has ended, or has another id
    */
   async submittedAfterAll({ id }: VideoJob, operation: { readonly id?: unknown }, delayMs: number): Promise<boolean> {
     const touched = await this.database.execute({
@@ -170,7 +168,7 @@ export class VideoJobsRepository {
     return known !== null;
   }
 
-  /** Tries a submission again later: from its start where there is definitely no job yet, else with care. */
+  /** Retries a submission later: from its start if there is definitely no job yet; otherwise as one that may exist. */
   async retrySubmission({ id, fence }: VideoJob, step: 'submit' | 'submitting', delayMs: number): Promise<void> {
     await this.database.execute({
       name: 'video-retry-submission',
@@ -193,8 +191,7 @@ export class VideoJobsRepository {
 
   /**
    * Sends a job that may have been submitted to review by an operator for `reviewMs`. After that it is due again.
-   *
-   * @returns false when it is no longer ours
+   * @returns false if the lease was lost
    */
   async sendToReview({ id, fence }: VideoJob, reviewMs: number): Promise<boolean> {
     const touched = await this.database.execute({

@@ -3,7 +3,7 @@ import { AppError } from '@libs/errors';
 import { AuditRepository } from '../audit/audit.repository';
 import { Database, type Session } from '../database';
 
-/** A job that its provider may or may not have taken. */
+/** A job that its provider may or may not have accepted. */
 export interface VideoInReview {
   readonly id: string;
   readonly organizationId: string;
@@ -20,18 +20,18 @@ export interface VideoInReview {
 
 /** What an operator found out at the provider. */
 export type ReviewVerdict =
-  /** It is there, under this id. */
+  /** The job exists, with this id. */
   | { readonly kind: 'submitted'; readonly upstreamId: string }
-  /** It is not there, or is not wanted any more. */
+  /** The job does not exist, or is no longer wanted. */
   | { readonly kind: 'failed' };
 
 export interface Reviewer {
-  /** Who decides, as the audit trail names them. */
+  /** Who decides, by the name in the audit trail. */
   readonly operator: string;
   readonly requestId: string;
 }
 
-/** A job that was found is asked after for at least so long. */
+/** A job that was found is polled for at least this long. */
 const LEAST_LIFETIME = `interval '1 hour'`;
 
 /**
@@ -46,7 +46,7 @@ export class VideoReviewsRepository {
     private readonly audit: AuditRepository,
   ) {}
 
-  /** Those that wait longest first. */
+  /** Returns jobs in review, the longest waiting first. */
   async list(limit: number): Promise<VideoInReview[]> {
     return this.database.rows<VideoInReview>({
       sql: `SELECT id, organization_id AS "organizationId", workspace_id AS "workspaceId", model, provider,
@@ -57,7 +57,7 @@ export class VideoReviewsRepository {
     });
   }
 
-  /** @throws AppError not_found; conflict when it is not in review (any more), or when the id is another job's */
+  /** @throws AppError not_found; conflict if it is not, or no longer, in review, or if another job has the id */
   async resolve(id: string, verdict: ReviewVerdict, { operator, requestId }: Reviewer): Promise<void> {
     await this.database.transaction(async (session) => {
       const { organizationId, provider } = await lockInReview(session, id);
@@ -86,7 +86,7 @@ async function lockInReview(session: Session, id: string): Promise<{ organizatio
   return row;
 }
 
-/** Its time is over now: the worker that finds it ends it. */
+/** Sets its time to now: the worker that finds it ends it. */
 async function endReview(session: Session, id: string): Promise<void> {
   await session.execute({
     sql: 'UPDATE videos SET fence = fence + 1, lease_until = NULL, next_at = now() WHERE id = $1',
@@ -101,7 +101,7 @@ interface FoundVideo {
 }
 
 async function resume(session: Session, { id, provider, upstreamId }: FoundVideo): Promise<void> {
-  // Two decisions at once about one id of a provider: the second waits here, and finds the first.
+  // Of two simultaneous decisions about one id of a provider, the second waits here and then finds the first.
   await session.execute({
     sql: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
     values: [`video ${provider} ${upstreamId}`],

@@ -1,9 +1,9 @@
-/** From submission to an end. */
+/** The status of a job from submission to its end. */
 export type VideoStatusName = 'pending' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'expired';
 
 /**
- * What is to be done next while a job is open. `submitting` means that the provider may have been asked already: from
- * there only a submission that cannot become a second job may follow.
+ * The next step of an open job. `submitting` means that the provider may already have been called: after that, only a
+ * submission that cannot create a second job may follow.
  */
 export type VideoStep = 'submit' | 'submitting' | 'poll';
 
@@ -15,7 +15,7 @@ export interface VideoDimensions {
   readonly height: number;
 }
 
-/** One kept video of a job. */
+/** One stored video of a job. */
 export interface KeptVideo {
   /** Its name in the store. */
   readonly key: string;

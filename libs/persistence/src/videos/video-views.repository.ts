@@ -3,7 +3,7 @@ import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import type { KeptVideo, VideoDimensions, VideoStatusName } from './video-state';
 
-/** A job as its workspace sees it. Money as exact decimal strings in US dollars. */
+/** A job as its workspace sees it. Amounts are exact decimal strings in US dollars. */
 export interface VideoView {
   readonly id: string;
   readonly model: string;
@@ -17,9 +17,9 @@ export interface VideoView {
   readonly operation: Readonly<Record<string, unknown>> | null;
   readonly errorMessage: string | null;
   readonly costUsd: string | null;
-  /** Null where no copy is kept, any more or yet. */
+  /** Null before a copy is stored, after the copies have expired, and if none was stored. */
   readonly outputs: readonly KeptVideo[] | null;
-  /** Unix seconds; null where no copy was ever kept. */
+  /** Unix seconds; null if no copy was ever stored. */
   readonly outputsExpireAt: number | null;
 }
 
@@ -28,7 +28,7 @@ export interface VideoView {
 export class VideoViewsRepository {
   constructor(private readonly database: Database) {}
 
-  /** The job, if it belongs to the workspace. */
+  /** Returns the job, if it belongs to the workspace. */
   async findForWorkspace(id: string, tenant: WorkspaceTenant): Promise<VideoView | null> {
     return this.database.asTenant(tenant).firstRow<VideoView>({
       name: 'video-view',

@@ -29,16 +29,19 @@ interface ClaimRow {
 
 const OWED_SINCE = 'coalesce(w.redelivered_at, w.created_at)';
 const PENDING = 'delivered_at IS NULL AND given_up_at IS NULL';
-/** After this many unfinished claims in a row, an event is claimed ever more rarely: it may be what kills workers. */
+/**
+ * After this many consecutive unfinished claims, an event is claimed ever more rarely, because it may be what kills
+ * workers.
+ */
 const SUSPECT_FROM = 10;
 const LONGEST_REST_MS = 3_600_000;
 const MOST_HELD_BACK = 1_000;
 
 /**
- * Events on their way to receivers. An event is stored in the transaction that it reports, so it is sent exactly if
- * that commits; its id is its key, so announcing it twice stores it once. It is sent at least once: an attempt is
- * claimed with a lease and a fence, by the database's clock, and if the worker dies the row is claimed again under the
- * same id. An attempt counts once its outcome is known; claims without an outcome are counted apart.
+ * Events to send to receivers. An event is stored in the transaction that it reports, so it is sent exactly if that
+ * commits; its id is its key, so announcing it twice stores it once. It is sent at least once: an attempt is claimed
+ * with a lease and a fence, by the database's clock, and if the worker dies the row is claimed again with the same id.
+ * An attempt counts once its outcome is known; claims without an outcome are counted separately.
  */
 @Injectable()
 export class WebhookDeliveriesRepository {
@@ -66,9 +69,9 @@ export class WebhookDeliveriesRepository {
   }
 
   /**
-   * Takes deliveries that are due, fairly: of each host only as many as there is room for, so a receiver with a
-   * thousand events waiting takes no place from one with a single event. Hosts are walked along the index, not by
-   * reading every row that waits.
+   * Claims deliveries that are due, fairly: of each host at most as many as there is room for, so a receiver with a
+   * thousand waiting events does not delay one with a single event. Hosts are found by steps along the index, not by
+   * reading every waiting row.
    */
   async claim({ limit, perHost, leaseMs, exceptIds = [] }: ClaimBounds): Promise<ClaimedWebhook[]> {
     const rows = await this.database.rows<ClaimRow>({
@@ -147,9 +150,9 @@ export class WebhookDeliveriesRepository {
   }
 
   /**
-   * Gives a delivery back as if it had not been tried, to be claimed after `delayMs`, and puts off with it what else
-   * is due at its URL; not what the operator sent again, nor what has been owed for `lifetimeMs` and is to be ended.
-   *
+   * Gives a delivery back as if it had not been tried, to be claimed after `delayMs`, and delays everything else that
+   * is due at its URL. Exceptions: events that the operator sent again, and events older than `lifetimeMs`, which must
+   * end.
    * @returns how many deliveries wait now
    */
   async holdBack(
@@ -178,9 +181,9 @@ export class WebhookDeliveriesRepository {
   }
 
   /**
-   * Deletes a part of what was owed and ended longer ago than so many whole days; any number of processes may do so at once.
-   *
-   * @returns how many rows went
+   * Deletes a part of the events that ended more than this many whole days ago; any number of processes may do so at
+   * once.
+   * @returns how many rows were deleted
    */
   async purgeEnded(days: number): Promise<number> {
     const row = await this.database.firstRow<{ count: string }>({
@@ -207,7 +210,7 @@ export class WebhookDeliveriesRepository {
     });
   }
 
-  /** Makes an event due again, in any state, under the same id and with all attempts left. False if unknown. */
+  /** Makes an event due again, in any state, with the same id and with all attempts left. False if unknown. */
   async redeliver(id: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({

@@ -1,12 +1,12 @@
-/** An event that is owed to the receiver at `url`. */
+/** An event for the receiver at `url`. */
 export interface NewWebhookDelivery {
-  /** The same however often the event is announced: `<id of what ended>-<its status>`. At most 200 characters. */
+  /** The same however often the event is announced: `<id of the ended object>-<its status>`. At most 200 characters. */
   readonly id: string;
   readonly organizationId: string;
   readonly workspaceId: string;
-  /** An https URL that was accepted at the door; delivery judges it again. */
+  /** An https URL that was checked when it was accepted; it is checked again before delivery. */
   readonly url: string;
-  /** Such as `batch.completed`. */
+  /** Event type, such as `batch.completed`. */
   readonly type: string;
   /** The event's `data`. */
   readonly payload: object;
@@ -28,34 +28,34 @@ export interface ClaimedWebhook extends WebhookLease {
   readonly createdAt: Date;
   /** Attempts so far, the claimed one included. */
   readonly attempts: number;
-  /** Claims since then whose workers did not come back. */
+  /** Number of claims since then whose workers did not report back. */
   readonly deaths: number;
-  /** The claimed attempt is the first since the operator had the event sent again. */
+  /** True if the claimed attempt is the first since the operator had the event sent again. */
   readonly isByHand: boolean;
-  /** For how long the event has been owed, or owed anew, in milliseconds by the database's clock. */
+  /** Time since the event was created or sent again, in milliseconds by the database's clock. */
   readonly owedForMs: number;
 }
 
 /** How an attempt ended. */
 export interface AttemptResult {
-  /** HTTP status of the answer; null where there was none. */
+  /** HTTP status of the answer; null if there was none. */
   readonly status: number | null;
-  /** In words that name nothing of the URL; null for a delivery. */
+  /** Error message that contains nothing of the URL; null for a successful delivery. */
   readonly error: string | null;
 }
 
 export interface ClaimBounds {
-  /** At most so many deliveries. */
+  /** Most deliveries to claim. */
   readonly limit: number;
-  /** At most so many of one host under way, those of other workers included. */
+  /** Most running deliveries of one host, including those of other workers. */
   readonly perHost: number;
-  /** Longer than an attempt can take: leases are not renewed. */
+  /** Longer than an attempt can take, because leases are not renewed. */
   readonly leaseMs: number;
   /** Deliveries to leave alone. */
   readonly exceptIds?: readonly string[];
 }
 
-/** What an operator sees of an event: never what it says. */
+/** What an operator sees of an event: never its content. */
 export interface WebhookReport {
   readonly id: string;
   readonly workspaceId: string;
@@ -69,7 +69,7 @@ export interface WebhookReport {
   readonly lastError: string | null;
 }
 
-/** Which events are listed. */
+/** Which events to list. */
 export interface WebhookFilter {
   readonly state: WebhookReport['state'] | null;
   readonly workspaceId: string | null;

@@ -1,31 +1,31 @@
 import type { Readable } from 'node:stream';
 
-/** Part of a blob, both ends included, in bytes from 0. */
+/** Part of a blob, in bytes from 0; both ends are included. */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** Bytes under a name: a folder that all processes share, or a bucket. */
+/** Stores bytes by name: in a folder that all processes share, or in a bucket. */
 export abstract class BlobStore {
   /**
-   * Writes a blob whole or not at all; one of the same name is replaced. `chunks` may throw, and nothing is kept then.
-   *
-   * @returns how many bytes it has
+   * Writes a blob completely or not at all; replaces one with the same name. `chunks` may throw; then nothing is
+   * stored.
+   * @returns its number of bytes
    */
   abstract write(key: string, chunks: AsyncIterable<Buffer>, contentType: string): Promise<number>;
 
-  /** @throws AppError not_found when there is no such blob (any more) */
+  /** @throws AppError not_found if there is no such blob */
   abstract read(key: string, range?: ByteRange): Promise<Readable>;
 
-  /** A blob that is not there is no error. */
+  /** Removing a blob that does not exist is not an error. */
   abstract remove(key: string): Promise<void>;
 }
 
-/** Names are made by us: a few words between slashes. */
+/** Form of a name, which is always ours: a few words between slashes. */
 const KEY = /^[A-Za-z0-9_-]{1,80}(?:\/[A-Za-z0-9_-]{1,80}){0,3}$/;
 
-/** @throws TypeError for a name that could lead elsewhere */
+/** @throws TypeError for a name that could lead to another folder */
 export function checkBlobKey(key: string): string {
   if (KEY.test(key)) return key;
   throw new TypeError('a blob needs a plain name');

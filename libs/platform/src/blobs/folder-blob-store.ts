@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { AppError } from '@libs/errors';
 import { BlobStore, checkBlobKey, type ByteRange } from './blob-store';
 
-/** Blobs as files. A file gets its name when it is whole and on the disk. */
+/** Blobs as files. A file gets its name when it is complete and synced to the disk. */
 export class FolderBlobStore extends BlobStore {
   readonly #folder: string;
 

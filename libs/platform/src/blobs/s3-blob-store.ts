@@ -10,11 +10,11 @@ import { Pool, type Dispatcher } from 'undici';
 import { BlobStore, checkBlobKey, type ByteRange } from './blob-store';
 import { FolderBlobStore } from './folder-blob-store';
 
-/** More than the gateway serves downloads at once. */
+/** More than the downloads that the gateway serves at once. */
 const CONNECTIONS = 80;
 const IDLE_MS = 60_000;
 const DEFAULT_REGION = 'us-east-1';
-/** The body of an upload is not part of its signature: it is read once, from a file, while it is sent. */
+/** The body of an upload is not part of its signature: it is read only once, from a file, while it is sent. */
 const UNSIGNED = 'UNSIGNED-PAYLOAD';
 
 interface Wire {
@@ -25,8 +25,8 @@ interface Wire {
 }
 
 /**
- * Blobs as objects of a bucket, by the S3 REST API with addresses of the form `host/bucket/key`. An upload is gathered
- * in a file first, because its length must be known before its first byte.
+ * Blobs as objects of a bucket, by the S3 REST API with URLs of the form `host/bucket/key`. An upload is first written
+ * to a file, because its length must be known before its first byte.
  */
 export class S3BlobStore extends BlobStore {
   readonly #pool: Pool;

@@ -4,8 +4,8 @@ import { ValidateBy } from 'class-validator';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Decorators for the members of env classes. Each reads the text of a variable, and each failure says what
- * is expected without repeating what was found. A text that cannot be read stays a text and fails.
+ * Decorators for the fields of env classes. Each reads the text of a variable, and each failure says what is expected
+ * without repeating the value. A text that cannot be read stays a text and fails.
  */
 
 /** A whole number in plain decimal digits: `1e3`, `0x10`, `+5` and `1.5` are refused. */
@@ -49,7 +49,7 @@ export function Text(rule: { expected: string; pattern?: RegExp; maxLength?: num
   return member({ expected: rule.expected, accept: (value) => typeof value === 'string' && fits(value, rule) });
 }
 
-/** Address ranges between commas, each as `10.0.0.0/8` or `fd00::/8`. */
+/** Comma-separated address ranges, each as `10.0.0.0/8` or `fd00::/8`. */
 export function CidrList(): PropertyDecorator {
   return member({
     expected: 'address ranges such as 10.0.0.0/8 between commas, at most 64',
@@ -59,7 +59,7 @@ export function CidrList(): PropertyDecorator {
   });
 }
 
-/** A URL that holds no secret, in one of the schemes, given as `https` without the colon. */
+/** A URL without secrets; the allowed schemes are given without the colon, such as `https`. */
 export function PublicUrl(schemes: readonly string[]): PropertyDecorator {
   return member({
     expected: `a URL starting with ${listSchemes(schemes)}, without user and password`,
@@ -67,7 +67,7 @@ export function PublicUrl(schemes: readonly string[]): PropertyDecorator {
   });
 }
 
-/** A URL that may hold a password, kept in a `Secret`. */
+/** A URL that may contain a password, stored in a `Secret`. */
 export function SecretUrl(schemes: readonly string[]): PropertyDecorator {
   return secretMember(`a URL with a host, starting with ${listSchemes(schemes)}`, (text) => isUrl(text, schemes));
 }

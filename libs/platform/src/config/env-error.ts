@@ -1,4 +1,4 @@
-/** The environment cannot be used. The message names every bad variable and what it must be, never a value. */
+/** The environment is invalid. The message names every bad variable and what it must be, never a value. */
 export class EnvError extends Error {
   override readonly name = 'EnvError';
 

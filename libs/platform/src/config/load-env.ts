@@ -3,13 +3,12 @@ import { toInstance, type Constructor } from '../validation/to-instance';
 import { EnvError } from './env-error';
 
 /**
- * A validated instance of an env class from the environment of a process.
+ * Returns a validated instance of an env class from the environment of a process.
  *
- * Every member of the class carries one of the decorators of `env-decorators.ts` (or validators of
- * class-validator) and its default as an initialiser; one without a default and without `@IsOptional()` is
- * required. An empty variable counts as unset. Variables that the class does not declare are not read.
- *
- * @throws EnvError naming all bad variables at once
+ * Every field of the class has one of the decorators of `env-decorators.ts` (or validators of class-validator) and its
+ * default as an initializer; a field without a default and without `@IsOptional()` is required. An empty variable
+ * counts as unset. Variables that the class does not declare are not read.
+ * @throws EnvError with all bad variables at once
  */
 export function loadEnv<T extends object>(EnvClass: Constructor<T>, source: NodeJS.ProcessEnv): T {
   const given: Record<string, string> = {};

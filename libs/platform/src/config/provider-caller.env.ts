@@ -2,23 +2,23 @@ import { IsOptional } from 'class-validator';
 import { CidrList, Int, Text } from './env-decorators';
 import { ServicesEnv } from './services.env';
 
-/** What every app reads that calls providers. */
+/** The variables of every app that calls providers. */
 export class ProviderCallerEnv extends ServicesEnv {
-  /** A YAML file or a folder of them. */
+  /** A YAML file or a folder of YAML files. */
   @Text({ expected: 'a path to a file or folder' })
   CATALOG_PATH: string = 'catalog/';
 
-  /** Charged for calls on callers' own keys, in per cent of the list price. */
+  /** Fee for calls with callers' own keys, in per cent of the list price. */
   @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
   BYOK_FEE_PERCENT: string = '5';
 
-  /** Usage on its own keys, by list price, that each organization has without that fee per calendar month. */
+  /** Amount, by list price, that each organization may use with its own keys per calendar month without that fee. */
   @Text({ expected: 'an amount in US dollars such as 25 or 0.5', pattern: /^(?:0|[1-9]\d{0,11})(?:\.\d{1,12})?$/ })
   BYOK_FREE_USD_PER_MONTH: string = '0';
 
   /**
-   * For how long keys that were known go on being used while the app that owns them cannot be asked. A revocation
-   * cannot arrive in that time; 0 uses no key that was not confirmed within the last second.
+   * How long known keys stay valid while the app that owns them is unavailable. A revocation cannot arrive in that
+   * time; 0 accepts no key that was not confirmed within the last second.
    */
   @Int({ min: 0, max: 86_400 })
   KEY_GRACE_SECONDS: number = 60;

@@ -1,15 +1,21 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Requests of a connection that may wait while the one before them is answered. */
+/** Most requests of a connection that may wait while the one before them is answered. */
 export const MOST_WAITING = 4;
-/** Beyond that, requests are not taken, and the connection closes after its answers. With so many, it closes at once. */
+/**
+ * Above `MOST_WAITING`, requests are not accepted, and the connection closes after its answers. Above this number, it
+ * closes at once.
+ */
 export const MOST_UNTAKEN = 8;
 
-/** Connections on which requests may wait at once; beyond, one that sends ahead is closed. Each holds up to 64 KiB. */
+/**
+ * Most connections on which requests may wait; above that, a connection that sends ahead is closed. Each holds up to 64
+ * KiB.
+ */
 export const MOST_CONNECTIONS_WAITING = 1_024;
 
-/** How long the client may take to read the last answers before the connection is cut. */
+/** How long the client may take to read the last answers before the connection is closed. */
 const LINGER_MS = 2_000;
 
 interface Exchange {
@@ -18,16 +24,15 @@ interface Exchange {
 }
 
 /**
- * Returns a listener that hands the requests of each connection to `answer` one after another.
+ * Returns a listener that passes the requests of each connection to `answer` one after another.
  *
- * Node hands on all requests that it finds in a chunk of 64 KiB in one turn of the event loop, up to 3,600, and
- * cannot be stopped on the way. Without this bound, a few connections that send requests ahead (HTTP pipelining) keep
- * the process from everything else for seconds, and hold a response for each request. A client that sends ahead more
- * than is taken has to send the rest again on another connection, as RFC 9112 §9.3.2 demands of it.
+ * Node passes on all requests in a chunk of 64 KiB in one turn of the event loop, up to 3,600, and cannot be stopped in
+ * between. Without this limit, a few connections that send requests ahead (HTTP pipelining) would block the process for
+ * seconds, and create a response object for each request. A client that sends ahead more than is accepted has to send
+ * the rest again on another connection, as RFC 9112 §9.3.2 demands.
  *
- * While requests of a connection wait, nothing more is read from it. So it holds the rest of one chunk, and that its
- * client has left is seen when the answer is written.
- *
+ * While requests of a connection wait, nothing more is read from it. So it holds at most the rest of one chunk, and a
+ * disconnection of its client is noticed only when the answer is written.
  * @param onOverrun called once for each connection that is closed for this reason
  */
 export function answerInTurn(
@@ -45,7 +50,7 @@ export function answerInTurn(
   };
 }
 
-/** What the connections of a server share. */
+/** State that the connections of a server share. */
 interface Shared {
   readonly answer: RequestListener;
   readonly onOverrun: () => void;
@@ -76,13 +81,13 @@ class RequestLine {
   #take({ request, response }: Exchange): void {
     this.#isAnswering = true;
     this.shared.answer(request, response);
-    // Responses close in a later tick. Listeners of `answer` come first: what they give back, the next request can take.
+    // Responses close in a later tick. Listeners of `answer` run first, so the next request can use what they release.
     response.once('close', () => this.#next());
   }
 
   #next(): void {
     this.#isAnswering = false;
-    // The client has left, or the last answer said that it closes the connection.
+    // The client has disconnected, or the last answer closes the connection.
     if (!this.socket.writable) this.#waiting.length = 0;
     const next = this.#waiting.shift();
     if (this.#isHeld && this.#waiting.length === 0 && this.#untaken === 0) this.#letGo();
@@ -101,7 +106,7 @@ class RequestLine {
     this.socket.destroy();
   }
 
-  /** Stops reading. Returns false where too many connections are held. */
+  /** Stops reading. Returns false if too many connections are held. */
   #hold(): boolean {
     if (this.shared.waiting >= this.shared.mostConnectionsWaiting) return false;
     this.#isHeld = true;
@@ -123,7 +128,9 @@ class RequestLine {
     if (this.#isHeld) this.#letGo();
   };
 
-  /** A connection that is closed with unread bytes is reset, and the client would lose answers that it has yet to read. */
+  /**
+   * A connection that is closed with unread bytes is reset, and the client would lose answers that it has not read yet.
+   */
   #close(): void {
     if (this.#isHeld) this.#letGo();
     this.socket.end();
@@ -131,7 +138,7 @@ class RequestLine {
   }
 }
 
-/** Node reads on whenever it is through with a request. */
+/** Node resumes reading whenever it has finished a request. */
 function pause(this: Socket): void {
   this.pause();
 }

@@ -7,10 +7,10 @@ import type { MessageBus } from '../messaging/message-bus';
 export interface CredentialDirectoryOptions {
   /** Changes of credentials. */
   readonly feed: ChangeFeed;
-  /** How long what was confirmed may be used while the credentials app cannot be asked. */
+  /** How long confirmed data may be used while the credentials app is unavailable. */
   readonly graceMs: number;
   readonly maxEntries: number;
-  /** Questions on their way at once; more are refused. */
+  /** Most concurrent lookups; more are refused. */
   readonly maxLookups: number;
   readonly monotonicNowMs: () => number;
 }
@@ -18,7 +18,7 @@ export interface CredentialDirectoryOptions {
 interface Known {
   readonly credentials: readonly OwnCredentialRecord[];
   readonly askedAtMs: number;
-  /** Whether one of them is passed over for a time, which runs out here. */
+  /** True if one of them is skipped for a time, which is counted down here. */
   readonly hasRefused: boolean;
 }
 
@@ -30,20 +30,21 @@ const DEFAULTS: CredentialDirectoryOptions = {
   monotonicNowMs: () => performance.now(),
 };
 
-/** A second fence: should a change ever go unnoticed, it is found out within this time. */
+/** A second safeguard: a change that went unnoticed is found after this time at the latest. */
 const MAX_AGE_MS = 3_600_000;
 
 /**
- * Which credentials workspaces have, as the credentials app last said and its feed of changes confirms; no keys.
+ * Which credentials workspaces have, without the keys, as the credentials app last answered and its feed of changes
+ * confirms.
  *
- * While the credentials app is away, what is known of a workspace stays in use for five minutes. The keys themselves
- * end sooner: see `CredentialOpener`. Requests of an unknown workspace are refused, because it may allow nothing but
- * its own keys.
+ * While the credentials app is unavailable, known data of a workspace stays in use for five minutes. The keys
+ * themselves expire sooner: see `CredentialOpener`. Requests of an unknown workspace are refused, because it may allow
+ * only its own keys.
  */
 export class CredentialDirectory {
   readonly #bus: MessageBus;
   readonly #nowMs: () => number;
-  /** By workspace; asked for in the name of its organization. */
+  /** By workspace; requested on behalf of its organization. */
   readonly #cache: FeedCache<Known, string>;
 
   constructor(bus: MessageBus, options: Partial<CredentialDirectoryOptions> = {}) {
@@ -63,7 +64,10 @@ export class CredentialDirectory {
     );
   }
 
-  /** Returns those in force at once when they are known, else a promise. @throws AppError unavailable, also by it */
+  /**
+   * Returns the enabled credentials at once if they are known, else a promise.
+   * @throws AppError unavailable, at once or by the promise
+   */
   find(
     organizationId: string,
     workspaceId: string,

@@ -4,7 +4,7 @@ import { NO_FEED, type ChangeFeed } from '../feeds/change-feed';
 import type { MessageBus } from '../messaging/message-bus';
 import { SealingKeyPair } from '../sealing/sealing';
 
-/** In whose name a key is asked for. */
+/** On whose behalf a key is requested. */
 export interface CredentialOwner {
   readonly organizationId: string;
   readonly workspaceId: string;
@@ -14,7 +14,7 @@ export interface CredentialOwner {
 export interface CredentialOpenerOptions {
   /** Changes of credentials. */
   readonly feed: ChangeFeed;
-  /** For how long a key in use stays in use while the credentials app cannot be asked; 0: not at all. */
+  /** How long a key in use stays in use while the credentials app is unavailable; 0: not at all. */
   readonly graceMs: number;
   readonly monotonicNowMs: () => number;
 }
@@ -26,22 +26,22 @@ interface Opening {
   isRenewed: boolean;
 }
 
-/** How long a key is good by its own question, and how long it stays in memory after its last use. */
+/** How long a key is valid after its own request; below, how long it stays in memory after its last use. */
 const KEPT_FOR_MS = 750;
 /**
- * From this age on the next use asks anew, and waits for nothing: the credentials app has to be able to open what is
- * used, with the key service that it was wrapped by.
+ * From this age on the next use renews the key in the background: the credentials app must still be able to decrypt it
+ * with the key service that encrypted it.
  */
 const RENEWED_AFTER_MS = 60_000;
 const MOST_OPEN = 20_000;
 
 /**
- * Gets keys of credentials from the credentials app. Only the asking process can read an answer, only while it waits
- * for it: each question has a key pair of its own.
+ * Gets keys of credentials from the credentials app. Only the requesting process can read an answer, and only while it
+ * waits: each request has its own key pair.
  *
- * A key stays in memory while it is in use and the feed says that no credential of its workspace changed. While the
- * credentials app cannot be asked, keys in use go on within the grace; every other question is refused at once, so
- * that a call that has another way takes it.
+ * A key stays in memory while it is in use and the feed reports that no credential of its workspace changed. While the
+ * credentials app is unavailable, keys in use stay valid within the grace time; every other request is refused at once,
+ * so that a call with an alternative can use it.
  */
 export class CredentialOpener {
   readonly #bus: MessageBus;
@@ -60,7 +60,10 @@ export class CredentialOpener {
     });
   }
 
-  /** Null for a credential that is no longer there or not for this caller. @throws AppError when it cannot be opened */
+  /**
+   * Returns null for a credential that was deleted or is not for this caller.
+   * @throws AppError if it cannot be opened
+   */
   async open(id: string, owner: CredentialOwner): Promise<Secret | null> {
     const name = `${id} ${owner.apiKeyHash ?? ''}`;
     const { feed, monotonicNowMs } = this.#options;
@@ -76,7 +79,7 @@ export class CredentialOpener {
     return opening.key;
   }
 
-  /** Which of the keys of its credential this one is; undefined where the credentials app did not say. */
+  /** Returns the version of the credential's key; undefined if the credentials app did not report one. */
   versionOf(key: Secret): number | undefined {
     return this.#versions.get(key);
   }
@@ -96,7 +99,7 @@ export class CredentialOpener {
     return feed.isAway(nowMs) && nowMs - Math.max(askedAtMs, feed.confirmedAtMs) < graceMs;
   }
 
-  /** Forgets a key that can no longer be opened, so that the next use gets the reason. Without an answer it stays. */
+  /** Removes a key that can no longer be opened, so that the next use gets the reason. Without an answer it stays. */
   #renew(opening: Opening, name: string, id: string, owner: CredentialOwner): void {
     if (opening.isRenewed) return;
     opening.isRenewed = true;
@@ -131,7 +134,7 @@ export class CredentialOpener {
     key.then((opened) => opened ?? forget(), forget);
   }
 
-  /** Forgets the key when it has not been used for a while. */
+  /** Removes the key if it has not been used for a while. */
   #forgetUnused(opening: Opening, forget: () => void): void {
     const leftMs = KEPT_FOR_MS - (this.#options.monotonicNowMs() - opening.usedAtMs);
     if (leftMs <= 0) forget();

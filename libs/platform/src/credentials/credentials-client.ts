@@ -6,19 +6,19 @@ import { CredentialOpener, type CredentialOwner } from './credential-opener';
 import { KeyVerdicts } from './key-verdicts';
 
 export interface CredentialsClientOptions {
-  /** Changes of credentials; without it every answer is good for three quarters of a second. */
+  /** Changes of credentials; without the feed every answer is valid for three quarters of a second. */
   readonly feed?: ChangeFeed;
-  /** For how long keys in use stay in use while the credentials app cannot be asked; 0: not at all. */
+  /** How long keys in use stay in use while the credentials app is unavailable; 0: not at all. */
   readonly graceMs?: number;
   readonly monotonicNowMs?: () => number;
-  /** Given each credential whose key is handed out, with the organization that it belongs to. */
+  /** Called with each credential whose key is returned, and the organization to which it belongs. */
   readonly onUse?: (organizationId: string, id: string) => void;
 }
 
-/** For how long at least the lists, which hold no keys, are used while the credentials app cannot be asked. */
+/** How long at least the lists, which contain no keys, are used while the credentials app is unavailable. */
 const LEAST_LIST_GRACE_MS = 300_000;
 
-/** The credentials app, as processes use it that call providers: a `CredentialVault` of libs/inference. */
+/** Client of the credentials app for processes that call providers: a `CredentialVault` of libs/inference. */
 export class CredentialsClient {
   readonly #directory: CredentialDirectory;
   readonly #opener: CredentialOpener;
@@ -34,7 +34,7 @@ export class CredentialsClient {
     this.#verdicts = new KeyVerdicts(bus, monotonicNowMs);
   }
 
-  /** Those in force. @throws AppError unavailable while they cannot be known */
+  /** Returns the enabled credentials. @throws AppError unavailable while they are unknown */
   credentialsOf(
     organizationId: string,
     workspaceId: string,
@@ -42,7 +42,7 @@ export class CredentialsClient {
     return this.#directory.find(organizationId, workspaceId);
   }
 
-  /** The key of one of them; null when it is gone. */
+  /** Returns the key of a credential; null if it was deleted. */
   async open(id: string, owner: CredentialOwner): Promise<Secret | null> {
     const key = await this.#opener.open(id, owner);
     if (key !== null) this.#onUse(owner.organizationId, id);
@@ -54,7 +54,9 @@ export class CredentialsClient {
     return this.#opener.wasRefused(key);
   }
 
-  /** Reports to the credentials app whether a provider accepted a key that `open` gave. Does not wait for an answer. */
+  /**
+   * Reports to the credentials app whether a provider accepted a key that `open` returned. Does not wait for an answer.
+   */
   noteVerdict(
     id: string,
     { organizationId, workspaceId }: Pick<CredentialOwner, 'organizationId' | 'workspaceId'>,

@@ -3,13 +3,13 @@ import { NoteKeyVerdict, type NoteKeyVerdictRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { MessageBus } from '../messaging/message-bus';
 
-/** How long routing may use what it knew before a verdict; until then calls repeat the verdict. */
+/** How long routing may use its state from before a verdict; until then calls repeat the verdict. */
 const KNOWN_FOR_MS = 1_000;
 const MOST_KNOWN = 10_000;
 
 /**
- * Reports to the credentials app whether providers accept keys. Calls do not wait for it: after a lost report, the
- * next call with the key reports again. Of many calls with one key within a second, only the first reports.
+ * Reports to the credentials app whether providers accept keys. Calls do not wait for it: after a lost report, the next
+ * call with the key reports again. Of many calls with one key within a second, only the first reports.
  */
 export class KeyVerdicts {
   readonly #logger = new Logger(KeyVerdicts.name);
@@ -24,7 +24,7 @@ export class KeyVerdicts {
   note(request: NoteKeyVerdictRequest): void {
     const name = `${request.id} ${request.keyVersion} ${request.refusedWith}`;
     if ((this.#told.get(name) ?? 0) > this.nowMs()) return;
-    // The oldest entry is the one that ends first: all are kept for as long.
+    // The oldest entry expires first, because all are kept for the same time.
     if (this.#told.size >= MOST_KNOWN) this.#told.delete(this.#told.keys().next().value!);
     this.#told.delete(name);
     this.#told.set(name, this.nowMs() + KNOWN_FOR_MS);

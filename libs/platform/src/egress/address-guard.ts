@@ -7,20 +7,20 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = readonly [Address, number];
 
 /**
- * Judges where a URL leads.
+ * Checks where a URL leads.
  *
- * An address is public when no registry gives its range a special purpose. IPv6 forms that carry an IPv4
- * address (mapped, NAT64, 6to4, Teredo) have a special purpose and are never public, whatever they carry.
+ * An address is public if no registry gives its range a special purpose. IPv6 forms that contain an IPv4 address
+ * (mapped, NAT64, 6to4, Teredo) have a special purpose and are never public, whatever address they contain.
  */
 export class AddressGuard {
   readonly #allowed: readonly Range[];
 
-  /** @param cidrs ranges as `10.0.0.0/8` · throws Error for what is no range */
+  /** @param cidrs ranges as `10.0.0.0/8` · throws Error for an invalid range */
   constructor(cidrs: readonly string[]) {
     this.#allowed = cidrs.map((cidr) => ipaddr.parseCIDR(cidr));
   }
 
-  /** @throws AppError invalid_request when no name server's answer could make the target acceptable */
+  /** @throws AppError invalid_request if no name server's answer could make the target acceptable */
   judgeUnresolved(target: EgressTarget): void {
     if (target.literal !== null) this.judge(target, [target.literal]);
     else if (this.#allowed.length === 0 && target.onlyAllowedBecause !== null) {
@@ -29,11 +29,10 @@ export class AddressGuard {
   }
 
   /**
-   * The addresses to connect to.
+   * Returns the addresses to connect to.
    *
-   * One that may not be reached refuses the target, so that a name server cannot hide it among others. Only
-   * `localhost`, which no name server answers for, may be reached at those of its addresses that are allowed.
-   *
+   * A single forbidden address refuses the target, so that a name server cannot hide it among others. Only `localhost`,
+   * which no name server resolves, may be reached at those of its addresses that are allowed.
    * @throws AppError invalid_request
    */
   judge(target: EgressTarget, addresses: readonly ResolvedAddress[]): readonly ResolvedAddress[] {
@@ -54,7 +53,7 @@ export class AddressGuard {
   }
 }
 
-/** Whether two texts mean the same address, an IPv4 address and its mapped form included. */
+/** Returns whether two texts mean the same address, including an IPv4 address and its mapped form. */
 export function isSameAddress(one: string, other: string): boolean {
   const [first, second] = [parse(one), parse(other)];
   return first !== null && second !== null && first.toNormalizedString() === second.toNormalizedString();

@@ -23,7 +23,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Settles as `work` does, or rejects as soon as the time is up: for work that cannot be aborted. */
+  /** Settles like `work`, or rejects as soon as the time is up: for work that cannot be aborted. */
   async race<T>(work: Promise<T>): Promise<T> {
     const { signal } = this;
     return await new Promise<T>((resolve, reject) => {
@@ -34,7 +34,7 @@ export class Deadline {
     });
   }
 
-  /** What to throw for an error that came while the exchange ran: the end of its time explains any of them. */
+  /** Returns the error to throw for an error during the exchange: if the time is up, that is the reason. */
   explain(error: unknown): unknown {
     if (this.#isTimeUp) return new AppError('timeout', 'The host did not answer in time', { cause: error });
     return this.caller?.aborted === true ? this.caller.reason : error;

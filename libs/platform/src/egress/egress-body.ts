@@ -6,17 +6,16 @@ import { AppError } from '@libs/errors';
 export interface BodyBounds {
   readonly maxBytes: number;
   readonly subject: string;
-  /** Takes the pieces in place of the body that is returned. */
+  /** Receives the pieces instead of the returned body. */
   readonly sink?: (chunk: Buffer) => Promise<void>;
-  /** Asked before a piece is kept; what it throws ends the body. */
+  /** Called before a piece is kept; an error of it ends the body. */
   readonly reserve?: ((bytes: number) => Promise<void> | undefined) | undefined;
 }
 
 /**
- * A body, decompressed while it arrives: what is held never exceeds the bound by more than one chunk, however
+ * Reads a body and decompresses it while it arrives: memory never exceeds the limit by more than one chunk, however
  * small the compressed form is.
- *
- * @throws AppError payload_too_large, provider_unavailable for an encoding that was not asked for
+ * @throws AppError payload_too_large, provider_unavailable for an encoding that was not requested
  */
 export async function readBody(
   source: Readable,

@@ -13,8 +13,8 @@ export interface ConnectorOptions {
 }
 
 /**
- * Connects to addresses that were judged and to no other. The name stays what the certificate is checked
- * against; an address in place of a name is connected to as it is, and was judged too.
+ * Connects only to addresses that were checked. The certificate is still verified against the name. An address in place
+ * of a name is used directly, and was checked too.
  */
 export function judgedConnector(
   addresses: readonly ResolvedAddress[],
@@ -44,8 +44,8 @@ export function judgedConnector(
 }
 
 /**
- * Connects to whatever host a connection is for, once it is judged: each connection resolves the name anew. Errors
- * have the code `EGRESS_REFUSED`, or that of the name server, of TLS or of the operating system.
+ * Connects to the host of each connection after checking it: each connection resolves the name again. Errors have the
+ * code `EGRESS_REFUSED`, or that of the name server, of TLS or of the operating system.
  */
 export function guardedConnector(
   judge: (url: string) => Promise<readonly ResolvedAddress[]>,
@@ -65,7 +65,7 @@ function connectError(thrown: unknown): Error {
   return Object.assign(error, { code: codeOf(thrown) ?? EGRESS_REFUSED });
 }
 
-/** Of the name server, which is the cause of the error that says so. */
+/** The code of the name server's error, which is the cause of the thrown error. */
 function codeOf(thrown: unknown): string | null {
   return thrown instanceof Error ? systemCodeOf(thrown.cause) : null;
 }

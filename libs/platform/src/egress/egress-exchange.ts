@@ -26,14 +26,14 @@ export interface HopOptions {
   readonly certificateAuthorities: string | undefined;
 }
 
-/** One request over one connection to one of the judged addresses; the connection is closed afterwards. */
+/** Sends one request over one connection to one of the checked addresses; the connection is closed afterwards. */
 export async function exchangeOnce(
   target: EgressTarget,
   addresses: readonly ResolvedAddress[],
   request: HopRequest,
   options: HopOptions,
 ): Promise<HopAnswer> {
-  // The deadline of the whole exchange is the one clock.
+  // Only the deadline of the whole exchange applies.
   const connect = judgedConnector(addresses, { certificateAuthorities: options.certificateAuthorities, timeoutMs: 0 });
   const client = new Client(originOf(target), { connect, allowH2: false });
   try {
@@ -43,7 +43,7 @@ export async function exchangeOnce(
       headers: { 'accept-encoding': 'gzip, br', ...request.headers },
       body: request.body ?? null,
       signal: options.signal,
-      // The deadline of the whole exchange is the one clock.
+      // Only the deadline of the whole exchange applies.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

@@ -6,26 +6,25 @@ import type { ResolvedAddress } from './resolved-address';
 /** Where a URL leads, before its name is resolved. */
 export interface EgressTarget {
   readonly url: URL;
-  /** Without the dot that may end a host name, without the brackets of an IPv6 address. */
+  /** Without the dot that may end a host name, and without the brackets of an IPv6 address. */
   readonly hostname: string;
-  /** The host when the URL gives it as an address, in whatever spelling. */
+  /** The host if the URL gives it as an address, in any spelling. */
   readonly literal: ResolvedAddress | null;
-  /** Why this URL is fit for allowed ranges only; null for a plain public URL. */
+  /** Why this URL is acceptable only in allowed ranges; null for a plain public URL. */
   readonly onlyAllowedBecause: string | null;
   readonly subject: string;
 }
 
 const LONGEST_URL = 8_192;
 const HTTPS_PORT = '';
-/** Names that mean something else in every network (RFC 6761, 6762, 8375; `internal` is reserved by ICANN). */
+/** Names with a different meaning in each network (RFC 6761, 6762, 8375; `internal` is reserved by ICANN). */
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|home\.arpa)$/;
-/** Services exist that resolve any address written into a name of theirs. */
+/** Matches names that contain an address: there are services that resolve them to that address. */
 const ADDRESS_IN_NAME = /(?<![\da-z])\d{1,3}([.-])\d{1,3}\1\d{1,3}\1\d{1,3}(?![\da-z])/;
 
 /**
- * Reads a URL as the WHATWG standard says, which turns every spelling of an IPv4 address (decimal, octal,
- * hexadecimal, short) into the usual one, so that there is one form to judge and to connect to.
- *
+ * Reads a URL by the WHATWG standard, which converts every spelling of an IPv4 address (decimal, octal, hexadecimal,
+ * short) into the usual one, so that one form is both checked and connected to.
  * @throws AppError invalid_request that names the subject and what is wrong, never the URL
  */
 export function readTarget(text: string, subject = 'The URL'): EgressTarget {
@@ -39,14 +38,15 @@ export function readTarget(text: string, subject = 'The URL'): EgressTarget {
   return { url, hostname, literal, onlyAllowedBecause: oddity(url, hostname, literal), subject };
 }
 
-/** What every refusal of a URL looks like. */
+/** Returns the error for a refused URL. */
 export function refusedUrl(subject = 'The URL', why: string): AppError {
   return new AppError('invalid_request', `${subject} is refused: ${why}`);
 }
 
 function readUrl(text: string, subject: string): URL {
   if (text.length > LONGEST_URL) throw refusedUrl(subject, `it is longer than ${LONGEST_URL} characters`);
-  // The standard drops or converts these, other readers do not: such a URL means different hosts to different readers.
+  // The standard drops or converts these characters, other readers do not: such a URL means different hosts to
+  // different readers.
   if (/[\s\\\p{Cc}]/u.test(text)) throw refusedUrl(subject, 'it holds a blank, a backslash or a control character');
   const url = parseLink(text);
   if (url === null) throw refusedUrl(subject, 'it is no URL');

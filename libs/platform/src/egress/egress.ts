@@ -12,13 +12,13 @@ type Resolve = (hostname: string, question: NameQuestion) => Promise<readonly Re
 
 const CONNECT_MS = 5_000;
 
-/** Shared by all fetches of this process, so that the number of its lookups at once is bounded. */
+/** Shared by all requests of this process, so that its concurrent lookups are limited. */
 const lookups = new NameLookups();
 
 export interface EgressOptions {
-  /** Ranges as `10.0.0.0/8`, `fd00::/8`: for them every rule about where a URL points is lifted. */
+  /** Ranges such as `10.0.0.0/8`, `fd00::/8`, for which every rule about the target of a URL is lifted. */
   readonly allowCidrs: readonly string[];
-  /** All addresses of a host name; the hosts file and DNS unless given. */
+  /** Returns all addresses of a host name; by default from the hosts file and DNS. */
   readonly resolve?: Resolve;
   /** Certificate authorities, as PEM, that are trusted instead of the system's. */
   readonly certificateAuthorities?: string;
@@ -30,51 +30,51 @@ export interface EgressRequest {
   /** All headers that are sent in addition to `accept-encoding` and those that HTTP itself needs. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** The longest answer that is taken, in bytes after decompression; 0: its body is not read, however long it is. */
+  /** Most bytes of an answer after decompression; 0: its body is not read, however long it is. */
   readonly maxBytes: number;
-  /** For the whole of it: name resolution, every hop, the last byte of the answer. */
+  /** Time limit for everything: name resolution, every redirect, the last byte of the answer. */
   readonly timeoutMs: number;
-  /** Ends the exchange at once; its reason is what is thrown. */
+  /** Ends the exchange at once; its reason is thrown. */
   readonly signal?: AbortSignal;
-  /** Whose lookups of names it counts among, e.g. a workspace; those of its host when absent. */
+  /** To whom its name lookups are charged, e.g. a workspace; absent: to its host. */
   readonly holder?: string;
-  /** How the URL is called in error messages, e.g. `callback_url`; `The URL` when absent. */
+  /** Name of the URL in error messages, e.g. `callback_url`; `The URL` if absent. */
   readonly subject?: string;
   /**
-   * How many redirects are followed; none when absent, and a redirect is then an answer like any other. For GET
-   * and HEAD only. On another origin only headers that negotiate content are sent on.
+   * Most redirects to follow; if absent none, and a redirect is then an answer like any other. For GET and HEAD only.
+   * To another origin, only headers that negotiate content are sent.
    */
   readonly maxRedirects?: number;
   /** Takes the body of a 2xx answer piece by piece, as fast as it can; the answer's own body is empty then. */
   readonly sink?: (chunk: Buffer) => Promise<void>;
   /**
-   * Asked for each piece of the answer's body, decompressed, before it is kept. Where it returns a promise, no more is
-   * read until that resolves; what it throws ends the exchange. The time goes on meanwhile.
+   * Called for each decompressed piece of the answer's body before it is kept. If it returns a promise, reading pauses
+   * until that resolves; an error ends the exchange. The time limit continues to run.
    */
   readonly reserve?: (bytes: number) => Promise<void> | undefined;
-  /** Asked before each hop, the first included, and before its name is resolved; throws to refuse it. */
+  /** Called before each redirect and the first request, before the name is resolved; throws to refuse it. */
   readonly admit?: (url: URL) => void;
 }
 
 export interface EgressResponse {
   readonly status: number;
-  /** Lower-case names; repeated headers joined with a comma and a space. */
+  /** Lower-case names; repeated headers are joined with a comma and a space. */
   readonly headers: Readonly<Record<string, string>>;
   /** Decompressed. */
   readonly body: Buffer;
-  /** Where the answer came from: the URL asked for, or the one that redirects led to. */
+  /** The URL of the answer: the requested one, or the one to which redirects led. */
   readonly url: string;
 }
 
 /**
  * Sends all requests to URLs that the operator did not choose: callbacks, key sets of issuers, pages, files.
  *
- * Such a URL must be `https`, name a host (no address, no `localhost`), have no port but 443, no user, no
- * password and no fragment. Its name is resolved once; when any of its addresses is not public it is refused,
- * and the connection goes to the addresses that were judged, so a second answer of the name server changes
- * nothing. Every hop of a redirect is judged like the first URL.
+ * Such a URL must be `https`, name a host (no address, no `localhost`), and have no port other than 443, no user, no
+ * password and no fragment. Its name is resolved once. If any of its addresses is not public it is refused. The
+ * connection is made to the checked addresses, so a second answer of the name server changes nothing. Every redirect is
+ * checked like the first URL.
  *
- * Connections are not kept: what was judged for one request is not reused for another.
+ * Connections are not reused, because a check for one request must not apply to another.
  */
 export class Egress {
   readonly #guard: AddressGuard;
@@ -88,10 +88,9 @@ export class Egress {
   }
 
   /**
-   * Whether a URL can be accepted, as far as can be said without resolving its name: for members of requests
-   * that are stored now and called later. `fetch` judges again.
-   *
-   * @throws AppError invalid_request that names the member, in its words and as `metadata.param`
+   * Checks whether a URL is acceptable, as far as possible without resolving its name: for fields of requests that are
+   * stored now and called later. `fetch` checks again.
+   * @throws AppError invalid_request with the field name, in the message and as `metadata.param`
    */
   check(url: string, member?: string): void {
     try {
@@ -102,11 +101,10 @@ export class Egress {
   }
 
   /**
-   * One request; any status is an answer.
-   *
-   * @throws AppError invalid_request: the URL is refused · provider_unavailable: the host cannot be reached or
-   * its answer cannot be read · timeout · payload_too_large: the answer is longer than `maxBytes`. No message
-   * repeats any of the URL.
+   * Sends one request; any status is an answer.
+   * @throws AppError invalid_request: the URL is refused · provider_unavailable: the host cannot be reached or its
+   * answer cannot be read · timeout · payload_too_large: the answer is longer than `maxBytes`. No message repeats any
+   * part of the URL.
    */
   async fetch(url: string, request: EgressRequest): Promise<EgressResponse> {
     request.signal?.throwIfAborted();
@@ -121,9 +119,8 @@ export class Egress {
   }
 
   /**
-   * A connector for HTTP clients that keep connections, such as those to providers: each connection is judged like
-   * the one of a `fetch`, when it is made. What decides which hosts a client may be asked for is up to its owner.
-   *
+   * Returns a connector for HTTP clients that keep connections, such as those to providers: each new connection is
+   * checked as in `fetch`. The owner of the client decides which hosts it may be used for.
    * @param timeoutMs for resolving the name, and again for connecting
    */
   connector(timeoutMs = CONNECT_MS): buildConnector.connector {
@@ -208,7 +205,7 @@ function redirectsOf({ method = 'GET', maxRedirects = 0 }: EgressRequest): numbe
   return maxRedirects;
 }
 
-/** Resolves a redirect and drops its fragment, which browsers use: it is neither sent nor refused. */
+/** Resolves a redirect and drops its fragment, which only browsers use: it is neither sent nor refused. */
 function withoutFragment(location: string, base: URL, subject: string | undefined): string {
   const url = URL.parse(location, base.href);
   if (url === null) throw refusedUrl(subject, 'it redirects to something that is no URL');

@@ -5,19 +5,19 @@ import { addressesInHostsFile } from './hosts-file';
 import type { ResolvedAddress } from './resolved-address';
 
 export interface NameLookupOptions {
-  /** Name servers as `127.0.0.1:53`; those of the system unless given. */
+  /** Name servers as `127.0.0.1:53`; by default those of the system. */
   readonly servers?: readonly string[];
   /** Lookups at once. */
   readonly most?: number;
-  /** Of the first try; the second has longer. */
+  /** Timeout of the first try; the second has more time. */
   readonly timeoutMs?: number;
 }
 
 /** The holder of a lookup, and the signal that ends its wait. */
 export interface NameQuestion {
-  /** Shares the places for lookups with others, such as a workspace. */
+  /** To whom the lookup is charged in the shared pool, such as a workspace. */
   readonly holder: string;
-  /** Ends the wait, and the lookup if no one else waits for it. */
+  /** Ends the wait, and also the lookup if no one else waits for it. */
   readonly signal: AbortSignal;
 }
 
@@ -30,15 +30,15 @@ interface Lookup {
 const MOST = 256;
 const TIMEOUT_MS = 2_000;
 const TRIES = 2;
-/** One holder alone gets half of the places. */
+/** One holder alone may use half of the slots. */
 const WEIGHTS = [1] as const;
 
 /**
  * Looks up the hosts that callers name, in the hosts file and then by DNS.
  *
- * `dns.lookup` has few threads in a process and cannot be cancelled: two names whose servers are silent would keep all
- * other lookups waiting, those of providers included. Here each lookup has a socket of its own, a time limit and a place
- * in a shared pool. A name that is being looked up already takes no second place.
+ * `dns.lookup` has few threads in a process and cannot be cancelled: two names whose servers do not answer would block
+ * all other lookups, including those of providers. Here each lookup has its own socket, a time limit and a slot in a
+ * shared pool. A name that is already being looked up takes no second slot.
  */
 export class NameLookups {
   readonly #places: SharedPool;
@@ -54,7 +54,7 @@ export class NameLookups {
     return this.#underWay.size;
   }
 
-  /** Returns every address of a name. Throws an error with a code if there is none or no place. */
+  /** Returns every address of a name. Throws an error with a code if there is none or no free slot. */
   async find(hostname: string, { holder, signal }: NameQuestion): Promise<readonly ResolvedAddress[]> {
     const known = addressesInHostsFile(hostname);
     if (known.length > 0) return known;
@@ -63,7 +63,7 @@ export class NameLookups {
     const leave = (): void => {
       lookup.waiting -= 1;
       if (lookup.waiting > 0) return;
-      // Another may ask for the name before the lookup has ended.
+      // Another caller may ask for the name before the lookup has ended.
       this.#forget(hostname, lookup);
       lookup.cancel();
     };
@@ -113,7 +113,7 @@ function valuesOf(settled: PromiseSettledResult<string[]>): readonly string[] {
   return settled.status === 'fulfilled' ? settled.value : [];
 }
 
-/** With the codes of getaddrinfo, which callers know. */
+/** Uses the codes of getaddrinfo, which callers know. */
 function failure(code: 'ENOTFOUND' | 'EAI_AGAIN', message: string, cause?: unknown): Error {
   return Object.assign(new Error(`egress: ${message}`, { cause }), { code });
 }

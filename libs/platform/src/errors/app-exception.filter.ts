@@ -5,11 +5,11 @@ import { errorResponse, type ErrorResponse } from './error-response';
 import { fromHttpFramework } from './foreign-errors';
 
 /**
- * The one place where an error becomes HTTP. An unexpected error is a 500: its details are
- * logged and not sent to the caller.
+ * Converts every error to an HTTP response. An unexpected error is a 500: its details are logged and not sent to the
+ * caller.
  *
- * A response that has begun cannot become an error any more: its connection is cut, so that the caller
- * sees a broken response instead of a whole one with a second one inside.
+ * A response that has already begun cannot become an error: its connection is closed, so that the caller sees a broken
+ * response instead of a complete one with a second one inside.
  */
 @Catch()
 export class AppExceptionFilter implements ExceptionFilter {
@@ -29,7 +29,7 @@ export class AppExceptionFilter implements ExceptionFilter {
     send(this.responseOf(error, request), request, reply);
   }
 
-  /** The response to an error; other shapes of errors override it. */
+  /** Returns the response to an error; filters for other error formats override it. */
   protected responseOf(error: AppError, _request: FastifyRequest): ErrorResponse {
     return errorResponse(error);
   }
@@ -43,13 +43,13 @@ export class AppExceptionFilter implements ExceptionFilter {
       path: pathOf(request.url),
       requestId: request.id,
     };
-    // A metric counts refusals of overload. Logging each one would let unauthenticated callers fill the log.
+    // A metric counts refusals because of overload. Logging each one would let unauthenticated callers fill the log.
     if (error.status >= 500 && error.code !== 'provider_overloaded') this.logger.error('Request failed', fields);
     else this.logger.debug?.('Request refused', fields);
   }
 }
 
-/** Headers that a handler may have set for a body that it then could not make. */
+/** Headers that a handler may have set for a body that it then could not produce. */
 const HEADERS_OF_A_BODY = ['content-length', 'content-encoding', 'transfer-encoding', 'etag', 'last-modified'] as const;
 
 function send({ status, headers, body }: ErrorResponse, request: FastifyRequest, reply: FastifyReply): void {

@@ -6,7 +6,7 @@ interface Meaning {
   readonly message: string;
 }
 
-/** What a status of the HTTP framework means in our words. Its own texts may repeat URLs, so none is shown. */
+/** Our error for each status of the HTTP framework. Its own messages may repeat URLs, so they are not shown. */
 const MEANINGS: Readonly<Record<number, Meaning>> = {
   400: { code: 'invalid_request', message: 'The request could not be read' },
   401: { code: 'authentication', message: 'Authentication is required' },
@@ -21,7 +21,7 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
   412: { code: 'precondition_failed', message: 'Precondition failed' },
   413: { code: 'payload_too_large', message: 'The request body is too large' },
   414: { code: 'invalid_request', message: 'The URL is too long' },
-  // The interface lists no 415: a wrong media type is an invalid request.
+  // The API has no 415: a wrong media type is an invalid request.
   415: { code: 'invalid_request', message: 'Unsupported media type' },
   422: { code: 'unprocessable', message: 'The request could not be processed' },
   429: { code: 'rate_limit_exceeded', message: 'Too many requests' },
@@ -31,10 +31,10 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
 };
 
 /**
- * Whatever reached the HTTP filter, as an AppError.
+ * Converts anything that reached the HTTP filter to an AppError.
  *
- * A status is believed only of the HTTP framework itself. Errors of other libraries carry a `statusCode`
- * too, for instance that of a provider's answer, and must not become ours.
+ * A status is accepted only from the HTTP framework itself. Errors of other libraries have a `statusCode` too, for
+ * instance that of a provider's answer, which must not become ours.
  */
 export function fromHttpFramework(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;

@@ -2,11 +2,11 @@
 export type ChangeListener = (subjects: readonly string[] | null) => void;
 
 /**
- * What a cache of another app's rows needs to know of their changes. Times are monotonic milliseconds, of one clock
- * for the feed and its caches.
+ * What a cache of another app's rows uses to learn of their changes. Times are monotonic milliseconds, of one clock for
+ * the feed and its caches.
  */
 export interface ChangeFeed {
-  /** When the last question was asked whose answer said that no change was missed. */
+  /** When the last request was sent whose answer confirmed that no change was missed. */
   readonly confirmedAtMs: number;
   /** Whether that is so short a time ago that all that is known may be used. */
   isFresh(nowMs: number): boolean;
@@ -19,11 +19,11 @@ export interface ChangeFeed {
   /** Returns false if one of the subjects changed since `moment`, or may have. */
   isUnchangedSince(moment: number, subjects: readonly string[]): boolean;
   onChange(listener: ChangeListener): void;
-  /** Called when the owner is found to be away. */
+  /** Called when the owner is found to be unavailable. */
   onAway(listener: () => void): void;
 }
 
-/** No feed: each answer is good for a short time after its own question, and for nothing more. */
+/** No feed: each answer is valid only for a short time after its own request. */
 export const NO_FEED: ChangeFeed = {
   confirmedAtMs: Number.NEGATIVE_INFINITY,
   isFresh: () => false,

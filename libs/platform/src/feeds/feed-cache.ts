@@ -2,18 +2,18 @@ import { AppError } from '@libs/errors';
 import type { ChangeFeed } from './change-feed';
 
 export interface FeedCacheOptions<V extends object> {
-  /** What a value is made of: when one of these changes, it is read again. */
+  /** Returns the rows that a value is made from: if one of these changes, the value is read again. */
   readonly subjectsOf: (key: string, value: V) => readonly string[];
   /** Whether a value has ended by itself, by the clock on the wall. */
   readonly isOver: (value: V) => boolean;
-  /** The error for a caller whose value cannot be known now. */
+  /** Returns the error for a caller whose value cannot be known now. */
   readonly refusal: (reason: string, cause?: unknown) => AppError;
-  /** For how long values that were confirmed are used while their owner cannot be asked; 0: not at all. */
+  /** How long confirmed values are used while their owner is unavailable; 0: not at all. */
   readonly graceMs: number;
   readonly maxEntries: number;
-  /** Questions on their way at once; more are refused. */
+  /** Most concurrent lookups; more are refused. */
   readonly maxLookups: number;
-  /** Age at which a value is read again although nothing says that it changed. */
+  /** Age at which a value is read again even if no change was reported. */
   readonly maxAgeMs: number;
   readonly monotonicNowMs: () => number;
 }
@@ -22,7 +22,7 @@ interface Entry<V> {
   readonly value: V;
   readonly subjects: readonly string[];
   readonly askedAtMs: number;
-  /** Of the feed, when the question was asked. */
+  /** Moment of the feed when the request was sent. */
   readonly moment: number;
   readonly dueAtMs: number;
   usedAtMs: number;
@@ -34,22 +34,23 @@ interface Lookup<V> {
   readonly answer: PromiseWithResolvers<V | null>;
 }
 
-/** How long an answer is good by its own question, whatever the feed says. */
+/** How long an answer is valid after its own request, whatever the feed reports. */
 const FRESH_FOR_MS = 750;
-/** Most questions of the feed to await until one ends that was asked after the call began. */
+/** Most requests of the feed to await until one ends that was sent after the call began. */
 const MOST_LOOKS = 5;
-/** An entry moves to the end of the line of those to be dropped at most so often. */
+/** An entry moves to the end of the removal order at most this often. */
 const USE_NOTED_EVERY_MS = 10_000;
 
 /**
- * Rows of another app, kept until its feed says that they changed.
+ * Caches rows of another app until its feed reports that they changed.
  *
- * A value is used while the feed is fresh, or for a short time after its own question. No value is kept whose rows
- * changed between its question and its answer. Null, for no such row, is never kept. While the owner is away, values
- * that were confirmed within the grace go on being used, and every other question is refused at once.
+ * A value is used while the feed is fresh, or for a short time after its own request. A value is not kept if its rows
+ * changed between its request and its answer. Null, which means that there is no such row, is never kept. While the
+ * owner is unavailable, values that were confirmed within the grace time stay in use, and every other lookup is refused
+ * at once.
  */
 export class FeedCache<V extends object, C = undefined> {
-  /** Those used longest ago come first, roughly. */
+  /** Approximately in the order of their last use, the oldest first. */
   readonly #entries = new Map<string, Entry<V>>();
   readonly #keysOf = new Map<string, Set<string>>();
   /** Lookups in progress that further callers with the same key may join. */
@@ -70,9 +71,8 @@ export class FeedCache<V extends object, C = undefined> {
   }
 
   /**
-   * Returns the value at once when it is known, else a promise.
-   *
-   * @param context what is needed to read the value, apart from its key
+   * Returns the value at once if it is known, else a promise.
+   * @param context everything that is needed to read the value besides its key
    * @throws AppError the refusal, at once or by the promise
    */
   find(key: string, context: C): V | Promise<V | null> {
@@ -86,8 +86,8 @@ export class FeedCache<V extends object, C = undefined> {
   }
 
   /**
-   * Once more, after the feed had the chance to say that nothing changed since the call began. Where its answers take
-   * long, one of its questions confirms all that is known; a question for each would make them take longer.
+   * Tries again after the feed could report that nothing changed since the call began. If its answers take long, one
+   * feed request confirms all known values; a separate request for each would make answers take longer.
    */
   async #findSettled(key: string, context: C, sinceMs: number): Promise<V | null> {
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
@@ -104,7 +104,7 @@ export class FeedCache<V extends object, C = undefined> {
     return this.#ask(key, context, nowMs);
   }
 
-  /** Looks up a value that has ended: null at once while the owner is away, else the owner's answer. */
+  /** Looks up a value that has expired: null at once while the owner is unavailable, else the owner's answer. */
   #askOver(key: string, context: C, nowMs: number): Promise<V | null> {
     if (this.feed.isAway(nowMs)) return Promise.resolve(null);
     this.#drop(key, this.#entries.get(key)!);
@@ -131,7 +131,10 @@ export class FeedCache<V extends object, C = undefined> {
     return entry.value;
   }
 
-  /** Renews in the background. Without an answer the value stays valid, as the feed confirms it, and the next use asks again. */
+  /**
+   * Renews in the background. Without an answer the value stays valid, as the feed confirms it, and the next use asks
+   * again.
+   */
   #renew(key: string, context: C, nowMs: number): void {
     if (this.#lookups.has(key) || this.#running.size >= this.options.maxLookups || this.feed.isAway(nowMs)) return;
     this.#ask(key, context, nowMs).catch(() => undefined);
@@ -167,7 +170,7 @@ export class FeedCache<V extends object, C = undefined> {
     }
   }
 
-  /** There is no answer: what is known serves if it may, else the question is refused. */
+  /** Ends a lookup without an answer: the known value is used if allowed, otherwise the lookup is refused. */
   #endWithout({ key, answer }: Lookup<V>, reason: string, cause?: unknown): void {
     const entry = this.#entries.get(key);
     if (entry !== undefined && this.#mayBeUsed(entry, this.options.monotonicNowMs())) answer.resolve(entry.value);
@@ -183,7 +186,7 @@ export class FeedCache<V extends object, C = undefined> {
     if (value === null) return;
     const subjects = this.options.subjectsOf(key, value);
     if (!this.feed.isUnchangedSince(moment, subjects)) return;
-    // Spread out, so that not all values are renewed at the same time.
+    // Randomized, so that not all values are renewed at the same time.
     const dueAtMs = askedAtMs + this.options.maxAgeMs * (1 - Math.random() / 5);
     this.#entries.set(key, { value, subjects, askedAtMs, moment, dueAtMs, usedAtMs: askedAtMs });
     for (const subject of subjects) {
@@ -206,7 +209,7 @@ export class FeedCache<V extends object, C = undefined> {
     }
   }
 
-  /** Questions on their way may have been answered before the change, so no other caller joins them. */
+  /** Running lookups may have been answered before the change, so no other caller may join them. */
   #forget(subjects: readonly string[] | null): void {
     this.#lookups.clear();
     if (subjects === null) {
@@ -219,7 +222,7 @@ export class FeedCache<V extends object, C = undefined> {
     }
   }
 
-  /** Ends the wait for an owner that is away. An answer that arrives later is still kept. */
+  /** Ends the wait for an owner that is unavailable. An answer that arrives later is still stored. */
   #endLookups(): void {
     const nowMs = this.options.monotonicNowMs();
     if (!this.feed.isAway(nowMs)) return;

@@ -14,20 +14,20 @@ export interface FeedFollowerOptions {
 
 /** Time between questions: each is answered before the answer to the previous one is too old. */
 const ASK_EVERY_MS = 400;
-/** Less than the promised second, by the time it takes to use an answer. */
+/** Less than the promised second, by the time that it takes to use an answer. */
 const FRESH_FOR_MS = 750;
 const AWAY_AFTER_MS = 1_000;
-/** Questions on their way at once; each ends with the timeout of its contract. */
+/** Most concurrent requests; each ends with the timeout of its contract. */
 const MOST_QUESTIONS = 5;
-/** After a gap in the events, at most so often. */
+/** Shortest time between two requests after a gap in the events. */
 const GAP_PAUSE_MS = 50;
 
 /**
- * Knows the changes of a feed: by the events that its owner publishes and by asking it, a few times per second, what
- * changed since the last change that is known.
+ * Follows the changes of a feed: by the events that its owner publishes and by asking it, a few times per second, what
+ * changed since the last known change.
  *
- * Only the questions say that nothing was missed. What is known ages from the moment a question was asked, so neither
- * a lost event nor a connection that stalls makes it look newer than it is.
+ * Only the answers prove that nothing was missed. The age of the known state counts from the moment a request was sent,
+ * so neither a lost event nor a stalled connection makes it look newer than it is.
  */
 export class FeedFollower implements ChangeFeed {
   readonly #logger = new Logger(FeedFollower.name);
@@ -38,7 +38,7 @@ export class FeedFollower implements ChangeFeed {
   readonly #onSilence: () => void;
   #position: FeedPosition | null = null;
   #confirmedAtMs = Number.NEGATIVE_INFINITY;
-  /** The last question failed, or one has waited too long; questions since may be on their way. */
+  /** True if the last request failed, or one has waited too long; later requests may still be running. */
   #isFailing = false;
   #questions = 0;
   #settling = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ export class FeedFollower implements ChangeFeed {
   #isStopped = false;
   /** The last revision that an event announced. */
   #heard = 0;
-  /** The revision known at `atMs`. If no event has announced it by a later question, its event counts as missed. */
+  /** The revision known at `atMs`. If no event has announced it by a later request, its event counts as missed. */
   #expected = { revision: 0, atMs: Number.NEGATIVE_INFINITY };
 
   constructor(
@@ -144,7 +144,7 @@ export class FeedFollower implements ChangeFeed {
     const lookWhether = (): void => {
       if (!isOver && this.#confirmedAtMs < askedAtMs) this.#miss();
     };
-    // The answer may lie in the socket of a process that was stopped for a while: what can be read is read first.
+    // The answer may be in the socket of a process that was stopped for a while, so readable data is read first.
     const overdue = setTimeout(() => setImmediate(lookWhether), AWAY_AFTER_MS).unref();
     try {
       const changes = await this.bus.call(CHANGES_OF[this.feed], { ...since });
@@ -175,7 +175,7 @@ export class FeedFollower implements ChangeFeed {
     this.#lookForMissed(isTold);
   }
 
-  /** Counts what a question brought and no event has announced since. */
+  /** Counts changes that a request returned and that no event has announced since. */
   #lookForMissed(isTold: boolean): void {
     const revision = this.#position?.revision ?? 0;
     const nowMs = this.#nowMs();

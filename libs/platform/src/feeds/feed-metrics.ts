@@ -37,7 +37,7 @@ gauge<'feed'>({
   },
 });
 
-/** Shows the age of the questions of a feed; `atMs` gives the moment of the last one that was answered. */
+/** Shows the age of a feed's requests; `atMs` returns the time of the last one that was answered. */
 export function showCheckAge(feed: FeedName, atMs: () => number): void {
   checkedAtMs.set(feed, atMs);
 }

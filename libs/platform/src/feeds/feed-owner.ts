@@ -6,13 +6,16 @@ import type { FanoutSender } from '../messaging/fanout';
 import { settledWithin } from '../messaging/pause';
 import type { FeedSource } from './feed-source';
 
-/** For changes that this process did not make: by another replica, a job, or SQL. */
+/** Interval of checks for changes that this process did not make: by another replica, a job, or SQL. */
 const LOOK_EVERY_MS = 200;
 const PRUNE_EVERY_MS = 60_000;
 const ROWS_PER_STATEMENT = 1_000;
-/** A backlog is worked off over several passes. */
+/** A backlog is removed in several runs. */
 const STATEMENTS_PER_PASS = 10;
-/** How long the answer to a call may wait for its change to be published. Followers that miss a change poll for it. */
+/**
+ * Longest time that the answer to a call waits for its change to be published. Followers that miss a change poll for
+ * it.
+ */
 const MOST_WAIT_MS = 500;
 
 /**
@@ -52,7 +55,7 @@ export class FeedOwner {
     await settledWithin(this.#publishNew(), MOST_WAIT_MS);
   }
 
-  /** One at a time. Calls during a run share the next run, which sees what they committed. */
+  /** Runs one at a time. Calls during a run share the next run, which sees what they committed. */
   #publishNew(): Promise<void> {
     if (this.#publishing === undefined) {
       this.#publishing = this.#publish().finally(() => (this.#publishing = undefined));
@@ -89,7 +92,10 @@ export class FeedOwner {
   }
 }
 
-/** Whether the feed changed since `published`; false in a process that has just started and published nothing yet. */
+/**
+ * Returns whether the feed changed since `published`; false in a process that has just started and published nothing
+ * yet.
+ */
 function isNews({ position }: FeedChanges, published: FeedPosition | null): boolean {
   return published !== null && (position.revision !== published.revision || position.mark !== published.mark);
 }

@@ -9,7 +9,7 @@ import { FeedFollower } from './feed-follower';
 export interface FeedsOptions {
   readonly amqpUrl: Secret;
   readonly identity: BrokerIdentity;
-  /** How the broker lists the connection of the events. */
+  /** Name of the connection for events in the broker's list. */
   readonly serviceName: string;
   readonly names: readonly FeedName[];
 }
@@ -22,7 +22,7 @@ export class Feeds {
   readonly #followers: ReadonlyMap<FeedName, FeedFollower>;
   readonly #events: FanoutReceiver;
 
-  /** @param bus by which is asked what changed; it follows no feed itself */
+  /** @param bus by which changes are requested; it must not follow a feed itself */
   constructor(bus: Pick<MessageBus, 'call'>, { amqpUrl, identity, serviceName, names }: FeedsOptions) {
     const onSilence = (): void => this.#events.reopen();
     this.#followers = new Map(names.map((name) => [name, new FeedFollower(name, bus, { onSilence })]));

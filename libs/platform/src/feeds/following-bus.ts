@@ -4,7 +4,7 @@ import { MessageBus } from '../messaging/message-bus';
 import { settledWithin } from '../messaging/pause';
 import type { Feeds } from './feeds';
 
-/** How long the answer to a change may wait until this process knows of it. */
+/** Longest time that the answer to a change waits until this process knows the change. */
 const MOST_WAIT_MS = 1_000;
 
 /** The feed of the app that answers on a queue. */
@@ -14,9 +14,9 @@ const FEED_OF: ReadonlyMap<string, FeedName> = new Map([
 ]);
 
 /**
- * The bus of a process that follows feeds. An app that is known to be away is asked nothing: the call fails at once
- * and not when its time is over. Once a call that changes a feed is answered, the process knows of the
- * change: the caller's next request is judged by it. An error may be the answer to a change, too.
+ * The message bus of a process that follows feeds. An app that is known to be unavailable is not called: the call fails
+ * at once instead of timing out. Once a call that changes a feed is answered, the process knows the change, so the
+ * caller's next request is judged by it. That includes answers that are errors.
  */
 export class FollowingBus extends MessageBus {
   constructor(

@@ -1,11 +1,11 @@
 const MOST_SUBJECTS = 10_000;
 
 /**
- * The changes that were applied last, numbered in the order in which this process learnt of them. An answer is kept
- * only if nothing that it speaks of changed since its question: its owner may have read the row before.
+ * The last applied changes, numbered in the order in which this process learnt of them. An answer is stored only if
+ * none of its subjects changed since its request, because its owner may have read the row before the change.
  */
 export class RecentChanges {
-  /** By subject the number of its last change, the oldest first. */
+  /** Number of the last change by subject, the oldest first. */
   readonly #last = new Map<string, number>();
   #count = 0;
   /** The subjects of changes up to this number are no longer known. */
@@ -36,7 +36,7 @@ export class RecentChanges {
     this.#last.clear();
   }
 
-  /** Whether none of the subjects is known or possible to have changed after change number `count`. */
+  /** Returns whether none of the subjects has changed, or may have changed, after change number `count`. */
   areUnchangedSince(count: number, subjects: readonly string[]): boolean {
     if (count < this.#unknownUpTo) return false;
     return subjects.every((subject) => (this.#last.get(subject) ?? 0) <= count);

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 
-/** Brings something to its end before the app stops. The signal fires when the time of the step is over. */
+/** Finishes some work before the app stops. The signal aborts when the time of the step is over. */
 export type DrainStep = (signal: AbortSignal) => Promise<void>;
 
 interface NamedStep {
@@ -18,8 +18,8 @@ interface Stage {
 const LEAST_MS = 1_000;
 
 /**
- * What an app finishes between SIGTERM and its end, in the order of registration: first stop taking work in, then
- * await what is in flight, then flush what it wrote.
+ * What an app finishes between SIGTERM and its end, in the order of registration: first stop accepting work, then await
+ * running work, then flush what it wrote.
  */
 export class DrainSteps {
   private readonly stages: Stage[] = [];
@@ -29,7 +29,7 @@ export class DrainSteps {
     this.stages.push({ steps: [{ name, step }], leastMs });
   }
 
-  /** Adds a step that runs at the same time as the one that was added last. */
+  /** Adds a step that runs at the same time as the last added one. */
   addBeside(name: string, step: DrainStep): void {
     const last = this.stages.at(-1);
     if (last === undefined) this.add(name, step);
@@ -37,16 +37,14 @@ export class DrainSteps {
   }
 
   /**
-   * Runs the steps within the time. A step that fails does not keep the next from running, nor does one that takes
-   * long: it is cut when the time that is left is what later steps need at least. What was cut is left to leases and
-   * redelivery.
-   *
-   * @returns whether no step failed; running out of time is no failure
+   * Runs the steps within the time. A step that fails does not keep the next from running. A step that takes long is
+   * aborted when only the minimum time of later steps is left. Aborted work is handled by leases and redelivery.
+   * @returns whether no step failed; running out of time is not a failure
    */
   async run(timeoutMs: number, logger: LoggerService): Promise<boolean> {
     const endMs = performance.now() + timeoutMs;
     const reserved = this.stages.reduce((sum, { leastMs }) => sum + leastMs, 0);
-    // Where the time is shorter than all shares together, each share is shorter.
+    // If the time is shorter than all minimum times together, each is reduced by the same factor.
     const scale = Math.min(1, timeoutMs / reserved);
     let laterMs = reserved;
     let clean = true;
@@ -76,7 +74,7 @@ async function runStep(
   }
 }
 
-/** A step may end by the signal itself, so it gets a moment to do so. */
+/** A step may end because of the signal itself, so it gets a moment to do so. */
 function isOver(signal: AbortSignal): Promise<'over'> {
   return new Promise((resolve) =>
     signal.addEventListener('abort', () => setImmediate(() => resolve('over')), { once: true }),

@@ -4,7 +4,7 @@ import { describeFailure } from '../messaging/broker-failure';
 
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 5 * 60_000;
-/** When more ids fail than this, those that failed longest ago are forgotten. */
+/** If more ids fail than this, those that failed longest ago are forgotten. */
 const MOST_RESTING = 10_000;
 
 const failures = counter({
@@ -24,8 +24,8 @@ interface Rest {
 }
 
 /**
- * Handles things one by one, so that one that fails stops no other. A failure is counted, logged when it is the first
- * in a row, and puts the id to rest: `restingIds` is for the query that looks for work, which leaves them out.
+ * Handles items one by one, so that one that fails does not stop others. A failure is counted, logged if it is the
+ * first in a row, and makes the id pause: the query that looks for work must exclude `restingIds`.
  */
 export class EachAlone {
   private readonly rests = new Map<string, Rest>();
@@ -41,7 +41,7 @@ export class EachAlone {
   restingIds(): string[] {
     const nowMs = this.nowMs();
     for (const [id, { untilMs }] of this.rests) {
-      // What did not come back this long after its rest is no longer there to be handled.
+      // An id that was not seen for this long after its pause no longer needs handling.
       if (untilMs < nowMs - LONGEST_REST_MS) this.rests.delete(id);
     }
     this.measure();
@@ -64,9 +64,8 @@ export class EachAlone {
 
   /**
    * Runs `work` for each item in turn. Returns how many succeeded; never throws.
-   *
-   * @param groupOf names what items share, such as an account that may be locked: where one fails, the others of its
-   *   group wait for five seconds, because each may take a timeout to fail
+   * @param groupOf returns what items share, such as an account that may be locked: if one fails, the others of its
+   * group wait for five seconds, because each may take a timeout to fail
    */
   async forEach<Item>(
     items: Iterable<Item>,
@@ -85,7 +84,7 @@ export class EachAlone {
     return succeeded;
   }
 
-  /** Counts, logs and rests an id whose work failed elsewhere. */
+  /** Counts, logs and pauses an id whose work failed in other code. */
   failed(id: string, error: unknown): void {
     const before = this.rests.get(id)?.failures ?? 0;
     const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(before, 16));

@@ -1,8 +1,10 @@
-/** What an app answers on its health port besides health and metrics, by path. Anyone who reaches the port may ask. */
+/**
+ * Routes of an app on its health port besides health and metrics, by path. Anyone who reaches the port may call them.
+ */
 export class HealthRoutes {
   private readonly answers = new Map<string, () => object>();
 
-  /** @param answer what becomes the JSON body; it may throw an AppError */
+  /** @param answer returns the JSON body; it may throw an AppError */
   add(path: string, answer: () => object): void {
     this.answers.set(path, answer);
   }

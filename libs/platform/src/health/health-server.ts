@@ -32,13 +32,12 @@ const MAX_CONNECTIONS = 128;
 const MAX_HEADER_BYTES = 8_192;
 
 /**
- * Liveness, readiness and metrics on a port of their own, away from the app's traffic:
- *
- * - `GET /health/live` 200 as long as the process answers; it never looks at a dependency, since a restart
- *   mends none.
- * - `GET /health/ready` 200 or 503, with the state of each check by name.
- * - `GET /metrics` in the text format of Prometheus.
- * - what the app itself added.
+ * Serves liveness, readiness and metrics on a separate port, away from the app's traffic:
+ * - `GET /health/live`: 200 as long as the process answers; it never checks a dependency, because a restart would not
+ * repair one.
+ * - `GET /health/ready`: 200 or 503, with the state of each check by name.
+ * - `GET /metrics`: in the text format of Prometheus.
+ * - routes that the app itself added.
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   const listener = answerInTurn((request, response) => void respond(options, request, response));

@@ -2,9 +2,9 @@ export interface LeasedWorkOptions<Item> {
   /** Never throws. */
   readonly run: (item: Item) => Promise<unknown>;
   readonly onEnd: (item: Item) => void;
-  /** Claims what is due and begins it. Never throws. Absent where a task of its own looks. */
+  /** Claims due work and begins it. Never throws. Absent if a separate task does this. */
   readonly look?: () => Promise<void>;
-  /** The time from the end of a look to the next one; without it each look needs a call of `wake`. */
+  /** The time from the end of a search to the next one; if absent, each search needs a call of `wake`. */
   readonly everyMs?: number;
 }
 
@@ -25,7 +25,7 @@ export class LeasedWork<Item> {
     return [...this.#underWay.keys()];
   }
 
-  /** Looks now, or once more after the look in progress. */
+  /** Searches now, or once more after the running search. */
   wake(): void {
     if (this.#isStopped) return;
     this.#isWoken = true;
@@ -41,7 +41,7 @@ export class LeasedWork<Item> {
     this.#underWay.set(item, run);
   }
 
-  /** Looks no more, cuts off what takes longer than `graceMs`, and resolves when nothing is under way. */
+  /** Searches no more, aborts work that takes longer than `graceMs`, and resolves when no work is running. */
   async drain(graceMs: number, cutOff: () => void): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);

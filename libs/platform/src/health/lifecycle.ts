@@ -9,7 +9,7 @@ import { HealthRoutes } from './health-routes';
 import { startHealthServer, type HealthServer } from './health-server';
 import { Readiness } from './readiness';
 
-/** What an app is given to start with. */
+/** The objects with which an app is started. */
 export interface AppContext<Env extends ServicesEnv = ServicesEnv> {
   readonly name: string;
   readonly env: Env;
@@ -32,7 +32,7 @@ export interface AppDefinition<Env extends ServicesEnv> {
   readonly start: (context: AppContext<Env>) => Promise<RunningApp>;
 }
 
-/** The part of `process` that ends an app; tests bring their own. */
+/** The part of `process` that ends an app; replaced in tests. */
 export interface ProcessHost {
   on(event: string, listener: (argument: unknown) => void): unknown;
   exit(code: number): void;
@@ -50,10 +50,10 @@ const STOP_TIMEOUT_MS = 5_000;
 const TELEMETRY_TIMEOUT_MS = 2_000;
 
 /**
- * Runs an app's process. It boots or says in one line why not (exit code 1). On SIGTERM or SIGINT it
- * reports not ready at once, still serves for `DRAIN_DELAY_MS` while load balancers notice, runs the
- * drain steps (at most `DRAIN_SECONDS`), stops (at most 5 s), sends the last telemetry (at most 2 s) and exits with 0, or 1 when a
- * step failed. A second signal ends it at once, and so does an uncaught error (both exit code 1).
+ * Runs an app's process. It starts or prints one line that says why not (exit code 1). On SIGTERM or SIGINT it reports
+ * not ready at once, continues to serve for `DRAIN_DELAY_MS` while load balancers notice, runs the shutdown steps (at
+ * most `DRAIN_SECONDS`), stops (at most 5 s), sends the last telemetry (at most 2 s) and exits with 0, or 1 if a step
+ * failed. A second signal ends it at once, and so does an uncaught error (both exit code 1).
  */
 export async function runApp<Env extends ServicesEnv>(
   app: AppDefinition<Env>,
@@ -113,7 +113,7 @@ class Lifecycle<Env extends ServicesEnv> {
     }
   }
 
-  /** The SDK is loaded only where it is wanted. */
+  /** The SDK is loaded only if it is used. */
   private startTelemetry({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, SERVICE_NAME }: Env): Telemetry | null {
     if (endpoint === undefined) return null;
     const { startOpenTelemetry } =
@@ -131,7 +131,7 @@ class Lifecycle<Env extends ServicesEnv> {
 
   private endBoot(error: unknown): void {
     const reason = error instanceof Error ? error.message : 'a value that is no Error was thrown';
-    // The message of an EnvError says it all; its stack would only hide it.
+    // The message of an EnvError is sufficient; its stack would only hide it.
     this.logger.fatal(`Boot failed: ${reason}`, error instanceof EnvError ? {} : { err: error });
     this.exit(1);
   }
@@ -184,7 +184,7 @@ class Lifecycle<Env extends ServicesEnv> {
     if (this.ended) return;
     this.ended = true;
     this.logger.flush();
-    // A host that does not end with this call must not be left with an open port.
+    // A host that does not end with this call must not keep an open port.
     this.health
       ?.close()
       .catch((error: unknown) => this.logger.debug('The health port was closed already', { err: error }));

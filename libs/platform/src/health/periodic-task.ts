@@ -6,13 +6,13 @@ export interface PeriodicTaskOptions {
   /** Label of the metric and of the log. */
   readonly name: string;
   readonly everyMs: number;
-  /** The first time comes at once instead of after `everyMs`. */
+  /** True: the first run starts at once instead of after `everyMs`. */
   readonly isImmediate?: boolean;
-  /** Lets one process of all have each run, for work that is the same wherever it is done. */
+  /** Lets only one process perform each run, for work that is the same in every process. */
   readonly runner?: TaskRunner;
 }
 
-/** Runs the work unless another process does, or some process did less than `everyMs` ago. */
+/** Runs the work unless another process is running it, or some process ended it less than `everyMs` ago. */
 export interface TaskRunner {
   run(task: string, turn: { readonly everyMs: number }, work: () => Promise<unknown>): Promise<unknown>;
 }
@@ -42,7 +42,7 @@ export class PeriodicTask {
     private readonly run: () => Promise<unknown>,
   ) {}
 
-  /** True after `stop` was called; a run of many steps then takes no more of them. */
+  /** True after `stop` was called; a run with many steps must then stop between them. */
   get isStopped(): boolean {
     return this.#isStopped;
   }

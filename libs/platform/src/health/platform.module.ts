@@ -7,11 +7,11 @@ import type { AppContext } from './lifecycle';
 import { Readiness } from './readiness';
 
 /**
- * What `runApp` made, for every module of an app to inject: its env (under its own class and under
+ * The objects that `runApp` creates, for every module of an app to inject: its env (as its own class and as
  * `ServicesEnv`), `AppLogger`, `Readiness`, `DrainSteps` and `HealthRoutes`.
  *
- * Global, because these values exist before the modules of the app and only `start` has them, while a module that
- * needs one is declared without it.
+ * Global, because these values exist before the modules of the app and only `start` has them, while a module that needs
+ * one is declared without it.
  */
 @Global()
 @Module({})
@@ -33,7 +33,7 @@ export class PlatformModule {
   }
 }
 
-/** Without `abortOnError: false` Nest ends the process itself on a failed boot, and says less. */
+/** Without `abortOnError: false`, Nest ends the process itself when startup fails, with less information. */
 export function nestOptions(context: AppContext): NestApplicationOptions {
   return { logger: context.logger, abortOnError: false };
 }

@@ -1,13 +1,13 @@
 /** Whether a thing that the app needs is there. Throwing, `false` and taking too long all mean no. */
 export type ReadinessCheck = () => Promise<boolean> | boolean;
 
-/** `starting` and `draining` are never ready; `serving` is ready while every check says so. */
+/** `starting` and `draining` are never ready; `serving` is ready while every check passes. */
 export type ReadinessPhase = 'starting' | 'serving' | 'draining';
 
 export interface ReadinessReport {
   readonly ready: boolean;
   readonly phase: ReadinessPhase;
-  /** By the name of the check; `timeout` when no answer came in time. */
+  /** By the name of the check; `timeout` if it did not finish in time. */
   readonly checks: Readonly<Record<string, CheckState>>;
 }
 
@@ -24,8 +24,8 @@ const CACHE_MS = 1_000;
 const TIMEOUT_STEPS = 20;
 
 /**
- * Says whether traffic may be sent to this process. However often it is asked, each check runs at most once per
- * `cacheMs` and never twice at the same time: a check that hangs is one pending promise, not a growing pile.
+ * Reports whether traffic may be sent to this process. However often it is called, each check runs at most once per
+ * `cacheMs` and never twice at the same time: a check that hangs is one pending promise, not a growing number.
  */
 export class Readiness {
   private readonly checks = new Map<string, CachedCheck>();
@@ -49,12 +49,12 @@ export class Readiness {
     this.checks.set(name, new CachedCheck(check, this.checkTimeoutMs, this.cacheMs));
   }
 
-  /** The app has started. Has no effect on one that is draining. */
+  /** Marks the app as started. Has no effect while it is draining. */
   serve(): void {
     if (this.currentPhase === 'starting') this.currentPhase = 'serving';
   }
 
-  /** Not ready from now on, whatever the checks say. */
+  /** Makes the app not ready from now on, whatever the checks report. */
   drain(): void {
     this.currentPhase = 'draining';
   }
@@ -103,15 +103,15 @@ class CachedCheck {
     try {
       return (await this.check()) === true ? 'up' : 'down';
     } catch {
-      // The owner of the connection logs the reason; here only the state is asked for.
+      // The owner of the connection logs the reason; here only the state is needed.
       return 'down';
     }
   }
 }
 
 /**
- * Times out after some steps that each are one turn of the event loop or more. One long timer would end before an answer
- * is read that already waits in its socket, whenever a busy process takes longer than `timeoutMs` for a turn.
+ * Times out after several short timers, each at least one turn of the event loop. One long timer would end before an
+ * answer is read that is already in its socket, if a busy process takes longer than `timeoutMs` for a turn.
  */
 async function within(answer: Promise<CheckState>, timeoutMs: number): Promise<CheckState> {
   let timer: NodeJS.Timeout | undefined;

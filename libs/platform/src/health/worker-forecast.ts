@@ -6,14 +6,14 @@ import { PeriodicTask } from './periodic-task';
 /** How many processes of this app the open work needs. */
 export interface WorkersWanted {
   readonly workers: number;
-  /** The counts that the number is derived from, for operators. */
+  /** The counts from which the number is derived, for operators. */
   readonly because: Readonly<Record<string, number>>;
 }
 
 /** The path for autoscalers, on the health port. */
 const PATH = '/scaling';
 const EVERY_MS = 10_000;
-/** Older counts are not reported: the work may have changed. */
+/** Older counts are not reported, because the work may have changed. */
 const GOOD_FOR_MS = 60_000;
 
 const wanted = gauge({

@@ -7,14 +7,14 @@ import type { MessageBus } from '../messaging/message-bus';
 export interface KeyDirectoryOptions {
   /** Changes of keys and workspaces. */
   readonly feed: ChangeFeed;
-  /** For how long confirmed keys are used while the auth app cannot be asked; 0: not at all. */
+  /** How long confirmed keys are used while the auth app is unavailable; 0: not at all. */
   readonly graceMs: number;
   readonly maxEntries: number;
-  /** Questions on their way at once; more are refused as overload. */
+  /** Most concurrent lookups; more are refused as overload. */
   readonly maxLookups: number;
-  /** Given each principal that is found. Called on the way of every request, so it must cost nothing. */
+  /** Called with each principal that is found. Called for every request, so it must cost nothing. */
   readonly onUse: (principal: Principal) => void;
-  /** Monotonic milliseconds, of the clock that the feed has. */
+  /** Monotonic milliseconds, from the same clock as the feed. */
   readonly monotonicNowMs: () => number;
   /** Milliseconds since the epoch, to judge expiry. */
   readonly wallNowMs: () => number;
@@ -36,10 +36,10 @@ const DEFAULTS: KeyDirectoryOptions = {
 };
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** A second fence: should a change ever go unnoticed, it is found out within this time. */
+/** A second safeguard: a change that went unnoticed is found after this time at the latest. */
 const MAX_AGE_MS = 3_600_000;
 
-/** Before the hash of a record, as the same hash may be that of a secret which no longer works. */
+/** Precedes the hash of a record, because the same hash may be that of a secret which no longer works. */
 const OF_RECORD = 'record ';
 
 type By = NonNullable<VerifyKeyRequest['by']>;
@@ -47,8 +47,8 @@ type By = NonNullable<VerifyKeyRequest['by']>;
 /**
  * Finds the principal of a key hash, as the auth app last answered and its feed of changes confirms.
  *
- * While the auth app can be asked, a revoked key stops working within a second in every process, also when events are
- * lost: see `FeedFollower`. Only principals are kept. What is no key is asked for every time, so a new key works at
+ * While the auth app is available, a revoked key stops working within a second in every process, even if events are
+ * lost: see `FeedFollower`. Only principals are cached. Unknown hashes are looked up every time, so a new key works at
  * once and invented keys fill no memory.
  */
 export class KeyDirectory {
@@ -66,7 +66,7 @@ export class KeyDirectory {
     this.#cache = new FeedCache<Known, By>(feed, read, {
       ...bounds,
       maxAgeMs: MAX_AGE_MS,
-      // The feed names the record of a key, whichever of its secrets it was found by.
+      // The feed reports the record of a key, whichever of its secrets was used to find it.
       subjectsOf: (_name, { principal: { keyHash, workspaceId } }) =>
         workspaceId === null ? [keyHash] : [keyHash, workspaceId],
       isOver: ({ expiresAtMs }) => expiresAtMs !== NEVER && expiresAtMs <= wallNowMs(),
@@ -85,7 +85,10 @@ export class KeyDirectory {
     return this.#find(secretHash, 'secret');
   }
 
-  /** The same for a key that a batch or an access token names: it stays the same key when its secret is rotated. */
+  /**
+   * Finds the principal of a key that a batch or an access token names by its record: it stays the same key when its
+   * secret is rotated.
+   */
   findRecord(keyHash: string): Principal | Promise<Principal | null> {
     return this.#find(OF_RECORD + keyHash, 'record');
   }

@@ -1,11 +1,14 @@
 import { AppError } from '@libs/errors';
 
-/** What a log line holds of an error. Members that a library hung on it (requests, headers, rows) are left out. */
+/**
+ * The parts of an error that a log line contains. Fields that a library added to it (requests, headers, rows) are left
+ * out.
+ */
 export interface LoggedError {
   readonly type: string;
   readonly message: string;
   readonly code?: string;
-  /** Of an AppError: what the caller did not see. */
+  /** Set for an AppError: the part that the caller did not see. */
   readonly internal?: string;
   readonly stack?: string;
   readonly cause?: LoggedError;
@@ -28,7 +31,7 @@ export function describeError(thrown: unknown, depth = 0): LoggedError {
   };
 }
 
-/** Replaces the message of a syntax error of JSON: it quotes the text, which may be an answer or a request. */
+/** Replaces the message of a JSON syntax error: it quotes the text, which may be an answer or a request. */
 const OF_SYNTAX = 'The text has no valid syntax';
 
 function messageOf({ name, message }: Error): string {
@@ -53,12 +56,12 @@ function describeCauses(error: Error, depth: number): Pick<LoggedError, 'cause' 
   };
 }
 
-/** An object that was thrown may hold anything; its kind is all that is said. */
+/** A thrown object may contain anything, so only its type is logged. */
 function printThrown(thrown: unknown): string {
   return typeof thrown === 'object' && thrown !== null ? 'an object that is no Error was thrown' : String(thrown);
 }
 
-/** Long texts of foreign systems must not fill the logs. */
+/** Long texts of other systems must not fill the logs. */
 export function clip(text: string): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}… (${text.length} characters)` : text;
 }

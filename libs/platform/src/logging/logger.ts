@@ -4,7 +4,7 @@ import { clip, describeError } from './describe-error';
 import { LOG_LEVELS, type LogLevel } from './log-levels';
 import { scrubLine } from './scrub-line';
 
-/** Where log lines go; each call is one whole line. */
+/** Where log lines are written; each call is one whole line. */
 export interface LogDestination {
   write(line: string): unknown;
   flushSync?(): void;
@@ -17,10 +17,10 @@ export interface LoggerOptions {
   readonly destination?: LogDestination;
 }
 
-/** Fields of a line in addition to its message; an Error under `err` is logged with its stack and causes. */
+/** Fields of a line in addition to its message; an Error in the field `err` is logged with its stack and causes. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** One JSON object per line on standard output: `level`, `time`, `app`, `pid`, `context`, `msg`, and fields. */
+/** Writes one JSON object per line to standard output: `level`, `time`, `app`, `pid`, `context`, `msg`, and fields. */
 export function createLogger({ app, level, destination: target }: LoggerOptions): AppLogger {
   const out = target ?? destination({ dest: 1, sync: true });
   const logger = pino(
