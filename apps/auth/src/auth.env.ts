@@ -6,13 +6,13 @@ import { AreSigningKeys } from './tokens/are-signing-keys';
 export class AuthEnv extends ServicesEnv {
   override HEALTH_PORT: number = 8_085;
 
-  /** A JSON list of ES256 private JWKs; the first signs, all are published. Without them no token is exchanged. */
+  /** A JSON list of ES256 private JWKs; the first one signs, all are published. Without them no token is exchanged. */
   @IsOptional()
   @SecretText({ expected: 'a JSON list of ES256 private JWKs', maxLength: 65_536 })
   @AreSigningKeys()
   TOKEN_SIGNING_KEYS?: Secret;
 
-  /** How many days the trail of calls with management keys is kept: at least 90. */
+  /** How many days the audit trail of management keys is kept: at least 90. */
   @Int({ min: 90, max: 3_650 })
   AUDIT_RETENTION_DAYS: number = 365;
 
@@ -20,7 +20,7 @@ export class AuthEnv extends ServicesEnv {
   @Int({ min: 0, max: 23 })
   LEDGER_AUDIT_HOUR_UTC: number = 3;
 
-  /** After how many days that audit reads the whole ledger again; 0: it reads what is new. */
+  /** Days after which that audit reads the whole ledger again; 0: it only reads what is new. */
   @Int({ min: 0, max: 365 })
   LEDGER_AUDIT_FULL_DAYS: number = 7;
 

@@ -72,7 +72,7 @@ const entities = [
   FederationPolicyEntity,
 ];
 
-/** Who is calling: organizations, their workspaces and keys, and who may get a key or act as one. */
+/** Organizations, their workspaces and keys: who is calling, and who may get a key or act as one. */
 @Module({
   controllers: [
     AccessChangesConsumer,

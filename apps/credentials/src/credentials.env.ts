@@ -7,8 +7,9 @@ export class CredentialsEnv extends ServicesEnv {
   override HEALTH_PORT: number = 8_084;
 
   /**
-   * The key-encryption keys, between commas, the first is the current one: `id:base64(32 bytes)`, or the name of a key
-   * in a key management service. The other variables are for those, in the names that their own tools use.
+   * The key-encryption keys, comma-separated, the current one first: `id:base64(32 bytes)`, or the name of a key in a
+   * key management service. The other variables configure such services, with the names that the services' own tools
+   * use.
    */
   @SecretText({ expected: 'a list of key-encryption keys, between commas', maxLength: 65_536 })
   @IsKeyRing()

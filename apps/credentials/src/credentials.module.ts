@@ -28,7 +28,7 @@ import { WebhookSecretsService } from './webhook-secrets/webhook-secrets.service
 
 const APP = 'credentials';
 
-/** The keys that callers bring along and what webhooks are signed with, and the only process that can read them. */
+/** Stores callers' own provider keys and webhook signing secrets; the only process that can decrypt them. */
 @Module({
   controllers: [CredentialChangesConsumer, CredentialsConsumer, VaultConsumer, WebhookSecretsConsumer],
   providers: [

@@ -1,18 +1,21 @@
-/** A Buffer object takes about 500 bytes in addition to its content, and a sender may send tiny pieces. */
+/**
+ * Smaller pieces are copied together: a Buffer object takes about 500 bytes in addition to its content, and a sender
+ * may send tiny pieces.
+ */
 const SMALL_PIECE = 4 * 1024;
 const FIRST_BLOCK = 1024;
 const LARGEST_BLOCK = 64 * 1024;
 
 /**
- * Gathers bytes that arrive in pieces. Small pieces are copied together, so that the memory in use stays close to the
- * number of bytes. Large ones, and a small one that stays alone, are kept without a copy.
+ * Collects bytes that arrive in pieces. Small pieces are copied together, so that the memory in use stays close to the
+ * number of bytes. Large pieces, and a small one that stays alone, are kept without a copy.
  */
 export class GatheredPieces {
   #pieces: Buffer[] = [];
   #bytes = 0;
   /** A small piece that no other small one has followed yet. */
   #lone: Buffer | null = null;
-  /** Small pieces are copied in here one after another. What has been used stays as it is. */
+  /** Small pieces are copied into this block one after another. Its used part never changes. */
   #block = Buffer.alloc(0);
   #start = 0;
   #end = 0;
@@ -41,7 +44,7 @@ export class GatheredPieces {
     }
   }
 
-  /** All pieces. What is added later makes new ones. */
+  /** Returns all pieces. Bytes that are added later form new pieces. */
   close(): readonly Buffer[] {
     if (this.#lone !== null) this.#pieces.push(this.#lone);
     if (this.#start < this.#end) this.#pieces.push(this.#block.subarray(this.#start, this.#end));
@@ -50,7 +53,7 @@ export class GatheredPieces {
     return this.#pieces;
   }
 
-  /** All bytes as one buffer. Afterwards nothing is gathered. */
+  /** Returns all bytes as one buffer and clears the collection. */
   take(): Buffer {
     const pieces = this.close();
     const all = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, this.#bytes);
@@ -69,7 +72,7 @@ export class GatheredPieces {
     if (this.#end + piece.length > this.#block.length) {
       this.close();
       const length = Math.min(LARGEST_BLOCK, Math.max(FIRST_BLOCK, this.#block.length * 2, piece.length));
-      // Not from Node's pool, whose memory others share.
+      // Not from Node's pool, whose memory is shared with other buffers.
       this.#block = Buffer.allocUnsafeSlow(length);
       this.#start = 0;
       this.#end = 0;

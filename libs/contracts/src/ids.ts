@@ -1,8 +1,8 @@
 import { randomFillSync } from 'node:crypto';
 
 /**
- * Ids of the interface: `<kind>-<unix seconds>-<20 alphanumeric characters>`, over 118 bits of chance.
- * The seconds name the day, and so the partition, of the row behind an id.
+ * Ids of the API: `<kind>-<unix seconds>-<20 alphanumeric characters>`, with over 118 random bits. The seconds
+ * determine the day, and so the partition, of the row of an id.
  */
 export type IdKind = 'gen' | 'gen-batch' | 'gen-vid' | 'batch' | 'req';
 
@@ -13,7 +13,7 @@ const UNIFORM_BELOW = 248;
 
 const pool = Buffer.allocUnsafe(8_192);
 let poolUsed = pool.length;
-/** Of the id that is being made: a string that grows by characters is twenty strings. */
+/** Buffer for the id that is being made, because building a string by single characters would create twenty strings. */
 const suffix = Buffer.alloc(LENGTH);
 
 export function mintId(kind: IdKind, nowMs: number = Date.now()): string {
@@ -33,8 +33,8 @@ export function mintId(kind: IdKind, nowMs: number = Date.now()): string {
 const NUMBERED_SUFFIX = 6;
 
 /**
- * Returns the id of the `index`-th piece of a whole, always the same, so that repeated work writes the same key. It
- * has the time of the whole and the first 14 of its 20 characters; the last six count the piece (base 62, up to 56
+ * Returns the id of the `index`-th part of an object, always the same, so that repeated work writes the same key. It
+ * has the time and the first 14 of the 20 characters of the object's id; the last six count the part (base 62, up to 56
  * billion).
  */
 export function numberedId(kind: IdKind, wholeId: string, index: number): string {
@@ -50,7 +50,7 @@ export function numberedId(kind: IdKind, wholeId: string, index: number): string
 
 /** The parts from which `numberedId` made an id. */
 export interface NumberedPiece {
-  /** How the id of the whole begins: all of it but its last characters. */
+  /** Returns the beginning of the object's id: all but its last characters. */
   readonly wholeStem: string;
   readonly index: number;
 }
@@ -69,7 +69,7 @@ function addDigit(sum: number, digit: string): number {
   return sum * 62 + ALPHABET.indexOf(digit);
 }
 
-/** Returns the UTC day (`YYYY-MM-DD`) that an id names, or null for text that is no such id. */
+/** Returns the UTC day (`YYYY-MM-DD`) in an id; null for text that is not such an id. */
 export function dayOfId(id: string): string | null {
   const seconds = /^[a-z-]{3,12}-(\d{1,11})-[0-9A-Za-z]{20}$/.exec(id)?.[1];
   return seconds === undefined ? null : new Date(Number(seconds) * 1000).toISOString().slice(0, 10);

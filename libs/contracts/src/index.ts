@@ -1,4 +1,4 @@
-// Messages and bodies whole; of all other files what is imported from outside.
+// Exports messages and bodies completely; of all other files, what other folders import.
 export { JobPayload } from './messages/job-payload';
 export { call, job, type CallContract, type Contract, type JobContract } from './messages/contract';
 export { newBrokerKeys, type BrokerKeys } from './messages/broker-keys';

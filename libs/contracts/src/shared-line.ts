@@ -7,11 +7,11 @@ interface Waiter {
 }
 
 /**
- * A shared pool, and a line of those that wait for a part of it. The line is shared too, and those in it for whom the
- * pool has no room let others pass.
+ * A shared pool with a queue of callers that wait for a part of it. The queue is shared in the same way, and callers
+ * for whom the pool has no room let others pass.
  */
 export class SharedLine {
-  /** In the order in which they came. */
+  /** In the order of their arrival. */
   readonly #waiters = new Set<Waiter>();
 
   /** @param places in the line, one for each that waits */
@@ -26,9 +26,8 @@ export class SharedLine {
   }
 
   /**
-   * Waits in the line for an amount. `enter` is called when it has been taken for the holders.
-   *
-   * @returns a function that leaves the line; null if the line has no place for the holders
+   * Waits in the queue for an amount. `enter` is called after it has been taken for the holders.
+   * @returns a function that leaves the queue; null if the queue has no room for the holders
    */
   wait(holders: readonly string[], amount: number, enter: () => void): (() => void) | null {
     if (!this.places.take(holders)) return null;
@@ -37,7 +36,7 @@ export class SharedLine {
     return () => this.#leave(waiter);
   }
 
-  /** Gives an amount back to the pool, and lets those enter that have room now. */
+  /** Returns an amount to the pool, and admits waiting callers for whom there is room now. */
   give(holders: readonly string[], amount: number): void {
     this.pool.give(holders, amount);
     for (const waiter of this.#waiters) {

@@ -1,10 +1,10 @@
-/** What holders of one kind (workspaces, organizations, source addresses) have taken of a pool. */
+/** The amounts that holders of one kind (workspaces, organizations, source addresses) have taken of a pool. */
 class HeldShares {
   readonly #held = new Map<string, number>();
 
   constructor(private readonly weight: number) {}
 
-  /** @param left of the pool, once the amount is taken */
+  /** @param left remaining amount of the pool after the amount is taken */
   allows(holder: string, amount: number, left: number): boolean {
     const held = this.#held.get(holder);
     return held === undefined || held + amount <= this.weight * left;
@@ -14,7 +14,7 @@ class HeldShares {
     return this.#held.get(holder) ?? 0;
   }
 
-  /** How many more, one by one, `allows` lets a holder take that has `held`. */
+  /** Returns how many more, one by one, a holder with `held` may take. */
   room(held: number, left: number): number {
     const share = Math.floor((this.weight * left - held) / (1 + this.weight));
     return Math.min(left, Math.max(held === 0 ? 1 : 0, share));
@@ -31,20 +31,20 @@ class HeldShares {
   }
 }
 
-/** How many more places the holders of one kind may take, one by one, each while no other takes any. */
+/** How many more slots the holders of one kind may take, one by one, while no other takes any. */
 export interface Rooms {
-  /** Of those that hold something. */
+  /** For holders that already hold something. */
   readonly of: Readonly<Record<string, number>>;
   readonly newcomer: number;
 }
 
 /**
- * An amount of something that callers share: places for requests, or bytes of memory.
+ * An amount of something that callers share: slots for requests, or bytes of memory.
  *
  * A holder may take more as long as it then holds at most `weight` times what is left for all others (the dynamic
- * thresholds of shared-memory switches). One holder alone gets weight / (weight + 1) of the pool; the more others come,
- * the less each gets, and something is left for the next one. A holder that has nothing yet may take anything that is
- * left. Nothing is taken away from holders: their share falls as they give back.
+ * thresholds of shared-memory switches). One holder alone gets weight / (weight + 1) of the pool. The more holders
+ * there are, the less each gets, and something is left for the next one. A holder that has nothing yet may take
+ * anything that is left. Nothing is taken away from holders: their share decreases as they give back.
  */
 export class SharedPool {
   readonly #shares: readonly HeldShares[];
@@ -67,7 +67,7 @@ export class SharedPool {
     return this.#shares[0]?.of(holder) ?? 0;
   }
 
-  /** What the holders of each kind may take, in the order of the weights. */
+  /** Returns what the holders of each kind may take, in the order of the weights. */
   rooms(): readonly Rooms[] {
     const left = this.size - this.#taken;
     return this.#shares.map((share) => ({ of: share.rooms(left), newcomer: share.room(0, left) }));

@@ -72,7 +72,7 @@ export class ApiKeyEntity {
   @Column({ type: 'timestamptz', name: 'updated_at', nullable: true })
   updatedAt: Date | null;
 
-  /** Set once and for good: the hash stays taken and never works again. */
+  /** Set permanently: the hash stays taken and never works again. */
   @Column({ type: 'timestamptz', name: 'deleted_at', nullable: true })
   deletedAt: Date | null;
 

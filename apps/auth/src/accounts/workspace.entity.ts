@@ -32,14 +32,14 @@ export class WorkspaceEntity {
   @Column({ type: 'text', nullable: true })
   description: string | null;
 
-  /** Webhook URL for batches and videos whose requests name none. */
+  /** Default webhook URL for batches and videos. */
   @Column({ type: 'text', name: 'default_callback_url', nullable: true })
   defaultCallbackUrl: string | null;
 
   @Column({ type: 'jsonb', nullable: true })
   policy: RoutingPolicy | null;
 
-  /** Only the settings that are set. */
+  /** Only the settings that were made. */
   @Column({ type: 'jsonb', default: {} })
   settings: WorkspaceSettings;
 

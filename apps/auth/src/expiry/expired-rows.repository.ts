@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '@libs/persistence';
 
-/** The tables whose rows expire, and for how long a row is kept after it has. */
+/** The tables whose rows expire, and how long an expired row is kept. */
 const EXPIRING = {
-  // For one more day a used or expired code shows that a request is a replay and not a guess.
+  // Kept for one more day, in which a used or expired code shows that a request is a replay and not a guess.
   authorization_codes: { key: 'code_hash', keptFor: '1 day' },
   consent_sessions: { key: 'session_hash', keptFor: '0' },
   // The column already includes the leeway for other clocks.
@@ -18,7 +18,7 @@ export const EXPIRING_TABLES = Object.keys(EXPIRING) as ExpiringTable[];
 export class ExpiredRowsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns the keys of the rows that ran out first, without those of `exceptKeys`. */
+  /** Returns the keys of the rows that expired first, except those in `exceptKeys`. */
   async findExpired(table: ExpiringTable, limit: number, exceptKeys: readonly string[] = []): Promise<string[]> {
     const { key, keptFor } = EXPIRING[table];
     const rows = await this.database.rows<{ key: string }>({

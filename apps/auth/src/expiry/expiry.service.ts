@@ -6,7 +6,7 @@ import { EXPIRING_TABLES, ExpiredRowsRepository, type ExpiringTable } from './ex
 const TASK = 'expired-rows.delete';
 const EVERY_MS = 60_000;
 const ROWS_PER_STATEMENT = 1_000;
-/** Most DELETEs per table in one pass: a backlog takes several passes and never holds the database for long. */
+/** Most DELETEs per table in one run: a backlog takes several runs and never blocks the database for long. */
 const STATEMENTS_PER_PASS = 20;
 
 const deleted = counter({

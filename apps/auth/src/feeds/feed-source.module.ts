@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { FeedsRepository, UsedQuestionsRepository } from '@libs/persistence';
 import { FeedSource, UsedQuestions } from '@libs/platform';
 
-/** Where the changes that this app publishes and the questions that it has handled are stored. */
+/** Stores the changes that this app publishes and the requests that it has handled. */
 @Module({
   providers: [
     { provide: FeedSource, useExisting: FeedsRepository },

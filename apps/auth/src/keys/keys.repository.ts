@@ -37,9 +37,9 @@ export type UsableKey = Pick<
 > & {
   readonly workspacePolicy: RoutingPolicy | null;
   readonly defaultCallbackUrl: string | null;
-  /** Of the workspace; null where nothing is set. */
+  /** Settings of the workspace; null if none are made. */
   readonly settings: WorkspaceSettings | null;
-  /** Of the workspace; null where it has none. */
+  /** Budgets of the workspace; null if it has none. */
   readonly budgets: readonly { readonly amountUsd: string; readonly interval: BudgetInterval }[] | null;
   readonly includeByokInBudgets: boolean | null;
 };
@@ -49,7 +49,7 @@ export type UsableKey = Pick<
 export class KeysRepository {
   constructor(private readonly database: Database) {}
 
-  /** One statement whatever the answer, judged by the clock of the database. */
+  /** One statement in every case, evaluated by the database's clock. */
   async findUsableKey(hash: string, by: VerifyKeyRequest['by'] = 'secret'): Promise<UsableKey | null> {
     const { condition, expiresAt } = LOOKUPS[by];
     return this.database.firstRow<UsableKey>({
@@ -189,7 +189,7 @@ export class KeysRepository {
   }
 }
 
-/** How a key is looked up, and when it expires if found so. After a rotation the old secret has its own end. */
+/** SQL to look a key up, and its expiry for that lookup. After a rotation the old secret has a separate expiry. */
 const LOOKUPS = {
   secret: {
     condition: `((k.hash = $1 AND k.secret_hash IS NULL) OR k.secret_hash = $1

@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** A full audit of a very large ledger; as long as its statements may take. */
 const LONGEST_MS = 2 * HOUR_MS;
-/** A run of SingleRunner may come a tenth of its interval early. */
+/** A run of SingleRunner may start a tenth of its interval early. */
 const EARLY = 0.9;
 const MOST_LOGGED = 20;
 /** A day, the longest audit, and some hours for audits that are late for a good reason. */
@@ -27,14 +27,14 @@ const age = gauge({
 export interface LedgerAuditTimes {
   /** UTC hour from which on the audit of a day runs. */
   readonly hourUtc: number;
-  /** The audit reads everything again after so many days; 0: never by itself. */
+  /** The audit reads everything again after this many days; 0: never by itself. */
   readonly fullDays: number;
   readonly now?: () => number;
 }
 
 /**
- * Audits the ledger once a day, in one process of all. Every process shows what the last audit found, whichever process
- * or command ran it, and how long ago that was: any login of PostgreSQL can take the lock of the task.
+ * Audits the ledger once a day, in one process only. Every process exports what the last audit found and how old it is,
+ * whichever process or command ran it, because any PostgreSQL login can take the lock of the task.
  */
 @Injectable()
 export class LedgerAuditService {

@@ -35,7 +35,7 @@ export class AuthorizationCodeEntity {
   @Column({ type: 'uuid', name: 'workspace_id' })
   workspaceId: string;
 
-  /** Null when the code is shown to a person. */
+  /** Null if the code is shown to a person. */
   @Column({ type: 'integer', name: 'app_id', nullable: true })
   appId: number | null;
 

@@ -30,7 +30,7 @@ const ACTION = 'POST /api/v1/auth/keys';
 
 type LockedCode = AuthorizationCodeEntity & CodeState;
 
-/** One app per host; the row is written when it is not there yet. */
+/** One app per host; the row is created if it does not exist yet. */
 const ENSURE_APP = `
   WITH known AS (SELECT id FROM oauth_apps WHERE host = $1),
        made AS (INSERT INTO oauth_apps (host) SELECT $1 WHERE NOT EXISTS (SELECT FROM known)
@@ -47,7 +47,7 @@ const LOCK_CODE = `
   FROM authorization_codes WHERE code_hash = $1 FOR UPDATE`;
 
 /**
- * Each code is judged under a lock on its row: of any number of requests with the same code, one makes the key and
+ * Each code is evaluated with a lock on its row: of any number of requests with the same code, one creates the key and
  * the others see that the code was used.
  */
 @Injectable()
@@ -96,7 +96,8 @@ export class AuthorizationCodesRepository {
           const revoked = await revokeKeyOf(manager, code);
           if (revoked !== null) await this.note(manager, code, { request, key: revoked, status: 403 });
         } else if (verdict !== 'refused') {
-          // This may be an attempt with a stolen code. The entry names the hash of the code, as there is no key.
+          // This may be an attempt with a stolen code. The entry contains the hash of the code, because there is no
+          // key.
           const status = verdict === 'wrong-proof' ? 403 : 400;
           await this.note(manager, code, { request, key: { id: key.id, hash: code.codeHash }, status });
           await manager.increment(AuthorizationCodeEntity, { codeHash: code.codeHash }, 'failedAttempts', 1);
@@ -107,7 +108,7 @@ export class AuthorizationCodesRepository {
     );
   }
 
-  /** Writes an audit entry whose actor is the key that the code became or would have become. */
+  /** Writes an audit entry whose actor is the key for which the code was or would have been exchanged. */
   private note(
     manager: EntityManager,
     { organizationId }: LockedCode,

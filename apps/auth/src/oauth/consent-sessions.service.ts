@@ -11,7 +11,9 @@ import {
 import { KeysService } from '../keys/keys.service';
 import { ConsentSessionsRepository } from './consent-sessions.repository';
 
-/** Who is signed in on the consent page. The key is judged on every request: a revoked one signs its holder out. */
+/**
+ * Knows who is signed in on the consent page. The key is checked on every request: a revoked one signs its holder out.
+ */
 @Injectable()
 export class ConsentSessionsService {
   constructor(

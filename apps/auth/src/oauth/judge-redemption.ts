@@ -19,14 +19,12 @@ export interface CodeProof {
 }
 
 /**
- * - `redeemed`: make the key.
- * - `refused`: nothing changes.
- * - `wrong-proof`, `wrong-method`: refused, and counted against the code.
- * - `replayed`: refused, and the key that was made of the code is revoked.
+ * `redeemed`: create the key. `refused`: nothing changes. `wrong-proof`, `wrong-method`: refused, and counted against
+ * the code. `replayed`: refused, and the key that was created from the code is revoked.
  */
 export type Verdict = 'redeemed' | 'refused' | 'wrong-proof' | 'wrong-method' | 'replayed';
 
-/** A code is burnt after so many wrong proofs. */
+/** A code is blocked after this many wrong proofs. */
 const MAX_FAILED_ATTEMPTS = 5;
 
 /**

@@ -20,7 +20,7 @@ export class OrganizationsRepository {
     private readonly database: Database,
   ) {}
 
-  /** Both or neither: an organization without a default workspace has no place for its keys. */
+  /** Inserts both or neither: an organization without a default workspace would have no workspace for its keys. */
   async insertOrganization(organization: NewOrganization, workspace: DefaultWorkspace): Promise<OrganizationEntity> {
     return this.database.entities(
       async (manager) => {

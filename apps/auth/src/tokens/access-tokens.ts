@@ -19,7 +19,10 @@ export interface AccessToken {
   readonly expiresInSeconds: number;
 }
 
-/** Signs an access token (RFC 9068) that outlives neither a quarter of an hour nor its subject token. */
+/**
+ * Signs an access token (RFC 9068) that expires after a quarter of an hour, or with its subject token if that is
+ * earlier.
+ */
 export async function signAccessToken(key: SigningKey, facts: AccessTokenFacts, nowMs: number): Promise<AccessToken> {
   const nowSeconds = nowMs / 1_000;
   const expiresInSeconds = Math.min(ACCESS_TOKEN_SECONDS, Math.floor(facts.subjectExpiresAtSeconds - nowSeconds));

@@ -2,7 +2,7 @@ import { Secret } from '@libs/contracts';
 import { ValidateBy } from 'class-validator';
 import { parseSigningKeys } from './signing-keys';
 
-/** For a member of an env class whose text `parseSigningKeys` takes. */
+/** For a field of an env class whose text `parseSigningKeys` accepts. */
 export function AreSigningKeys(): PropertyDecorator {
   return ValidateBy({
     name: 'areSigningKeys',

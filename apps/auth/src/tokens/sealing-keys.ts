@@ -9,11 +9,11 @@ const SEED_BYTES = 32;
 const PUBLIC_KEY_BYTES = 32;
 
 /**
- * Encrypts subject tokens and access tokens on their way through the broker: requests with a key that every auth
- * process has, responses with a key that came in the request.
+ * Encrypts subject tokens and access tokens for transport through the broker: requests with a key that every auth
+ * process has, responses with a key from the request.
  *
- * Each pair is derived from a signing key (HKDF, RFC 5869) and used for nothing else, so all processes that were
- * given the same signing keys have the same sealing keys, and the two roles never share one.
+ * Each pair is derived from a signing key (HKDF, RFC 5869) and used for nothing else. So all processes with the same
+ * signing keys have the same sealing keys, and signing and sealing never share a key.
  */
 export class SealingKeys {
   private readonly pairs: ReadonlyMap<string, SealingKeyPair>;
@@ -28,7 +28,7 @@ export class SealingKeys {
     return first === undefined ? null : { kty: 'OKP', crv: 'X25519', kid: first[0], x: first[1].publicKey };
   }
 
-  /** @throws AppError precondition_failed for what was sealed to a key that is not here */
+  /** @throws AppError precondition_failed for data that was sealed to a key that is not present */
   async open(sealed: string): Promise<SealedExchange> {
     try {
       const exchange = await this.pairs.get(keyIdOf(sealed) ?? '')?.open(sealed, EXCHANGE_PURPOSE);

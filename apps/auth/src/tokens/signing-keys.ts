@@ -15,7 +15,6 @@ const MAX_KEYS = 16;
 /**
  * Parses a JSON list of private JWKs (RFC 7517, RFC 7518 §6.2); the first key signs. A key without `kid` is named by
  * its thumbprint (RFC 7638).
- *
  * @throws Error that says what is wrong and never shows any of the text
  */
 export function parseSigningKeys(text: string): readonly SigningKey[] {

@@ -16,7 +16,7 @@ import { UsedTokenIdsRepository } from '../workload-identity/used-token-ids.repo
  * Exchanges subject tokens for access tokens (RFC 8693).
  *
  * Verifies the signature with a key of the policy's issuer before it trusts any claim. Then checks time, issuer,
- * audience, subject, further checks and condition, in this order, and last that a single-use token is new. The
+ * audience, subject, further checks and condition, in this order, and finally that a single-use token is new. The
  * response never says which step failed; the reason is in our log.
  */
 @Injectable()

@@ -20,7 +20,7 @@ export class TokenKeysService {
     return { signingKeys: this.signingKeys.map(({ publicJwk }) => publicJwk), sealingKey: this.sealingKeys.current };
   }
 
-  /** @throws AppError provider_unavailable in an installation that was given none */
+  /** @throws AppError provider_unavailable if the installation has no signing keys */
   requireSigningKey(): SigningKey {
     const key = this.signingKeys[0];
     if (key !== undefined) return key;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { JsonCursor, MalformedJson } from '@libs/json';
 
-/** The claims of a token (RFC 7519 §4) or the members of its header. */
+/** The claims of a token (RFC 7519 §4) or the fields of its header. */
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** Objects, lists and values of all depths together. */
@@ -73,7 +73,7 @@ class ClaimsReader {
     this.#cursor.readObject((name) => {
       if (Object.hasOwn(members, this.#wellFormed(name))) throw this.#malformed('a name stands twice');
       const value = this.#readValue();
-      // Assigning to `__proto__` would change the prototype instead of adding a member.
+      // Assigning to `__proto__` would change the prototype instead of adding a field.
       Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
     });
     return members;

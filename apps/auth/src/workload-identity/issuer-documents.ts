@@ -5,24 +5,26 @@ import { readKeySet, type VerificationKey } from './key-set';
 export interface KeySource {
   /** Exactly the `iss` of the issuer's tokens. */
   readonly issuerUrl: string;
-  /** The organization whose share of fetches this one counts against. */
+  /** The organization to whose share this fetch is charged. */
   readonly organizationId: string;
   /** Null: the URL is taken from the issuer's OpenID configuration. */
   readonly jwksUrl: string | null;
 }
 
 const MAX_BYTES = 256 * 1024;
-/** A key set has fifty keys of ten members at most. Values take far longer to parse than the characters of long ones. */
+/**
+ * Most JSON values: a key set has at most fifty keys of ten fields. Many values take far longer to parse than a few
+ * long ones.
+ */
 const MOST_VALUES = 5_000;
-/** Each begins a value, a member or an element. */
+/** Each of these characters begins a value, a field or an element. */
 const MARKS: readonly number[] = [...'{[,:'].map((mark) => mark.codePointAt(0)!);
 const TIMEOUT_MS = 5_000;
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i;
 
 /**
- * Fetches the keys of an issuer from its own host (OpenID Connect Discovery §4, RFC 7517). Both documents together
- * have five seconds. Redirects are not followed.
- *
+ * Fetches the keys of an issuer from its own host (OpenID Connect Discovery §4, RFC 7517). Both documents together have
+ * five seconds. Redirects are not followed.
  * @throws AppError if the keys cannot be fetched
  */
 export async function fetchKeys(egress: Pick<Egress, 'fetch'>, source: KeySource): Promise<readonly VerificationKey[]> {

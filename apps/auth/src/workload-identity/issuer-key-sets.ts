@@ -21,20 +21,23 @@ const FRESH_FOR_MS = 600_000;
 const USABLE_FOR_MS = 3_600_000;
 /** Least time between two fetches for a key that is not in the set. */
 const LOOK_AGAIN_MS = 30_000;
-/** Least time between two fetches while there is no set at all. */
+/** Shortest time between two fetches while there is no key set at all. */
 const TRY_AGAIN_MS = 5_000;
-/** Keys that are kept, and one for each issuer. A key takes some kilobytes. */
+/** Most cached keys, plus one for each issuer. A key takes some kilobytes. */
 const MOST_KEPT = 5_000;
-/** Most fetches at once. One organization gets at most half, so that some are left for others. */
+/** Most concurrent fetches. One organization gets at most half, so that some are left for others. */
 const MOST_FETCHES = 64;
-/** Tokens that wait for fetches, shared in the same way; fewer than the exchanges that this process takes at once. */
+/**
+ * Most tokens that wait for fetches, shared in the same way; fewer than the exchanges that this process accepts at
+ * once.
+ */
 const MOST_WAITING = 256;
 const WEIGHTS = [1] as const;
 
-/** What is known of one issuer's keys. */
+/** The cached keys of one issuer. */
 interface KnownKeys {
   readonly organizationId: string;
-  /** What it counts in all that is kept; 0 once it is forgotten. */
+  /** Its share of the cached total; 0 after it was removed. */
   kept: number;
   keys: readonly VerificationKey[];
   fetchedAtMs: number;
@@ -46,9 +49,9 @@ interface KnownKeys {
 /**
  * Caches the keys of issuers for ten minutes, so that a key that its issuer withdraws stops working within that time.
  *
- * A token that names an unknown key causes another fetch, at most once in thirty seconds for all such tokens, so
- * that invented key names cannot make us flood an issuer. If a fetch fails or returns no keys, the previous set
- * stays in use, for at most an hour in all.
+ * A token with an unknown key name causes another fetch, at most once in thirty seconds for all such tokens, so that
+ * invented key names cannot make us flood an issuer. If a fetch fails or returns no keys, the previous set stays in
+ * use, for at most an hour in total.
  */
 export class IssuerKeySets {
   private readonly logger = new Logger(IssuerKeySets.name);
@@ -65,10 +68,9 @@ export class IssuerKeySets {
   }
 
   /**
-   * Returns the key that a token of the issuer names; null if the issuer has no such key.
-   *
-   * @throws AppError provider_unavailable if the issuer's keys cannot be fetched, or if its organization waits
-   * for too many keys of slow issuers and this one is not among those we have
+   * Returns the issuer's key that a token names; null if the issuer has no such key.
+   * @throws AppError provider_unavailable if the issuer's keys cannot be fetched, or if its organization waits for too
+   * many keys of slow issuers and this one is not cached
    */
   async find(
     issuer: TokenIssuer,
@@ -106,13 +108,16 @@ export class IssuerKeySets {
     return entry;
   }
 
-  /** Counts an entry that is kept, and forgets others if they are too many. */
+  /** Counts a cached entry, and removes others if there are too many. */
   private keep(entry: KnownKeys): void {
     this.recount(entry, 1 + entry.keys.length);
     while (this.kept > MOST_KEPT) this.forgetOne();
   }
 
-  /** Of the organization with the most keys: one with very many issuers displaces its own, not those of others. */
+  /**
+   * Removes an entry of the organization with the most keys: one with very many issuers displaces its own, not those of
+   * others.
+   */
   private forgetOne(): void {
     const [most] = [...this.keptBy].reduce((one, other) => (other[1] > one[1] ? other : one));
     for (const [name, entry] of this.known) {
@@ -131,7 +136,7 @@ export class IssuerKeySets {
     else this.keptBy.set(entry.organizationId, sum);
   }
 
-  /** Fetches if due. Concurrent callers share one fetch. Returns false where there is no place for it. */
+  /** Fetches if due. Concurrent callers share one fetch. Returns false if there is no slot for it. */
   private async fetchIfDue(entry: KnownKeys, issuer: TokenIssuer): Promise<boolean> {
     if (entry.fetching === null && this.nowMs() < entry.mayFetchAtMs) return true;
     const holders = [issuer.organizationId];

@@ -17,7 +17,10 @@ import { Egress } from '@libs/platform';
 import type { IdentityIssuerEntity } from './identity-issuer.entity';
 import { IssuersRepository } from './issuers.repository';
 
-/** Whose tokens an organization trusts. Their URLs are judged when they are stored, and again when they are called. */
+/**
+ * The issuers whose tokens an organization trusts. Their URLs are checked when they are stored, and again when they are
+ * called.
+ */
 @Injectable()
 export class IssuersService {
   constructor(

@@ -26,15 +26,15 @@ export interface ClaimProblem {
   readonly problem: string;
 }
 
-/** How far another clock may be ahead of ours. The end of a token is judged to the second. */
+/** How far another clock may be ahead of ours. The end of a token is checked exactly, to the second. */
 const LEEWAY_SECONDS = 30;
 const LONGEST_LIFE_SECONDS = 24 * 60 * 60;
 const MAX_TOKEN_ID_LENGTH = 256;
 const MAX_SCOPES = 16;
 
 /**
- * Judges the claims of a token whose signature was verified: its time, then who made it, for whom, about whom,
- * then the further checks of the policy (RFC 7519 §4.1, RFC 8725 §3). Letter case counts, nothing is trimmed.
+ * Checks the claims of a token whose signature was verified: its time, issuer, audience and subject, then the further
+ * checks of the policy (RFC 7519 §4.1, RFC 8725 §3). Case-sensitive, without trimming.
  */
 export function judgeClaims(claims: Claims, rules: ClaimRules, nowSeconds: number): AdmittedToken | ClaimProblem {
   const problem =

@@ -13,13 +13,13 @@ const MIN_RSA_BITS = 2_048;
 /** The time for a verification grows with the size of both. */
 const MAX_RSA_BITS = 4_096;
 const MAX_RSA_EXPONENT = 2n ** 32n;
-/** Names are kept with their keys. Those of known issuers have 43 or 64 characters. */
+/** Longest key name, because names are cached with their keys. Those of known issuers have 43 or 64 characters. */
 const MAX_KEY_ID_LENGTH = 256;
 
 /**
- * Returns the keys of a JWK set (RFC 7517 §5) that can verify our algorithms, or null if it is no usable set. Skips
- * keys for another use, of another kind, too weak or too large, with a very long name, and keys published with their private part, which is
- * no longer secret.
+ * Returns the keys of a JWK set (RFC 7517 §5) that can verify our algorithms; null if the set is not usable. Skips keys
+ * for another use, of another type, too weak or too large, with a very long name, and keys published with their private
+ * part, which is no longer secret.
  */
 export function readKeySet(document: unknown): readonly VerificationKey[] | null {
   const members = (document ?? {}) as { readonly keys?: unknown };

@@ -18,7 +18,7 @@ import { compileCondition } from './conditions/condition';
 import type { FederationPolicyEntity } from './federation-policy.entity';
 import { PoliciesRepository } from './policies.repository';
 
-/** Which tokens may act as which key. A policy that could not be evaluated is refused when it is saved. */
+/** Policies: which tokens may act as which key. A policy that could not be evaluated is refused when it is saved. */
 @Injectable()
 export class PoliciesService {
   constructor(

@@ -10,7 +10,7 @@ export interface DecodedToken {
   readonly claims: Claims;
 }
 
-/** Header members with which a token would choose its own key or how it is read (RFC 8725 §3.10). */
+/** Header fields with which a token would choose its own key or how it is read (RFC 8725 §3.10). */
 const FOREIGN_MEMBERS = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'cty', 'enc'] as const;
 const MAX_KEY_ID_LENGTH = 512;
 const SEGMENT = /^[A-Za-z0-9_-]+$/;

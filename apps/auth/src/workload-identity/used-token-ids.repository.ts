@@ -6,14 +6,14 @@ import { Database } from '@libs/persistence';
 /** The use of a token that counts once. Its issuer is the URL; an organization may have it in several rows. */
 export interface TokenUse {
   readonly organizationId: string;
-  /** Of the row. */
+  /** Id of the issuer's row. */
   readonly issuerId: string;
   readonly issuerUrl: string;
   readonly tokenId: string;
   readonly expiresAtSeconds: number;
 }
 
-/** Seconds that an id is kept after its token has expired, for clocks that differ. */
+/** Seconds that an id is kept after its token has expired, because clocks differ. */
 const KEPT_FOR_SECONDS = 30;
 const CLAIM = `
   INSERT INTO used_token_ids (hash, expires_at) VALUES ($1, to_timestamp($3)), ($2, to_timestamp($3))
@@ -28,8 +28,8 @@ export class UsedTokenIdsRepository {
   async claimTokenId(use: TokenUse): Promise<boolean> {
     const { organizationId, issuerId, issuerUrl, tokenId, expiresAtSeconds } = use;
     const byIssuer = hashOf([organizationId, issuerUrl, tokenId]);
-    // An earlier version knows a use only by the row of the issuer. Both count, so that no token is taken twice while an
-    // upgrade is under way, nor one that was used before it, which may live for another day.
+    // An earlier version identifies a use only by the row of the issuer. Both forms count, so that no token is accepted
+    // twice during an upgrade, nor one that was used before it, which may be valid for another day.
     const byRow = hashOf([issuerId, tokenId]);
     const rows = await this.database.execute({
       name: 'claim-token-id',

@@ -18,7 +18,7 @@ export interface WorkspaceBudgets {
   readonly includeByok: boolean;
 }
 
-/** The shorter interval must have the smaller limit, or one of the two would have no effect. */
+/** The shorter interval must have the smaller limit; otherwise one of the two would have no effect. */
 const SMALLER_FIRST = `
   SELECT count(*)::integer AS misplaced FROM workspace_budgets b
   WHERE b.workspace_id = $1 AND CASE
@@ -31,7 +31,7 @@ const UPSERT = `
   VALUES ($1, $2, $3, $4, $5::numeric)
   ON CONFLICT (workspace_id, interval) DO UPDATE SET limit_usd = excluded.limit_usd, updated_at = now()`;
 
-/** Every method asks for the organization: the budgets of a foreign workspace are those of no workspace. */
+/** Every method requires the organization: a workspace of another organization has no budgets. */
 @Injectable()
 export class BudgetsRepository {
   constructor(private readonly database: Database) {}
@@ -40,7 +40,7 @@ export class BudgetsRepository {
     return this.database.asOrganization(reference).entities((manager) => budgetsWithin(manager, reference));
   }
 
-  /** @throws AppError not_found; invalid_request for a limit that is out of line with those of other intervals */
+  /** @throws AppError not_found; invalid_request for a limit that contradicts those of other intervals */
   async putBudget(request: PutBudgetRequest, newId: string): Promise<WorkspaceBudgets> {
     const { id: workspaceId, organizationId, interval, limitUsd, includeByok } = request;
     return this.database.asOrganization(request).entities(async (manager) => {

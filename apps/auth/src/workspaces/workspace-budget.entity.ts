@@ -2,7 +2,7 @@ import type { BudgetInterval } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { WorkspaceEntity } from '../accounts/workspace.entity';
 
-/** What a workspace may spend in each interval; what it has spent is the ledger's. */
+/** What a workspace may spend in each interval; the ledger has what it has spent. */
 @Entity({ name: 'workspace_budgets' })
 @ForeignKey(() => WorkspaceEntity, ['workspaceId', 'organizationId'], ['id', 'organizationId'], {
   name: 'workspace_budgets_workspace',

@@ -1,7 +1,7 @@
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { WorkspaceEntity } from '../accounts/workspace.entity';
 
-/** A user as clients name them. This product has none of its own, so the name is text that is only compared. */
+/** A user by the client's own name. This product has no users, so the name is text that is only compared. */
 @Entity({ name: 'workspace_members' })
 @ForeignKey(() => WorkspaceEntity, ['workspaceId', 'organizationId'], ['id', 'organizationId'], {
   name: 'workspace_members_workspace',

@@ -79,8 +79,8 @@ export class WorkspacesRepository {
   }
 
   /**
-   * The row lock excludes keys that are about to enter (they share-lock it), and the count runs after the
-   * lock is held: no key can be left behind in a deleted workspace. Budgets and members go with it.
+   * The row lock excludes keys that are about to be added (they share-lock it), and the count runs after the lock is
+   * held: no key can be left in a deleted workspace. Budgets and members are deleted with it.
    */
   async deleteWorkspace(reference: WorkspaceReference): Promise<void> {
     await this.database.asOrganization(reference).entities(async (manager) => {
@@ -104,7 +104,7 @@ export async function getWorkspaceWithin(
   return workspace;
 }
 
-/** Locks the workspace: until the transaction ends, no other changes or deletes it or what belongs to it. */
+/** Locks the workspace: until the transaction ends, no other transaction can change or delete it or its content. */
 export async function lockWorkspace(manager: EntityManager, reference: WorkspaceReference): Promise<WorkspaceEntity> {
   const workspace = await manager.findOne(WorkspaceEntity, {
     where: livingWorkspace(reference),

@@ -49,7 +49,7 @@ export class WorkspacesService {
   }
 }
 
-/** Drops nulls: clearing a setting that was never set is the same as leaving it out. */
+/** Drops nulls: clearing a setting that was never made is the same as leaving it out. */
 function withoutNulls(changes: WorkspaceSettingsChanges): WorkspaceSettings {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null));
 }

@@ -9,12 +9,12 @@ export interface AwsCredentials {
   readonly sessionToken: Secret | null;
 }
 
-/** Where the environment says that credentials are, in the names of AWS's own tools. */
+/** The environment variables that point to AWS credentials, with the names of AWS's own tools. */
 export interface AwsCredentialPlaces {
   readonly AWS_ACCESS_KEY_ID?: string;
   readonly AWS_SECRET_ACCESS_KEY?: Secret;
   readonly AWS_SESSION_TOKEN?: Secret;
-  /** Of the agent of EKS Pod Identity or ECS. */
+  /** URL of the agent of EKS Pod Identity or ECS. */
   readonly AWS_CONTAINER_CREDENTIALS_FULL_URI?: string;
   readonly AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE?: string;
 }
@@ -22,7 +22,7 @@ export interface AwsCredentialPlaces {
 /** Temporary credentials are renewed this long before they expire. */
 const MARGIN_MS = 300_000;
 
-/** Credentials of this process: those of the environment, or those that the agent of its container gives out. */
+/** Credentials of this process: from the environment, or from the agent of its container. */
 export class AwsCredentialSource {
   readonly #client = new KeyServiceClient('the agent for AWS credentials');
   #temporary: { readonly credentials: AwsCredentials; readonly endsAtMs: number } | null = null;
@@ -46,7 +46,7 @@ export class AwsCredentialSource {
     if (url === undefined) {
       throw new AppError('server', 'Internal error', { internal: 'there are no AWS credentials in the environment' });
     }
-    // Read each time: the file is written anew while we run.
+    // Read each time, because the file is rewritten while the process runs.
     const authorization = file === undefined ? null : (await readFile(file, 'utf8')).trim();
     const headers: Record<string, string> = authorization === null ? {} : { authorization };
     const answer = await this.#client.exchange({ method: 'GET', url, headers });

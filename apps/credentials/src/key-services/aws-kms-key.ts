@@ -4,7 +4,7 @@ import { KeyServiceClient } from './key-service-client';
 import type { ManagedKey } from './managed-key';
 
 export interface AwsKmsPlaces extends AwsCredentialPlaces {
-  /** In the place of the region's own endpoint. */
+  /** Replaces the region's own endpoint. */
   readonly AWS_ENDPOINT_URL_KMS?: string;
 }
 

@@ -5,7 +5,7 @@ import type { ManagedKey } from './managed-key';
 export interface GcpKmsPlaces {
   /** Host and port of the metadata server, which knows who this process is. */
   readonly GCE_METADATA_HOST?: string;
-  /** In the place of Cloud KMS's own endpoint. */
+  /** Replaces Cloud KMS's own endpoint. */
   readonly CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS?: string;
 }
 
@@ -15,7 +15,7 @@ const ENDPOINT = 'https://cloudkms.googleapis.com/';
 /** A token is renewed this long before it expires. */
 const MARGIN_MS = 60_000;
 
-/** A symmetric key of Google Cloud KMS, by its REST interface, as the service account of the machine or the pod. */
+/** A symmetric key of Google Cloud KMS, by its REST API, with the service account of the machine or the pod. */
 export class GcpKmsKey implements ManagedKey {
   readonly #client = new KeyServiceClient('Google Cloud KMS');
   readonly #tokenUrl: string;

@@ -9,7 +9,7 @@ export interface KeyServiceRequest {
   readonly body?: Buffer;
 }
 
-/** Both attempts together end before the messages that wait for them. */
+/** Both attempts together end before the messages that wait for them time out. */
 const TIMEOUT_MS = 800;
 const PAUSE_MS = 150;
 const MAX_BYTES = 65_536;
@@ -21,7 +21,9 @@ const MAX_BYTES = 65_536;
 export class KeyServiceClient {
   constructor(private readonly service: string) {}
 
-  /** @throws AppError provider_unavailable, or `server` with the status of a refusal; never with what was said */
+  /**
+   * @throws AppError provider_unavailable, or `server` with the status of a refusal; never with the service's message
+   */
   async exchange(asked: KeyServiceRequest): Promise<Readonly<Record<string, unknown>>> {
     const first = await this.#attempt(asked);
     if (first !== null) return first;
@@ -51,7 +53,10 @@ export class KeyServiceClient {
     return members;
   }
 
-  /** A text member of an answer, such as bytes in base64. @throws AppError `server` where it is none */
+  /**
+   * Returns a text field of an answer, such as bytes in base64.
+   * @throws AppError `server` if it is missing or not text
+   */
   textOf(answer: Readonly<Record<string, unknown>>, member: string): string {
     const value = answer[member];
     if (typeof value !== 'string') throw this.refusal(`answered without ${member}`);

@@ -1,4 +1,4 @@
-/** A key of a key management service, by its place in `CREDENTIALS_KEYRING`. */
+/** A key of a key management service, as named in `CREDENTIALS_KEYRING`. */
 export type ManagedKeyName =
   | { readonly id: string; readonly service: 'aws-kms'; readonly arn: string; readonly region: string }
   | { readonly id: string; readonly service: 'gcp-kms'; readonly path: string }

@@ -1,7 +1,7 @@
 import { KeyWrapper, type WrappedKey } from './key-wrapper';
 import type { ManagedKey } from './managed-key';
 
-/** One key of a key management service. */
+/** Wraps data keys with one key of a key management service. */
 export class ManagedKeyWrapper extends KeyWrapper {
   constructor(
     override readonly currentKeyId: string,

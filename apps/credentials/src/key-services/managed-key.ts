@@ -1,4 +1,4 @@
-/** A key-encryption key that a key management service holds: bytes go to it, it never comes here. */
+/** A key-encryption key in a key management service: data is sent to it, and the key never leaves the service. */
 export interface ManagedKey {
   /**
    * @param plain at most 64 bytes
@@ -6,6 +6,6 @@ export interface ManagedKey {
    */
   encrypt(plain: Buffer, context: string): Promise<Buffer>;
 
-  /** @throws AppError `server` where the service refuses, provider_unavailable where it does not answer */
+  /** @throws AppError `server` if the service refuses, provider_unavailable if it does not answer */
   decrypt(encrypted: Buffer, context: string): Promise<Buffer>;
 }

@@ -67,7 +67,7 @@ export class CredentialEntity {
   @Column({ type: 'integer', name: 'sort_order' })
   sortOrder: number;
 
-  /** This and the next two are null exactly when the credential is deleted. */
+  /** This and the next two are null exactly if the credential is deleted. */
   @Column({ type: 'text', name: 'key_encryption_key_id', nullable: true })
   keyEncryptionKeyId: string | null;
 
@@ -92,7 +92,7 @@ export class CredentialEntity {
   @Column({ type: 'timestamptz', name: 'last_error_at', nullable: true })
   lastErrorAt: Date | null;
 
-  /** Until then calls skip the key. */
+  /** Calls skip the key until then. */
   @Column({ type: 'timestamptz', name: 'skipped_until', nullable: true })
   skippedUntil: Date | null;
 

@@ -1,7 +1,7 @@
 import { IsUUID, Matches } from 'class-validator';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
 
-/** Query of `GET /audit`; query members arrive as text. */
+/** Query of `GET /audit`; query parameters arrive as text. */
 export class ListAuditQueryDto {
   /** Entries from this moment on. */
   @MayBeAbsent()
@@ -18,12 +18,12 @@ export class ListAuditQueryDto {
   @IsUUID()
   key_id?: string;
 
-  /** Method and route, or the words of a command, as entries show them. */
+  /** Method and route, or the words of a command, in the form of the entries. */
   @MayBeAbsent()
   @IsNameText(1, 200)
   action?: string;
 
-  /** What an entry's path named, such as the hash of a key. */
+  /** The object in an entry's path, such as the hash of a key. */
   @MayBeAbsent()
   @IsNameText(1, 500)
   target?: string;
@@ -38,7 +38,7 @@ export class ListAuditQueryDto {
   limit?: string;
 }
 
-/** One call with a management key, or one act of an operator at the command line. */
+/** One call with a management key, or one action of an operator at the command line. */
 export interface AuditEntryDto {
   id: string;
   /** ISO 8601 UTC. */

@@ -2,7 +2,7 @@
 export interface BatchSnapshot {
   readonly id: string;
   readonly endpoint: string;
-  /** As the caller sent it. */
+  /** The model as the caller sent it. */
   readonly model: string;
   readonly completionWindow: string;
   readonly status:
@@ -23,7 +23,7 @@ export interface BatchSnapshot {
   readonly errorMessage: string | null;
 }
 
-/** The batch object with `results: null`: what a list shows, and what a webhook carries. */
+/** Returns the batch object with `results: null`, for lists and webhooks. */
 export function toBatchObject(batch: BatchSnapshot): object {
   return {
     id: batch.id,

@@ -4,7 +4,7 @@ import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
 const MAX_FUNCTION_NAME = 64;
 
-/** Checks `messages` of a chat completion: roles, content and tool calls. Unknown members are left alone. */
+/** Checks `messages` of a chat completion: roles, content and tool calls. Unknown fields are not checked. */
 export function findMessagesProblem(messages: unknown): string | null {
   if (!Array.isArray(messages) || messages.length === 0) return ' must be a non-empty array';
   for (let index = 0; index < messages.length; index += 1) {

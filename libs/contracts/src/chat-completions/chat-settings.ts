@@ -2,7 +2,10 @@ import { findReasoningSettingsProblem } from '../responses/responses-settings';
 import { findElementsProblem, findMembersProblem, isBoolean, oneOf } from '../validation/member-checks';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
-/** Checks `reasoning` of a chat completion: that of responses, and whether thoughts are left out of the answer. */
+/**
+ * Checks `reasoning` of a chat completion: the fields of the Responses API, and whether thoughts are left out of the
+ * answer.
+ */
 export function findChatReasoningProblem(reasoning: unknown): string | null {
   return findReasoningSettingsProblem(reasoning) ?? findMembersProblem(reasoning, { exclude: isBoolean });
 }
@@ -28,7 +31,7 @@ export function findLogitBiasProblem(bias: unknown): string | null {
   return fits ? null : ' must be an object of numbers';
 }
 
-/** Checks `prediction`: what the answer will mostly be, as text or parts of text. */
+/** Checks `prediction`: the expected main part of the answer, as text or parts of text. */
 export function findPredictionProblem(prediction: unknown): string | null {
   if (!isPlainObject(prediction) || prediction['type'] !== 'content') return '.type must be content';
   const { content } = prediction;

@@ -1,7 +1,7 @@
 import { buildMessage, ValidateBy, type ValidationOptions } from 'class-validator';
 import { API_KEY_HASH } from '../keys/keys.messages';
 
-/** Where a credential says that its prompts are processed. */
+/** Where a credential declares that its prompts are processed. */
 export const CREDENTIAL_REGIONS = ['global', 'europe', 'us'] as const;
 export type CredentialRegion = (typeof CREDENTIAL_REGIONS)[number];
 
@@ -18,8 +18,8 @@ const DOCUMENT = /^[{[]/;
 const FOREIGN_CONTROL = /(?![\t\n\r])\p{Cc}/u;
 
 /**
- * The raw key of a provider, taken as it is or not at all: visible ASCII without blanks, or a JSON document,
- * which begins with `{` or `[` and may have line breaks. Whether the provider takes documents is judged later.
+ * The raw key of a provider, stored unchanged: visible ASCII without spaces, or a JSON document, which begins with `{`
+ * or `[` and may have line breaks. Whether the provider accepts documents is checked later.
  */
 export function IsCredentialKey(options?: ValidationOptions): PropertyDecorator {
   return rule(
@@ -39,7 +39,7 @@ function isCredentialKey(value: unknown): boolean {
 const MAX_ENTRIES = 100;
 const MODEL_SLUG = /^~?[A-Za-z0-9][\w.-]*(?:\/[A-Za-z0-9][\w.-]*)+(?::[a-z0-9-]+)?$/;
 const MAX_MODEL_SLUG_LENGTH = 256;
-/** As long as the `creator_user_id` of a key may be, which it is compared with. */
+/** Same limit as for the `creator_user_id` of a key, with which it is compared. */
 const MAX_USER_ID_LENGTH = 200;
 
 /** 1 to 100 different key hashes. */
@@ -49,7 +49,7 @@ export function AreKeyHashes(options?: ValidationOptions): PropertyDecorator {
   return rule('areKeyHashes', (value) => isListOf(value, 1, isOne), expected, options);
 }
 
-/** At most 100 different model slugs. */
+/** Validates a list of at most 100 different model slugs. */
 export function AreModelSlugs(options?: ValidationOptions): PropertyDecorator {
   const isOne = (value: string): boolean => value.length <= MAX_MODEL_SLUG_LENGTH && MODEL_SLUG.test(value);
   return rule(
@@ -60,7 +60,7 @@ export function AreModelSlugs(options?: ValidationOptions): PropertyDecorator {
   );
 }
 
-/** At most 100 different user ids. */
+/** Validates a list of at most 100 different user ids. */
 export function AreUserIds(options?: ValidationOptions): PropertyDecorator {
   return rule(
     'areUserIds',

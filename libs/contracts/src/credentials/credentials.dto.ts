@@ -6,7 +6,7 @@ import { IsCredentialKey, PROVIDER_SLUG } from './credential-rules';
 import { CredentialSettings } from './credentials.messages';
 import type { ReadOnlyMembers } from '../organizations/read-only-members';
 
-/** What creating and changing a credential have in common. */
+/** Fields that creating and changing a credential have in common. */
 export class CredentialSettingsDto extends HttpFields(CredentialSettings) {}
 
 /** Body of `POST /byok`. */
@@ -25,14 +25,14 @@ export class CreateCredentialDto extends CredentialSettingsDto {
   workspace_id?: string;
 }
 
-/** Body of `PATCH /byok/{id}`: members left out stay as they are, null clears, `key` takes the place of the key. */
+/** Body of `PATCH /byok/{id}`: absent fields stay unchanged, null clears a field, `key` replaces the key. */
 export class UpdateCredentialDto extends CredentialSettingsDto {
   @MayBeAbsent()
   @IsCredentialKey()
   key?: string;
 }
 
-/** Query of `GET /byok`; query members arrive as text. */
+/** Query of `GET /byok`; query parameters arrive as text. */
 export class ListCredentialsQueryDto extends PageQueryDto {
   /** Left out: the organization's default workspace. */
   @MayBeAbsent()
@@ -52,22 +52,22 @@ export interface CredentialDto extends Required<CredentialSettingsDto> {
   workspace_id: string;
   created_at: string;
   sort_order: number;
-  /** Beyond the interface: when its key last served a call, up to two minutes late; null when it has not yet. */
+  /** Addition to the API: when its key last served a call, up to two minutes late; null if it has not served any. */
   last_used_at: string | null;
-  /** Beyond the interface: the refusal, if the provider refused the key at its last use; otherwise null. */
+  /** Addition to the API: the refusal, if the provider refused the key at its last use; otherwise null. */
   last_error: {
     readonly kind: 'refused';
-    /** Of the provider's answer, 401 or 403. */
+    /** Status of the provider's answer, 401 or 403. */
     readonly status: number;
     readonly at: string;
-    /** Until then calls skip the key; after that, one call tries it. */
+    /** Calls skip the key until then; after that, one call tries it. */
     readonly skipped_until: string;
   } | null;
-  /** Beyond the interface: why the credential cannot be used, in sentences; empty if it can. */
+  /** Addition to the API: why the credential cannot be used, in sentences; empty if it can. */
   warnings: readonly string[];
 }
 
-/** Calls change when a credential was used and what its provider said; warnings follow the catalogue. */
+/** When a credential was used, and its provider's verdict, change with calls; warnings depend on the catalogue. */
 export const READ_ONLY_OF_CREDENTIALS: ReadOnlyMembers<CredentialDto> = {
   fixed: ['id', 'label', 'created_at', 'sort_order'],
   moving: ['last_used_at', 'last_error', 'warnings'],

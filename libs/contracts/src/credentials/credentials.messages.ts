@@ -25,13 +25,13 @@ export class CredentialError {
   status: number;
   /** ISO 8601, like the next. */
   at: string;
-  /** Until then calls skip the key. */
+  /** Calls skip the key until then. */
   skippedUntil: string;
 }
 
 /**
- * What the owner of a credential sets: the one declaration of these fields. None is secret. In a change, null
- * takes a value away; a list that is null restricts nothing.
+ * The settings of a credential that its owner can change: the only declaration of these fields. None is secret. In a
+ * change, null clears a field; a list that is null restricts nothing.
  */
 export class CredentialSettings {
   @IsOptional()
@@ -82,15 +82,18 @@ export class CredentialRecord extends Complete(CredentialSettings) {
   workspaceId: string;
   provider: string;
   label: string;
-  /** From 0, within the workspace, provider and section; fallback credentials are a section of their own. */
+  /** Position from 0, within the workspace, provider and section; fallback credentials are a separate section. */
   sortOrder: number;
   createdAt: string;
-  /** Null, or left out by an older app: the key works as far as is known. */
+  /** Null, or absent from an older app: the key works as far as is known. */
   lastError?: CredentialError | null;
 }
 
 export class CreateCredentialRequest extends CredentialSettings {
-  /** Id of the new credential; left out for any. A repeated request with this id returns the existing credential. */
+  /**
+   * Id of the new credential; if absent, one is chosen. A repeated request with this id returns the existing
+   * credential.
+   */
   @IsOptional()
   @IsUUID()
   id?: string;
@@ -98,7 +101,7 @@ export class CreateCredentialRequest extends CredentialSettings {
   @IsUUID()
   organizationId: string;
 
-  /** Of the same organization; left out for its default workspace. */
+  /** Workspace of the same organization; absent: its default workspace. */
   @IsOptional()
   @IsUUID()
   workspaceId?: string | null;
@@ -113,9 +116,9 @@ export class CreateCredentialRequest extends CredentialSettings {
 }
 
 /**
- * Errors: `invalid_request` that names the member for a key that is no key of the provider, a region that
- * does not fit it, an unknown workspace, key hashes that are not the organization's, and sections that
- * exclude each other; `conflict` for a key that was sealed to an intake key of the past.
+ * Errors: `invalid_request` with the name of the field for a key that does not have the form of the provider's keys, a
+ * region that does not fit it, an unknown workspace, key hashes of another organization, and sections that exclude each
+ * other; `conflict` for a key that was sealed to an old intake key.
  */
 export const CreateCredential = call({
   queue: queues.credentials,
@@ -162,7 +165,7 @@ export const ListCredentials = call({
   response: ListCredentialsResponse,
 });
 
-/** One credential of one organization. Another organization's is answered like one that never was. */
+/** One credential of one organization. A credential of another organization is treated as one that does not exist. */
 export class CredentialReference {
   @IsUUID()
   organizationId: string;
@@ -207,7 +210,10 @@ export class CredentialDeleted {
   deleted: true;
 }
 
-/** The key material is gone with the answer. Errors: `not_found`, also for a credential that was deleted before. */
+/**
+ * The key material is deleted when the answer arrives. Errors: `not_found`, also for a credential that was deleted
+ * before.
+ */
 export const DeleteCredential = call({
   queue: queues.credentials,
   name: 'credentials.delete-credential',

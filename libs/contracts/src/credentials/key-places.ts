@@ -1,24 +1,24 @@
-/** Regions of AWS that have Bedrock, in partitions whose hosts are known. */
+/** AWS regions that have Bedrock, in partitions whose hosts are known. */
 export const AWS_REGION =
   /^(?:[a-z]{2}|us-gov|eusc-[a-z]{2})-(?:north|south|east|west|central|northeast|northwest|southeast|southwest)-\d{1,2}$/;
 
 /** Locations of Vertex AI: regions, multi-regions and `global`. */
 export const GOOGLE_LOCATION = /^(?:global|us|eu|[a-z]{2,20}-[a-z]{2,20}\d{1,2})$/;
 
-/** A project of Google Cloud; it goes into a path. */
+/** A Google Cloud project; it becomes part of a path. */
 export const GOOGLE_PROJECT = /^[a-z0-9][a-z0-9.:-]{0,99}$/;
 
-/** A resource of Azure; it goes into a host name. */
+/** An Azure resource; it becomes part of a host name. */
 export const AZURE_RESOURCE = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?$/;
 
 /** Name of an Azure deployment, as in a body or a path. */
 export const AZURE_DEPLOYMENT = /^[A-Za-z0-9][\w.-]{0,127}$/;
 
-/** Where an Azure deployment is called. */
+/** The parts of an Azure deployment's URL. */
 export interface AzureEndpoint {
-  /** Lower case, with the port where there is one. */
+  /** In lower case, with the port if there is one. */
   readonly host: string;
-  /** The deployment in the path; null where the path names none. */
+  /** The deployment in the path; null if the path has none. */
   readonly deployment: string | null;
 }
 
@@ -35,9 +35,9 @@ const SPELLING: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Reads an `endpoint_url` of an Azure key. Only the plainest spelling of a URL is taken, so that it leads every reader
- * to the same host: `https`, a host name in lower-case ASCII, and a path that Azure has, without user, query, fragment
- * or escapes. Returns what is wrong where it is anything else; never a part of the text.
+ * Reads an `endpoint_url` of an Azure key. Accepts only the plainest spelling of a URL, so that every reader finds the
+ * same host: `https`, a host name in lower-case ASCII, and a path that Azure has, without user, query, fragment or
+ * escapes. Otherwise returns what is wrong, never a part of the text.
  */
 export function readAzureEndpoint(text: string): AzureEndpoint | string {
   const flaw = SPELLING.find(([pattern]) => !pattern.test(text));

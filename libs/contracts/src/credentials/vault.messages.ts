@@ -4,7 +4,7 @@ import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import type { CredentialRegion } from './credential-rules';
 
-/** The 32 bytes of an X25519 public key (RFC 7748) in base64url: what something is sealed to. */
+/** The 32 bytes of an X25519 public key (RFC 7748) in base64url, to which data is sealed. */
 export const SEALING_PUBLIC_KEY = /^[\w-]{43}$/;
 
 export class GetIntakeKeyRequest {}
@@ -27,7 +27,7 @@ export const GetIntakeKey = call({
   response: IntakeKey,
 });
 
-/** What routing knows of a credential that is in force: everything but the key, its label and its name. */
+/** What routing knows about an enabled credential: everything except the key, its label and its name. */
 export class OwnCredentialRecord {
   id: string;
   provider: string;
@@ -41,9 +41,9 @@ export class OwnCredentialRecord {
   allowedUserIds: string[] | null;
   declaredZdr: boolean | null;
   declaredRegion: CredentialRegion | null;
-  /** Its provider refused the key: calls skip it for this many milliseconds after this response. */
+  /** Set if its provider refused the key: calls skip it for this many milliseconds after this response. */
   refusedForMs?: number;
-  /** Its provider refused the key when it was last used; true or left out. */
+  /** True if its provider refused the key when it was last used; otherwise absent. */
   wasRefused?: boolean;
 }
 
@@ -61,7 +61,7 @@ export class FindOwnCredentialsRequest {
 }
 
 export class FindOwnCredentialsResponse {
-  /** Those of the workspace that are not disabled, from the offset on, as many as fit into a message. */
+  /** The enabled credentials of the workspace from the offset on, as many as fit into a message. */
   credentials: OwnCredentialRecord[];
   totalCount: number;
 }
@@ -77,7 +77,10 @@ export const FindOwnCredentials = call({
   response: FindOwnCredentialsResponse,
 });
 
-/** Who asks for a key, and for which tenant. `not_found` if the credential is another's or does not allow the use. */
+/**
+ * Who requests a key, and for which tenant. `not_found` if the credential belongs to another tenant or does not allow
+ * the use.
+ */
 export class OpenCredentialRequest {
   @IsUUID()
   organizationId: string;
@@ -88,7 +91,7 @@ export class OpenCredentialRequest {
   @IsUUID()
   id: string;
 
-  /** The caller's; a credential that is bound to API keys is opened for those only. */
+  /** The caller's API key; a credential that is bound to API keys is opened only for these. */
   @IsOptional()
   @Matches(API_KEY_HASH)
   apiKeyHash?: string | null;
@@ -103,15 +106,15 @@ export class OpenedCredential {
   sealedKey: string;
   /** Number of this key among those that the credential has had; for `NoteKeyVerdict`. */
   keyVersion?: number;
-  /** Its provider refused it at its last use: an acceptance should be reported. */
+  /** True if its provider refused it at its last use: an acceptance must then be reported. */
   wasRefused?: boolean;
 }
 
 /**
- * Returns the key of a credential, readable only by the process that asked.
+ * Returns the key of a credential, readable only by the requesting process.
  *
- * Errors: `not_found` for a credential that is unknown, foreign, disabled, deleted or not for this API key;
- * `server` when what is stored cannot be opened.
+ * Errors: `not_found` for a credential that is unknown, of another tenant, disabled, deleted or not for this API key;
+ * `server` if the stored data cannot be decrypted.
  */
 export const OpenCredential = call({
   queue: queues.credentials,
@@ -133,7 +136,7 @@ export class NoteKeyVerdictRequest {
   @IsUUID()
   id: string;
 
-  /** Of the key that was used, as `OpenCredential` said. */
+  /** The `keyVersion` that `OpenCredential` returned for the used key. */
   @IsInt()
   @Min(1)
   keyVersion: number;
@@ -145,7 +148,7 @@ export class NoteKeyVerdictRequest {
 }
 
 export class KeyVerdictNoted {
-  /** False if the verdict was known already, or the key is no longer there. */
+  /** False if the verdict was already known, or the key no longer exists. */
   isNews: boolean;
 }
 
@@ -165,12 +168,12 @@ export const NoteKeyVerdict = call({
 });
 
 export class RewrapCredentialsRequest {
-  /** The last id of the page before; left out for the first page. */
+  /** The last id of the previous page; absent for the first page. */
   @IsOptional()
   @IsUUID()
   afterId?: string | null;
 
-  /** The key-encryption key of the pages before: all pages must be rewrapped to the same. */
+  /** The key-encryption key of the previous pages: all pages must be rewrapped with the same one. */
   @IsOptional()
   @Matches(/^[\x21-\x7e]{1,2048}$/)
   keyId?: string | null;
@@ -185,11 +188,11 @@ export class RewrapCredentialsResponse {
   /** The current key-encryption key. */
   keyId: string;
   rewrapped: number;
-  /** Credentials that could not be opened and were left as they are. */
+  /** Credentials that could not be decrypted and were not changed. */
   failedIds: string[];
   /** Null: this was the last page. */
   lastId: string | null;
-  /** Credentials of the whole installation that are still wrapped with another key. */
+  /** Number of credentials in the whole installation that are still wrapped with another key. */
   remaining: number;
 }
 

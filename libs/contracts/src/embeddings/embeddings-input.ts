@@ -6,8 +6,8 @@ const MAX_PARTS = 1_000;
 const MAX_TOKEN = 10_000_000;
 
 /**
- * Checks `input` of an embeddings request: a text, texts, token ids, lists of token ids, or multimodal inputs,
- * every element of one kind and none of them empty.
+ * Checks `input` of an embeddings request: a text, texts, token ids, lists of token ids, or multimodal inputs. All
+ * elements must have one kind, and none may be empty.
  */
 export function findEmbeddingsInputProblem(input: unknown): string | null {
   if (typeof input === 'string') return input === '' ? ' must not be empty' : null;
@@ -84,7 +84,7 @@ function findPartProblem(part: unknown): string | null {
   return problem === null ? null : `.${type}${problem}`;
 }
 
-/** Bytes in base64, or a link to them. */
+/** Checks bytes in base64, or a link to them. */
 function findMediaProblem(media: unknown): string | null {
   if (!isPlainObject(media)) return ' must be an object with data';
   const { data, format } = media;

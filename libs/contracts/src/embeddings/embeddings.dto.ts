@@ -18,7 +18,7 @@ export class EmbeddingsDto extends RelayedDto {
   @IsWellFormed(findEmbeddingsInputProblem)
   input: string | unknown[];
 
-  /** Null means an explicit null, which is refused; absent means float. */
+  /** An explicit null is refused; absent means float. */
   @IsWellFormed((value) =>
     value === undefined || value === 'float' || value === 'base64' ? null : ' must be float or base64',
   )

@@ -3,7 +3,7 @@ import { call, type CallContract } from '../messages/contract';
 import { queues } from '../messages/queues';
 
 /**
- * What processes keep in memory of another app's rows: `access` is who an API key acts for and what that may do,
+ * Groups of rows of another app that processes cache: `access` is for whom an API key acts and what it may do,
  * `credentials` are the provider keys of workspaces.
  */
 export const FEED_NAMES = ['access', 'credentials'] as const;
@@ -12,7 +12,7 @@ export type FeedName = (typeof FEED_NAMES)[number];
 /** Most changes in one response or event; a process that missed more drops all that it has cached. */
 export const MOST_CHANGES = 1_000;
 
-/** A state of a feed. Two histories that have the same revision, as after a restored backup, differ in its mark. */
+/** A state of a feed. Two histories with the same revision, such as after a restored backup, have different marks. */
 export interface FeedPosition {
   readonly revision: number;
   readonly mark: string;
@@ -20,15 +20,15 @@ export interface FeedPosition {
 
 /** Changes from one position to another. */
 export interface FeedChanges {
-  /** Null if the changes since are not known: the reader must drop all that it has cached. */
+  /** Null if the changes since then are not known: the reader must drop everything that it has cached. */
   readonly since: FeedPosition | null;
   readonly position: FeedPosition;
-  /** Hashes of keys and ids of workspaces that changed, each once; empty where `since` is null. */
+  /** Hashes of keys and ids of workspaces that changed, each once; empty if `since` is null. */
   readonly subjects: readonly string[];
 }
 
 export class ReadChangesRequest {
-  /** The last position that was seen; both are left out for none. */
+  /** The last position that was seen; both fields are absent if there is none. */
   @IsOptional()
   @IsInt()
   @Min(0)
@@ -46,7 +46,9 @@ export class ReadChangesResponse implements FeedChanges {
   subjects: readonly string[];
 }
 
-/** What changed in `access` since a position. Every process that knows keys asks this a few times per second. */
+/**
+ * Returns what changed in `access` since a position. Every process that caches keys calls this a few times per second.
+ */
 export const ReadAccessChanges = call({
   queue: queues.authChanges,
   name: 'auth-changes.read-access-changes',
@@ -57,7 +59,7 @@ export const ReadAccessChanges = call({
   response: ReadChangesResponse,
 });
 
-/** What changed in `credentials` since a position. */
+/** Returns what changed in `credentials` since a position. */
 export const ReadCredentialChanges = call({
   queue: queues.credentialsChanges,
   name: 'credentials-changes.read-credential-changes',
@@ -68,7 +70,7 @@ export const ReadCredentialChanges = call({
   response: ReadChangesResponse,
 });
 
-/** How the changes of each feed are asked for. */
+/** The contract that returns the changes of each feed. */
 export const CHANGES_OF: Readonly<Record<FeedName, CallContract<ReadChangesRequest, ReadChangesResponse>>> = {
   access: ReadAccessChanges,
   credentials: ReadCredentialChanges,

@@ -43,8 +43,8 @@ export class InferenceDto {
 }
 
 /**
- * Fields that all text requests share. Such a request is validated, never rebuilt: an upstream that speaks the same API
- * gets the caller's bytes, with fields we do not know. A provider may take these in any of the APIs.
+ * Fields that all text requests share. Such a request is validated, never rebuilt: an upstream with the same API gets
+ * the caller's bytes, including unknown fields. A provider may accept these fields in any of the APIs.
  */
 export class RelayedDto extends InferenceDto {
   @IsOptional()
@@ -89,7 +89,7 @@ export class ConversationDto extends RelayedDto {
   @Min(0)
   top_k?: number | null;
 
-  /** Turns in which the gateway's own tools are used; counted where nothing else says when they end. */
+  /** Most turns in which the gateway's own tools are used; applies if nothing else says when they end. */
   @IsOptional()
   @IsInt()
   @Min(1)

@@ -2,10 +2,10 @@ import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * The shape of a key: `sk-<service>-v1-` + 43 base62 characters (over 255 bits of chance) + 6 base62
- * characters of CRC-32 over all characters before them. A management key has `mgmt-` after the prefix.
+ * The form of a key: `sk-<service>-v1-` + 43 base62 characters (over 255 random bits) + 6 base62 characters of CRC-32
+ * over all characters before them. A management key has `mgmt-` after the prefix.
  *
- * The checksum is no secret: with it, mistyped or invented keys are refused without a database query, and scanners
+ * The checksum is not secret: with it, mistyped or invented keys are refused without a database query, and scanners
  * recognize real keys. Keys of an earlier SERVICE_NAME stay valid.
  */
 export type ApiKeyKind = 'api' | 'management';
@@ -34,7 +34,7 @@ export function hashApiKey(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-/** What lists show of a key: enough to recognise it, not enough to use it. */
+/** Returns a label of a key for lists: enough to recognize the key, not enough to use it. */
 export function labelApiKey(key: string): string {
   const prefix = key.slice(0, key.length - SECRET_LENGTH - CHECKSUM_LENGTH);
   return `${prefix}${key.slice(prefix.length, prefix.length + 3)}...${key.slice(-3)}`;

@@ -4,7 +4,7 @@ import { queues } from '../messages/queues';
 import { IsNameText } from '../organizations/member-rules';
 import { API_KEY_HASH, KeyRecord, KeyReference } from './keys.messages';
 
-/** In seconds: for how long the old secret of a rotated key may go on working. */
+/** Longest time in seconds for which the old secret of a rotated key may continue to work. */
 export const MAX_KEY_OVERLAP = 604_800;
 export const DEFAULT_KEY_OVERLAP = 86_400;
 
@@ -21,13 +21,13 @@ export class RotateKeyRequest extends KeyReference {
   @Max(MAX_KEY_OVERLAP)
   overlapSeconds: number;
 
-  /** The same for each attempt of one request. Another attempt replaces the secret that the first one made. */
+  /** The same for each attempt of one request. A repeated attempt replaces the secret that the first one set. */
   @IsOptional()
   @IsUUID()
   rotationId?: string;
 }
 
-/** Sets the new secret. The old one works for the overlap, an older one no longer. Errors: `not_found`. */
+/** Sets the new secret. The old one works for the overlap; earlier ones stop working. Errors: `not_found`. */
 export const RotateKey = call({
   queue: queues.auth,
   name: 'auth.rotate-key',
@@ -39,7 +39,7 @@ export const RotateKey = call({
   response: KeyRecord,
 });
 
-/** From now on only the current secret works. Does nothing when that is so already. Errors: `not_found`. */
+/** From now on only the current secret works. Has no effect if that is already so. Errors: `not_found`. */
 export const EndKeyRotation = call({
   queue: queues.auth,
   name: 'auth.end-key-rotation',

@@ -37,7 +37,7 @@ export function IsUsdNumber(options?: ValidationOptions): PropertyDecorator {
 
 /** Body of `POST /keys`. */
 export class CreateKeyDto extends HttpFields(NewKeySettings, 'limitUsd') {
-  /** US dollars; null or left out is no limit. */
+  /** US dollars; null or absent means no limit. */
   @IsOptional()
   @IsUsdNumber()
   limit?: number | null;
@@ -48,7 +48,7 @@ export class CreateKeyDto extends HttpFields(NewKeySettings, 'limitUsd') {
   workspace_id?: string;
 }
 
-/** Body of `PATCH /keys/{hash}`: members left out stay as they are. */
+/** Body of `PATCH /keys/{hash}`: absent fields stay unchanged. */
 export class UpdateKeyDto extends HttpFields(KeyChanges, 'limitUsd') {
   @IsOptional()
   @IsUsdNumber()
@@ -57,7 +57,7 @@ export class UpdateKeyDto extends HttpFields(KeyChanges, 'limitUsd') {
 
 /** Body of `POST /keys/{hash}/rotate`. Ours. */
 export class RotateKeyDto {
-  /** For how long the old secret goes on working; 0 ends it at once. Left out: a day. */
+  /** Seconds for which the old secret continues to work; 0 ends it at once. Default: a day. */
   @MayBeAbsent()
   @IsInt()
   @Min(0)
@@ -65,7 +65,7 @@ export class RotateKeyDto {
   overlap_seconds?: number;
 }
 
-/** Query of `GET /keys`; query members arrive as text. */
+/** Query of `GET /keys`; query parameters arrive as text. */
 export class ListKeysQueryDto extends PageQueryDto {
   /** `true` lists disabled keys too. */
   @MayBeAbsent()
@@ -89,11 +89,11 @@ export interface KeyUsageDto {
   byok_usage_monthly: number;
 }
 
-/** Members that `Key` and `CurrentKey` of the interface have in common. */
+/** Fields that the API's `Key` and `CurrentKey` have in common. */
 export interface KeyLimitsDto extends KeyUsageDto {
   label: string;
   limit: number | null;
-  /** What is left of the limit in its present period, never below 0; null without a limit. */
+  /** What is left of the limit in its current period, never below 0; null without a limit. */
   limit_remaining: number | null;
   limit_reset: LimitReset | null;
   include_byok_in_limit: boolean;
@@ -112,7 +112,7 @@ export interface KeyDto extends KeyLimitsDto, Required<Omit<CreateKeyDto, 'limit
   updated_at: string | null;
   /** Ours: until when the secret before the last rotation works; null when only the current one does. */
   previous_key_expires_at: string | null;
-  /** Ours: when a call, batch or video last used the key, up to two minutes late; null when none has yet. */
+  /** Addition to the API: when a call, batch or video last used the key, up to two minutes late; null if none has. */
   last_used_at: string | null;
 }
 
@@ -135,7 +135,7 @@ export const READ_ONLY_OF_KEYS: ReadOnlyMembers<KeyDto> = {
   ],
 };
 
-/** `CurrentKey` of the interface, what `GET /key` answers in `data`. */
+/** The API's `CurrentKey`, which `GET /key` returns in `data`. */
 export interface CurrentKeyDto extends KeyLimitsDto {
   is_free_tier: boolean;
   is_management_key: boolean;
@@ -143,9 +143,9 @@ export interface CurrentKeyDto extends KeyLimitsDto {
   is_provisioning_key: boolean;
   organization_id: string;
   workspace_id: string | null;
-  /** By the policies of the workspace and the key together. */
+  /** Regions that the policies of the workspace and the key both allow. */
   allowed_data_regions: readonly DataRegion[];
-  /** An installation gives nothing away by the number of requests, so all are 0. */
+  /** An installation has no free requests, so all values are 0. */
   free_model_daily_requests: { limit: number; used: number; remaining: number };
   rate_limit: { requests: number; interval: string; note: string };
 }

@@ -10,25 +10,25 @@ import type { ApiKeyKind } from './api-key-format';
 import { USD_DECIMAL } from './usd-amount';
 
 /**
- * SHA-256 of a key in lower-case hex: the public identifier of a key, and its path id in `/keys/{hash}`. A rotated key
- * keeps that of its first secret.
+ * SHA-256 of a key in lower-case hex: the public identifier of a key, and its id in `/keys/{hash}`. A rotated key keeps
+ * that of its first secret.
  */
 export const API_KEY_HASH = /^[0-9a-f]{64}$/;
 
-/** A limit starts anew at 00:00 UTC: every day, every Monday, or on the first of the month. */
+/** A limit restarts at 00:00 UTC: every day, every Monday, or on the first of the month. */
 export const LIMIT_RESETS = ['daily', 'weekly', 'monthly'] as const;
 export type LimitReset = (typeof LIMIT_RESETS)[number];
 
 export const KEY_KINDS: readonly ApiKeyKind[] = ['api', 'management'];
 
 /**
- * Who is calling. An API key acts in one workspace; a management key acts on its organization's
- * workspaces and has none of its own.
+ * The caller. An API key acts in one workspace; a management key acts on its organization's workspaces and belongs to
+ * none.
  */
 export class Principal {
-  /** Of the key record, whichever of its secrets was presented. */
+  /** Hash of the key record, whichever of the key's secrets was used. */
   keyHash: string;
-  /** UUID: what logs name instead of the hash. */
+  /** UUID, which logs contain instead of the hash. */
   keyId: string;
   kind: ApiKeyKind;
   organizationId: string;
@@ -41,15 +41,15 @@ export class Principal {
   includeByokInLimit: boolean;
   /** ISO 8601 UTC; null is never. For the old secret of a rotated key at most the end of its overlap. */
   expiresAt: string | null;
-  /** The user for whom the key was made, as its maker named them. */
+  /** The user for whom the key was created, by the creator's own name for the user. */
   creatorUserId?: string | null;
-  /** Policies of the workspace and of the key, if any; every one of them binds. */
+  /** Policies of the workspace and of the key, if any; all of them apply. */
   policies?: readonly OwnedPolicy[];
-  /** The workspace's webhook URL for batches and videos whose requests name none. */
+  /** The workspace's default webhook URL for batches and videos. */
   defaultCallbackUrl?: string;
-  /** Of the workspace; absent where nothing is set. */
+  /** Settings of the workspace; absent if none are set. */
   settings?: WorkspaceSettings;
-  /** The workspace's budgets: all of them bind. Absent if it has none. */
+  /** The workspace's budgets, which all apply. Absent if it has none. */
   budgets?: readonly BudgetLimit[];
 }
 
@@ -57,14 +57,15 @@ export class Principal {
 export interface BudgetLimit {
   /** Decimal US dollars. */
   readonly amountUsd: string;
-  /** Null: never. */
+  /** Null: the limit never restarts. */
   readonly reset: LimitReset | null;
   readonly includesByok: boolean;
 }
 
 /**
- * What the owner of a key sets, at its creation and later: the one declaration of these fields. Requests, HTTP bodies,
- * records and views derive theirs from it, so nothing secret may be here. In a change, null takes a value away.
+ * The settings of a key that its owner makes, at its creation and later: the only declaration of these fields.
+ * Requests, HTTP bodies, records and views are derived from it, so it must not contain secrets. In a change, null
+ * clears a field.
  */
 export class KeySettings {
   @MayBeAbsent()
@@ -84,13 +85,13 @@ export class KeySettings {
   @IsBoolean()
   includeByokInLimit?: boolean;
 
-  /** Of an API key only; a change replaces the whole policy. */
+  /** For API keys only; a change replaces the whole policy. */
   @IsOptional()
   @IsRoutingPolicy()
   policy?: RoutingPolicy | null;
 }
 
-/** With what is set once, at the creation of a key. */
+/** Adds what is set only once, at the creation of a key. */
 export class NewKeySettings extends Needing(KeySettings, 'name') {
   /** ISO 8601 UTC with seconds, in the future. */
   @IsOptional()
@@ -102,14 +103,14 @@ export class NewKeySettings extends Needing(KeySettings, 'name') {
   creatorUserId?: string | null;
 }
 
-/** With what a new key is not set to. */
+/** Adds what cannot be set on a new key. */
 export class KeyChanges extends KeySettings {
   @MayBeAbsent()
   @IsBoolean()
   disabled?: boolean;
 }
 
-/** A key as its owner may see it; the key itself is not kept after its creation. */
+/** A key as its owner may see it; the key itself is not stored after its creation. */
 export class KeyRecord extends Complete(NewKeySettings) {
   hash: string;
   id: string;
@@ -129,8 +130,8 @@ export class VerifyKeyRequest {
   keyHash: string;
 
   /**
-   * Whether the hash is of the `secret` that a caller presents or of the `record` that a batch or token names. A record
-   * stays usable under its hash after the secret of that hash has ended. Left out: `secret`.
+   * Whether the hash is that of the `secret` that a caller sent, or of the `record` that a batch or token names. A
+   * record stays usable by its hash after the secret of that hash has expired. Default: `secret`.
    */
   @IsOptional()
   @IsIn(['secret', 'record'])
@@ -138,7 +139,7 @@ export class VerifyKeyRequest {
 }
 
 export class VerifyKeyResponse {
-  /** Null for a key that is unknown, deleted, disabled or expired: callers cannot distinguish these. */
+  /** Null for a key that is unknown, deleted, disabled or expired: callers cannot distinguish these cases. */
   principal: Principal | null;
 }
 
@@ -154,14 +155,14 @@ export const VerifyKey = call({
 });
 
 /**
- * A key to store. The asking process has made the key and sends only its hash and label: messages are kept in broker
- * memory, queues and traces, so they must be worthless to a reader.
+ * A key to store. The requesting process has created the key and sends only its hash and label: messages are kept in
+ * broker memory, queues and traces, so they must be worthless to a reader.
  */
 export class CreateKeyRequest extends NewKeySettings {
   @IsUUID()
   organizationId: string;
 
-  /** Of the same organization; left out for a management key, and for the default workspace. */
+  /** Workspace of the same organization; absent for a management key, and for the default workspace. */
   @IsOptional()
   @IsUUID()
   workspaceId?: string | null;
@@ -200,7 +201,7 @@ export class ListKeysRequest extends Page {
   @IsIn(KEY_KINDS)
   kind?: ApiKeyKind;
 
-  /** Only keys with one of these hashes; left out: all. */
+  /** Only keys with one of these hashes; absent: all. */
   @IsOptional()
   @IsArray()
   @ArrayMaxSize(100)
@@ -228,7 +229,7 @@ export const ListKeys = call({
   response: ListKeysResponse,
 });
 
-/** One key of one organization. A key of another organization is answered like one that never was. */
+/** One key of one organization. A key of another organization is treated as one that does not exist. */
 export class KeyReference {
   @IsUUID()
   organizationId: string;
@@ -236,7 +237,7 @@ export class KeyReference {
   @Matches(API_KEY_HASH)
   hash: string;
 
-  /** When given, keys of the other kind are answered as unknown. */
+  /** If given, keys of the other kind are treated as unknown. */
   @IsOptional()
   @IsIn(KEY_KINDS)
   kind?: ApiKeyKind;

@@ -7,8 +7,8 @@ export const MAX_USD = 1_000_000_000;
 const EXPONENT = /^(\d)(?:\.(\d+))?e-(\d+)$/;
 
 /**
- * The exact decimal text of a JSON number in US dollars: what the caller wrote, not its binary neighbour.
- * Null for what is no amount: not finite, negative (also -0), above MAX_USD or finer than a pico-dollar.
+ * Returns the exact decimal text of a JSON number in US dollars: what the caller wrote, not the nearest binary number.
+ * Null for an invalid amount: not finite, negative (also -0), above MAX_USD or finer than a pico-dollar.
  */
 export function usdFromNumber(amountUsd: number): string | null {
   if (!Number.isFinite(amountUsd) || amountUsd < 0 || Object.is(amountUsd, -0) || amountUsd > MAX_USD) return null;
@@ -16,7 +16,7 @@ export function usdFromNumber(amountUsd: number): string | null {
   return USD_DECIMAL.test(text) ? text : null;
 }
 
-/** Numbers below one millionth print as `2.5e-7`; those from 10^21 on, which print so too, do not get here. */
+/** Numbers below one millionth print as `2.5e-7`. Those from 10^21 on, which print in the same way, do not get here. */
 function withoutExponent(text: string): string {
   const match = EXPONENT.exec(text);
   if (!match) return text;

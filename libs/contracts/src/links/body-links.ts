@@ -13,7 +13,7 @@ import { findMediaLinkProblem, findPlaceProblem, findServerUrlProblem } from './
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Members whose text is for the model, a tool or a reader, so that a link in it is no link that is opened. */
+/** Fields whose text is for the model, a tool or a reader, so that a link in it is never opened. */
 const TEXTS: ReadonlySet<string> = new Set([
   'role',
   'type',
@@ -76,21 +76,21 @@ const TEXTS: ReadonlySet<string> = new Set([
   'user_id',
   'documents',
 ]);
-/** Members that hold a link, whatever their text looks like. */
+/** Fields that contain a link, whatever their text looks like. */
 const LINK_NAME = /(?:^|_)(?:ur[il]|UR[IL]|Ur[il])s?$|[a-z0-9]U(?:RL|RI|rl|ri)s?$/;
 const LINKS: ReadonlySet<string> = new Set(['input_video', 'input_audio']);
-/** Members that hold bytes or an id: with a scheme in front it is a link. */
+/** Fields that contain bytes or an id; with a scheme in front the value is a link. */
 const BYTES_OR_IDS: ReadonlySet<string> = new Set(['file_data', 'file_id']);
 /** Base64 may begin with two slashes, as a link without a scheme does. */
 const NOT_BASE64 = /[.:[\\]/;
-/** Marks of a block that cites what the caller itself named, by a label of any form. */
+/** Fields that mark a block with a citation of the caller's own material, by a label of any form. */
 const CITED = /^search_result/;
-/** Where such blocks are. */
+/** Fields that contain such blocks. */
 const CITING: ReadonlySet<string> = new Set(['content', 'citations']);
 
 /** Schemes that are a link without an authority too. */
 const OPENED: ReadonlySet<string> = new Set(['http', 'https', 'file', 'ftp']);
-/** The same, unless words follow. Some wrap another link. */
+/** Further schemes that some programs open, unless words follow. Some of them wrap another link. */
 const OPENED_BY_SOME: ReadonlySet<string> = new Set([
   'blob',
   'dbfs',
@@ -104,18 +104,18 @@ const OPENED_BY_SOME: ReadonlySet<string> = new Set([
   'view-source',
 ]);
 /**
- * A link that takes the scheme of the page that it is on, or of the program that opens it. Those that read it as browsers
- * do take a backslash for a slash, leave out tabs and line ends, and take a number for an address.
+ * Matches a link that takes its scheme from the page it is on, or from the program that opens it. Programs that read it
+ * like browsers treat a backslash as a slash, drop tabs and line ends, and treat a number as an address.
  */
 const WITHOUT_SCHEME = /^[/\\][\t\n\r]*[/\\](?=[^\s/\\]*[.:[]|(?:localhost|\d+|0x[\da-f]+)(?:[/\\?#]|$))/i;
-/** Schemes before a link that some program opens through them, such as FFmpeg `cache:http://…`. */
+/** Schemes before a link through which some programs open it, such as FFmpeg's `cache:http://…`. */
 const WRAPPING = /^(?:[a-z][a-z0-9+.-]*:)+(?=(?:https?|file|ftp):)/i;
 const TOO_MANY = ' is beyond the number of links that one request may hold';
 
 /**
- * Checks every link of a request body, in any member and API: it must lead to a public host or to cloud storage. A link
- * is the value of a member that holds links, and any other text that is a URL as a whole, unless it is text for a model
- * or belongs to the caller's own functions. Data URLs are left to the dialects. A body with too many links to check
+ * Checks every link of a request body, in any field and API: it must lead to a public host or to cloud storage. A link
+ * is the value of a field that holds links, or any other text that is entirely a URL, unless the text is for a model or
+ * belongs to the caller's own functions. Data URLs are left to the dialects. A body with too many links to check
  * quickly is refused.
  */
 export function findBodyLinkProblem(body: Fields): FoundMember | null {
@@ -137,12 +137,12 @@ function findBytesProblem(value: string, budget: LinkBudget): string | null {
   return NOT_BASE64.test(value.slice(0, LONGEST_LINK)) ? findTextLinkProblem(value, budget) : null;
 }
 
-/** Returns whether a member of this name holds a link that is opened. */
+/** Returns whether a field of this name holds a link that is opened. */
 export function isLinkMember(name: string): boolean {
   return LINKS.has(name) || LINK_NAME.test(name);
 }
 
-/** Whether the text of a member is for a model, a tool or a reader, and no link whatever it looks like. */
+/** Returns whether the text of a field is for a model, a tool or a reader, so that it is never a link. */
 export function isTextMember(name: string, { fields: { type }, place }: Holder): boolean {
   if (TEXTS.has(name)) return true;
   if (name === 'data') return place === 'source' && type === 'text';
@@ -153,7 +153,7 @@ function findLinkProblem(link: string): string | null {
   return /^data:/i.test(link) ? null : findMediaLinkProblem(link);
 }
 
-/** Checks the text of a member that is not known to hold links: the whole text may be a link. */
+/** Checks the text of a field that is not known to hold links: the whole text may be a link. */
 export function findTextLinkProblem(value: string, budget: LinkBudget): string | null {
   const link = withoutEdges(value);
   if (WITHOUT_SCHEME.test(link)) return findTextLinkProblem(link.replace(WITHOUT_SCHEME, 'https://'), budget);

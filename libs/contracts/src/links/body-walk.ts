@@ -1,32 +1,32 @@
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A member of a body that a judge refused, and the problem. */
+/** A field of a body that a check refused, and the problem. */
 export interface FoundMember {
   readonly path: string;
   readonly what: string;
 }
 
 /**
- * An object of a body. Its `type` says what its members mean only where types are read: elsewhere callers may write
- * any, and translations drop it.
+ * An object of a body. Its `type` determines the meaning of its fields only where types are read: in other places
+ * callers may write any, and translations drop it.
  */
 export interface Holder {
   readonly fields: Fields;
-  /** The name of the member that the object is, or is in the list of; empty for the body itself. */
+  /** Name of the field that has the object, or has the list with the object; empty for the body itself. */
   readonly place: string;
 }
 
 /**
- * Judges a member, or an element of a list under the name of the list. What it says ends the walk; for null the walk
- * goes on inside of the value.
+ * Checks a field, or an element of a list under the name of the list. A returned problem ends the walk; after null the
+ * walk continues inside the value.
  */
 export type MemberJudge = (name: string, value: unknown, holder: Holder) => string | null;
 
-/** Members of a body that are sent to no provider, or only say who calls. `provider` has its own rules. */
+/** Fields of a body that are sent to no provider, or that only identify the caller. `provider` has its own rules. */
 const CALLERS_NOTES: ReadonlySet<string> = new Set([
   'provider',
   'metadata',
-  // Codex names its own session, window and thread in it.
+  // Codex writes the names of its session, window and thread into this field.
   'client_metadata',
   'trace',
   'plugins',
@@ -36,7 +36,7 @@ const CALLERS_NOTES: ReadonlySet<string> = new Set([
   'session_id',
   'prompt_cache_key',
 ]);
-/** What a caller's own functions are given and described by, schemas and notes: none of it means a place to a provider. */
+/** Arguments, descriptions, schemas and notes of the caller's own functions: no provider opens a link in them. */
 const CALLERS_OWN: ReadonlySet<string> = new Set([
   'input_schema',
   'schema',
@@ -47,16 +47,16 @@ const CALLERS_OWN: ReadonlySet<string> = new Set([
   'attributes',
   'filters',
 ]);
-/** Blocks in a list `content` whose `input` is what a tool was called with. */
+/** Blocks in a list `content` whose `input` is the argument of a tool call. */
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
 /** Tools in a list `tools` whose `parameters` are a schema. */
 const FUNCTIONS: ReadonlySet<unknown> = new Set(['function', 'custom']);
-/** Of a name in a path: callers choose names, and an error must stay short. */
+/** Longest name in a path: callers choose names, and an error must stay short. */
 const LONGEST_NAME = 64;
 
 /**
- * Walks over the members of a request body at any depth, except those that are only the caller's, and returns the first
- * problem that the judge finds. The depth of a body is bounded where it is parsed.
+ * Walks over the fields of a request body at any depth, except those that are only the caller's, and returns the first
+ * problem that the check finds. The depth of a body was limited when it was parsed.
  */
 export function findInBody(body: Fields, judge: MemberJudge): FoundMember | null {
   const holder = { fields: body, place: '' };

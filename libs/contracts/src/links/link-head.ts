@@ -1,19 +1,19 @@
-/** The beginning of a link, which says where it leads: its scheme and its authority. */
+/** The beginning of a link, which determines where it leads: its scheme and its authority. */
 export interface LinkHead {
-  /** In lower case, without its colon. */
+  /** In lower case, without the colon. */
   readonly scheme: string;
   /** Slashes follow the scheme. */
   readonly hasAuthority: boolean;
-  /** What parsers take for the name or address of the host; empty where there is none. */
+  /** The name or address of the host as parsers read it; empty if there is none. */
   readonly host: string;
   /** Scheme and authority as they are written, and a slash. */
   readonly text: string;
 }
 
-/** A scheme as parsers of URLs read it, with what they pass over. */
+/** Matches a scheme as URL parsers read it, including the characters that they skip. */
 const SCHEME = /^[a-z][a-z0-9+.\-\t\n\r]*$/i;
 const SLASHES = /[/\\][\t\n\r]*[/\\]/y;
-/** After these schemes slashes of any number and kind come before the authority, and a backslash ends it. */
+/** After these schemes any number of slashes or backslashes may precede the authority, and a backslash ends it. */
 const LOOSE: ReadonlySet<string> = new Set(['http', 'https', 'ftp', 'ws', 'wss']);
 const LOOSE_AUTHORITY = /[/\\\t\n\r]*([^/\\?#]*)/y;
 const STRICT_AUTHORITY = /[\t\n\r]*\/[\t\n\r]*\/([^/?#]*)/y;
@@ -21,7 +21,7 @@ const PORT = /:\d*$/;
 
 /** Longer links are refused unread. */
 export const LONGEST_LINK = 8_192;
-/** What the name system allows for a name and for a label of it. */
+/** Longest name in DNS; below, longest label. */
 const LONGEST_NAME = 253;
 const LONGEST_LABEL = 63;
 /** Blanks that no parser accepts in a host. */
@@ -30,8 +30,8 @@ const BLANK = /[ \v\f]/;
 const ASCII = /^[\u0000-\u007f]*$/;
 
 /**
- * Reads where a text leads if it is a link, by a plain scan; null for a text without a scheme. Parsers of URLs need a
- * time that grows with the square of the length of a host, so none is given a text before its host was measured.
+ * Reads where a text leads if it is a link, by a simple scan; null for a text without a scheme. The time of URL parsers
+ * grows with the square of the length of a host, so the host is measured before a parser gets the text.
  */
 export function linkHeadOf(written: string): LinkHead | null {
   const text = withoutEdges(written);
@@ -59,7 +59,10 @@ export function withoutEdges(text: string): string {
 
 const WIDE_BLANKS: ReadonlySet<number> = new Set([0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff]);
 
-/** What parsers take off the ends of a text, some more and some less. A text may be megabytes of it. */
+/**
+ * Returns whether URL parsers strip a character from the ends of a text; they differ in how many. A text may have
+ * megabytes of them.
+ */
 function isEdge(code: number): boolean {
   if (code < 0xa0) return code <= 0x20;
   return (code >= 0x2000 && code <= 0x200a) || WIDE_BLANKS.has(code);
@@ -88,21 +91,21 @@ export function isUnreadableHost({ scheme, host, text }: LinkHead): boolean {
   );
 }
 
-/** In whole characters: a label of 59 that take two units each still fits. */
+/** Counts whole characters: a label of 59 characters with two code units each still fits. */
 function lengthOf(text: string): number {
   let length = 0;
   for (const _character of text) length += 1;
   return length;
 }
 
-/** The link up to its path, parsed: for its scheme, host and credentials. Null for one that no parser takes. */
+/** Parses the link up to its path, for its scheme, host and credentials. Null if no parser accepts it. */
 export function placeOf(head: LinkHead): URL | null {
-  // Its host does not matter, and is as slow to parse as any.
+  // Its host does not matter, and would take as long to parse as any other.
   if (head.scheme === 'file') return new URL('file:///');
   return isUnreadableHost(head) ? null : URL.parse(head.text);
 }
 
-/** The whole link, parsed; null for one that no parser takes. For links that nothing has measured. */
+/** Parses the whole link; null if no parser accepts it. For links whose host was not measured. */
 export function parseLink(link: string): URL | null {
   const head = linkHeadOf(link);
   return head === null || isUnreadableHost(head) ? null : URL.parse(link);

@@ -10,7 +10,7 @@ const DATA_HEAD = /^data:[\w.+-]*\/?[\w.+-]*(?:;[\w.+=-]+)*;base64,/i;
 /** Long enough for every media type and its parameters. */
 const LONGEST_HEAD = 256;
 
-/** Schemes of cloud storage. A provider opens them with the rights of the account that calls it. */
+/** Schemes of cloud storage. A provider opens such links with the rights of the account that calls it. */
 const CLOUD_STORAGE = new Set(['gs:', 's3:', 'az:', 'abfs:', 'abfss:', 'wasb:', 'wasbs:', 'r2:', 'oss:', 'cos:']);
 
 /** Returns whether a link names an object of cloud storage, such as `gs://bucket/object`. */
@@ -20,7 +20,7 @@ export function isCloudStorage(head: LinkHead): boolean {
 
 /**
  * Last labels that are used inside networks and clusters, mostly by search domains: `vault.default` names a service of
- * a namespace. Except for `box`, which routers use, no public registry gives them out to strangers.
+ * a namespace. Except for `box`, which routers use, no public registry has them.
  */
 const PRIVATE_LABELS: ReadonlySet<string> = new Set(
   (
@@ -52,7 +52,7 @@ function findAddressProblem(value: string): string | null {
   return findPlaceProblem(value, head === null ? null : placeOf(head));
 }
 
-/** Checks a link with the place to which it leads; null for a link that no parser takes. */
+/** Checks a link by the host to which it leads; returns null for a link that no parser accepts. */
 export function findPlaceProblem(value: string, place: URL | null): string | null {
   if (place === null || value.length > LONGEST_LINK || READ_DIFFERENTLY.test(value.trim())) return ' must be a URL';
   const { protocol, hostname, username, password } = place;
@@ -64,7 +64,7 @@ export function findPlaceProblem(value: string, place: URL | null): string | nul
 
 function isPrivateHost(rooted: string): boolean {
   const hostname = rooted.replace(/\.$/, '');
-  // Some resolvers pass over an empty label, others look the name up as it is.
+  // Some resolvers skip an empty label, others look the name up unchanged.
   if (hostname.includes('..') || hostname.endsWith('.')) return true;
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0) return !isPublicAddress(address);

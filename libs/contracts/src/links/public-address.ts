@@ -37,7 +37,7 @@ for (const [network, prefix] of [
 const GLOBAL_IPV6 = new BlockList();
 GLOBAL_IPV6.addSubnet('2000::', 3, 'ipv6');
 
-/** Returns whether a text is the address of a host that everybody can reach; false for what is no address. */
+/** Returns whether a text is a publicly reachable address; false for anything that is not an address. */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:

@@ -3,7 +3,7 @@ import { isAbsent, isNonEmptyString, isPlainObject } from '../validation/well-fo
 
 const ROLES = ['user', 'assistant', 'system'];
 
-/** Checks `messages` of a messages request: roles and the blocks that are known. Unknown blocks are left alone. */
+/** Checks `messages` of a messages request: roles and known blocks. Unknown blocks are not checked. */
 export function findMessageListProblem(messages: unknown): string | null {
   if (!Array.isArray(messages) || messages.length === 0) return ' must be a non-empty array';
   return firstProblem(messages, findMessageProblem);
@@ -51,7 +51,7 @@ function findNamesProblem(block: Block, ...names: string[]): string | null {
   return missing === undefined ? null : `.${missing} must be a non-empty string`;
 }
 
-/** What each kind of source must have, all of it text. */
+/** The text fields that each kind of source must have. */
 const SOURCES: Readonly<Record<string, readonly string[]>> = {
   base64: ['media_type', 'data'],
   text: ['data'],

@@ -89,7 +89,7 @@ function findBudgetProblem(budget: unknown): string | null {
   return isAbsent(remaining) || isWhole(remaining, 0) ? null : '.remaining must be an integer';
 }
 
-/** Checks `context_management`: its edits name what they are. */
+/** Checks `context_management`: each edit must have a type. */
 export function findContextManagementProblem(management: unknown): string | null {
   if (!isPlainObject(management)) return ' must be an object';
   const { edits } = management;

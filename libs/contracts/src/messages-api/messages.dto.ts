@@ -46,7 +46,7 @@ export class MessagesDto extends ConversationDto {
   @IsWellFormed(findSystemProblem)
   system?: string | object[] | null;
 
-  /** Where absent, as many as the endpoint gives. */
+  /** If absent, the most that the endpoint can produce. */
   @IsOptional()
   @IsInt()
   @Min(1)

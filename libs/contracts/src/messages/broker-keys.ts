@@ -4,7 +4,7 @@ import { PARTY_NAMES, type PartyName } from './parties';
 export interface BrokerKeys {
   /** Each for its party alone, as `BROKER_PRIVATE_KEYS`. */
   readonly privateKeys: Readonly<Record<PartyName, string>>;
-  /** For all, as `BROKER_PUBLIC_KEYS`. */
+  /** All public keys, in the form of `BROKER_PUBLIC_KEYS`. */
   readonly publicKeys: string;
 }
 

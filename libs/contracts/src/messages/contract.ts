@@ -1,7 +1,7 @@
 import type { PartyName } from './parties';
 import type { QueueSpec } from './queues';
 
-/** A class whose instances a contract carries; requests are validated against its class-validator decorators. */
+/** A class whose instances a contract carries; requests are validated by its class-validator decorators. */
 export type MessageClass<T extends object> = new () => T;
 
 /** A call: the caller waits for the response at most `timeoutMs`; the message expires with the wait. */
@@ -11,16 +11,16 @@ export interface CallContract<Request extends object, Response extends object> {
   /** Wire name, `<noun>.<verb-noun>`. */
   readonly name: string;
   readonly timeoutMs: number;
-  /** Who may call. The owner refuses a call of any other party before it reads it. */
+  /** Apps that may call. The owner refuses a call of any other app before it reads it. */
   readonly askedBy: readonly PartyName[];
   /**
-   * What a second copy of one call does. `harmless`: it reads, or repeats what has been done. `refused`: it could undo
-   * what happened since, so the owner handles each call id once.
+   * What a duplicate of a call does. `harmless`: it reads, or repeats what was already done. `refused`: it could undo
+   * later changes, so the owner handles each call id once.
    */
   readonly repeat: 'harmless' | 'refused';
   /**
    * For a deletion by id that is `harmless`: the response to a redelivered call that finds nothing (`not_found`). The
-   * process that had the call before has deleted it and died, or there was nothing to delete.
+   * process that had the call before has deleted the object and died, or there was nothing to delete.
    */
   readonly whenGone?: Response;
   /**
@@ -33,8 +33,8 @@ export interface CallContract<Request extends object, Response extends object> {
 }
 
 /**
- * A job, unsigned: the row in PostgreSQL is the truth and the payload only names it.
- * Delivered at least once; a handler must be able to get the same job twice.
+ * A job, unsigned: the row in PostgreSQL is authoritative and the payload only names it. Delivered at least once; a
+ * handler must tolerate duplicates.
  */
 export interface JobContract<Payload extends object> {
   readonly kind: 'job';

@@ -1,6 +1,6 @@
 import { IsOptional, IsString, Length } from 'class-validator';
 
-/** What every job may carry in addition to the ids of its rows. */
+/** Fields that every job may have in addition to the ids of its rows. */
 export class JobPayload {
   /** `traceparent` of the span that caused the job (W3C Trace Context); absent without tracing. */
   @IsOptional()

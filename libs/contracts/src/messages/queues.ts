@@ -1,14 +1,14 @@
 import type { AppName } from './parties';
 
 /**
- * Every queue of the house. Both ends declare a queue from this one place, so its arguments cannot differ.
+ * All queues. Both ends declare a queue from this place, so its arguments cannot differ.
  *
- * A call queue is classic and its messages are transient: an unanswered question is worth nothing after
- * its timeout. A job queue is a quorum queue with persistent messages, an explicit delivery limit and a dead queue
- * `<name>.dead`. A job whose handler threw is not sent again: each job names a row that its app's sweeper finds.
+ * A call queue is classic and its messages are transient: an unanswered request is worthless after its timeout. A job
+ * queue is a quorum queue with persistent messages, an explicit delivery limit and a dead queue `<name>.dead`. A job
+ * whose handler threw is not sent again: each job names a row that its app's sweeper finds.
  *
  * Messages reach a queue through an exchange, so that the broker can permit one without the others: call queues through
- * `<owner>.calls`, a job queue with its dead queue through an exchange of its own name.
+ * `<owner>.calls`; a job queue with its dead queue through an exchange with its own name.
  */
 export interface QueueSpec {
   readonly name: string;
@@ -26,10 +26,11 @@ const jobDefaults = { kind: 'job', deliveryLimit: 5 } as const;
 export const queues = {
   auth: { name: 'auth', kind: 'call', owner: 'auth', prefetch: 50 },
   credentials: { name: 'credentials', kind: 'call', owner: 'credentials', prefetch: 50 },
-  // A queue of its own, so that questions about revoked keys do not wait behind many others.
+  // A separate queue, so that requests about revoked keys do not wait behind many others.
   authChanges: { name: 'auth-changes', kind: 'call', owner: 'auth', prefetch: 50 },
   credentialsChanges: { name: 'credentials-changes', kind: 'call', owner: 'credentials', prefetch: 50 },
-  // Apart, because the keys of an issuer are fetched meanwhile, which its host may draw out. Most wait for nothing else.
+  // A separate queue, because an exchange fetches the keys of an issuer, whose host may delay it. Most of the time is
+  // spent waiting for that.
   authExchanges: { name: 'auth-exchanges', kind: 'call', owner: 'auth', prefetch: 400 },
   batches: { name: 'batch-jobs', ...jobDefaults, owner: 'batch-worker', prefetch: 8 },
   videos: { name: 'video-jobs', ...jobDefaults, owner: 'video-worker', prefetch: 8 },

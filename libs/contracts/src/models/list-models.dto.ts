@@ -1,7 +1,9 @@
 import { IsIn, IsString, Matches, MaxLength } from 'class-validator';
 import { MayBeAbsent } from '../organizations/member-rules';
 
-/** Orders of a list of models. Of popularity and benchmarks nothing is known: these orders keep that of the catalogue. */
+/**
+ * Sort orders of a list of models. Popularity and benchmarks are unknown: these orders keep the order of the catalogue.
+ */
 export const MODEL_ORDERS = [
   'newest',
   'pricing-low-to-high',
@@ -34,17 +36,17 @@ function IsQueryNumber(pattern: RegExp, example: string): PropertyDecorator {
   };
 }
 
-/** What every list of models may be asked for. */
+/** Query parameters of every list of models. */
 export class BatchEntriesQueryDto {
-  /** The entries `<id>:batch`, with the prices of batches, in place of the others. */
+  /** True: the entries `<id>:batch` with batch prices, instead of the others. */
   @MayBeAbsent()
   @IsIn(['true'])
   batch?: 'true';
 }
 
-/** What `GET /models` may be asked for. Lists are separated by commas; prices are dollars per million tokens. */
+/** Query parameters of `GET /models`. Lists are comma-separated; prices are dollars per million tokens. */
 export class ListModelsQueryDto extends BatchEntriesQueryDto {
-  /** Words that the id, name or description has, each of them. */
+  /** Words that must all occur in the id, name or description. */
   @IsQueryText()
   q?: string;
 
@@ -56,7 +58,7 @@ export class ListModelsQueryDto extends BatchEntriesQueryDto {
   @IsQueryText()
   input_modalities?: string;
 
-  /** One of them, or `all`. */
+  /** One of the output types, or `all`. */
   @IsQueryText()
   output_modalities?: string;
 
@@ -68,7 +70,7 @@ export class ListModelsQueryDto extends BatchEntriesQueryDto {
   @IsQueryText()
   model_authors?: string;
 
-  /** Slugs or names of providers, one of them with an endpoint for the model. */
+  /** Slugs or names of providers; one of them must have an endpoint for the model. */
   @IsQueryText()
   providers?: string;
 
@@ -109,7 +111,7 @@ export class ListModelsQueryDto extends BatchEntriesQueryDto {
   sort?: ModelOrder;
 }
 
-/** The members of the query that say which models are wanted, and in which order. */
+/** The query parameters that filter or sort models. */
 export const MODEL_WISHES: readonly (keyof ListModelsQueryDto)[] = [
   'batch',
   'q',

@@ -16,7 +16,7 @@ export function isAuthorizationCode(text: string): boolean {
   return PATTERN.test(text);
 }
 
-/** SHA-256 of a code or of another random secret, 64 lower-case hex characters: what is stored of it. */
+/** Returns the SHA-256 of a code or of another random secret, as 64 lower-case hex characters; only this is stored. */
 export function hashOfSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }

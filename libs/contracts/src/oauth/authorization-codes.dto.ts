@@ -28,7 +28,7 @@ export class CodeRequestDto {
   )
   code_challenge_method?: ChallengeMethod;
 
-  /** US dollars; null or left out is no limit. */
+  /** US dollars; null or absent means no limit. */
   @IsOptional()
   @IsUsdNumber()
   limit?: number | null;
@@ -37,7 +37,7 @@ export class CodeRequestDto {
   @IsIn(LIMIT_RESETS)
   usage_limit_type?: LimitReset | null;
 
-  /** Of the key: ISO 8601 UTC with seconds, in the future. */
+  /** Expiry of the key: ISO 8601 UTC with seconds, in the future. */
   @IsOptional()
   @IsUtcInstant()
   expires_at?: string | null;
@@ -47,18 +47,18 @@ export class CodeRequestDto {
   @IsUUID()
   workspace_id?: string;
 
-  /** The name of the key to be; left out, that of the app. */
+  /** Name of the new key; if absent, the name of the app. */
   @MayBeAbsent()
   @IsNameText(1, 100)
   key_label?: string;
 }
 
-/** Body of `POST /auth/keys/code`. Members of other names are ignored. */
+/** Body of `POST /auth/keys/code`. Other fields are ignored. */
 export class CreateAuthorizationCodeDto extends CodeRequestDto {
   @IsCallbackUrl()
   callback_url: string;
 
-  /** For telemetry of programs that start agents; checked, and not kept. */
+  /** For telemetry of programs that start agents; validated but not stored. */
   @IsOptional()
   @IsStoredText(200)
   spawn_agent?: string | null;
@@ -68,7 +68,7 @@ export class CreateAuthorizationCodeDto extends CodeRequestDto {
   spawn_cloud?: string | null;
 }
 
-/** What an app asks on the consent page. Without a callback URL the code is shown, and a challenge is needed. */
+/** The request of an app on the consent page. Without a callback URL the code is shown, and a challenge is required. */
 export class ConsentRequestDto extends CodeRequestDto {
   @MayBeAbsent()
   @IsCallbackUrl()
@@ -80,12 +80,12 @@ export class ExchangeAuthorizationCodeDto {
   @IsStoredText(512)
   code: string;
 
-  /** Needed exactly if the code was asked for with a challenge. Malformed text counts as a wrong verifier. */
+  /** Required exactly if the code was created with a challenge. Malformed text counts as a wrong verifier. */
   @IsOptional()
   @IsStoredText(512)
   code_verifier?: string | null;
 
-  /** When given, the one the code was asked for with. */
+  /** If given, it must be the method with which the code was created. */
   @IsOptional()
   @IsIn(CHALLENGE_METHODS)
   code_challenge_method?: ChallengeMethod | null;

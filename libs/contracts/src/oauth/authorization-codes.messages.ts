@@ -28,7 +28,7 @@ export class CreateAuthorizationCodeRequest {
   @IsNameText(1, 255)
   appHost: string | null;
 
-  /** As `storedChallenge` makes it; null: the code alone is enough to redeem it. */
+  /** In the form of `storedChallenge`; null: the code alone is enough to redeem it. */
   @IsOptional()
   @Matches(STORED_CHALLENGE)
   challenge: string | null;
@@ -49,7 +49,7 @@ export class CreateAuthorizationCodeRequest {
   @IsIn(LIMIT_RESETS)
   limitReset: LimitReset | null;
 
-  /** Of the key. */
+  /** Expiry of the key. */
   @IsOptional()
   @IsUtcInstant()
   keyExpiresAt: string | null;
@@ -72,12 +72,15 @@ export const CreateAuthorizationCode = call({
   response: AuthorizationCodeCreated,
 });
 
-/** The asking process has minted the key and sends its hash: neither code nor verifier nor key crosses the broker. */
+/**
+ * The requesting process has created the key and sends its hash: neither code nor verifier nor key is sent over the
+ * broker.
+ */
 export class RedeemAuthorizationCodeRequest {
   @Matches(SECRET_HASH)
   codeHash: string;
 
-  /** The S256 challenge of the verifier that was given, whatever the method; null without a verifier. */
+  /** The S256 challenge of the given verifier, whatever the method; null without a verifier. */
   @IsOptional()
   @Matches(STORED_CHALLENGE)
   challenge: string | null;
@@ -96,7 +99,7 @@ export class RedeemAuthorizationCodeRequest {
   @IsUtcInstant()
   receivedAt: string;
 
-  /** For the audit trail: an id that no caller can choose, and the caller's own. */
+  /** For the audit trail: an id that no caller can choose; below, the caller's own id. */
   @IsNameText(1, 200)
   requestId: string;
 
@@ -110,8 +113,8 @@ export class AuthorizationCodeRedeemed {
 }
 
 /**
- * Makes the key, once. Errors: `permission_denied`, the same for a code that is unknown, used, expired or
- * burnt and for a wrong verifier; `invalid_request` for another method than the code was made with.
+ * Creates the key, once. Errors: `permission_denied`, the same for a code that is unknown, used, expired or blocked and
+ * for a wrong verifier; `invalid_request` for a method other than that of the code.
  */
 export const RedeemAuthorizationCode = call({
   queue: queues.auth,

@@ -5,7 +5,9 @@ const MAX_LENGTH = 2_048;
 
 /** Scheme, authority and rest as they were written, before any normalisation (RFC 3986 §3). */
 const PARTS = /^(https?):\/\/([^/?@]+)(?:[/?].*)?$/i;
-/** What one reader drops or converts and another does not, and the fragment, which no code may follow. */
+/**
+ * Characters that one reader drops or converts and another does not, and the fragment, after which no code may follow.
+ */
 const FOREIGN = /[\s\\#\p{Cc}\p{Cs}]/u;
 const PORT = /:(\d+)$/;
 
@@ -13,11 +15,11 @@ const PORT = /:(\d+)$/;
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1']);
 
 /**
- * Returns the host name of a callback URL, which is the name of its app, or null for text that is no callback URL:
+ * Returns the host name of a callback URL, which is the name of its app; null for text that is not a callback URL:
  * https with any host, or http with `localhost` or `127.0.0.1`, on any port.
  *
- * A loopback host is judged as it is written: a URL parser turns `127.1`, `0x7f.1` and full-width digits
- * into `127.0.0.1` as well, and another program may not.
+ * A loopback host is checked as it is written: a URL parser also turns `127.1`, `0x7f.1` and full-width digits into
+ * `127.0.0.1`, and other programs may not.
  */
 export function callbackHost(text: string): string | null {
   if (text.length > MAX_LENGTH || FOREIGN.test(text)) return null;
@@ -26,7 +28,7 @@ export function callbackHost(text: string): string | null {
   return scheme.toLowerCase() === 'https' ? publicHost(text) : loopbackHost(authority);
 }
 
-/** As name servers know it: a parser lets more through, such as `;`, which means something in headers. */
+/** A host name as name servers know it. A parser accepts more, such as `;`, which has a meaning in headers. */
 const HOST_NAME = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
 
 function publicHost(text: string): string | null {

@@ -7,7 +7,7 @@ import { SECRET_HASH } from './authorization-codes.messages';
 /** How long a user stays signed in on the consent page, in seconds. */
 export const CONSENT_SESSION_SECONDS = 3_600;
 
-/** A session of the consent page, by the SHA-256 of what its cookie holds. */
+/** A session of the consent page, by the SHA-256 of its cookie. */
 export class ConsentSessionReference {
   @Matches(SECRET_HASH)
   sessionHash: string;
@@ -19,7 +19,7 @@ export class OpenConsentSessionRequest extends ConsentSessionReference {
 }
 
 export class ConsentSessionOpened {
-  /** False if the key is not a usable management key; the caller cannot learn why. */
+  /** False if the key is not a usable management key; the caller does not learn why. */
   opened: boolean;
 }
 
@@ -35,11 +35,11 @@ export const OpenConsentSession = call({
 });
 
 export class ConsentSessionFound {
-  /** Null when there is no such session, it is over, or its key cannot be used any more. */
+  /** Null if there is no such session, it has ended, or its key can no longer be used. */
   principal: Principal | null;
 }
 
-/** Who is signed in. */
+/** Returns who is signed in. */
 export const FindConsentSession = call({
   queue: queues.auth,
   name: 'auth.find-consent-session',

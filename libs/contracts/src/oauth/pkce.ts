@@ -23,8 +23,8 @@ export function challengeOf(verifier: string): string {
 }
 
 /**
- * The form in which a challenge is stored and crosses the broker. A plain challenge is the verifier, and a
- * verifier is a secret: what is kept of it is the S256 challenge that it would have had.
+ * Returns the form in which a challenge is stored and sent over the broker. A plain challenge is the verifier, which is
+ * a secret, so the S256 challenge of it is stored instead.
  */
 export function storedChallenge(challenge: string, method: ChallengeMethod): string {
   return method === 'S256' ? challenge : challengeOf(challenge);

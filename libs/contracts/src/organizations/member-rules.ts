@@ -1,18 +1,18 @@
 import { ValidateIf, buildMessage, ValidateBy, type ValidationOptions } from 'class-validator';
 
-/** The member may be left out; null is a value like any other and must pass the member's other rules. */
+/** The field may be absent; null is a value like any other and must pass the field's other rules. */
 export function MayBeAbsent(): PropertyDecorator {
   return ValidateIf((_object, value) => value !== undefined);
 }
 
-/** One line of visible text, `minLength` to `maxLength` code points: names are shown in terminals and logs. */
+/** One line of visible text, `minLength` to `maxLength` code points, because names are shown in terminals and logs. */
 export function IsNameText(minLength: number, maxLength: number, options?: ValidationOptions): PropertyDecorator {
   const allows = (text: string): boolean => text.trim() !== '' && !/\p{Cc}/u.test(text);
   const expected = `text of ${minLength} to ${maxLength} characters without control characters`;
   return textRule('isNameText', { minLength, maxLength, allows, expected }, options);
 }
 
-/** Text that PostgreSQL gives back as it was taken: no NUL, no lone surrogate, at most `maxLength` code points. */
+/** Text that PostgreSQL stores without change: no NUL, no lone surrogate, at most `maxLength` code points. */
 export function IsStoredText(maxLength: number, options?: ValidationOptions): PropertyDecorator {
   const allows = (text: string): boolean => !text.includes('\u0000');
   const expected = `valid Unicode text of at most ${maxLength} characters without NUL`;
@@ -44,11 +44,11 @@ interface TextRule {
   readonly minLength: number;
   readonly maxLength: number;
   readonly allows: (text: string) => boolean;
-  /** What the refusal says the member must be. */
+  /** What the field must be, for the error message. */
   readonly expected: string;
 }
 
-/** In code points, which are counted only where the number of code units, one or two for each, leaves a doubt. */
+/** In code points. They are counted only if the number of code units, one or two for each, leaves a doubt. */
 function isLengthWithin(text: string, min: number, max: number): boolean {
   if (text.length > max * 2) return false;
   if (text.length <= max && text.length >= min * 2) return true;
@@ -73,6 +73,6 @@ function isUtcInstant(value: unknown): boolean {
   if (typeof value !== 'string' || !UTC_INSTANT.test(value)) return false;
   const moment = new Date(value);
   if (moment.getTime() < 0) return false;
-  // The parser turns 30 February into 2 March; the text must say what it means.
+  // The parser turns 30 February into 2 March; the text must name an existing day.
   return !Number.isNaN(moment.getTime()) && moment.toISOString().slice(0, 19) === value.slice(0, 19);
 }

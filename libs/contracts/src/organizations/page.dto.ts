@@ -1,7 +1,7 @@
 import { Matches } from 'class-validator';
 import { MayBeAbsent } from './member-rules';
 
-/** Query of every list with pages; query members arrive as text. */
+/** Query of every paged list; query parameters arrive as text. */
 export class PageQueryDto {
   @MayBeAbsent()
   @Matches(/^(?:0|[1-9]\d{0,5})$/, { message: '$property must be a whole number from 0 to 999999' })

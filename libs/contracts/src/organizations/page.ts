@@ -1,6 +1,6 @@
 import { IsInt, Max, Min } from 'class-validator';
 
-/** Which part of a list is asked for; requests for lists extend it. */
+/** The requested part of a list; requests for lists extend this class. */
 export class Page {
   /** Number of entries to skip. */
   @IsInt()

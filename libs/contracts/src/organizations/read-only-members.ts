@@ -1,4 +1,4 @@
-/** Members of a response that no request sets. Clients may send them back with the rest of what they read. */
+/** Fields of a response that no request sets. Clients may send them back unchanged. */
 export interface ReadOnlyMembers<View> {
   /** Accepted with their present value only. */
   readonly fixed: readonly (keyof View & string)[];
@@ -6,7 +6,9 @@ export interface ReadOnlyMembers<View> {
   readonly moving: readonly (keyof View & string)[];
 }
 
-/** Returns all their names: a create request may have them, copied from an earlier response, and they are ignored. */
+/**
+ * Returns all their names: a create request may contain them, copied from an earlier response, and they are ignored.
+ */
 export function readOnlyNames<View>({ fixed, moving }: ReadOnlyMembers<View>): readonly string[] {
   return [...fixed, ...moving];
 }

@@ -11,7 +11,7 @@ const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'nul
 export class SchemaBudget {
   #left = LARGEST_SCHEMAS_CHARACTERS;
 
-  /** Takes those of a schema; false where the schemas before it left too few. */
+  /** Counts a schema's elements; returns false if the schemas before it left too few. */
   takes(characters: number): boolean {
     this.#left -= characters;
     return this.#left >= 0;
@@ -40,8 +40,8 @@ function findKindProblem(schema: unknown): string | null {
 type Step = { readonly value: unknown } | { readonly end: object };
 
 /**
- * One pass over a schema and what its references lead to. It looks into every object and list once, so its work grows
- * with the schema alone, whatever the references are. They may follow one another: nothing here recurs.
+ * One pass over a schema and the targets of its references. It visits every object and list once, so its work grows
+ * only with the size of the schema, whatever the references are. Chains of references need no recursion.
  */
 class SchemaWalk {
   #isRecursive = false;
@@ -98,7 +98,7 @@ class SchemaWalk {
     if (name === '$ref' && typeof value === 'string') this.#follow(value);
   }
 
-  /** Only a reference into the schema itself leads to something here. */
+  /** Only a reference inside the schema itself is followed. */
   #follow(reference: string): void {
     if (reference.length > LONGEST_REFERENCE) this.#hasLongReference = true;
     else if (reference === '#' || reference.startsWith('#/')) this.#steps.push({ value: this.#resolve(reference) });

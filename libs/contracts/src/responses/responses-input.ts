@@ -12,7 +12,7 @@ const MAX_NAME = 256;
 
 type Fields = Record<string, unknown>;
 
-/** Items that are passed on as they are, because only a provider or a tool knows what is in them. */
+/** Items that are passed on unchanged, because only a provider or a tool knows their content. */
 const OPAQUE_ITEMS = new Set([
   'web_search_call',
   'file_search_call',
@@ -37,7 +37,7 @@ const OPAQUE_ITEMS = new Set([
   'configuration_update',
 ]);
 
-/** What a server tool of ours left in an earlier answer. */
+/** Type of an item that one of our server tools left in an earlier answer. */
 const SERVER_TOOL_ITEM = /^[a-z][a-z0-9_-]{0,31}:[a-z_]{1,64}$/;
 
 const ITEM_CHECKS: Readonly<Record<string, (item: Fields, schemas: SchemaBudget) => string | null>> = {
@@ -78,7 +78,7 @@ function findItemProblem(item: unknown, schemas: SchemaBudget): string | null {
   return OPAQUE_ITEMS.has(type) || SERVER_TOOL_ITEM.test(type) ? null : '.type is no known kind of item';
 }
 
-/** Items that bring more tools, with the request or as a search of the caller's found them. */
+/** Checks items that define more tools, sent with the request or found by a search of the caller. */
 function findBroughtToolsProblem(item: Fields, schemas: SchemaBudget): string | null {
   return at('.tools', findListedToolsProblem(item['tools'], schemas));
 }

@@ -17,7 +17,7 @@ const MAX_TRACE_KEYS = 64;
 const MAX_PAIRS = 16;
 const NAME = /^[\w-]{1,64}$/;
 
-/** Checks `reasoning`; every member may be null. What decides the price is one of the values that we know. */
+/** Checks `reasoning`; every field may be null. Fields that decide the price must have a known value. */
 export function findReasoningSettingsProblem(reasoning: unknown): string | null {
   return findMembersProblem(reasoning, {
     effort: isWord,
@@ -83,14 +83,14 @@ export function findResponseMetadataProblem(metadata: unknown): string | null {
 
 const TRACE_KEYS = ['trace_id', 'trace_name', 'span_name', 'generation_name', 'parent_span_id'];
 
-/** Checks `trace`: the known keys are text, and others pass as they are. */
+/** Checks `trace`: known keys are text; others are not checked. */
 export function findTraceProblem(trace: unknown): string | null {
   if (!isPlainObject(trace)) return ' must be an object';
   if (Object.keys(trace).length > MAX_TRACE_KEYS) return ` has more than ${MAX_TRACE_KEYS} keys`;
   return findMembersProblem(trace, Object.fromEntries(TRACE_KEYS.map((key) => [key, text(0, 1_024)])));
 }
 
-/** Checks `prompt`: a template at the provider and what to put into it. */
+/** Checks `prompt`: a template at the provider and its variables. */
 export function findPromptTemplateProblem(prompt: unknown): string | null {
   if (!isPlainObject(prompt)) return ' must be an object';
   const problem = text(1, 256)(prompt['id']);
@@ -120,7 +120,7 @@ const DEFERRED: Readonly<Record<string, MemberCheck>> = {
   validation: oneOf('runtime'),
 };
 
-/** Checks `deferred_tools`: only one protocol exists, and how tools are searched must be said. */
+/** Checks `deferred_tools`: only one protocol exists, and the search method is required. */
 export function findDeferredToolsProblem(settings: unknown): string | null {
   const problem = findMembersProblem(settings, DEFERRED);
   if (problem !== null) return problem;

@@ -21,12 +21,12 @@ const LONGEST_TYPE = 128;
 
 type Fields = Record<string, unknown>;
 
-/** Checks `tools`: functions, tools with free text, namespaces of both, and tools of providers and of ours. */
+/** Checks `tools`: functions, tools with free text, namespaces of both, and tools of providers and of the gateway. */
 export function findResponsesToolsProblem(tools: unknown): string | null {
   return findListedToolsProblem(tools, new SchemaBudget());
 }
 
-/** Checks one of the lists of tools of a request, whose schemas share a budget. */
+/** Checks one of the tool lists of a request, whose schemas share a size limit. */
 export function findListedToolsProblem(tools: unknown, schemas: SchemaBudget): string | null {
   return findElementsProblem(tools, 0, MAX_TOOLS, (tool) => findToolProblem(tool, schemas));
 }
@@ -37,7 +37,7 @@ function findToolProblem(tool: unknown, schemas: SchemaBudget): string | null {
   if (type === 'function') return findNameProblem(tool) ?? findFunctionProblem(tool, schemas);
   if (type === 'custom') return findNameProblem(tool);
   if (type === 'namespace') return findNamespaceProblem(tool, schemas);
-  // Providers add kinds of tools: one that is not known goes to endpoints that speak this API, or is refused later.
+  // Providers add types of tools: an unknown one is sent to endpoints with this API, or is refused later.
   const problem = text(1, LONGEST_TYPE)(type);
   if (problem !== null) return `.type${problem}`;
   return findMembersProblem(tool, {
@@ -70,7 +70,7 @@ function findNamespaceProblem(tool: Fields, schemas: SchemaBudget): string | nul
 const MODES = ['auto', 'none', 'required'];
 const NAMED = ['function', 'custom'];
 
-/** Checks `tool_choice` against the tools of the same request: what is chosen must be there. */
+/** Checks `tool_choice` against the tools of the same request: the chosen tool must be listed. */
 export function findToolChoiceProblem(choice: unknown, request: Readonly<Record<string, unknown>>): string | null {
   const given = givenTools(request);
   if (typeof choice === 'string') {
@@ -96,9 +96,9 @@ function givenTools({ tools, input }: Readonly<Record<string, unknown>>): readon
 
 /** The tools that may be chosen, collected once for all choices. */
 interface Offered {
-  /** Of tools that the caller runs, also those in namespaces. */
+  /** Names of the tools that the caller runs, including those in namespaces. */
   readonly names: ReadonlySet<unknown>;
-  /** The names of tools by that of the namespace they are in. */
+  /** Names of the tools in each namespace. */
   readonly inside: ReadonlyMap<unknown, ReadonlySet<unknown>>;
   readonly families: ReadonlySet<string>;
 }

@@ -28,8 +28,8 @@ function findModelProblem(model: unknown): string | null {
 }
 
 /**
- * `POST /responses` and the body of a batch line on it. Nothing is ever stored, so what would
- * need it is refused.
+ * `POST /responses` and the body of a batch line for it. Nothing is ever stored, so fields that would need it are
+ * refused.
  */
 export class ResponsesDto extends OpenAiConversationDto {
   /** Stored with the call, as each of `models` may be. */

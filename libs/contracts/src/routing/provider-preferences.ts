@@ -42,7 +42,7 @@ export interface PercentileCutoffs {
   readonly p99?: number | null;
 }
 
-/** The `provider` object of inference requests: every member is optional and may be null. */
+/** The `provider` object of inference requests: every field is optional and may be null. */
 export interface ProviderPreferences {
   /** Slugs or display names of providers, like the next two. */
   readonly order?: readonly string[] | null;
@@ -55,7 +55,7 @@ export interface ProviderPreferences {
   readonly enforce_distillable_text?: boolean | null;
   readonly quantizations?: readonly string[] | null;
   readonly sort?: string | { readonly by?: string | null; readonly partition?: string | null } | null;
-  /** Of tokens per million, of images and requests each. */
+  /** Price per million tokens; for images and requests, per piece. */
   readonly max_price?: {
     readonly prompt?: PriceLimit | null;
     readonly completion?: PriceLimit | null;
@@ -101,7 +101,7 @@ const CHECKS: Readonly<Record<keyof ProviderPreferences, MemberCheck>> = {
   options,
 };
 
-/** Checks the preferences; members that are not listed here are left alone. */
+/** Checks the preferences; fields that are not listed here are not checked. */
 export function findProviderPreferencesProblem(preferences: unknown): string | null {
   return findMembersProblem(preferences, CHECKS);
 }
@@ -127,7 +127,7 @@ function options(value: unknown): string | null {
   return findLinkIn(value, new LinkBudget());
 }
 
-/** Options go to providers as they are, so what is a link in them keeps to the rule of all links. */
+/** Options are sent to providers unchanged, so links in them must follow the rule for all links. */
 function findLinkIn(value: unknown, budget: LinkBudget): string | null {
   if (typeof value === 'string') return findTextLinkProblem(value, budget);
   if (typeof value !== 'object' || value === null) return null;

@@ -12,8 +12,8 @@ export const DATA_REGIONS = ['global', 'europe', 'us'] as const;
 export type DataRegion = (typeof DATA_REGIONS)[number];
 
 /**
- * Where the calls of a workspace or key may be routed, whatever a call prefers. Members that are left out forbid
- * nothing. Providers are named by slug or display name as in the `provider` object of a request, models by slug.
+ * Where the calls of a workspace or key may be routed, whatever a call prefers. Absent fields forbid nothing. Providers
+ * are named by slug or display name as in the `provider` object of a request, models by slug.
  */
 export interface RoutingPolicy {
   readonly allowed_providers?: readonly string[];
@@ -26,7 +26,7 @@ export interface RoutingPolicy {
   readonly allowed_data_regions?: readonly DataRegion[];
   /** True: only endpoints with zero data retention. */
   readonly zdr?: boolean;
-  /** `deny`: only endpoints that neither keep prompts nor train on them. */
+  /** `deny`: only endpoints that neither store prompts nor train on them. */
   readonly data_collection?: 'allow' | 'deny';
 }
 
@@ -77,7 +77,7 @@ const CHECKS: Readonly<Record<keyof RoutingPolicy, MemberCheck>> = {
 };
 
 /**
- * Returns what is wrong with a policy, beginning with the path below it, or null. Refuses unknown members, because a
+ * Returns what is wrong with a policy, beginning with the path inside it, or null. Refuses unknown fields, because a
  * mistyped one would silently forbid nothing. Null is refused for the same reason.
  */
 export function findRoutingPolicyProblem(value: unknown): string | null {
@@ -95,7 +95,7 @@ export function IsRoutingPolicy(): PropertyDecorator {
   return IsWellFormed(findRoutingPolicyProblem);
 }
 
-/** Where all of these policies together allow prompts to be processed. */
+/** Returns the regions in which all of these policies allow prompts to be processed. */
 export function allowedDataRegions(policies: readonly OwnedPolicy[]): readonly DataRegion[] {
   const narrowed = policies.flatMap(({ policy: { allowed_data_regions: regions } }) =>
     regions === undefined || regions.includes('global') ? [] : [regions],

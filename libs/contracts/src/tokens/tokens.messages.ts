@@ -10,7 +10,7 @@ export const ACCESS_TOKEN_SCOPE = 'inference';
 
 /** The claims of an access token (RFC 9068 §2.2). `sub` is the subject token's. */
 export interface AccessTokenClaims {
-  /** The public URL of the installation, and the audience too: it is its own resource server. */
+  /** The public URL of the installation, which is also the audience: it is its own resource server. */
   iss: string;
   aud: string;
   sub: string;
@@ -63,7 +63,7 @@ export const GetTokenKeys = call({
   response: TokenKeys,
 });
 
-/** What `ExchangeTokenRequest.sealed` holds, as JSON. */
+/** The JSON content of `ExchangeTokenRequest.sealed`. */
 export interface SealedExchange {
   readonly subjectToken: string;
   /** 32 bytes of an X25519 public key in base64url, to which the answer is sealed. */
@@ -76,7 +76,7 @@ export class ExchangeTokenRequest {
   @IsUUID()
   policyId: string;
 
-  /** Of the bearer that came with the request; null without one. */
+  /** Organization of the bearer key in the request; null without one. */
   @IsOptional()
   @IsUUID()
   organizationId: string | null;
@@ -104,10 +104,10 @@ export class ExchangeTokenResponse {
 }
 
 /**
- * Exchanges a subject token for an access token (RFC 8693). Neither of them is readable on the broker.
+ * Exchanges a subject token for an access token (RFC 8693). Neither is readable on the broker.
  *
- * Errors: `precondition_failed` when it was sealed to a key that is no longer there, `provider_unavailable`
- * when the issuer's keys cannot be had, or the installation has no signing key.
+ * Errors: `precondition_failed` if it was sealed to a key that no longer exists, `provider_unavailable` if the issuer's
+ * keys cannot be fetched, or the installation has no signing key.
  */
 export const ExchangeToken = call({
   queue: queues.authExchanges,

@@ -61,7 +61,7 @@ export class TranscriptionDto extends InferenceDto {
   )
   diarize?: boolean | null;
 
-  /** For those who watch; never sent to a provider. */
+  /** For observability tools; never sent to a provider. */
   @IsOptional()
   @IsWellFormed((value) => {
     const fits = isPlainObject(value) && Object.keys(value).length <= MAX_TRACE_MEMBERS;
@@ -74,7 +74,7 @@ export class TranscriptionDto extends InferenceDto {
   stream?: boolean | null;
 }
 
-/** `input_audio` of a JSON body: a URL, or bytes in base64 (then `data` is only their place in the body). */
+/** `input_audio` of a JSON body: a URL, or bytes in base64 (then `data` is only their position in the body). */
 export class TranscriptionJsonDto extends TranscriptionDto {
   @IsWellFormed(findInputAudioProblem)
   input_audio: InputAudioDto;

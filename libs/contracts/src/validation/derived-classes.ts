@@ -2,8 +2,8 @@ import { getMetadataStorage, IS_OPTIONAL, IsOptional, ValidationTypes } from 'cl
 import type { MessageClass } from '../messages/contract';
 
 /**
- * A field of a stored object is declared once, in the class of its settings. HTTP has it in snake_case, messages and
- * entities in camelCase; these functions make one of the other, and copy no field that the class does not declare.
+ * A field of a stored object is declared once, in the class of its settings. HTTP uses snake_case, messages and
+ * entities camelCase; these functions convert one to the other, and copy only fields that the class declares.
  */
 type SnakeCase<Name extends string> = Name extends `${infer Head}${infer Rest}`
   ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${SnakeCase<Rest>}`
@@ -17,7 +17,10 @@ type Rule = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValidatio
 export type InSnakeCase<T> = { [Name in keyof T as SnakeCase<Name & string>]: T[Name] };
 export type InCamelCase<T> = { [Name in keyof T as CamelCase<Name & string>]: T[Name] };
 
-/** Returns a base class for an HTTP body, with the fields of a class and their rules, without those of other meaning. */
+/**
+ * Returns a base class for an HTTP body, with the fields of a class and their rules, except fields with another
+ * meaning.
+ */
 export function HttpFields<T extends object, Without extends keyof T & string = never>(
   Class: MessageClass<T>,
   ...without: readonly Without[]
@@ -64,12 +67,12 @@ export function Needing<T extends object, Name extends keyof T & string>(
   return Needy as MessageClass<T & Required<Pick<T, Name>>>;
 }
 
-/** Types the fields of a class as present, for the answer of an app, which leaves none of its own out. */
+/** Types the fields of a class as present, for the answer of an app, which leaves none out. */
 export function Complete<T extends object>(Class: MessageClass<T>): MessageClass<Required<T>> {
   return Class as MessageClass<Required<T>>;
 }
 
-/** Returns the fields of `source` that are given and that `Class` has rules for; no others, whatever it holds. */
+/** Returns the given fields of `source` for which `Class` has rules; no others, whatever `source` contains. */
 export function givenFields<T extends object>(Class: MessageClass<T>, source: Readonly<T>): T {
   const given = rulesOf(Class).map(({ propertyName }) => [propertyName, source[propertyName as keyof T]] as const);
   return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as T;
@@ -81,8 +84,8 @@ export function fromHttp<T extends object>(body: T): InCamelCase<T> {
 }
 
 /**
- * Returns the fields that `Class` declares, in the names of HTTP, for a view. Null stands for one that the record
- * lacks: an app of the release before does not know the newest fields.
+ * Returns the fields that `Class` declares, with their HTTP names, for a view. Null replaces a missing one: an app of
+ * the previous release does not know the newest fields.
  */
 export function toHttp<T extends object>(
   Class: MessageClass<T>,
@@ -95,8 +98,8 @@ export function toHttp<T extends object>(
 type Stored<T> = { readonly [Name in keyof T]: T[Name] | (string extends T[Name] ? Date : never) };
 
 /**
- * Returns the fields that the class of a record declares, of the entity that is stored: a column that the record does
- * not name, such as the hash of a secret, stays out. Moments become ISO 8601 text.
+ * Returns the fields of a stored entity that the class of a record declares. Other columns, such as the hash of a
+ * secret, are left out. Dates become ISO 8601 text.
  */
 export function recordOf<T extends object>(Record: MessageClass<T>, entity: Stored<T>): T {
   const fields = Object.keys(new Record()).map((name) => {
@@ -112,7 +115,7 @@ function rulesOf(Class: MessageClass<object>): Rule[] {
 
 function giveRules(target: MessageClass<object>, rules: readonly Rule[]): void {
   for (const rule of rules) {
-    // The condition of this rule reads the field by the name that the field had where the rule was written.
+    // The condition of this rule reads the field by its original name, not by the HTTP name.
     if (rule.name === IS_OPTIONAL) IsOptional()(target.prototype as object, rule.propertyName);
     else getMetadataStorage().addValidationMetadata({ ...rule, target });
   }

@@ -1,9 +1,9 @@
 import { isPlainObject } from './well-formed';
 
-/** Says what is wrong with a value, beginning with the path below it, or null. */
+/** Returns what is wrong with a value, beginning with the path inside it, or null. */
 export type MemberCheck = (value: unknown) => string | null;
 
-/** Checks the named members of an object. Absent and null members pass; other members are not checked. */
+/** Checks the named fields of an object. Absent and null fields pass; other fields are not checked. */
 export function findMembersProblem(value: unknown, checks: Readonly<Record<string, MemberCheck>>): string | null {
   if (!isPlainObject(value)) return ' must be an object';
   for (const [name, check] of Object.entries(checks)) {
@@ -17,7 +17,7 @@ export function findMembersProblem(value: unknown, checks: Readonly<Record<strin
 /** A name that may be shown to the caller: no secret looks like it. */
 const PLAIN_NAME = /^[A-Za-z0-9_-]{1,40}$/;
 
-/** Returns the problem of an unknown member, by name, or null: a misspelled rule would forbid nothing. */
+/** Returns the problem of an unknown field, by name, or null: a misspelled rule would forbid nothing. */
 export function findUnknownMember(object: Readonly<Record<string, unknown>>, known: readonly string[]): string | null {
   const name = Object.keys(object).find((given) => !known.includes(given));
   if (name === undefined) return null;
@@ -57,12 +57,12 @@ export function text(least: number, most: number): MemberCheck {
 }
 
 /**
- * A value of a list that providers add to. One that we do not know goes on to a provider that speaks the caller's API;
- * a translation leaves it out and reports it, or refuses it.
+ * A value of a list that providers extend. An unknown one is passed on to a provider with the caller's API; a
+ * translation leaves it out and reports it, or refuses it.
  */
 export const isWord: MemberCheck = text(1, 64);
 
-/** Whether a text has so many code points; those outside the basic plane are two units of a string. */
+/** Returns whether a text has this many code points; those outside the basic plane are two units of a string. */
 export function isLength(value: string, least: number, most: number): boolean {
   if (value.length > most * 2) return false;
   const length = value.length <= most ? value.length : [...value].length;

@@ -1,14 +1,14 @@
 import { ValidateBy, type ValidationArguments, type ValidationOptions } from 'class-validator';
 
 /**
- * Says what is wrong with a value, beginning with the path below the member (`[3].role must be …`), or null.
- * `siblings` is the object that the member belongs to.
+ * Returns what is wrong with a value, beginning with the path inside the field (`[3].role must be …`), or null.
+ * `siblings` is the object that contains the field.
  */
 export type FindProblem = (value: unknown, siblings: Readonly<Record<string, unknown>>) => string | null;
 
 /**
- * Validates a nested member by one plain function. Long message lists are checked on every call, and one
- * pass over the plain object costs a tenth of an instance with its own metadata per element.
+ * Validates a nested field by one plain function. Long message lists are validated on every call, and one pass over the
+ * plain object costs a tenth of an instance with its own metadata per element.
  */
 export function IsWellFormed(findProblem: FindProblem, options?: ValidationOptions): PropertyDecorator {
   return ValidateBy(

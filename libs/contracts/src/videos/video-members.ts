@@ -6,7 +6,7 @@ export const VIDEO_RESOLUTIONS = ['360p', '480p', '720p', '768p', '1080p', '1K',
 const FRAME_TYPES = ['first_frame', 'last_frame'] as const;
 const REFERENCE_TYPES = ['image_url', 'audio_url', 'video_url'] as const;
 
-/** A picture in base64 with its URL prefix; the code that reads the picture has its own limit. */
+/** Longest picture in base64 with its URL prefix; the code that reads the picture has its own limit. */
 const LONGEST_URL = 48 * 1024 * 1024;
 const MOST_REFERENCES = 10;
 
@@ -17,7 +17,7 @@ export interface FrameImage {
   readonly frame_type: (typeof FRAME_TYPES)[number];
 }
 
-/** Material to base the video on; the link is in the member named by `type`. */
+/** Material on which the video is based; the link is in the field named by `type`. */
 export interface InputReference {
   readonly type: (typeof REFERENCE_TYPES)[number];
   readonly image_url?: { readonly url: string } | null;

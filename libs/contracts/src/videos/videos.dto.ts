@@ -59,7 +59,7 @@ export class VideoDto extends InferenceDto {
   @IsIn(VIDEO_RESOLUTIONS)
   resolution?: string | null;
 
-  /** Points, `<WIDTH>x<HEIGHT>`; says what resolution and aspect ratio say together. */
+  /** Pixels, `<WIDTH>x<HEIGHT>`; combines resolution and aspect ratio. */
   @IsOptional()
   @Matches(/^[1-9]\d{1,3}x[1-9]\d{1,3}$/, { message: '$property must be WIDTHxHEIGHT in points, such as 1280x720' })
   size?: string | null;

@@ -21,10 +21,10 @@ export class RotatedWebhookSecret {
 }
 
 /**
- * Makes a new secret for the workspace's webhooks. The previous one also signs for another 24 hours, an older one no
- * longer.
+ * Creates a new secret for the workspace's webhooks. The previous one also signs for another 24 hours; earlier ones
+ * stop.
  *
- * Errors: `not_found` for a workspace that is unknown, foreign or deleted.
+ * Errors: `not_found` for a workspace that is unknown, of another organization, or deleted.
  */
 export const RotateWebhookSecret = call({
   queue: queues.credentials,
@@ -37,11 +37,11 @@ export const RotateWebhookSecret = call({
 });
 
 export class OpenedWebhookSecrets {
-  /** The secrets that sign now, sealed as above, the newest first; empty if none was ever made. */
+  /** The secrets that sign now, sealed as above, the newest first; empty if none was ever created. */
   sealedSecrets: string[];
 }
 
-/** Errors: `server` when what is stored cannot be opened. */
+/** Errors: `server` if the stored data cannot be decrypted. */
 export const OpenWebhookSecrets = call({
   queue: queues.credentials,
   name: 'credentials.open-webhook-secrets',
@@ -66,7 +66,7 @@ export class FindSigningWorkspacesRequest {
 }
 
 export class FindSigningWorkspacesResponse {
-  /** Those of them whose webhooks are signed. */
+  /** The workspaces among them whose webhooks are signed. */
   workspaceIds: string[];
 }
 

@@ -3,7 +3,7 @@ import { job } from '../messages/contract';
 import { queues } from '../messages/queues';
 
 export class DeliverWebhookPayload {
-  /** Of the event: what its receivers see as `webhook-id`. */
+  /** Id of the event, which its receivers see as `webhook-id`. */
   @IsString()
   @Length(1, 200)
   deliveryId: string;

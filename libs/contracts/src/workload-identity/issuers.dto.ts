@@ -5,10 +5,10 @@ import { IssuerSettings, NewIssuerSettings } from './issuers.messages';
 /** Body of `POST /workload-identity/issuers`. */
 export class CreateIssuerDto extends HttpFields(NewIssuerSettings) {}
 
-/** Body of `PATCH /workload-identity/issuers/{id}`: members left out stay as they are. */
+/** Body of `PATCH /workload-identity/issuers/{id}`: absent fields stay unchanged. */
 export class UpdateIssuerDto extends HttpFields(IssuerSettings) {}
 
-/** Whose tokens an organization trusts. */
+/** An issuer whose tokens an organization trusts. */
 export interface IssuerDto extends Required<CreateIssuerDto> {
   id: string;
   created_at: string;

@@ -8,7 +8,7 @@ import { IsIssuerUrl } from './issuer-url';
 
 const MAX_URL_LENGTH = 2_048;
 
-/** What an organization sets of an issuer: the one declaration of these fields. In a change, null takes a value away. */
+/** The settings of an issuer: the only declaration of these fields. In a change, null clears a field. */
 export class IssuerSettings {
   @MayBeAbsent()
   @IsNameText(1, 200)
@@ -19,7 +19,7 @@ export class IssuerSettings {
   @IsIssuerUrl(MAX_URL_LENGTH)
   issuerUrl?: string;
 
-  /** Null or left out: the `jwks_uri` of the issuer's OpenID configuration. */
+  /** Null or absent: the `jwks_uri` of the issuer's OpenID configuration. */
   @IsOptional()
   @IsStoredText(MAX_URL_LENGTH)
   jwksUrl?: string | null;
@@ -40,7 +40,7 @@ export class CreateIssuerRequest extends NewIssuerSettings {
   organizationId: string;
 }
 
-/** Errors: `invalid_request` for a URL that user-supplied URLs may not have. */
+/** Errors: `invalid_request` for a URL that is not allowed for user-supplied URLs. */
 export const CreateIssuer = call({
   queue: queues.auth,
   name: 'auth.create-issuer',
@@ -51,7 +51,7 @@ export const CreateIssuer = call({
   response: IssuerRecord,
 });
 
-/** A page of what an organization has, oldest first. */
+/** A page of the organization's issuers, oldest first. */
 export class ListIssuersRequest extends Page {
   @IsUUID()
   organizationId: string;
@@ -72,7 +72,7 @@ export const ListIssuers = call({
   response: ListIssuersResponse,
 });
 
-/** One issuer of one organization. Another organization's is answered like one that never was. */
+/** One issuer of one organization. An issuer of another organization is treated as one that does not exist. */
 export class IssuerReference {
   @IsUUID()
   organizationId: string;
@@ -110,7 +110,7 @@ export class IssuerDeleted {
   deleted: true;
 }
 
-/** Its policies go with it: without their issuer they can match no token. Errors: `not_found`. */
+/** Deletes its policies too: without their issuer they cannot match any token. Errors: `not_found`. */
 export const DeleteIssuer = call({
   queue: queues.auth,
   name: 'auth.delete-issuer',

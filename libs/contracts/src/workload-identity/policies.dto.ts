@@ -5,10 +5,10 @@ import { NewPolicySettings, PolicySettings } from './policies.messages';
 /** Body of `POST /workload-identity/policies`. */
 export class CreatePolicyDto extends HttpFields(NewPolicySettings) {}
 
-/** Body of `PATCH /workload-identity/policies/{id}`: members left out stay as they are. */
+/** Body of `PATCH /workload-identity/policies/{id}`: absent fields stay unchanged. */
 export class UpdatePolicyDto extends HttpFields(PolicySettings) {}
 
-/** Which tokens of an issuer may act as which key. */
+/** A policy: which tokens of an issuer may act as which key. */
 export interface PolicyDto extends Required<CreatePolicyDto> {
   /** The `federation_policy_id` of an exchange. */
   id: string;

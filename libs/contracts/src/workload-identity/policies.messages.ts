@@ -7,12 +7,12 @@ import { Page } from '../organizations/page';
 import { BothOf, Complete, Needing } from '../validation/derived-classes';
 import { ArePolicyChecks, MAX_CLAIM_LENGTH, type PolicyCheck } from './policy-checks';
 
-/** Of a condition, in characters. */
+/** Longest condition in characters. */
 const MAX_CONDITION_LENGTH = 2_000;
 
 /**
- * What an organization sets of a policy: the one declaration of these fields. One of `subject` and `condition` is
- * needed; both may be given. In a change, null takes a value away.
+ * The settings of a policy: the only declaration of these fields. `subject`, `condition` or both are required. In a
+ * change, null clears a field.
  */
 export class PolicySettings {
   @MayBeAbsent()
@@ -62,7 +62,7 @@ export class PolicySettings {
 
 export class NewPolicySettings extends Needing(PolicySettings, 'issuerId', 'name', 'audience', 'apiKeyHash') {}
 
-/** Which tokens of an issuer may act as which key of the organization. */
+/** A policy: which tokens of an issuer may act as which key of the organization. */
 export class PolicyRecord extends Complete(NewPolicySettings) {
   id: string;
   organizationId: string;
@@ -70,7 +70,7 @@ export class PolicyRecord extends Complete(NewPolicySettings) {
   updatedAt: string | null;
 }
 
-/** One policy of one organization. Another organization's is answered like one that never was. */
+/** One policy of one organization. A policy of another organization is treated as one that does not exist. */
 export class PolicyReference {
   @IsUUID()
   organizationId: string;
@@ -85,8 +85,8 @@ export class CreatePolicyRequest extends Needing(NewPolicySettings, 'enabled', '
 }
 
 /**
- * Errors: `invalid_request` that names the member, for an issuer or key that is not the organization's, a
- * management key, a condition that cannot be used, and for neither subject nor condition.
+ * Errors: `invalid_request` with the name of the field, for an issuer or key of another organization, a management key,
+ * an invalid condition, and if neither subject nor condition is given.
  */
 export const CreatePolicy = call({
   queue: queues.auth,

@@ -4,8 +4,8 @@ import { IsWellFormed } from '../validation/well-formed';
 export const CHECK_KINDS = ['scopes', 'token_type'] as const;
 
 /**
- * A further demand on the claims of a token: `scopes` wants the value among those of the array `scopes`,
- * `token_type` wants the claim of that name to be the value. Letter case counts.
+ * A further requirement on the claims of a token: `scopes` requires the value in the array `scopes`; `token_type`
+ * requires the claim of that name to equal the value. Case-sensitive.
  */
 export interface PolicyCheck {
   kind: (typeof CHECK_KINDS)[number];
@@ -13,7 +13,7 @@ export interface PolicyCheck {
 }
 
 const MAX_CHECKS = 16;
-/** Of a claim that a policy compares with. */
+/** Longest claim with which a policy compares. */
 export const MAX_CLAIM_LENGTH = 512;
 
 const MEMBERS = { kind: oneOf(...CHECK_KINDS), value: text(1, MAX_CLAIM_LENGTH) };

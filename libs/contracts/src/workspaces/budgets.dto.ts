@@ -19,7 +19,7 @@ export class PutBudgetDto {
   })
   limit_usd: number;
 
-  /** For all budgets of the workspace; left out, it stays as it is. */
+  /** Applies to all budgets of the workspace; if absent, it stays unchanged. */
   @MayBeAbsent()
   @IsBoolean()
   include_byok_in_budgets?: boolean;

@@ -5,7 +5,7 @@ import { queues } from '../messages/queues';
 import { MayBeAbsent } from '../organizations/member-rules';
 import { WorkspaceReference } from './workspaces.messages';
 
-/** A period begins at 00:00 UTC: days, weeks from Monday, months; `lifetime` never begins anew. */
+/** A period begins at 00:00 UTC: days, weeks from Monday, months; `lifetime` never restarts. */
 export const BUDGET_INTERVALS = ['daily', 'weekly', 'monthly', 'lifetime'] as const;
 export type BudgetInterval = (typeof BUDGET_INTERVALS)[number];
 
@@ -23,7 +23,7 @@ export class BudgetRecord {
 export class ListBudgetsResponse {
   /** At most one for each interval, the shortest first. */
   budgets: BudgetRecord[];
-  /** Of the workspace, for all of its budgets. */
+  /** Applies to all budgets of the workspace. */
   includeByok: boolean;
 }
 
@@ -46,7 +46,7 @@ export class PutBudgetRequest extends WorkspaceReference {
   @Matches(USD_DECIMAL)
   limitUsd: string;
 
-  /** For all budgets of the workspace; left out, it stays as it is. */
+  /** Applies to all budgets of the workspace; if absent, it stays unchanged. */
   @MayBeAbsent()
   @IsBoolean()
   includeByok?: boolean;
@@ -78,7 +78,10 @@ export class BudgetDeleted {
   deleted: true;
 }
 
-/** Errors: `not_found` for a workspace that the organization does not have; one without such a budget is fine. */
+/**
+ * Errors: `not_found` for a workspace that the organization does not have. A workspace without such a budget is not an
+ * error.
+ */
 export const DeleteBudget = call({
   queue: queues.auth,
   name: 'auth.delete-budget',

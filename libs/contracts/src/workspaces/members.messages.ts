@@ -11,7 +11,7 @@ export const MOST_USER_IDS = 100;
 /** Most members of a workspace. */
 export const MOST_MEMBERS = 1_000;
 
-/** A user who is listed as a member, by a name that is the client's own. */
+/** A user who is listed as a member, by the client's own name for the user. */
 export class MemberRecord {
   id: string;
   workspaceId: string;

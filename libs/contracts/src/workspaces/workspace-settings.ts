@@ -10,25 +10,25 @@ import {
 } from '../validation/member-checks';
 import { IsWellFormed, isPlainObject } from '../validation/well-formed';
 
-/** What a workspace is set to, by the names of the interface. A member that was never set, or was cleared, is absent. */
+/** The settings of a workspace, by the API's names. A setting that was never made, or was cleared, is absent. */
 export interface WorkspaceSettings {
-  /** Slug: the model of a chat completion or response that names none. */
+  /** Slug of the default model for chat completions and responses. */
   readonly default_text_model?: string;
-  /** Slug: the model of the tool that makes pictures, where its parameters name none. */
+  /** Slug of the default model for the tool that makes pictures. */
   readonly default_image_model?: string;
-  /** The sort of calls that say neither `provider.sort` nor `provider.order`. */
+  /** The sort of calls that set neither `provider.sort` nor `provider.order`. */
   readonly default_provider_sort?: ProviderSort;
-  /** Whether contents of calls are kept, where the installation keeps any. */
+  /** True if contents of calls are stored, provided that the installation stores any. */
   readonly is_observability_io_logging_enabled?: boolean;
-  /** The share of calls whose inputs and outputs are kept, above 0 to 1. */
+  /** The share of calls whose inputs and outputs are stored, above 0 up to 1. */
   readonly io_logging_sampling_rate?: number;
-  /** Keys whose calls they are kept of, by numbers that keys of this service do not have. */
+  /** Keys whose calls are stored, by numbers that keys of this service do not have. */
   readonly io_logging_api_key_ids?: readonly number[];
   readonly is_observability_broadcast_enabled?: boolean;
   readonly is_data_discount_logging_enabled?: boolean;
 }
 
-/** Members left out stay as they are; null is as if it had never been set. */
+/** Absent fields stay unchanged; null clears a setting. */
 export type WorkspaceSettingsChanges = {
   readonly [Name in keyof WorkspaceSettings]?: WorkspaceSettings[Name] | null;
 };
@@ -60,7 +60,7 @@ const CHECKS: Readonly<Record<keyof WorkspaceSettings, MemberCheck>> = {
 
 const NAMES = Object.keys(CHECKS) as (keyof WorkspaceSettings)[];
 
-/** A member of a body with the name of a setting; absent and null are fine. */
+/** A field of a body with the name of a setting; may be absent or null. */
 function IsSetting(): PropertyDecorator {
   return (target, name) =>
     IsWellFormed((value) =>
@@ -95,7 +95,7 @@ export class WorkspaceSettingsDto {
   is_data_discount_logging_enabled?: boolean | null;
 }
 
-/** Those that a body gives; absent where it gives none. */
+/** Returns the settings in a body; undefined if it contains none. */
 export function givenSettings(body: WorkspaceSettingsDto): WorkspaceSettingsChanges | undefined {
   const given = NAMES.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]] as const]));
   return given.length === 0 ? undefined : Object.fromEntries(given);

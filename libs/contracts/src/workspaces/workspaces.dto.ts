@@ -8,12 +8,12 @@ export class WorkspacePropertiesDto extends HttpFields(WorkspaceProperties) {}
 /** Body of `POST /workspaces`. */
 export class CreateWorkspaceDto extends BothOf(WorkspaceSettingsDto, HttpFields(NewWorkspaceProperties)) {}
 
-/** Body of `PATCH /workspaces/{id}`: members left out stay as they are; null takes a setting away. */
+/** Body of `PATCH /workspaces/{id}`: absent fields stay unchanged; null clears a setting. */
 export class UpdateWorkspaceDto extends BothOf(WorkspaceSettingsDto, WorkspacePropertiesDto) {}
 
 /**
- * `Workspace` of the interface. Members for things that an installation does not have (guardrails) are present with
- * the value that says so.
+ * The API's `Workspace`. Fields for features that an installation does not have (guardrails) are present with the value
+ * that says so.
  */
 export interface WorkspaceDto extends Required<WorkspacePropertiesDto> {
   id: string;
@@ -36,7 +36,7 @@ export interface WorkspaceDto extends Required<WorkspacePropertiesDto> {
   is_observability_io_logging_enabled: boolean;
 }
 
-/** Budgets have a route of their own, and so have secrets of webhooks. */
+/** Budgets and webhook secrets have routes of their own. */
 export const READ_ONLY_OF_WORKSPACES: ReadOnlyMembers<WorkspaceDto> = {
   fixed: [
     'id',

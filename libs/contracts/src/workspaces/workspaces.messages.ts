@@ -15,8 +15,8 @@ export const WORKSPACE_SLUG_LENGTH = 50;
 export const MAX_CALLBACK_URL_LENGTH = 2_048;
 
 /**
- * What an organization sets of a workspace in addition to its settings: the one declaration of these fields. In a change, null
- * takes a value away.
+ * The properties of a workspace besides its settings: the only declaration of these fields. In a change, null clears a
+ * field.
  */
 export class WorkspaceProperties {
   @MayBeAbsent()
@@ -32,7 +32,7 @@ export class WorkspaceProperties {
   @IsStoredText(500)
   description?: string | null;
 
-  /** Where the ends of batches and videos are announced whose requests name no place: https; null for none. */
+  /** Default https webhook URL for the ends of batches and videos; null for none. */
   @IsOptional()
   @IsStoredText(MAX_CALLBACK_URL_LENGTH)
   defaultCallbackUrl?: string | null;
@@ -50,7 +50,7 @@ export class WorkspaceRecord extends Complete(NewWorkspaceProperties) {
   organizationId: string;
   isDefault: boolean;
   settings: WorkspaceSettings;
-  /** Whether what own providers charge counts towards its budgets. */
+  /** True if charges of own providers count towards its budgets. */
   includeByokInBudgets: boolean;
   createdAt: string;
   updatedAt: string | null;
@@ -64,7 +64,7 @@ export class CreateWorkspaceRequest extends NewWorkspaceProperties {
   settings?: WorkspaceSettingsChanges | undefined;
 }
 
-/** Errors: `invalid_request` for a slug the organization uses already, `not_found` for no such organization. */
+/** Errors: `invalid_request` for a slug that the organization already uses, `not_found` for an unknown organization. */
 export const CreateWorkspace = call({
   queue: queues.auth,
   name: 'auth.create-workspace',
@@ -96,7 +96,7 @@ export const ListWorkspaces = call({
   response: ListWorkspacesResponse,
 });
 
-/** One workspace of one organization. Another organization's is answered like one that never was. */
+/** One workspace of one organization. A workspace of another organization is treated as one that does not exist. */
 export class WorkspaceReference {
   @IsUUID()
   organizationId: string;

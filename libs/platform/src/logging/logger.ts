@@ -85,7 +85,7 @@ export class AppLogger implements LoggerService {
     return LOG_LEVELS.includes(level) && this.logger.isLevelEnabled(level);
   }
 
-  /** To call before the process ends. */
+  /** Must be called before the process ends. */
   flush(): void {
     this.flushDestination();
   }

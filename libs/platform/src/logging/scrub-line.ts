@@ -1,9 +1,9 @@
 /**
- * The last fence before a log line leaves the process: text that looks like a credential is replaced
- * anywhere in the serialised line, also inside JSON that was quoted into a text.
+ * The last safeguard before a log line leaves the process: text that looks like a credential is replaced anywhere in
+ * the serialized line, including JSON quoted inside a text.
  *
- * Every pattern is linear, and none eats a quote or the backslash before one, so the line stays JSON.
- * It is a fence, not the rule: the rule is that secrets live in `Secret` and never reach a log call.
+ * Every pattern runs in linear time, and none matches a quote or the backslash before one, so the line stays valid
+ * JSON. It does not replace the rule that secrets are held in `Secret` and never reach a log call.
  */
 const REDACTED = '[redacted]';
 
@@ -49,10 +49,13 @@ const SECRET_NAME =
   '|(?:access|refresh|id|auth|session|subject|actor|client|bearer|security)[_-]?token|token|(?:set-)?cookie|private[_-]?key' +
   '|secret[_-]?access[_-]?key|client[_-]?secret|code[_-]?verifier|client[_-]?assertion|signature|x-goog-api-key)';
 
-/** `"password":"…"` as a member of the line itself. */
+/** `"password":"…"` as a field of the line itself. */
 const JSON_MEMBER = new RegExp(`((?<!\\\\)"${SECRET_NAME}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
 
-/** The same in JSON that was quoted into a text: one backslash and a quote end the value, three are inside it. */
+/**
+ * The same field inside JSON that was quoted into a text: one backslash and a quote end the value, three are part of
+ * it.
+ */
 const QUOTED_JSON_MEMBER = new RegExp(
   `((?<!\\\\)\\\\+"${SECRET_NAME}\\\\+"\\s*:\\s*\\\\+")(?:[^"\\\\]|\\\\(?:\\\\\\\\)+"|\\\\+[^"\\\\])+`,
   'gi',

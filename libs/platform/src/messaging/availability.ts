@@ -1,4 +1,4 @@
-/** A resource that comes and goes, such as a connection, and those who wait for its next coming. */
+/** A resource that can be lost and come back, such as a connection, with the callers that wait for it. */
 export class Availability<T extends object> {
   #current: T | undefined;
   readonly #waiting = new Set<PromiseWithResolvers<T>>();
@@ -13,12 +13,12 @@ export class Availability<T extends object> {
     this.#waiting.clear();
   }
 
-  /** Only the resource that is current can leave: a late word about an older one changes nothing. */
+  /** Only the current resource can be lost: a late report about a former one has no effect. */
   left(resource: T): void {
     if (this.#current === resource) this.#current = undefined;
   }
 
-  /** @throws the reason of `signal` when it aborts first; such a wait leaves nothing behind */
+  /** @throws the reason of `signal` if it aborts first; such a wait leaves nothing behind */
   async wait(signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     if (this.#current) return this.#current;

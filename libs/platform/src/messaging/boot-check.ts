@@ -8,8 +8,8 @@ export interface RegisteredHandler {
 }
 
 /**
- * What is wrong with the handlers of a process that consumes `queues`; empty when each contract of those
- * queues has exactly one handler, and no handler waits for messages that will never come here.
+ * Returns the problems with the handlers of a process that consumes `queues`. Empty if each contract of those queues
+ * has exactly one handler, and no handler waits for messages that never arrive here.
  */
 export function findHandlerProblems(
   queues: readonly QueueSpec[],

@@ -18,12 +18,12 @@ const CONNECT_TIMEOUT_MS = 4_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 /** A connection that was lost sooner counts as one more failure, so one that keeps breaking is not hammered. */
 const STABLE_MS = 10_000;
-/** With the connect timeout this keeps us below ten seconds after the broker is back. */
+/** With the connect timeout, reconnecting takes less than ten seconds after the broker is back. */
 const RECONNECT = { firstMs: 250, longestMs: 3_000 };
 
 /**
- * One connection to RabbitMQ that is opened again whenever it is lost, for as long as the process lives.
- * Nothing that happens to it can end the process; what was in flight on it is the business of its channels.
+ * One connection to RabbitMQ that is reopened whenever it is lost, for as long as the process lives. An error on it
+ * never ends the process; its channels handle messages that were in flight.
  */
 export class BrokerConnection {
   readonly #logger = new Logger(BrokerConnection.name);
@@ -47,7 +47,7 @@ export class BrokerConnection {
     return this.#models.current !== undefined;
   }
 
-  /** True while the broker, short of memory or disk, takes no messages from us. */
+  /** Returns true while the broker, short of memory or disk, accepts no messages. */
   isBlocked(): boolean {
     return this.#blocked;
   }
@@ -56,7 +56,7 @@ export class BrokerConnection {
     return this.#models.current === model;
   }
 
-  /** What ended the last connection or the last attempt; undefined if we ended it. */
+  /** The error that ended the last connection or attempt; undefined if we ended it. */
   get lastFailure(): unknown {
     return this.#lastFailure;
   }
@@ -80,7 +80,7 @@ export class BrokerConnection {
       const lastedMs = await this.#connectOnce();
       if (signal.aborted) return;
       failures = lastedMs > STABLE_MS ? 1 : failures + 1;
-      // One line per loss and per outage, not one per attempt.
+      // One log line per loss and per outage, not one per attempt.
       if (lastedMs > 0 || failures === 1) {
         this.#logger.warn(`${this.options.name}: not connected, trying again: ${describeFailure(this.#lastFailure)}`);
       }
@@ -88,7 +88,7 @@ export class BrokerConnection {
     }
   }
 
-  /** Returns when the connection has ended: for how long there was one, 0 if there was none. */
+  /** Returns when the connection has ended: the time for which it existed, 0 if there was none. */
   async #connectOnce(): Promise<number> {
     try {
       const model = await connect(this.#url, {

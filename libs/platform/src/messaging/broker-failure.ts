@@ -18,19 +18,19 @@ export function messageFailure(internal: string): AppError {
   return new AppError('server', 'Internal error', { internal });
 }
 
-/** What to write to the log about a thrown thing. Never the thing itself: it may hold a URL with a password. */
+/** Returns the log text for a thrown value. Never logs the value itself, which may contain a URL with a password. */
 export function describeFailure(thrown: unknown): string {
   if (thrown instanceof AppError) {
     const cause = thrown.cause === undefined ? '' : ` (${describeFailure(thrown.cause)})`;
     return `${thrown.code}: ${thrown.internal ?? thrown.message}${cause}`;
   }
   if (!isNativeError(thrown)) return 'a value that is no Error was thrown';
-  // A connection that failed for every address of a host has no words of its own.
+  // A connection that failed for every address of a host has no message of its own.
   if (thrown.message === '' && 'errors' in thrown) return (thrown.errors as unknown[]).map(describeFailure).join(', ');
   return thrown.message;
 }
 
-/** The reply code of an AMQP exception (AMQP 0-9-1 §1.2), such as 404 or 541. */
+/** Returns the reply code of an AMQP exception (AMQP 0-9-1 §1.2), such as 404 or 541. */
 export function amqpCode(thrown: unknown): number | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined;
   if ('code' in thrown && typeof thrown.code === 'number') return thrown.code;

@@ -12,7 +12,7 @@ import { PARTY_NAMES, type PartyName, type Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { EnvError } from '../config/env-error';
 
-/** The variables that say who a process is on the broker. */
+/** The variables that identify a process on the broker. */
 export interface BrokerKeysEnv {
   readonly BROKER_PRIVATE_KEYS?: Secret;
   readonly BROKER_PUBLIC_KEYS?: string;
@@ -30,11 +30,11 @@ interface OwnKey {
 }
 
 /**
- * What two parties sign their messages to each other with. It follows from the private key of one and the public key of
- * the other (X25519, then HKDF), so a third party has it only if it holds the private key of either.
+ * The key with which two apps sign their messages to each other. It is derived from the private key of one and the
+ * public key of the other (X25519, then HKDF), so a third party can only have it if it has one of the private keys.
  */
 export class PairKey {
-  /** As bytes it would be read anew for each signature, which takes four times as long. */
+  /** A KeyObject, because bytes would be parsed again for each signature, which takes four times as long. */
   readonly #secret: KeyObject;
 
   /** @param name the public keys of the sender and of the receiver, shortened */
@@ -57,12 +57,12 @@ export class PairKey {
 }
 
 /**
- * Who a process is among the parties on the broker: its own key pairs and the public keys of the others. Each party may
- * have two, so that a key can be replaced while messages under the old one are still accepted.
+ * Identifies a process among the apps on the broker: its own key pairs and the public keys of the others. Each may have
+ * two keys, so that a key can be replaced while messages signed with the old one are still accepted.
  */
 export class BrokerIdentity {
   readonly #own: readonly OwnKey[];
-  /** By name. Bounded by the number of keys. */
+  /** Keys by name, limited by the number of keys. */
   readonly #pairs = new Map<string, PairKey>();
 
   private constructor(
@@ -92,7 +92,10 @@ export class BrokerIdentity {
     return identity;
   }
 
-  /** Returns the key for messages to a party, made of the first keys of both. @throws AppError server if it has none */
+  /**
+   * Returns the key for messages to a party, made from the first keys of both.
+   * @throws AppError server if it has none
+   */
   keyTo(party: PartyName): PairKey {
     const [own] = this.#own;
     const [theirs] = this.publicKeys.get(party) ?? [];
@@ -100,7 +103,7 @@ export class BrokerIdentity {
     throw new AppError('server', 'Internal error', { internal: `BROKER_PUBLIC_KEYS has no key of ${party}` });
   }
 
-  /** The key that a message of a party names; undefined when it is none that both have now. */
+  /** Returns the key that a message of a party names; undefined if it is not a key that both have now. */
   keyFrom(party: PartyName, name: string): PairKey | undefined {
     const known = this.#pairs.get(`${party} ${name}`);
     if (known !== undefined) return known;
@@ -149,7 +152,7 @@ function ownKeyOf(text: string): OwnKey {
   return { privateKey, publicKey: createPublicKey(privateKey).export({ format: 'jwk' }).x! };
 }
 
-/** Undefined for a key with which nothing secret can be agreed on. */
+/** Returns undefined for a public key that cannot produce a shared secret. */
 function agree({ privateKey }: OwnKey, theirs: string): Buffer | undefined {
   try {
     const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: theirs }, format: 'jwk' });
@@ -159,7 +162,7 @@ function agree({ privateKey }: OwnKey, theirs: string): Buffer | undefined {
   }
 }
 
-/** @throws AppError server for a key with which nothing can be agreed on; `from` lets none in */
+/** @throws AppError server for a public key that cannot produce a shared secret; `from` accepts none of these */
 function sharedSecret(ownKey: OwnKey, theirs: string): Buffer {
   const own = ownKey.publicKey;
   const agreed = agree(ownKey, theirs);

@@ -14,9 +14,9 @@ import { refuseMessage } from './refused-messages';
 import { isAnswer, replyExchangeOf, signQuestion } from './signatures';
 import { declareReplyQueue, exchangeExists, exchangeOf } from './topology';
 
-/** A call as it is asked once: `timeoutMs` is what its asker waits. */
+/** A call as it is sent once; `timeoutMs` is how long the caller waits. */
 export interface AskedCall<Q extends object, R extends object> extends CallContract<Q, R> {
-  /** When its asker gives up, by the clock of its owner; by that of this host if it is left out. */
+  /** When the caller gives up, by the clock of the owner; if absent, by the clock of this host. */
   readonly expiresAtMs?: number;
 }
 
@@ -28,7 +28,7 @@ interface PendingCall {
   readonly respond: Respond;
 }
 
-/** What a channel of questions has: where its answers arrive, and the exchanges that are known to be there. */
+/** State of a channel for requests: where its answers arrive, and which exchanges are known to exist. */
 interface Line {
   readonly channel: Channel;
   readonly model: ChannelModel;
@@ -39,14 +39,14 @@ interface Line {
 const MAX_PENDING_CALLS = 10_000;
 
 /**
- * Asks questions over RabbitMQ; the pattern of a packet is the call contract itself.
+ * Sends calls over RabbitMQ; the pattern of a packet is the call contract itself.
  *
- * Nest's own RabbitMQ client keeps unsent questions without bound, asks them again long after their
- * callers have left, never reopens a channel that the broker closed, and lets a failed channel end the
- * process. Hence this one: a question is sent now or fails now, and fails at once when its channel goes.
+ * It replaces Nest's own RabbitMQ client, which keeps unsent requests without limit, sends them again long after their
+ * callers have given up, never reopens a channel that the broker closed, and lets a failed channel end the process.
+ * Here a request is sent or fails at once, and fails when its channel is lost.
  *
- * Each question is signed for its owner, with the queue that its answer goes to. What arrives there without the owner's
- * signature over this very question is dropped.
+ * Each request is signed for its owner, together with the queue for its answer. A message in that queue without the
+ * owner's signature for this request is dropped.
  */
 export class CallClient extends ClientProxy {
   readonly #logger = new Logger(CallClient.name);
@@ -114,7 +114,7 @@ export class CallClient extends ClientProxy {
       this.#pending.set(id, { contract, respond: callback });
       const known = this.#find(line, exchangeOf(contract.queue));
       const send = (): void => this.#send(line, contract, id, content);
-      // Who waited for the exchange may have been answered by the loss of the channel meanwhile.
+      // The caller that waited for the exchange may meanwhile have failed because the channel was lost.
       if (known === true) send();
       else known.then(send).catch((error: unknown) => this.#pending.has(id) && fail(error));
     } catch (error) {

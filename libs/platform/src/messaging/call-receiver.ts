@@ -21,7 +21,7 @@ export type Invoke = (contract: Contract, message: object, asker?: PartyName) =>
 /** Publishes what a call has changed. Never rejects. */
 export type Announce = (feed: FeedName) => Promise<void>;
 
-/** What an app needs that answers calls. */
+/** The dependencies of an app that answers calls. */
 export interface AnsweringOptions {
   readonly identity: BrokerIdentity;
   readonly usedQuestions: UsedQuestions;
@@ -40,7 +40,7 @@ const UNKNOWN = { name: 'unknown', timeoutMs: 1_000 };
  */
 export class CallReceiver {
   readonly #logger = new Logger(CallReceiver.name);
-  /** Parties that may ask here; the broker lets this app answer no others. */
+  /** Apps that may call this one; the broker lets this app answer no others. */
   readonly #askers: ReadonlySet<PartyName>;
   readonly #clock: AnyCall | undefined;
 
@@ -70,7 +70,7 @@ export class CallReceiver {
       contract instanceof AppError
         ? { err: contract.toWire() }
         : await this.#answer(contract, question, delivery.message);
-    // Before the answer is sent, which may have to wait: a question that was handled must not come again.
+    // Acknowledged before the answer is sent, which may have to wait: a handled request must not be delivered again.
     delivery.ack();
     if (reply === null) return;
     const { name, timeoutMs } = contract instanceof AppError ? UNKNOWN : contract;
@@ -96,7 +96,7 @@ export class CallReceiver {
     return error;
   }
 
-  /** Null for a question that must not be answered. */
+  /** Returns null for a request that must not be answered. */
   async #answer(contract: AnyCall, question: SignedQuestion, message: ConsumeMessage): Promise<Reply | null> {
     const { content, fields } = message;
     try {
@@ -112,7 +112,10 @@ export class CallReceiver {
     }
   }
 
-  /** A change that is ready only when its asker has given up is undone: its caller may have made another one since. */
+  /**
+   * A change that is only ready after the caller has given up is rolled back, because the caller may have made another
+   * one since.
+   */
   async #handle(contract: AnyCall, request: object, question: SignedQuestion): Promise<Reply> {
     const handler = (): Promise<unknown> => this.invoke(contract, request, question.asker);
     const { usedQuestions } = this.options;
@@ -121,7 +124,7 @@ export class CallReceiver {
       const response = await (contract.repeat === 'harmless' ? handler() : usedQuestions.handle(question, handler));
       return { response: response ?? null };
     } finally {
-      // Also after an error: a replayed code is refused, and revokes its key.
+      // Also after an error: for example, a replayed code is refused and revokes its key.
       if (contract.changes !== undefined) await this.options.announce?.(contract.changes);
     }
   }
@@ -146,7 +149,7 @@ export class CallReceiver {
 
   #failure(contract: AnyCall, thrown: unknown): Reply {
     const error = AppError.from(thrown);
-    // The answer to the caller holds neither the internal text nor the cause, so they are logged here.
+    // The answer contains neither the internal text nor the cause, so they are logged here.
     if (error.status >= 500) {
       const { stack } = thrown instanceof Error ? thrown : error;
       this.#logger.error(`${contract.name} failed: ${describeFailure(error)}`, stack);

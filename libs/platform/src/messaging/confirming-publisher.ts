@@ -26,17 +26,16 @@ const CONFIRM_TIMEOUT_MS = 10_000;
 const MAX_UNCONFIRMED = 4_096;
 
 /**
- * Hands persistent messages to job queues and believes only what the broker confirms.
+ * Sends persistent messages to job queues and relies only on the broker's confirms.
  *
- * `publish` resolves when the broker has said that it keeps the message. A message that no queue takes is
- * confirmed like any other, so every message is `mandatory`, and one that comes back counts as failed. Queues are
- * declared by their consumers alone.
- * After a failure the message may have arrived all the same: receivers must be able to meet it twice.
+ * `publish` resolves when the broker has confirmed that it stores the message. A message that reaches no queue is
+ * confirmed too, so every message is `mandatory`, and one that is returned counts as failed. Only consumers declare
+ * queues. After a failure the message may have arrived nevertheless: receivers must tolerate duplicates.
  */
 export class ConfirmingPublisher {
   readonly #channel: ManagedChannel<ConfirmChannel>;
   readonly #pending = new Map<string, Pending>();
-  /** Queues known to exist, for as long as the channel lives and nothing comes back. */
+  /** Queues known to exist, for as long as the channel lives and no message is returned. */
   readonly #declared = new Map<string, Promise<void>>();
   #model: ChannelModel | undefined;
 
@@ -144,7 +143,7 @@ export class ConfirmingPublisher {
     }
   }
 
-  /** Whether the channel was lost: amqplib distinguishes that from a nack of the broker by the error's text alone. */
+  /** True if the channel was lost: amqplib distinguishes that from a nack of the broker only by the error's text. */
   #pendingLost(error: unknown): boolean {
     return !(error instanceof Error) || error.message !== 'message nacked';
   }
@@ -156,7 +155,7 @@ export class ConfirmingPublisher {
 
   #onTimeout(channel: ConfirmChannel, pending: Pending): void {
     pending.settle(failed('unconfirmed', `no confirm within ${this.confirmTimeoutMs} ms`));
-    // The library remembers unconfirmed messages until their channel ends, so a silent channel is given up.
+    // The library keeps unconfirmed messages until their channel ends, so a silent channel is closed.
     if (!this.connection.isBlocked()) this.#channel.reopen(channel, new Error('the broker did not confirm in time'));
   }
 
@@ -167,7 +166,7 @@ export class ConfirmingPublisher {
   }
 }
 
-/** @throws where the owner of the queue has never run */
+/** @throws if the owner of the queue has never run */
 async function requireDeclared(model: ChannelModel, queue: QueueSpec): Promise<void> {
   const exchange = exchangeOf(queue);
   if (await exchangeExists(model, exchange)) return;
@@ -194,7 +193,9 @@ function failed(reason: FailureReason, internal: string, cause?: unknown): Error
   return failure;
 }
 
-/** Returns true for a failure to publish that says nothing of the message: the broker would have taken no other. */
+/**
+ * Returns true for a publish failure that is not caused by the message: the broker would have accepted no other either.
+ */
 export function isBrokerAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   const reason = reasons.get(thrown);

@@ -6,7 +6,7 @@ import { findHandlerProblems } from './boot-check';
 import type { AnsweringOptions } from './call-receiver';
 import { QueueServer } from './queue-server';
 
-/** What `consumeQueues` needs of an INestApplication. */
+/** The parts of an INestApplication that `consumeQueues` uses. */
 export interface HybridApp {
   connectMicroservice(options: MicroserviceOptions): Pick<INestMicroservice, 'listen'>;
 }
@@ -17,25 +17,25 @@ export interface ConsumeQueuesOptions {
   readonly queues: readonly QueueSpec[];
   /** How the broker lists our connections; by default the names of the queues. */
   readonly serviceName?: string;
-  /** Every contract of the house; tests pass their own. */
+  /** All contracts of the installation; tests pass their own. */
   readonly contracts?: readonly Contract[];
   readonly drainTimeoutMs?: number;
   readonly startTimeoutMs?: number;
-  /** For an app that answers calls. */
+  /** Required for an app that answers calls. */
   readonly answering?: AnsweringOptions;
 }
 
 export interface QueueConsumption {
   /**
-   * Takes no more messages, waits up to 22 s for running handlers, gives the rest back to the broker and
-   * closes the connections. Closing the app does the same.
+   * Accepts no more messages, waits up to 22 s for running handlers, returns the rest to the broker and closes the
+   * connections. Closing the app does the same.
    */
   drain(): Promise<void>;
   /** Whether messages of every queue are being taken: for readiness. */
   isConnected(): boolean;
 }
 
-/** An app has 25 s to drain; what is left over gives back the rest and closes the connections. */
+/** An app has 25 s to shut down; the remaining time is for returning messages and closing the connections. */
 const DRAIN_TIMEOUT_MS = 22_000;
 const START_TIMEOUT_MS = 30_000;
 

@@ -1,8 +1,8 @@
 import { IllegalOperationError, type Channel, type ConsumeMessage } from 'amqplib';
 
 /**
- * A message that the broker lent us. It is given back exactly once: a second word about the same message
- * would close the channel and take every other message on it along.
+ * A message delivered by the broker. It must be settled exactly once: a second settlement would close the channel and
+ * return every other message on it.
  */
 export class Delivery {
   #settled = false;
@@ -25,12 +25,12 @@ export class Delivery {
     this.#settle(() => this.channel.ack(this.message));
   }
 
-  /** Not done: the broker gives the message to a consumer again. */
+  /** Not done: the broker delivers the message to a consumer again. */
   requeue(): void {
     this.#settle(() => this.channel.nack(this.message, false, true));
   }
 
-  /** Never to be done: the broker moves the message to where the queue's dead letters go. */
+  /** Can never be done: the broker moves the message to the dead-letter queue. */
   reject(): void {
     this.#settle(() => this.channel.nack(this.message, false, false));
   }
@@ -41,7 +41,7 @@ export class Delivery {
     try {
       tellBroker();
     } catch (error) {
-      // The channel is gone, and the broker has taken the message back with it.
+      // The channel is lost, and the broker has taken the message back.
       if (!(error instanceof IllegalOperationError)) throw error;
     }
   }

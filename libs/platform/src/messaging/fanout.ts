@@ -12,18 +12,18 @@ import { isEvent, signEvent } from './signatures';
 import { exchangeExists } from './topology';
 
 const EXCHANGE = { durable: true, autoDelete: false } as const;
-/** Events that wait for one process. Older ones are dropped: it finds out by itself what it missed. */
+/** Most events that wait for one process. Older ones are dropped: the process detects by itself what it missed. */
 const MOST_WAITING = 1_000;
 const MOST_WAITING_BYTES = 8 * 1_024 * 1_024;
 /** Shortest time between two reopenings of a channel that receives nothing. */
 const REOPEN_EVERY_MS = 5_000;
-/** How often an exchange is looked for whose owner has never run. */
+/** Interval of checks for an exchange whose owner has never run. */
 const LOOK_EVERY_MS = 1_000;
 
 /** How long the broker may take to confirm an event. */
 const CONFIRM_TIMEOUT_MS = 2_000;
 
-/** Who publishes events, and who may hear them. */
+/** Which apps publish events, and which may receive them. */
 export interface EventSigning {
   readonly identity: BrokerIdentity;
   readonly followers: readonly PartyName[];
@@ -98,15 +98,15 @@ export interface FanoutReceiverOptions {
   /** How the broker lists the connection. */
   readonly name: string;
   readonly identity: BrokerIdentity;
-  /** The exchanges, each with the party whose events it carries. */
+  /** The exchanges, each with the name of the app that publishes events there. */
   readonly exchanges: ReadonlyMap<string, PartyName>;
-  /** Called with each published event; what it throws is logged. */
+  /** Called with each published event; its errors are logged. */
   readonly receive: (exchange: string, event: unknown) => void;
 }
 
 /**
- * Hears the events of exchanges while it is connected, by a queue of its own that ends with its connection. That is
- * another connection than the one for questions: neither waits for the other.
+ * Receives the events of exchanges while it is connected, by its own queue, which ends with its connection. It does not
+ * share the connection for calls, so neither waits for the other.
  */
 export class FanoutReceiver {
   readonly #logger = new Logger(FanoutReceiver.name);
@@ -129,7 +129,7 @@ export class FanoutReceiver {
     this.#channel.start();
   }
 
-  /** Listens anew: the broker may have lost the queue or its bindings and not said so. */
+  /** Subscribes again: the broker may have lost the queue or its bindings without a notice. */
   reopen(): void {
     const channel = this.#channel.current;
     if (channel === undefined || performance.now() - this.#reopenedAtMs < REOPEN_EVERY_MS) return;
@@ -195,7 +195,7 @@ export class FanoutReceiver {
   }
 }
 
-/** Returns false where the exchange is not there, which would close the channel. */
+/** Returns false if the exchange does not exist, which would close the channel. */
 async function bindExisting(
   { channel, model, queue }: { readonly channel: Channel; readonly model: ChannelModel; readonly queue: string },
   exchange: string,

@@ -3,7 +3,7 @@ import { BaseRpcContext, Ctx, MessagePattern, Payload } from '@nestjs/microservi
 import { throwError, type Observable } from 'rxjs';
 import type { CallContract, Contract, JobContract, PartyName } from '@libs/contracts';
 
-/** What the decorator leaves on a handler for the queue server to find. */
+/** Metadata that the decorator attaches to a handler for the queue server. */
 export interface HandlerExtras extends Record<string, unknown> {
   readonly contract: Contract;
   /** `Class.method`, for messages to the developer. */
@@ -27,7 +27,7 @@ type HandlerDecorator<M> = <T extends M>(
   descriptor: TypedPropertyDescriptor<T>,
 ) => void;
 
-/** The framework would replace what a handler throws by its own words; the queue server wants to see it. */
+/** Rethrows errors of handlers, which the framework would replace by its own; the queue server needs the original. */
 @Catch()
 class RethrowFilter implements ExceptionFilter {
   catch(thrown: unknown): Observable<never> {
@@ -38,12 +38,12 @@ class RethrowFilter implements ExceptionFilter {
 const rethrow = new RethrowFilter();
 
 /**
- * Marks the method of a consumer class (`@Controller()`) that owns a contract. The method is given a
- * validated instance of the contract's request or payload class, and the context of the message.
+ * Marks the method of a consumer class (`@Controller()`) that handles a contract. The method gets a validated instance
+ * of the contract's request or payload class, and the context of the message.
  *
- * Call: what it returns is the answer; an AppError it throws reaches the caller as it is, anything else as
- * `server`. Job: the job is done when the promise resolves; if it rejects, the job comes again after the
- * next retry wait of its queue, and lies in the dead queue after the last.
+ * Call: its return value is the answer. An AppError that it throws reaches the caller unchanged, anything else as
+ * `server`. Job: the job is done when the promise resolves. If it rejects, the job is delivered again after the next
+ * retry delay of its queue, and is in the dead queue after the last.
  */
 export function Handles<Q extends object, R extends object>(
   contract: CallContract<Q, R>,

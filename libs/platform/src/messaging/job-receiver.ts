@@ -18,9 +18,10 @@ interface Job {
 const UNREADABLE = 'unknown';
 
 /**
- * Works off the jobs of one queue. A job is only a nudge: a row says what is due, and a sweeper looks for such rows every
- * few seconds. So a job whose handler threw is logged and over; the sweeper repeats it. A message that is no job of this
- * queue goes to the dead queue, and so does one whose consumers died again and again: the broker counts its deliveries.
+ * Processes the jobs of one queue. A job is only a notification: a row says what is due, and a sweeper looks for such
+ * rows every few seconds. So a job whose handler threw is logged and dropped; the sweeper repeats it. A message that is
+ * not a job of this queue goes to the dead queue, and so does one whose consumers died repeatedly: the broker counts
+ * its deliveries.
  */
 export class JobReceiver {
   readonly #logger = new Logger(JobReceiver.name);

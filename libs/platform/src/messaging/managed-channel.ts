@@ -7,14 +7,14 @@ import { brokerFailure, describeFailure } from './broker-failure';
 import { backoffMs, pause, settledWithin } from './pause';
 
 export interface ChannelPlan<C extends Channel> {
-  /** For the log, e.g. `consumer of batches`. */
+  /** Name in the log, e.g. `consumer of batches`. */
   readonly name: string;
   readonly open: (model: ChannelModel) => Promise<C>;
   /** Makes a new channel ready; the channel counts as open once this has resolved. */
   readonly setUp: (channel: C, model: ChannelModel) => Promise<void>;
-  /** The channel is gone, and with it everything that was pending on it. */
+  /** Called when the channel is lost, with everything that was pending on it. */
   readonly onClosed?: (channel: C) => void;
-  /** The channel could not be made ready; `failure` is what the broker said, if it said anything. */
+  /** Called when the channel could not be set up; `failure` is the broker's reason, if it gave one. */
   readonly onSetUpFailed?: (failure: unknown) => void;
 }
 
@@ -23,15 +23,15 @@ const CLOSE_TIMEOUT_MS = 2_000;
 const REOPEN = { firstMs: 1_000, longestMs: 10_000 };
 
 /**
- * A channel that is opened and made ready again after every loss: at once when the connection comes back,
- * and after a growing wait when the channel itself failed while the connection stood.
+ * A channel that is reopened and set up after every loss: at once when the connection comes back, and after an
+ * increasing delay when the channel itself failed while the connection remained.
  */
 export class ManagedChannel<C extends Channel> {
   readonly #logger = new Logger(ManagedChannel.name);
   readonly #channels = new Availability<C>();
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
-  /** Losses of a channel whose connection stood, since one has lasted. */
+  /** Number of consecutive losses of a channel whose connection remained, since one has lasted. */
   #losses = 0;
   /** Ends the session in progress, whether or not the broker still answers. */
   #endSession: ((failure?: Error) => void) | undefined;
@@ -49,7 +49,7 @@ export class ManagedChannel<C extends Channel> {
     return this.#channels.current;
   }
 
-  /** @throws AppError `unavailable` when there is no open channel after `waitMs` */
+  /** @throws AppError `unavailable` if there is no open channel after `waitMs` */
   async whenOpen(waitMs: number): Promise<C> {
     if (this.#channels.current) return this.#channels.current;
     try {
@@ -59,7 +59,7 @@ export class ManagedChannel<C extends Channel> {
     }
   }
 
-  /** Gives the channel up, if it is still the current one, and opens another. */
+  /** Closes the channel, if it is still the current one, and opens another. */
   reopen(channel: C, failure: Error): void {
     if (this.#channels.current === channel) this.#endSession?.(failure);
   }
@@ -77,7 +77,7 @@ export class ManagedChannel<C extends Channel> {
       const model = await this.#connected(signal);
       if (!model) return;
       await this.#session(model);
-      // The connection may be learning of its own end in this very turn.
+      // The connection may notice its own end in this turn of the event loop.
       await nextTurn();
       if (signal.aborted || !this.connection.isCurrent(model)) continue;
       this.#losses += 1;
@@ -114,7 +114,7 @@ export class ManagedChannel<C extends Channel> {
     }
   }
 
-  /** Settles when the channel has ended: with the reason, or with nothing when we wanted it. Never rejects. */
+  /** Resolves when the channel has ended: with the reason, or with nothing if we ended it. Never rejects. */
   #watch(channel: C): Promise<Error | undefined> {
     const ended = Promise.withResolvers<Error | undefined>();
     let reason: Error | undefined;
@@ -144,7 +144,7 @@ export class ManagedChannel<C extends Channel> {
 
   #abandon(channel: C): void {
     this.#channels.left(channel);
-    // Not awaited: a broker that does not answer must not keep us from opening another channel.
+    // Not awaited: a broker that does not answer must not delay the opening of another channel.
     channel.close().catch(() => this.#logger.debug(`${this.plan.name}: was closed already`));
     this.plan.onClosed?.(channel);
   }

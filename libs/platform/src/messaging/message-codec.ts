@@ -3,8 +3,8 @@ import { AppError, type AppErrorWire } from '@libs/errors';
 import { messageFailure } from './broker-failure';
 
 /**
- * The bytes of a message: JSON in the packet form of Nest's transports, `{ pattern, data, id? }` to the
- * owner and `{ id, response | err, isDisposed }` back, so that tools for those can read our queues.
+ * The bytes of a message: JSON in the packet form of Nest's transports, `{ pattern, data, id? }` to the owner and `{
+ * id, response | err, isDisposed }` back, so that tools for these can read our queues.
  */
 export interface Packet {
   /** Wire name of the contract. */
@@ -14,7 +14,7 @@ export interface Packet {
 
 export type Reply = { readonly response: unknown } | { readonly err: AppErrorWire };
 
-/** A job names rows and carries nothing; one that is larger carries what it should not. */
+/** Largest job: it contains only ids of rows, so a larger one is an error. */
 const MAX_JOB_BYTES = 4_096;
 const MAX_CALL_BYTES = 1_048_576;
 
@@ -37,7 +37,7 @@ export function encodeReply(reply: Reply, id: string, contractName: string): Buf
   return encode({ id, ...reply, isDisposed: true }, contractName, MAX_CALL_BYTES);
 }
 
-/** @throws AppError `invalid_request` for anything that is no packet */
+/** @throws AppError `invalid_request` for anything that is not a packet */
 export function decodePacket(content: Buffer): Packet {
   const packet = parseObject(content);
   if (!packet || typeof packet['pattern'] !== 'string') {

@@ -23,11 +23,11 @@ export interface MessagingModuleOptions {
 const PLAIN_BUS = Symbol('plain bus');
 
 /**
- * Provides the MessageBus to the whole app, and the BrokerConnection it sends over, for readiness. The app
- * starts without waiting for the broker. The bus outlives the consumers: their last handlers may use it.
+ * Provides the MessageBus to the whole app, and its BrokerConnection for readiness checks. The app starts without
+ * waiting for the broker. The bus is closed after the consumers, because their last handlers may use it.
  *
  * Global, because a process has one bus, whose identity and feeds only the root of its app knows. Most modules use it,
- * and a test puts a fake in its place: a module that imported this one would connect to a broker in its tests.
+ * and tests replace it by a fake: a module that imported this one would connect to a broker in its tests.
  */
 @Module({})
 export class MessagingModule implements OnModuleInit, OnApplicationShutdown {

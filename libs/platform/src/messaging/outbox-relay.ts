@@ -21,33 +21,37 @@ const BATCH_SIZE = 500;
 const INTERVAL_MS = 1_000;
 const BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
 const MESSAGE_BACKOFF = { firstMs: 1_000, longestMs: 5 * 60_000 };
-/** Longer than a message may take to be confirmed or given up. */
+/** Longer than a message may take to be confirmed or to fail. */
 const LEASE_MS = 30_000;
-/** After this, what was confirmed is deleted and the next messages are claimed, whatever still waits for its confirm. */
+/**
+ * After this time, confirmed messages are deleted and the next ones are claimed, even if some still wait for their
+ * confirm.
+ */
 const FLUSH_MS = 1_000;
 const STOP_MS = 4_000;
 const MEASURE_MS = 5_000;
 const STUCK_ATTEMPTS = 3;
 
 /**
- * Sends what the outbox holds. A message leaves the outbox only after the broker's confirm, so a crash at any point
- * can send it twice and never lose it. Runs when woken and every second.
+ * Sends the messages in the outbox. A message is deleted only after the broker's confirm, so a crash can send it twice
+ * but never lose it. Runs when woken and every second.
  *
  * Messages are leased, sent without a transaction, and deleted as they are confirmed. One that is not confirmed, or
- * that can never be sent (no such contract, too large), takes one place of 500 and is tried again after a growing
- * wait; the others go on. While the broker is away nothing counts against a message, and one is claimed as a probe.
+ * that can never be sent (unknown contract, too large), occupies one of 500 places and is retried after an increasing
+ * delay; the others continue. While the broker is unavailable no failure counts against a message, and one is claimed
+ * as a probe.
  */
 export class OutboxRelay {
   readonly #logger = new Logger(OutboxRelay.name);
   readonly #jobs: ReadonlyMap<string, Contract>;
   readonly #stopping = new AbortController();
-  /** Leased messages that are not confirmed yet; at most a batch of them. */
+  /** Leased messages that are not confirmed yet; at most one batch. */
   readonly #inFlight = new Map<string, Promise<void>>();
-  /** What is to be written down of messages that are no longer in flight; counted among the batch. */
+  /** Results of messages that are no longer in flight and still have to be recorded; they count for the batch. */
   #confirmed: string[] = [];
   #delays: OutboxDelay[] = [];
   #brokerFailure: unknown;
-  /** Messages that failed and were logged; at most a batch of them. */
+  /** Messages that failed and were logged; at most one batch. */
   readonly #reported = new Set<string>();
   #running: Promise<void> | undefined;
   #woken = false;
@@ -66,13 +70,13 @@ export class OutboxRelay {
     this.#running ??= this.#run();
   }
 
-  /** A transaction with outbox rows has committed: look at once. While passes fail this changes nothing. */
+  /** Reports that a transaction with outbox rows has committed: runs at once. No effect while runs fail. */
   wake(): void {
     this.#woken = true;
     this.#endWait?.();
   }
 
-  /** Resolves when the pass in progress has ended and what it sent is confirmed, or after 4 seconds. */
+  /** Resolves when the current run has ended and its messages are confirmed, or after 4 seconds. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#endWait?.();
@@ -113,7 +117,7 @@ export class OutboxRelay {
     }
   }
 
-  /** A message whose lease ran out may be claimed again while it is still in flight here. */
+  /** A message whose lease expired may be claimed again while it is still in flight here. */
   #begin(message: OutboxMessage): void {
     const { id } = message;
     if (this.#inFlight.has(id)) return;
@@ -143,9 +147,9 @@ export class OutboxRelay {
     this.#reportOnce(id, error);
   }
 
-  /** Each in a short statement; what cannot be written down now is tried again with the next pass. */
+  /** Each in a short statement; what cannot be recorded now is retried in the next run. */
   async #writeDown(): Promise<number> {
-    // More may be confirmed while these are written down.
+    // More may be confirmed while these are recorded.
     const confirmed = [...this.#confirmed];
     const delays = this.#delays;
     if (confirmed.length > 0) {
@@ -155,7 +159,7 @@ export class OutboxRelay {
       outboxRelayedTotal.inc(confirmed.length);
     }
     this.#delays = [];
-    // Without this their leases run out.
+    // Otherwise they would stay leased until their leases expire.
     if (delays.length > 0) await this.source.postpone(delays);
     return confirmed.length;
   }

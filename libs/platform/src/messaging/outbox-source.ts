@@ -12,7 +12,7 @@ export interface OutboxMessage {
 export interface OutboxDelay {
   readonly id: string;
   readonly delayMs: number;
-  /** False when the broker was away: that says nothing of the message. */
+  /** False if the broker was unavailable, which does not count against the message. */
   readonly isAttempt: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface OutboxState {
   readonly stuck: number;
 }
 
-/** Where the relay finds what is still to be sent. Each call is a short transaction of its own. */
+/** Storage of the messages to send. Each call is a separate short transaction. */
 export abstract class OutboxSource {
   /** Returns up to `limit` messages that are due, and hides them from every relay for `leaseMs`. */
   abstract claim(limit: number, leaseMs: number): Promise<readonly OutboxMessage[]>;

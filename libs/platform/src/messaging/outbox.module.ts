@@ -16,15 +16,15 @@ import type { OutboxSource } from './outbox-source';
 export interface OutboxModuleOptions {
   /** The provider of the rows. */
   readonly source: Type<OutboxSource> | typeof OutboxSource;
-  /** One of these modules exports it; needless when a global module does. */
+  /** One of these modules exports it; not needed if a global module does. */
   readonly imports?: ModuleMetadata['imports'];
-  /** Every contract of the house; tests pass their own. */
+  /** All contracts of the installation; tests pass their own. */
   readonly contracts?: readonly Contract[];
 }
 
 /**
- * Relays the outbox while the app runs. Code that writes outbox rows injects the OutboxRelay to wake it: its module and
- * others import one module that imports this one and exports it, so that a process has one relay.
+ * Relays the outbox while the app runs. Code that writes outbox rows injects the OutboxRelay to wake it. All modules
+ * that need it import one module that imports this one and exports it, so that a process has only one relay.
  */
 @Module({})
 export class OutboxModule implements OnApplicationBootstrap, BeforeApplicationShutdown {

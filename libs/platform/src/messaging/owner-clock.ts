@@ -29,7 +29,7 @@ export function clockOf(queue: QueueSpec, timeoutMs: number): ReadClock {
 
 /** Longer than any change may take: a second try needs no second reading. */
 const READING_LASTS_MS = 30_000;
-/** Another process of the owner is asked then. */
+/** Delay before another process of the owner is asked. */
 const ASK_AGAIN_MS = 1_000;
 
 /**
@@ -42,7 +42,7 @@ export class OwnerClocks {
 
   constructor(private readonly ask: (question: ReadClock) => Promise<ClockReading>) {}
 
-  /** @param remainingMs what the asker still waits @throws AppError when the owner does not answer in that time */
+  /** @param remainingMs how long the caller still waits @throws AppError if the owner does not answer in that time */
   async endOf(queue: QueueSpec, remainingMs: () => number): Promise<number> {
     const reading = this.#recent(queue) ?? (await this.#read(queue, remainingMs));
     return Math.floor(performance.now() + reading.aheadMs) + remainingMs();

@@ -20,7 +20,7 @@ export async function pause(durationMs: number, signal: AbortSignal): Promise<vo
   }
 }
 
-/** True when `work` settled within `durationMs`; how it settled stays with the owner of the promise. */
+/** Returns true if `work` settled within `durationMs`; the owner of the promise handles its result. */
 export async function settledWithin(work: Promise<unknown>, durationMs: number): Promise<boolean> {
   const timer = new AbortController();
   const settled = work.then(

@@ -13,7 +13,7 @@ import { exchangeOf as feedExchangeOf } from '../feeds/feeds';
 import { replyExchangeOf } from './signatures';
 import { exchangeOf, queueDeclarations } from './topology';
 
-/** What a broker user may do in the virtual host: regular expressions over the names of queues and exchanges. */
+/** What a broker user may do in the virtual host: regular expressions for the names of queues and exchanges. */
 export interface BrokerPermissions {
   readonly configure: string;
   readonly write: string;
@@ -25,8 +25,8 @@ const JOBS = ALL_QUEUES.filter(({ kind }) => kind === 'job');
 const CALLS = allContracts.filter((contract): contract is CallContract<object, object> => contract.kind === 'call');
 
 /**
- * What the broker user of a party needs, by the contracts: who owns which queue, who asks whom, who follows which feed.
- * No party may write to the default exchange, which leads to every queue.
+ * Returns the broker permissions of an app, derived from the contracts: who owns which queue, who calls whom, who
+ * follows which feed. No app may write to the default exchange, which leads to every queue.
  */
 export function permissionsOf(party: PartyName): BrokerPermissions {
   const asked = CALLS.filter(({ askedBy }) => askedBy.includes(party)).map(({ queue }) => exactly(exchangeOf(queue)));
@@ -54,7 +54,7 @@ function callsOf(party: PartyName): readonly string[] {
   return own.flatMap((queue) => [exactly(queue.name), exactly(exchangeOf(queue))]);
 }
 
-/** Only the owner of a job queue declares, reads and deletes it, and no other queue below its name. */
+/** Only the owner of a job queue may declare, read and delete it, and no other queue with its name as a prefix. */
 function jobsOf(party: PartyName): readonly string[] {
   return JOBS.filter(({ owner }) => owner === party).flatMap((queue) =>
     queueDeclarations(queue).map(({ name }) => exactly(name)),

@@ -5,21 +5,21 @@ export interface BrokerPolicy {
   readonly 'apply-to': 'queues';
   /** A regular expression over the names of queues. */
   readonly pattern: string;
-  /** Of several policies for a queue the highest one holds. */
+  /** If several policies match a queue, the one with the highest priority applies. */
   readonly priority: number;
   readonly definition: Readonly<Record<string, number>>;
 }
 
 const MEBIBYTE = 1024 * 1024;
-/** Answers and events: one process reads them at once. */
+/** Most bytes of waiting answers and events; a process reads them at once. */
 const MOST_WAITING_BYTES = 64 * MEBIBYTE;
 const UNUSED_MS = 3_600_000;
 /** Messages are ids of a few hundred bytes, and a queue of jobs holds 100,000. */
 const MOST_BYTES = 128 * MEBIBYTE;
 
 /**
- * Returns policies that bound every queue. An attacker in an app may declare queues without the bounds that the app
- * itself would give them. Where a queue has bounds of its own too, the lower one holds.
+ * Returns policies that limit every queue. An attacker in an app may declare queues without the limits that the app
+ * itself would set. If a queue has limits of its own too, the lower one applies.
  */
 export function brokerPolicies(vhost: string): readonly BrokerPolicy[] {
   const policy = { vhost, 'apply-to': 'queues' } as const;

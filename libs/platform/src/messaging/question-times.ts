@@ -4,11 +4,11 @@ import { LEEWAY_MS, type SignedQuestion } from './signatures';
 type TimedContract = Pick<CallContract<object, object>, 'repeat' | 'timeoutMs'>;
 
 /**
- * Returns why a question is dropped by our own clock, or null. It says whose clock differs by how much, as nothing else
- * does: the asker sees timeouts.
+ * Returns why a request is dropped because of its times by our own clock, or null. The message names whose clock
+ * differs by how much; otherwise only timeouts at the caller would show it.
  *
- * A signature that runs out later than its asker gives up would outlive the memory of its question. Whether a change
- * comes too late is not judged here but by the clock of PostgreSQL, which has set its deadline.
+ * A signature that is valid for longer than its caller waits could outlive the record of its request. Whether a change
+ * is too late is decided not here but by PostgreSQL's clock, which has set its deadline.
  */
 export function problemOfTime(
   { repeat, timeoutMs }: TimedContract,

@@ -25,17 +25,17 @@ const NOT_FOUND = 404;
 const INTERNAL_ERROR = 541;
 
 /**
- * Takes the messages of one queue, `prefetch` at a time, for as long as it is not drained.
+ * Receives the messages of one queue, `prefetch` at a time, until it is drained.
  *
- * It has a connection of its own, because RabbitMQ answers the consumer of a broken queue by closing the
- * whole connection: the other queues of the process must not suffer, and it must be clear whose fault it was.
+ * It has its own connection, because RabbitMQ answers the consumer of a broken queue by closing the whole connection.
+ * The other queues of the process must not be affected, and the cause must be clear.
  */
 export class QueueConsumer {
   readonly #logger = new Logger(QueueConsumer.name);
   readonly #connection: BrokerConnection;
   readonly #channel: ManagedChannel<Channel>;
   readonly #running = new Map<Delivery, Promise<void>>();
-  /** After a reconnect new messages may come while old handlers still run; `prefetch` bounds both together. */
+  /** After a reconnect new messages may arrive while old handlers still run; `prefetch` limits both together. */
   #waiting: Delivery[] = [];
   #consumerTag: string | undefined;
   #watching: AbortController | undefined;
@@ -77,8 +77,8 @@ export class QueueConsumer {
   }
 
   /**
-   * Takes no more messages, waits up to `waitMs` for the handlers that run, gives back what is not done,
-   * and closes the connection.
+   * Accepts no more messages, waits up to `waitMs` for running handlers, returns unfinished messages, and closes the
+   * connection.
    */
   async drain(waitMs: number): Promise<void> {
     this.#draining = true;

@@ -25,7 +25,7 @@ export interface QueueServerOptions {
   readonly contracts: readonly Contract[];
   /** How long a drain waits for running handlers. */
   readonly drainTimeoutMs: number;
-  /** How long the start waits for the broker before it goes on without it. */
+  /** How long the start waits for the broker before it continues without it. */
   readonly startTimeoutMs: number;
   /** Needed for queues of calls. */
   readonly answering?: AnsweringOptions | undefined;
@@ -34,9 +34,9 @@ export interface QueueServerOptions {
 const START_POLL_MS = 250;
 
 /**
- * The transport that brings the messages of our queues to Nest's handlers. It takes the place of Nest's
- * RabbitMQ server, which leaves the message of a throwing handler unacknowledged, cuts running handlers on
- * shutdown, never reopens a channel that the broker closed, and lets a failed consumer end the process.
+ * The transport that passes the messages of our queues to Nest's handlers. It replaces Nest's RabbitMQ server, which
+ * leaves the message of a throwing handler unacknowledged, aborts running handlers on shutdown, never reopens a channel
+ * that the broker closed, and lets a failed consumer end the process.
  */
 export class QueueServer extends Server implements CustomTransportStrategy {
   override readonly transportId = Transport.RMQ;
@@ -81,7 +81,7 @@ export class QueueServer extends Server implements CustomTransportStrategy {
     return this.#connection.isConnected() && this.#consumers.every((consumer) => consumer.isConsuming());
   }
 
-  /** Ends consuming as the options say; every call after the first waits for the same end. */
+  /** Ends consuming as the options say; further calls wait for the same end. */
   drain(): Promise<void> {
     this.#drained ??= this.#drain();
     return this.#drained;

@@ -38,7 +38,7 @@ export class RabbitMessageBus extends MessageBus {
   async #ask<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R> {
     const deadline = performance.now() + contract.timeoutMs;
     const remainingMs = (): number => Math.max(1, Math.ceil(deadline - performance.now()));
-    // Without a channel a question fails at once; only the first channel of a process is worth waiting for.
+    // Without a channel a call fails at once; only the first channel of a process is awaited.
     if (!this.client.wasReady) await this.client.ready(contract.timeoutMs);
     if (contract.repeat === 'harmless') return this.#send({ ...contract, timeoutMs: remainingMs() }, request);
     const expiresAtMs = await this.#clocks.endOf(contract.queue, remainingMs);

@@ -9,7 +9,7 @@ const LOG_EVERY_MS = 10_000;
 const logger = new Logger('RefusedMessages');
 const loggedAtMs = new Map<string, number>();
 
-/** Counts a message that is dropped unread, and says so in the log. */
+/** Counts and logs a message that is dropped unread. */
 export function refuseMessage(kind: MessageKind, reason: Refusal, about: string): void {
   messagesRefusedTotal.inc({ kind, reason });
   const nowMs = performance.now();

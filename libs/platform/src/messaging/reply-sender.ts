@@ -8,7 +8,7 @@ import { ManagedChannel } from './managed-channel';
 import { encodeReply, type Reply } from './message-codec';
 import { replyExchangeOf, signAnswer } from './signatures';
 
-/** Where an answer goes, and how long the caller waits for it. */
+/** Where an answer is sent, and how long the caller waits for it. */
 export interface ReplyAddress {
   readonly asker: PartyName;
   readonly replyTo: string;
@@ -19,9 +19,9 @@ export interface ReplyAddress {
 }
 
 /**
- * Sends the answers of calls. After the broker was away the connection that brings questions can be back
- * before the one for answers: an answer waits for it. One that cannot be sent in time is dropped, and its
- * caller gets a timeout. Each asker has a channel of its own: one that takes its exchange away breaks no other's.
+ * Sends the answers of calls. After the broker was unavailable, the connection for requests may be back before the one
+ * for answers: an answer then waits. One that cannot be sent in time is dropped, and its caller gets a timeout. Each
+ * calling app has a separate channel: if one deletes its exchange, the others are not affected.
  */
 export class ReplySender {
   readonly #logger = new Logger(ReplySender.name);

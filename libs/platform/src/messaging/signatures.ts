@@ -2,7 +2,7 @@ import type { MessageProperties } from 'amqplib';
 import type { PartyName } from '@libs/contracts';
 import { isParty, type BrokerIdentity, type PairKey } from './broker-identity';
 
-/** For clocks that differ. */
+/** Tolerance for clocks that differ. */
 export const LEEWAY_MS = 30_000;
 const FROM = 'x-from';
 const KEYS = 'x-keys';
@@ -39,7 +39,7 @@ export function signQuestion(identity: BrokerIdentity, owner: PartyName, head: Q
   };
 }
 
-/** Reads who asked a question and until when, from the signature alone: the content is not looked into. */
+/** Reads who sent a request and until when it is valid, only from the signature: the content is not parsed. */
 export function readQuestion(
   identity: BrokerIdentity,
   properties: MessageProperties,
@@ -116,7 +116,7 @@ export function isEvent(
   return isSigned(key, fields, content, { [SIGNATURE]: headers[`${SIGNATURE}-${identity.party}`] });
 }
 
-/** Where a party gets its answers: an exchange, and queues that are named below it. */
+/** Where an app gets its answers: an exchange, and queues whose names begin with its name. */
 export const replyExchangeOf = (party: PartyName): string => `replies.${party}`;
 
 function isReplyQueueOf(party: PartyName, queue: string): boolean {

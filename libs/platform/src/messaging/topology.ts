@@ -8,7 +8,7 @@ import type { QueueSpec } from '@libs/contracts';
  */
 export interface QueueDeclaration {
   readonly name: string;
-  /** What its messages come through, with its name as their routing key. */
+  /** The exchange of its messages; the queue's name is the routing key. */
   readonly exchange: string;
   readonly durable: true;
   readonly arguments: Readonly<Record<string, string | number>>;
@@ -20,10 +20,10 @@ const REPLICAS = 3;
 const LIFE_PROBES = 3;
 const LIFE_PROBE_INTERVAL_MS = 500;
 const MAX_CALLS = 10_000;
-/** Beyond this a publish is refused and its outbox row waits, or, in a dead queue, the oldest message goes. */
+/** Above this a publish is refused and its outbox row waits; in a dead queue, the oldest message is dropped. */
 const MAX_JOBS = 100_000;
 
-/** What the messages of a queue come through: the calls of an owner, or the jobs of one queue. */
+/** Returns the exchange of a queue: one for all calls of an owner, or one for each job queue. */
 export function exchangeOf({ kind, owner, name }: QueueSpec): string {
   return kind === 'call' ? `${owner}.calls` : name;
 }
@@ -45,13 +45,12 @@ export async function declareTopology(model: ChannelModel, spec: QueueSpec): Pro
 }
 
 /**
- * Deletes and declares again a queue that the broker lists but cannot serve, as happens to one declared
- * shortly before the broker died. What it held is lost, which is why jobs are only nudges.
+ * Deletes and redeclares a queue that the broker lists but cannot serve, which can happen to one declared shortly
+ * before the broker died. Its messages are lost, which is acceptable because jobs are only notifications.
  *
- * A queue that shows a message or a consumer is alive and is left alone. A dead one shows neither, but so
- * does a busy one now and then, hence more than one look. The broker itself refuses to delete a replicated queue whose
- * other members may come back.
- *
+ * A queue that shows a message or a consumer works and is not touched. A broken one shows neither, but sometimes a busy
+ * one does too, hence several checks. The broker itself refuses to delete a replicated queue whose other members may
+ * come back.
  * @returns whether the queue was replaced
  */
 export async function replaceUnusableQueue(model: ChannelModel, declaration: QueueDeclaration): Promise<boolean> {
@@ -71,7 +70,7 @@ async function showsLife(model: ChannelModel, queue: string): Promise<boolean> {
   return description !== undefined && (description.messageCount > 0 || description.consumerCount > 0);
 }
 
-/** What the broker says of a queue; undefined when it is missing, down, or the broker cannot be asked. */
+/** Returns what the broker reports about a queue; undefined if it is missing, down, or the broker cannot be asked. */
 export async function describeQueue(model: ChannelModel, queue: string): Promise<Replies.AssertQueue | undefined> {
   try {
     return await onOwnChannel(model, (channel) => channel.checkQueue(queue));
@@ -108,11 +107,11 @@ async function declare(channel: Channel, { name, exchange, ...options }: QueueDe
   await channel.bindQueue(name, exchange, name);
 }
 
-/** Runs a declaration on a channel of its own, because a refused one closes its channel. */
+/** Runs a declaration on a separate channel, because a refused one closes its channel. */
 async function onOwnChannel<T>(model: ChannelModel, use: (channel: Channel) => Promise<T>): Promise<T> {
   const channel = await model.createChannel();
   let open = true;
-  // The operation that closed the channel rejects with the reason; the event only says that it is closed.
+  // The operation that closed the channel rejects with the reason; the event only reports the closing.
   channel.on('error', () => (open = false));
   channel.on('close', () => (open = false));
   const result = await use(channel);
@@ -129,7 +128,7 @@ function callQueue(spec: QueueSpec): QueueDeclaration {
   };
 }
 
-/** At-least-once dead-lettering needs `reject-publish`: a message leaves only once the dead queue has it. */
+/** At-least-once dead-lettering needs `reject-publish`: a message is removed only once the dead queue has it. */
 function jobQueue(spec: QueueSpec): QueueDeclaration {
   return {
     name: spec.name,

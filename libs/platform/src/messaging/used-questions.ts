@@ -4,7 +4,7 @@ import type { PartyName } from '@libs/contracts';
 export interface ChangingQuestion {
   readonly asker: PartyName;
   readonly id: string;
-  /** When its asker gives up, by the clock of `nowMs`. */
+  /** When its caller gives up, by the clock of `nowMs`. */
   readonly expiresAtMs: number;
 }
 
@@ -16,9 +16,9 @@ export abstract class UsedQuestions {
   /** The time by which askers set their deadlines: one clock for all processes. */
   abstract nowMs(): Promise<number>;
 
-  /** Only the `first` claim of a question lets its claimer handle it. */
+  /** Only the `first` claim of a request may handle it. */
   abstract claim(question: ChangingQuestion): Promise<Claim>;
 
-  /** Runs the handler of a question. It changes nothing when it is ready to only after the asker has given up. */
+  /** Runs the handler of a request. Its change is rolled back if it is ready only after the caller has given up. */
   abstract handle<T>(question: ChangingQuestion, handler: () => Promise<T>): Promise<T>;
 }

@@ -7,11 +7,10 @@ export const WATCH_INTERVAL_MS = 5_000;
 const ABSENCES_BEFORE_LOST = 3;
 
 /**
- * Watches a consumer of ours from outside, since RabbitMQ does not notify the consumers of a replicated queue
- * when its process died or was replaced: they would wait for ever. A queue that says several times in a
- * row that it has no consumer at all, while we are one, has lost us; once may be a busy broker.
- *
- * @returns true when the consumer is lost, false when `signal` ended the watch
+ * Checks one of our consumers from outside, because RabbitMQ does not notify the consumers of a replicated queue when
+ * its process died or was replaced: they would wait forever. If a queue reports several times in a row that it has no
+ * consumer, while we are one, it has lost us; once may be a busy broker.
+ * @returns true if the consumer is lost, false if `signal` ended the check
  */
 export async function watchConsumer(
   model: ChannelModel,

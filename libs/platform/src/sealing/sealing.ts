@@ -16,7 +16,7 @@ export interface SealingTarget {
   readonly keyId?: string;
 }
 
-/** The X25519 key pair of a recipient, who can open what is sealed to it (RFC 7748). */
+/** The X25519 key pair of a recipient, which can decrypt what is sealed to it (RFC 7748). */
 export class SealingKeyPair {
   readonly publicKey: string;
   readonly #privateKey: KeyObject;
@@ -37,8 +37,7 @@ export class SealingKeyPair {
   }
 
   /**
-   * Opens what was sealed to this pair for this purpose.
-   *
+   * Decrypts what was sealed to this pair for this purpose.
    * @throws AppError `server` for anything else: another recipient or purpose, or a changed byte
    */
   async open(sealed: string, purpose: string): Promise<Secret> {
@@ -57,7 +56,7 @@ export class SealingKeyPair {
 
 /**
  * Returns a text that only the holder of the target's private key can read: a compact JWE (RFC 7516) by key agreement
- * with a key pair of its own (ECDH-ES, RFC 7518 §4.6) and AES-256-GCM. The purpose is part of the agreement, so that a
+ * with an ephemeral key pair (ECDH-ES, RFC 7518 §4.6) and AES-256-GCM. The purpose is part of the agreement, so that a
  * text sealed for one purpose cannot be opened for another.
  */
 export async function seal(secret: Secret, { publicKey, keyId }: SealingTarget, purpose: string): Promise<string> {
@@ -73,7 +72,7 @@ function partyInfo(purpose: string): string {
   return Buffer.from(purpose).toString('base64url');
 }
 
-/** The `kid` that a sealed text names, undefined where it names none or is no sealed text. */
+/** Returns the `kid` of a sealed text; undefined if it has none or is not a sealed text. */
 export function keyIdOf(sealed: string): string | undefined {
   try {
     const header: unknown = JSON.parse(Buffer.from(sealed.slice(0, sealed.indexOf('.')), 'base64url').toString());

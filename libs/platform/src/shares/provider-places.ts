@@ -12,16 +12,16 @@ export interface PlaceRooms {
   readonly providers: Rooms;
 }
 
-/** As in {@link SharedPool}: how many times what is left a holder may have. */
+/** As in {@link SharedPool}: how many times the remaining amount a holder may have. */
 export interface PlaceWeights {
   readonly account: number;
   readonly provider: number;
 }
 
 /**
- * Places for steps at providers. A step lasts as long as its provider lets it, so none may have all places: one that
- * answers nothing leaves some to the others, and an organization whose own account there does so leaves some to the
- * others at the same provider.
+ * Slots for steps at providers. A step lasts as long as its provider takes, so no provider may use all slots: one that
+ * does not answer leaves some to the others. In the same way, an organization whose own account at a provider does not
+ * answer leaves some to other organizations there.
  */
 export class ProviderPlaces {
   readonly #pool: SharedPool;
@@ -47,7 +47,7 @@ export class ProviderPlaces {
     return this.#pool.take(holdersOf(owner));
   }
 
-  /** Takes a place for each owner that there is room for; a claim may bring more than that. */
+  /** Takes a slot for each owner for which there is room; a claim may return more rows than that. */
   takeEach<Owner extends PlaceOwner>(owners: readonly Owner[]): { readonly taken: Owner[]; readonly left: Owner[] } {
     const [taken, left]: [Owner[], Owner[]] = [[], []];
     for (const owner of owners) (this.take(owner) ? taken : left).push(owner);

@@ -20,9 +20,9 @@ export interface DurationHistogramOptions {
 }
 
 /**
- * A histogram that prom-client's registry can serve and that costs next to nothing to count in: every request
- * is measured several times, and prom-client's own looks its buckets and labels up by name each time. A hot
- * path asks for its series once and keeps it.
+ * A histogram for prom-client's registry that is very cheap to update. Every request is measured several times, and
+ * prom-client's own histogram looks up its buckets and labels by name each time. Code on a hot path gets its series
+ * once and keeps it.
  */
 export class DurationHistogram<Label extends string = never> {
   readonly name: string;
@@ -58,7 +58,7 @@ export class DurationHistogram<Label extends string = never> {
     return (more) => this.observe({ ...labels, ...more } as Labels<Label>, (performance.now() - startedMs) / 1_000);
   }
 
-  /** As prom-client's registry asks on every scrape. */
+  /** Called by prom-client's registry on every scrape. */
   async get(): Promise<object> {
     const { name, help, type, aggregator } = this;
     return { name, help, type, aggregator, values: [...this.#series.values()].flatMap((one) => one.samples(name)) };

@@ -4,8 +4,8 @@ import { DurationHistogram } from './duration-histogram';
 /**
  * The metrics of the process: one registry, served at `GET /metrics` of the health port.
  *
- * Names are `sluice_<noun>_<unit>`. A label takes values from a small closed set (a code, a provider's
- * slug), never an id, a path or anything a caller invents: each value is a time series kept for ever.
+ * Names are `sluice_<noun>_<unit>`. A label has values from a small fixed set (a code, a provider's slug), never an id,
+ * a path or text of a caller: each value is a time series that is kept forever.
  */
 export const metricsRegistry: Registry = register;
 
@@ -19,7 +19,7 @@ export interface HistogramOptions<Label extends string> extends MetricOptions<La
   readonly buckets?: readonly number[];
 }
 
-/** From a millisecond to two minutes: what a gateway's own work and a model's answer take. */
+/** From a millisecond to two minutes: the range from a gateway's own work to a model's answer. */
 const DURATION_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120,
 ] as const;
@@ -31,7 +31,7 @@ export function startProcessMetrics(app: string): void {
   collectDefaultMetrics({ register: metricsRegistry, eventLoopMonitoringPrecision: 20 });
 }
 
-/** A histogram of seconds; the name ends in `_seconds`. Asking again for a name gives the same histogram. */
+/** Returns a histogram of seconds; its name ends in `_seconds`. The same name always gives the same histogram. */
 export function durationHistogram<Label extends string = never>({
   name,
   help,
@@ -42,7 +42,7 @@ export function durationHistogram<Label extends string = never>({
   const existing = registered(name, DurationHistogram<Label>);
   if (existing) return existing;
   const made = new DurationHistogram<Label>({ name, help, labelNames, buckets });
-  // The registry's type names its own classes; all it does is to call `get`.
+  // The registry's type requires its own classes, but it only calls `get`.
   metricsRegistry.registerMetric(made as unknown as Histogram<Label>);
   return made;
 }

@@ -12,7 +12,8 @@ import { SpanRecorder } from './span-recorder';
 import { traceTo } from './tracing';
 
 /*
- * Only imported where an operator names a receiver: the SDK costs a process tens of milliseconds and some megabytes.
+ * This file is loaded only if an operator configures a receiver: the SDK costs a process tens of milliseconds and some
+ * megabytes.
  */
 
 export interface TelemetryOptions {
@@ -26,7 +27,7 @@ export interface TelemetryOptions {
 }
 
 export interface Telemetry {
-  /** Sends what waits, for at most `withinMs`; nothing is recorded afterwards. */
+  /** Sends waiting data, for at most `withinMs`; nothing is recorded afterwards. */
   stop(withinMs: number): Promise<void>;
 }
 
@@ -115,7 +116,7 @@ async function readRegistry(): Promise<readonly RegistryMetric[]> {
   return (await metricsRegistry.getMetricsAsJSON()) as readonly RegistryMetric[];
 }
 
-/** Counts what the receiver does not take, and says so once until it takes something again. */
+/** Counts what the receiver refuses, and logs it once until it accepts data again. */
 function watched<Items, E extends Exporter<Items>>(
   exporter: E,
   signal: Signal,

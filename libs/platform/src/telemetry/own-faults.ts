@@ -9,8 +9,8 @@ const faults = counter({
 });
 
 /**
- * Counts a call to a provider that failed inside this process, and logs it if the error was unexpected: another provider
- * may have answered, and then nothing else reports the bug.
+ * Counts a call to a provider that failed inside this process, and logs it if the error was unexpected. Another
+ * provider may have answered, and then nothing else would report the bug.
  */
 export function noteOwnFault(error: AppError, providerSlug: string, logger: Pick<LoggerService, 'error'>): void {
   const { code } = error;

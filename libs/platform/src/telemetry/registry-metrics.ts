@@ -24,7 +24,7 @@ interface RegistryValue {
   readonly metricName?: string;
 }
 
-/** The registry behind `GET /metrics` as a source of OpenTelemetry's: the same names, labels and values. */
+/** Makes the registry behind `GET /metrics` a source for OpenTelemetry: the same names, labels and values. */
 export class RegistryMetrics implements MetricProducer {
   readonly #startTime = hrTime();
 

@@ -23,7 +23,7 @@ const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-
 export class SpanRecorder implements Tracing {
   constructor(
     private readonly tracer: Tracer,
-    /** Whether there is room for so many more spans. */
+    /** Returns whether there is room for this many more spans. */
     private readonly admit: (spans: number) => boolean,
   ) {}
 

@@ -1,4 +1,4 @@
-/** What a span may say: names, counts and ids; never what was asked or answered, a header or a key. */
+/** Attributes of a span: names, counts and ids; never content of a request or answer, a header or a key. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
 
 /** A piece of work that is over. Times in milliseconds since the epoch. */
@@ -7,28 +7,27 @@ export interface SpanRecord {
   readonly kind: 'server' | 'client' | 'producer' | 'consumer';
   readonly startMs: number;
   readonly endMs: number;
-  /** Those that are null or undefined are left out. */
+  /** Values that are null or undefined are left out. */
   readonly attributes: SpanAttributes;
-  /** One word of a small set for what went wrong: `error.type`. Absent or null for what went well. */
+  /** A word from a small set for the kind of error: `error.type`. Absent or null on success. */
   readonly errorType?: string | null | undefined;
-  /** What was done within it. */
+  /** Spans of the work inside it. */
   readonly parts?: readonly SpanRecord[];
 }
 
-/** Where spans go. */
+/** The receiver of spans. */
 export interface Tracing {
   /**
-   * Hands over a span whose work is over. Never throws and never waits; what cannot be kept is dropped and counted.
-   *
-   * @param cause `traceparent` (W3C Trace Context) of what caused it. Without it, or where it is none, a trace begins
-   * @returns its own `traceparent`, for what it causes in turn; that of the cause where it is not kept, or nothing
+   * Records a span whose work is over. Never throws and never waits; a span that cannot be kept is dropped and counted.
+   * @param cause `traceparent` (W3C Trace Context) of its parent. If absent or invalid, a new trace begins
+   * @returns its own `traceparent` for child spans; if it is not recorded, that of the parent, or nothing
    */
   record(span: SpanRecord, cause?: string | null): string;
 }
 
 let active: Tracing | null = null;
 
-/** Returns null unless the operator wants traces; without them a call costs only this check. */
+/** Returns null unless the operator turned traces on; without them a call costs only this check. */
 export function tracing(): Tracing | null {
   return active;
 }

@@ -8,14 +8,14 @@ const attempts = counter({
   labelNames: ['provider', 'model', 'outcome'],
 });
 
-/** One call to an endpoint; the names are the catalogue's. */
+/** One call to an endpoint, with the catalogue's names. */
 export interface UpstreamAttempt {
   readonly provider: string;
   readonly model: string;
   readonly outcome: string;
 }
 
-/** What says nothing against the provider. */
+/** Outcomes that are not a failure of the provider. */
 const QUIET: ReadonlySet<string> = new Set(['ok', 'abandoned', 'refused_request']);
 
 /** A provider that is down fails every call, so the log gets one line of a sort in this time. */
@@ -30,8 +30,8 @@ interface Logged {
 const lastLogged = new Map<string, Logged>();
 
 /**
- * Counts a call to an endpoint, and logs a failure: if another endpoint answers, this line is the only trace of it. The
- * line contains neither host nor key.
+ * Counts a call to an endpoint, and logs a failure: if another endpoint answers, this line is the only record of it.
+ * The line contains neither host nor key.
  */
 export function noteUpstreamAttempt(
   { provider, model, outcome }: UpstreamAttempt,

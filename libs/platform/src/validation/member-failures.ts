@@ -2,24 +2,24 @@ import { getMetadataStorage, IS_OPTIONAL, ValidationTypes, type ValidationArgume
 import { namesLeftOut } from './to-instance';
 
 /**
- * Runs the class-validator decorators of an instance, with the metadata that class-validator filters and
- * groups on every call compiled once per class. Supported: all synchronous decorators, `each`,
- * `@ValidateIf`, `@IsOptional`, `@IsDefined`, `@ValidateNested`. Groups, schemas, promises and
- * asynchronous validators are refused with a plain Error, since they are a mistake of ours.
+ * Runs the class-validator decorators of an instance. The metadata, which class-validator filters and groups on every
+ * call, is compiled once per class. Supported: all synchronous decorators, `each`, `@ValidateIf`, `@IsOptional`,
+ * `@IsDefined`, `@ValidateNested`. Groups, schemas, promises and asynchronous validators throw a plain Error, because
+ * they are programming errors.
  */
 export interface MemberFailure {
-  /** Where it is: `messages[3].role`. */
+  /** Path of the field: `messages[3].role`. */
   readonly path: string;
-  /** What is expected there, starting with the path; never holds the value. */
+  /** What is expected, beginning with the path; never contains the value. */
   readonly message: string;
   /** The member is absent. */
   readonly missing: boolean;
 }
 
 export interface CollectOptions {
-  /** The walk ends when so many failures were found. */
+  /** Validation stops after this many failures. */
   readonly limit: number;
-  /** Members that the class does not declare are failures too. */
+  /** True: fields that the class does not declare are failures too. */
   readonly refuseUnknown?: boolean;
 }
 
@@ -38,7 +38,7 @@ interface Check {
 
 interface Member {
   readonly name: string;
-  /** Most members of most requests are absent, and then there is nothing to look at. */
+  /** Fast path: most fields of most requests are absent. */
   readonly isOptional: boolean;
   readonly conditions: readonly ((object: object, value: unknown) => boolean)[];
   readonly checks: readonly Check[];
@@ -49,7 +49,7 @@ interface Plan {
   /** In the order in which their failures are reported. */
   readonly members: readonly Member[];
   readonly byName: ReadonlyMap<string, Member>;
-  /** Members that are checked even if they are absent. */
+  /** Fields that are checked even if they are absent. */
   readonly required: readonly Member[];
 }
 
@@ -80,12 +80,12 @@ export function plainCollector(Class: Function, limit: number): (plain: object) 
 
 const NO_FAILURES: readonly MemberFailure[] = [];
 
-/** Whether the members of a class hold objects of other classes. */
+/** Returns whether fields of a class hold objects of other classes. */
 export function hasNestedClasses(Class: Function): boolean {
   return planOf(Class).members.some(({ nested }) => nested);
 }
 
-/** The names of the members that carry at least one validator. */
+/** Returns the names of the fields that have at least one validator. */
 export function declaredMembers(Class: Function): ReadonlySet<string> {
   return new Set(planOf(Class).byName.keys());
 }
@@ -177,7 +177,7 @@ class Walk {
 /** Follows the path of an unknown field in messages, here and in checks of whole objects. */
 const NO_MEMBER = ' is not a member of this object';
 
-/** A check of a whole object names the member inside of it that has no meaning. */
+/** A check of a whole object names the invalid field inside it. */
 function pathIn(message: string, path: string): string {
   const isNamed = message.startsWith(path) && message.endsWith(NO_MEMBER);
   return isNamed ? message.slice(0, -NO_MEMBER.length) : path;
@@ -187,7 +187,7 @@ function join(parentPath: string, name: string): string {
   return parentPath === '' ? name : `${parentPath}.${name}`;
 }
 
-/** The class by prototype: a member of the caller's named `constructor` must not choose the validators. */
+/** Finds the class by prototype: a caller's field named `constructor` must not choose the validators. */
 function classOf(object: object): Function {
   const prototype = Object.getPrototypeOf(object) as { constructor?: Function } | null;
   return prototype?.constructor ?? Object;
@@ -246,7 +246,7 @@ function compileMember(Class: Function, name: string, metadatas: readonly Metada
   };
 }
 
-/** Whether the value is not checked: it is absent and may be, or a condition says so. */
+/** Returns whether the value is not checked: it is absent and optional, or a condition excludes it. */
 function isExempt(object: object, value: unknown, { isOptional, conditions }: Member): boolean {
   if (isOptional && (value === undefined || value === null)) return true;
   return conditions.length > 0 && !conditions.every((condition) => condition(object, value));

@@ -3,18 +3,17 @@ import { plainToInstance, TransformationType } from 'class-transformer';
 import { defaultMetadataStorage } from 'class-transformer/cjs/storage';
 
 /**
- * Plain JSON to instances of decorated classes, as class-transformer does it, with what it looks up on
- * every call looked up once per class. Members without a `@Type` are shared with the plain object, not
- * copied: a request of many kilobytes costs the same as a small one.
+ * Converts plain JSON to instances of decorated classes, like class-transformer, but with lookups cached per class.
+ * Fields without a `@Type` are shared with the plain object, not copied: a large request costs the same as a small one.
  *
- * Classes that use `@Expose` or `@Exclude` go through class-transformer itself.
+ * Classes that use `@Expose` or `@Exclude` are passed to class-transformer itself.
  */
 export type Constructor<T extends object = object> = new () => T;
 
 type Convert = (value: unknown, parent: object) => unknown;
 type BuildInstance = (plain: object) => object;
 
-/** Names that would reach the prototype of the instance instead of a member of its own. */
+/** Names that would reach the prototype of the instance instead of its own field. */
 const UNSAFE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 const builders = new WeakMap<Function, BuildInstance>();
@@ -24,12 +23,12 @@ export function toInstance<T extends object>(Class: Constructor<T>, plain: objec
   return builderOf(Class)(plain) as T;
 }
 
-/** The names of members of the plain object that its instance was not given, because its class has something there. */
+/** Returns the names of fields that were not copied to the instance, because its class has something with that name. */
 export function namesLeftOut(instance: object): readonly string[] {
   return leftOut.get(instance) ?? [];
 }
 
-/** Whether an instance differs in some member from the plain object that it is made of. */
+/** Returns whether an instance differs in some field from the plain object from which it is made. */
 export function makesMembers(Class: Constructor, names: Iterable<string>): boolean {
   if (usesExposure(Class) || Object.values(new Class()).some((preset) => preset !== undefined)) return true;
   return [...names].some((name) => compileConverter(Class, name) !== null);
@@ -76,14 +75,14 @@ function leaveOut(instance: object, name: string): void {
   else names.push(name);
 }
 
-/** A caller's member must not hide a method or accessor of the class. */
+/** A caller's field must not hide a method or accessor of the class. */
 function isMethod(Class: Constructor, name: string): boolean {
   return name in Class.prototype;
 }
 
 /**
- * Every decorated member has a design type, so a name without one has nothing to convert: a caller's
- * invented names cost one look-up and never fill the map.
+ * Every decorated field has a design type, so a name without one needs no conversion: a caller's invented names cost
+ * one lookup and never fill the map.
  */
 function converterOf(converters: Map<string, Convert | null>, Class: Constructor, name: string): Convert | null {
   const known = converters.get(name);

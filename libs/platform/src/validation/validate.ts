@@ -10,18 +10,18 @@ import {
 import { makesMembers, toInstance, type Constructor } from './to-instance';
 
 export interface ValidateOptions {
-  /** Refuse members that the class does not declare; by default they are kept and not looked at. */
+  /** True: fields that the class does not declare are refused; by default they are kept and not checked. */
   readonly refuseUnknown?: boolean;
 }
 
-/** Limits the length of the error message, which the caller's request would else determine. */
+/** Limits the length of the error message, which would otherwise depend on the caller's request. */
 const REPORTED_FAILURES = 5;
 
 /**
- * A validated instance of a decorated class, or `invalid_request` that names the members at
- * fault, at most five, and never a value. `metadata.param` is the path of the first, null for the whole.
+ * Returns a validated instance of a decorated class, or throws `invalid_request` with the names of the invalid fields,
+ * at most five, and never a value. `metadata.param` is the path of the first, null for the whole body.
  *
- * The instance shares the untyped parts of `plain`; members that the class does not declare are kept.
+ * The instance shares the untyped parts of `plain`; fields that the class does not declare are kept.
  */
 export function validateInstance<T extends object>(
   Class: Constructor<T>,
@@ -35,10 +35,9 @@ export function validateInstance<T extends object>(
 }
 
 /**
- * The same for a body that must not have other members than its class, so that a misspelled one cannot pass for one
- * that was left out.
- *
- * @param readOnly members of the answer that only the service sets; they are left out, for the caller to compare
+ * Validates a body that must have no fields other than those of its class, so that a misspelled field is not treated as
+ * absent.
+ * @param readOnly fields of the answer that only the service sets; they are left out, for the caller to compare
  */
 export function validateClosed<T extends object>(
   Class: Constructor<T>,
@@ -51,9 +50,9 @@ export function validateClosed<T extends object>(
 
 /**
  * Returns a check for plain objects of one class, with the errors of `validateInstance`. The check returns the object
- * itself: no instance is made, and absent fields cost nothing.
+ * itself: no instance is created, and absent fields cost nothing.
  *
- * A class that converts or presets a member, or holds other classes, is refused with a plain Error.
+ * A class that converts or presets a field, or contains other classes, throws a plain Error.
  */
 export function plainValidator<T extends object>(Class: Constructor<T>): (plain: unknown) => Readonly<T> {
   if (hasNestedClasses(Class) || makesMembers(Class, declaredMembers(Class))) {

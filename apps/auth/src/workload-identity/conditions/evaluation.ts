@@ -2,18 +2,18 @@ import type { Claims } from '../claims';
 import type { Expression, Loop, TextChange, TextTest } from './expression';
 import { includesText } from './includes-text';
 
-/** Parts that are judged, characters that are compared or searched. The most takes some milliseconds. */
+/** Most steps: evaluated parts, and characters that are compared or searched. They take at most some milliseconds. */
 const MOST_STEPS = 250_000;
-/** Texts are compared so many characters at once. */
+/** Characters of a text that are compared in one step. */
 const CHARACTERS_OF_STEP = 16;
 /** Names that are numbers are made into texts each time. */
 const STEPS_OF_NAME = 4;
 
-/** A claim is missing, has another kind than needed, or is a number that cannot be compared exactly. */
+/** A claim is missing, has a type other than the needed one, or is a number that cannot be compared exactly. */
 class Unmet extends Error {}
-/** One for all: each new error would take a trace of the stack. */
+/** A single instance: each new error would record a stack trace. */
 const UNMET = new Unmet();
-/** An error that `&&` or `||` gets over takes as long as so many parts, and so many for each part that it leaves. */
+/** Steps that an error costs which `&&` or `||` recovers from, and for each part that it leaves. */
 const STEPS_OF_UNMET = 100;
 const STEPS_OF_PART_LEFT = 30;
 
@@ -21,7 +21,8 @@ const STEPS_OF_PART_LEFT = 30;
 class TooMuchWork extends Error {}
 
 /**
- * Whether claims meet a condition. The work is counted in steps, so that it ends after the same work on every machine.
+ * Returns whether claims meet a condition. The work is counted in steps, so that it ends after the same work on every
+ * machine.
  */
 export function isMet(condition: Expression, claims: Claims): boolean {
   try {
@@ -42,7 +43,7 @@ type Round = Extract<Expression, { op: Loop }>;
 
 class Evaluation {
   #left = MOST_STEPS;
-  /** Parts that are being judged, one within the other. */
+  /** Number of nested parts that are being evaluated. */
   #depth = 0;
   #element: unknown = null;
   readonly #evaluators: Evaluators;
@@ -110,7 +111,7 @@ class Evaluation {
     return value;
   }
 
-  /** Either side decides if it has the value, even where the other one has none. */
+  /** If either side has the deciding value, it decides, even if the other side has none. */
   #joined({ left, right }: { readonly left: Expression; readonly right: Expression }, decides: boolean): boolean {
     const first = this.#attempted(left);
     if (first === decides) return decides;
@@ -120,7 +121,7 @@ class Evaluation {
     return !decides;
   }
 
-  /** Null for what is not met. */
+  /** Returns null for a part that is not met. */
   #attempted(expression: Expression): boolean | null {
     const depth = this.#depth;
     try {
@@ -142,7 +143,7 @@ class Evaluation {
   #changed(op: TextChange, text: string): string {
     this.#spend(text.length);
     if (op === 'trim') return trimmed(text);
-    // Of other alphabets nothing changes: some of their letters would become ASCII.
+    // Letters of other alphabets are not changed: some would become ASCII.
     return op === 'lowerAscii'
       ? text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
       : text.replaceAll(/[a-z]+/g, (letters) => letters.toUpperCase());
@@ -234,7 +235,7 @@ const SPACES: ReadonlySet<string> = new Set(
   ' \t\r\n\f\v\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
 );
 
-/** Without a regular expression: one for the end of a text takes the square of its length. */
+/** Without a regular expression: one for the end of a text takes quadratic time. */
 function trimmed(text: string): string {
   let start = 0;
   let end = text.length;
@@ -243,7 +244,7 @@ function trimmed(text: string): string {
   return text.slice(start, end);
 }
 
-/** Above 2^53 different numbers of a token are read as the same. */
+/** Above 2^53, different numbers of a token are parsed as the same. */
 function exact(value: unknown): number {
   if (typeof value !== 'number' || !Number.isFinite(value)) throw UNMET;
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw UNMET;

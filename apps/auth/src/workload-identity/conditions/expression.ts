@@ -1,4 +1,4 @@
-/** What an expression may be before it is known: `any` comes from claims. */
+/** The type of an expression as far as it is known when parsed: `any` comes from claims. */
 export type Kind = 'bool' | 'number' | 'text' | 'list' | 'null' | 'any';
 
 export type Comparison = '==' | '!=' | '<' | '<=' | '>' | '>=';
@@ -10,7 +10,7 @@ export type Expression =
   | { readonly op: 'literal'; readonly value: string | number | boolean | null }
   | { readonly op: 'list'; readonly items: readonly Expression[] }
   | { readonly op: 'claims' }
-  /** Of the loop around it. */
+  /** The element of the enclosing loop. */
   | { readonly op: 'element' }
   | { readonly op: 'member'; readonly of: Expression; readonly name: string }
   | { readonly op: 'index'; readonly of: Expression; readonly index: Expression }

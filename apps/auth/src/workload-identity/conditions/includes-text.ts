@@ -1,6 +1,6 @@
 /**
- * Whether a text contains another, in linear time (Knuth, Morris, Pratt): V8's own search can take the product of both
- * lengths.
+ * Returns whether a text contains another, in linear time (Knuth, Morris, Pratt): V8's own search can take the product
+ * of both lengths.
  */
 export function includesText(text: string, search: string): boolean {
   if (search.length === 0) return true;
@@ -16,7 +16,7 @@ export function includesText(text: string, search: string): boolean {
   return false;
 }
 
-/** Returns for each beginning how long the longest of its own beginnings is that is also its end. */
+/** Returns for each prefix the length of its longest border: its longest proper prefix that is also its suffix. */
 function bordersOf(search: string): Int32Array {
   const borders = new Int32Array(search.length);
   let matched = 0;

@@ -6,18 +6,18 @@ export type Token =
   | { readonly kind: 'number'; readonly value: number; readonly at: number }
   | { readonly kind: 'end'; readonly at: number };
 
-/** Each matches only where the one before ended. */
+/** Each pattern matches only at the end of the previous match. */
 const SPACE = /[ \t\r\n]*/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const NUMBER = /\d+(?:\.\d+)?/y;
 const SIGN = /==|!=|<=|>=|&&|\|\||[<>!()[\].,-]/y;
-/** What may stand behind a number is no letter: `1u` and `1e9` are other kinds of numbers. */
+/** No letter may follow a number: `1u` and `1e9` are other kinds of numbers. */
 const LETTER = /[A-Za-z_0-9.]/y;
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', '"': '"', "'": "'", '\\': '\\' };
 const UNICODE = /u([0-9A-Fa-f]{4})/y;
 
-/** Splits a condition into its words, signs and literals. @throws AppError that names the place */
+/** Splits a condition into its words, operators and literals. @throws AppError with the position */
 export function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
   let at = endOf(SPACE, text, 0) ?? 0;

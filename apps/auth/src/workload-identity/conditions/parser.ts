@@ -27,10 +27,9 @@ const LITERALS: ReadonlyMap<string, boolean | null> = new Map([
 const RESERVED: readonly string[] = [CLAIMS, 'in', 'has', 'size', ...LITERALS.keys()];
 
 /**
- * Reads a condition in the part of the Common Expression Language that policies need. What an expression costs is bounded
- * by its size: the body of a loop sees only its element, and has no loop in it.
- *
- * @throws AppError invalid_request that names `condition` and the place
+ * Parses a condition in the subset of the Common Expression Language that policies need. The cost of an expression is
+ * limited by its size: the body of a loop sees only its element, and contains no loop.
+ * @throws AppError invalid_request with `condition` and the position
  */
 export function parseCondition(text: string): Expression {
   const parser = new Parser(tokensOf(text));
@@ -103,7 +102,7 @@ class Parser {
     return result;
   }
 
-  /** Refuses what can never be of the kind that is needed. */
+  /** Refuses an expression that can never have the needed type. */
   #fits(expression: Expression, ...kinds: readonly Kind[]): Expression {
     const kind = kindOf(expression);
     if (kind !== 'any' && !kinds.includes(kind)) throw badCondition('does not fit together', this.#token.at);
@@ -152,7 +151,7 @@ class Parser {
     return this.#made({ op: 'literal', value: -token.value });
   }
 
-  /** A value with the members, places and methods behind it. */
+  /** Parses a value with the fields, indexes and methods after it. */
   #path(): Expression {
     let value = this.#primary();
     for (;;) {
