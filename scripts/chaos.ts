@@ -36,7 +36,7 @@ interface JestReport {
   }[];
 }
 
-/** The tests that turned red. @throws Error when none ran, which says nothing about the defect */
+/** Returns the tests that failed. @throws Error if no test ran, which proves nothing about the defect */
 function redTestsOf(reportFile: string): string[] {
   const { testResults } = JSON.parse(readFileSync(reportFile, 'utf8')) as JestReport;
   const tests = testResults
@@ -46,12 +46,12 @@ function redTestsOf(reportFile: string): string[] {
   return tests.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName);
 }
 
-/** A pattern that fits the text and nothing else. */
+/** Returns a pattern that matches exactly this text. */
 function literally(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }
 
-/** The tests that turned red with the defect in place. */
+/** Returns the tests that fail with the defect. */
 async function redTestsWith(mutant: Mutant, copy: string, environment: NodeJS.ProcessEnv): Promise<string[]> {
   const changed = editsOf(mutant).map(({ file: name, find, replace }) => {
     const file = join(copy, name);
@@ -65,7 +65,8 @@ async function redTestsWith(mutant: Mutant, copy: string, environment: NodeJS.Pr
   const report = join(copy, 'report.json');
   try {
     const jest = join(root, 'node_modules/jest/bin/jest.js');
-    // No test runs with a defect that is not meant to: what keeps it from doing harm may be what is missing.
+    // A defect must not reach tests for which it is not meant, because their protection against it may be what is
+    // missing.
     const named = mutant.test === undefined ? [] : ['--testNamePattern', literally(mutant.test)];
     // A test that fails may leave servers open, which keep the process.
     const flags = [

@@ -4,13 +4,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 /** The folder of this checkout, whether the script runs from its source or from dist. */
 export const root = resolve(__dirname, basename(dirname(__dirname)) === 'dist' ? '../..' : '..');
 
-/** What the commands keep between runs: private servers, keys, logs. Never committed. */
+/** Files that the commands keep between runs: private servers, keys, logs. Never committed. */
 export const stateFolder = join(root, '.sluice');
 
-/** Progress goes to stderr: stdout is for a command's result. */
+/** Writes progress to stderr: stdout is for a command's result. */
 export const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** The operator's own settings; what the environment already holds wins. */
+/** Loads the operator's own settings; existing environment variables have precedence. */
 export function loadDotEnv(): void {
   const file = join(root, '.env');
   if (existsSync(file)) process.loadEnvFile(file);

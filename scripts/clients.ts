@@ -1,6 +1,6 @@
 /**
- * `npm run clients`: SDKs and coding agents as their users run them, in front of a started Sluice. They are installed
- * into .sluice/clients, by test/clients/agents/package.json; arguments go to jest.
+ * `npm run clients`: runs SDKs and coding agents like their users, against a started Sluice. They are installed into
+ * .sluice/clients from test/clients/agents/package.json; arguments are passed to jest.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -14,7 +14,10 @@ const folder = join(stateFolder, 'clients');
 const stampFile = join(folder, 'node_modules/.sluice-stamp');
 const FILES = ['package.json', 'package-lock.json', 'programs'];
 
-/** Programs find their packages from where they lie. Installs unless what the lock file names is there. @throws Error */
+/**
+ * Programs find packages relative to their own folder. Installs unless the versions in the lock file are present.
+ * @throws Error
+ */
 function install(): void {
   mkdirSync(folder, { recursive: true });
   for (const file of FILES) cpSync(join(source, file), join(folder, file), { recursive: true });
@@ -23,7 +26,7 @@ function install(): void {
     .digest('hex');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
   say('Installing the clients (about 1.5 GB) …');
-  // Not `ci`: packages for other machines that a registry does not have may be missing in the lock file.
+  // Not `ci`: the lock file may lack packages for other machines that a registry does not have.
   const flags = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const { status } = spawnSync('npm', ['install', ...flags], {
     cwd: folder,

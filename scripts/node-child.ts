@@ -1,13 +1,16 @@
 import { spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Node has been seen to turn for ever in the clean-up of its own exit. */
+/** Node sometimes hangs in the clean-up of its own exit. */
 const LONGEST_GOODBYE_MS = 60_000;
 const LOOKS = 60;
 
 /** How to know that a run is over although its process may stay. */
 export interface Goodbye {
-  /** Whether it has done what it was run for: then it has a while to exit, and is killed, which counts as 0. */
+  /**
+   * Returns whether the work is done: the process then has some time to exit, and is killed afterwards, which counts as
+   * exit code 0.
+   */
   readonly isDone: () => boolean;
   /** A minute where absent. */
   readonly longestMs?: number;
@@ -16,8 +19,8 @@ export interface Goodbye {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Runs Node in the foreground and answers its exit code. Signals are left to it: the terminal's reach it anyway, one
- * that was sent to us is passed on, and we stay to tidy up after it.
+ * Runs Node in the foreground and returns its exit code. The child handles signals: it gets those of the terminal
+ * directly, one that was sent to this process is forwarded, and this process stays to clean up.
  */
 export async function runNode(
   args: readonly string[],

@@ -8,9 +8,11 @@ const USAGE = 'usage: npm run pin -- REPOSITORY/sluice@sha256:DIGEST, or npm run
 const IMAGE = /^([a-z0-9][a-z0-9._:/-]*)@(sha256:[0-9a-f]{64})$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const PINNED = /@sha256:[0-9a-f]{64}$/;
-/** Fields such as `image` and `sidecarImage`, variables such as `WORKER_IMAGE`, and the path of a patch to one. */
+/**
+ * Matches fields such as `image` and `sidecarImage`, variables such as `WORKER_IMAGE`, and the path of a patch to one.
+ */
 const CALLED_IMAGE = /image$/i;
-/** An argument of a container such as `--sidecar-image=busybox`. */
+/** Matches an argument of a container such as `--sidecar-image=busybox`. */
 const ARGUMENT = /^-[\w-]*image=(\S+)$/i;
 const MOST_BYTES = 64 * 1024 * 1024;
 
@@ -30,7 +32,7 @@ interface Manifest {
   readonly metadata?: { readonly name?: string };
 }
 
-/** Returns the text of a kustomization whose image `sluice` is one digest. @throws Error for what is no digest */
+/** Returns the text of a kustomization whose image `sluice` has this digest. @throws Error if it is not a digest */
 export function pinned(kustomization: string, image: string): string {
   const [, newName, digest] = IMAGE.exec(image) ?? [];
   if (newName === undefined) throw new Error(`${image} is not an image with its digest; ${USAGE}`);
@@ -39,7 +41,7 @@ export function pinned(kustomization: string, image: string): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
-/** Returns the images of a kustomization, its own and those that its patches name, that no digest pins. */
+/** Returns the images of a kustomization and its patches that have no digest. */
 export function unpinned(kustomization: string): string[] {
   const content = (parseDocument(kustomization).toJS() ?? {}) as Kustomization;
   const { images = [] } = content;
@@ -64,13 +66,13 @@ export function looseImages(manifests: string): string[] {
   return [...new Set(found)];
 }
 
-/** Returns everything in an overlay that is not pinned. What it renders to counts: bases and patches bring images too. */
+/** Returns everything in an overlay that is not pinned, including the images of its bases and patches. */
 export function looseIn(folder: string, render = renderWithKubectl): string[] {
   const own = unpinned(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'));
   return [...own, ...looseImages(render(folder))];
 }
 
-/** @throws Error where there is no kubectl, or it refuses the overlay */
+/** @throws Error if kubectl is missing or refuses the overlay */
 export function renderWithKubectl(folder: string): string {
   const { status, stdout, stderr, error } = spawnSync('kubectl', ['kustomize', folder], {
     encoding: 'utf8',

@@ -1,9 +1,9 @@
 /**
- * PostgreSQL, RabbitMQ and Redis as private instances: own free ports on loopback, own data in the folder given,
- * own passwords. For `npm run up` and `npm test` on a machine without running servers, and for tests that must
- * kill a server: those of the machine are not theirs to kill.
+ * PostgreSQL, RabbitMQ and Redis as private instances: own free ports on loopback, own data in the given folder, own
+ * passwords. For `npm run up` and `npm test` on a machine without running servers, and for tests that must kill a
+ * server, which must not be one of the machine's.
  *
- * A server ends with the process that started it, whatever that process dies of.
+ * A server ends with the process that started it, however that process ends.
  */
 export type { PrivateServer } from './services/private-process';
 export { hasPostgresPrograms, startPrivatePostgres } from './services/private-postgres';

@@ -1,6 +1,6 @@
 /**
- * `npm run catalog:refresh -- [--write] [FOLDER]`: compares a catalogue with the installed price data and prints
- * the differences. `--write` takes them over, except for values that were edited.
+ * `npm run catalog:refresh -- [--write] [FOLDER]`: compares a catalogue with the installed price data and prints the
+ * differences. `--write` applies them, except for values that were edited.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * A demo organization with a workspace, an API key, a management key and credits, for a development
- * installation. With `--file` the keys are kept there and given out again as long as they work.
- * Prints one JSON line: { api_key, management_key, workspace_id }.
+ * Creates a demo organization with a workspace, an API key, a management key and credits, for a development
+ * installation. With `--file` the keys are stored there and returned again as long as they work. Prints one JSON line:
+ * { api_key, management_key, workspace_id }.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The keys of an earlier run, unless the database they were made for is gone. */
+/** Returns the keys of an earlier run, unless their database no longer exists. */
 async function readKept(file: string, bus: MessageBus): Promise<Seed | null> {
   if (!existsSync(file)) return null;
   const seed = JSON.parse(readFileSync(file, 'utf8')) as Seed;

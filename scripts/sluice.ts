@@ -1,6 +1,6 @@
 /**
- * `npm run sluice -- …`: the operator's command line. It works on the services that the environment names, else on
- * those of a running `npm run up`, else on the default ones of this machine.
+ * `npm run sluice -- …`: the operator's command line. It uses the services in the environment, else those of a running
+ * `npm run up`, else the default ones of this machine.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

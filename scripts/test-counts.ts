@@ -1,4 +1,4 @@
-/** What is read of jest's JSON report. */
+/** The used parts of jest's JSON report. */
 export interface JestReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;

@@ -12,13 +12,13 @@ import { runNode } from './node-child';
 import { findServices, serviceEnvironment, stopServices } from './services/find-services';
 import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCounts } from './test-counts';
 
-/** In this order: what is quick and close to the cause comes first. */
+/** In this order: quick tests that point directly to the cause come first. */
 const PROJECTS = ['unit', 'integration', 'e2e', 'chaos', 'timed'] as const;
-/** Runs where it is asked for by name only (`npm run clients`): its clients have to be installed. */
+/** Runs only if it is requested by name (`npm run clients`), because its clients must be installed. */
 const ON_DEMAND = ['agents'] as const;
 /**
- * A machine may have much else to do, and no test measures time by its own limit. Whole systems boot or wait most of the
- * time, so two fit on two cores. Those that look at how soon something happens run one at a time.
+ * The machine may be busy, and no test measures time by its own limit. Whole systems start or wait most of the time, so
+ * two fit on two cores. Tests that check how soon something happens run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   integration: ['--maxWorkers=100%'],
@@ -35,7 +35,7 @@ interface Selection {
   readonly jestArguments: readonly string[];
 }
 
-/** `--selectProjects a b` picks among the projects; everything else is for jest. */
+/** `--selectProjects a b` selects projects; all other arguments are for jest. */
 function selectionOf(args: readonly string[]): Selection {
   const at = args.indexOf('--selectProjects');
   if (at === -1) return { projects: PROJECTS, jestArguments: args };

@@ -1,7 +1,7 @@
 /**
- * `npm run up`: the whole of Sluice on this machine. Services, migrations, five apps, the sandbox provider, a demo
- * workspace; then it watches over the apps until Ctrl-C. `--check` ends as soon as everything is ready. `npm run dev`
- * is `--watch`: it compiles what changes, and starts the apps again that it changes.
+ * `npm run up`: all of Sluice on this machine. Services, migrations, five apps, the sandbox provider, a demo workspace;
+ * then it supervises the apps until Ctrl-C. `--check` ends when everything is ready. `npm run dev` is `--watch`: it
+ * compiles changed files and restarts the affected apps.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,7 +74,7 @@ class Run {
     return installation.start();
   }
 
-  /** Until `stop`, apps whose files change are started again. */
+  /** Until `stop`, apps whose files change are restarted. */
   async watch(): Promise<void> {
     const replace = async (names: readonly string[]): Promise<void> => {
       const startedAt = performance.now();
@@ -85,7 +85,7 @@ class Run {
     await this.#build.start();
   }
 
-  /** Servers that are still on their way up are waited for: what was started here must not stay. */
+  /** Waits for servers that are still starting, because no started server may keep running. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#installation?.stop();

@@ -2,9 +2,9 @@ type Entry = Readonly<Record<string, unknown>>;
 
 /**
  * Returns what identifies an endpoint of a catalogue: the model's slug, provider, upstream model and APIs, and its
- * region, quantization, service tier and variant unless they are the usual ones.
+ * region, quantization, service tier and variant unless they are the defaults.
  *
- * An endpoint that an operator adds for a tier or a region therefore has another key than the shipped one.
+ * So an endpoint that an operator adds for a tier or a region has another key than the shipped one.
  */
 export function endpointKey(slug: unknown, endpoint: Entry): string {
   const { provider, upstream_model: model, apis, region, quantization } = endpoint;

@@ -30,7 +30,7 @@ const MEMBERS: Readonly<Record<string, readonly [member: string, per: bigint]>> 
   web_searches_kcount: ['web_search', 1_000n],
   audio_hours: ['audio_second', 3_600n],
 };
-/** The same for the tools that providers run. */
+/** Prices of the tools that providers run. */
 const TOOLS: Readonly<Record<string, readonly [tool: string, per: bigint]>> = {
   storage_searches_kcount: ['file_search', 1_000n],
 };
@@ -64,7 +64,7 @@ export function findPrices(source: string, id: string, day: string): PricedModel
 }
 
 /**
- * A price for `per` units as a decimal string per unit. The number is read as the shortest decimal that
+ * Returns the price for `per` units as a decimal string per unit. The number is read as the shortest decimal that
  * denotes it, which is what its author wrote; the division is exact, or rounded half up at 18 decimals.
  */
 export function rateText(price: number | string, per: bigint): string {
@@ -87,7 +87,7 @@ interface HourlyPrices {
   readonly prices: ModelPrice;
 }
 
-/** Where only hours have prices, the dearest of them is the usual one, so that no hour costs less than it should. */
+/** If only certain hours have prices, the most expensive of them is the normal one, so that no hour is too cheap. */
 function pricesOn(model: ModelInfo, day: string): { usual: ModelPrice; hourly: readonly HourlyPrices[] } {
   if (!Array.isArray(model.prices)) return { usual: model.prices, hourly: [] };
   const hourly: HourlyPrices[] = [];
@@ -124,7 +124,7 @@ function ratesOf(
   return rates;
 }
 
-/** In the data a tier begins above `start` tokens of the prompt and counts for the whole request. */
+/** In the data, a tier begins above `start` prompt tokens and applies to the whole request. */
 function longPromptOverrides(prices: ModelPrice): Override[] {
   const starts = Object.values(prices).flatMap((price) => tiersOf(price).map(({ start }) => start));
   return [...new Set(starts)]

@@ -7,13 +7,13 @@ type Value = unknown;
 /** Values by field, such as `pricing.prompt` or `context_length`. */
 type Fields = Readonly<Record<string, Value>>;
 
-/** What the price data said of one endpoint when its values were last written. */
+/** The values in the price data for one endpoint when they were last written. */
 export interface SeededEndpoint {
   /** Provider and model of the price data. */
   readonly source: string;
   readonly id: string;
   readonly seen: Fields;
-  /** Fields of the file that are not what was last written, as the last refresh found them. */
+  /** Fields of the file that differ from what was last written, as the last refresh found them. */
   readonly edits?: Fields;
 }
 
@@ -21,14 +21,14 @@ export interface SeededEndpoint {
 export interface Seed {
   /** Day of the prices, as `2026-11-21`. */
   readonly asOf: string;
-  /** By `endpointKey`. */
+  /** Endpoints by `endpointKey`. */
   readonly endpoints: Readonly<Record<string, SeededEndpoint>>;
   /** Models of the price data by source that were reported before. */
   readonly known: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface PriceData {
-  /** @throws Error for a model that the data no longer has */
+  /** @throws Error for a model that is no longer in the data */
   find(source: string, id: string, day: string): PricedModel;
   /** Ids of the models that are on sale at a source. */
   idsOf(source: string): readonly string[];
@@ -49,9 +49,9 @@ interface Place {
 }
 
 /**
- * Compares a catalogue with the price data and returns what would change. A value is changed only where it is
- * still the value in the seed; a value that the operator edited is reported and kept, also after the price data had
- * the same value. Comments and order stay.
+ * Compares a catalogue with the price data and returns what would change. A value is changed only if it still equals
+ * the value in the seed. A value that the operator edited is reported and kept, even after the price data had the same
+ * value. Comments and order are kept.
  */
 export function refreshCatalogue(
   texts: ReadonlyMap<string, string>,
@@ -85,7 +85,7 @@ export function refreshCatalogue(
   };
 }
 
-/** A document as text; what is not changed keeps its form. */
+/** Serializes a document; unchanged parts keep their form. */
 export function textOf(document: Document): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
@@ -106,7 +106,7 @@ function placesOf(texts: ReadonlyMap<string, string>): ReadonlyMap<string, reado
   return places;
 }
 
-/** Names endpoints that sell the same model otherwise: an operator's own, or a seeded one that was edited. */
+/** Returns the names of other endpoints for the same model: an operator's own, or a seeded one that was edited. */
 function othersLike(key: string, places: ReadonlyMap<string, readonly Place[]>): string {
   const stem = stemOf(key);
   const others = [...places.keys()].filter((other) => stemOf(other) === stem);
@@ -131,7 +131,7 @@ function latestFields({ source, id, seen }: SeededEndpoint, data: PriceData, day
   }
   const all: Record<string, Value> = { context_length: priced.contextLength };
   for (const [tool, price] of Object.entries(priced.tools ?? {})) all[`tool_pricing.${tool}`] = price;
-  // Whether an endpoint runs tools, and whether the data's context is the model's, is decided where it is seeded.
+  // Whether an endpoint runs tools, and whether the context in the data is the model's, is decided when it is seeded.
   const fields: Record<string, Value> = {};
   for (const [field, value] of Object.entries(all)) {
     if (value !== undefined && field in seen) fields[field] = value;
@@ -171,11 +171,11 @@ function refreshEndpoint(key: string, endpoint: YAMLMap, seeded: SeededEndpoint,
 interface Readings {
   /** Last written. */
   readonly was: Value;
-  /** Of the price data. */
+  /** Value in the price data. */
   readonly is: Value;
-  /** In the file. */
+  /** Value in the file. */
   readonly here: Value;
-  /** In the file as an edit, when it was last refreshed. */
+  /** Value that the last refresh found in the file as an edit. */
   readonly known: Value;
 }
 
@@ -234,7 +234,7 @@ function write(endpoint: YAMLMap, field: string, value: Value): void {
   else endpoint.setIn(path, quoted(new Document(value).contents!));
 }
 
-/** A price that was written without quotes would be a float, which a catalogue may not have. */
+/** A price without quotes would be a float, which a catalogue may not contain. */
 function quoted(node: Node): Node {
   visit(node, {
     Scalar: (position, scalar) => {

@@ -11,15 +11,15 @@ const WARN = 40;
 export interface AppLogOptions {
   readonly name: string;
   readonly file: string;
-  /** Where warnings and errors are shown. */
+  /** Shows warnings and errors. */
   readonly say: (line: string) => void;
   /** Is called with every line. */
   readonly onLine?: (line: string) => void;
 }
 
 /**
- * The log of one child: every line goes to the file, warnings and errors also to the terminal. The file of the run
- * before, or one that has grown too large, is kept once as `<file>.1`.
+ * The log of one child: every line goes to the file, warnings and errors also to the terminal. The file of the previous
+ * run, or one that became too large, is kept once as `<file>.1`.
  */
 export class AppLog {
   readonly #lastLines: string[] = [];
@@ -52,7 +52,7 @@ export class AppLog {
     this.line('stdout', `[supervisor] ${text}`);
   }
 
-  /** What its child still says is lost. */
+  /** Later output of the child is lost. */
   close(): void {
     this.#isClosed = true;
     closeSync(this.#file);
@@ -91,7 +91,7 @@ export class AppLog {
   }
 }
 
-/** What the terminal shows of a line: warnings and errors of a JSON log, and whatever plain text went to stderr. */
+/** Returns what the terminal shows of a line: warnings and errors of a JSON log, and all plain text on stderr. */
 function worthShowing(stream: 'stdout' | 'stderr', line: string): string | undefined {
   if (line.trim() === '') return undefined;
   const entry = logEntry(line);

@@ -10,7 +10,7 @@ export const SANDBOX_NAME = 'sandbox-provider';
 export interface DevelopmentPlan {
   readonly root: string;
   readonly stateFolder: string;
-  /** The environment `up` was called with; what it sets wins over what is made up here. */
+  /** The environment of `up`; its values have precedence over the defaults here. */
   readonly environment: NodeJS.ProcessEnv;
   readonly serviceUrls: Readonly<Record<'DATABASE_URL' | 'AMQP_URL' | 'REDIS_URL', string>>;
   readonly ports: PortPlan;
@@ -18,10 +18,13 @@ export interface DevelopmentPlan {
   readonly catalogPath: string;
 }
 
-/** These reach one app alone; the others run without them even when the caller's environment holds them. */
+/** Variables for a single app; the others run without them even if the caller's environment has them. */
 const ownerOf = { CREDENTIALS_KEYRING: 'credentials', TOKEN_SIGNING_KEYS: 'auth' } as const;
 
-/** What every child sees: the caller's environment, the services, and what `up` chose; on the broker it is the command line. */
+/**
+ * Returns the environment of every child: the caller's, the services', and the choices of `up`; on the broker it acts
+ * as the command line.
+ */
 export function commonEnvironment(plan: DevelopmentPlan): NodeJS.ProcessEnv {
   const { environment, ports, secrets, serviceUrls, stateFolder, catalogPath } = plan;
   const chosen = {

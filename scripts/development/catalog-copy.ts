@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { SANDBOX_DEFAULT_PORT } from './port-plan';
 
 /**
- * The catalogue to run with: the repository's own, or, when the sandbox provider listens on another port than the
- * catalogue says, a copy below `.sluice` that names the right one. A change of `catalog/` then needs a new `up`.
+ * Returns the catalogue to run with: the repository's own or, if the sandbox provider listens on another port than in
+ * the catalogue, a copy in `.sluice` with the right port. After a change of `catalog/`, `up` must then be restarted.
  */
 export function catalogFor(root: string, stateFolder: string, sandboxPort: number): string {
   const original = join(root, 'catalog');

@@ -10,10 +10,10 @@ import { SupervisedApp } from './supervised-app';
 
 const READY_TIMEOUT_MS = 90_000;
 const STOP_GRACE_MS = 30_000;
-/** For an app that is replaced: what it was at is done again by the next one, as after a crash. */
+/** For an app that is replaced: its unfinished work is repeated by the next one, as after a crash. */
 const REPLACE_GRACE_MS = 1_000;
 const SCRIPT_TIMEOUT_MS = 120_000;
-/** After so many deaths before it was ever ready, an app is not waited for. */
+/** After this many deaths before it was ever ready, an app is no longer waited for. */
 const HOPELESS_DEATHS = 3;
 
 interface Seed {
@@ -41,7 +41,7 @@ export class Installation {
     });
   }
 
-  /** Brings everything up. @throws Error with the last log lines of what is not ready */
+  /** Starts everything. @throws Error with the last log lines of what is not ready */
   async start(): Promise<DevelopmentState> {
     const { secrets, serviceUrls } = this.plan;
     await this.runScript('migrate', [], { DATABASE_LOGINS: databaseLogins(serviceUrls.DATABASE_URL, secrets) });
@@ -60,7 +60,7 @@ export class Installation {
     await Promise.all(this.#apps.map((app) => app.stop(STOP_GRACE_MS)));
   }
 
-  /** Starts apps again with what was built since. @throws Error with the last log lines of one that is not ready */
+  /** Restarts apps with the latest build. @throws Error with the last log lines of one that is not ready */
   async replace(names: readonly string[]): Promise<void> {
     const replaced = this.#apps.filter(({ name }) => names.includes(name));
     await Promise.all(replaced.map((app) => app.replace(REPLACE_GRACE_MS)));

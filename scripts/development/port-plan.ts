@@ -1,6 +1,6 @@
 import { freePorts, isPortFree } from '../services/ports';
 
-/** Which port each process of the development installation listens on. */
+/** The port on which each process of the development installation listens. */
 export interface PortPlan {
   readonly gateway: number;
   readonly sandbox: number;
@@ -21,7 +21,7 @@ export const HEALTH_DEFAULT_PORTS: Readonly<Record<string, number>> = {
 
 type Say = (line: string) => void;
 
-/** A port that was asked for by name is taken or refused; a default that something else holds is replaced aloud. */
+/** A port that was requested explicitly is used or refused; a default port in use is replaced with a message. */
 async function choose(
   what: string,
   variable: string,

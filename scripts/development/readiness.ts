@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const POLL_EVERY_MS = 200;
 const POLL_TIMEOUT_MS = 2_000;
 
-/** Whether an app's health port says that it takes work. */
+/** Returns whether an app's health port reports ready. */
 export async function answersReady(healthPort: number): Promise<boolean> {
   try {
     const response = await fetch(`http://127.0.0.1:${healthPort}/health/ready`, {
@@ -30,7 +30,7 @@ export function acceptsConnections(port: number): Promise<boolean> {
   });
 }
 
-/** Polls until all are ready. Answers those that are not when time is up or `giveUp` says that there is no hope. */
+/** Polls until all are ready. Returns those that are not when the time is up or `giveUp` returns true. */
 export async function waitUntilReady(
   checks: ReadonlyMap<string, () => Promise<boolean>>,
   timeoutMs: number,

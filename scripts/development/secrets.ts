@@ -3,17 +3,19 @@ import { readFileSync } from 'node:fs';
 import { APP_NAMES, newBrokerKeys, type AppName, type BrokerKeys, type PartyName } from '@libs/contracts';
 import { writeWhole } from '../services/private-settings';
 
-/** The keys of a development installation: made once, kept in `.sluice/secrets.json`, readable by its owner only. */
+/**
+ * The keys of a development installation: created once, stored in `.sluice/secrets.json`, readable by its owner only.
+ */
 export interface DevelopmentSecrets {
   /** `id:base64(32 bytes)`, for the credentials service alone. */
   readonly CREDENTIALS_KEYRING: string;
-  /** A JSON list of ES256 private JWKs, for the auth service alone. */
+  /** A JSON list of ES256 private JWKs, for the auth app only. */
   readonly TOKEN_SIGNING_KEYS: string;
   /** The key that callers of the sandbox provider must send. */
   readonly SANDBOX_API_KEY: string;
-  /** What the apps and the command line sign their messages with: each gets its own private key alone. */
+  /** The keys with which the apps and the command line sign their messages: each gets only its own private key. */
   readonly BROKER_KEYS: BrokerKeys;
-  /** Of the apps' logins in PostgreSQL: each gets its own alone. */
+  /** Passwords of the apps' logins in PostgreSQL: each app gets only its own. */
   readonly DATABASE_PASSWORDS: Readonly<Record<AppName, string>>;
 }
 
@@ -21,7 +23,7 @@ export interface DevelopmentSecrets {
 const loginOf = (app: AppName, url: URL): string =>
   `login_${url.pathname.slice(1)}_${app}`.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_');
 
-/** What `migrate` makes the apps' logins from. `url` is that of the owner of the database. */
+/** Returns the environment with which `migrate` creates the apps' logins. `url` is that of the database owner. */
 export function databaseLogins(
   url: string,
   { DATABASE_PASSWORDS }: Pick<DevelopmentSecrets, 'DATABASE_PASSWORDS'>,
@@ -40,7 +42,7 @@ export function databaseUrlOf(
   return own.href;
 }
 
-/** The two variables that say who a process is on the broker. */
+/** Returns the two variables that identify a process on the broker. */
 export function brokerKeysOf(
   party: PartyName,
   { BROKER_KEYS: { privateKeys, publicKeys } }: Pick<DevelopmentSecrets, 'BROKER_KEYS'>,

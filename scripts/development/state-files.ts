@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { writeWhole } from '../services/private-settings';
 import { isAlive, markOf, type ProcessMark } from '../services/processes';
 
-/** What `.sluice/dev.json` says of a running `up`. */
+/** The content of `.sluice/dev.json` for a running `up`. */
 export interface DevelopmentState {
   readonly base_url: string;
   readonly api_key: string;
@@ -23,8 +23,8 @@ function readJson<T>(file: string): T | undefined {
 }
 
 /**
- * The files below `.sluice` by which other commands find a running `up`. They hold keys: their owner alone reads them.
- * They describe one `up`: a second one that runs meanwhile does not change them.
+ * The files in `.sluice` by which other commands find a running `up`. They contain keys, so only their owner can read
+ * them. They describe one `up`: a second one that runs at the same time does not change them.
  */
 export class StateFiles {
   readonly #development: string;
@@ -48,7 +48,7 @@ export class StateFiles {
     return true;
   }
 
-  /** `servicesStay`: what services.json names is still there after us. */
+  /** `servicesStay`: the services in services.json keep running afterwards. */
   release(servicesStay: boolean): void {
     if (!this.#isOurs) return;
     this.#isOurs = false;

@@ -30,15 +30,15 @@ const howItEnded = (child: ChildProcess): string =>
   child.signalCode === null ? `exited with code ${child.exitCode}` : `was ended by ${child.signalCode}`;
 
 /**
- * One child process that is started again when it dies: after the first delay, then after twice the last one up to
- * the longest. `onChange` is called at each start and each death.
+ * A child process that is restarted when it dies: after the first delay, then after twice the previous one up to the
+ * longest. `onChange` is called at each start and each death.
  */
 export class SupervisedApp {
   #child: ChildProcess | undefined;
   #delayMs: number;
   #restart: NodeJS.Timeout | undefined;
   #stopping = false;
-  /** It ends because it is to run what was built since. */
+  /** True while it ends in order to be restarted with the latest build. */
   #replacing = false;
   #deaths = 0;
 
@@ -74,9 +74,9 @@ export class SupervisedApp {
     const child = spawn(process.execPath, [...APP_NODE_FLAGS, '-r', exitWithParent, entry], {
       cwd: folder,
       env: { ...APP_ALLOCATOR, ...environment },
-      // Its stdin is a pipe, which closes when we die.
+      // Its stdin is a pipe, which closes when this process dies.
       stdio: ['pipe', 'pipe', 'pipe'],
-      // Its own process group, so that a Ctrl-C in the terminal reaches only us.
+      // Its own process group, so that a Ctrl-C in the terminal reaches only this process.
       detached: true,
     });
     const startedAt = performance.now();
@@ -96,7 +96,7 @@ export class SupervisedApp {
     await this.#end(graceMs);
   }
 
-  /** Ends it and starts it at once with what was built since. Nothing when it was stopped. */
+  /** Ends it and restarts it at once with the latest build. Does nothing if it was stopped. */
   async replace(graceMs: number): Promise<void> {
     this.#replacing = true;
     await this.#end(graceMs);
@@ -108,7 +108,7 @@ export class SupervisedApp {
     clearTimeout(this.#restart);
     const child = this.#child;
     if (child === undefined || hasExited(child)) return;
-    // Its last words may come after its end.
+    // Its last output may arrive after its end.
     const exited = once(child, 'close');
     child.kill('SIGTERM');
     const killer = setTimeout(() => child.kill('SIGKILL'), graceMs);

@@ -5,11 +5,11 @@ import type { AppBundle } from '../bundle-apps.mjs';
 
 const COMPILER = 'node_modules/typescript/bin/tsc';
 const COMPILED = /Found (\d+) errors?\. Watching for file changes\./;
-/** What the compiler says of itself; the rest are errors of the sources. */
+/** Matches the compiler's own messages; all other lines are errors in the sources. */
 const PROGRESS = /^(?:\d{1,2}:\d{2}:\d{2} [AP]M - .*)?$/;
 
 /**
- * Compiles what changes and makes the files of the apps anew, until it is closed. The compiler and the bundler keep what
+ * Compiles changed files and rebuilds the files of the apps, until it is closed. The compiler and the bundler keep what
  * they have read, so a change takes a second instead of ten.
  */
 export class WatchedBuild {
@@ -24,7 +24,7 @@ export class WatchedBuild {
     private readonly open: (appName: string) => Promise<AppBundle>,
     private readonly appNames: readonly string[],
     private readonly say: (line: string) => void,
-    /** Is given the apps whose files changed, and waited for before the next change is looked at. */
+    /** Called with the apps whose files changed; awaited before the next change is handled. */
     private readonly onChange: (names: readonly string[]) => Promise<void>,
   ) {}
 

@@ -6,7 +6,7 @@ import { SERVICE_KINDS, type ServiceName } from './service-kinds';
 const INSTALL_TIMEOUT_MS = 600_000;
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 
-/** Undefined when the packages can be installed here; else why not. */
+/** Returns undefined if the packages can be installed here; else why not. */
 export function whyNoPackages(): string | undefined {
   if (!existsSync('/etc/os-release')) return 'this is not Debian or Ubuntu';
   const isDebian = /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));

@@ -10,7 +10,9 @@ const LOGIN_TIMEOUT_MS = 60_000;
 const docker = (folder: string, timeoutMs: number, ...args: string[]): Promise<CommandResult> =>
   runCommand('docker', args, { folder, timeoutMs });
 
-/** Undefined when an engine and the compose plugin answer; else why not. The client may be there without an engine. */
+/**
+ * Returns undefined if an engine and the compose plugin answer; else why not. The client may exist without an engine.
+ */
 export async function whyNoDocker(folder: string): Promise<string | undefined> {
   const engine = await docker(folder, ENGINE_TIMEOUT_MS, 'info');
   if (!engine.ok) return `no engine answers (${lastLineOf(engine.output)})`;
@@ -27,7 +29,7 @@ async function takesLogins(name: ServiceName, url: string): Promise<ProbeResult>
   }
 }
 
-/** One service of docker-compose.yml; it is stopped at the end only when it did not run before. */
+/** Starts one service of docker-compose.yml; it is stopped at the end only if it did not run before. */
 export async function startDockerService(name: ServiceName, folder: string): Promise<FoundService> {
   const before = await docker(folder, ENGINE_TIMEOUT_MS, 'compose', 'ps', '--services', '--status', 'running');
   const ranBefore = before.stdout.split('\n').includes(name);

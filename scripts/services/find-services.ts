@@ -26,9 +26,9 @@ function modeOf(environment: NodeJS.ProcessEnv): Mode {
 }
 
 /**
- * Finds or starts the three services, each on its own: the environment's, what listens on localhost, Docker,
- * installed programs as private instances, the distribution's packages. Ends with one message when one is missing,
- * after stopping what it had started.
+ * Finds or starts the three services, each separately: from the environment, on localhost, with Docker, from installed
+ * programs as private instances, from the distribution's packages. If one is missing, stops what it has started and
+ * ends with one message.
  */
 class ServiceSearch {
   readonly #found = new Map<ServiceName, FoundService>();
@@ -71,7 +71,7 @@ class ServiceSearch {
     this.#tried.get(name)?.push(what);
   }
 
-  /** A URL that was set is the user's word: when it cannot be used, nothing else is tried in its place. */
+  /** A URL that the user set is binding: if it cannot be used, nothing else is tried. */
   private async fromEnvironment(): Promise<void> {
     const unusable: string[] = [];
     await Promise.all(
@@ -106,7 +106,7 @@ class ServiceSearch {
     const reason = await whyNoDocker(this.options.root);
     if (reason !== undefined) return this.missing().forEach((name) => this.note(name, `Docker: ${reason}`));
     this.options.say(`Starting ${titles(this.missing())} with docker compose …`);
-    // One after the other: compose locks its project.
+    // One after the other, because compose locks its project.
     for (const name of this.missing()) {
       await this.attempt(name, 'Docker', 'in a container', () => startDockerService(name, this.options.root));
     }
@@ -175,7 +175,7 @@ class ServiceSearch {
 
 const titles = (names: readonly ServiceName[]): string => names.map((name) => SERVICE_KINDS[name].title).join(', ');
 
-/** A database that does not exist yet is no reason: it is made later. */
+/** A database that does not exist yet is no reason: it is created later. */
 async function whyUnusable(name: ServiceName, url: string): Promise<string | undefined> {
   if (!URL.canParse(url)) return 'it is not a URL';
   const result = await probe(name, name === 'postgres' ? withPath(url, '/postgres') : url);
@@ -184,7 +184,7 @@ async function whyUnusable(name: ServiceName, url: string): Promise<string | und
   return asGiven.ok ? undefined : asGiven.reason;
 }
 
-/** `url` with another path: another database of the same server, or another virtual host. */
+/** Returns `url` with another path: another database of the same server, or another virtual host. */
 export function withPath(url: string, path: string): string {
   const changed = new URL(url);
   changed.pathname = path;
@@ -195,7 +195,7 @@ export function findServices(options: FindOptions): Promise<Services> {
   return new ServiceSearch(options, modeOf(options.environment)).run();
 }
 
-/** Stops what was started for us, and only that. */
+/** Stops only what was started by this process. */
 export async function stopServices(services: Iterable<FoundService>): Promise<void> {
   await Promise.all(
     [...services].map(async (service) => {

@@ -43,14 +43,14 @@ async function createDatabase(url: string): Promise<void> {
   }
 }
 
-/** The database of `up`: the one DATABASE_URL names, else `sluice`; made when it is missing, never emptied. */
+/** Returns the database of `up`: the one in DATABASE_URL, else `sluice`; created if it is missing, never emptied. */
 async function ownDatabase(service: FoundService): Promise<string> {
   const url = service.source === 'environment' ? service.url : withPath(service.url, `/${OWN_NAME}`);
   if (!(await databaseExists(url))) await createDatabase(url);
   return url;
 }
 
-/** Through the management plugin, where there is one. */
+/** Uses the management plugin, if it is installed. */
 async function createVhostByHttp(url: string): Promise<void> {
   const { hostname, username, password } = new URL(url);
   const authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`;
@@ -62,7 +62,7 @@ async function createVhostByHttp(url: string): Promise<void> {
       signal: AbortSignal.timeout(5_000),
     });
   } catch {
-    // No plugin listens there; whether the virtual host exists is asked of the broker itself afterwards.
+    // No plugin listens there; afterwards the broker itself is asked whether the virtual host exists.
   }
 }
 
@@ -74,7 +74,7 @@ async function createVhostByCommand(url: string): Promise<void> {
   await runCommand('rabbitmqctl', ['--quiet', 'set_permissions', '-p', OWN_NAME, user, '.*', '.*', '.*'], options);
 }
 
-/** The virtual host of `up`: the one AMQP_URL names, else `sluice`, else the default one, which is said aloud. */
+/** Returns the virtual host of `up`: the one in AMQP_URL, else `sluice`, else the default one, with a message. */
 async function ownVirtualHost(service: FoundService, say: (line: string) => void): Promise<string> {
   if (service.source === 'environment') return service.url;
   const url = withPath(service.url, `/${OWN_NAME}`);

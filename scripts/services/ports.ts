@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that systems give to outgoing connections (from 32,768 on Linux, 49,152 elsewhere), any of which may
- * take one between the moment it is found free and the moment a server listens there.
+ * Below the ports that systems use for outgoing connections (from 32,768 on Linux, 49,152 elsewhere), any of which may
+ * be taken between the check and the start of a server.
  */
 const FIRST_PORT = 22_000;
 const LAST_PORT = 32_767;
 /** A process claims a port by listening on the port this much lower, until it ends. */
 const CLAIM_DISTANCE = 11_000;
-/** Many more than it takes while not nearly all of them are in use. */
+/** Enough unless nearly all ports are in use. */
 const MOST_TRIES = 1_000;
 
 /** Binds for a moment. */
@@ -28,9 +28,8 @@ export async function isPortFree(port: number): Promise<boolean> {
 }
 
 /**
- * Returns `count` different ports on which no process listens. No other process is given them while this one lives, so
- * that a server may take seconds to start, or may start again.
- *
+ * Returns `count` different ports on which no process listens. No other process gets them while this one lives, so that
+ * a server may take seconds to start, or may start again.
  * @throws Error if the system has not enough free ports
  */
 export async function freePorts(count: number, pick: () => number = randomPort): Promise<number[]> {
@@ -45,7 +44,7 @@ export async function freePorts(count: number, pick: () => number = randomPort):
 
 const randomPort = (): number => randomInt(FIRST_PORT, LAST_PORT + 1);
 
-/** False if another caller, here or in another process, has the port, or if something listens there. */
+/** Returns false if another caller, here or in another process, has the port, or if something listens there. */
 async function claimPort(port: number): Promise<boolean> {
   const claim = createServer().unref();
   try {

@@ -10,7 +10,7 @@ import { isAlive, markOf, type ProcessMark } from './processes';
 import { probe } from './probe';
 import type { FoundService, ServiceName } from './service-kinds';
 
-/** What the folder of a running private server says about it. */
+/** What the folder of a running private server contains about it. */
 interface RunningServer {
   readonly url: string;
   readonly server: ProcessMark;
@@ -24,7 +24,7 @@ const programs = { postgres: hasPostgresPrograms, rabbitmq: hasRabbitPrograms, r
 export const hasPrograms = (name: ServiceName): boolean => programs[name]();
 
 const LONGEST_START_MS = 90_000;
-/** How long a server may take to stop after its owner died and its guard asked it to. */
+/** How long a server may take to stop after its owner died and its guard asked it to stop. */
 const LONGEST_FAREWELL_MS = 40_000;
 
 function readJson<T>(file: string): T | undefined {
@@ -44,7 +44,7 @@ async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<b
   return condition();
 }
 
-/** One process at a time starts servers of a folder; a lock whose holder died is free. */
+/** Only one process at a time starts servers in a folder; a lock whose holder died is free. */
 async function whileLocked<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const file = join(folder, 'starting.lock');
   const take = (): boolean => {
@@ -70,7 +70,7 @@ async function whileLocked<T>(folder: string, work: () => Promise<T>): Promise<T
   }
 }
 
-/** The server of another live `up` or `test` of this checkout, to be used and left running. */
+/** Returns the server of another running `up` or `test` of this checkout, to be used and left running. */
 async function shared(name: ServiceName, file: string): Promise<FoundService | undefined> {
   const running = readJson<RunningServer>(file);
   if (running === undefined || !isAlive(running.server)) return undefined;
@@ -95,7 +95,9 @@ function owned(name: ServiceName, server: PrivateServer, file: string): FoundSer
   return { name, url: server.url, source: 'private', stop };
 }
 
-/** A private instance below `.sluice/services`: the one another live command of this checkout runs, or a new one. */
+/**
+ * Returns a private instance in `.sluice/services`: the one that another command of this checkout runs, or a new one.
+ */
 export async function usePrivateInstance(name: ServiceName, servicesFolder: string): Promise<FoundService> {
   const folder = join(servicesFolder, name);
   mkdirSync(folder, { recursive: true });

@@ -11,7 +11,7 @@ import { findProgram, findUser, runsAsRoot, type SystemUser } from './programs';
 export const hasPostgresPrograms = (): boolean =>
   findProgram('postgres') !== undefined && findProgram('initdb') !== undefined;
 
-/** PostgreSQL refuses to run as root, so there it runs as its own user. */
+/** PostgreSQL refuses to run as root, so in that case it runs as a separate user. */
 function userToRunAs(): SystemUser | undefined {
   if (!runsAsRoot()) return undefined;
   const user = findUser('postgres') ?? findUser('nobody');
@@ -24,7 +24,7 @@ function isOpenToAll(folder: string): boolean {
   return everyoneMayPass && (folder === dirname(folder) || isOpenToAll(dirname(folder)));
 }
 
-/** A temporary folder of ours is closed to other users; that they may pass through it does not let them look into it. */
+/** Our temporary folders are closed to other users. This lets them pass through, but not list the content. */
 function openTemporaryFolders(folder: string): void {
   for (let one = folder; one.startsWith(`${tmpdir()}/`); one = dirname(one)) {
     const { uid, mode } = statSync(one);
@@ -32,7 +32,7 @@ function openTemporaryFolders(folder: string): void {
   }
 }
 
-/** A folder below root's home is closed to another user: then the data lies under /var/tmp, one folder per checkout. */
+/** A folder in root's home is closed to another user, so the data is stored in /var/tmp, one folder per checkout. */
 function reachableFolder(folder: string, user: SystemUser | undefined): string {
   mkdirSync(folder, { recursive: true });
   if (user === undefined) return folder;
@@ -52,7 +52,7 @@ interface Cluster {
   readonly user: SystemUser | undefined;
 }
 
-/** Made under another name and renamed, so that an interrupted initdb leaves no half-made cluster. */
+/** Created with another name and then renamed, so that an interrupted initdb leaves no incomplete cluster. */
 function createCluster({ folder, data, password, user }: Cluster): void {
   const unfinished = `${data}.unfinished`;
   const passwordFile = join(folder, 'initdb-password');
@@ -76,7 +76,7 @@ function majorVersionOf(program: string): string {
   return /(\d+)/.exec(text)?.[1] ?? 'unknown';
 }
 
-/** A PostgreSQL of our own with its data in `folder`; a cluster found there is used again. */
+/** Starts a private PostgreSQL with its data in `folder`; reuses an existing cluster. */
 export async function startPrivatePostgres(folder: string): Promise<PrivateServer> {
   const program = findProgram('postgres');
   if (program === undefined) throw new Error('no PostgreSQL server program is installed');

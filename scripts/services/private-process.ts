@@ -6,18 +6,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ProbeResult } from './probe';
 import type { SystemUser } from './programs';
 
-/** A server of our own: own port on loopback, own data. Its address and data survive `kill9` and `restart`. */
+/** A private server: own port on loopback, own data. Its URL and data survive `kill9` and `restart`. */
 export interface PrivateServer {
-  /** With login and password. */
+  /** URL with login and password. */
   readonly url: string;
   readonly port: number;
-  /** The server process itself, not a wrapper. Another one after a restart. */
+  /** Id of the server process itself, not of a wrapper. Changes after a restart. */
   readonly pid: number;
-  /** Asks it to shut down and waits until it has. Does nothing when it does not run. */
+  /** Asks the server to shut down and waits for its end. Does nothing if it does not run. */
   stop(): Promise<void>;
-  /** Ends it without a chance to tidy up, and waits until it is gone. */
+  /** Kills it without a chance to clean up, and waits for its end. */
   kill9(): Promise<void>;
-  /** Stops it if it runs, and starts it on the same data and port; returns when it takes logins. */
+  /** Stops it if it runs, and starts it with the same data and port; resolves when it accepts logins. */
   restart(): Promise<void>;
 }
 
@@ -29,19 +29,19 @@ export interface ServerProgram {
   readonly logFile: string;
   readonly environment?: NodeJS.ProcessEnv;
   readonly user?: SystemUser | undefined;
-  /** What makes it close its files and leave at once. */
+  /** The signal that makes it close its files and exit at once. */
   readonly stopSignal: NodeJS.Signals;
   readonly url: string;
   readonly port: number;
   readonly probe: () => Promise<ProbeResult>;
-  /** The server's own pid where `command` is a wrapper. */
+  /** Returns the server's own process id if `command` is a wrapper. */
   readonly pidBehindWrapper?: () => number;
 }
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 const PROBE_EVERY_MS = 100;
-/** What a killed server leaves behind (shared memory, a lock) may refuse its successor for a moment. */
+/** Remains of a killed server (shared memory, a lock) may block its successor for this time. */
 const EARLY_EXITS_FORGIVEN_MS = 15_000;
 
 const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
@@ -138,7 +138,7 @@ export class PrivateProcess implements PrivateServer {
       cwd: folder,
       env: environment ?? process.env,
       stdio: ['ignore', log, log],
-      // Its own process group, so that a Ctrl-C in the terminal reaches only us.
+      // Its own process group, so that a Ctrl-C in the terminal reaches only this process.
       detached: true,
       ...(user && { uid: user.userId, gid: user.groupId }),
     });

@@ -15,7 +15,7 @@ export interface RabbitUser {
   readonly permissions: Readonly<Record<'configure' | 'write' | 'read', string>>;
 }
 
-/** What is loaded in addition to the administrator, in every virtual host. */
+/** What is created in every virtual host in addition to the administrator. */
 export interface RabbitSetup {
   readonly users: readonly RabbitUser[];
   /** Whether the management plugin runs, at `managementUrl`. */
@@ -29,7 +29,7 @@ const USER = 'sluice';
 const VHOSTS = ['/', 'sluice'];
 
 export interface PrivateRabbitServer extends PrivateServer {
-  /** With login and password; nobody answers there unless the setup asked for the management plugin. */
+  /** URL with login and password; it works only if the setup asked for the management plugin. */
   readonly managementUrl: string;
 }
 
@@ -41,7 +41,7 @@ function passwordHash(password: string): string {
   return Buffer.concat([salt, createHash('sha256').update(salt).update(password).digest()]).toString('base64');
 }
 
-/** Virtual hosts, and who may do what in them. */
+/** Returns virtual hosts and their permissions. */
 export function vhostDefinitions(vhosts: readonly string[], { users, policiesOf }: RabbitSetup): object {
   const everything = { configure: '.*', write: '.*', read: '.*' };
   return {
@@ -54,7 +54,7 @@ export function vhostDefinitions(vhosts: readonly string[], { users, policiesOf 
   };
 }
 
-/** What is loaded at every start, so that neither a plugin nor rabbitmqctl is needed. */
+/** Loaded at every start, so that neither a plugin nor rabbitmqctl is needed. */
 function definitions(password: string, setup: RabbitSetup): string {
   return JSON.stringify({
     users: [
@@ -113,7 +113,7 @@ function environment(
     RABBITMQ_PID_FILE: join(folder, 'server.pid'),
     RABBITMQ_DIST_PORT: String(distributionPort),
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-kernel inet_dist_use_interface {127,0,0,1}',
-    // A port mapper of its own, or the one of the system would be started and stay.
+    // A separate port mapper; otherwise the one of the system would be started and keep running.
     ERL_EPMD_ADDRESS: '127.0.0.1',
     ERL_EPMD_PORT: String(epmdPort),
   };
@@ -151,7 +151,7 @@ class PortMapper {
   }
 }
 
-/** RabbitMQ and the port mapper that goes with it. */
+/** A RabbitMQ server and its port mapper. */
 class PrivateRabbit implements PrivateRabbitServer {
   constructor(
     private readonly server: PrivateProcess,
@@ -189,8 +189,8 @@ class PrivateRabbit implements PrivateRabbitServer {
 }
 
 /**
- * A RabbitMQ of our own with its data in `folder`: virtual hosts `/` and `sluice`, one administrator, and what `setup`
- * names; all users have the same password.
+ * Starts a private RabbitMQ with its data in `folder`: virtual hosts `/` and `sluice`, one administrator, and what
+ * `setup` names; all users have the same password.
  */
 export async function startPrivateRabbit(folder: string, setup = NOTHING_ELSE): Promise<PrivateRabbitServer> {
   const program = findProgram('rabbitmq-server');

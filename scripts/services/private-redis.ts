@@ -9,7 +9,9 @@ const findRedis = (): string | undefined => findProgram('redis-server', 'valkey-
 
 export const hasRedisPrograms = (): boolean => findRedis() !== undefined;
 
-/** A Redis of our own. It keeps nothing on disk: after a restart it is empty, as Sluice must bear anyway. */
+/**
+ * Starts a private Redis. It stores nothing on disk: after a restart it is empty, which Sluice must tolerate anyway.
+ */
 export async function startPrivateRedis(folder: string): Promise<PrivateServer> {
   const program = findRedis();
   if (program === undefined) throw new Error('no Redis server program is installed');

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePorts, isPortFree } from './ports';
 
-/** What a private server keeps from one start to the next. */
+/** What a private server keeps between starts. */
 export interface PrivateSettings {
   readonly id: string;
   readonly password: string;
@@ -25,7 +25,7 @@ function stored(file: string): PrivateSettings | undefined {
   }
 }
 
-/** The settings in `folder`, made on the first call; other ports when one of the stored ones has been taken. */
+/** Returns the settings in `folder`, created on the first call; chooses other ports if a stored one is in use. */
 export async function privateSettings(folder: string, portCount: number): Promise<PrivateSettings> {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'settings.json');

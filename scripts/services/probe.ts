@@ -8,7 +8,7 @@ export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly
 
 const PROBE_TIMEOUT_MS = 5_000;
 
-/** The first version whose queues dead-letter at least once, which job queues need. */
+/** The first version whose queues have at-least-once dead-lettering, which job queues need. */
 const OLDEST_RABBIT = [3, 10] as const;
 const OLDEST_POSTGRES = 140_000;
 /** Our scripts read the server's clock and write, which older servers refuse. */

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Identifies a process, also against a later one with the same id. */
+/** Identifies a process, even if a later one has the same id. */
 export interface ProcessMark {
   readonly pid: number;
-  /** Start time as the kernel counts it; null where there is no /proc. */
+  /** Returns the start time as the kernel counts it; null without /proc. */
   readonly startedAt: string | null;
 }
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, globSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Where distributions and package managers put server programs that are on no PATH; newest version first. */
+/** Where distributions and package managers install server programs that are on no PATH; newest version first. */
 const placesOf: Readonly<Record<string, readonly string[]>> = {
   postgres: [
     '/usr/lib/postgresql/*/bin',
@@ -37,8 +37,8 @@ function isProgram(path: string): boolean {
 }
 
 /**
- * Returns the path of an installed program, or undefined. The known places come before the PATH, because what is there
- * (Debian's rabbitmq-server) may be a wrapper for the system's one instance.
+ * Returns the path of an installed program, or undefined. The known folders precede the PATH, because a program on the
+ * PATH (Debian's rabbitmq-server) may be a wrapper for the system's single instance.
  */
 export function findProgram(...names: readonly string[]): string | undefined {
   for (const name of names) {

@@ -9,7 +9,7 @@ export interface ServiceKind {
   readonly variable: 'DATABASE_URL' | 'AMQP_URL' | 'REDIS_URL';
   /** Default port and default logins, in the order they are tried. */
   readonly defaultUrls: readonly string[];
-  /** Its port inside the containers of docker-compose.yml, and its URL with the login that it has there. */
+  /** Its port inside the containers of docker-compose.yml, and its URL with the login for these. */
   readonly containerPort: number;
   readonly containerUrl: (address: string) => string;
   /** Its package on Debian and Ubuntu. */
@@ -50,7 +50,7 @@ export interface FoundService {
   readonly name: ServiceName;
   readonly url: string;
   readonly source: 'environment' | 'localhost' | 'docker' | 'private';
-  /** Ends what we started; absent when the server is not ours to stop. */
+  /** Stops the server that this process started; absent for any other server. */
   readonly stop?: () => Promise<void>;
 }
 

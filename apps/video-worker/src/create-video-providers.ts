@@ -19,7 +19,7 @@ export interface VideoProviders {
   close(): Promise<void>;
 }
 
-/** Of all answers that a worker is reading: a film may be in one, so that each may weigh 64 MiB. */
+/** Most bytes of all answers that a worker is reading. An answer may contain a video, so each may have 64 MiB. */
 const MOST_REPLY_BYTES = 128 * 1024 * 1024;
 
 export async function createVideoProviders(

@@ -29,7 +29,7 @@ export class VideoWorkerEnv extends ProviderCallerEnv {
   @Text({ expected: 'a path to a folder' })
   BLOB_DIR: string = '.sluice/blobs';
 
-  /** A bucket in place of the folder: `https://KEY:SECRET@host/bucket/prefix?region=…`. */
+  /** A bucket to use instead of the folder: `https://KEY:SECRET@host/bucket/prefix?region=…`. */
   @IsOptional()
   @SecretUrl(['https', 'http'])
   BLOB_S3_URL?: Secret;
@@ -40,7 +40,7 @@ export function readVideoWorkerEnv(source: NodeJS.ProcessEnv = process.env): Vid
   return loadEnv(VideoWorkerEnv, source);
 }
 
-/** The operator's provider keys: the catalogue says which variables they are in. */
+/** Returns the operator's provider keys from the environment variables that the catalogue names. */
 export function providerKeyVariables(source: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return source;
 }

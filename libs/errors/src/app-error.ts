@@ -15,7 +15,7 @@ export interface AppErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What an AppError looks like while it crosses the broker. */
+/** The form of an AppError in a message. */
 export interface AppErrorWire {
   readonly code: ErrorCode;
   readonly message: string;
@@ -27,8 +27,8 @@ export interface AppErrorWire {
 /**
  * The only error class of this project; `code` says which error it is.
  *
- * `message`, `metadata` and `availability` may be shown to the caller, so they name members and ids but never
- * values, secrets or another system's words. `internal` and `cause` are for our logs.
+ * `message`, `metadata` and `availability` may be shown to the caller, so they contain field names and ids but never
+ * values, secrets or another system's text. `internal` and `cause` are for our logs.
  */
 export class AppError extends Error {
   override readonly name = 'AppError';
@@ -67,7 +67,7 @@ export class AppError extends Error {
     };
   }
 
-  /** Reads what the other end of the broker sent; anything that is no AppError becomes `server`. */
+  /** Reads an error from a message; anything that is not an AppError becomes `server`. */
   static fromWire(wire: unknown): AppError {
     if (typeof wire === 'object' && wire !== null && 'code' in wire && isErrorCode(wire.code)) {
       const { code, message, metadata, availability, retryAfterSeconds } = wire as AppErrorWire;
@@ -76,7 +76,9 @@ export class AppError extends Error {
     return new AppError('server', 'Internal error', { internal: 'unreadable error from the broker' });
   }
 
-  /** Any thrown thing as an AppError. What we did not foresee is `server`, with the cause kept for the logs. */
+  /**
+   * Converts any thrown value to an AppError. An unexpected error becomes `server`, with the cause kept for the logs.
+   */
   static from(thrown: unknown): AppError {
     if (thrown instanceof AppError) return thrown;
     const internal = thrown instanceof Error ? thrown.message : 'a value that is no Error was thrown';

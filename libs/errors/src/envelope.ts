@@ -7,7 +7,7 @@ export interface ErrorEnvelope {
     readonly code: number;
     readonly message: string;
     readonly metadata?: Readonly<Record<string, unknown>>;
-    /** Only where no endpoint could serve the request. */
+    /** Present only if no endpoint could serve the request. */
     readonly availability?: Readonly<Record<string, unknown>>;
   };
 }

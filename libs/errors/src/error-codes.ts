@@ -1,12 +1,12 @@
 /**
- * The one table of error codes.
+ * The table of error codes.
  *
- * The first block is the closed list of canonical `error_type` values of the public API.
- * The second block are conditions of plain HTTP that the list has no word for; on the wire they carry
- * the canonical type named in `wireType`. So does `unavailable`, trouble of our own that no provider has part in.
+ * The first block is the fixed list of `error_type` values of the public API. The second block are HTTP conditions for
+ * which the list has no value; in answers they have the `error_type` in `wireType`. So does `unavailable`, a problem of
+ * our own without any provider.
  *
- * `retryable` says whether the same request may succeed elsewhere or later. Routing falls back to
- * another endpoint of the same model on this flag and on nothing else.
+ * `retryable` says whether the same request may succeed at another endpoint or later. Routing falls back to another
+ * endpoint of the same model only if it is set.
  */
 interface ErrorCodeEntry {
   readonly status: number;
@@ -56,7 +56,7 @@ export type ErrorCode = keyof typeof table;
 
 export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = table;
 
-/** The value of `error_type` on the wire for one of our codes. */
+/** Returns the `error_type` in answers for one of our codes. */
 export function wireErrorType(code: ErrorCode): string {
   return ERROR_CODES[code].wireType ?? code;
 }

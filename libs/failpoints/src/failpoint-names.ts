@@ -1,6 +1,6 @@
 /**
- * Every place at which a process can be made to die, named for what has happened by then. docs/failpoints.md says
- * where each is and what would have come next.
+ * Every place at which tests can make a process die, named for what has happened before it. docs/failpoints.md says
+ * where each is and what would have happened next.
  */
 export const FAILPOINTS = [
   'batch-stored',

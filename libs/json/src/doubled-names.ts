@@ -1,14 +1,14 @@
 import { JsonCursor } from './json-cursor';
 import { applyEdits, removal, type ByteEdit, type JsonMember } from './json-members';
 
-/** Members of an object that are watched. The few objects with more are checked again, name by name. */
+/** Most fields of an object that are watched. The few objects with more are checked again, name by name. */
 const MOST_WATCHED = 64;
 /** Hashes of the names of the open objects, by depth, then in order. Shared, because a scan never calls back. */
 const hashes = new Int32Array(65 * MOST_WATCHED);
 
 /**
- * Notes during a scan whether an object may name a member twice: it has two names with the same hash, a name with an
- * escape, or more members than are watched. An ordinary body costs some hashes and comparisons of numbers.
+ * Notes during a scan whether an object may contain a name twice: it has two names with the same hash, a name with an
+ * escape, or more fields than are watched. An ordinary body costs only some hashes and comparisons of numbers.
  */
 export class NameWatch {
   mayNameTwice = false;
@@ -17,8 +17,7 @@ export class NameWatch {
 
   /**
    * Notes the name between these offsets.
-   *
-   * @param index of the member in the object that is open at this depth
+   * @param index of the field in the object that is open at this depth
    */
   enter(depth: number, index: number, start: number, end: number): void {
     if (this.mayNameTwice) return;
@@ -40,8 +39,8 @@ function hashOf(bytes: Buffer, start: number, end: number): number {
 }
 
 /**
- * Returns the object with only the last member of every doubled name, at every depth, as JSON.parse reads it; the same
- * bytes if no name is doubled. A provider's parser may take the first, which the gateway has not checked. Throws
+ * Returns the object with only the last field of every repeated name, at every depth, as JSON.parse reads it; the same
+ * bytes if no name is repeated. A provider's parser may use the first, which the gateway has not checked. Throws
  * MalformedJson.
  */
 export function withoutDoubledNames(object: Buffer): Buffer {
@@ -53,7 +52,7 @@ export function withoutDoubledNames(object: Buffer): Buffer {
 
 const NO_EDITS: readonly ByteEdit[] = [];
 
-/** The edits of the value at the cursor, in order. The cursor bounds the depth. */
+/** Returns the edits of the value at the cursor, in order. The cursor limits the depth. */
 function editsOf(cursor: JsonCursor): readonly ByteEdit[] {
   if (cursor.isObject()) return editsOfObject(cursor);
   if (!cursor.isArray()) {

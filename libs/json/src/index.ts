@@ -1,4 +1,5 @@
-// Reads JSON byte by byte and changes it without writing it anew. Knows grammar only: any library may read with it.
+// Reads JSON byte by byte and edits it without rewriting the rest. It knows only the grammar, so any library may use
+// it.
 export { NameWatch, withoutDoubledNames } from './doubled-names';
 export { JsonCursor } from './json-cursor';
 export {

@@ -27,19 +27,19 @@ export const MAX_JSON_DEPTH = 128;
 const openContainers = new Uint8Array(MAX_JSON_DEPTH + 1);
 
 /**
- * Walks JSON text as bytes, one pass, without building a single object.
+ * Walks over JSON text as bytes, in one pass, without creating any object.
  *
- * It checks the grammar of everything it passes (brackets, commas, keys, literals, numbers), so truncated
- * text, `NaN` and the like are refused. Inside strings it only looks for the closing quote: bytes there are
- * never judged and never changed.
+ * It checks the grammar of everything that it passes (brackets, commas, keys, literals, numbers), so truncated text,
+ * `NaN` and the like are refused. Inside strings it only looks for the closing quote: bytes there are neither checked
+ * nor changed.
  */
 export class JsonCursor {
   position: number;
   /** Offset of the opening quote of the key that was read last. */
   keyStart = 0;
-  /** Offset of the last member or element that the cursor moved to. */
+  /** Offset of the last field or element to which the cursor moved. */
   #valueStart = -1;
-  /** Whether a container has been entered and nothing of it read. */
+  /** True if a container was entered and nothing of it was read yet. */
   #isFresh = false;
   #depth = 0;
 
@@ -86,7 +86,7 @@ export class JsonCursor {
     this.#open(OPEN_OBJECT, 'an object is missing');
   }
 
-  /** Enters an object that has been entered before, with the cursor on the key of some member. */
+  /** Enters an object that was entered before, with the cursor on the key of some field. */
   resumeObject(): void {
     this.#depth += 1;
     this.#isFresh = true;
@@ -122,7 +122,7 @@ export class JsonCursor {
     return true;
   }
 
-  /** Moves to where the next member or element must start; returns false after the end of the container. */
+  /** Moves to where the next field or element must start; returns false after the end of the container. */
   #goOn(close: number): boolean {
     if (!this.#isFresh && this.position === this.#valueStart) this.skipValue();
     const byte = this.peek();
@@ -152,14 +152,14 @@ export class JsonCursor {
     return decodeString(this.bytes, start, end);
   }
 
-  /** The string that starts here, or null (skipping the value) when something else does. */
+  /** Reads the string that starts here; returns null, and skips the value, if it is not a string. */
   readStringOrNull(): string | null {
     if (this.peek() === QUOTE) return this.readString();
     this.skipValue();
     return null;
   }
 
-  /** The number that starts here, or null (skipping the value) when something else does. */
+  /** Reads the number that starts here; returns null, and skips the value, if it is not a number. */
   readNumberOrNull(): number | null {
     const byte = this.peek();
     const start = this.position;
@@ -168,7 +168,7 @@ export class JsonCursor {
     return numberBetween(this.bytes, start, this.position);
   }
 
-  /** Reads the array that starts here and gives its length if it holds numbers only, else null. */
+  /** Reads the array that starts here; returns its length if it contains only numbers, else null. */
   readNumbers(): number | null {
     const start = this.position;
     this.enterArray();
@@ -247,7 +247,7 @@ export class JsonCursor {
     return 0;
   }
 
-  /** After a value at `depth`: closes what ends here; returns the depth at which the next value is due, or 0. */
+  /** After a value at `depth`: closes the containers that end here; returns the depth of the next value, or 0. */
   #closeContainers(from: number): number {
     let depth = from;
     while (depth > 0) {

@@ -1,4 +1,4 @@
-/** Text that is no JSON (RFC 8259), or too deep. Has the offset of the error, never the text. */
+/** Text that is not valid JSON (RFC 8259), or too deep. Has the offset of the error, never the text. */
 export class MalformedJson extends Error {
   override readonly name = 'MalformedJson';
 
@@ -46,7 +46,7 @@ function skipDigits(bytes: Buffer, from: number): number {
   return at;
 }
 
-/** Below this length a byte loop beats the call into native `indexOf`. */
+/** Below this length, a loop over the bytes is faster than a call to native `indexOf`. */
 const SHORT_STRING = 48;
 
 /** Returns the offset after the string that opens at `openingQuote`. Its content is not checked. */
@@ -114,7 +114,7 @@ function decodeNew(bytes: Buffer, start: number, end: number): string {
   }
 }
 
-/** The offset after the number that starts at `start`. One that no double can hold, such as 1e999, is refused. */
+/** Returns the offset after the number at `start`. A number that no double can represent, such as 1e999, is refused. */
 export function numberEnd(bytes: Buffer, start: number): number {
   let at = start;
   if (bytes[at] === MINUS) at += 1;
@@ -133,7 +133,7 @@ function exponentEnd(bytes: Buffer, start: number, sign: number): number {
   return end;
 }
 
-/** The offset after `true`, `false` or `null` at `start`, whose first byte is `byte`. */
+/** Returns the offset after `true`, `false` or `null` at `start`, whose first byte is `byte`. */
 export function literalEnd(bytes: Buffer, start: number, byte: number): number {
   const literal = LITERALS[byte];
   if (literal === undefined) throw new MalformedJson('a value is missing', start);

@@ -1,15 +1,15 @@
 import { JsonCursor } from './json-cursor';
 
 /**
- * Reads and rewrites single members of a JSON object and leaves every other byte as it came.
+ * Reads and edits single fields of a JSON object and keeps every other byte.
  *
- * Bodies are spliced, never parsed and written again: numbers and strings keep the caller's own spelling, the
- * event loop is not held up, and V8 cannot get at the keys. (In Node 24.21 and 26.10 `JSON.parse` may hand
- * out wrong names for keys that are written with an escape, nodejs/node#63785; `json-members.spec.ts` has a
- * test that fails when it is fixed.)
+ * Bodies are spliced, never parsed and serialized again: numbers and strings keep the caller's own spelling, the event
+ * loop is not blocked, and V8 cannot confuse the keys. (In Node 24.21 and 26.10 `JSON.parse` may return wrong names for
+ * keys that are written with an escape, nodejs/node#63785; `json-members.spec.ts` has a test that fails when it is
+ * fixed.)
  */
 
-/** One member by byte offsets; ends are exclusive. `keyStart` is the opening quote of the key. */
+/** One field by byte offsets; ends are exclusive. `keyStart` is the opening quote of the key. */
 export interface JsonMember {
   /** Decoded. */
   readonly key: string;
@@ -31,7 +31,7 @@ export interface MemberEdits {
   readonly remove?: readonly string[];
 }
 
-/** A JSON object with the offsets of its members, in the order they are written, doubled names included. */
+/** A JSON object with the offsets of its fields, in the order of the text, including repeated names. */
 export interface ScannedObject {
   readonly bytes: Buffer;
   readonly members: readonly JsonMember[];
@@ -39,7 +39,7 @@ export interface ScannedObject {
   readonly closeBrace: number;
 }
 
-/** The members of the one JSON object that `bytes` holds. Throws MalformedJson. */
+/** Returns the fields of the one JSON object in `bytes`. Throws MalformedJson. */
 export function scanMembers(bytes: Buffer): ScannedObject {
   const cursor = new JsonCursor(bytes);
   const scanned = scanMembersAt(cursor);
@@ -47,7 +47,7 @@ export function scanMembers(bytes: Buffer): ScannedObject {
   return scanned;
 }
 
-/** Reads the members of the object at the cursor and moves past it. Throws MalformedJson. */
+/** Reads the fields of the object at the cursor and moves past it. Throws MalformedJson. */
 export function scanMembersAt(cursor: JsonCursor): ScannedObject {
   const members: JsonMember[] = [];
   cursor.readObject((key, keyStart) => {
@@ -58,13 +58,13 @@ export function scanMembersAt(cursor: JsonCursor): ScannedObject {
   return { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 };
 }
 
-/** The member that counts: of doubled names the last, as JSON.parse has it. */
+/** Returns the field that counts: of repeated names the last, as in JSON.parse. */
 export function findMember({ members }: ScannedObject, name: string): JsonMember | undefined {
   for (let i = members.length - 1; i >= 0; i -= 1) if (members[i]!.key === name) return members[i];
   return undefined;
 }
 
-/** The object with the last of every doubled name only, in bytes of its own where one is doubled. */
+/** Returns the object with only the last field of every repeated name; a copy if a name is repeated. */
 export function withoutDoubled(object: ScannedObject): ScannedObject {
   const { bytes, members } = object;
   const last = new Map(members.map((member) => [member.key, member]));
@@ -78,7 +78,7 @@ export function withoutDoubled(object: ScannedObject): ScannedObject {
   return scanMembers(applyEdits(bytes, edits));
 }
 
-/** Returns the members of `required` (JSON text by name) that the object lacks. */
+/** Returns the fields of `required` (JSON text by name) that the object lacks. */
 export function missingMembers(
   object: ScannedObject,
   required: Readonly<Record<string, string>>,
@@ -88,7 +88,7 @@ export function missingMembers(
   return missing;
 }
 
-/** The bytes of the value at a path of object keys, without copying; undefined when there is none. */
+/** Returns the bytes of the value at a path of object keys, without copying; undefined if there is none. */
 export function findValue(bytes: Buffer, path: readonly string[]): Buffer | undefined {
   let value: Buffer | undefined = bytes;
   for (const name of path) {
@@ -100,8 +100,8 @@ export function findValue(bytes: Buffer, path: readonly string[]): Buffer | unde
 }
 
 /**
- * The object with some members set and some removed; all other bytes, white space too, stay as they are.
- * Of a doubled name that is set only the last remains. Throws MalformedJson unless `body` is one object.
+ * Returns the object with some fields set and some removed; all other bytes, including white space, are kept. Of a
+ * repeated name that is set only the last remains. Throws MalformedJson unless `body` is one object.
  */
 export function spliceMembers(body: Buffer | ScannedObject, edits: MemberEdits): Buffer {
   const scanned = Buffer.isBuffer(body) ? scanMembers(body) : body;
@@ -162,7 +162,7 @@ function addMissing(
   if (text !== '') edits.push({ start: at, end: at, text });
 }
 
-/** Lists of at least this length are indexed. Most requests have few members, but a caller may send very many. */
+/** Lists of at least this length are indexed. Most requests have few fields, but a caller may send very many. */
 const MANY = 64;
 
 function lookupIn(names: readonly string[]): (name: string) => boolean {
@@ -171,14 +171,14 @@ function lookupIn(names: readonly string[]): (name: string) => boolean {
   return (name) => index.has(name);
 }
 
-/** Returns a function that finds the index of the last member of a name, or -1. */
+/** Returns a function that finds the index of the last field of a name, or -1. */
 function lastPlacesIn(members: readonly JsonMember[]): (name: string) => number {
   if (members.length < MANY) return (name) => members.findLastIndex(({ key }) => key === name);
   const index = new Map(members.map(({ key }, place) => [key, place]));
   return (name) => index.get(name) ?? -1;
 }
 
-/** Removes a member with the comma before it, or the comma after it if no member before it is kept. */
+/** Removes a field with the comma before it, or the comma after it if no field before it is kept. */
 export function removal(members: readonly JsonMember[], index: number, keptBefore: boolean): ByteEdit {
   const member = members[index]!;
   if (keptBefore) return { start: members[index - 1]!.valueEnd, end: member.valueEnd, text: '' };
@@ -207,7 +207,7 @@ export interface Frame {
 
 const NO_FRAME: Frame = { prefix: Buffer.alloc(0), suffix: Buffer.alloc(0), from: 0 };
 
-/** The text with all edits made. Edits are in order, do not overlap, and none begins before `from`. */
+/** Returns the text with all edits made. Edits must be in order, not overlap, and not begin before `from`. */
 export function applyEdits(bytes: Buffer, edits: readonly ByteEdit[], frame: Frame = NO_FRAME): Buffer {
   const { prefix, suffix, from } = frame;
   let length = prefix.length + bytes.length - from + suffix.length;

@@ -3,11 +3,11 @@ import { BACKSLASH } from './json-grammar';
 import { setMember } from './set-member';
 
 /**
- * Returns the value of a JSON text, like `JSON.parse`, but with bounded depth, finite numbers and every key as it
- * is written. Of a doubled name the last counts. Throws MalformedJson.
+ * Returns the value of a JSON text, like `JSON.parse`, but with limited depth, finite numbers and every key as it is
+ * written. Of a repeated name the last counts. Throws MalformedJson.
  *
- * Uses `JSON.parse` if no key can have an escape (`json-members.ts` says why it is not safe for those) and if
- * it finds no error.
+ * Uses `JSON.parse` if no key can have an escape (`json-members.ts` says why it is not safe for those) and if it finds
+ * no error.
  */
 export function parseJson(bytes: Buffer): unknown {
   const value = bytes.includes(BACKSLASH) ? undefined : parseFast(bytes);

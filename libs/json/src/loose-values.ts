@@ -1,4 +1,4 @@
-/** An object from an upstream, read leniently: a member of the wrong type counts as missing. */
+/** An object from an upstream, read leniently: a field of the wrong type counts as missing. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 const EMPTY: JsonObject = {};
@@ -15,7 +15,7 @@ export function objectOrNull(value: unknown): JsonObject | null {
   return isObject(value) ? value : null;
 }
 
-/** Returns the objects in an array; none if the value is no array. */
+/** Returns the objects in an array; none if the value is not an array. */
 export function objectsOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
@@ -37,7 +37,7 @@ export function booleanOf(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
-/** The object without the members that are undefined: what is absent is not written. */
+/** Returns the object without undefined fields, because absent fields must not be written. */
 export function defined<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const found: Partial<T> = {};
   for (const name in object) if (object[name] !== undefined) found[name] = object[name];

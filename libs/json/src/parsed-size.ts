@@ -1,18 +1,18 @@
 /**
- * The most values of each kind that a JSON text may have to be parsed: an object takes sixty times as much memory as
- * its text, a number four times. A conversation of 10,000 turns with tools has 40,000 objects and lists and 70,000
- * members; the longest list of token ids that providers take has 300,000 numbers.
+ * Most values of each kind that a JSON text may have to be parsed: an object takes sixty times as much memory as its
+ * text, a number four times. A conversation of 10,000 turns with tools has 40,000 objects and lists and 70,000 fields;
+ * the longest list of token ids that providers accept has 300,000 numbers.
  */
 export const MAX_CONTAINERS = 100_000;
 export const MAX_MEMBERS = 100_000;
 export const MAX_STRINGS = 200_000;
 export const MAX_NUMBERS = 500_000;
-/** Each follows a value, unless the text is no JSON. */
+/** Each comma follows a value, unless the text is not valid JSON. */
 const MAX_COMMAS = MAX_CONTAINERS + MAX_MEMBERS + MAX_STRINGS + MAX_NUMBERS;
 
 /**
- * The most bytes that V8 takes for a value beyond its text, on 64-bit systems: an object with its own hidden class or
- * with an index as a name, a short string, a number in a mixed list. `parsed-size.spec.ts` measures them.
+ * Most bytes that V8 needs for a value besides its text, on 64-bit systems: an object with its own hidden class or with
+ * an index as a name, a short string, a number in a mixed list. `parsed-size.spec.ts` measures them.
  */
 const CONTAINER_BYTES = 80;
 const MEMBER_BYTES = 240;
@@ -45,7 +45,7 @@ export class ParsedSize {
     this.numbers += 1;
   }
 
-  /** A text without values between its commas takes no memory, but time to look at. */
+  /** A text without values between its commas needs no memory, but time to scan. */
   addComma(): void {
     this.commas += 1;
   }

@@ -14,9 +14,9 @@ import type {
 import type { ModelEntry } from '@libs/inference';
 
 /**
- * Answers as they are on the wire. The document is generated from these types and from those that they name. A type
- * with an index signature is one to which a provider or a later version may add fields; the generator sees such a
- * signature only in the type itself, not in one that it extends.
+ * Answers of the API. The document is generated from these types and from those that they name. A type with an index
+ * signature is one to which a provider or a later version may add fields; the generator sees such a signature only in
+ * the type itself, not in one that it extends.
  */
 
 export type AuditAnswer = AuditPageDto;
@@ -60,12 +60,12 @@ export interface RemovedMembersAnswer {
 }
 export interface BudgetAnswer {
   data: WorkspaceBudgetDto;
-  /** For all budgets of the workspace. */
+  /** Applies to all budgets of the workspace. */
   include_byok_in_budgets: boolean;
 }
 export interface BudgetsAnswer {
   data: WorkspaceBudgetDto[];
-  /** For all budgets of the workspace. */
+  /** Applies to all budgets of the workspace. */
   include_byok_in_budgets: boolean;
 }
 export interface CredentialAnswer {
@@ -146,15 +146,15 @@ export interface EndpointEntry {
   /** Decimal strings in US dollars; rates that depend on more are objects. */
   pricing: Record<string, unknown>;
   supported_parameters: readonly string[];
-  /** 0: called as usual; -1: calls failed lately, others go first; -2: not called now. */
+  /** 0: called normally; -1: calls failed recently, other endpoints are tried first; -2: not called at present. */
   status: number;
-  /** Percent of calls that were answered, in this gateway process; null where none was made. */
+  /** Percent of calls that were answered, in this gateway process; null if there were none. */
   uptime_last_5m: number | null;
   uptime_last_30m: number | null;
   uptime_last_1d: number | null;
-  /** Seconds to the first token that so many percent of the calls stayed below. */
+  /** Seconds to the first token that the given percentage of the calls did not exceed. */
   latency_last_30m: Record<'p50' | 'p75' | 'p90' | 'p99', number> | null;
-  /** Tokens per second that so many percent of the calls reached. */
+  /** Tokens per second that the given percentage of the calls reached. */
   throughput_last_30m: Record<'p50' | 'p75' | 'p90' | 'p99', number> | null;
 }
 export interface EndpointsAnswer {
@@ -186,9 +186,9 @@ export interface VideoAnswer {
   polling_url: string;
   /** Once the job is over. */
   generation_id?: string;
-  /** Of a completed job. `cost` is US dollars. */
+  /** Set for a completed job. `cost` is in US dollars. */
   usage?: { cost: number; is_byok: boolean };
-  /** Where the films can be read with the key that made them. */
+  /** URLs of the finished videos; they require the key that created the job. */
   unsigned_urls?: string[];
   /** Unix seconds. */
   expires_at?: number | null;
@@ -198,7 +198,7 @@ export interface GenerationAnswer {
   data: {
     id: string;
     api_type: 'completions' | 'embeddings' | 'stt' | 'video';
-    /** The model that served; if none did or it is not known yet, the one that was asked for. */
+    /** The model that served; if none did, or if it is not known yet, the requested one. */
     model: string;
     provider_name: string | null;
     /** Milliseconds from the call to its first byte. */
@@ -210,7 +210,7 @@ export interface GenerationAnswer {
     [field: string]: unknown;
   };
 }
-/** What was sent and answered, as far as it is kept. */
+/** The request and the answer of a call, as far as they are stored. */
 export interface GenerationContentAnswer {
   data: { input: unknown; output: unknown; error: unknown };
 }
@@ -220,7 +220,7 @@ export interface BatchResult {
   response: { status_code: number; body: unknown; request_id?: string | null } | null;
   error: { type: string; message: string; [field: string]: unknown } | null;
 }
-/** Further members hold metadata that the request's header asked for. */
+/** Further fields contain metadata that a request header asked for. */
 export interface BatchJobAnswer {
   [field: string]: unknown;
   id: string;
@@ -235,7 +235,7 @@ export interface BatchJobAnswer {
   request_counts: { total: number; completed: number; failed: number };
   usage: Record<string, unknown> | null;
   error: { message: string } | null;
-  /** One result for each request, once the batch is over; null before that, and where `results=false` asks for none. */
+  /** One result for each request, once the batch is over; null before that, and with `results=false`. */
   results: BatchResult[] | null;
 }
 export interface BatchesAnswer {
@@ -250,7 +250,7 @@ export interface BatchDeletedAnswer {
   object: 'batch';
   deletion: Record<string, unknown>;
 }
-/** The provider's answer, with members of the gateway; members that are not listed here may be there too. */
+/** The provider's answer with fields of the gateway; fields that are not listed here may be present. */
 export interface ChatCompletionAnswer {
   [field: string]: unknown;
   id: string;
@@ -261,7 +261,7 @@ export interface ChatCompletionAnswer {
   /** Tokens, and `cost` in US dollars. */
   usage?: Record<string, unknown> | null;
 }
-/** The provider's answer, with members of the gateway; members that are not listed here may be there too. */
+/** The provider's answer with fields of the gateway; fields that are not listed here may be present. */
 export interface ResponseAnswer {
   [field: string]: unknown;
   id: string;
@@ -269,7 +269,7 @@ export interface ResponseAnswer {
   status?: string;
   output: Record<string, unknown>[];
 }
-/** The provider's answer, with members of the gateway; members that are not listed here may be there too. */
+/** The provider's answer with fields of the gateway; fields that are not listed here may be present. */
 export interface MessageAnswer {
   [field: string]: unknown;
   id: string;

@@ -6,10 +6,10 @@ import { KEY_HEADER } from '../../../apps/gateway/src/auth/access.decorators';
 import { API_PREFIX, ROOT_ROUTES } from '../../../apps/gateway/src/http/edge';
 import { ROUTE_ACCESS, type RouteAccess } from '../../../apps/gateway/src/http/route-access';
 
-/** What the decorators of the gateway say of a route. */
+/** A route as the gateway's decorators describe it. */
 export interface ControllerRoute {
   readonly method: string;
-  /** With parameters as `:name`. */
+  /** Path with parameters as `:name`. */
   readonly path: string;
   readonly status: number;
   readonly access: RouteAccess;
@@ -40,7 +40,7 @@ function routesOf(controller: Type): ControllerRoute[] {
 }
 
 function routeOf(controller: Type, name: string, handler: Function): ControllerRoute {
-  /** What stands on the method wins over what stands on its class. */
+  /** A decorator on the method has precedence over one on its class. */
   const read = <T>(key: string | symbol, otherwise: T): T =>
     (Reflect.getMetadata(key, handler) ?? Reflect.getMetadata(key, controller) ?? otherwise) as T;
   const method = Reflect.getMetadata('method', handler) as RequestMethod;

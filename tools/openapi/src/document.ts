@@ -212,11 +212,11 @@ function answersOf(route: ControllerRoute, { answer, media = [], statuses }: Rou
   return Object.fromEntries((statuses ?? [route.status]).map((status) => [String(status), response]));
 }
 
-/** Errors that the declaration names, those that every route of its kind has, and the rest as `default`. */
+/** Returns the errors in the declaration, those that every route of its kind has, and the rest as `default`. */
 function errorsOf(route: ControllerRoute, { errors = [], errorShape }: RouteDeclaration): Record<string, object> {
   const own: readonly ErrorCode[] = route.access === 'public' ? [] : ['authentication', 'permission_denied'];
   const codes = new Set<ErrorCode>(['invalid_request', 'rate_limit_exceeded', 'server', ...own, ...errors]);
-  // The edge refuses some requests before it knows whose shape they want.
+  // The HTTP layer refuses some requests before it knows which error format they need.
   const schema = errorShape === undefined ? ref('Error') : { anyOf: [ref(errorShape), ref('Error')] };
   const content = { 'application/json': { schema } };
   const byStatus = Map.groupBy(codes, (code) => ERROR_CODES[code].status);

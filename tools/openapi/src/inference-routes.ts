@@ -16,7 +16,7 @@ const LIST_QUERY = {
   offset: 'Entries before the page.',
 };
 
-/** Calls to models, and what became of them. */
+/** Calls to models, and records of these calls. */
 export const INFERENCE_ROUTES: Routes = {
   'POST /api/v1/chat/completions': {
     summary: 'Complete a chat',

@@ -65,7 +65,7 @@ const RESOURCES: Routes = {
   }),
 };
 
-/** What management keys are for. */
+/** Routes for management keys. */
 export const MANAGEMENT_ROUTES: Routes = {
   ...Object.fromEntries(
     Object.entries(RESOURCES).map(([route, declaration]) => {

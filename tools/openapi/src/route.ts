@@ -1,17 +1,17 @@
 import type { ErrorCode } from '@libs/errors';
 
-/** What the code of a route does not say of it. */
+/** Facts about a route that its code does not state. */
 export interface RouteDeclaration {
   readonly summary: string;
   /** Name of a type in answers.ts; null is an answer without JSON. */
   readonly answer: string | null;
-  /** Media types of answers other than JSON, in addition to JSON where there is some. */
+  /** Media types of answers other than JSON, in addition to JSON if it exists. */
   readonly media?: readonly string[];
   /** Name of the class of the body in libs/contracts, or its schema. */
   readonly body?: string | object;
   /** Media type of the body. Default: JSON. */
   readonly bodyType?: string;
-  /** The provider gets members that the class does not know. */
+  /** True if the provider gets fields that the class does not know. */
   readonly passesMembers?: boolean;
   /** Name of the class of the query in libs/contracts, or names of text parameters with their descriptions. */
   readonly query?: string | Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface RouteDeclaration {
   readonly example?: object;
   /** Errors in addition to those that every route has. */
   readonly errors?: readonly ErrorCode[];
-  /** Where they are not the one that the controller declares, or not only that one. */
+  /** Set if the statuses differ from the one that the controller declares. */
   readonly statuses?: readonly number[];
   /** Shape of the errors. Default: the standard envelope. */
   readonly errorShape?: 'MessagesError' | 'OauthError';

@@ -9,10 +9,10 @@ export type Schemas = Record<string, Schema>;
 
 const OPTIONS = { required: true, noExtraProps: true, strictNullChecks: true, ignoreErrors: true };
 const COMPONENTS = '#/components/schemas/';
-/** Sentences that only tell where a text of ours comes from. */
+/** Matches sentences that only state the source of a description. */
 const SOURCES = /\binterface\b|\bspec [\dE]|^Ours\.$|^`\w+` of the interface/;
 
-/** Schemas of types that some files declare, as the checker of TypeScript sees them, with comments as descriptions. */
+/** Schemas of types that some files declare, from TypeScript's type checker, with comments as descriptions. */
 export class TypeSchemas {
   readonly #checker: ReturnType<Program['getTypeChecker']>;
   readonly #generator: JsonSchemaGenerator;
@@ -55,7 +55,7 @@ export class TypeSchemas {
   }
 }
 
-/** The types of classes, and what their validators add; a member that is not known is refused, or passed on. */
+/** Adds to the schemas of classes what their validators say; an unknown field is refused, or passed on. */
 export function withValidators(name: string, typed: Schema): Schema {
   const target = (contracts as unknown as Record<string, unknown>)[name];
   if (typeof target !== 'function') throw new Error(`libs/contracts has no class ${name}`);
@@ -71,7 +71,7 @@ const VALIDATORS = {
   classValidatorMetadataStorage: getMetadataStorage(),
   refPointerPrefix: COMPONENTS,
   additionalConverters: {
-    // Types say what these are; nothing else can be said in a schema.
+    // Types describe these fields; a schema can state nothing more.
     isWellFormed: {},
     conditionalValidation: {},
     isUsdNumber: { type: 'number', minimum: 0 },
@@ -86,7 +86,7 @@ const VALIDATORS = {
     areModelSlugs: { maxItems: 100, uniqueItems: true },
     areUserIds: { maxItems: 100, uniqueItems: true },
   },
-  // The library's types are those of OpenAPI 3.0, in which a bound that excludes itself is no number.
+  // The library's types are those of OpenAPI 3.0, in which an exclusive bound is not a number.
 } as unknown as Parameters<typeof targetConstructorToSchema>[1];
 
 function lengthOf({ constraints }: { readonly constraints?: unknown[] }): Record<string, unknown> {
@@ -94,7 +94,7 @@ function lengthOf({ constraints }: { readonly constraints?: unknown[] }): Record
   return { type: 'string', ...(minLength !== 0 && { minLength }), maxLength };
 }
 
-/** Types win where both say what kind of value it is, since validators do not know of null. */
+/** If both state the type of a value, types have precedence, because validators do not know about null. */
 function merge(typed: Schema, rule: Schema): Schema {
   const { type, items, enum: values, not: _not, $ref: _ref, description: _told, ...bounds } = rule;
   const merged: Schema = { ...typed, ...bounds };
@@ -118,7 +118,7 @@ function componentName(name: string): string {
   return name.replaceAll(/[^\w.-]+/g, '_');
 }
 
-/** From the dialect of the generator to that of OpenAPI, and without our own references. */
+/** Converts from the generator's dialect to that of OpenAPI, and removes our own references. */
 function mended(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(mended);
   if (typeof value !== 'object' || value === null) return value;
@@ -142,7 +142,7 @@ function referenceTo(name: string): Schema {
   return dictionary === null ? { $ref: COMPONENTS + componentName(name) } : dictionaryOf(dictionary[1]!);
 }
 
-/** A `Record` as it is: the generator overlooks what its fields may be. */
+/** Returns a `Record` as a schema: the generator ignores the types of its fields. */
 function dictionaryOf(values: string): Schema {
   const type = ['string', 'number', 'boolean'].find((each) => each === values);
   return { type: 'object', additionalProperties: type === undefined ? {} : { type } };

@@ -10,7 +10,7 @@ const fields = (required: readonly string[], others: readonly string[] = []): ob
 const CONSENT_FIELDS = ['callback_url', 'code_challenge', 'code_challenge_method'];
 const CHOICES = ['key_label', 'limit', 'usage_limit_type', 'expires_on', 'workspace_id'];
 
-/** How programs come to keys and tokens, and this document. */
+/** Routes by which programs get keys and tokens, and this document. */
 export const SIGN_IN_ROUTES: Routes = {
   'GET /auth': {
     summary: 'The page on which a person gives an app a key',

@@ -128,7 +128,7 @@ function messageBatchRoutes(batches: MessageBatches): Route[] {
   ];
 }
 
-/** Looking at the counters, and clearing them, is itself counted afterwards. */
+/** Reading the counters, and clearing them, is itself counted afterwards. */
 function countRoutes(start: InferenceStart): Route[] {
   const path = '/sandbox/calls';
   const reset: Handle = () => {

@@ -1,4 +1,4 @@
-/** What the sandbox provider reads from its environment. */
+/** The sandbox provider's environment variables. */
 export interface SandboxEnv {
   readonly host: string;
   /** 0 lets the operating system pick. */

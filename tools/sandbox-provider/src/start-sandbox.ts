@@ -11,13 +11,13 @@ export interface SandboxOptions {
   readonly host?: string;
   /** When set, every call but `/health` and the recording must carry it as bearer or `x-api-key`. */
   readonly apiKey?: string | undefined;
-  /** How long an inference call takes unless its model name says otherwise. Default 0. */
+  /** Duration of an inference call unless its model name sets one. Default 0. */
   readonly latencyMs?: number;
   /** Count calls by body and by prompt. Default false. */
   readonly record?: boolean;
-  /** How long a video takes unless its model name says otherwise. Default 1,500. */
+  /** Duration of a video job unless its model name sets one. Default 1,500. */
   readonly videoMs?: number;
-  /** How long a batch takes unless its first line's model name says otherwise. Default 500. */
+  /** Duration of a batch unless its first line's model name sets one. Default 500. */
   readonly batchMs?: number;
 }
 
@@ -27,7 +27,7 @@ export interface Sandbox {
   readonly port: number;
   calls(): CallsSnapshot;
   resetCalls(): void;
-  /** Stops; what is under way has `drainMs` to finish (default 0), then every connection is closed. */
+  /** Stops; running calls have `drainMs` to finish (default 0), then every connection is closed. */
   close(drainMs?: number): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The text of an answer; null where it has more bytes. */
+/** Returns the text of an answer; null if it has too many bytes. */
 export async function boundedText({ body }: Response, mostBytes: number): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

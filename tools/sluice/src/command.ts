@@ -3,7 +3,7 @@ import type { Installation } from './installation';
 
 export type CommandOptions = NonNullable<ParseArgsConfig['options']>;
 
-/** What came after the command's words, as `parseArgs` read it; an option given twice keeps its last value. */
+/** The arguments after the command's words, as `parseArgs` read them; an option given twice keeps its last value. */
 export interface CommandArguments {
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
   readonly positionals: readonly string[];
@@ -14,22 +14,22 @@ export interface CommandResult {
   readonly data: unknown;
   /** Printed otherwise. */
   readonly text: string;
-  /** What else the operator should know; it goes to stderr, so that the text can be kept in a file. */
+  /** Further information for the operator; written to stderr, so that the text can be kept in a file. */
   readonly notes?: readonly string[];
-  /** The command ran and found something wrong: exit code 1. Such a command `looksForFaults`. */
+  /** True if the command ran and found something wrong: exit code 1. Such a command sets `looksForFaults`. */
   readonly failed?: boolean;
 }
 
 /** One command of the operator. To add one: a file in `commands/` and its line in `commands/index.ts`. */
 export interface Command {
-  /** Its words: `keys create`. */
+  /** Words of the command: `keys create`. */
   readonly name: string;
   readonly summary: string;
   /** What may follow the words: `--name NAME [--management]`. */
   readonly usage: string;
   /** Without `json` and `help`, which every command has. */
   readonly options: CommandOptions;
-  /** Names of the positional arguments; each must be given. */
+  /** Names of the positional arguments, all of which are required. */
   readonly positionals: readonly string[];
   /** Exit code 1 is something that it found; if it could not look, the exit code is 3. */
   readonly looksForFaults?: true;

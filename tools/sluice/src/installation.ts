@@ -5,17 +5,17 @@ import { CatalogueSource, PROTOCOLS, type Catalogue } from '@libs/inference';
 import { BrokerIdentity, MessageBus, MessagingModule } from '@libs/platform';
 import type { SluiceEnv } from './sluice.env';
 
-/** The running installation that a command works on. Nothing is connected before a command asks for it. */
+/** The running installation on which a command works. Connections are opened only when a command needs them. */
 export interface Installation {
   /** The `<service>` in the prefix of new keys. */
   readonly serviceName: string;
   /** Connects to the broker, to call the apps; they must be running. */
   bus(): Promise<MessageBus>;
-  /** Connects to the database, for data that no app is asked for. */
+  /** Connects to the database, for data that no app provides. */
   database(): Promise<Database>;
   /** The providers and their prices. @throws CatalogueError */
   catalogue(): Promise<Catalogue>;
-  /** Returns the administrator's key for reports of this protocol; null where the environment has none. */
+  /** Returns the administrator's key for reports of this protocol; null if the environment has none. */
   adminKey(protocol: ReportProtocol): Secret | null;
 }
 

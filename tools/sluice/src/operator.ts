@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import type { Reviewer } from '@libs/persistence';
 
-/** Who sits at this command line, for the audit trail: the account of the operating system. */
+/** Returns who uses this command line, for the audit trail: the account of the operating system. */
 export function operatorAtWork(): Reviewer {
   return { operator: accountName(), requestId: `sluice-${randomUUID()}` };
 }

@@ -4,8 +4,8 @@ import { optionalId, UsageError, type CommandArguments } from './command';
 import type { Installation } from './installation';
 
 /**
- * The organization that `--organization` names. Without the option it is the only one there is; where
- * there are several the operator has to say which.
+ * Returns the organization that `--organization` names. Without the option it is the only one; if there are several,
+ * the operator must name one.
  */
 export async function organizationOf(args: CommandArguments, installation: Installation): Promise<string> {
   const named = optionalId(args, 'organization');

@@ -12,7 +12,7 @@ export interface Output {
   complain(text: string): void;
 }
 
-/** Runs one command line and says with which code the process should end. */
+/** Runs one command line and returns the exit code of the process. */
 export async function run(
   argv: readonly string[],
   commands: readonly Command[],
@@ -83,7 +83,7 @@ function usageOf(command: Command): string {
   return `sluice ${command.name} ${command.usage}`;
 }
 
-/** Says what is wrong. Returns whether it is the command line itself. */
+/** Prints what is wrong. Returns whether the command line itself is wrong. */
 function complain(error: unknown, asJson: boolean, output: Output): boolean {
   const isUsage = error instanceof UsageError;
   const { code, message } = isUsage ? { code: 'usage', message: error.message } : describe(error);
@@ -91,7 +91,7 @@ function complain(error: unknown, asJson: boolean, output: Output): boolean {
   return isUsage;
 }
 
-/** The operator's terminal is the log of this process: what is internal is what they need to hear. */
+/** Includes `internal`, because the operator's terminal serves as the log of this process. */
 function describe(error: unknown): { code: string; message: string } {
   if (error instanceof EnvError) return { code: 'environment', message: error.message };
   const { code, message, internal } = AppError.from(error);

@@ -4,18 +4,18 @@ import { IsOptional } from 'class-validator';
 
 const ADMIN_KEY = { expected: 'a key of printable characters without blanks', pattern: /^[!-~]{1,512}$/ };
 
-/** What the command line reads in addition to the addresses of the services. */
+/** The variables of the command line in addition to those of all apps. */
 export class SluiceEnv extends ServicesEnv {
-  /** A YAML file or a folder of them. */
+  /** A YAML file or a folder of YAML files. */
   @Text({ expected: 'a path to a file or folder' })
   CATALOG_PATH: string = 'catalog/';
 
-  /** An administrator's key of OpenAI, for the reports of what it charged. */
+  /** An administrator's key of OpenAI, for the reports of its charges. */
   @IsOptional()
   @SecretText(ADMIN_KEY)
   OPENAI_ADMIN_KEY?: Secret;
 
-  /** The same of Anthropic. */
+  /** An administrator's key of Anthropic, for the reports of its charges. */
   @IsOptional()
   @SecretText(ADMIN_KEY)
   ANTHROPIC_ADMIN_KEY?: Secret;

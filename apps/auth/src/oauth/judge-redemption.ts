@@ -19,8 +19,10 @@ export interface CodeProof {
 }
 
 /**
- * `redeemed`: create the key. `refused`: nothing changes. `wrong-proof`, `wrong-method`: refused, and counted against
- * the code. `replayed`: refused, and the key that was created from the code is revoked.
+ * - `redeemed`: create the key.
+ * - `refused`: nothing changes.
+ * - `wrong-proof`, `wrong-method`: refused, and counted against the code.
+ * - `replayed`: refused, and the key that was created from the code is revoked.
  */
 export type Verdict = 'redeemed' | 'refused' | 'wrong-proof' | 'wrong-method' | 'replayed';
 

@@ -18,7 +18,7 @@ export interface KeyAtRest {
   readonly sealedKey: string;
 }
 
-/** The number of the current key, and its refusals, which start anew with every new key. */
+/** The number of the current key, and its refusals, which are reset with every new key. */
 export type KeyState = Pick<
   CredentialEntity,
   'keyVersion' | 'refusals' | 'lastErrorStatus' | 'lastErrorAt' | 'skippedUntil'
@@ -49,7 +49,10 @@ export const MAX_CREDENTIALS_OF_WORKSPACE = 200;
 export class CredentialsRepository {
   constructor(private readonly database: Database) {}
 
-  /** At the end of its section. @throws AppError invalid_request when the workspace has as many as it may */
+  /**
+   * Inserts the credential at the end of its section.
+   * @throws AppError invalid_request if the workspace already has the maximum
+   */
   async insertCredential(credential: NewCredential): Promise<CredentialEntity> {
     return this.database.asTenant(credential).entities(
       async (manager) => {

@@ -24,7 +24,7 @@ import { IntakeKeys } from './intake-keys';
 import { readKeyMaterial, type KeyMaterial } from './key-material';
 import { TenancyService } from './tenancy.service';
 
-/** A received key: the facts that may be kept, and the sealed key itself. */
+/** A received key: the facts that may be stored, and the sealed key itself. */
 interface TakenKey extends KeyMaterial {
   readonly atRest: KeyAtRest;
 }
@@ -119,7 +119,7 @@ function changesOfKey({ label, region, atRest }: TakenKey): Pick<CredentialEntit
   return { label, keyRegion: region, ...atRest };
 }
 
-/** Nothing is known of a new key. */
+/** A new key has no refusals yet. */
 function nextKey({ keyVersion }: CredentialEntity): KeyState {
   return { keyVersion: keyVersion + 1, refusals: 0, lastErrorStatus: null, lastErrorAt: null, skippedUntil: null };
 }

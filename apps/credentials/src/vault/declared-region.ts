@@ -1,15 +1,14 @@
 import type { CredentialRegion } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 
-/** Providers whose keys name their region; no other may be declared. */
+/** Providers whose keys contain their region; no other may be declared. */
 const REGION_IN_KEY = new Set(['openai', 'fireworks']);
 /** Providers with resources in regions that their keys do not name. */
 const REGION_DECLARED = new Set(['azure']);
 
 /**
- * The region that a credential has: for two providers what its key says, elsewhere what was
- * declared. Null and `global` behave the same.
- *
+ * Returns the region of a credential: for two providers the one in its key, for all others the declared one. Null and
+ * `global` behave alike.
  * @throws AppError invalid_request for a region that does not fit
  */
 export function regionOfCredential(
@@ -29,7 +28,7 @@ export function regionOfCredential(
   return declared;
 }
 
-/** The region of a credential that got a new key and was declared nothing new of. */
+/** Returns the region of a credential after its key changed, if the change declares no region. */
 export function regionWithNewKey(
   provider: string,
   keyRegion: CredentialRegion | null,

@@ -3,19 +3,19 @@ export const DER = { integer: 0x02, octetString: 0x04, sequence: 0x30 } as const
 
 const LONG_LENGTH = 0x80;
 
-/** The bytes are not of the expected form. The message never contains any of them. */
+/** The bytes do not have the expected form. The message never contains any of them. */
 export class DerProblem extends Error {}
 
 /**
- * Reads elements of DER one after another: definite lengths in their shortest form. Every reader of such bytes finds
- * the same elements in them.
+ * Reads DER elements one after another: definite lengths in their shortest form. Every reader finds the same elements
+ * in such bytes.
  */
 export class DerReader {
   #at = 0;
 
   constructor(private readonly bytes: Buffer) {}
 
-  /** Returns the content of the next element. @throws DerProblem when it is another one, or none that is whole */
+  /** Returns the content of the next element. @throws DerProblem if it is a different element or incomplete */
   next(tag: number): Buffer {
     if (this.#byte() !== tag) throw new DerProblem('Another element');
     const length = this.#length();
@@ -29,7 +29,7 @@ export class DerReader {
   nextNumber(): Buffer {
     const content = this.next(DER.integer);
     const [first = LONG_LENGTH, second = LONG_LENGTH] = content;
-    // A leading zero is allowed only where the number would be negative without it.
+    // A leading zero is allowed only if the number would be negative without it.
     if (first >= LONG_LENGTH || (first === 0 && second < LONG_LENGTH)) throw new DerProblem('No whole number');
     return first === 0 && content.length > 1 ? content.subarray(1) : content;
   }
@@ -46,7 +46,7 @@ export class DerReader {
     return byte;
   }
 
-  /** Of at most two bytes, which is enough for private keys. */
+  /** At most two bytes, which is enough for private keys. */
   #length(): number {
     const first = this.#byte();
     if (first < LONG_LENGTH) return first;

@@ -13,7 +13,7 @@ export interface CredentialIdentity {
   readonly provider: string;
 }
 
-/** Which workspace's webhook secret it is. */
+/** Identifies the workspace of a webhook secret. */
 export interface WebhookSecretIdentity {
   readonly kind: 'webhook-secret';
   readonly id: string;
@@ -36,12 +36,12 @@ const CONTENT_PURPOSE = 'sluice credentials: encryption of a key';
 const COMMITMENT_PURPOSE = 'sluice credentials: commitment to a data key';
 
 /**
- * Envelope encryption: every key has a random data key of its own, the data key is wrapped with a
- * key-encryption key of the installation, and both are bound to the identity of the row. A row that was
- * copied over another, or whose tenant was changed, does not open.
+ * Envelope encryption: every key has its own random data key, the data key is wrapped with a key-encryption key of the
+ * installation, and both are bound to the identity of the row. A row that was copied over another, or whose tenant was
+ * changed, cannot be decrypted.
  *
- * AES-GCM alone does not say which key a text was made with: texts exist that open under two. The commitment
- * is derived from the data key and compared before anything is opened, so that there is one (key commitment, RFC 9771).
+ * AES-GCM alone does not prove which key encrypted a text: there are texts that decrypt with two keys. So a commitment
+ * is derived from the data key and compared before anything is decrypted (key commitment, RFC 9771).
  */
 @Injectable()
 export class EnvelopeCipher {
@@ -55,7 +55,7 @@ export class EnvelopeCipher {
     return { dataKey: await this.keys.wrap(dataKey, context), sealedKey: [VERSION, ...parts].join('.') };
   }
 
-  /** @throws AppError `server` for anything but what `seal` gave for this identity */
+  /** @throws AppError `server` for anything that `seal` did not return for this identity */
   async open({ dataKey: wrapped, sealedKey }: SealedKey, identity: SealedIdentity): Promise<Secret> {
     const context = contextOf(identity);
     const dataKey = await this.keys.unwrap(wrapped, context);
@@ -74,7 +74,7 @@ export class EnvelopeCipher {
     }
   }
 
-  /** Wraps the same data key with the current key-encryption key; the sealed key stays as it is. */
+  /** Wraps the same data key with the current key-encryption key; the sealed key is not changed. */
   async rewrap(wrapped: WrappedKey, identity: SealedIdentity): Promise<WrappedKey> {
     const context = contextOf(identity);
     return this.keys.wrap(await this.keys.unwrap(wrapped, context), context);
@@ -87,7 +87,7 @@ function contextOf(identity: SealedIdentity): string {
   return JSON.stringify([VERSION, 'byok', id, workspaceId, organizationId, identity.provider]);
 }
 
-/** Returns whether the text is canonical base64url; the decoder ignores foreign characters and left-over bits. */
+/** Returns whether the text is canonical base64url; the decoder would ignore invalid characters and left-over bits. */
 function isEncoded(text: string): boolean {
   return Buffer.from(text, 'base64url').toString('base64url') === text;
 }

@@ -8,10 +8,10 @@ import { deriveKey } from './sealed-bytes';
 const PURPOSE = 'sluice credentials: sealing of keys that come in';
 
 /**
- * The key pairs to which raw keys are sealed on their way in. Those of a key that the ring holds are derived from
- * it, so every credentials process with the same ring opens what was sealed for any of them, and nothing has to be
- * kept; the two uses of a key share no bytes of it. For a key that is in a key management service the processes
- * share a seed that it has wrapped.
+ * The key pairs to which raw keys are sealed on their way in. For a key in the keyring they are derived from it. So
+ * every credentials process with the same keyring can open what was sealed for any of them, and nothing has to be
+ * stored; the two uses of a key share no bytes. For a key in a key management service the processes share a seed that
+ * the service has wrapped.
  */
 export class IntakeKeys {
   readonly #currentKeyId: string;
@@ -32,7 +32,7 @@ export class IntakeKeys {
     return { keyId: this.#currentKeyId, publicKey: pair.publicKey };
   }
 
-  /** @throws AppError `conflict` for what was sealed to a key that is not in the ring */
+  /** @throws AppError `conflict` for data that was sealed to a key outside the keyring */
   async open(sealedKey: string, organizationId: string): Promise<Secret> {
     const entry = this.#entries.get(keyIdOf(sealedKey) ?? '');
     if (entry === undefined) throw new AppError('conflict', 'The key was sealed to a key that is gone; try again');

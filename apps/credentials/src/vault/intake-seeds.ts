@@ -27,7 +27,7 @@ export class IntakeSeeds {
     return row?.wrapped ?? null;
   }
 
-  /** Makes a seed. If several processes do so at once, one seed is kept and all use it. */
+  /** Creates a seed. If several processes do so at once, one seed is kept and all use it. */
   private async make(keyId: string): Promise<Buffer> {
     const { keyEncryptionKeyId, wrapped } = await this.keys.wrap(randomBytes(SEED_BYTES), CONTEXT);
     if (keyEncryptionKeyId !== keyId) {

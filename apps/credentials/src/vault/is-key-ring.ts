@@ -2,7 +2,7 @@ import { Secret } from '@libs/contracts';
 import { ValidateBy } from 'class-validator';
 import { parseKeyRing } from './key-ring';
 
-/** For a member of an env class whose text `parseKeyRing` takes. */
+/** For a field of an env class whose text `parseKeyRing` accepts. */
 export function IsKeyRing(): PropertyDecorator {
   return ValidateBy({
     name: 'isKeyRing',

@@ -22,7 +22,7 @@ type Members = Readonly<Record<string, unknown>>;
 /** Reads a parsed document, or throws a `DocumentProblem`. */
 export type ReadDocument = (value: unknown) => KeyDocument;
 
-/** Says what a document lacks; never any of its values. */
+/** What a document lacks; never contains any of its values. */
 export class DocumentProblem extends Error {}
 
 const VISIBLE = /^[\x21-\x7e]{1,8192}$/;
@@ -50,7 +50,7 @@ export const accessKeys: ReadDocument = (value) => {
   return { secret: textOf(members, 'secretAccessKey', VISIBLE), region: null };
 };
 
-/** The key file of a service account of Google, with an optional `region`. Its other members are kept. */
+/** The key file of a Google service account, with an optional `region`. Its other fields are kept. */
 export const serviceAccount: ReadDocument = (value) => {
   const members = objectOf(value, null);
   textOf(members, 'client_email', EMAIL);
@@ -113,7 +113,7 @@ function azureDeployment(entry: unknown): string {
 
 const INHERITED = ['__proto__', 'constructor', 'prototype'];
 
-/** @param known names of all members that there may be; null for documents that may have any */
+/** @param known names of all allowed fields; null for documents that may have any */
 function objectOf(value: unknown, known: readonly string[] | null): Members {
   if (!isPlainObject(value)) throw new DocumentProblem('it must be a JSON object');
   const names = Object.keys(value);

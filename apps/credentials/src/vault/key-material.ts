@@ -11,14 +11,14 @@ import {
 } from './key-documents';
 import { labelOfDocument, labelOfKey } from './key-label';
 
-/** What is known of a raw key without keeping it. */
+/** Facts about a raw key that may be stored. */
 export interface KeyMaterial {
   readonly label: string;
-  /** The region that the key itself names; null if it names none. */
+  /** The region in the key itself; null if it has none. */
   readonly region: CredentialRegion | null;
 }
 
-/** The providers whose keys may be JSON documents. Every provider also takes a plain key. */
+/** The providers whose keys may be JSON documents. Every provider also accepts a plain key. */
 const DOCUMENTS: Readonly<Record<string, ReadDocument>> = {
   openai: regionalKey,
   fireworks: regionalKey,
@@ -30,9 +30,8 @@ const DOCUMENTS: Readonly<Record<string, ReadDocument>> = {
 };
 
 /**
- * Reads a key in one of the forms that its provider takes. Judges only the form: whether the key
- * works shows when it is used.
- *
+ * Reads a key in one of the forms that its provider accepts. Checks only the form: whether the key works is seen when
+ * it is used.
  * @throws AppError invalid_request for a document that does not have the provider's form; it shows none of the text
  */
 export function readKeyMaterial(provider: string, key: Secret): KeyMaterial {

@@ -20,9 +20,8 @@ export function isRingKey(entry: RingEntry): entry is RingKey {
 }
 
 /**
- * The keys of a list, each `id:base64(32 bytes)` or the name of a managed one; the first is the current one, the
- * others only open what they sealed.
- *
+ * Parses a list of keys, each `id:base64(32 bytes)` or the name of a managed one. The first is the current key; the
+ * others only decrypt older data.
  * @throws Error that says what is wrong and never shows any of the text
  */
 export function parseKeyRing(text: string): readonly [RingEntry, ...RingEntry[]] {
@@ -41,7 +40,7 @@ function parseEntry(entry: string): RingEntry {
   const [id, encoded] = [entry.slice(0, Math.max(0, colon)), entry.slice(colon + 1)];
   if (!KEY_ID.test(id)) throw new Error('an id is not 1 to 64 letters, digits and . _ -');
   const key = Buffer.from(encoded, 'base64');
-  // The decoder ignores characters that it cannot read and left-over bits; both are errors here.
+  // The decoder ignores invalid characters and left-over bits; both are errors here.
   if (!BASE64.test(encoded) || key.toString('base64') !== encoded || key.length !== KEY_BYTES) {
     throw new Error('a key is not 32 bytes in base64');
   }

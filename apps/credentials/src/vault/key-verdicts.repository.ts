@@ -6,7 +6,7 @@ export interface UsedKey {
   readonly organizationId: string;
   readonly workspaceId: string;
   readonly id: string;
-  /** A verdict on any version but the stored one changes nothing. */
+  /** A verdict on a version other than the stored one changes nothing. */
   readonly keyVersion: number;
 }
 
@@ -19,7 +19,7 @@ const PASSED_OVER = `least(interval '1 hour', interval '1 minute' * power(2, lea
 export class KeyVerdictsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Counts a refusal. Calls that were under way when the key was already skipped add nothing. */
+  /** Counts a refusal. Calls that were already running when the key was already skipped do not count. */
   async noteRefusal(key: UsedKey, status: number): Promise<boolean> {
     const touched = await this.database.asTenant(key).execute({
       name: 'note-key-refusal',

@@ -9,7 +9,7 @@ const verdicts = counter({
   labelNames: ['verdict'],
 });
 
-/** Keeps what providers say of customers' keys, for their owners to see and for routing to keep to. */
+/** Stores providers' verdicts on customers' keys, which owners see and routing obeys. */
 @Injectable()
 export class KeyVerdictsService {
   private readonly logger = new Logger(KeyVerdictsService.name);

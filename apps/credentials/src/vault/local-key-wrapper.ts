@@ -8,7 +8,7 @@ const PURPOSE = 'sluice credentials: wrapping of data keys';
 /** Key-encryption keys that this process was given. */
 export class LocalKeyWrapper extends KeyWrapper {
   override readonly currentKeyId: string;
-  // Private to the language: neither inspection nor JSON shows what is in here.
+  // A JavaScript private field, so that neither inspection nor JSON shows its content.
   readonly #keys: ReadonlyMap<string, Buffer>;
 
   /** The first key is the current one. */

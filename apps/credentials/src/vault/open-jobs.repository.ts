@@ -7,14 +7,14 @@ export interface Tenant {
 }
 
 export interface KeyOfTenant extends Tenant {
-  /** Of the credential. */
+  /** Id of the credential. */
   readonly id: string;
   readonly apiKeyHash: string | null;
 }
 
 /**
- * Whether there is work for which a worker needs what it asks for: a worker that was taken over gets the keys of the
- * workspaces whose jobs are open, and of no others. The tables are read and never written here.
+ * Checks whether there is work for which a worker needs a key: a worker under an attacker's control gets only the keys
+ * of workspaces with open jobs. The tables are read and never written here.
  */
 @Injectable()
 export class OpenJobsRepository {
@@ -47,7 +47,7 @@ export class OpenJobsRepository {
     });
   }
 
-  /** A webhook of the workspace that was neither delivered nor given up. */
+  /** Returns whether the workspace has a webhook that was neither delivered nor given up. */
   async hasWebhook({ organizationId, workspaceId }: Tenant): Promise<boolean> {
     return this.#isSo({
       name: 'has-open-webhook',

@@ -23,7 +23,7 @@ const openings = counter({
   labelNames: ['outcome'],
 });
 
-/** Credentials as those who route and call use them. */
+/** Returns credentials to the apps that route and call with them. */
 @Injectable()
 export class OpeningService {
   constructor(
@@ -41,7 +41,7 @@ export class OpeningService {
     return { credentials: fittingRecords(credentials), totalCount };
   }
 
-  /** Decrypted here and sealed again at once, to the process that asked. */
+  /** Decrypts the key and immediately seals it for the requesting process. */
   async open(request: OpenCredentialRequest, asker: PartyName): Promise<OpenedCredential> {
     const { organizationId, workspaceId, id, recipient } = request;
     const [stored, hasWork] = await Promise.all([
@@ -64,8 +64,8 @@ export class OpeningService {
   }
 
   /**
-   * Whether the asker has work that the key is for. The gateway has whatever its callers ask for, and commits the row of
-   * a call in a group, often after the key was asked for: it is taken at its word.
+   * Returns whether the requester has work that needs the key. The gateway is trusted without a check: it needs
+   * whatever its callers ask for, and commits the row of a call in a group, often after it requested the key.
    */
   private async hasWork(asker: PartyName, { apiKeyHash = null, ...request }: OpenCredentialRequest): Promise<boolean> {
     if (asker === 'gateway') return true;

@@ -10,7 +10,7 @@ import { SealedCredentialsRepository, type Rewrapping, type StoredSecret } from 
  * Rotates the key-encryption key, page by page, while credentials are read and written.
  *
  * A page is one statement that replaces the rows that have not changed since they were read. If the process dies
- * between pages, every row still opens with the key that it names, and the next run takes the rest.
+ * between pages, every row can still be decrypted with the key that it names, and the next run handles the rest.
  */
 @Injectable()
 export class RewrappingService {

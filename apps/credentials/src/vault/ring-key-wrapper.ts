@@ -5,7 +5,7 @@ import { isRingKey, type RingEntry } from './key-ring';
 import { KeyWrapper, type WrappedKey } from '../key-services/key-wrapper';
 import { LocalKeyWrapper } from './local-key-wrapper';
 
-/** Every key of a ring, wherever it is: the first wraps, each unwraps what it wrapped. */
+/** All keys of a keyring, in this process or in a service: the first one wraps, each unwraps what it wrapped. */
 export class RingKeyWrapper extends KeyWrapper {
   override readonly currentKeyId: string;
   readonly #wrappers: ReadonlyMap<string, KeyWrapper>;

@@ -6,16 +6,16 @@ const RSA = Buffer.from('06092a864886f70d0101010500', 'hex');
 const MIN_BITS = 2_048;
 /** A signature by a key of 4096 bits takes some 7 ms; the time grows with the third power of the bits. */
 const MAX_BITS = 4_096;
-/** Those in use are 3 and 65537. */
+/** Exponents in use are 3 and 65537. */
 const MAX_EXPONENT_BITS = 32;
 const NUMBERS = 8;
 
 /**
- * Says what is wrong with a private key in PEM, or null when it is an RSA key in PKCS #8 that signs in a short time.
+ * Returns what is wrong with a private key in PEM; null if it is an RSA key in PKCS #8 that signs quickly.
  *
- * OpenSSL does not ask whether the numbers of a key fit together: with wrong primes it works with the whole exponent
- * instead, which takes far longer. For keys of other kinds it may compute the public part as it reads them. So the key
- * is read here, and no library gets it before.
+ * OpenSSL does not check whether the numbers of a key fit together: with wrong primes it uses the whole exponent
+ * instead, which takes far longer. For keys of other types it may compute the public part while reading them. So the
+ * key is checked here before any library gets it.
  */
 export function findRsaKeyProblem(pem: string): string | null {
   const numbers = numbersOf(pem);
@@ -25,7 +25,7 @@ export function findRsaKeyProblem(pem: string): string | null {
   return bitsOf(numbers[1]!) <= MAX_EXPONENT_BITS && doFit(numbers, bits) ? null : 'has parts that do not fit together';
 }
 
-/** The numbers of an RSA key; null for what is none. */
+/** Returns the numbers of an RSA key; null if it is not one. */
 function numbersOf(pem: string): readonly Buffer[] | null {
   try {
     return readNumbers(pem);
@@ -59,7 +59,7 @@ function contentOf(bytes: Buffer): DerReader {
   return new DerReader(content);
 }
 
-/** Another version has members that are not read here. */
+/** Another version has fields that are not read here. */
 function readVersion(reader: DerReader): void {
   if (!reader.nextNumber().equals(Buffer.alloc(1))) throw new DerProblem('Another version');
 }

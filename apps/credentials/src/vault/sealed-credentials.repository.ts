@@ -4,7 +4,7 @@ import { Database } from '@libs/persistence';
 import type { KeyAtRest } from './credentials.repository';
 import type { WebhookSecretIdentity } from './envelope-cipher';
 
-/** What it takes to open a credential. */
+/** Everything that is needed to decrypt a credential. */
 export interface StoredKey extends KeyAtRest {
   readonly id: string;
   readonly organizationId: string;
@@ -40,12 +40,12 @@ interface OwnRow extends OwnCredentialRecord {
 const KEY_COLUMNS = `id, organization_id AS "organizationId", workspace_id AS "workspaceId", provider,
   key_encryption_key_id AS "keyEncryptionKeyId", wrapped_data_key AS "wrappedDataKey", sealed_key AS "sealedKey"`;
 
-/** The statements on the way of requests, and those of the rotation of key-encryption keys. */
+/** The statements for requests, and those for the rotation of key-encryption keys. */
 @Injectable()
 export class SealedCredentialsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Those that are in force, from the offset on. */
+  /** Returns the enabled credentials from the offset on. */
   async findOwn(
     organizationId: string,
     workspaceId: string,
@@ -71,7 +71,7 @@ export class SealedCredentialsRepository {
     return { credentials: rows.map(toRecord), totalCount };
   }
 
-  /** Null for one that is unknown, foreign, disabled or deleted. */
+  /** Returns null for a credential that is unknown, of another tenant, disabled or deleted. */
   async findUsable(organizationId: string, workspaceId: string, id: string): Promise<UsableKey | null> {
     return this.database.asTenant({ organizationId, workspaceId }).firstRow<UsableKey>({
       name: 'find-usable-credential',
@@ -84,7 +84,9 @@ export class SealedCredentialsRepository {
     });
   }
 
-  /** A page of what is wrapped with another key than this, webhook secrets too, in the order of the ids. */
+  /**
+   * Returns a page of keys and webhook secrets that are wrapped with another key than this, in the order of the ids.
+   */
   async findWrappedOtherwise(keyId: string, afterId: string | null, limit: number): Promise<StoredSecret[]> {
     const rows = await this.database.rows<WrappedRow>({
       sql: `
@@ -111,9 +113,8 @@ export class SealedCredentialsRepository {
   }
 
   /**
-   * Replaces wrapped data keys that are still what they were; one whose key was changed or deleted in between is
-   * left as it is. Either column changes with the other, so at any moment one key-encryption key opens a row.
-   *
+   * Replaces wrapped data keys that are unchanged; one whose key was changed or deleted meanwhile is skipped. Both
+   * columns change together, so at any moment one key-encryption key can decrypt a row.
    * @returns how many were replaced
    */
   async rewrap(keyId: string, rewrappings: readonly Rewrapping[]): Promise<number> {

@@ -10,15 +10,14 @@ export class TenancyService {
 
   /**
    * Returns the named workspace, or the default one.
-   *
-   * @throws AppError invalid_request for a foreign workspace (as for an unknown one), and if none is named and there
-   *   is no default workspace
+   * @throws AppError invalid_request for a workspace of another organization or an unknown one, and if none is named
+   * and there is no default workspace
    */
   async workspaceOf(organizationId: string, named: string | null): Promise<string> {
     return named === null ? this.defaultWorkspaceOf(organizationId) : this.ownWorkspace(organizationId, named);
   }
 
-  /** @throws AppError invalid_request when one of the hashes is of no API key of the organization */
+  /** @throws AppError invalid_request if one of the hashes does not belong to an API key of the organization */
   async requireOwnKeys(organizationId: string, hashes: readonly string[]): Promise<void> {
     const { totalCount } = await this.bus.call(ListKeys, {
       organizationId,

@@ -11,7 +11,7 @@ export interface StoredWebhookSecret extends KeyAtRest {
 /** Receivers must switch to a new secret within this time. */
 const OVERLAP = `interval '24 hours'`;
 
-/** At most two rows of a workspace: the current secret and the one it replaced. */
+/** At most two rows per workspace: the current secret and the one it replaced. */
 @Injectable()
 export class WebhookSecretsRepository {
   constructor(private readonly database: Database) {}
@@ -24,7 +24,7 @@ export class WebhookSecretsRepository {
     const { id, organizationId, workspaceId, keyEncryptionKeyId, wrappedDataKey, sealedKey } = secret;
     await this.database.asTenant(secret).transaction(
       async (session) => {
-        // One replacement at a time: two at once would both find the same current secret.
+        // One replacement at a time: two at once would both read the same current secret.
         await session.execute({
           sql: `SELECT pg_advisory_xact_lock(hashtextextended('webhook secret of ' || $1, 0))`,
           values: [workspaceId],
@@ -48,7 +48,7 @@ export class WebhookSecretsRepository {
     );
   }
 
-  /** Returns the secrets that sign now, the current one first. Deletes one whose time is over. */
+  /** Returns the secrets that sign now, the current one first. Deletes an expired one. */
   async findLive(organizationId: string, workspaceId: string): Promise<StoredWebhookSecret[]> {
     return this.database.asTenant({ organizationId, workspaceId }).rows<StoredWebhookSecret>({
       name: 'webhook-secrets-live',

@@ -1,16 +1,16 @@
 import type { KeptVideo } from '@libs/persistence';
 
-/** When more are remembered than this, those that failed longest ago are forgotten: they are fetched again. */
+/** If there are more videos than this, those that failed longest ago are dropped: they are downloaded again. */
 const MOST_REMEMBERED = 10_000;
 
 interface Finished {
-  /** Null while they are not all stored. */
+  /** Null until all of them are stored. */
   readonly outputs: readonly KeptVideo[] | null;
-  /** In a row. */
+  /** Number of consecutive failures. */
   readonly failures: number;
 }
 
-/** What this process remembers of videos that are finished at their providers and not yet here. */
+/** Videos that are finished at their providers but not yet stored here, as far as this process knows. */
 export class FinishedVideos {
   private readonly byId = new Map<string, Finished>();
 

@@ -21,7 +21,6 @@ export function videoTypeOf(head: Buffer): string | null {
 
 /**
  * Yields the same chunks, and checks that they begin like a video and stay within the size limit.
- *
  * @throws NoVideo
  */
 export async function* judged(
@@ -83,7 +82,7 @@ function prospectOf(thrown: unknown): Prospect {
   const error = AppError.from(thrown);
   const status = upstreamStatusOf(error);
   if (status !== null) return prospectOfStatus(status);
-  // A link that is refused here, or leads to more than is taken.
+  // A link that is refused here, or leads to more bytes than are accepted.
   return error.code === 'invalid_request' || error.code === 'payload_too_large' ? 'never' : 'later';
 }
 

@@ -18,7 +18,7 @@ const MOST_REDIRECTS = 3;
 /** Most videos of one job. */
 const MOST_OUTPUTS = 16;
 
-/** Copies finished videos to where they are kept. Names follow from the job, so a repeated copy replaces itself. */
+/** Copies finished videos to the store. Names are derived from the job, so a repeated copy replaces itself. */
 export class OutputKeeper {
   constructor(
     private readonly blobs: BlobStore,
@@ -48,7 +48,7 @@ export class OutputKeeper {
     return opened.kind === 'stream' ? chunksOfStream(opened.stream) : this.chunksOfLink(opened.url, access);
   }
 
-  /** Fetches a link from a provider's response. Its host is not trusted: no key is sent, as with links of callers. */
+  /** Downloads a link from a provider's response. Its host is not trusted: no key is sent, as with links of callers. */
   private chunksOfLink(url: string, { signal }: VideoAccess): AsyncIterable<Buffer> {
     const pipe = new PassThrough();
     const stop = new AbortController();
@@ -72,7 +72,7 @@ export class OutputKeeper {
   }
 }
 
-/** Yields the same chunks. Errors of their source become NotFetched, so that they differ from those of the store. */
+/** Yields the same chunks. Errors of their source become NotFetched, so that they differ from errors of the store. */
 async function* fetched(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield* chunks;

@@ -18,7 +18,7 @@ import {
 } from '@libs/inference';
 import type { VideoJob } from '@libs/persistence';
 
-/** Where a job runs and what is needed to speak to it. */
+/** Where a job runs, and what is needed to call the provider. */
 export interface VideoRoute {
   readonly endpoint: Endpoint;
   readonly api: VideoApi;
@@ -33,7 +33,7 @@ export interface VideoRoute {
 interface JobKey {
   readonly endpoint: Endpoint;
   readonly apiKey: Secret | null;
-  /** The caller's own, as it is kept; null where it is the operator's. */
+  /** The caller's own key; null for the operator's. */
   readonly ownKey: Secret | null;
 }
 
@@ -42,17 +42,17 @@ export interface EndpointParts {
   readonly adapters: ReadonlyMap<string, ProviderAdapter>;
   readonly shared: SharedCredentials;
   readonly vault: Pick<CredentialVault, 'open' | 'noteVerdict'> & { wasRefused(key: Secret): boolean };
-  /** Given the API key of each job that is worked on. */
+  /** Called with the API key of each job that is worked on. */
   readonly onKeyUse: (organizationId: string, keyHash: string) => void;
 }
 
-/** Finds the endpoint and key that a job was accepted for, and no others: only its own provider knows the job. */
+/** Finds the endpoint and key with which a job was accepted, and no others: only its own provider knows the job. */
 export class VideoEndpoints {
   constructor(private readonly parts: EndpointParts) {}
 
   /**
-   * @throws AppError provider_unavailable while the catalogue or the keys of this process do not name the endpoint,
-   * permission_denied when the caller's own key is gone
+   * @throws AppError provider_unavailable while the endpoint is missing in the catalogue or in the keys of this
+   * process, permission_denied if the caller's own key was deleted
    */
   async routeOf(job: VideoJob): Promise<VideoRoute> {
     const named = this.endpointOf(job);
@@ -102,8 +102,8 @@ export class VideoEndpoints {
 }
 
 /**
- * Policies judged the job by the region of its endpoint when it was accepted. A key of the caller's own may name
- * another one, which has to lie in the first.
+ * Policies checked the job by the region of its endpoint when it was accepted. A caller's own key may name another
+ * region, which must lie in the first one.
  */
 function isWithin(own: Endpoint, { region }: Endpoint): boolean {
   return region === 'global' || isInRegion(own.region, region);

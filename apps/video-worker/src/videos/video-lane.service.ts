@@ -10,16 +10,16 @@ import { VideoSubmissionService } from './video-submission.service';
 import { LEASE_MS, RENEW_EVERY_MS } from './video-timing';
 
 const LOOK_EVERY_MS = 500;
-/** One provider gets up to two thirds of the places, one organization at it up to half. */
+/** One provider gets up to two thirds of the slots, one organization at it up to half. */
 const WEIGHTS = { account: 1, provider: 2 };
 /** Polls without news are stored together, after this long. */
 const LINGER_MS = 100;
 const MOST_WAITS = 500;
 
 /**
- * Takes the steps that are due, as many at once as this process may. The row of a job says what it waits for; the lane
- * only claims the rows that are due, with lease and fence, works on them and gives them back. A job of a process that
- * died is due again once its lease has expired.
+ * Runs the due steps of jobs, as many at once as this process may. The row of a job says what it waits for; the lane
+ * only claims due rows, with lease and fence, runs them and gives them back. A job of a process that died is due again
+ * when its lease has expired.
  */
 @Injectable()
 export class VideoLaneService {
@@ -62,7 +62,7 @@ export class VideoLaneService {
 
   /**
    * Claims nothing more, aborts polls and downloads, and lets submissions end, because only this process gets their
-   * responses. Writes that PostgreSQL has not yet taken are tried once more.
+   * responses. Writes that PostgreSQL has not yet accepted are tried once more.
    */
   async drain(): Promise<void> {
     await this.work.drain(0, () => this.abort.abort());
@@ -87,11 +87,11 @@ export class VideoLaneService {
   private ended(job: VideoJob): void {
     const isShareFull = !this.places.hasRoom(job);
     this.places.give(job);
-    // There may be more that waited for a place.
+    // More jobs may have waited for a slot.
     if (isShareFull) this.wake();
   }
 
-  /** Never throws: a job whose step failed here is due again when its lease has run out and it has rested. */
+  /** Never throws: a job whose step failed here is due again after its lease and a pause. */
   private async run(job: VideoJob): Promise<void> {
     const beganMs = performance.now();
     await this.each.run(job.id, async () => {

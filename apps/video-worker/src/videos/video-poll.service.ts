@@ -20,9 +20,9 @@ import { VideoCloserService } from './video-closer.service';
 import { VideoEndpoints, type VideoRoute } from './video-endpoints';
 import { DOWNLOAD_TIMEOUTS, fetchDelayMs, POLL_TIMEOUTS, pollDelayMs } from './video-timing';
 
-/** How often a provider may say that a finished video is gone before the job ends: about a minute. */
+/** How often a provider may report that a finished video no longer exists before the job ends: about a minute. */
 const MOST_GONE = 7;
-/** A commit that failed costs nothing to try again. */
+/** Longest duration of a commit; a commit that failed can be retried at no cost. */
 const SLOWEST_COMMIT_MS = 30_000;
 /** Longest wait that a provider may ask for. */
 const LONGEST_WAIT_MS = 3_600_000;
@@ -35,7 +35,7 @@ const NOT_STORED = 'The finished video could not be stored by this service';
 
 type Completed = Extract<VideoStatus, { state: 'completed' }>;
 
-/** Asks after jobs where they were submitted, and brings home what is finished. */
+/** Polls jobs where they were submitted, and downloads finished videos. */
 @Injectable()
 export class VideoPollService {
   private readonly logger = new Logger(VideoPollService.name);
@@ -95,8 +95,8 @@ export class VideoPollService {
   }
 
   /**
-   * Tries once to fetch, store and record a finished video; does not fetch again what is stored. Before the job's
-   * deadline our own failures never end it, and the provider's only if it says that there is no video.
+   * Tries once to download, store and record a finished video; does not download again what is stored. Before the job's
+   * deadline our own failures never end it, and the provider's only if it reports that there is no video.
    */
   private async complete(
     job: VideoJob,
@@ -149,7 +149,10 @@ export class VideoPollService {
     return Math.max(usualMs, Math.min(LONGEST_WAIT_MS, askedSeconds * 1_000));
   }
 
-  /** What was fixed when the job was accepted; where tokens are paid for, what they cost, as far as it can be true. */
+  /**
+   * Returns the price that was fixed when the job was accepted; for token prices, the cost of the reported tokens if it
+   * is plausible.
+   */
   private costsOf(
     job: VideoJob,
     prices: Parameters<typeof isPricedByToken>[0],

@@ -19,11 +19,13 @@ import { FIRST_POLL_MS, POLL_TIMEOUTS, retryDelayMs, SUBMIT_TIMEOUTS } from './v
 /** Most temporary refusals of a provider. */
 const MOST_REFUSALS = 6;
 /**
- * How often a submission is repeated whose outcome is unknown, where a repetition is no second job: a quarter of an
- * hour of a provider that is out of order, or as many deaths of ours.
+ * How often a submission with unknown outcome is repeated, if a repetition cannot create a second job. Enough for a
+ * quarter of an hour of provider failures, or for as many crashes of ours.
  */
 const MOST_REPETITIONS = 30;
-/** Before each look for a job that may have been submitted: what a provider took just now may not be listed yet. */
+/**
+ * Delays before each search for a job that may have been submitted, because a provider may not list a new job at once.
+ */
 const SEARCH_DELAYS_MS: readonly number[] = [5_000, 15_000, 60_000];
 
 const reviewed = counter({
@@ -90,7 +92,7 @@ export class VideoSubmissionService {
     if (start.kind === 'refused') {
       route.noteFailure(start.error);
       const { error } = start;
-      // Else the job could have been taken, for all that its row says.
+      // Otherwise the provider could have accepted the job, according to its row.
       return untilWritten(
         () => this.refused(job, route, error),
         stop,
@@ -101,7 +103,7 @@ export class VideoSubmissionService {
     await this.follow(job, start.operation, stop);
   }
 
-  /** Only this process knows the id. A job without one is lost to its caller, and billed all the same. */
+  /** Only this process knows the id. A job without one is lost to its caller, but still billed. */
   private async follow(job: VideoJob, operation: VideoOperation, stop: CancelSignal): Promise<void> {
     const named = `video ${job.id} is ${JSON.stringify(operation)} at ${job.provider}`;
     try {
@@ -124,13 +126,13 @@ export class VideoSubmissionService {
 
   private async refused(job: VideoJob, { can }: VideoRoute, error: AppError): Promise<void> {
     this.logger.log(`video ${job.id} was refused by ${job.provider}: ${error.internal ?? error.code}`);
-    // What stopped a repetition before it was answered counts for nothing against one that is to come later.
+    // A repetition that was interrupted before it was answered does not count against later ones.
     const most = job.step === 'submitting' && can.idempotentSubmit ? MOST_REPETITIONS : MOST_REFUSALS;
     if (error.retryable && job.attempts + 1 < most && !job.isOverdue) {
       const delayMs = retryDelayMs(job.attempts, error.retryAfterSeconds);
       return this.jobs.retrySubmission(job, job.step === 'submit' ? 'submit' : 'submitting', delayMs);
     }
-    // An earlier try may have been taken; this refusal is about the repetition only.
+    // An earlier try may have been accepted; this refusal is only about the repetition.
     if (job.step === 'submitting') return this.review(job);
     await this.closer.fail(job, error.message);
   }

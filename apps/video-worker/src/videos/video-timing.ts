@@ -13,7 +13,7 @@ export const FIRST_POLL_MS = 1_000;
 const SLOWEST_POLL_MS = 20_000;
 const POLL_GROWTH = 1.5;
 
-/** How long to wait after so many polls; spread, so that jobs of one burst do not stay one. */
+/** Returns how long to wait after this many polls; randomized, so that jobs of one burst spread out. */
 export function pollDelayMs(polls: number, dice: number = Math.random()): number {
   const usual = Math.min(SLOWEST_POLL_MS, FIRST_POLL_MS * POLL_GROWTH ** Math.min(polls, 20));
   return Math.round(usual * (0.75 + dice / 2));
@@ -29,7 +29,7 @@ export function fetchDelayMs(failures: number, dice: number = Math.random()): nu
 
 const SLOWEST_RETRY_MS = 30_000;
 
-/** Full jitter, from one second on; what the provider asks for wins, up to ten minutes. */
+/** Full jitter, starting at one second; a wait that the provider asks for has precedence, up to ten minutes. */
 export function retryDelayMs(attempts: number, retryAfterSeconds?: number, dice: number = Math.random()): number {
   if (retryAfterSeconds !== undefined) return Math.min(600, retryAfterSeconds) * 1_000;
   const ceiling = Math.min(SLOWEST_RETRY_MS, 1_000 * 2 ** Math.min(attempts, 10));

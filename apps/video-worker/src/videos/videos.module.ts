@@ -14,7 +14,7 @@ import { VideoSubmissionService } from './video-submission.service';
 import { VideoSweeperService } from './video-sweeper.service';
 import { VideosConsumer } from './videos.consumer';
 
-/** Submits video jobs, asks after them, keeps what comes of them. */
+/** Submits video jobs, polls them and stores their outputs. */
 @Module({
   controllers: [VideosConsumer],
   providers: [

@@ -12,7 +12,7 @@ export type AttemptOutcome =
       readonly error: string;
       readonly retryAfterMs: number | null;
     }
-  /** Another attempt would end the same way. */
+  /** Another attempt would end in the same way. */
   | { readonly kind: 'final'; readonly status: number | null; readonly error: string };
 
 const GONE = 410;
@@ -36,7 +36,7 @@ const DELAYS_MS = [
 ] as const;
 
 export const MAX_ATTEMPTS = DELAYS_MS.length + 1;
-/** Receivers that fail together are not asked together again. */
+/** Randomizes retries, so that receivers that failed together are not called together again. */
 const JITTER = 0.2;
 const LONGEST_RETRY_AFTER_MS = 24 * HOUR_MS;
 
@@ -51,7 +51,7 @@ export function outcomeOf(
   return { kind: 'failed', status, error, retryAfterMs: readRetryAfter(headers['retry-after'], nowMs) };
 }
 
-/** A URL that is refused stays refused; anything else that went wrong may go well next time. */
+/** A URL that is refused stays refused; any other error may be temporary. */
 export function outcomeOfError(thrown: unknown): AttemptOutcome {
   const { code, message, internal } = AppError.from(thrown);
   if (code === 'invalid_request') return { kind: 'final', status: null, error: message };
@@ -60,12 +60,12 @@ export function outcomeOfError(thrown: unknown): AttemptOutcome {
 }
 
 /**
- * Returns what an attempt says about its receiver. One that refuses an event (4xx) is alive and may take the next. It
- * is failing if it cannot be reached, has an error, is too slow, or says that there are too many requests.
+ * Returns what an attempt says about its receiver. One that refuses an event (4xx) is alive and may accept the next. It
+ * is failing if it cannot be reached, has an error, is too slow, or reports too many requests.
  */
 export function receiverVerdict(outcome: AttemptOutcome): ReceiverVerdict {
   const { kind, status } = outcome;
-  // A URL that may not be reached was not called.
+  // A URL that may not be called says nothing about its receiver.
   if (status === null) return kind === 'final' ? 'unknown' : 'failing';
   return status >= 500 || status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS ? 'failing' : 'alive';
 }

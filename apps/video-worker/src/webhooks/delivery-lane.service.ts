@@ -24,7 +24,7 @@ const NOT_TRIED_DELAY_MS = 5_000;
 /** Longest time that a receiver's breaker may hold back an event; ten attempts take about as long. */
 const LIFETIME_MS = 75 * 3_600_000;
 /**
- * Deaths of workers in a row after which an event is given up. The first ten may come from a bad deployment; later
+ * Consecutive deaths of workers after which an event is given up. The first ten may come from a bad deployment. Later
  * claims are up to an hour apart, so that an event that kills workers does so rarely.
  */
 const MOST_DEATHS = 30;
@@ -50,8 +50,8 @@ const heldBack = counter({
  * Sends events: many at a time, but few per host, so that a slow or unreachable receiver does not delay the others. A
  * receiver that failed several times in a row is probed with one event at a time, while its other events wait.
  *
- * An attempt is claimed in its row before it is made, and its outcome is stored under the claim's fence. If the worker
- * dies in between, the claim expires and the event is sent once more, under the same id.
+ * An attempt is claimed in its row before it is made, and its outcome is stored with the fence of the claim. If the
+ * worker dies in between, the claim expires and the event is sent once more, with the same id.
  */
 @Injectable()
 export class DeliveryLaneService {
@@ -60,7 +60,7 @@ export class DeliveryLaneService {
   private readonly callOff = new AbortController();
   private readonly work = new LeasedWork<ClaimedWebhook>({
     look: () => this.claim(),
-    // An attempt whose end could not be noted is claimed again when its lease has run out and it has rested.
+    // An attempt whose end could not be recorded is claimed again after its lease and a pause.
     run: (webhook) => this.each.run(webhook.id, () => this.run(webhook)),
     onEnd: () => this.wake(),
   });
@@ -138,7 +138,7 @@ export class DeliveryLaneService {
     this.logger.warn(`the receiver of event ${id} failed ${FAILURES_TO_OPEN} times in a row: it is probed`);
   }
 
-  /** Puts the event off without counting an attempt, and with it all others that wait for this receiver. */
+  /** Delays the event without counting an attempt, together with all others that wait for this receiver. */
   private async holdBack(webhook: ClaimedWebhook, delayMs: number): Promise<void> {
     if (webhook.owedForMs >= LIFETIME_MS) {
       await this.giveUpUntried(webhook, NO_MORE_TIME);
@@ -148,7 +148,7 @@ export class DeliveryLaneService {
     heldBack.inc(count);
   }
 
-  /** An event of a workspace that signs is never sent unsigned: without its secrets there is no attempt. */
+  /** An event of a workspace with secrets is never sent unsigned: without its secrets there is no attempt. */
   private async secretsFor(webhook: ClaimedWebhook): Promise<readonly Secret[] | null> {
     try {
       return await this.secrets.of(webhook.organizationId, webhook.workspaceId);

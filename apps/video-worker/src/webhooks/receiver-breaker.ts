@@ -15,19 +15,19 @@ export type Admission =
   | { readonly kind: 'attempt'; readonly isProbe: boolean }
   | { readonly kind: 'wait'; readonly waitMs: number };
 
-/** What an attempt says of its receiver: `unknown` when it never got to it. */
+/** What an attempt says about its receiver: `unknown` if it was never reached. */
 export type ReceiverVerdict = 'alive' | 'failing' | 'unknown';
 
 export const HEALTHY: BreakerState = { kind: 'closed', failures: 0 };
 
-/** As many as may be under way at one host: a burst that meets a dead receiver costs one round. */
+/** As many as may run at one host: a burst that meets a dead receiver costs one round. */
 export const FAILURES_TO_OPEN = 5;
 const FIRST_PAUSE_MS = 30_000;
 /** Longest wait of a receiver that works again, without jitter. */
 export const LONGEST_PAUSE_MS = 15 * 60_000;
-/** Workers whose breakers opened together do not probe together. */
+/** Randomizes probes, so that workers whose breakers opened together do not probe together. */
 const JITTER = 0.2;
-/** A probe whose end is not reported is forgotten after this time, which is longer than a probe can take. */
+/** A probe whose end is not reported is dropped after this time, which is longer than a probe can take. */
 const PROBE_LEASE_MS = 45_000;
 /** Wait of an event that is due during a probe. */
 const PROBE_WAIT_MS = 5_000;
@@ -61,7 +61,7 @@ export function noteVerdict(
     return failures < FAILURES_TO_OPEN ? { kind: 'closed', failures } : opened(1, nowMs, dice);
   }
   if (state.kind !== 'half-open' || !isProbe) return state;
-  // A probe that was not made is given back: the next event that is due takes it.
+  // A probe that was not made is given back: the next due event becomes the probe.
   if (verdict === 'unknown') return { kind: 'open', openings: state.openings, probeAtMs: nowMs };
   return opened(state.openings + 1, nowMs, dice);
 }

@@ -11,9 +11,9 @@ import {
 const MOST_RECEIVERS = 2_000;
 
 /**
- * One breaker per callback URL, in this process: a receiver that keeps failing is not called for every event that is
- * due. Only receivers that have failed are remembered; the one longest without an attempt is forgotten first.
- * URLs may carry secrets: they are never shown.
+ * One circuit breaker per callback URL, in this process: a receiver that keeps failing is not called for every due
+ * event. Only receivers that have failed are remembered; the one without an attempt for the longest time is dropped
+ * first. URLs may contain secrets, so they are never shown.
  */
 export class ReceiverBreakers {
   readonly #states = new Map<string, BreakerState>();

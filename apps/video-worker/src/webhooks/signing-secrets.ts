@@ -21,7 +21,10 @@ export class SigningSecrets {
     private readonly monotonicNowMs: () => number = () => performance.now(),
   ) {}
 
-  /** The current one first; none for a workspace that never had one made. @throws AppError while they cannot be had */
+  /**
+   * Returns the secrets, the current one first; none if the workspace never had one.
+   * @throws AppError while they are unavailable
+   */
   of(organizationId: string, workspaceId: string): Promise<readonly Secret[]> {
     const askedAtMs = this.monotonicNowMs();
     const known = this.#openings.get(workspaceId);
@@ -31,9 +34,9 @@ export class SigningSecrets {
     const forget = (): void => {
       if (this.#openings.get(workspaceId) === opening) this.#openings.delete(workspaceId);
     };
-    // A timer, so that a secret is also forgotten if there is no further call.
+    // A timer, so that a secret is also dropped if there is no further call.
     setTimeout(forget, KEPT_FOR_MS).unref();
-    // An empty list is not kept: events after a first secret was made must be signed.
+    // An empty list is not cached: events after a first secret was created must be signed.
     opening.secrets.then((secrets) => secrets.length === 0 && forget(), forget);
     return opening.secrets;
   }

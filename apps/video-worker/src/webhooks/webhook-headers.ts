@@ -4,20 +4,20 @@ import type { Secret } from '@libs/contracts';
 export interface SignedEvent {
   /** The same for every attempt. */
   readonly id: string;
-  /** Of this attempt, in Unix seconds. */
+  /** Time of this attempt, in Unix seconds. */
   readonly timestamp: number;
   /** The bytes that are sent. */
   readonly body: string;
-  /** `whsec_…`, the current one first; none for a workspace without. */
+  /** `whsec_…`, the current one first; none for a workspace without secrets. */
   readonly secrets: readonly Secret[];
 }
 
 const SECRET_PREFIX = 'whsec_';
 
 /**
- * Returns the headers by which a receiver verifies an event (Standard Webhooks 1.0), and the interface's older pair:
- * `X-<Service>-Idempotency-Key` with the event's id, `X-<Service>-Signature` as `t=<timestamp>,v1=<hex>`.
- * While a secret is being replaced there is one signature per secret; without a secret there is none.
+ * Returns the headers by which a receiver verifies an event (Standard Webhooks 1.0), and the API's older pair:
+ * `X-<Service>-Idempotency-Key` with the event's id, `X-<Service>-Signature` as `t=<timestamp>,v1=<hex>`. While a
+ * secret is being replaced there is one signature per secret; without a secret there is none.
  */
 export function webhookHeaders(serviceName: string, event: SignedEvent): Record<string, string> {
   const { id, timestamp, secrets } = event;

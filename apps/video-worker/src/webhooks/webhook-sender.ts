@@ -18,7 +18,7 @@ export class WebhookSender {
     private readonly env: VideoWorkerEnv,
   ) {}
 
-  /** @throws the signal's reason when the attempt was called off; everything else is an outcome */
+  /** @throws the signal's reason if the attempt was cancelled; everything else is an outcome */
   async send(webhook: ClaimedWebhook, secrets: readonly Secret[], signal: AbortSignal): Promise<AttemptOutcome> {
     const { SERVICE_NAME: serviceName } = this.env;
     const { id } = webhook;

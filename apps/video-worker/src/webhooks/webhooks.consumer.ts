@@ -7,7 +7,7 @@ import { DeliveryLaneService } from './delivery-lane.service';
 export class WebhooksConsumer {
   constructor(private readonly lane: DeliveryLaneService) {}
 
-  /** The rows say what is to be sent, whichever of them the message names. */
+  /** The rows say what to send, whichever of them the message names. */
   @Handles(DeliverWebhook)
   async deliver(): Promise<void> {
     this.lane.wake();

@@ -3,8 +3,8 @@ import { SandboxError } from '../http/sandbox-error';
 import type { AnswerFormat } from './answer';
 
 /**
- * Reads a format member: null or `{type: "text" | "json_object" | "json_schema"}`.
- * `schemaOf` says where the dialect keeps the schema.
+ * Reads a format field: null or `{type: "text" | "json_object" | "json_schema"}`. `schemaOf` returns the schema from
+ * where the dialect has it.
  */
 export function readFormat(value: unknown, name: string, schemaOf: (format: JsonObject) => unknown): AnswerFormat {
   if (value === undefined || value === null) return { kind: 'text' };

@@ -5,7 +5,7 @@ import { cutToTokens, tokensOf } from './tokens';
 
 export interface ToolSpec {
   readonly name: string;
-  /** JSON Schema of the arguments; undefined for a tool that takes none. */
+  /** JSON Schema of the arguments; undefined for a tool without arguments. */
   readonly parameters: unknown;
 }
 
@@ -18,7 +18,7 @@ export type AnswerFormat =
 
 /** The parts of a request that all three dialects have. */
 export interface AnswerRequest {
-  /** Text of the last message of the user, the empty string when there is none. */
+  /** Text of the last user message; empty if there is none. */
   readonly lastUserText: string;
   /** Text of the tool result when the conversation ends with one. */
   readonly toolResult: string | null;
@@ -57,7 +57,7 @@ export function promptHash(lastUserText: string): string {
   return hash('sha256', lastUserText, 'hex').slice(0, 12);
 }
 
-/** The text every answer gives: where it comes from, whose it is, and the beginning of what was asked. */
+/** Returns the text of every answer: where it comes from, whose request it answers, and the beginning of the prompt. */
 export function answerText(request: AnswerRequest, promptId: string, words: number, ordinal = 0): string {
   const which = ordinal === 0 ? '' : ` (answer ${ordinal + 1})`;
   const echo =
@@ -98,8 +98,8 @@ function cutAnswer(text: string, request: AnswerRequest): Answer {
 }
 
 /**
- * Which tools are called: those the last user message names; where a call is required and none is named, the first.
- * A conversation that ends with a tool's result is answered in words, so that a tool loop comes to its end.
+ * Returns the tools to call: those that the last user message names; if a call is required and none is named, the
+ * first. A conversation that ends with a tool result is answered in words, so that a tool loop ends.
  */
 function chooseTools(request: AnswerRequest): readonly ToolSpec[] {
   const { tools, toolChoice } = request;

@@ -2,11 +2,11 @@ import { isObject, textOf, type JsonObject } from '../http/json-members';
 import { SandboxError } from '../http/sandbox-error';
 import { tokensOfBytes } from './tokens';
 
-/** A picture, a sound or a file counts as so many tokens, whatever its size. */
+/** Tokens of a picture, a sound or a file, whatever its size. */
 const TOKENS_OF_MEDIA = 64;
 const TEXT_PARTS = new Set(['text', 'input_text', 'output_text', 'refusal']);
 
-/** Reads messages one by one: counts them, and keeps the last words of the user and of a tool. */
+/** Reads messages one by one: counts them, and keeps the last texts of the user and of a tool. */
 export class Conversation {
   lastUserText = '';
   toolResult: string | null = null;
@@ -17,7 +17,7 @@ export class Conversation {
     return tokensOfBytes(this.bytes) + this.media * TOKENS_OF_MEDIA;
   }
 
-  /** What is sent along without being a message: a system text, tools. */
+  /** Counts text that is not a message: a system text, or tools. */
   countText(text: string): void {
     this.bytes += Buffer.byteLength(text);
   }

@@ -4,7 +4,7 @@ const MAXIMUM_DEPTH = 24;
 /** A schema can ask for more values than there is memory: beyond these it gets null. */
 const MAXIMUM_VALUES = 20_000;
 const FILLER_WORD = 'sandbox';
-/** Tried in turn for a string with a `pattern`; short, so that no pattern can run away on them. */
+/** Candidates for a string with a `pattern`; short, so that no pattern can take long on them. */
 const PATTERN_CANDIDATES = [
   FILLER_WORD,
   'a',
@@ -45,8 +45,8 @@ const TYPE_OF_KEYWORD: Readonly<Record<string, string>> = {
 };
 
 /**
- * A value that fits a JSON Schema: required members, enums, ranges, lengths, formats, local references.
- * The first free string takes `text`; a `pattern` is met only when one of a few short candidates fits it.
+ * Returns a value that fits a JSON Schema: required fields, enums, ranges, lengths, formats, local references. The
+ * first free string is `text`; a `pattern` is met only if one of a few short candidates matches it.
  */
 export function exampleOf(schema: unknown, text: string): unknown {
   return new SchemaExample(schema, text).make(schema, 0, 0);
@@ -73,7 +73,7 @@ class SchemaExample {
     return this.makeTyped(typeOf(schema), schema, depth, ordinal);
   }
 
-  /** Returns the schema that `$ref`, `allOf`, `anyOf` or `oneOf` leads to, or null when none is used. */
+  /** Returns the schema that `$ref`, `allOf`, `anyOf` or `oneOf` leads to, or null if none is used. */
   private unfold(schema: JsonObject): unknown {
     if (typeof schema.$ref === 'string') return resolvePointer(this.root, schema.$ref);
     if (Array.isArray(schema.allOf)) return this.merge(schema, schema.allOf);
@@ -155,7 +155,7 @@ class SchemaExample {
   }
 }
 
-/** Returns the first number that fits: 1 where nothing forbids it, else one at or next to a bound. */
+/** Returns the first number that fits: 1 if allowed, else one at or next to a bound. */
 function makeNumber(schema: JsonObject, isInteger: boolean, ordinal: number): number {
   const low = Math.max(numberOr(schema.minimum, -Infinity), numberOr(schema.exclusiveMinimum, -Infinity));
   const high = Math.min(numberOr(schema.maximum, Infinity), numberOr(schema.exclusiveMaximum, Infinity));

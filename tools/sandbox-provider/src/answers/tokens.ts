@@ -9,7 +9,7 @@ export function tokensOf(text: string): number {
   return tokensOfBytes(Buffer.byteLength(text));
 }
 
-/** The longest beginning of the text that is at most so many tokens, cut between two characters. */
+/** Returns the longest beginning of the text with at most this many tokens, cut between two characters. */
 export function cutToTokens(text: string, tokens: number): string {
   const limit = tokens * BYTES_PER_TOKEN;
   if (text.length * 3 <= limit) return text;
@@ -20,7 +20,7 @@ export function cutToTokens(text: string, tokens: number): string {
   return bytes.toString('utf8', 0, end);
 }
 
-/** The text in the pieces it is streamed in: a word with the white space before it. */
+/** Splits the text into the pieces in which it is streamed: a word with the white space before it. */
 export function pieces(text: string): readonly string[] {
   return text.match(/\s*\S+|\s+$/g) ?? [];
 }

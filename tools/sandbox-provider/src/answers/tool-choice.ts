@@ -5,8 +5,8 @@ import type { ToolChoice } from './answer';
 const MODES: ReadonlySet<unknown> = new Set(['auto', 'none', 'required']);
 
 /**
- * `tool_choice` of the two OpenAI dialects. Chat nests the function's name, responses does not; `allowed_tools` is
- * taken for its mode alone; a choice of a tool that the provider would run itself is taken as auto.
+ * Reads `tool_choice` of the two OpenAI dialects. Chat nests the function's name, Responses does not. Only the mode of
+ * `allowed_tools` is used. A choice of a tool that the provider would run itself is read as auto.
  */
 export function readToolChoice(choice: unknown): ToolChoice {
   if (choice === undefined || choice === null) return 'auto';

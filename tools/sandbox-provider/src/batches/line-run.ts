@@ -5,13 +5,13 @@ const SLICES = 20;
 const LONGEST_SLICE = 50;
 const LONGEST_PAUSE_MS = 100;
 
-/** What a batch runs: its lines in order, in short slices, so that live calls come through in between. */
+/** The lines that a batch runs, in order and in short slices, so that live calls are answered in between. */
 export interface LineRun {
   readonly total: number;
-  /** How long the whole run should take; 0 for as fast as it goes. */
+  /** Target duration of the whole run; 0 for as fast as possible. */
   readonly durationMs: number;
   readonly runLine: (index: number) => Promise<void>;
-  /** Asked before every slice and while it waits; true ends the run. */
+  /** Called before every slice and during pauses; true ends the run. */
   readonly isStopped: () => boolean;
 }
 
@@ -29,7 +29,7 @@ export async function runLines(run: LineRun): Promise<number> {
   return done;
 }
 
-/** In steps, so that a stop is noticed soon. */
+/** Waits in steps, so that a stop is noticed soon. */
 async function pauseUnlessStopped(run: LineRun, durationMs: number): Promise<void> {
   for (let left = durationMs; left > LONGEST_PAUSE_MS && !run.isStopped(); left -= LONGEST_PAUSE_MS) {
     await pause(LONGEST_PAUSE_MS);

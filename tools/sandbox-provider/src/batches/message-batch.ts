@@ -12,7 +12,7 @@ export interface MessageBatchLine {
   readonly params: JsonObject;
 }
 
-/** One Anthropic message batch. Every line has exactly one result when it has ended. */
+/** An Anthropic message batch. After its end every line has exactly one result. */
 export class MessageBatch {
   readonly id = nextId('msgbatch_');
   private readonly createdAtMs = Date.now();

@@ -33,7 +33,7 @@ const UNRUN_LINES = {
   cancelled: { code: 'batch_cancelled', message: 'This batch was cancelled before this request was executed.' },
 };
 
-/** One batch of the OpenAI batch API, from validation to its output files. */
+/** A batch of the OpenAI batch API, from validation to its output files. */
 export class OpenaiBatch {
   readonly id = nextId('batch_');
   private status: Status = 'validating';

@@ -11,7 +11,7 @@ const MAXIMUM_BATCHES = 1_000;
 export class OpenaiBatches {
   private readonly batches = new BoundedStore<OpenaiBatch>(MAXIMUM_BATCHES, (batch) => batch.abandon());
 
-  /** `handles` maps the endpoints that a batch may name to what answers a live call there. */
+  /** `handles` maps the endpoints that a batch may name to the handlers of live calls. */
   constructor(
     private readonly files: Files,
     private readonly handles: ReadonlyMap<string, Handle>,
@@ -66,7 +66,7 @@ export class OpenaiBatches {
 
 const MOST_LISTED = 100;
 
-/** How many batches a list shall have: `limit` of the query, from 1 to 100, else 20. */
+/** Returns the number of batches to list: `limit` of the query, from 1 to 100, else 20. */
 export function limitIn(query: URLSearchParams): number {
   const limit = Number(query.get('limit') ?? 20);
   if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_LISTED) return limit;

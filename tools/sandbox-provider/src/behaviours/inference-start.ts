@@ -21,12 +21,12 @@ export class InferenceStart {
     private readonly isBatch = false,
   ) {}
 
-  /** The same for the lines of batches, which are charged as such. */
+  /** Returns the same for the lines of batches, which are charged as such. */
   forBatches(): InferenceStart {
     return new InferenceStart(this.counts, this.charges, this.attempts, true);
   }
 
-  /** Enters an answer in the reports of what was charged. */
+  /** Adds an answer to the reports of charges. */
   charge(dialect: Dialect, model: NamedModel, tokens: Omit<ServedTokens, 'cachedTokens'>, isEmbedding = false): void {
     const cachedTokens = isEmbedding ? 0 : Math.min(model.behaviour.cachedTokens, tokens.promptTokens);
     const cell = { form: dialect, model: model.name, isBatch: this.isBatch, isEmbedding };

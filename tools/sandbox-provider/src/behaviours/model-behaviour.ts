@@ -3,10 +3,10 @@ import type { Fault } from '../http/reply';
 
 export type Failure = Fault | { readonly kind: 'status'; readonly status: number };
 
-/** What a model name asks of the provider beyond an answer. */
+/** What a model name asks of the provider besides an answer. */
 export interface Behaviour {
   readonly failure: Failure | null;
-  /** The failure strikes only the first so many calls of the same body. */
+  /** The failure happens only for the first so many calls with the same body. */
   readonly failTimes: number | null;
   /** The failure strikes this share of calls, drawn from body and attempt, so that a run repeats itself. */
   readonly failRate: number | null;

@@ -12,7 +12,10 @@ export interface ChatLogprobs {
   readonly refusal: null;
 }
 
-/** Log probabilities of the words of a text: invented, but the same for the same word, and falling in each list. */
+/**
+ * Returns log probabilities of the words of a text: invented, but the same for the same word, and decreasing in each
+ * list.
+ */
 export function logprobsOf(text: string, alternatives: number): ChatLogprobs {
   const content = pieces(text).map((token) => {
     const logprob = -hash('sha256', token, 'buffer').readUInt8(0) / 512;

@@ -8,10 +8,10 @@ import type { NamedModel } from '../behaviours/model-behaviour';
 import type { ChatRequest } from './chat-request';
 
 /**
- * The events of a streamed completion: role, content word by word or tool calls, finish; then, when asked for,
- * usage with no choices; then `[DONE]`. Choices follow one another.
+ * Yields the events of a streamed completion: role, content word by word or tool calls, finish; then, if requested,
+ * usage without choices; then `[DONE]`. Choices follow one another.
  *
- * The members that do not change are written once as text: this is the path that benchmarks lean on.
+ * The fields that do not change are serialized once, because benchmarks depend on the speed of this code.
  */
 export function chatStream(request: ChatRequest, model: NamedModel, answers: readonly Answer[]): string[] {
   const head = JSON.stringify({

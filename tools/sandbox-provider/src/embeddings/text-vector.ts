@@ -2,7 +2,7 @@ const SHORTEST_GRAM = 3;
 const LONGEST_GRAM = 5;
 const WORD_WEIGHT = 1;
 const GRAM_WEIGHT = 0.25;
-/** Words that say little about what a text is about count a tenth. */
+/** Weight of words that say little about the topic of a text. */
 const FAINT_WEIGHT = 0.1;
 const FAINT_WORDS = new Set(
   (
@@ -15,12 +15,13 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /**
- * A unit vector of hashed words and of hashed runs of three to five characters within them: texts that share words,
- * or parts of words, point the same way. Each feature adds to one place, with a sign of its own.
+ * Returns a unit vector of hashed words and of hashed runs of three to five characters inside them: texts that share
+ * words, or parts of words, have similar vectors. Each feature adds to one dimension, with a sign that depends on the
+ * feature.
  */
 export function vectorOfText(text: string, dimensions: number): Float32Array {
   const vector = new Float64Array(dimensions);
-  // Without its marks a letter is the same in every form of a word.
+  // Without its diacritics a letter is the same in every form of a word.
   const plain = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
   const words = plain.match(/[\p{L}\p{N}]+/gu) ?? [];
   for (const word of words) addWord(vector, word);
@@ -28,7 +29,7 @@ export function vectorOfText(text: string, dimensions: number): Float32Array {
   return normalised(vector);
 }
 
-/** The same for a text that was sent as token numbers: each number is a word. */
+/** Returns the vector of a text that was sent as token numbers: each number counts as a word. */
 export function vectorOfTokens(tokens: readonly number[], dimensions: number): Float32Array {
   const vector = new Float64Array(dimensions);
   for (const token of tokens) addFeature(vector, `token:${token}`, WORD_WEIGHT);
@@ -52,7 +53,7 @@ function addFeature(vector: Float64Array, feature: string, weight: number): void
   vector[index] = (vector[index] ?? 0) + ((hashed & 1) === 0 ? weight : -weight);
 }
 
-/** FNV-1a with a final mix, so that the low bit is as good as the others. */
+/** FNV-1a with a final mix, so that the low bit is as random as the others. */
 function hashOf(text: string): number {
   let value = FNV_OFFSET;
   for (let index = 0; index < text.length; index += 1) {
@@ -62,7 +63,10 @@ function hashOf(text: string): number {
   return (value ^ (value >>> 13)) >>> 0;
 }
 
-/** A vector whose features cancelled each other out becomes the first unit vector: there is no zero direction. */
+/**
+ * A vector whose features cancelled each other out becomes the first unit vector, because a zero vector has no
+ * direction.
+ */
 function normalised(vector: Float64Array): Float32Array {
   let sum = 0;
   for (const value of vector) sum += value * value;

@@ -28,7 +28,7 @@ export class Files {
     if (purpose === undefined || purpose === '') {
       throw new SandboxError(400, "Missing required parameter: 'purpose'", 'purpose');
     }
-    // A copy, so that the rest of the form is not kept alive with it.
+    // A copy, so that the rest of the form is not kept in memory.
     return jsonReply(describe(this.add(upload.filename, purpose, Buffer.from(upload.bytes))));
   }
 

@@ -29,7 +29,7 @@ export class BoundedStore<T> {
     return [...this.entries.values()].reverse();
   }
 
-  /** Newest first, at most `limit`, beginning after the entry `after`; of an unknown one there is nothing after. */
+  /** Returns entries newest first, at most `limit`, beginning after the entry `after`; empty for an unknown one. */
   page(limit: number, after: string | null): { readonly entries: readonly T[]; readonly hasMore: boolean } {
     const ids = [...this.entries.keys()].reverse();
     const start = after === null ? 0 : ids.includes(after) ? ids.indexOf(after) + 1 : ids.length;

@@ -40,7 +40,7 @@ export class BoundedCounts {
   }
 }
 
-/** What `GET /sandbox/calls` answers. */
+/** The answer of `GET /sandbox/calls`. */
 export interface CallsSnapshot {
   readonly total: number;
   /** Calls per method and path pattern, for instance `POST /v1/chat/completions`. */
@@ -48,7 +48,7 @@ export interface CallsSnapshot {
   readonly recording: boolean;
   /** Inference calls, batch lines included, per SHA-256 of the body (64 hex characters). */
   readonly by_body: Record<string, number>;
-  /** Answers given, per hash of the last user message: the 12 hex characters the answer carries. */
+  /** Number of answers by hash of the last user message: the 12 hex characters that the answer contains. */
   readonly by_prompt: Record<string, number>;
   readonly repeated_bodies: number;
   readonly repeated_prompts: number;
@@ -56,7 +56,7 @@ export interface CallsSnapshot {
   readonly evicted: number;
 }
 
-/** Counts what reached the provider, so that a test knows how often a request was really sent. */
+/** Counts the calls that reached the provider, so that a test knows how often a request was really sent. */
 export class CallCounts {
   private readonly byRoute = new Map<string, number>();
   private readonly byBody = new BoundedCounts();

@@ -48,18 +48,18 @@ function performStream(response: ServerResponse, reply: StreamReply, fault: Faul
   const { frames, ending } = planStream(reply.events, reply.errorEvent, fault);
   const chunkMs = reply.playback?.chunkMs ?? 0;
   response.writeHead(200, [...EVENT_STREAM, ...marks()]);
-  // Without a pace there is nothing between two events to wait for: one write carries them all.
+  // Without a delay there is nothing to wait for between two events: one write sends them all.
   if (chunkMs === 0 && ending === 'end') response.end(frames.join(''));
   else playSafely(response, chunkMs === 0 ? [frames.join('')] : frames, ending, chunkMs);
 }
 
-/** Where an answer comes from, and its request id under the names that the two dialects give it. */
+/** Returns headers that show where an answer comes from, and its request id under the names of the two dialects. */
 function marks(): readonly string[] {
   const id = nextId('req_');
   return ['x-sandbox', 'sluice', 'x-request-id', id, 'request-id', id];
 }
 
-/** What is written of a body that is not streamed: all of it, or half of it where a fault strikes. */
+/** Returns what is written of a body that is not streamed: all of it, or half of it if a fault is injected. */
 export function planBody(body: string | Buffer, fault: Fault | null): Performance {
   if (fault?.kind !== 'cut' && fault?.kind !== 'stall' && fault?.kind !== 'malformed') {
     return { frames: [body], ending: 'end' };
@@ -70,7 +70,7 @@ export function planBody(body: string | Buffer, fault: Fault | null): Performanc
   return { frames: [half], ending: fault.kind === 'cut' ? 'destroy' : 'hang' };
 }
 
-/** What is written of a stream: all of it, or its beginning and what the fault does then. */
+/** Returns what is written of a stream: all of it, or its beginning followed by the effect of the fault. */
 export function planStream(events: readonly string[], errorEvent: string, fault: Fault | null): Performance {
   switch (fault?.kind) {
     case 'cut':
@@ -98,7 +98,7 @@ function playSafely(
   ending: Ending,
   chunkMs: number,
 ): void {
-  // The one failure of playing is a client that left, and for a client that left there is nothing to play.
+  // Writing fails only if the client has disconnected, and then there is nothing left to do.
   play(response, frames, ending, chunkMs).catch(() => response.destroy());
 }
 

@@ -18,7 +18,7 @@ export function parseJsonObject(body: Buffer): JsonObject {
   return value;
 }
 
-/** A list, or an empty one when the member is absent or null. */
+/** Reads a list; empty if the field is absent or null. */
 export function listMember(object: JsonObject, name: string): readonly unknown[] {
   const value = object[name];
   if (value === undefined || value === null) return [];
@@ -33,7 +33,7 @@ export function requiredListMember(object: JsonObject, name: string): readonly u
   return list;
 }
 
-/** A whole number within bounds, or null when the member is absent or null. */
+/** Reads a whole number within bounds; null if the field is absent or null. */
 export function integerMember(object: JsonObject, name: string, minimum: number, maximum: number): number | null {
   const value = object[name];
   if (value === undefined || value === null) return null;
@@ -50,7 +50,7 @@ export function booleanMember(object: JsonObject, name: string, fallback: boolea
   return value;
 }
 
-/** Strings from a member that is one string or a list of them. */
+/** Reads strings from a field that is one string or a list of them. */
 export function stringsMember(object: JsonObject, name: string, maximum: number): string[] {
   const value = object[name];
   if (value === undefined || value === null) return [];

@@ -55,7 +55,7 @@ export function readMultipart(call: Call): MultipartForm {
   const boundary = boundaryOf(call.headers['content-type'] ?? '');
   const form = new MultipartForm();
   const delimiter = Buffer.from(`\r\n--${boundary}`);
-  // The first delimiter has no line end before it when nothing comes before it.
+  // The first delimiter has no line end before it if nothing precedes it.
   const opensAtStart = call.body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2));
   let at = opensAtStart ? delimiter.length - 2 : afterDelimiter(call.body, delimiter, 0);
   for (let parts = 0; !isClosing(call.body, at); parts += 1) {

@@ -9,11 +9,11 @@ export type Fault =
   | { readonly kind: 'stall'; readonly after: number }
   | { readonly kind: 'error'; readonly after: number };
 
-/** One call, read in full. */
+/** A call that was read completely. */
 export interface Call {
   readonly headers: IncomingHttpHeaders;
   readonly query: URLSearchParams;
-  /** What stood in the place of `{id}` in the route's path. */
+  /** The value of `{id}` in the route's path. */
   readonly id: string;
   readonly body: Buffer;
 }
@@ -52,12 +52,12 @@ export function jsonReply(value: unknown, playback?: Playback, status = 200): Bo
   return { kind: 'body', status, contentType: 'application/json', body: JSON.stringify(value), playback };
 }
 
-/** An event with only a data field, as the chat dialect writes them. */
+/** Returns an event with only a data field, as in the chat dialect. */
 export function dataEvent(json: string): string {
   return `data: ${json}\n\n`;
 }
 
-/** An event whose name repeats its `type` member, as the responses and messages dialects write them. */
+/** Returns an event whose name repeats its `type` field, as in the Responses and Messages dialects. */
 export function namedEvent(value: { readonly type: string; readonly [member: string]: unknown }): string {
   return `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
 }

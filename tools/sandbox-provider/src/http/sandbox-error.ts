@@ -1,10 +1,10 @@
 import { nextId } from './ids';
 import type { BodyReply, Playback } from './reply';
 
-/** Whose error shape a path answers in: Anthropic under `/v1/messages`, OpenAI everywhere else. */
+/** The error format of a path: Anthropic's under `/v1/messages`, OpenAI's everywhere else. */
 export type Dialect = 'openai' | 'anthropic';
 
-/** A refusal. `message` names the member at fault, never its value. */
+/** A refusal. `message` names the invalid field, never its value. */
 export class SandboxError extends Error {
   constructor(
     readonly status: number,

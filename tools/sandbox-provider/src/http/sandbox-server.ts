@@ -20,7 +20,7 @@ export interface ServerOptions {
   readonly latencyMs: number;
 }
 
-/** The HTTP face: finds the route, checks the key, reads the body, and delivers what the route answers. */
+/** The HTTP server: finds the route, checks the key, reads the body, and sends the route's answer. */
 export class SandboxServer {
   readonly server: Server;
   private readonly keyDigest: Buffer | null;
@@ -33,12 +33,12 @@ export class SandboxServer {
     });
   }
 
-  /** Answers what is under way for at most `drainMs`, and closes every connection. */
+  /** Answers running calls for at most `drainMs`, then closes every connection. */
   async close(drainMs: number): Promise<void> {
     this.isDraining = true;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     const deadline = setTimeout(() => this.server.closeAllConnections(), drainMs);
-    // A kept connection becomes idle when its last answer has gone out, and no event says when that is.
+    // A kept connection becomes idle when its last answer was sent, and no event reports that.
     const sweep = setInterval(() => this.server.closeIdleConnections(), SWEEP_MS);
     await closed;
     clearTimeout(deadline);
@@ -87,7 +87,7 @@ export class SandboxServer {
   }
 }
 
-/** Whatever is not a refusal is a defect of the sandbox itself, and says so without details. */
+/** Anything that is not a refusal is a bug of the sandbox itself, which is reported without details. */
 function refusalOf(error: unknown): SandboxError {
   return error instanceof SandboxError ? error : new SandboxError(500, '[sandbox] The call could not be answered');
 }

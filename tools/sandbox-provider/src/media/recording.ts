@@ -8,7 +8,7 @@ export interface SpokenPhrase {
   readonly endSeconds: number;
 }
 
-/** A few words in Morse code: the one recording whose words the sandbox knows. */
+/** Returns a few words in Morse code: the only recording whose words the sandbox knows. */
 export const recording = readFileSync(join(__dirname, 'recording.wav'));
 
 export const recordedPhrases: readonly SpokenPhrase[] = [

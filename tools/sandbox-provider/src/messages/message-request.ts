@@ -23,7 +23,7 @@ export function readMessageRequest(body: JsonObject): MessageRequest {
   return { ...readCountable(body), maximumTokens, streams: booleanMember(body, 'stream', false) };
 }
 
-/** The part of a request that `count_tokens` takes too. */
+/** Reads the part of a request that `count_tokens` accepts too. */
 export function readCountable(body: JsonObject): AnswerRequest {
   const conversation = new Conversation();
   conversation.readContent(body.system, 'system');
@@ -61,7 +61,7 @@ function readAssistant(message: JsonObject, conversation: Conversation): void {
   conversation.addAssistant();
 }
 
-/** A message of results alone leaves the user's words as they were. */
+/** A message with only tool results does not change the last user text. */
 function readUser(message: JsonObject, name: string, conversation: Conversation): void {
   const content: readonly unknown[] = Array.isArray(message.content) ? message.content : [];
   const results = content.filter((part) => isObject(part) && part.type === 'tool_result');
@@ -74,7 +74,7 @@ function readUser(message: JsonObject, name: string, conversation: Conversation)
   }
 }
 
-/** Tools of the server (a `type` other than custom) are taken and never used. */
+/** Server tools (a `type` other than custom) are accepted and never used. */
 function readTools(tools: readonly unknown[], conversation: Conversation): ToolSpec[] {
   conversation.countJson(tools);
   return tools.flatMap((tool, index): ToolSpec[] => {

@@ -16,16 +16,16 @@ export interface BookedCell extends ChargeCell {
 const MAXIMUM_CELLS = 20_000;
 const WHOLE_PERCENT = 100n;
 
-/** Pico-dollars per token, as `catalog/sandbox.yaml` has them; a batch costs half. */
+/** Pico-dollars per token, as in `catalog/sandbox.yaml`; a batch costs half. */
 const PROMPT = 100_000n;
 const OUTPUT = 400_000n;
 const CACHED: Readonly<Record<ReportForm, bigint>> = { openai: 50_000n, anthropic: 10_000n };
 const EMBEDDED = 20_000n;
 
-/** What the sandbox served and charged, by day, model and price. At most 20,000 cells: further ones are counted nowhere. */
+/** What the sandbox served and charged, by day, model and price. At most 20,000 cells; further ones are not counted. */
 export class ChargeBook {
   private readonly cells = new Map<string, BookedCell>();
-  /** Charged above the price list, for what is served from now on. */
+  /** Percentage added to the price list, for everything that is served from now on. */
   surchargePercent = 0;
 
   constructor(private readonly now: () => number = Date.now) {}
@@ -66,7 +66,7 @@ export class ChargeBook {
     });
   }
 
-  /** From the earliest day on. */
+  /** Returns the cells from the earliest day on. */
   of(form: ReportForm): BookedCell[] {
     return [...this.cells.values()]
       .filter((cell) => cell.form === form)

@@ -8,8 +8,8 @@ const MAXIMUM_CHARGES = 10_000;
 const MAXIMUM_PERCENT = 1_000;
 
 /**
- * `/sandbox/charges`, by which a person makes the reports differ from what was served: `charges` are added to them, and
- * `surcharge_percent` makes what is served from now on dearer. DELETE empties the reports and ends the surcharge.
+ * `/sandbox/charges`, with which a person makes the reports differ from what was served: `charges` are added to them,
+ * and `surcharge_percent` makes later calls more expensive. DELETE empties the reports and ends the surcharge.
  */
 export class ChargeControl {
   constructor(private readonly book: ChargeBook) {}

@@ -1,7 +1,7 @@
 import { booleanMember, isObject, type JsonObject } from '../http/json-members';
 import { SandboxError } from '../http/sandbox-error';
 
-/** Whose reports show it: OpenAI's or Anthropic's. */
+/** Which provider's reports show it: OpenAI's or Anthropic's. */
 export type ReportForm = 'openai' | 'anthropic';
 
 export const COUNTS = [
@@ -15,7 +15,7 @@ export const COUNTS = [
 
 export type Count = (typeof COUNTS)[number];
 
-/** What is charged for: counts by their own price, or by these names. */
+/** What is charged: counts at their own price, or items with these names. */
 export const ITEMS = [...COUNTS.slice(1), 'web_search', 'other'] as const;
 
 export type Item = (typeof ITEMS)[number];

@@ -11,10 +11,10 @@ export interface ReportShape {
   readonly endParameter: string;
   /** Days that one page can have. */
   readonly maximumDays: number;
-  /** Milliseconds since the epoch from the text of a parameter; NaN for what is no time. */
+  /** Returns milliseconds since the epoch from the text of a parameter; NaN if it is not a time. */
   readonly readTime: (text: string) => number;
   readonly bucket: (startMs: number, endMs: number, results: readonly object[]) => object;
-  /** Members of a page in addition to its data. */
+  /** Fields of a page in addition to its data. */
   readonly members: object;
 }
 

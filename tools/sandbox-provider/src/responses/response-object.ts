@@ -57,7 +57,7 @@ export function outputItems(answer: Answer): OutputItem[] {
   }));
 }
 
-/** The members that a response repeats from its request, with what they read when the request left them out. */
+/** The fields that a response repeats from its request, with their defaults. */
 const ECHOED: JsonObject = {
   instructions: null,
   max_tool_calls: null,
@@ -79,7 +79,7 @@ function echoOf(body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(ECHOED).map(([name, fallback]) => [name, body[name] ?? fallback]));
 }
 
-/** The response object before any output: what the first two events of a stream carry. */
+/** Returns the response object before any output, for the first two events of a stream. */
 export function openResponse(request: ResponseRequest, model: NamedModel): ResponseObject {
   return {
     ...echoOf(request.body),

@@ -7,7 +7,7 @@ import type { AnswerRequest, ToolSpec } from '../answers/answer';
 
 export interface ResponseRequest extends AnswerRequest {
   readonly streams: boolean;
-  /** The request's body: the response object repeats many of its members. */
+  /** The request's body: the response object repeats many of its fields. */
   readonly body: JsonObject;
 }
 
@@ -75,7 +75,7 @@ function readItem(item: JsonObject, name: string, conversation: Conversation): v
   }
 }
 
-/** Tools that the provider would run itself (web search, code) are taken and never used. */
+/** Tools that the provider would run itself (web search, code) are accepted and never used. */
 function readTools(tools: readonly unknown[], conversation: Conversation): ToolSpec[] {
   conversation.countJson(tools);
   return tools.flatMap((tool, index): ToolSpec[] => {

@@ -20,7 +20,7 @@ export function responseStream(opened: ResponseObject, closed: ResponseObject): 
   return events;
 }
 
-/** The event that ends a response in failure, after so many others. */
+/** Returns the event that ends a response in failure, after this many other events. */
 export function failedEvent(opened: ResponseObject, after: number): string {
   const error = { code: 'server_error', message: '[sandbox] The model name asked for an error in mid-stream' };
   const response = { ...opened, status: 'failed', error };

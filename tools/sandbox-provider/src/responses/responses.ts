@@ -6,7 +6,7 @@ import { readResponseRequest } from './response-request';
 import { failedEvent, responseStream } from './response-stream';
 import type { InferenceStart } from '../behaviours/inference-start';
 
-/** `POST /v1/responses`. Nothing is kept: `store` reads false and `previous_response_id` is refused. */
+/** `POST /v1/responses`. Nothing is stored: `store` is false in answers and `previous_response_id` is refused. */
 export function answerResponse(start: InferenceStart, call: Call): Reply {
   const body = parseJsonObject(call.body);
   const { model, playback, refusal } = start.begin('openai', body.model, call.body);

@@ -16,8 +16,8 @@ interface Transcript {
 }
 
 /**
- * `POST /v1/audio/transcriptions`: knows the words of the sandbox's own recording; of any other WAVE file it says the
- * length.
+ * `POST /v1/audio/transcriptions`: knows the words of the sandbox's own recording; for any other WAVE file it answers
+ * the length.
  */
 export function answerTranscription(start: InferenceStart, call: Call): Reply {
   const form = readMultipart(call);
@@ -92,7 +92,7 @@ function segmentOf(phrase: SpokenPhrase, id: number): object {
   };
 }
 
-/** The words of a phrase share its time evenly. */
+/** Spreads the time of a phrase evenly over its words. */
 function wordsOf(phrase: SpokenPhrase): object[] {
   const words = phrase.text.split(' ');
   const step = (phrase.endSeconds - phrase.startSeconds) / words.length;
@@ -103,7 +103,7 @@ function wordsOf(phrase: SpokenPhrase): object[] {
   }));
 }
 
-/** By duration where it is known; otherwise by the tokens of the text. */
+/** By duration if it is known; otherwise by the tokens of the text. */
 function usageOf(transcript: Transcript): object {
   if (transcript.durationSeconds !== null) return { type: 'duration', seconds: Math.ceil(transcript.durationSeconds) };
   const outputTokens = tokensOf(transcript.text);

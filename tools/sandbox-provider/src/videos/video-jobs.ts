@@ -23,7 +23,7 @@ export interface VideoFields {
 export interface VideoJob extends VideoFields {
   readonly id: string;
   readonly model: string;
-  /** What its creator calls it. */
+  /** The label that its creator gave it. */
   readonly label: string | null;
   readonly createdAtMs: number;
   readonly durationMs: number;
@@ -40,8 +40,8 @@ type Begun =
   | { readonly kind: 'refused'; readonly reply: BodyReply };
 
 /**
- * The jobs of all video APIs: a job is its creation time and its length, and its state follows from the clock. It is
- * made before the request is answered, so it exists also where the model's name asks for a lost answer.
+ * The jobs of all video APIs. A job is its creation time and its duration; its state follows from the clock. It is
+ * created before the request is answered, so it also exists if the model's name asks for a lost answer.
  */
 export class VideoJobs {
   private readonly jobs = new BoundedStore<VideoJob>(MAXIMUM_JOBS);
@@ -106,7 +106,7 @@ export function stateOf(job: VideoJob): VideoState {
   return job.fails ? { status: 'failed', progress } : { status: 'completed', progress: 100 };
 }
 
-/** `seconds` may come as a number or as text, as the clients in use send both. */
+/** `seconds` may be a number or a string, because clients send both. */
 export function readFields(model: unknown, prompt: unknown, secondsMember: unknown, sizeMember: unknown): VideoFields {
   if (typeof prompt !== 'string' || prompt === '') {
     throw new SandboxError(400, "Missing required parameter: 'prompt'", 'prompt');

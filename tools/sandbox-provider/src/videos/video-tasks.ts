@@ -10,8 +10,8 @@ const SHORT_SIDE = 720;
 const TOKENS_PER_SECOND = 20_000;
 
 /**
- * `/v1/contents/generations/tasks`: the same films by the API of BytePlus ModelArk. It knows no repetitions, but its
- * list shows the `safety_identifier` that each task was created with.
+ * `/v1/contents/generations/tasks`: the same videos with the API of BytePlus ModelArk. It does not detect repeated
+ * submissions, but its list shows the `safety_identifier` with which each task was created.
  */
 export class VideoTasks {
   constructor(private readonly jobs: VideoJobs) {}
@@ -57,7 +57,7 @@ function describe(job: VideoJob, { headers }: Call): object {
   };
 }
 
-/** Of `16:9`: 1280x720. */
+/** Returns the size for a ratio: `16:9` is 1280x720. */
 function sizeOf(ratio: string): string {
   const [, across = 16, down = 9] = /^(\d{1,2}):(\d{1,2})$/.exec(ratio)?.map(Number) ?? [];
   const unit = SHORT_SIDE / Math.min(across, down);

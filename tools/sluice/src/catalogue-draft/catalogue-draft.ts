@@ -2,7 +2,7 @@ import type { Api, Provider } from '@libs/inference';
 
 type BatchSupport = Provider['batch'];
 
-/** What a command knows of a provider, under the names of a catalogue file. */
+/** Facts about a provider that a command has found, with the names of a catalogue file. */
 export interface ProviderDraft {
   readonly slug: string;
   readonly name: string;

@@ -20,7 +20,8 @@ const SHORT = new Set([
 /**
  * Writes a draft as a catalogue file.
  *
- * What was written is read again as the gateway reads it. @throws CatalogueError where that finds a problem
+ * Parses the result again as the gateway does.
+ * @throws CatalogueError if that finds a problem
  */
 export function catalogueText({ remarks, providers, models }: CatalogueDraft): string {
   const entries = models.map((model) => ({ ...model, remarks: undefined }));
@@ -45,7 +46,7 @@ function writeShort(document: Document): void {
       const parent = path.at(-1);
       const isPrice =
         isPair(parent) && parent.value === node && typeof node.value === 'string' && /^[\d.]+$/.test(node.value);
-      // Quotes keep a price a text for people too, not for the parser alone.
+      // Quotes show people too that a price is a text.
       if (isPrice) node.type = Scalar.QUOTE_DOUBLE;
     },
   });
@@ -58,7 +59,7 @@ function writeRemarks(document: Document, remarks: readonly (readonly string[])[
   });
 }
 
-/** A remark must end where its line ends: names from outside are part of it. */
+/** Removes line breaks, because a comment ends with its line and may contain names from outside. */
 function commentOf(lines: readonly string[]): string {
   return lines.map((line) => ` ${printable(line)}`).join('\n');
 }

@@ -1,8 +1,8 @@
-/** Hands out names that a catalogue takes, each once. */
+/** Creates names that a catalogue accepts, each only once. */
 export class Slugs {
   readonly #taken = new Set<string>();
 
-  /** Returns `<vendor>/<name>` in the letters of a slug, with a number behind it where that is taken. */
+  /** Returns `<vendor>/<name>` in the characters of a slug, with a number added if that is already used. */
   model(vendor: string, name: string): string {
     return this.#free(`${vendor}/${slugged(name) || 'model'}`);
   }
@@ -24,7 +24,7 @@ export class Slugs {
   }
 }
 
-/** A colon marks a variant of a model in a slug, and a slash a vendor, so neither of a name is kept. */
+/** In a slug, a colon marks a variant of a model and a slash its vendor, so both are replaced in names. */
 function slugged(name: string): string {
   return name
     .toLowerCase()

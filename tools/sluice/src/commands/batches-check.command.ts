@@ -2,10 +2,13 @@ import { BatchChecksRepository, type BatchFinding } from '@libs/persistence';
 import { optionalText, UsageError, type Command, type CommandArguments } from '../command';
 import { table } from '../table';
 
-/** What is printed of a broken installation; the rest is counted. */
+/** Most findings to print; the rest is only counted. */
 const MOST_LISTED = 1_000;
 
-/** Lists every batch whose lines, results, counts and charges disagree; one is exit code 1. */
+/**
+ * Lists every batch whose lines, results, counts and charges contradict each other; if there is any, the exit code is
+ * 1.
+ */
 export const batchesCheck: Command = {
   name: 'batches check',
   summary: 'Find batches whose lines, results, counts and charges disagree',

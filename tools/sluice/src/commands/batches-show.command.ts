@@ -3,7 +3,7 @@ import { BatchViewsRepository } from '@libs/persistence';
 import { positional, type Command } from '../command';
 import { table } from '../table';
 
-/** What an operator sees of any batch: state, progress and money, never its lines. */
+/** Shows an operator any batch: state, progress and money, never its lines. */
 export const batchesShow: Command = {
   name: 'batches show',
   summary: 'Show the state, progress and money of a batch',

@@ -3,7 +3,7 @@ import { PARTY_NAMES, type PartyName } from '@libs/contracts';
 import { brokerPolicies, permissionsOf } from '@libs/platform';
 import { optionalText, type Command, type CommandArguments } from '../command';
 
-/** A user of RabbitMQ with a password that is known to all readers of the file: for development alone. */
+/** Returns a RabbitMQ user with a password that all readers of the file know: for development only. */
 function userWith(name: string, password: string, tags: string): object {
   const salt = createHash('sha256').update(name).digest().subarray(0, 4);
   const hash = createHash('sha256').update(salt).update(password).digest();

@@ -26,7 +26,7 @@ export const catalogImport: Command = {
   },
 };
 
-/** Null where it has problems: what is imported may be meant to replace it. */
+/** Returns null if it has problems, because the import may be meant to replace it. */
 async function catalogueInUse(installation: Installation): Promise<Catalogue | null> {
   try {
     return await installation.catalogue();

@@ -5,8 +5,8 @@ import type { Command } from '../command';
 const PAGE = 500;
 
 /**
- * Wraps all data keys with the current key-encryption key, page by page. What it leaves undone shows in its exit
- * code: an earlier key of the ring must not be taken away before it is 0.
+ * Wraps all data keys with the current key-encryption key, page by page. The exit code shows whether anything is left:
+ * an earlier key must stay in the keyring until it is 0.
  */
 export const credentialsRotateKek: Command = {
   name: 'credentials rotate-kek',

@@ -19,7 +19,7 @@ import {
 } from '../command';
 import { ORGANIZATION_OPTION, organizationOf } from '../organization';
 
-/** The key is minted here and only its hash is sent: this terminal is the one place that ever shows it. */
+/** Creates the key here and sends only its hash: this terminal is the only place that ever shows the key. */
 export const keysCreate: Command = {
   name: 'keys create',
   summary: 'Create a key and print it, once',

@@ -4,7 +4,10 @@ import { table } from '../table';
 
 const LISTED = 100;
 
-/** Compares every charge with its source, and every balance with the charges; a difference is exit code 1, no audit is 3. */
+/**
+ * Compares every charge with its source, and every balance with the charges. Exit code 1: there is a difference; 3:
+ * there was no audit.
+ */
 export const ledgerAudit: Command = {
   name: 'ledger audit',
   summary: 'Prove that the books balance, to the last digit: what is new since the last audit, or all of it',

@@ -4,7 +4,7 @@ import { table } from '../table';
 
 const LIMIT = 100;
 
-/** What `ledger release-hold` may release. */
+/** Lists the holds that `ledger release-hold` may release. */
 export const ledgerHolds: Command = {
   name: 'ledger holds',
   summary: 'Show open holds that nothing will resolve: past their time, and their batch or video is over or gone',

@@ -18,7 +18,10 @@ const LONGEST_DAYS = 92;
 const ROUNDING: PicoUsd = 500_000n;
 const MOST_ROUNDING: PicoUsd = 1_000_000_000_000n;
 
-/** Compares what a provider charged with what was recorded; a difference is exit code 1, no report or record is 3. */
+/**
+ * Compares what a provider charged with what was recorded. Exit code 1: there is a difference; 3: there is no report or
+ * no record.
+ */
 export const ledgerReconcile: Command = {
   name: 'ledger reconcile',
   summary: 'Compare what a provider charged with what was recorded, and name the cause of each difference',

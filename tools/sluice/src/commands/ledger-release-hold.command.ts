@@ -5,7 +5,7 @@ import { operatorAtWork } from '../operator';
 const HOLD_ID = /^[\w-]{1,200}$/;
 const LONGEST_REASON = 500;
 
-/** Gives back what a hold kept that nothing will resolve, and charges what was spent on it. */
+/** Releases the amount of a hold that nothing will resolve, and charges what was spent on it. */
 export const ledgerReleaseHold: Command = {
   name: 'ledger release-hold',
   summary: 'Release an open hold of `ledger holds`; the audit trail says who did and why',

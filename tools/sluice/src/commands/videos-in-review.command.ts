@@ -4,7 +4,7 @@ import { table } from '../table';
 
 const LIMIT = 100;
 
-/** Those to look for in the provider's console, by their model and time. */
+/** Lists jobs to look for in the provider's console, by their model and time. */
 export const videosInReview: Command = {
   name: 'videos in-review',
   summary: 'Show the video jobs of which nobody knows whether the provider took them',

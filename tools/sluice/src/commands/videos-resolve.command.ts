@@ -3,7 +3,7 @@ import { AuditRepository, VideoReviewsRepository, type ReviewVerdict } from '@li
 import { flag, optionalText, positional, UsageError, type Command, type CommandArguments } from '../command';
 import { operatorAtWork } from '../operator';
 
-/** What providers call their jobs: `video_69a3`, `models/veo-3/operations/h2k1`. */
+/** Form of providers' job ids: `video_69a3`, `models/veo-3/operations/h2k1`. */
 const UPSTREAM_ID = /^(?!.*\.\.)[\w.:/-]{1,1000}$/;
 
 /** Resolves a job in review, once an operator has checked whether the provider has it. */

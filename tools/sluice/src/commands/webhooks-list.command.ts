@@ -9,7 +9,7 @@ const STATES: ReadonlyMap<string, WebhookReport['state']> = new Map([
 ]);
 const LIMIT = 100;
 
-/** The newest events and how far their delivery is; neither what they say nor more of a URL than its host. */
+/** Lists the newest events and the state of their delivery; neither their content nor more of a URL than its host. */
 export const webhooksList: Command = {
   name: 'webhooks list',
   summary: 'Show the newest webhooks and how far their delivery is',

@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { OutboxRepository, WebhookDeliveriesRepository } from '@libs/persistence';
 import { positional, type Command } from '../command';
 
-/** Sends a webhook again whose receiver was repaired after it was given up, or lost it. */
+/** Sends a webhook again, for a receiver that was repaired after the webhook was given up, or that lost it. */
 export const webhooksRedeliver: Command = {
   name: 'webhooks redeliver',
   summary: 'Send a webhook again, under the same id, with ten new attempts',

@@ -6,14 +6,14 @@ import { knownProvider, splitModel, type KnownProvider } from './litellm-provide
 import { COST_MEMBERS } from './litellm-prices';
 import { reasonFor } from './untaken';
 
-/** One entry of `model_list`, with what Sluice calls its parts. */
+/** One entry of `model_list`, with Sluice's names for its parts. */
 export interface Deployment {
   /** Path in the file. */
   readonly place: string;
   readonly modelName: string;
   readonly known: KnownProvider;
   readonly upstreamModel: string;
-  /** The model behind the name of a deployment at Azure, where the file says. */
+  /** The model of an Azure deployment, if the file names it. */
   readonly baseModel: string | undefined;
   readonly api: Api;
   readonly params: JsonObject;
@@ -44,7 +44,7 @@ const PARAMS_TAKEN = new Set([
   'vertex_credentials',
   ...COST_MEMBERS,
 ]);
-/** Of `model_info`; its other members describe the model to people. */
+/** Fields of `model_info` that limit calls; its other fields describe the model to people. */
 const INFO_NAMED = new Set(['max_parallel_requests', 'rpm', 'tpm']);
 const ENTRY_TAKEN = new Set(['model_name', 'litellm_params', 'model_info']);
 
@@ -71,7 +71,7 @@ export function readDeployment(entry: unknown, place: string, notes: ImportNotes
   };
 }
 
-/** Returns the two names of an entry, or why it has none that can be used. */
+/** Returns the two names of an entry, or why it has no usable name. */
 function readNames(
   { model_name: name }: JsonObject,
   params: JsonObject,
@@ -103,7 +103,7 @@ function modeOf(mode: string): Api | null {
   return Object.hasOwn(MODES, mode) ? MODES[mode]! : null;
 }
 
-/** A prefix is shown only if it looks like one: what is there may be anything, a key too. */
+/** A prefix is shown only if it looks like one, because the text may be anything, even a key. */
 function unknownProvider(prefix: string): string {
   if (prefix === '') return 'its model has no provider in front, and the name is not known to be of one';
   return /^[a-z][a-z0-9_-]{0,30}$/.test(prefix)
@@ -117,7 +117,7 @@ function isName(text: string): boolean {
 
 const SPEECH_ONLY = new Set(['deepgram', 'elevenlabs']);
 const CLAUDE = /(?:^|[./])claude-/;
-/** Of protocols that have more than conversations. */
+/** For protocols that have more than conversations. */
 const OTHER_APIS: Readonly<Record<string, readonly Api[]>> = {
   openai: ['responses', 'embeddings', 'transcription'],
   azure: ['responses', 'embeddings', 'transcription'],
@@ -128,7 +128,7 @@ const OTHER_APIS: Readonly<Record<string, readonly Api[]>> = {
   mistral: ['embeddings', 'transcription'],
 };
 
-/** The API that serves what is wanted; null where the protocol has none. */
+/** Returns the API for the wanted mode; null if the protocol has none. */
 function apiAt({ protocol }: KnownProvider, upstream: string, wanted: Api): Api | null {
   if (SPEECH_ONLY.has(protocol)) return 'transcription';
   if (wanted !== 'chat') return OTHER_APIS[protocol]?.includes(wanted) === true ? wanted : null;
@@ -154,7 +154,9 @@ function noteUntaken(entry: JsonObject, params: JsonObject, info: JsonObject, pl
   for (const name of new Set(names)) notes.add(`${place} ${name}`, reasonFor(name));
 }
 
-/** A price that is not converted is missing in what calls cost. Lists of LiteLLM have many without a value. */
+/**
+ * A price that is not converted would be missing in the cost of calls. LiteLLM's lists contain many without a value.
+ */
 function isOtherCost(name: string, value: unknown): boolean {
   if (!/cost|pricing/.test(name) || COST_MEMBERS.includes(name)) return false;
   return value !== undefined && value !== null && value !== 0;

@@ -2,11 +2,11 @@ import { printable } from '../catalogue-draft/printable';
 
 const SHOWN = 5;
 
-/** What could not be converted and why. The same reason in many places is one note. */
+/** What could not be converted and why. The same reason in several places becomes one note. */
 export class ImportNotes {
   readonly #places = new Map<string, string[]>();
 
-  /** `place` is a path in the file, never a value of it. */
+  /** `place` is a path in the file, never a value in it. */
   add(place: string, reason: string): void {
     const places = this.#places.get(reason);
     if (places) places.push(place);

@@ -3,7 +3,7 @@ import type { EndpointDraft, ModelDraft, ProviderDraft } from '../catalogue-draf
 import type { Deployment } from './deployment';
 import type { KnownProvider } from './litellm-providers';
 
-/** Protocols of one provider, whose places differ by account or region. */
+/** Protocols of a single provider whose hosts differ by account or region. */
 const HOSTED_ANYWHERE = new Set(['azure', 'bedrock', 'google-vertex']);
 
 export interface KnownEndpoint {
@@ -11,7 +11,7 @@ export interface KnownEndpoint {
   readonly endpoint: Endpoint;
 }
 
-/** What the catalogue in use knows of models at their makers: prices above all, which LiteLLM has in its code. */
+/** Facts from the catalogue in use about models at their makers: mainly prices, which LiteLLM has in its code. */
 export class KnownEndpoints {
   readonly #endpoints = new Map<string, KnownEndpoint>();
 
@@ -21,14 +21,14 @@ export class KnownEndpoints {
     }
   }
 
-  /** Null where the deployment is at another place than the provider's own. */
+  /** Returns null if the deployment is not at the provider's own host. */
   of({ known, upstreamModel, baseModel, api }: Deployment, baseUrl: string): KnownEndpoint | null {
     if (!isAtHome(known, baseUrl)) return null;
     const found = this.#endpoints.get(keyOf(known.slug, baseModel ?? upstreamModel));
     return found?.endpoint.apis.includes(api) === true ? found : null;
   }
 
-  /** How the provider treats prompts and batches, where the catalogue has the same one. */
+  /** Returns how the provider handles prompts and batches, if the catalogue has that provider. */
   providerFacts(
     known: KnownProvider,
     baseUrl: string,
@@ -79,7 +79,7 @@ export function endpointFacts({ endpoint }: KnownEndpoint): Omit<EndpointDraft, 
   };
 }
 
-/** A member with these rates; none where there are no rates. */
+/** Returns a field with these rates; none if there are no rates. */
 function named(
   member: 'option_pricing' | 'tool_pricing',
   rates: Readonly<Record<string, Rate>> = {},

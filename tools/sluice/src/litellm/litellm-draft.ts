@@ -20,7 +20,7 @@ export interface ImportedCatalogue {
 }
 
 interface Surroundings {
-  /** The catalogue in use, for what LiteLLM's file does not say; null where it cannot be read. */
+  /** The catalogue in use, for facts that LiteLLM's file does not contain; null if it cannot be read. */
   readonly catalogue: Catalogue | null;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -76,7 +76,9 @@ function place(
 
 type Prices = Pick<EndpointDraft, 'batch_pricing' | 'pricing'>;
 
-/** The prices of the file; what is needed and not there is taken from the catalogue in use, or free, with a note. */
+/**
+ * Returns the prices of the file. Missing required ones are taken from the catalogue in use, or are free, with a note.
+ */
 function pricesOf(
   { params, info, place: where }: Deployment,
   { apis, pricing: inUse, batch_pricing: batch }: Pick<EndpointDraft, 'apis'> & Partial<Prices>,
@@ -93,14 +95,17 @@ function pricesOf(
   const taken = missing.filter((name) => !free.includes(name));
   if (taken.length > 0) notes.add(where, `its price for ${taken.join(', ')} is that of the catalogue in use`);
   const filled = Object.fromEntries(missing.map((name) => [name, inUse?.[name] ?? '0']));
-  // Prices of batches follow from those of the file.
+  // Prices of batches are derived from those of the file.
   return { pricing: { ...filled, ...pricing }, batch_pricing: undefined };
 }
 
 const NO_PRICE = 'it has no price, and calls are free until you write one: pricing of its endpoint';
 const FREE = 'that is free until you write one into pricing of its endpoint';
 
-/** Gathers the endpoints of a model. Deployments that differ in nothing that a catalogue has are one endpoint. */
+/**
+ * Groups the endpoints of a model. Deployments that differ only in settings which a catalogue does not have become one
+ * endpoint.
+ */
 class Groups {
   readonly byName = new Map<string, PlacedEndpoint[]>();
   readonly #seen = new Set<string>();
@@ -129,7 +134,7 @@ function toModels(
 ): readonly ModelDraft[] {
   const slugs = new Slugs();
   const named = [...groups].map(([name, group]) => ({ name, group, isSlug: SLUG.test(name) }));
-  // Names that are slugs go first, so that no other model is given one of them.
+  // Names that are slugs are assigned first, so that no other model gets one of them.
   const ordered = [...named.filter(({ isSlug }) => isSlug), ...named.filter(({ isSlug }) => !isSlug)];
   return ordered.map(({ name, group, isSlug }) => {
     const [{ deployment, endpoint, known }] = group as [PlacedEndpoint, ...PlacedEndpoint[]];
@@ -194,7 +199,7 @@ function noteSections(sections: JsonObject, notes: ImportNotes): void {
   }
 }
 
-/** Callers of a short name would reach another model, so the check refuses two that have it. */
+/** Callers of a short name could reach another model, so the check refuses two models with the same short name. */
 function noteTakenNames(models: readonly ModelDraft[], catalogue: Catalogue | null, notes: ImportNotes): void {
   for (const { slug, aliases = [] } of models) {
     for (const name of [slug, ...aliases]) {

@@ -1,7 +1,7 @@
 import type { Api } from '@libs/inference';
 import type { JsonObject } from '@libs/json';
 
-/** LiteLLM's costs, and what a catalogue calls them. */
+/** LiteLLM's costs, with their names in a catalogue. */
 const MEMBERS: Readonly<Record<string, string>> = {
   input_cost_per_token: 'prompt',
   output_cost_per_token: 'completion',
@@ -51,11 +51,11 @@ export function neededPrices(apis: readonly Api[]): readonly string[] {
 }
 
 const DECIMALS = 18;
-/** Before the point, as a catalogue takes them. */
+/** Most digits before the point, as in a catalogue. */
 const MOST_DIGITS = 18;
 const NUMBER = /^(\d{1,20})(?:\.(\d{1,40}))?(?:e([+-]?\d{1,2}))?$/i;
 
-/** A number such as 1.5e-7 as a plain decimal, rounded half up at 18 decimals; null for what is no price. */
+/** Returns a number such as 1.5e-7 as a plain decimal, rounded half up at 18 decimals; null if it is not a price. */
 export function decimalOf(value: unknown): string | null {
   const match = typeof value === 'number' || typeof value === 'string' ? NUMBER.exec(String(value).trim()) : null;
   if (!match) return null;

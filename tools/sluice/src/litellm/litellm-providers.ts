@@ -3,9 +3,9 @@ export interface KnownProvider {
   readonly slug: string;
   readonly name: string;
   readonly protocol: string;
-  /** Where it is unless `api_base` says otherwise; null where it must. */
+  /** Default host if `api_base` is absent; null if `api_base` is required. */
   readonly baseUrl: string | null;
-  /** The variable that LiteLLM reads the key from; null where none is needed. */
+  /** The variable from which LiteLLM reads the key; null if none is needed. */
   readonly keyEnv: string | null;
   /** Ends the path of `api_base`, which LiteLLM takes without it. */
   readonly path?: string;
@@ -89,7 +89,7 @@ export function knownProvider(prefix: string): KnownProvider | null {
   return PROVIDERS.get(prefix) ?? null;
 }
 
-/** Splits a `model` as LiteLLM does; the prefix is empty where it is not known whose model it is. */
+/** Splits a `model` as LiteLLM does; the prefix is empty if the provider is not known. */
 export function splitModel(model: string, stated: string | undefined): { prefix: string; upstream: string } {
   const slash = model.indexOf('/');
   const first = slash < 0 ? '' : model.slice(0, slash);

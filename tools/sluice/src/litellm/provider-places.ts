@@ -9,10 +9,10 @@ import type { KnownProvider } from './litellm-providers';
 const ENVIRONMENT = /^os\.environ\/([A-Za-z_]\w*)$/;
 const DEFAULT_AWS_REGION = 'us-east-1';
 
-/** What a provider at some place is called, and the variable with its key if the file names none. */
+/** The name of a provider at some host, and the variable with its key if the file names none. */
 type NamedPlace = Pick<KnownProvider, 'keyEnv' | 'name' | 'slug'>;
 
-/** The providers of a catalogue: one for each place and key that deployments have. */
+/** The providers of a catalogue: one for each host and key that deployments have. */
 export class ProviderPlaces {
   readonly #drafts = new Map<string, ProviderDraft>();
   readonly #slugs = new Slugs();
@@ -36,7 +36,7 @@ export class ProviderPlaces {
     if (variable !== undefined) this.#variables.add(variable);
   }
 
-  /** The provider of a deployment; null, with a note, where its place is not known. */
+  /** Returns the provider of a deployment; null, with a note, if its host is not known. */
   of(deployment: Deployment): ProviderDraft | null {
     const baseUrl = this.#baseUrlOf(deployment);
     if (baseUrl === null) return null;
@@ -146,8 +146,8 @@ export class ProviderPlaces {
 }
 
 /**
- * A server of one's own that speaks a maker's API is not that maker: keys of the maker, those that callers bring too,
- * must not be sent to it.
+ * A private server that has a maker's API is not that maker: the maker's keys, including callers' own, must not be sent
+ * to it.
  */
 function namedAt(known: KnownProvider, baseUrl: string): NamedPlace {
   const isMaker = known.baseUrl === null || known.keyEnv === null || known.baseUrl === baseUrl;
@@ -155,14 +155,14 @@ function namedAt(known: KnownProvider, baseUrl: string): NamedPlace {
   return { slug: `${known.slug}-compatible`, name: `${known.name}-compatible server`, keyEnv: null };
 }
 
-/** Null for what a catalogue would refuse. */
+/** Returns null for a URL that a catalogue would refuse. */
 function webUrl(text: string): string | null {
   if (!URL.canParse(text) || /[\s?#]/.test(text)) return null;
   const { protocol, username, password } = new URL(text);
   return /^https?:$/.test(protocol) && username === '' && password === '' ? text.replace(/\/+$/, '') : null;
 }
 
-/** What LiteLLM takes at the end of an address of Azure, where the API without versions is elsewhere. */
+/** Removes the path that LiteLLM accepts at the end of an Azure URL; the API without versions has another one. */
 function withoutAzurePath(url: string): string {
   return url.replace(/\/(?:openai|models)(?:\/.*)?$/, '');
 }

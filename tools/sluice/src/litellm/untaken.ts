@@ -1,6 +1,6 @@
 /** Why something of a LiteLLM configuration has no counterpart in a catalogue, by its name there. */
 const REASONS: Readonly<Record<string, string>> = {
-  // Of a deployment.
+  // Settings of a deployment.
   rpm: 'rpm is not converted: Sluice slows down and rests at a provider that answers 429, and limits callers by key (docs/limits.md)',
   tpm: 'tpm is not converted: Sluice slows down and rests at a provider that answers 429, and limits callers by key (docs/limits.md)',
   max_parallel_requests: 'max_parallel_requests is not converted: write max_concurrency of the provider',
@@ -13,7 +13,7 @@ const REASONS: Readonly<Record<string, string>> = {
     'order is not converted: Sluice orders providers by price, or as provider.order and provider.sort of a request say',
   litellm_credential_name: 'litellm_credential_name is not followed: write api_key_env of the provider',
   tags: 'tags are not converted: give teams workspaces with policies (docs/accounts.md)',
-  // Of the sections.
+  // Settings of the sections.
   fallbacks: 'fallbacks between models are not converted: callers name them in models of a request',
   default_fallbacks: 'fallbacks between models are not converted: callers name them in models of a request',
   context_window_fallbacks: 'fallbacks between models are not converted: callers name them in models of a request',

@@ -13,7 +13,7 @@ export interface DiscoveredServer extends ServedModels {
   readonly kind: Pick<ServerKind, 'slug' | 'name'>;
 }
 
-/** Asks a running model server what it serves. @throws AppError */
+/** Asks a running model server which models it serves. @throws AppError */
 export async function discoverServer(client: ServerClient): Promise<DiscoveredServer> {
   const listed = await listModels(client);
   for (const kind of KINDS) {

@@ -41,7 +41,7 @@ export const llamaCpp: ServerKind = {
   },
 };
 
-/** A router answers questions about a model by loading it, so it is asked none. */
+/** A router loads a model to answer requests about it, so it is not asked about models. */
 function describeRouter(listed: readonly JsonObject[]): ServedModels {
   const remark = 'the server is a router: apis are guessed by the name of the model';
   return {
@@ -73,7 +73,7 @@ function modalitiesOf({ modalities }: JsonObject): readonly string[] {
   return ['text', ...(booleanOf(vision) === true ? ['image'] : []), ...(booleanOf(audio) === true ? ['audio'] : [])];
 }
 
-/** A server that was started for embeddings runs nothing else, and answers 501 to them otherwise. */
+/** A server that was started for embeddings serves nothing else; other servers answer 501 to embeddings. */
 async function apisOf(client: ServerClient): Promise<readonly Api[]> {
   if (await hasRoute(client, '/v1/embeddings')) return ['embeddings'];
   if (!(await hasRoute(client, '/v1/chat/completions'))) return [];

@@ -89,7 +89,7 @@ function longestContext(info: unknown): number | undefined {
   return countOf(facts[`${String(facts['general.architecture'])}.context_length`]);
 }
 
-/** Models in memory, and the context that they were given. Versions without the route have none. */
+/** Returns the loaded models with the context length they were given. Old versions do not have this route. */
 async function loadedLengths(client: ServerClient): Promise<ReadonlyMap<unknown, number | undefined>> {
   const { body } = await client.get('/api/ps');
   return new Map(objectsOf(body?.['models']).map(({ name, context_length: length }) => [name, countOf(length)]));

@@ -2,9 +2,9 @@ import type { Api } from '@libs/inference';
 import type { JsonObject } from '@libs/json';
 import type { ServerClient } from './server-client';
 
-/** What a server says of one of its models. */
+/** What a server reports about one of its models. */
 export interface ServedModel {
-  /** As the server calls it. */
+  /** The server's name for the model. */
   readonly id: string;
   readonly apis: readonly Api[];
   readonly contextLength?: number | undefined;
@@ -12,19 +12,19 @@ export interface ServedModel {
   readonly quantization?: string | undefined;
   readonly inputModalities?: readonly string[] | undefined;
   readonly supportedParameters?: readonly string[] | undefined;
-  /** What the operator should know of it, one line each. */
+  /** Information for the operator, one line each. */
   readonly remarks: readonly string[];
 }
 
 export interface ServedModels {
   readonly models: readonly ServedModel[];
-  /** How many calls the server takes at once; absent where it does not say. */
+  /** How many concurrent calls the server accepts; absent if it does not say. */
   readonly maxConcurrency?: number | undefined;
 }
 
 /** One kind of model server. */
 export interface ServerKind {
-  /** Slug of the provider unless the operator names another. */
+  /** Default slug of the provider. */
   readonly slug: string;
   readonly name: string;
   /** Whether the server is of this kind, by its list of models or its own routes. */
@@ -33,10 +33,10 @@ export interface ServerKind {
   describe(listed: readonly JsonObject[], client: ServerClient): Promise<ServedModels>;
 }
 
-/** A server with more is taken for something else. */
+/** A server with more models is treated as something else. */
 export const MOST_MODELS = 500;
 
-/** Settings that every one of these servers takes. */
+/** Settings that all of these servers accept. */
 export const COMMON_PARAMETERS: readonly string[] = [
   'max_tokens',
   'temperature',
@@ -49,18 +49,18 @@ export const COMMON_PARAMETERS: readonly string[] = [
   'structured_outputs',
 ];
 
-/** A number of tokens or calls; anything else counts as not said. */
+/** Reads a number of tokens or calls; any other value counts as absent. */
 export function countOf(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
 }
 
-/** Routes that a server has, judged by its answer to a request that is complete for none of them. */
+/** Returns the routes that a server has, by its answer to a request that is incomplete for all of them. */
 export async function hasRoute(client: ServerClient, path: string): Promise<boolean> {
   const { status } = await client.post(path, {});
   return ![404, 405, 501].includes(status);
 }
 
-/** The catalogue's word for a precision such as `Q4_K_M`, `F16` or `fp8`; absent for one that it does not name. */
+/** Returns the catalogue's word for a precision such as `Q4_K_M`, `F16` or `fp8`; absent if the catalogue has none. */
 export function quantizationOf(level: unknown): string | undefined {
   if (typeof level !== 'string') return undefined;
   const plain = /^(?:bf16|fp4|fp6|fp8|fp16|fp32|int4|int8)$/i.exec(level)?.[0].toLowerCase();
@@ -71,7 +71,7 @@ export function quantizationOf(level: unknown): string | undefined {
   return float === undefined ? undefined : `fp${float}`;
 }
 
-/** What a model is most likely for, where the server does not say. */
+/** Returns the most likely API of a model, by its name, if the server does not say. */
 export function apiByName(id: string): Api {
   if (/whisper/i.test(id)) return 'transcription';
   return /embed|(?:^|\W)(?:bge|e5|gte)-/i.test(id) ? 'embeddings' : 'chat';

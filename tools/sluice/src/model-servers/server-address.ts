@@ -1,9 +1,9 @@
 import { UsageError } from '../command';
 
 export interface ServerAddress {
-  /** Where the server's own routes are. */
+  /** Base URL of the server's own routes. */
   readonly root: string;
-  /** `base_url` of a catalogue: where the routes of OpenAI's API are. */
+  /** `base_url` of a catalogue: the base URL of the routes of OpenAI's API. */
   readonly baseUrl: string;
 }
 

@@ -4,11 +4,11 @@ import { isObject, type JsonObject } from '@libs/json';
 import { boundedText } from '../bounded-body';
 
 export interface ServerBounds {
-  /** Of one answer. */
+  /** Time limit of one answer. */
   readonly timeoutMs: number;
-  /** Of all answers together. */
+  /** Time limit of all answers together. */
   readonly totalMs: number;
-  /** Of one answer. */
+  /** Most bytes of one answer. */
   readonly bytes: number;
 }
 
@@ -16,7 +16,7 @@ export const SERVER_BOUNDS: ServerBounds = { timeoutMs: 15_000, totalMs: 120_000
 
 export interface ServerAnswer {
   readonly status: number;
-  /** Null where the answer is no JSON object. */
+  /** Null if the answer is not a JSON object. */
   readonly body: JsonObject | null;
 }
 

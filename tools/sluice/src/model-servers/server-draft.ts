@@ -12,7 +12,7 @@ export interface ProviderPlace {
   readonly keyEnv: string | undefined;
 }
 
-/** A catalogue of a server, and what of it is not in there. */
+/** A catalogue for a server, and the information that it does not contain. */
 export interface ServerDraft {
   readonly draft: CatalogueDraft;
   readonly notes: readonly string[];
@@ -71,7 +71,7 @@ function priceOf(apis: readonly Api[]): Readonly<Record<string, string>> {
   return apis.includes('transcription') ? FREE.transcription : FREE.tokens;
 }
 
-/** A path or a repository says more than a name needs, and so does the tag of a model that has no other. */
+/** A path or repository contains more than a name needs, and so does the tag of a model with only one tag. */
 function shortName(id: string): string {
   const name = id
     .split(/[/\\]/)
@@ -81,7 +81,7 @@ function shortName(id: string): string {
   return name === '' ? id : name;
 }
 
-/** Whether a catalogue can name the model, and people who read it see what it says. */
+/** Returns whether a catalogue can name the model, and people can read that name. */
 function isNameable({ id }: ServedModel): boolean {
   return /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,300}$/u.test(id);
 }
@@ -93,7 +93,7 @@ function leftOut(model: ServedModel): string {
   return `${JSON.stringify(printable(model.id))} is left out: ${why}.`;
 }
 
-/** One line for each thing to know, with the models that it is about. */
+/** Returns one line for each remark, with the models that it concerns. */
 function remarksOf(models: readonly ServedModel[]): readonly string[] {
   return models.flatMap(({ id, remarks }) => remarks.map((remark) => `${printable(id)}: ${remark}.`));
 }

@@ -17,7 +17,7 @@ const PARAMETERS = [
 ];
 const TOOLS_REMARK = 'tools need a vLLM that was started with --enable-auto-tool-choice and --tool-call-parser';
 
-/** vLLM serves one model, and adapters of it, which can do the same. */
+/** vLLM serves one model, and adapters of it with the same capabilities. */
 export const vllm: ServerKind = {
   slug: 'vllm',
   name: 'vLLM',

@@ -18,8 +18,7 @@ const CENTS = 2;
 
 /**
  * Reads what Anthropic counted and charged. Its costs are in cents, and name workspaces but no keys.
- *
- * @param workspace only what this workspace of Anthropic's was charged; `default` is the one without an id
+ * @param workspace only what was charged to this workspace at Anthropic; `default` is the one without an id
  */
 export async function readAnthropicReport(
   client: ReportClient,
@@ -78,7 +77,7 @@ function usageOf(day: string, result: JsonObject, fields: ReportFields): Reporte
   };
 }
 
-/** Windows are named by their bounds, such as `0-200k` and `200k-1M`. */
+/** Context windows are named by their bounds, such as `0-200k` and `200k-1M`. */
 function isLongWindow(window: string | null): boolean {
   return window !== null && !window.startsWith('0-');
 }

@@ -9,7 +9,7 @@ export interface CellCount {
   readonly tokens: TokenCounts;
 }
 
-/** What a provider counted in a price cell, less what Sluice recorded there. */
+/** The provider's count in a price cell minus Sluice's recorded count. */
 export type CellShift = CellCount;
 
 export const BASE: PriceCell = { tier: 'standard', isLong: false, isBatch: false };
@@ -19,8 +19,8 @@ export function isBase({ tier, isLong }: PriceCell): boolean {
 }
 
 /**
- * Returns the cells in which reported and recorded counts differ. Where the report has no context windows, or
- * the record does not know them of calls of several turns, calls are compared without them.
+ * Returns the cells in which reported and recorded counts differ. If the report has no context windows, or the record
+ * does not know them for calls of several turns, calls are compared without them.
  */
 export function shiftsBetween(reported: readonly CellCount[], recorded: readonly CellCount[]): CellShift[] {
   const hasWindows =

@@ -16,19 +16,21 @@ export const CAUSES = [
 
 export type DifferenceCause = (typeof CAUSES)[number];
 
-/** One reason why a provider's charge is not what Sluice recorded. */
+/** One reason why a provider's charge differs from Sluice's record. */
 export interface ChargeDifference {
   readonly day: string;
   /** `-` for charges that belong to no model. */
   readonly model: string;
-  /** The provider's id of the key, or of all keys that it charged, between commas; `-` where its report names none. */
+  /**
+   * The provider's id of the key, or the comma-separated ids of all keys that it charged; `-` if its report names none.
+   */
   readonly key: string;
   readonly cause: DifferenceCause;
-  /** What the provider charged above the record; below zero where it charged less. */
+  /** What the provider charged above the record; negative if it charged less. */
   readonly amount: PicoUsd;
-  /** What the cause was deduced from. */
+  /** The facts from which the cause was deduced. */
   readonly detail: string;
 }
 
-/** A cause with its amount, before it is given its day and model. */
+/** A cause with its amount, before its day and model are added. */
 export type ExplainedPart = Pick<ChargeDifference, 'cause' | 'amount' | 'detail'>;

@@ -9,7 +9,7 @@ import type {
 } from './charge-facts';
 import type { PriceBook } from './price-book';
 
-/** What the two sides say of one day and model. */
+/** The reported and the recorded values of one day and model. */
 export interface ChargeGroup {
   readonly day: string;
   /** `-` for charges that belong to no model. */
@@ -28,12 +28,12 @@ export interface CompareOptions {
 
 export const NO_MODEL = '-';
 export const NO_KEY = '-';
-/** One call may be rounded by as much in the record. */
+/** Largest rounding of one call in the record. */
 const RECORDED_ROUNDING: PicoUsd = 1n;
 
 /**
- * Brings both sides together by day and model, and charges without a model by what was charged, so that none makes up
- * for another. Charges for tools are left out.
+ * Groups both sides by day and model, and charges without a model by what was charged, so that one difference cannot
+ * hide another. Charges for tools are left out.
  */
 export function groupsOf({ usage, costs }: ChargeReport, recorded: RecordedCharges, book: PriceBook): ChargeGroup[] {
   const groups = new Map<string, { [Part in keyof ChargeGroup]: Mutable<ChargeGroup[Part]> }>();
@@ -54,12 +54,12 @@ export function groupsOf({ usage, costs }: ChargeReport, recorded: RecordedCharg
 
 type Mutable<T> = T extends readonly (infer Item)[] ? Item[] : T;
 
-/** Returns how far the amounts of both sides may be apart by rounding alone. */
+/** Returns how far the amounts of both sides may differ because of rounding. */
 export function roundingOf({ costs, recorded }: ChargeGroup, rounding: PicoUsd): PicoUsd {
   return rounding * BigInt(costs.length + 1) + RECORDED_ROUNDING * sum(recorded.map(({ requests }) => requests));
 }
 
-/** Returns what the record says that tokens and requests of a group cost, without tools. */
+/** Returns the recorded cost of tokens and requests of a group, without tools. */
 export function recordedCost({ recorded }: ChargeGroup): PicoUsd {
   return sum(recorded.map(({ cost, toolCost }) => cost - toolCost));
 }

@@ -11,7 +11,7 @@ import { OPENAI_REPORTS, readOpenaiReport } from './openai-report';
 import { ReportClient } from './report-client';
 
 export interface ReportSource {
-  /** A file to read in place of the provider's own report. */
+  /** A file to read instead of the provider's own report. */
   readonly csvFile: string | undefined;
   /** A part of the account at the provider. */
   readonly project: string | undefined;

@@ -20,11 +20,12 @@ import { explainOpposedPrices, explainPrices, isWithin } from './price-causes';
 import { explainUsage } from './usage-causes';
 
 /**
- * Returns what a provider charged otherwise than Sluice recorded, by day, model, key and cause, in that order.
+ * Returns the differences between a provider's charges and Sluice's record, by day, model, key and cause, in that
+ * order.
  *
  * Causes are deduced from counts: each count that differs must have exactly one cause, and the prices of all of them
  * must add up to the difference of the amounts, up to the rounding. Otherwise the whole difference is `unknown`. Counts
- * that differ and come to nothing together are differences too: one of them would hide the other.
+ * that differ but cancel each other out are differences too: otherwise one would hide the other.
  */
 export function compareCharges(
   report: ChargeReport,
@@ -40,7 +41,7 @@ export function compareCharges(
   return [...differences, ...compareTools(report.costs, recorded, options)].toSorted(inOrder);
 }
 
-/** @param ofKeys what of the difference is explained by key */
+/** @param ofKeys the parts of the difference that are explained by key */
 function explainGroup(
   group: ChargeGroup,
   ofKeys: readonly ExplainedPart[],
@@ -57,7 +58,7 @@ function explainGroup(
   const explained = explainUsage(shifts, { book, model, known: knownWork(group) });
   if (explained.parts === null) return unexplained(group, difference, explained.reason, { book, bound, shifts });
   const { parts } = explained;
-  // A key whose amounts do not fit its counts gets a difference of its own; then rates are not compared.
+  // A key whose amounts do not fit its counts gets a separate difference; then rates are not compared.
   const candidates =
     ofKeys.length === 0 ? withPrices(group, { parts, difference, bound }, { book, rounding }) : [parts];
   const fitting = candidates.find((all) => isWithin(difference - total(all), bound));
@@ -74,8 +75,9 @@ interface Explained {
 }
 
 /**
- * Returns the parts that differing counts explain without and with those that other rates explain. Rates that differ in
- * opposite ways come to nothing, so that both may fit; then the rates count if the catalogue has those of the record.
+ * Returns the parts that differing counts explain, without and with those that other rates explain. Rates that differ
+ * in opposite directions may cancel each other out, so that both may fit; then the rates count if the catalogue has the
+ * recorded ones.
  */
 function withPrices(
   group: ChargeGroup,
@@ -105,7 +107,7 @@ interface Unexplained {
   readonly shifts: readonly CellShift[];
 }
 
-/** Counts without a cause: more and fewer of them apart, where their prices add up to the difference. */
+/** Counts without a cause: higher and lower ones separately, if their prices add up to the difference. */
 function unexplained(
   { model }: ChargeGroup,
   difference: PicoUsd,
@@ -122,7 +124,7 @@ function unexplained(
   return isWithin(difference, bound) ? [] : [unknown(difference, reason)];
 }
 
-/** One part for what each cause adds and one for what it takes off, without those of no more than `least`. */
+/** Returns one part for what each cause adds and one for what it subtracts, without those of at most `least`. */
 function byCause(parts: readonly ExplainedPart[], least: PicoUsd): ExplainedPart[] {
   return CAUSES.flatMap((cause) =>
     [true, false].flatMap((isMore) => {
@@ -139,7 +141,7 @@ function unknown(amount: PicoUsd, detail: string): ExplainedPart {
 
 const LISTED_ITEMS = 3;
 
-/** Names what was charged where the report counts nothing, and what the record does not know. */
+/** Names what was charged, if the report has no counts, and what the record does not know. */
 function itemsOf({ usage, costs, recorded }: ChargeGroup): string {
   if (recorded.some(({ isLong }) => isLong === null)) return '; calls of several turns have no record of each prompt';
   if (usage.length > 0) return '';

@@ -7,11 +7,12 @@ import { explainOpposedPrices, explainPrices, isWithin } from './price-causes';
 import { isZero, type TokenCounts } from './token-counts';
 
 /**
- * Returns the differences of single keys of one day and model: what each was charged, less the price of what was counted
- * for it. Two keys that differ in opposite ways are both found.
+ * Returns the differences of single keys on one day and for one model: what each was charged minus the price of its
+ * counts. Two keys that differ in opposite directions are both found.
  *
- * The record does not know keys, so counts of one key cannot be compared with it. Prices can: a key is judged only where
- * the catalogue gives the recorded cost of the recorded counts, so a price that changed since is no difference of keys.
+ * The record does not contain keys, so counts of one key cannot be compared with it. Prices can: a key is compared only
+ * if the catalogue's prices for the recorded counts give the recorded cost, so a price that changed since is not a
+ * difference of keys.
  */
 export function compareKeys(group: ChargeGroup, { book, rounding }: CompareOptions): ChargeDifference[] {
   const { day, model, usage, costs } = group;
@@ -31,7 +32,7 @@ interface KeyRows {
   readonly costs: readonly ReportedCost[];
 }
 
-/** Null where the catalogue has no price for something that was counted. */
+/** Returns null if the catalogue has no price for a counted item. */
 function explainKey(rows: KeyRows, model: string, { book, rounding }: CompareOptions): ExplainedPart[] | null {
   const price = priceOf(rows.usage, model, book);
   if (price === null) return null;

@@ -8,9 +8,9 @@ import { isWithin } from './price-causes';
 /** An amount of one side. */
 interface ToolAmount {
   readonly day: string;
-  /** Null where the report names no model that is known. */
+  /** Null if the report names no known model. */
   readonly model: string | null;
-  /** By its name in the catalogue; null where the record does not name it. */
+  /** Name of the tool in the catalogue; null if the record does not name it. */
   readonly tool: string | null;
   readonly amount: PicoUsd;
   readonly isCharged: boolean;
@@ -24,7 +24,7 @@ interface ToolGroup {
 }
 
 /**
- * Compares what each tool of the provider cost in each day, so that no tool makes up for another: by model where the
+ * Compares what each tool of the provider cost on each day, so that one tool cannot hide another; by model if the
  * report names the model of every charge for the tool. A difference that is a whole number of uses is `tool_use`.
  */
 export function compareTools(
@@ -55,7 +55,7 @@ function recordedAmounts({ tools }: RecordedCharges): ToolAmount[] {
   return tools.map(({ day, model, tool, cost }) => ({ day, model, tool, amount: cost, isCharged: false }));
 }
 
-/** One group for each tool; a single one where the record does not name every tool of the day. */
+/** Returns one group for each tool; a single one if the record does not name every tool of the day. */
 function groupsOfDay(amounts: readonly ToolAmount[]): ToolGroup[] {
   const [{ day } = { day: '' }] = amounts;
   if (amounts.some(({ tool }) => tool === null)) return [{ day, model: NO_MODEL, amounts }];

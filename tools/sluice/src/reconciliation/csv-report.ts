@@ -5,7 +5,7 @@ import { tierOf } from './price-book';
 import { isDay } from './report-days';
 import { PRINTABLE, readAmount } from './report-fields';
 
-/** In any order; `day`, `model` and `cost_usd` must be there. */
+/** In any order; `day`, `model` and `cost_usd` are required. */
 export const CSV_COLUMNS = [
   'day',
   'model',
@@ -31,7 +31,8 @@ const MAX_ROWS = 200_000;
 
 /**
  * Reads what any provider charged from a table with a heading: one row for each day, model, key and price. Rows of
- * other days are left out. @throws UsageError that names the line and column that cannot be read
+ * other days are left out.
+ * @throws UsageError with the line and column that cannot be read
  */
 export function readCsvReport(text: string, { from, to }: DayRange): ChargeReport {
   const [heading = [], ...lines] = cellsOf(text);
@@ -141,7 +142,7 @@ function rowOf(columns: readonly Column[], cells: readonly string[], index: numb
 
 const CELL = /^(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/;
 
-/** Lines without line breaks in quotes: none of the columns needs one. Blank lines are left out. */
+/** Splits a line. Line breaks in quotes are not supported, because no column needs one. Empty lines are left out. */
 function cellsOf(text: string): string[][] {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
   return lines.filter((line) => line.trim() !== '').map((line, index) => lineCells(line, index + 1));

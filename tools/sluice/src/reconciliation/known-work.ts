@@ -1,12 +1,12 @@
 import { sum, type ChargeGroup } from './charge-group';
 
-/** The most tokens of one request among the recorded ones; 0 where none is known. */
+/** The most tokens of one request among the recorded ones; 0 if unknown. */
 export interface LongestRequest {
   readonly prompt: bigint;
   readonly output: bigint;
 }
 
-/** What Sluice knows of a day and model in addition to the usage that it recorded. */
+/** What Sluice knows about a day and model in addition to the recorded usage. */
 export interface KnownWork {
   readonly failedAttempts: bigint;
   readonly abandonedCalls: bigint;

@@ -70,7 +70,7 @@ function usageOf(day: string, result: JsonObject, fields: ReportFields): Reporte
   };
 }
 
-/** Names of lines, such as `gpt-4o-2024-08-06, cached input`. */
+/** Names of report lines, such as `gpt-4o-2024-08-06, cached input`. */
 const CLASSES: Readonly<Record<string, TokenClass>> = {
   input: 'uncached',
   'cached input': 'cached',

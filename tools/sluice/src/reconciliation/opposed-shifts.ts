@@ -9,8 +9,8 @@ interface Side {
 }
 
 /**
- * Returns what the provider counted more and what it counted less than was recorded, each with its price; null where
- * the catalogue has no price for some of it. Input of one price cell is one count, in whichever class it is.
+ * Returns what the provider counted more and what it counted less than was recorded, each with its price; null if the
+ * catalogue has no price for a part of it. Input of one price cell is one count, whichever class it has.
  */
 export function opposedShifts(shifts: readonly CellShift[], model: string, book: PriceBook): [Side, Side] | null {
   const more: { amount: PicoUsd; tokens: string[] } = { amount: 0n, tokens: [] };

@@ -13,10 +13,10 @@ import type { PriceCell } from './charge-facts';
 import { TOKEN_CLASSES, type TokenClass, type TokenCounts } from './token-counts';
 
 const RATE_PER_PICO = 1_000_000n;
-/** Providers name a dated version of the model that was asked for. */
+/** Matches the date with which providers name a version of the requested model. */
 const DATED = /^(.+?)[-@](?:\d{8}|\d{4}-\d{2}-\d{2})$/;
 
-/** What the catalogue says that one provider charges, for prices of many calls at once. */
+/** The catalogue's prices of one provider, for the cost of many calls at once. */
 export class PriceBook {
   readonly #endpoints = new Map<string, Endpoint[]>();
   readonly #modelsOfSlug = new Map<string, string[]>();
@@ -50,7 +50,7 @@ export class PriceBook {
     return recorded.has(undated) || this.#endpoints.has(undated) ? undated : reported;
   }
 
-  /** Returns from how many prompt tokens on a model has prices for long prompts; null where it has none. */
+  /** Returns the number of prompt tokens from which a model has prices for long prompts; null if it has none. */
   longFrom(model: string): number | null {
     const thresholds = (this.#endpoints.get(model) ?? []).flatMap(({ pricing }) =>
       longOverrides(pricing).map(({ minPromptTokens = 0 }) => minPromptTokens),
@@ -58,13 +58,15 @@ export class PriceBook {
     return thresholds.length === 0 ? null : Math.min(...thresholds);
   }
 
-  /** Returns how many tokens fit into the context of a model; null where the catalogue does not know it. */
+  /** Returns the context length of a model in tokens; null if the catalogue does not state it. */
   contextOf(model: string): number | null {
     const lengths = (this.#endpoints.get(model) ?? []).flatMap(({ contextLength }) => contextLength ?? []);
     return lengths.length === 0 ? null : Math.max(...lengths);
   }
 
-  /** Returns what tokens and requests cost, rounded once to the pico-dollar; null where the catalogue has no such price. */
+  /**
+   * Returns the price of tokens and requests, rounded once to the pico-dollar; null if the catalogue has no such price.
+   */
   price(model: string, cell: PriceCell, tokens: TokenCounts, requests: bigint): PicoUsd | null {
     const rates = this.#ratesOf(model, cell);
     if (rates === null) return null;
@@ -72,7 +74,7 @@ export class PriceBook {
     return rounded(sum + requests * rates.request);
   }
 
-  /** Returns the prices of one use of a tool of the provider, lowest first: models may have several, or none. */
+  /** Returns the prices of one use of a provider's tool, lowest first: models may have several, or none. */
   toolRates(tool: string): readonly PicoUsd[] {
     const lists = [...this.#endpoints.values()].flat().flatMap(({ pricing, batchPricing }) => [pricing, batchPricing]);
     const rates = new Set(lists.map((list) => rounded(toolRate(list, tool) ?? 0n)));
@@ -103,7 +105,7 @@ interface CellRates {
   readonly request: Rate;
 }
 
-/** Returns a provider's word for a tier as the catalogue says it; unknown words stay. */
+/** Returns the catalogue's word for a provider's tier; unknown words are kept. */
 export function tierOf(word: string | null): string {
   if (word === null || word === '' || word === 'auto') return 'standard';
   return tierNamed(word) ?? word;

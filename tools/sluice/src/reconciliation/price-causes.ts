@@ -7,7 +7,7 @@ import { NO_TOKENS, TOKEN_CLASSES, type TokenClass } from './token-counts';
 /** Providers quote prices per million tokens, in steps of at least 0.0001 USD. */
 const STEP: PicoUsd = 100_000_000n;
 const MILLION = 1_000_000n;
-/** A rate is taken for one only if a random amount would rarely look like it. */
+/** A number is accepted as a rate only if a random amount would rarely look like it. */
 const CLEARANCE = 8n;
 
 interface Question {
@@ -20,8 +20,9 @@ interface Question {
 }
 
 /**
- * Returns the classes of tokens that the provider charges at another rate than the catalogue's, with what each adds;
- * null unless all amounts are for one class of tokens and each that differs is exactly its tokens at one rate.
+ * Returns the classes of tokens that the provider charges at another rate than the catalogue's, with the amount that
+ * each adds. Null unless every amount is for one class of tokens and each that differs is exactly its tokens at one
+ * rate.
  */
 export function explainPrices(question: Question): ExplainedPart[] | null {
   const differences = classDifferences(question);
@@ -36,8 +37,9 @@ export function explainPrices(question: Question): ExplainedPart[] | null {
 }
 
 /**
- * Returns the same for amounts that agree as a sum, where a class that differs is one also at no regular rate: classes
- * that differ in opposite ways would hide each other. Empty if amounts are not for one class of tokens each.
+ * Returns such classes for amounts whose sum agrees. A class that differs counts even without a regular rate, because
+ * classes that differ in opposite directions would hide each other. Empty if amounts are not for one class of tokens
+ * each.
  */
 export function explainOpposedPrices(question: Question): ExplainedPart[] {
   const regular = explainPrices(question);
@@ -53,11 +55,13 @@ interface ClassDifference {
   readonly tokenClass: TokenClass;
   readonly amount: PicoUsd;
   readonly tokens: bigint;
-  /** In pico-dollars per million; null where the amount is at no regular rate, or the tokens are too few to say. */
+  /**
+   * In pico-dollars per million tokens; null if the amount matches no regular rate, or the tokens are too few to tell.
+   */
   readonly rate: PicoUsd | null;
 }
 
-/** Null where an amount is not for one class of tokens, or the catalogue lacks a price. */
+/** Returns null if an amount is not for one class of tokens, or the catalogue lacks a price. */
 function classDifferences({ book, model, usage, costs, rounding }: Question): ClassDifference[] | null {
   const charged = chargedByClass(costs);
   if (charged === null) return null;
@@ -92,7 +96,7 @@ function chargedByClass(costs: readonly ReportedCost[]): Map<TokenClass, { amoun
   return sums;
 }
 
-/** Returns the price per million tokens that gives the amount; null if there is none, or too few tokens to say. */
+/** Returns the price per million tokens that gives the amount; null if there is none, or too few tokens to tell. */
 function regularRate(amount: PicoUsd, tokens: bigint, rounded: PicoUsd): PicoUsd | null {
   if (amount < 0n || STEP * tokens < CLEARANCE * rounded * MILLION) return null;
   const steps = (amount * MILLION + (STEP * tokens) / 2n) / (STEP * tokens);

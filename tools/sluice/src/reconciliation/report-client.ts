@@ -2,14 +2,14 @@ import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { boundedText } from '../bounded-body';
 
-/** One kind of report. A repeated parameter is given as several values. */
+/** One kind of report. A repeated parameter has several values. */
 export interface ReportRequest {
-  /** Below the base URL of the provider, e.g. `/organization/costs`. */
+  /** Path after the base URL of the provider, e.g. `/organization/costs`. */
   readonly path: string;
   readonly parameters: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** One time bucket of a report: its start in the provider's form, and what was counted in it. */
+/** One time bucket of a report: its start in the provider's form, and its counts. */
 export interface ReportBucket {
   readonly start: unknown;
   readonly results: readonly JsonObject[];
@@ -19,7 +19,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** How a provider writes its buckets, and how it authenticates requests. */
 export interface ReportDialect {
-  /** The member of a bucket with its start. */
+  /** Field with the start of a bucket. */
   readonly startMember: string;
   readonly headers: (key: string) => Readonly<Record<string, string>>;
 }
@@ -30,7 +30,7 @@ export interface ReportBounds {
   readonly bytes: number;
 }
 
-/** Time and bytes are those of one page. OpenAI and Anthropic need three pages for the longest span. */
+/** Limits for the time and bytes of one page. OpenAI and Anthropic need three pages for the longest period. */
 export const REPORT_BOUNDS: ReportBounds = { timeoutMs: 30_000, pages: 20, bytes: 16 * 1024 * 1024 };
 
 /** Reads the reports of one provider with an administrator's key. Follows no redirect: the key would go with it. */
@@ -42,7 +42,7 @@ export class ReportClient {
     private readonly bounds: ReportBounds = REPORT_BOUNDS,
   ) {}
 
-  /** Returns the buckets of all pages. @throws AppError with what is wrong as its `internal`, never with the answer */
+  /** Returns the buckets of all pages. @throws AppError with the problem in `internal`, never with the answer */
   async buckets({ path, parameters }: ReportRequest): Promise<ReportBucket[]> {
     const buckets: ReportBucket[] = [];
     let page: string | undefined;

@@ -1,7 +1,7 @@
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
 
-/** Returns the first moment of a UTC day, or of one so many days later, as an RFC 3339 time. */
+/** Returns the first moment of a UTC day, or of the day this many days later, as an RFC 3339 time. */
 export function startOfDay(day: string, later = 0): string {
   return `${new Date(Date.parse(`${day}T00:00:00Z`) + later * DAY_MS).toISOString().slice(0, 19)}Z`;
 }
@@ -17,7 +17,7 @@ export function isDay(text: string): boolean {
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);
 }
 
-/** Returns the number of days from one to another, both included. */
+/** Returns the number of days between two days, both included. */
 export function daysBetween(from: string, to: string): number {
   return (Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / DAY_MS + 1;
 }

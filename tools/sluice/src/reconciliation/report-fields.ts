@@ -1,14 +1,14 @@
 import type { PicoUsd } from '@libs/inference';
 import { unreadable, type JsonObject } from './report-client';
 
-/** At most 500 characters, none of them a control character. */
+/** At most 500 characters without control characters. */
 export const PRINTABLE = /^\P{C}{0,500}$/u;
 const COUNT = /^\d{1,18}$/;
 const NUMBER = /^(-?)(\d{1,18})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/;
 const PICO_DECIMALS = 12;
 const SHORTEST_DATE = 10;
 
-/** Reads the fields of one report; says which one cannot be read. */
+/** Reads the fields of one report. Errors name the field that cannot be read. */
 export class ReportFields {
   constructor(private readonly path: string) {}
 
@@ -19,7 +19,7 @@ export class ReportFields {
     return BigInt(value);
   }
 
-  /** An absent field is null. What a terminal would take for a command is refused: texts are printed there. */
+  /** An absent field is null. Control characters are refused, because texts are printed on a terminal. */
   text(result: JsonObject, name: string): string | null {
     const value = result[name] ?? null;
     if (value === null) return null;
@@ -38,9 +38,8 @@ export class ReportFields {
   }
 
   /**
-   * Reads an amount, with an exponent where a double was written so. Digits past the pico-dollar are rounded: some
-   * providers write all digits of a double.
-   *
+   * Reads an amount, which may have an exponent. Digits below the pico-dollar are rounded: some providers write all
+   * digits of a double.
    * @param scale decimals of the unit: 0 for dollars, 2 for cents
    */
   amount(result: JsonObject, name: string, scale = 0): PicoUsd {
@@ -60,7 +59,7 @@ export class ReportFields {
     throw unreadable(this.path, 'has a day without a start in UTC');
   }
 
-  /** @throws if the amounts are in another currency than US dollars */
+  /** @throws if the amounts are in a currency other than US dollars */
   inDollars(currency: unknown): void {
     if (typeof currency !== 'string' || currency.toUpperCase() !== 'USD') {
       throw unreadable(this.path, 'has amounts that are not in US dollars');
@@ -68,7 +67,7 @@ export class ReportFields {
   }
 }
 
-/** Null for what is no decimal number of at most 18 digits before the point. */
+/** Returns null unless it is a decimal number with at most 18 digits before the point. */
 export function readAmount(value: unknown, scale = 0): PicoUsd | null {
   const match = typeof value === 'string' ? NUMBER.exec(value) : null;
   if (match === null) return null;

@@ -1,7 +1,7 @@
 import type { ChargeReport } from './charge-facts';
 import { keysOf } from './charge-group';
 
-/** Returns what a report and the record do not say, so that it cannot be compared. */
+/** Returns what a report and the record do not contain, so that it cannot be compared. */
 export function notesOf({ usage, costs }: ChargeReport): string[] {
   const keys = keysOf([...usage, ...costs]);
   if (keys.length < 2) return [];

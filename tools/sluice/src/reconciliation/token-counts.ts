@@ -1,4 +1,4 @@
-/** What a provider charges tokens by. A token is counted in one class only. */
+/** The classes by which a provider charges tokens. A token is counted in one class only. */
 export const TOKEN_CLASSES = ['uncached', 'cached', 'cacheWrite5m', 'cacheWrite1h', 'output'] as const;
 
 export type TokenClass = (typeof TOKEN_CLASSES)[number];
@@ -34,7 +34,7 @@ export function isAtMostZero(tokens: TokenCounts): boolean {
   return TOKEN_CLASSES.every((name) => tokens[name] <= 0n);
 }
 
-/** Returns the classes with a count other than zero as words, such as `+120 output`. */
+/** Returns the classes with a count other than zero as text, such as `+120 output`. */
 export function tokensText(tokens: TokenCounts): string {
   return TOKEN_CLASSES.filter((name) => tokens[name] !== 0n)
     .map((name) => `${tokens[name] > 0n ? '+' : ''}${tokens[name]} ${NAMES[name]}`)

@@ -17,8 +17,8 @@ interface Question {
 }
 
 /**
- * Gives each difference of counts the one cause that fits it, and the exact price of it. Two causes that fit are as
- * good as none: the answer is then a reason, and no parts.
+ * Finds for each difference of counts the one cause that fits it, with its exact price. If two causes fit, the answer
+ * is a reason without parts.
  */
 export function explainUsage(shifts: readonly CellShift[], question: Question): UsageExplanation {
   const parts: ExplainedPart[] = [];
@@ -49,7 +49,7 @@ function explainSide(side: readonly CellShift[], question: Question): Explained 
   return joined([...moves, explainExtra({ cell: base, ...total }, question)]);
 }
 
-/** Each cell may hold all calls without usage, all cells together no more of them. */
+/** Each single cell may contain all calls without usage, but all cells together no more than these. */
 function isMoreThanKnown(side: readonly CellShift[], known: KnownWork): boolean {
   const { requests } = totalShift(side);
   const { isBatch } = side[0]!.cell;
@@ -66,7 +66,7 @@ function joined(all: readonly Explained[]): Explained {
   return parts;
 }
 
-/** Calls that the provider counted in another price cell than Sluice did: none larger than the largest recorded one. */
+/** Calls that the provider counted in another price cell than Sluice: none larger than the largest recorded one. */
 function explainMove({ cell, tokens, requests }: CellShift, { book, model, known }: Question): Explained {
   if (!isAtLeastZero(tokens) && !isAtMostZero(tokens)) return `calls moved into and out of ${cellText(cell)}`;
   const count = requests ?? 0n;
@@ -119,9 +119,9 @@ const FITS: readonly (readonly [DifferenceCause, Fit])[] = [
 ];
 
 /**
- * Calls were added, at most so many as Sluice knows to have no usage, and with no more tokens than fit into their
- * contexts. Where the report does not count requests, their tokens must be those of whole requests, none of them larger
- * than the largest that was recorded that day.
+ * Additional calls: at most as many as Sluice knows to have no usage, with no more tokens than fit into their contexts.
+ * If the report does not count requests, their tokens must be those of whole requests, none larger than the largest
+ * recorded one of that day.
  */
 function isMore(shift: CellShift, atMost: bigint, { book, model, known }: Question): boolean {
   const { requests, tokens } = shift;
@@ -134,8 +134,8 @@ function isMore(shift: CellShift, atMost: bigint, { book, model, known }: Questi
 }
 
 /**
- * Calls are gone that were recorded, so none was larger than the largest of that day. Without a count of requests, only
- * if whole calls may be: input and no more.
+ * Missing calls: they were recorded, so none was larger than the largest of that day. Without a count of requests, only
+ * if whole calls are possible: both input and output.
  */
 function isFewer({ requests, tokens }: CellShift, { known }: Question): boolean {
   if (!isAtMostZero(tokens)) return false;
@@ -143,7 +143,9 @@ function isFewer({ requests, tokens }: CellShift, { known }: Question): boolean 
   return requests < 0n && isWithin(tokens, -requests, known.longest.any);
 }
 
-/** So many requests can account for the tokens, if none was larger than the largest that was recorded that day. */
+/**
+ * Returns whether this many requests can have the tokens, if none was larger than the largest recorded one of that day.
+ */
 function isOfRequests({ cell, tokens }: CellShift, count: bigint, { longest }: KnownWork): boolean {
   const largest = cell.isLong === null ? longest.any : cell.isLong ? longest.long : longest.short;
   return count > 0n && isWithin(tokens, count, largest);
@@ -161,7 +163,7 @@ function size(count: bigint): bigint {
   return count < 0n ? -count : count;
 }
 
-/** The same calls and input in other classes, with cache writes among them. */
+/** The same calls and input in other classes, including cache writes. */
 function isCacheWrite({ requests, tokens }: CellShift): boolean {
   const { cacheWrite5m, cacheWrite1h, output } = tokens;
   if ((requests ?? 0n) !== 0n) return false;
