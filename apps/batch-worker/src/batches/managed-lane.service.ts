@@ -46,8 +46,7 @@ const STORE_MS = 5_000;
  * ready line of any segment. Outcomes are written by group commit with the fence of their lease; if the lease was lost
  * meanwhile, the database discards them. A line that must wait (Retry-After, backoff) occupies no slot. `LaneQuotas`
  * decides how many lines of a quota run at once, `BatchFunds` what a batch can pay for, `line-patience` when a line
- * ends, and `line-order` which line is next. Segments, bytes and unstored results are limited; lines that can run come
- * first.
+ * ends, and `line-order` which line is next. Segments, bytes and unstored results are limited; runnable lines go first.
  */
 @Injectable()
 export class ManagedLaneService {

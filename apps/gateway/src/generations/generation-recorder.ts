@@ -39,21 +39,19 @@ const spared = counter({
 
 /**
  * Records every synchronous call in the ledger: a row with a hold while it runs, and a charge when it ends. Both are
- * written in group commits, so that thousands of calls per second need only a few commits.
+ * written in group commits, so that thousands of calls per second need only a few commits. This is safe because:
  *
- * Why this is safe:
  * - **No call spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits for it,
- *   with one exception: if, seconds ago, the organization's credit and the rest of its key's limit and its workspace's
- *   budgets were at least one dollar and twenty times the hold, the call starts at once and the hold is written
- *   meanwhile. If that hold fails, the call is aborted. So the most that can be overdrawn is what such calls use while
- *   their group is collected, committed and tried once more. That amount is charged and shown as overage, like every bill
- *   above its hold.
+ *   with one exception: if, seconds ago, the organization's credit, the key's limit and the workspace's budgets had at
+ *   least one dollar and twenty times the hold left, the call starts at once and the hold is written meanwhile. If that
+ *   hold fails, the call is aborted. So the most that can be overdrawn is what such calls use while their group is
+ *   collected, committed and tried once more. That is charged and shown as overage, like every bill above its hold.
  * - **A crash is visible.** The row is sent as soon as the call. A process that dies leaves open rows; `AbandonedSweep`
  *   marks them as abandoned and releases the holds. Only a call that began in the last 25 ms, or a shorter one whose
  *   charge was not yet written, may leave no row and not be charged.
  * - **Every call is charged once.** A ticket ends once. The charge's key is the generation's id, so repeating it after
- *   an unknown outcome changes nothing. If a call ends before its row was written, its charge writes the row. If the row
- *   is being written at that moment, the charge waits for it.
+ *   an unknown outcome changes nothing. If a call ends before its row is written, its charge writes the row, or waits
+ *   if the row is being written at that moment.
  * - **Answers do not wait for charges; shutdown does.** Charges that PostgreSQL cannot take wait in memory, at most ten
  *   thousand. After that, new calls are refused with 503 instead of being served for free.
  */

@@ -136,10 +136,7 @@ export class ServerToolPlanner {
     return [{ member: 'tools', message, isMetBy: isNative }, ...asked.map((one) => needOfTool(api, one))];
   }
 
-  /**
-   * Returns the tools that are optional for the request and have no price at any endpoint. They are left out for every
-   * endpoint.
-   */
+  /** Returns the optional tools that have no price at any endpoint. They are left out for every endpoint. */
   #omittedOf(sorted: SortedTools, body: Fields, share: NativeShare): readonly NamedTool[] {
     if (share !== 'none' || sorted.plain.length === 0) return [];
     return leftOutOf(sorted.plain, sorted, (type) => this.#names.find(type), body['tool_choice']);
@@ -270,10 +267,7 @@ function areLeftToProvider(plain: readonly NamedTool[], share: NativeShare): boo
   return plain.every((tool) => isLeftToProvider(tool, share));
 }
 
-/**
- * Returns whether the provider's own tool is used: for engine `native`, or without an engine if all endpoints have one
- * or this installation has none.
- */
+/** Returns whether the provider's tool is used: by engine `native`, or without one if all have it or we have none. */
 function isLeftToProvider({ tool, parameters: { engine } }: NamedTool, share: NativeShare): boolean {
   if (engine === 'native') return true;
   return isAnyEngine(engine) && (share === 'all' || tool.isReady === false);

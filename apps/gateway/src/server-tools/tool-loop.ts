@@ -138,10 +138,7 @@ export class ToolLoop {
     for (const part of this.#underWay) await part;
   }
 
-  /**
-   * Yields the events of the one answer, with a single finish at the end; none after a failure. Iterate it once, after
-   * `open`.
-   */
+  /** Yields the events of the answer, ending with one finish; none after a failure. Iterate once, after `open`. */
   async *events(): AsyncGenerator<AnswerEvent> {
     yield { type: 'start', upstreamId: null, createdAt: null };
     try {
@@ -163,10 +160,7 @@ export class ToolLoop {
     }
   }
 
-  /**
-   * True if encrypted thoughts of this turn are only needed for the next one: the caller asked neither for them nor for
-   * thoughts.
-   */
+  /** True if encrypted thoughts are only for the next turn: the caller asked neither for them nor for thoughts. */
   #hidesSeals(): boolean {
     const { reasoning, wantsSealedThoughts } = this.request.plan.conversation;
     return reasoning === undefined && wantsSealedThoughts !== true && this.served.endpoint.apis.includes('responses');

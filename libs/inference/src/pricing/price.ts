@@ -39,10 +39,7 @@ export interface PriceList {
   readonly tools?: Readonly<Record<ProviderTool, Rate>>;
   /** Per second of transcribed audio. */
   readonly audioSecond?: Rate;
-  /**
-   * Per second of transcribed sound, in addition to the basic rate, by the request option that the provider charges
-   * for.
-   */
+  /** Per second of transcribed sound, in addition to the basic rate, by the request option that costs more. */
   readonly audioOptions?: Readonly<Record<string, Rate>>;
   /** Per video. */
   readonly video?: Rate;
@@ -92,10 +89,7 @@ export interface BilledUnits {
   readonly webSearches?: number;
   /** Other tools that the provider ran. */
   readonly tools?: ToolUses | undefined;
-  /**
-   * Model turns after tool uses that are not charged, and compactions. They cost nothing, but explain a larger number
-   * of tokens.
-   */
+  /** Model turns after free tool uses and compactions. They cost nothing, but explain a larger number of tokens. */
   readonly otherTurns?: number;
   readonly audioMs?: number;
   /** Names of `PriceList.audioOptions` that were in use. */
@@ -194,8 +188,8 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
 }
 
 /**
- * Returns the rate of a token that is cached for an hour. If the list has none, it is 1.6 times the rate of other cache
- * writes: providers charge twice the prompt rate for an hour, and 1.25 times the prompt rate for five minutes.
+ * Returns the rate of a token that is cached for an hour; by default 1.6 times the rate of other cache writes:
+ * providers charge twice the prompt rate for an hour, and 1.25 times it for five minutes.
  */
 export function hourWriteRate({ prompt, inputCacheWrite, inputCacheWrite1h }: PriceList): Rate {
   return inputCacheWrite1h ?? (inputCacheWrite === undefined ? prompt : (inputCacheWrite * 8n + 4n) / 5n);
@@ -260,10 +254,7 @@ function outputUnits(prices: PriceList, units: BilledUnits): bigint {
   return PER_UNIT * whole + charge(units.videoMs, videoSecondRate(prices, units.videoResolution));
 }
 
-/**
- * Returns the number of pictures to charge. A picture made by a tool is charged as a use of the tool, or else as a
- * picture, whether the answer shows it or not.
- */
+/** Returns the pictures to charge. One that a tool made counts as a tool use, or else as a picture, shown or not. */
 function picturesSold(prices: PriceList, { outputImages = 0, tools }: BilledUnits): number {
   const made = tools?.get(PICTURE_TOOL) ?? 0;
   const isToolSold = toolRate(prices, PICTURE_TOOL) !== undefined;

@@ -284,10 +284,7 @@ class ChatReader implements ChatObject {
   }
 }
 
-/**
- * Returns the edits of the whole object in order: fields set or removed, the edits inside `choices`, and `more` inside
- * `usage`.
- */
+/** Returns the edits of the object in order: fields set or removed, those of `choices`, and `more` of `usage`. */
 export function chatEdits(
   chat: ChatObject,
   { set = {}, remove = [] }: MemberEdits,
