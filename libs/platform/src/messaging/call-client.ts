@@ -11,7 +11,7 @@ import { ManagedChannel } from './managed-channel';
 import { decodeReply, encodeCall } from './message-codec';
 import { publishFailuresTotal } from './messaging-metrics';
 import { refuseMessage } from './refused-messages';
-import { isAnswer, replyExchangeOf, signQuestion } from './signatures';
+import { refusalOfAnswer, replyExchangeOf, signQuestion } from './signatures';
 import { declareReplyQueue, exchangeExists, exchangeOf } from './topology';
 
 /** A call as it is sent once; `timeoutMs` is how long the caller waits. */
@@ -174,8 +174,9 @@ export class CallClient extends ClientProxy {
     // No one waits any more: the caller's time was over before the answer came.
     if (!pending) return;
     const { name: contractName, queue } = pending.contract;
-    if (!isAnswer(this.identity, queue.owner, { contractName, id }, message)) {
-      refuseMessage('answer', 'forged', `to ${contractName}, not signed by ${queue.owner}`);
+    const refusal = refusalOfAnswer(this.identity, queue.owner, { contractName, id }, message);
+    if (refusal !== null) {
+      refuseMessage('answer', refusal, `to ${contractName}, of ${queue.owner}`);
       return;
     }
     this.#pending.delete(id);

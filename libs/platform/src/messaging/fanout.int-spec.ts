@@ -5,6 +5,7 @@ import { eventually, testIdentities, TestBroker, type TcpProxy } from '../testin
 import { BrokerConnection } from './broker-connection';
 import type { BrokerIdentity } from './broker-identity';
 import { FanoutReceiver, FanoutSender } from './fanout';
+import { MAX_CALL_BYTES } from './message-codec';
 import { signEvent } from './signatures';
 import { exchangeExists } from './topology';
 
@@ -117,6 +118,14 @@ describe('events over RabbitMQ', () => {
     const headers = signEvent(identity, { exchange, followers, nowMs: Date.now() }, content);
     broker.channel.publish(exchange, '', content, { headers });
     await untilHears(heard, 2);
+  });
+
+  it('are not heard when they are larger than a message may be', async () => {
+    const { heard } = listen(broker.url);
+    await untilHears(heard, 1);
+    await sender.send({ n: 666, padding: 'a'.repeat(MAX_CALL_BYTES) });
+    await untilHears(heard, 2);
+    expect(heard).not.toContain(666);
   });
 
   const event = Buffer.from(JSON.stringify({ n: 666 }));

@@ -8,7 +8,7 @@ import { brokerFailure, describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { pause, settledWithin } from './pause';
 import { refuseMessage } from './refused-messages';
-import { isEvent, signEvent } from './signatures';
+import { refusalOfEvent, signEvent } from './signatures';
 import { exchangeExists } from './topology';
 
 const EXCHANGE = { durable: true, autoDelete: false } as const;
@@ -183,8 +183,10 @@ export class FanoutReceiver {
     const { exchange } = message.fields;
     const { identity, exchanges, receive } = this.options;
     const owner = exchanges.get(exchange);
-    if (owner === undefined || !isEvent(identity, { exchange, owner, nowMs: Date.now() }, message)) {
-      refuseMessage('event', 'forged', `of ${exchange}, not signed by ${owner} just now`);
+    const refusal =
+      owner === undefined ? 'stranger' : refusalOfEvent(identity, { exchange, owner, nowMs: Date.now() }, message);
+    if (refusal !== null) {
+      refuseMessage('event', refusal, `of ${exchange}, of ${owner}`);
       return;
     }
     try {

@@ -7,6 +7,7 @@ import { IsInt } from 'class-validator';
 import { call, type CallContract, type PartyName } from '@libs/contracts';
 import { eventually, KnownQuestions, testIdentities, TestBroker } from '../testing';
 import { consumeQueues, Handles, MessageBus, MessagingModule, type MessageContext } from '.';
+import { MAX_CALL_BYTES } from './message-codec';
 import { signAnswer, signQuestion } from './signatures';
 import { exchangeOf } from './topology';
 
@@ -155,6 +156,7 @@ describe('messages that somebody else wrote', () => {
     ['under another id', () => ({ properties: { correlationId: randomUUID() } })],
     ['that live longer', ({ properties }) => longer(properties)],
     ['in the name of the gateway, by the video worker', ({ properties }) => signedBy('video-worker', properties)],
+    ['larger than a question may be, though signed', ({ properties }) => large(properties)],
     ['by a stranger who calls itself the gateway', ({ properties }) => signedByStranger(properties)],
   ])('are neither handled nor answered: questions %s', async (_, forge) => {
     const asked = question(count, 1);
@@ -167,6 +169,13 @@ describe('messages that somebody else wrote', () => {
 
   function longer({ headers }: Options.Publish): ReturnType<Forgery> {
     return { properties: { headers: { ...(headers as object), 'x-expires': String(Date.now() + 60_000) } } };
+  }
+
+  function large({ type, correlationId: id }: Options.Publish): ReturnType<Forgery> {
+    const data = { by: 1, padding: 'a'.repeat(MAX_CALL_BYTES) };
+    const content = Buffer.from(JSON.stringify({ pattern: type, data, id }));
+    const head = { contractName: type!, replyTo, id: id!, expiresAtMs: Date.now() + count.timeoutMs };
+    return { content, properties: { headers: signQuestion(identities.gateway, 'auth', head, content) } };
   }
 
   function signedBy(party: PartyName, { type, correlationId }: Options.Publish): ReturnType<Forgery> {
@@ -241,6 +250,8 @@ describe('messages that somebody else wrote', () => {
         broker.channel.publish('replies.gateway', asked.properties.replyTo, forged, { correlationId: id, headers });
       };
       reply(identities[party], content);
+      const padding = 'a'.repeat(MAX_CALL_BYTES);
+      reply(identities.auth, Buffer.from(JSON.stringify({ id, response: { count: 666, padding }, isDisposed: true })));
       reply(identities.auth, content, { ...head, id: randomUUID() });
       reply(identities.auth, content, { ...head, contractName: once.name });
       reply(identities.auth, Buffer.from(JSON.stringify({ id, response: { count: 1 }, isDisposed: true })));

@@ -62,6 +62,13 @@ describe(JobReceiver.name, () => {
     expect(said).toEqual(['requeue']);
   });
 
+  it('never reads a message that is larger than a job may be', async () => {
+    let runs = 0;
+    await receiver(async () => (runs += 1)).receive(delivery({ batchId: 'b1', padding: 'a'.repeat(4_096) }));
+    expect(runs).toBe(0);
+    expect(said).toEqual(['reject']);
+  });
+
   it('never runs a job that breaks its validation, and logs the member and not the value', async () => {
     let runs = 0;
     await receiver(async () => (runs += 1)).receive(delivery({ batchId: { secret: 'hunter2' } }));

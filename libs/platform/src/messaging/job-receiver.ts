@@ -7,7 +7,7 @@ import { validateInstance } from '../validation/validate';
 import { describeFailure } from './broker-failure';
 import type { Invoke } from './call-receiver';
 import type { Delivery } from './delivery';
-import { decodePacket } from './message-codec';
+import { decodeJob } from './message-codec';
 import { jobSeconds, jobsTotal } from './messaging-metrics';
 
 interface Job {
@@ -51,7 +51,7 @@ export class JobReceiver {
 
   #read(delivery: Delivery): Job | AppError {
     try {
-      const packet = decodePacket(delivery.message.content);
+      const packet = decodeJob(delivery.message.content);
       const contract = this.contracts.get(packet.pattern);
       if (contract?.kind !== 'job') {
         throw new AppError('invalid_request', 'Unknown job', {

@@ -16,7 +16,8 @@ export type Reply = { readonly response: unknown } | { readonly err: AppErrorWir
 
 /** Largest job: it contains only ids of rows, so a larger one is an error. */
 const MAX_JOB_BYTES = 4_096;
-const MAX_CALL_BYTES = 1_048_576;
+/** Of a question, an answer or an event. Receivers check it too: the broker lets through many times as much. */
+export const MAX_CALL_BYTES = 1_048_576;
 
 /** @throws AppError `server` when the payload is larger than a job may be */
 export function encodeJob<P extends object>(contract: JobContract<P>, payload: P): Buffer {
@@ -37,7 +38,13 @@ export function encodeReply(reply: Reply, id: string, contractName: string): Buf
   return encode({ id, ...reply, isDisposed: true }, contractName, MAX_CALL_BYTES);
 }
 
-/** @throws AppError `invalid_request` for anything that is not a packet */
+/** @throws AppError `invalid_request` for anything that is no packet, and for a job that is too large, unread */
+export function decodeJob(content: Buffer): Packet {
+  if (content.length <= MAX_JOB_BYTES) return decodePacket(content);
+  throw new AppError('invalid_request', 'Unreadable message', { internal: `a job of ${content.length} bytes` });
+}
+
+/** @throws AppError `invalid_request` for anything that is no packet */
 export function decodePacket(content: Buffer): Packet {
   const packet = parseObject(content);
   if (!packet || typeof packet['pattern'] !== 'string') {

@@ -1,6 +1,7 @@
 import type { MessageProperties } from 'amqplib';
 import type { PartyName } from '@libs/contracts';
 import { isParty, type BrokerIdentity, type PairKey } from './broker-identity';
+import { MAX_CALL_BYTES } from './message-codec';
 
 /** Tolerance for clocks that differ. */
 export const LEEWAY_MS = 30_000;
@@ -26,7 +27,15 @@ export interface SignedQuestion extends QuestionHead {
 }
 
 /** Why a message is not accepted; a label of the counter. */
-export type Refusal = 'unsigned' | 'unknown_key' | 'forged' | 'expired' | 'misaddressed' | 'stranger' | 'repeated';
+export type Refusal =
+  | 'too_large'
+  | 'unsigned'
+  | 'unknown_key'
+  | 'forged'
+  | 'expired'
+  | 'misaddressed'
+  | 'stranger'
+  | 'repeated';
 
 /** Returns the headers of a question. */
 export function signQuestion(identity: BrokerIdentity, owner: PartyName, head: QuestionHead, content: Buffer): Headers {
@@ -39,12 +48,13 @@ export function signQuestion(identity: BrokerIdentity, owner: PartyName, head: Q
   };
 }
 
-/** Reads who sent a request and until when it is valid, only from the signature: the content is not parsed. */
+/** Reads who asked a question and until when, from size and signature alone: the content is not looked into. */
 export function readQuestion(
   identity: BrokerIdentity,
   properties: MessageProperties,
   content: Buffer,
 ): SignedQuestion | Refusal {
+  if (content.length > MAX_CALL_BYTES) return 'too_large';
   const headers = headersOf(properties);
   const asker: unknown = headers[FROM];
   const expiresAtMs = Number(headers[EXPIRES]);
@@ -73,16 +83,17 @@ export function signAnswer(identity: BrokerIdentity, asker: PartyName, head: Ans
   return { [KEYS]: key.name, [SIGNATURE]: key.sign(answerFields(identity.party, asker, head), content) };
 }
 
-/** Whether the owner of a question has signed this answer to it. */
-export function isAnswer(
+/** Returns why a message is no answer to a question; null if the owner of the question has signed it as one. */
+export function refusalOfAnswer(
   identity: BrokerIdentity,
   owner: PartyName,
   head: AnswerHead,
   { properties, content }: { readonly properties: MessageProperties; readonly content: Buffer },
-): boolean {
+): Refusal | null {
+  if (content.length > MAX_CALL_BYTES) return 'too_large';
   const headers = headersOf(properties);
   const key = identity.keyFrom(owner, textOf(headers[KEYS]));
-  return isSigned(key, answerFields(owner, identity.party, head), content, headers);
+  return isSigned(key, answerFields(owner, identity.party, head), content, headers) ? null : 'forged';
 }
 
 /** Returns the headers of an event: a signature for each party that may follow. */
@@ -102,18 +113,20 @@ export function signEvent(
   return { [SIGNED_AT]: String(nowMs), ...Object.fromEntries(signatures) };
 }
 
-/** Whether the owner of an exchange has signed this event, less than half a minute ago. */
-export function isEvent(
+/** Returns why a message is no event; null if the owner of the exchange has signed it less than half a minute ago. */
+export function refusalOfEvent(
   identity: BrokerIdentity,
   { exchange, owner, nowMs }: { exchange: string; owner: PartyName; nowMs: number },
   { properties, content }: { readonly properties: MessageProperties; readonly content: Buffer },
-): boolean {
+): Refusal | null {
+  if (content.length > MAX_CALL_BYTES) return 'too_large';
   const headers = headersOf(properties);
   const signedAt = textOf(headers[SIGNED_AT]);
-  if (!(Math.abs(nowMs - Number(signedAt)) < LEEWAY_MS)) return false;
+  if (!(Math.abs(nowMs - Number(signedAt)) < LEEWAY_MS)) return 'forged';
   const key = identity.keyFrom(owner, textOf(headers[`${KEYS}-${identity.party}`]));
   const fields = eventFields(owner, identity.party, exchange, signedAt);
-  return isSigned(key, fields, content, { [SIGNATURE]: headers[`${SIGNATURE}-${identity.party}`] });
+  const signature = { [SIGNATURE]: headers[`${SIGNATURE}-${identity.party}`] };
+  return isSigned(key, fields, content, signature) ? null : 'forged';
 }
 
 /** Where an app gets its answers: an exchange, and queues whose names begin with its name. */
