@@ -7,6 +7,7 @@ import { tinyPdf } from './testing/tiny-pdf';
 
 const CATALOGUE = '<</Type/Catalog/Pages 2 0 R>>';
 const NOTHING = '<<>>';
+const LARGE_BYTES = 6 * 1024 * 1024;
 const page = (more = ''): string => `<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]${more}>>`;
 const node = (kids: string, count: number): string => `<</Type/Pages/Kids[${kids}]/Count ${count}>>`;
 const refsTo = (first: number, count: number): string =>
@@ -145,5 +146,18 @@ describe(PdfReader.name, () => {
     expect(await reader.read(file, outsideWork())).toMatchObject({ text: 'x', actualText: null });
     const layers = showing(`/OC/MC0 BDC ${SHOWN}`, '/Properties<</MC0 5 0 R>>');
     expect(await reader.read(layers, outsideWork())).toMatchObject({ actualText: '' });
+  });
+
+  it('leaves nothing of a file to the files of others', async () => {
+    const single = new ParserPool({ maxProcesses: 1 });
+    const layered = page(`/Resources<</Properties<</MC0<</Type/OCG>>>>>>`);
+    const file = pdfOf([CATALOGUE, node('3 0 R', 1), layered, { entries: '', data: Buffer.alloc(LARGE_BYTES, 'A') }]);
+    const read: string[] = [];
+    for (let nth = 0; nth < 24; nth += 1) {
+      const { text } = await new PdfReader(single).read(file, outsideWork());
+      read.push(text);
+    }
+    await single.onApplicationShutdown();
+    expect(read).toEqual(Array.from({ length: 24 }, () => ''));
   });
 });

@@ -55,19 +55,22 @@ export async function parse(payload: Uint8Array, settings: PdfSettings): Promise
 
 async function readText(bytes: Uint8Array, settings: PdfSettings): Promise<PdfText> {
   const opened = await open(bytes, settings.maxCharacters);
-  const { document } = opened;
-  const { texts, isCut } = await readPages(opened, settings);
-  const { info } = await document.getMetadata();
-  const title: unknown = 'Title' in info ? info.Title : null;
-  const read: PdfText = {
-    pages: document.numPages,
-    title: typeof title === 'string' && title !== '' ? title.slice(0, settings.maxCharacters) : null,
-    text: texts.join('\n\n').slice(0, settings.maxCharacters),
-    actualText: opened.actualText.text,
-    isCut,
-  };
-  await document.loadingTask.destroy();
-  return read;
+  const { document, actualText } = opened;
+  try {
+    const { texts, isCut } = await readPages(opened, settings);
+    const { info } = await document.getMetadata();
+    const title: unknown = 'Title' in info ? info.Title : null;
+    return {
+      pages: document.numPages,
+      title: typeof title === 'string' && title !== '' ? title.slice(0, settings.maxCharacters) : null,
+      text: texts.join('\n\n').slice(0, settings.maxCharacters),
+      actualText: actualText.text,
+      isCut,
+    };
+  } finally {
+    actualText.stop();
+    await document.loadingTask.destroy();
+  }
 }
 
 /**
@@ -89,6 +92,9 @@ async function open(bytes: Uint8Array, mostCharacters: number): Promise<OpenPdf>
     const document = await getDocumentProxy(bytes);
     if (actualText === null) throw new Error('pdf.js has no catalogue of this file');
     return { document, catalog: catalog as Catalog, actualText };
+  } catch (error) {
+    (actualText as ActualText | null)?.stop();
+    throw error;
   } finally {
     Object.defineProperty = defineProperty;
   }
@@ -140,8 +146,11 @@ const PROPERTIES = 'Properties';
 const UTF_16 = '\u00fe\u00ff';
 
 /**
- * The text that marked content of a page states for what it shows (`ActualText`, ISO 32000-1 §14.9.4). pdf.js ignores
- * it. Other readers use it instead of the characters on the page, each time that the page marks content with it.
+ * The text that marked content of a page states for what it shows (`ActualText`, ISO 32000-1 §14.9.4). pdf.js passes over
+ * it, and other readers give it in place of the letters on the page, as often as the page marks content with it.
+ *
+ * Listens to every dictionary of pdf.js until it is stopped. One that went on would keep this file and all later ones in
+ * the memory of the child.
  */
 class ActualText {
   readonly #texts: string[] = [];
@@ -149,9 +158,15 @@ class ActualText {
   /** Resource dictionaries with properties for marked content. */
   readonly #owners = new Set<PdfDict>();
 
-  /** @param prototype of all dictionaries: its `set` fills each of them when the file is read */
+  /** Stops listening. */
+  readonly stop: () => void;
+
+  /** @param prototype of all dictionaries: each is filled by its `set` when the file is read */
   constructor(prototype: PdfDict, mostCharacters: number) {
     const { set } = prototype;
+    this.stop = () => {
+      prototype.set = set;
+    };
     const take = (dict: PdfDict, name: string, value: unknown): void => {
       if (name === PROPERTIES) this.#owners.add(dict);
       if (name !== ACTUAL_TEXT || typeof value !== 'string' || this.#length > mostCharacters) return;
