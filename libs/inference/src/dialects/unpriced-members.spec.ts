@@ -92,6 +92,23 @@ describe('what makes a provider charge more than the catalogue says', () => {
     },
   );
 
+  it.each([...APIS, 'embeddings'] as const)(
+    'is not sent where it is code for a server, or names what it keeps for all tenants: %s',
+    (api) => {
+      const asked = {
+        custom_logit_processor: '{"callable": "8004"}',
+        logits_processors: ['os.system'],
+        session_params: { id: 'another' },
+        lora_path: 'of-another',
+        id_slot: 0,
+        priority: -1_000,
+      };
+      const upstream = sent(api, asked, false);
+      for (const name of Object.keys(asked)) expect(upstream).not.toHaveProperty(name);
+      expect(sent(api, asked, true)).toMatchObject(asked);
+    },
+  );
+
   it.each([
     ['chat', { max_output_tokens: 9, context_management: [] }, { max_tokens: 8, n: 2 }],
     ['responses', { max_tokens: 9, n: 9, max_completion_tokens: 9 }, { max_output_tokens: 8, context_management: [] }],

@@ -85,6 +85,13 @@ const OF_NO_API: readonly string[] = [
   'bootstrap_host',
   'bootstrap_port',
   'bootstrap_room',
+  // vLLM, SGLang and llama.cpp: code that the server runs, and what it keeps or orders for all tenants.
+  'custom_logit_processor',
+  'logits_processors',
+  'session_params',
+  'lora_path',
+  'id_slot',
+  'priority',
 ];
 
 const COSTLY = new MemberNames([...OF_ANY_API, ...Object.values(OF_ONE_API).flat(), ...OF_NO_API]);
