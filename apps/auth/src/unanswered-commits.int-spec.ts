@@ -103,6 +103,17 @@ describe('a commit that is not answered', () => {
     return codeHash;
   }
 
+  it('gives a key its new secret, of which the caller learns', async () => {
+    const key = newKey();
+    await keys.insertKey(key);
+    const secret = { secretHash: randomHash(), label: 'sk-…', rotationId: null };
+    const met = proxy.failCommit('UPDATE "api_keys"', 'unanswered');
+    const reference = { organizationId, hash: key.hash };
+    expect(await keys.rotateKey(reference, secret, 3_600)).toMatchObject({ secretHash: secret.secretHash });
+    await met;
+    expect(await keys.findUsableKey(key.hash)).toMatchObject({ hash: key.hash });
+  });
+
   it('makes an organization', async () => {
     const id = randomUUID();
     expect(await unanswered('organizations', () => makeOrganization(id))).toMatchObject({ id });

@@ -137,24 +137,28 @@ export class KeysRepository {
    *
    * Concurrent rotations are safe: each locks the row before it reads the current secret. A retry with the id of the
    * last rotation replaces the secret of that rotation, whose response the caller did not get, and keeps the previous
-   * secret.
+   * secret. If the answer to the commit is lost, looks up whether the secret is there: a caller who rotated once more
+   * would end the secret that is in use.
    */
   async rotateKey(
     reference: KeyReference,
     secret: Pick<ApiKeyEntity, 'label' | 'rotationId'> & { readonly secretHash: string },
     overlapSeconds: number,
   ): Promise<ApiKeyEntity> {
-    return this.database.asOrganization(reference).entities(async (manager) => {
-      const key = await lockKeyWithin(manager, reference);
-      const isRepeated = secret.rotationId !== null && key.rotationId === secret.rotationId;
-      const previous = {
-        previousSecretHash: overlapSeconds === 0 ? null : (key.secretHash ?? key.hash),
-        previousSecretUntil: overlapSeconds === 0 ? null : () => `now() + interval '${overlapSeconds} seconds'`,
-      };
-      const changes = { ...secret, ...(!isRepeated && previous), updatedAt: () => 'now()' };
-      await manager.update(ApiKeyEntity, { hash: key.hash }, changes);
-      return getKeyWithin(manager, reference);
-    });
+    return this.database.asOrganization(reference).entities(
+      async (manager) => {
+        const key = await lockKeyWithin(manager, reference);
+        const isRepeated = secret.rotationId !== null && key.rotationId === secret.rotationId;
+        const previous = {
+          previousSecretHash: overlapSeconds === 0 ? null : (key.secretHash ?? key.hash),
+          previousSecretUntil: overlapSeconds === 0 ? null : () => `now() + interval '${overlapSeconds} seconds'`,
+        };
+        const changes = { ...secret, ...(!isRepeated && previous), updatedAt: () => 'now()' };
+        await manager.update(ApiKeyEntity, { hash: key.hash }, changes);
+        return getKeyWithin(manager, reference);
+      },
+      outcomeOfRow('api_keys', 'secret_hash', secret.secretHash),
+    );
   }
 
   async endRotation(reference: KeyReference): Promise<ApiKeyEntity> {
