@@ -307,6 +307,16 @@ describe(BearerGuard.name, () => {
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
   });
 
+  it('stops looking up the key of a token once it was revoked, for an address that goes on', async () => {
+    expect((await get('/inference', `Bearer ${tokenFor(apiKey)}`)).status).toBe(200);
+    bus.usable.clear();
+    nowMs += 1_000;
+    const statuses: number[] = [];
+    for (let i = 0; i < 7; i += 1) statuses.push((await get('/inference', `Bearer ${tokenFor(apiKey)}`)).status);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 429]);
+    expect(bus.asked).toHaveLength(7);
+  });
+
   it('refuses two Authorization headers, whichever of them is good', async () => {
     const good = `Authorization: Bearer ${apiKey}`;
     for (const lines of [

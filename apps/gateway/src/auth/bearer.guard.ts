@@ -62,14 +62,15 @@ export class BearerGuard implements CanActivate {
   private admitToken(request: AuthenticatedRequest, access: RouteAccess): Promise<true> {
     const token = readBearer(request.raw.rawHeaders);
     if (!isTokenShaped(token)) throw badCredential();
-    return this.principalOfToken(token, this.judgerOf(request)).then((principal) =>
-      this.admit(request, principal, access),
-    );
+    return this.principalOfToken(token, request).then((principal) => this.admit(request, principal, access));
   }
 
-  private async principalOfToken(token: string, judge: Judge): Promise<Principal | null> {
-    const keyHash = await this.accessTokens.keyHashOf(token, judge);
-    return keyHash === null ? null : this.directory.findRecord(keyHash);
+  /** A token outlives its key by some minutes, so the look for the key counts too. */
+  private async principalOfToken(token: string, request: AuthenticatedRequest): Promise<Principal | null> {
+    const keyHash = await this.accessTokens.keyHashOf(token, this.judgerOf(request));
+    if (keyHash === null) return null;
+    const look = async (): Promise<Principal | null> => this.directory.findRecord(keyHash);
+    return this.failures.judgeKey(sourceOf(request.ip), `record ${keyHash}`, look);
   }
 
   /** Counts the failures of the request's source address. Looks nothing up for an address with too many failures. */
