@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { anOwnCredential } from '@libs/inference/testing';
 import type { Fields } from '../server-tools/named-tools';
 import type { BoundPlugin, Plugin } from '../plugins/plugin';
 import { RequestBody } from '../plugins/request-body';
@@ -100,5 +102,45 @@ describe('a request whose plugins cost something', () => {
     expect(status).toBe(400);
     expect(searches).toBe(0);
     expect(costsOf()).toEqual([]);
+  });
+});
+
+/** Has the model of the call judge its answer. */
+class Judge implements Plugin {
+  readonly id = 'judge';
+
+  bind(): BoundPlugin {
+    const stage = { type: 'guardrail', name: 'judge' } as const;
+    return {
+      stage,
+      review: async ({ ask }) => {
+        await ask({ model: 'test/chat', messages: asked.messages, maxTokens: 8 });
+        return { stage, shown: {} };
+      },
+    };
+  }
+}
+
+describe('a question of a plugin that runs on a key of the caller', () => {
+  it('counts with what its provider charges, as the answer does', async () => {
+    app = await InferenceApp.start([], null, [new Judge()]);
+    app.answer = (_request, response) => whole(response);
+    app.vault = {
+      credentialsOf: () => [anOwnCredential({ provider: 'test' })],
+      open: async () => new Secret('sk-own-0123456789abcdef'),
+      noteVerdict: () => undefined,
+    };
+    expect((await app.post('chat/completions', { ...asked, plugins: [] })).status).toBe(200);
+    expect((await app.post('chat/completions', { ...asked, plugins: [{ id: 'judge' }] })).status).toBe(200);
+    await until(() => app.books.settled.length === 2);
+    const [plain, judged] = app.books.settled.map(({ costUsd, byokFeeUsd, details }) => ({
+      costUsd: Number(costUsd),
+      byokFeeUsd: Number(byokFeeUsd),
+      upstreamCostUsd: Number(details.upstreamCostUsd),
+    }));
+    expect(plain!.upstreamCostUsd).toBeGreaterThan(0);
+    expect(judged!.upstreamCostUsd).toBeCloseTo(2 * plain!.upstreamCostUsd, 12);
+    expect(judged!.byokFeeUsd).toBeCloseTo(2 * plain!.byokFeeUsd, 12);
+    expect(judged!.costUsd).toBeCloseTo(judged!.byokFeeUsd, 12);
   });
 });

@@ -7,6 +7,7 @@ import {
   parseUsd,
   type AnswerSource,
   type AnswerStream,
+  type Cost,
   type InferenceResult,
   type PicoUsd,
   type PipelineStage,
@@ -16,6 +17,7 @@ import type { GenerationSearch } from '@libs/persistence';
 import type { CallOutcome } from '../generations/generation-ticket';
 import type { IncomingCall } from '../generations/incoming-call';
 import type { Fields } from '../server-tools/named-tools';
+import type { OwnKeyCost } from '../server-tools/server-tool';
 import type { LoopResult, LoopServed } from '../server-tools/server-tool-engine';
 import { joinSearches } from '../server-tools/web-search';
 import { AnswerBody } from './answer-body';
@@ -40,6 +42,8 @@ export class PluginRun {
   readonly #generationId: string;
   #shown: Fields = {};
   #spent = 0n;
+  /** Of questions that were answered on a key of the caller's own; their fees are in what was spent. */
+  #ownKey: OwnKeyCost | undefined;
   #search: GenerationSearch | undefined;
 
   constructor(
@@ -143,16 +147,24 @@ export class PluginRun {
     return async (question) => {
       try {
         const { body, cost } = await ask(question);
-        this.#spent += cost.totalCost;
+        this.#pay(cost);
         return body;
       } catch (thrown) {
-        this.#spent += leftCallOf(thrown)?.cost.totalCost ?? 0n;
+        const left = leftCallOf(thrown);
+        if (left !== null) this.#pay(left.cost);
         throw thrown;
       }
     };
   }
 
-  /** Returns a whole answer as changed by the plugins. */
+  #pay({ totalCost, upstreamCost, byokFee }: Cost): void {
+    this.#spent += totalCost;
+    if (upstreamCost === undefined || byokFee === undefined) return;
+    const { upstreamCost: paid = 0n, byokFee: fees = 0n } = this.#ownKey ?? {};
+    this.#ownKey = { upstreamCost: paid + upstreamCost, byokFee: fees + byokFee };
+  }
+
+  /** A whole answer, with what the plugins make of it. */
   async finish<T extends InferenceResult>(result: T): Promise<T> {
     const answer = new AnswerBody(this.context.api, result.body);
     await this.#eachPlugin(async (plugin) => {
@@ -190,7 +202,20 @@ export class PluginRun {
     const costPicoUsd = outcome.costPicoUsd + this.#spent;
     const recorded = this.recorded(outcome);
     const details = this.#spent === 0n ? recorded.details : this.#withSpent(recorded.details);
-    return { ...recorded, details, costPicoUsd, costUsd: formatUsd(costPicoUsd) };
+    return this.#withOwnKey({ ...recorded, details, costPicoUsd, costUsd: formatUsd(costPicoUsd) });
+  }
+
+  /** Adds what plugins cost on a key of the caller's own to what limits that include own keys count. */
+  #withOwnKey(outcome: CallOutcome): CallOutcome {
+    if (this.#ownKey === undefined) return outcome;
+    const { upstreamCost, byokFee } = this.#ownKey;
+    const { details, byokFeeUsd = '0' } = outcome;
+    const upstreamCostUsd = formatUsd(parseUsd(details.upstreamCostUsd ?? '0') + upstreamCost);
+    return {
+      ...outcome,
+      byokFeeUsd: formatUsd(parseUsd(byokFeeUsd) + byokFee),
+      details: { ...details, upstreamCostUsd },
+    };
   }
 
   /** Adds the cost of the plugins to that of the gateway's own tools, for which the provider charges nothing. */
