@@ -46,6 +46,23 @@ describe(billTranscription.name, () => {
     expect(billOf({ ...RESULT, seconds }, MEASURED, byTheSecond).seconds).toBe(90.5);
   });
 
+  it.each([60_000, 1e12])('does not believe %d seconds of an endpoint that takes an hour', (seconds) => {
+    const hour = { ...byTheSecond, capabilities: { transcription: { max_seconds: 3_600 } } };
+    expect(billOf({ ...RESULT, seconds }, MEASURED, hour)).toMatchObject({
+      seconds: 90.5,
+      usage: { provenance: 'estimated' },
+    });
+    expect(billOf({ ...RESULT, seconds: 14_400 }, MEASURED, hour).seconds).toBe(14_400);
+  });
+
+  it.each([
+    { input: -1, audioInput: 0, output: 4 },
+    { input: 110, audioInput: 100, output: -4 },
+  ])('guesses tokens that a provider cannot have counted: %o', (tokens) => {
+    const { usage } = billOf({ ...RESULT, tokens }, MEASURED, byTheToken);
+    expect(usage).toMatchObject({ audioPromptTokens: 1_539, provenance: 'estimated' });
+  });
+
   it('charges tokens, sound among them at its own price', () => {
     const tokens = { input: 110, audioInput: 100, output: 4 };
     expect(costOf({ ...RESULT, tokens }, MEASURED, byTheToken)).toBe('0.00066');

@@ -16,7 +16,8 @@ export interface TranscriptionBill {
   readonly seconds: number | null;
 }
 
-const MOST_SECONDS = 1_000_000;
+/** A report of more than so many times the longest recording that the endpoint takes is not believed. */
+const MOST_TIMES_LONGEST = 4;
 const MOST_TOKENS = 1_000_000_000;
 
 /** Tokens to charge for a second of sound if an upstream that charges by the token reports none. */
@@ -40,13 +41,14 @@ export function billTranscription(
   served: ServedTranscription,
 ): TranscriptionBill {
   const { pricing } = served.endpoint;
-  const reported = believable(seconds);
   const textBytes = Buffer.byteLength(transcript.text);
   const measured = served.transcription.audio.length();
+  const longest = Math.max(measured?.seconds ?? 0, transcriptionTraitsOf(served.endpoint).maxSeconds);
+  const reported = believable(seconds, longest * MOST_TIMES_LONGEST);
   const spoken = textBytes / MOST_WRITTEN_BYTES_PER_SECOND;
   const counted = reported ?? (measured === null ? null : Math.max(measured.seconds, spoken));
-  const usage =
-    tokens === null && isSoldByToken(pricing) ? guessUsage(counted ?? 0, textBytes) : usageOf(tokens, reported);
+  const isGuessed = isSoldByToken(pricing) && !isCounted(tokens);
+  const usage = isGuessed ? guessUsage(counted ?? 0, textBytes) : usageOf(tokens, reported);
   return { usage, cost: costOf(usage, counted, served), seconds: counted };
 }
 
@@ -80,8 +82,13 @@ function costOf(usage: Usage, seconds: number | null, { transcription, endpoint,
   return byokFee === undefined ? listed : byokCost(listed, byokFee);
 }
 
-function believable(seconds: number | null): number | null {
-  return seconds !== null && Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, MOST_SECONDS) : null;
+function believable(seconds: number | null, most: number): number | null {
+  return seconds !== null && seconds >= 0 && seconds <= most ? seconds : null;
+}
+
+/** Returns whether a provider has reported tokens that can be true. */
+function isCounted(tokens: TranscriptTokens | null): boolean {
+  return tokens !== null && tokens.input >= 0 && tokens.output >= 0;
 }
 
 function isSoldByToken({ audioSecond, request }: PriceList): boolean {

@@ -71,7 +71,8 @@ function transcriptOf(text: string, answer: JsonObject): Transcript {
 
 /** Returns the duration in seconds; some upstreams send it as a string. */
 function durationOf({ duration }: JsonObject): number | undefined {
-  const seconds = typeof duration === 'string' ? Number(duration) : numberOf(duration);
+  // A text without digits would be the number 0.
+  const seconds = typeof duration === 'string' && /\d/.test(duration) ? Number(duration) : numberOf(duration);
   return seconds !== undefined && Number.isFinite(seconds) ? seconds : undefined;
 }
 
