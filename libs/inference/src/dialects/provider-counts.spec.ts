@@ -96,6 +96,7 @@ describe('what a chat provider counts', () => {
     ['as Mistral does', { num_cached_tokens: 9_000 }, CACHED],
     ['in two places', { cached_tokens: 9_000, prompt_tokens_details: { cached_tokens: 9_000 } }, CACHED],
     ['in two places that differ', { prompt_tokens_details: { cached_tokens: 9_000 }, cached_tokens: 8 }, CACHED],
+    ['by two names that differ', { prompt_cache_hit_tokens: 8_000, cached_tokens: 9_000 }, '0.0099'],
     ['beside details that say nothing of it', { cached_tokens: 9_000, prompt_tokens_details: null }, CACHED],
     ['beside an absurd one', { cached_tokens: 9_000, prompt_tokens_details: { cached_tokens: -1 } }, CACHED],
     ['as pictures', { prompt_tokens_details: { text_tokens: 9_000, image_tokens: 1_000 } }, '0.0375'],

@@ -139,7 +139,11 @@ export function readDetails(cursor: JsonCursor, counts: ReportedCounts, names: C
 export function chatCountsIn(usage: JsonObject): ReportedCounts {
   const counts = { ...NO_COUNTS };
   for (const [key, name] of CHAT_COUNTS) counts[name] = countIn(usage, key);
-  for (const [key, name] of OUTSIDE_DETAILS) counts[name] ??= countIn(usage, key);
+  // In the order of the document, as the reader of bytes does: of two names the first counts.
+  for (const key of Object.keys(usage)) {
+    const name = OUTSIDE_DETAILS.get(key);
+    if (name !== undefined) counts[name] ??= countIn(usage, key);
+  }
   for (const [key, names] of CHAT_DETAILS) Object.assign(counts, detailsIn(usage[key], names));
   return counts;
 }
