@@ -182,11 +182,13 @@ class ChatReader implements ChatObject {
     return isMessage;
   }
 
-  /** Ends a choice. `isWhole`: the answer is not a stream. */
+  /** Ends a choice. `isWhole`: the answer is not a stream. Some upstreams stream `""` until the answer has ended. */
   #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
     const finish = findMember(choice, 'finish_reason');
-    const isFinished = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
+    const isText = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
+    const isFinished = isText && (isWhole || this.bytes[finish.valueStart + 1] !== QUOTE);
     if (isFinished) this.#finish(finish, native);
+    else if (isText) this.choiceEdits.push({ start: finish.valueStart, end: finish.valueEnd, text: 'null' });
     if (isWhole) this.#complete(choice, isFinished ? FINISHED_CHOICE_MEMBERS : CHOICE_MEMBERS);
   }
 

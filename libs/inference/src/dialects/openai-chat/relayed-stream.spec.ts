@@ -146,4 +146,34 @@ describe(OpenAiChatStream.name, () => {
     expect(text).not.toContain('late');
     expect(await stream.outcome).toMatchObject({ state: 'completed', finishReason: null });
   });
+
+  const chunkOf = (content: string, finish: string): string =>
+    `data: {"choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":"${finish}"}]}\n\n`;
+
+  it('takes no chunk for the last one because its finish reason is an empty text', async () => {
+    const body = Buffer.from(`${chunkOf('Half', '')}${chunkOf(' an answer', '')}`);
+    const stream = await OpenAiChatStream.open(bodyOf([body]), context);
+    const text = await textOf(stream);
+    expect(text).not.toContain('"stop"');
+    expect(text).toContain('"error":{"code":502');
+    expect(await stream.outcome).toMatchObject({ state: 'failed' });
+  });
+
+  it('shows the end of an answer whose chunks say an empty text until then', async () => {
+    const body = Buffer.from(`${chunkOf('Whole', '')}${chunkOf('', 'stop')}data: [DONE]\n\n`);
+    const stream = await OpenAiChatStream.open(bodyOf([body]), context);
+    const text = await textOf(stream);
+    expect(text.match(/"finish_reason":[^,}]+/g)).toEqual(['"finish_reason":null', '"finish_reason":"stop"']);
+    expect(await stream.outcome).toMatchObject({ state: 'completed', finishReason: 'stop' });
+  });
+
+  it.each(['error', 'insufficient_system_resource'])(
+    'ends with an error where the upstream ends with %s',
+    async (end) => {
+      const pieces = [chunkOf('Half', ''), `${chunkOf('', end)}data: [DONE]\n\n`];
+      const stream = await OpenAiChatStream.open(bodyOf(pieces.map((piece) => Buffer.from(piece))), context);
+      expect(await textOf(stream)).toContain('"error":{"code":502');
+      expect(await stream.outcome).toMatchObject({ state: 'failed' });
+    },
+  );
 });

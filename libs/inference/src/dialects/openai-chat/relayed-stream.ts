@@ -16,6 +16,7 @@ import type { ReportedUsage } from '../reported-counts';
 import { mostToolUnits, orNone, scannedToolUnits } from '../reported-tools';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
+import type { FinishReason } from '../../model/finish-reason';
 import { unixSeconds } from '../../model/unix-seconds';
 
 const EVENT_START = Buffer.from('data: ');
@@ -113,8 +114,11 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
     if (chat.pictures + chat.audioBytes > 0) this.#meter.countMedia(chat.pictures, chat.audioBytes);
     if (this.#ran.hasUses) this.#meter.used(this.#ran.units);
     this.#meter.served(chat.serviceTier);
-    if (chat.finishReason === null) return;
-    const { finishReason, nativeFinishReason } = chat;
+    if (chat.finishReason !== null) this.#finish(chat.finishReason, chat.nativeFinishReason);
+  }
+
+  #finish(finishReason: FinishReason, nativeFinishReason: string | null): void {
+    if (finishReason === 'error') throw this.broken('the answer ended with an error');
     this.stop = { finishReason, nativeFinishReason };
   }
 
