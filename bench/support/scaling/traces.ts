@@ -73,4 +73,9 @@ export const TRACES: Readonly<Record<string, Trace>> = {
     providers: { narrow: { callSeconds: 6, takesAt: () => 150 }, wide: { callSeconds: 6, takesAt: alwaysUp } },
     seconds: 3 * DAY + 8 * HOUR,
   },
+  'a-provider-that-takes-what-two-workers-make': {
+    arrivals: [{ atSeconds: HOUR, lines: 500_000, quota: 'narrow' }],
+    providers: { narrow: { callSeconds: 6, takesAt: () => 128 } },
+    seconds: 20 * HOUR,
+  },
 };

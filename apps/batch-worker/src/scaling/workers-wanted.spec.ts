@@ -47,7 +47,13 @@ describe(workersWanted, () => {
   });
 
   it('wants no more workers than share what the provider takes', () => {
-    expect(wanted([demand(500_000, 1_000)], [worker(20), worker(20), worker(20)])).toBe(1);
+    expect(wanted([demand(500_000, 1_000)], [worker(18), worker(18), worker(18)])).toBe(1);
+  });
+
+  it('wants so many workers that they still meet the limit of the provider', () => {
+    // Two workers at their most would make just the 128 calls that the provider takes.
+    const workers = Array.from({ length: 8 }, () => worker(16));
+    expect(wanted([demand(500_000, 1_000)], workers)).toBe(3);
   });
 
   it('does not take the trouble of one worker, or what a new one does not know, for the limit of the provider', () => {

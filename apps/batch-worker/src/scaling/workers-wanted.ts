@@ -23,6 +23,12 @@ const LEAST_SECONDS = 300;
 /** Assumed duration of a line, in seconds, if no worker has called its model within a day. */
 const UNKNOWN_CALL_SECONDS = 10;
 
+/**
+ * What is added to the calls that a provider accepts. Workers that make just these calls would all be at their own most,
+ * as if there were no limit: after each scale-in the next count would want many workers again.
+ */
+const LIMIT_HEADROOM = 1.15;
+
 /** Returns the plan with which batches are done in `goalSeconds`. */
 export function plannedFor(goalSeconds: number): DemandGoal {
   return { goalSeconds: goalSeconds * PLANNED_SHARE, leastSeconds: LEAST_SECONDS };
@@ -71,7 +77,7 @@ function limitOf(alive: readonly WorkerReport[], quota: string): number {
     return lane === undefined ? [] : { slots: lane.slots, isLimited: lane.slots < concurrency };
   });
   const limited = callers.filter(({ isLimited }) => isLimited).length;
-  return limited * 2 > callers.length ? sum(callers.map(({ slots }) => slots)) : Infinity;
+  return limited * 2 > callers.length ? sum(callers.map(({ slots }) => slots)) * LIMIT_HEADROOM : Infinity;
 }
 
 function mean(values: readonly number[]): number | null {
