@@ -54,6 +54,29 @@ describe(checkCall.name, () => {
   });
 });
 
+describe('further models of a request', () => {
+  it.each(['chat', 'responses', 'embeddings'] as const)(
+    'are not read from fallbacks of %s, whatever these are',
+    (api) => {
+      for (const fallbacks of [['test/other'], 'test/other', [null], {}, [{ model: 'test/other' }]]) {
+        expect(checkCall(api, { ...CHAT, input: 'x', fallbacks }).route).toMatchObject({
+          model: 'test/chat',
+          models: [],
+        });
+      }
+    },
+  );
+
+  it.each([5, 'test/other', [5], [{}], [''], Array.from({ length: 33 }, () => 'a')])(
+    'are checked where vectors are asked for: %j',
+    (models) => {
+      expect(() => checkCall('embeddings', { model: 'a', input: 'x', models })).toThrow(
+        expect.objectContaining({ code: 'invalid_request', metadata: { param: 'models' } }) as Error,
+      );
+    },
+  );
+});
+
 describe('the default model of a workspace', () => {
   const settings = { default_text_model: 'ours/model' };
   const messages = CHAT.messages;

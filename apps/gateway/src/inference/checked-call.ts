@@ -44,10 +44,12 @@ export function checkCall(api: CallableApi, parsed: unknown, settings?: Workspac
 }
 
 function checkMembers(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
-  const { hasDefaultModel, outputOf, toolUsesOf } = APIS[api];
+  const { hasDefaultModel, hasFallbacks, outputOf, toolUsesOf } = APIS[api];
   const dto = VALIDATORS[api](parsed);
   const body = dto as object as JsonObject;
-  const route = routeWishOf(dto, hasDefaultModel ? settings?.default_text_model : undefined);
+  // Where an API has no `fallbacks`, nothing has checked them.
+  const models = dto.models ?? (hasFallbacks ? dto.fallbacks?.map((fallback) => fallback.model) : null);
+  const route = routeWishOf({ ...dto, models }, hasDefaultModel ? settings?.default_text_model : undefined);
   return { route, ...outputOf(body), toolUses: toolUsesOf(body) };
 }
 

@@ -5,8 +5,6 @@ import { readRoutingPreferences, type RoutingPreferences } from '@libs/inference
 interface Routable {
   readonly model?: string | null;
   readonly models?: readonly string[] | null;
-  /** The form of `models` in the Messages API. */
-  readonly fallbacks?: readonly { readonly model: string }[] | null;
   readonly provider?: ProviderPreferences | null;
   /** Older form of `provider.sort.partition`; other values are ignored. */
   readonly route?: unknown;
@@ -26,9 +24,8 @@ const NO_PREFERENCES: RoutingPreferences = {};
  * none.
  * @throws AppError invalid_request if it names no model
  */
-export function routeWishOf({ model, models, fallbacks, provider, route }: Routable, defaultModel?: string): RouteWish {
-  const others = models ?? fallbacks?.map((fallback) => fallback.model) ?? [];
-  const named = [...(model ? [model] : []), ...others];
+export function routeWishOf({ model, models, provider, route }: Routable, defaultModel?: string): RouteWish {
+  const named = [...(model ? [model] : []), ...(models ?? [])];
   const [first = defaultModel, ...rest] = named;
   if (first === undefined) throw new AppError('invalid_request', 'model is required', { metadata: { param: 'model' } });
   const isPlain = !provider && route !== 'sort';

@@ -40,6 +40,10 @@ describe(ServerToolPlanner.name, () => {
     expect(plan(body)).toBeNull();
   });
 
+  it.each(['chat', 'messages'] as const)('bears any input on %s, where it is no member', (api) => {
+    for (const input of [[null], ['x'], [[]], 5]) expect(plan({ input }, { api })).toBeNull();
+  });
+
   it('puts functions in the place of its tools, behind those of the caller', () => {
     expect(seen({ tools: [{ type: 'sluice:look' }, FUNCTION] })).toEqual(['theirs', 'look']);
     const chat = { type: 'function', function: { name: 'theirs' } };

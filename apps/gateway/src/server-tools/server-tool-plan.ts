@@ -238,7 +238,7 @@ function mayConcernUs(body: Fields): boolean {
   const { tools, input, deferred_tools: deferral } = body;
   if (Array.isArray(tools) && tools.some(isSpecial)) return true;
   if (toolsBesideList(body).length > 0) return true;
-  return (deferral !== undefined && deferral !== null) || (Array.isArray(input) && input.some(isOfTools));
+  return (deferral !== undefined && deferral !== null) || listOf(input).some(isOfTools);
 }
 
 function isSpecial(tool: unknown): boolean {

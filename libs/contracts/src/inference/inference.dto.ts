@@ -27,6 +27,14 @@ const NUMBER = { allowInfinity: false, allowNaN: false };
 
 /** Fields of every inference request: where it may be routed, and for whom it is. */
 export class InferenceDto {
+  /** Each is stored with the call. */
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(32)
+  @IsStoredText(MAX_MODEL_LENGTH, { each: true })
+  @MinLength(1, { each: true })
+  models?: string[] | null;
+
   @IsOptional()
   @IsWellFormed(findProviderPreferencesProblem)
   provider?: ProviderPreferences | null;
@@ -60,14 +68,6 @@ export class RelayedDto extends InferenceDto {
 
 /** Fields that chat completions, responses and messages share. */
 export class ConversationDto extends RelayedDto {
-  /** Each is stored with the call. */
-  @IsOptional()
-  @IsArray()
-  @ArrayMaxSize(32)
-  @IsStoredText(MAX_MODEL_LENGTH, { each: true })
-  @MinLength(1, { each: true })
-  models?: string[] | null;
-
   @IsOptional()
   @IsBoolean()
   stream?: boolean | null;

@@ -35,7 +35,9 @@ export interface ApiDefinition extends CallerApi {
   readonly generates: boolean;
   /** True if a request without a model uses the default model of its workspace. */
   readonly hasDefaultModel: boolean;
-  /** Returns the limits of a validated body on the size of its answers. */
+  /** Whether a request may name further models as `fallbacks`. */
+  readonly hasFallbacks: boolean;
+  /** Reads what a checked body says of the size of its answers. */
   readonly outputOf: (body: JsonObject) => ExpectedOutput;
   /** Returns the uses of a provider's tools that a body may make, and the compactions that it may lead to. */
   readonly toolUsesOf: (body: JsonObject) => readonly AllowedUses[];

@@ -23,7 +23,6 @@ const OF_ANY_API: readonly string[] = [
   SEARCH,
   'model',
   'models',
-  'fallbacks',
   'stream',
   'tools',
   'mcp_servers',
@@ -41,7 +40,7 @@ const OF_ANY_API: readonly string[] = [
 const OF_ONE_API: Readonly<Record<RelayedApi, readonly string[]>> = {
   chat: ['max_tokens', 'max_completion_tokens', 'n', 'prediction'],
   responses: ['max_output_tokens', 'context_management'],
-  messages: ['max_tokens', 'context_management'],
+  messages: ['max_tokens', 'context_management', 'fallbacks'],
   embeddings: [],
 };
 /**

@@ -38,6 +38,7 @@ export const chatApi: ConversationApi = {
   body: ChatCompletionDto,
   generates: true,
   hasDefaultModel: true,
+  hasFallbacks: false,
   outputOf: (body) => ({
     ...readExpectedOutput(body, OUTPUT),
     answers: (body['n'] as number | null | undefined) ?? 1,

@@ -11,6 +11,7 @@ export const embeddingsApi: ApiDefinition = {
   generates: false,
   cutsLongPrompts: false,
   hasDefaultModel: false,
+  hasFallbacks: false,
   outputOf: ({ input }) => ({
     maxTokens: null,
     answers: countEmbeddingsInputs(input as string | readonly unknown[]),

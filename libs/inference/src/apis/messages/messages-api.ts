@@ -19,6 +19,7 @@ export const messagesApi: ConversationApi = {
   body: MessagesDto,
   generates: true,
   hasDefaultModel: false,
+  hasFallbacks: true,
   outputOf: (body) => readExpectedOutput(body, OUTPUT),
   toolUsesOf: (body) => [...usesOfMessage(body), ...compactionsOfMessage(body)],
   // The API requires a cap, so the gateway adds one, and models do write that much.

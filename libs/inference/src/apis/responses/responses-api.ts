@@ -17,6 +17,7 @@ export const responsesApi: ConversationApi = {
   body: ResponsesDto,
   generates: true,
   hasDefaultModel: true,
+  hasFallbacks: false,
   outputOf: (body) => readExpectedOutput(body, OUTPUT),
   toolUsesOf: (body) => [...usesOfResponse(body), ...compactionsOfResponse(body)],
   uncappedTokensAt: uncappedTokens,
