@@ -7,6 +7,7 @@ describe(toolWarning.name, () => {
     expect(warningOf('top_k', 'tools.web_search', 'tools.sluice:look', 'toolsmith')).toBe(
       'left out: tools.web_search, tools.sluice:look',
     );
+    expect(warningOf('functions', 'function_call')).toBe('left out: functions, function_call');
     expect(warningOf('top_k')).toBeNull();
     expect(warningOf()).toBeNull();
   });

@@ -2,7 +2,7 @@ import type { LossReport } from '@libs/inference';
 
 /** Most names in the header, which must stay small; longer lists are cut. */
 const MOST_NAMED = 16;
-const TOOL_MEMBER = /^(?:tools(?:\.|$)|tool_choice$|mcp_servers$|web_search_options$)/;
+const TOOL_MEMBER = /^(?:tools(?:\.|$)|tool_choice$|functions$|function_call$|mcp_servers$|web_search_options$)/;
 const FITS_HEADER = /^[\w:.-]{1,128}$/;
 
 /**
