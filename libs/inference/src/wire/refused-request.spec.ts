@@ -15,6 +15,31 @@ const recorded: readonly (readonly [string, string, number, unknown])[] = [
       "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.",
     ),
   ],
+  [
+    'context_length_exceeded',
+    'DashScope',
+    400,
+    openAi('invalid_parameter_error', 'Range of input length should be [1, 129024]'),
+  ],
+  [
+    'context_length_exceeded',
+    'Moonshot',
+    400,
+    openAi(null, 'Invalid request: Your request exceeded model token limit: 131072'),
+  ],
+  ['context_length_exceeded', 'Z.AI', 400, { error: { code: '1261', message: 'Prompt exceeds max length' } }],
+  [
+    'content_policy_violation',
+    'OpenAI',
+    400,
+    openAi('cyber_policy', 'This content was flagged for possible cybersecurity risk.'),
+  ],
+  [
+    'image_download_failed',
+    'Anthropic',
+    400,
+    anthropic("This URL is disallowed by the website's robots.txt file."),
+  ],
   ['context_length_exceeded', 'Anthropic', 400, anthropic('prompt is too long: 210031 tokens > 200000 maximum')],
   [
     'context_length_exceeded',

@@ -28,6 +28,8 @@ const BY_CODE: Readonly<Record<string, ErrorCode>> = {
   moderation_blocked: 'content_policy_violation',
   data_inspection_failed: 'content_policy_violation',
   datainspectionfailed: 'content_policy_violation',
+  bio_policy: 'content_policy_violation',
+  cyber_policy: 'content_policy_violation',
   responsibleaipolicyviolation: 'content_policy_violation',
   invalid_image: 'invalid_image',
   invalid_base64_image: 'invalid_image',
@@ -55,7 +57,7 @@ const BY_MESSAGE: readonly (readonly [RegExp, ErrorCode])[] = [
     'max_tokens_exceeded',
   ],
   [
-    /context_length|context length|context limit|context size|context window|maximum context|maximum prompt length|maximum model length|input token count is|input token count \(\d|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed|`inputs` must have less than/i,
+    /context_length|context length|context limit|range of input length|exceeded model token limit|prompt exceeds max length|context size|context window|maximum context|maximum prompt length|maximum model length|input token count is|input token count \(\d|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed|`inputs` must have less than/i,
     'context_length_exceeded',
   ],
   [/string too long|should have at most \d+ characters|maximum length of \d+ characters/i, 'string_too_long'],
@@ -74,7 +76,7 @@ const BY_MESSAGE: readonly (readonly [RegExp, ErrorCode])[] = [
     'image_too_large',
   ],
   [
-    /(?:downloading|download the file|fetch(?:ing)? (?:the |an )?(?:image|content|file)|retrieve media|load image)|\bfile could not be fetched/i,
+    /(?:downloading|download the file|fetch(?:ing)? (?:the |an )?(?:image|content|file)|retrieve media|load image)|\bfile could not be fetched|url is disallowed by the website's robots\.txt/i,
     'image_download_failed',
   ],
   [/\binvalid prompt:/i, 'invalid_prompt'],
