@@ -14,7 +14,10 @@ describe(WorkerForecast, () => {
   const forecast = new Forecast(routes, () => nowMs);
   const ask = (): object => routes.find('/scaling')!();
 
-  it('says nothing before the work was counted', () => {
+  it('says nothing before the work was counted', async () => {
+    count = () => Promise.reject(new Error('away'));
+    await forecast.refresh();
+    expect(await metricsRegistry.getSingleMetricAsString('sluice_workers_wanted')).not.toMatch(/^sluice_workers_wanted/m);
     expect(ask).toThrow('The open work has not been counted within the last minute');
   });
 
@@ -32,5 +35,7 @@ describe(WorkerForecast, () => {
     expect(ask()).toEqual({ workers_wanted: 7, open_lines: 900 });
     nowMs = 61_000;
     expect(ask).toThrow(expect.objectContaining({ code: 'unavailable' }));
+    await forecast.refresh();
+    expect(await metricsRegistry.getSingleMetricAsString('sluice_workers_wanted')).not.toMatch(/^sluice_workers_wanted/m);
   });
 });

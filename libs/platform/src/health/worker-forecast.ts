@@ -54,12 +54,21 @@ export abstract class WorkerForecast {
   }
 
   private async update(): Promise<void> {
-    this.latest = { wanted: await this.count(), atMs: this.nowMs() };
-    wanted.set(this.latest.wanted.workers);
+    try {
+      this.latest = { wanted: await this.count(), atMs: this.nowMs() };
+      wanted.set(this.latest.wanted.workers);
+    } finally {
+      // A scaler that reads the metric would go on to believe it.
+      if (this.isUnknown()) wanted.remove();
+    }
+  }
+
+  private isUnknown(): boolean {
+    return this.latest === null || this.nowMs() - this.latest.atMs > GOOD_FOR_MS;
   }
 
   private answer(): object {
-    if (this.latest === null || this.nowMs() - this.latest.atMs > GOOD_FOR_MS) {
+    if (this.latest === null || this.isUnknown()) {
       throw new AppError('unavailable', 'The open work has not been counted within the last minute');
     }
     const { workers, because } = this.latest.wanted;
