@@ -7,6 +7,25 @@ import { readThoughts, toReasoningParts } from './reasoning';
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant', 'tool'];
 const RESULT_PARTS = ['text', 'image', 'file'];
 
+/** Members of messages and of their calls that are read, or named where they are. */
+const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
+  'role',
+  'content',
+  'name',
+  'tool_call_id',
+  'cache_control',
+  'refusal',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'images',
+  'audio',
+  'annotations',
+  'function_call',
+  'tool_calls',
+]);
+const CALL_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'index', 'function']);
+
 /** Reads the conversation. Names of fields that it cannot hold are added to `unread`. */
 export function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
   if (!body.has('messages')) throw body.refuse('messages', 'is required');
@@ -14,6 +33,7 @@ export function readMessages(body: CheckedObject, unread: Set<string>): Message[
 }
 
 function readMessage(message: CheckedObject, unread: Set<string>): Message {
+  nameUnknown(message, 'messages', MESSAGE_MEMBERS, unread);
   const role = message.oneOf('role', ROLES);
   if (role === undefined) throw message.refuse('role', 'is required');
   const name = message.string('name');
@@ -41,7 +61,7 @@ function readAssistant(message: CheckedObject, unread: Set<string>): Part[] {
     ...(message.value('content') === '' ? [] : readContent(message, 'content', unread)),
     ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
     ...message.objects('images').map(readImage),
-    ...message.objects('tool_calls').map(readToolCall),
+    ...message.objects('tool_calls').map((call) => readToolCall(call, unread)),
   ];
 }
 
@@ -53,7 +73,8 @@ function readReasoning(message: CheckedObject, unread: Set<string>): Part[] {
   return toReasoningParts(readThoughts(message.members));
 }
 
-function readToolCall(call: CheckedObject): ToolCallPart {
+function readToolCall(call: CheckedObject, unread: Set<string>): ToolCallPart {
+  nameUnknown(call, 'messages.tool_calls', CALL_MEMBERS, unread);
   if (call.has('type') && call.value('type') !== 'function') throw call.refuse('type', 'must be function');
   const { name, text } = readFunction(call.requiredObject('function'));
   return { type: 'tool-call', id: call.requiredString('id'), name, arguments: text };
@@ -61,4 +82,8 @@ function readToolCall(call: CheckedObject): ToolCallPart {
 
 function readFunction(called: CheckedObject): { name: string; text: string } {
   return { name: called.requiredString('name'), text: called.string('arguments') ?? '' };
+}
+
+function nameUnknown(object: CheckedObject, path: string, known: ReadonlySet<string>, unread: Set<string>): void {
+  for (const name in object.members) if (!known.has(name) && object.has(name)) unread.add(`${path}.${name}`);
 }

@@ -181,6 +181,19 @@ describe('a chat request', () => {
     ]);
   });
 
+  it('names members of messages and calls that it does not know', () => {
+    const call = { id: 'c', type: 'function', index: 0, function: { name: 'f', arguments: '{}' }, extra_content: {} };
+    const messages = [
+      { role: 'user', content: 'Hi', weight: 1, parsed: null },
+      { role: 'assistant', content: 'Yes', thinking_blocks: [{ type: 'thinking', thinking: 'x' }], tool_calls: [call] },
+    ];
+    expect(read({ messages }).unread.toSorted()).toEqual([
+      'messages.thinking_blocks',
+      'messages.tool_calls.extra_content',
+      'messages.weight',
+    ]);
+  });
+
   it('shows pictures of tool results as the user does, behind all results', () => {
     const result = (id: string) => ({
       role: 'tool',
