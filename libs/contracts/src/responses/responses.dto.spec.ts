@@ -64,6 +64,8 @@ describe(ResponsesDto.name, () => {
   it('refuses everything that would need a stored response', () => {
     for (const id of ['x', '', 0, {}, false]) refuses({ previous_response_id: id }, 'previous_response_id');
     accepts({ previous_response_id: null });
+    for (const one of ['conv_1', { id: 'conv_1' }, 0]) refuses({ conversation: one }, 'conversation');
+    accepts({ conversation: null });
     refuses({ store: true }, 'store');
     refuses({ store: 'false' }, 'store');
     accepts({ store: false });

@@ -46,6 +46,9 @@ export class ResponsesDto extends OpenAiConversationDto {
   @IsWellFormed(isNull(' must be null: nothing is stored, send the whole conversation as input'))
   previous_response_id?: null;
 
+  @IsWellFormed(isNull(' must be null: nothing is stored, send the whole conversation as input'))
+  conversation?: null;
+
   @IsOptional()
   @IsIn([false], { message: '$property must be false: nothing is stored' })
   store?: false | null;
