@@ -29,7 +29,7 @@ export class AuditInterceptor implements NestInterceptor {
     const entry = await this.audit.beginEntry(auditEntryOf(request, principalOf(request)));
     try {
       const answer: unknown = await lastValueFrom(next.handle());
-      await this.end(entry, context.switchToHttp().getResponse<FastifyReply>().statusCode);
+      await this.end(entry, context.switchToHttp().getResponse<FastifyReply>().statusCode, createdIn(answer));
       return answer;
     } catch (error) {
       await this.end(entry, fromHttpFramework(error).status);
@@ -38,8 +38,8 @@ export class AuditInterceptor implements NestInterceptor {
   }
 
   /** The call is over and cannot be undone. An entry without a status still shows that it began. */
-  private async end(entry: BegunAuditEntry, status: number): Promise<void> {
-    await this.audit.endEntry(entry, status).catch((error: unknown) => {
+  private async end(entry: BegunAuditEntry, status: number, created?: string): Promise<void> {
+    await this.audit.endEntry(entry, status, created).catch((error: unknown) => {
       this.logger.warn('The outcome of a call is not in the audit trail', {
         entry: entry.id,
         err: AppError.from(error),
@@ -61,6 +61,13 @@ export function auditEntryOf(
     target: target !== null && ID.test(target) ? target : null,
     ...requestIdsOf(request),
   };
+}
+
+/** Returns the id of what an answer shows: the hash of an API key, or the id of another object. */
+function createdIn(answer: unknown): string | undefined {
+  const { data } = (answer ?? {}) as { readonly data?: { readonly hash?: unknown; readonly id?: unknown } | null };
+  const id = data?.hash ?? data?.id;
+  return typeof id === 'string' && ID.test(id) ? id : undefined;
 }
 
 export interface RequestIds {

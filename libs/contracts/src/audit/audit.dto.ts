@@ -23,7 +23,7 @@ export class ListAuditQueryDto {
   @IsNameText(1, 200)
   action?: string;
 
-  /** The object in an entry's path, such as the hash of a key. */
+  /** The object in an entry's path, or the one that the action created, such as the hash of a key. */
   @MayBeAbsent()
   @IsNameText(1, 500)
   target?: string;

@@ -34,12 +34,7 @@ const recorded: readonly (readonly [string, string, number, unknown])[] = [
     400,
     openAi('cyber_policy', 'This content was flagged for possible cybersecurity risk.'),
   ],
-  [
-    'image_download_failed',
-    'Anthropic',
-    400,
-    anthropic("This URL is disallowed by the website's robots.txt file."),
-  ],
+  ['image_download_failed', 'Anthropic', 400, anthropic("This URL is disallowed by the website's robots.txt file.")],
   ['context_length_exceeded', 'Anthropic', 400, anthropic('prompt is too long: 210031 tokens > 200000 maximum')],
   [
     'context_length_exceeded',

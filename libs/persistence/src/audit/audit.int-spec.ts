@@ -35,6 +35,29 @@ describe(AuditRepository.name, () => {
     expect(await find(entry.id)).toMatchObject({ ...newEntry, status: 404 });
   });
 
+  it('adds what an action created as the target of an entry without one, and to no other', async () => {
+    const created = randomUUID();
+    const entry = await audit.beginEntry({
+      ...newEntry,
+      target: null,
+      organizationId: randomUUID(),
+      keyId: randomUUID(),
+    });
+    await audit.endEntry(entry, 201, created);
+    expect(await find(entry.id)).toMatchObject({ target: created, status: 201 });
+    const other = await begin();
+    await audit.endEntry(other, 200, created);
+    expect(await find(other.id)).toMatchObject({ target: newEntry.target, status: 200 });
+    for (const set of [`target = 'x'`, `status = 500`, `target = NULL, status = NULL`]) {
+      await expect(dataSource.query(`UPDATE audit_entries SET ${set} WHERE id = $1`, [other.id])).rejects.toThrow(
+        'audit entries are kept as they are',
+      );
+    }
+    const open = await begin();
+    const change = dataSource.query(`UPDATE audit_entries SET target = 'x', status = 200 WHERE id = $1`, [open.id]);
+    await expect(change).rejects.toThrow('audit entries are kept as they are');
+  });
+
   it('lists the entries of one organization by filter and page, newest first', async () => {
     const [organizationId, keyId, foreign] = [randomUUID(), randomUUID(), await begin()];
     const entries: BegunAuditEntry[] = [];

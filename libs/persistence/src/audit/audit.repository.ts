@@ -118,12 +118,15 @@ export class AuditRepository {
     });
   }
 
-  /** Sets the outcome of an entry, once: a later outcome is ignored. */
-  async endEntry({ organizationId, id }: BegunAuditEntry, status: number): Promise<void> {
+  /**
+   * Sets the outcome of an entry, once: a later outcome is ignored.
+   * @param created the id of what the action created: its target, if the entry has none
+   */
+  async endEntry({ organizationId, id }: BegunAuditEntry, status: number, created?: string): Promise<void> {
     await this.database.asOrganization({ organizationId }).execute({
       name: 'end-audit-entry',
-      sql: 'UPDATE audit_entries SET status = $2 WHERE id = $1 AND status IS NULL',
-      values: [id, status],
+      sql: `UPDATE audit_entries SET status = $2, target = coalesce(target, $3) WHERE id = $1 AND status IS NULL`,
+      values: [id, status, created ?? null],
     });
   }
 }

@@ -51,6 +51,7 @@ import { BoundTaskRuns1763900000310 } from './1763900000310-bound-task-runs';
 import { RecordedTerms1763900000320 } from './1763900000320-recorded-terms';
 import { ApartFeeds1763900000330 } from './1763900000330-apart-feeds';
 import { EndedStatuses1763900000340 } from './1763900000340-ended-statuses';
+import { AuditTargets1763900000350 } from './1763900000350-audit-targets';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -107,4 +108,5 @@ export const migrations = [
   RecordedTerms1763900000320,
   ApartFeeds1763900000330,
   EndedStatuses1763900000340,
+  AuditTargets1763900000350,
 ];

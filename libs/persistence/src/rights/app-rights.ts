@@ -117,7 +117,7 @@ const GATEWAY: AppRights = {
   asTenant: {
     api_keys: PLACE_OF_KEY,
     audit_entries: `SELECT (id, status, at, organization_id, key_id, operator, action, target, request_id, client_request_id),
-      INSERT (organization_id, key_id, action, target, request_id, client_request_id), UPDATE (status)`,
+      INSERT (organization_id, key_id, action, target, request_id, client_request_id), UPDATE (status, target)`,
     batches: `SELECT, UPDATE (status, ends_as, stop_by, fence, lease_until, deleted_at, upstream_deletion,
       upstream_requested_at, idempotency_key, request_hash)`,
     batch_lines: 'SELECT, DELETE',

@@ -17,7 +17,9 @@ describe(WorkerForecast, () => {
   it('says nothing before the work was counted', async () => {
     count = () => Promise.reject(new Error('away'));
     await forecast.refresh();
-    expect(await metricsRegistry.getSingleMetricAsString('sluice_workers_wanted')).not.toMatch(/^sluice_workers_wanted/m);
+    expect(await metricsRegistry.getSingleMetricAsString('sluice_workers_wanted')).not.toMatch(
+      /^sluice_workers_wanted/m,
+    );
     expect(ask).toThrow('The open work has not been counted within the last minute');
   });
 
@@ -36,6 +38,8 @@ describe(WorkerForecast, () => {
     nowMs = 61_000;
     expect(ask).toThrow(expect.objectContaining({ code: 'unavailable' }));
     await forecast.refresh();
-    expect(await metricsRegistry.getSingleMetricAsString('sluice_workers_wanted')).not.toMatch(/^sluice_workers_wanted/m);
+    expect(await metricsRegistry.getSingleMetricAsString('sluice_workers_wanted')).not.toMatch(
+      /^sluice_workers_wanted/m,
+    );
   });
 });
