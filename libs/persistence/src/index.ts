@@ -66,6 +66,7 @@ export type {
   GenerationAttempt,
   GenerationDetails,
   GenerationOpening,
+  AskedCall,
   GenerationSearch,
   GenerationSettlement,
   OpeningTerms,

@@ -82,8 +82,7 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
     providerToolsUsd: toolCosts && formatUsd(totalToolCost(toolCosts)),
     providerTools: toolCosts && toolCostTexts(toolCosts),
     gatewayToolsUsd: credential ? undefined : gatewayToolsOf(ended.cost),
-    fetches: fetchesOf(server),
-    search: server.search?.(),
+    ...workOfTools(server),
   } satisfies Omit<GenerationDetails, 'attempts'>);
 }
 
@@ -111,7 +110,9 @@ function hashedUserOf(api: Api, body: Body): string | undefined {
   return createHash('sha256').update(named).digest('hex');
 }
 
-function fetchesOf({ stages }: Server): number | undefined {
+/** Returns what the gateway's tools did. */
+function workOfTools({ stages, asked, search }: Server): Pick<GenerationDetails, 'fetches' | 'asked' | 'search'> {
   const uses = stages?.().find(({ type }) => type === 'server_tools')?.data?.['uses'];
-  return (uses as Readonly<Record<string, number>> | undefined)?.['web_fetch'];
+  const fetches = (uses as Readonly<Record<string, number>> | undefined)?.['web_fetch'];
+  return { fetches, asked: asked?.(), search: search?.() };
 }

@@ -121,6 +121,18 @@ class Judge implements Plugin {
   }
 }
 
+describe('a question of a plugin', () => {
+  it('is recorded with its provider and its cost', async () => {
+    app = await InferenceApp.start([], null, [new Judge()]);
+    app.answer = (_request, response) => whole(response);
+    expect((await app.post('chat/completions', { ...asked, plugins: [{ id: 'judge' }] })).status).toBe(200);
+    await until(() => app.books.settled.length === 1);
+    const { details } = app.books.settled[0]!;
+    expect(details.asked).toMatchObject([{ provider: 'test', costUsd: details.gatewayToolsUsd }]);
+    expect(details.asked![0]!.completionTokens).toBeGreaterThan(0);
+  });
+});
+
 describe('a question of a plugin that runs on a key of the caller', () => {
   it('counts with what its provider charges, as the answer does', async () => {
     app = await InferenceApp.start([], null, [new Judge()]);
@@ -142,5 +154,6 @@ describe('a question of a plugin that runs on a key of the caller', () => {
     expect(judged!.upstreamCostUsd).toBeCloseTo(2 * plain!.upstreamCostUsd, 12);
     expect(judged!.byokFeeUsd).toBeCloseTo(2 * plain!.byokFeeUsd, 12);
     expect(judged!.costUsd).toBeCloseTo(judged!.byokFeeUsd, 12);
+    expect(app.books.settled[1]!.details.asked).toBeUndefined();
   });
 });

@@ -7,13 +7,13 @@ import {
   parseUsd,
   type AnswerSource,
   type AnswerStream,
-  type Cost,
   type InferenceResult,
   type PicoUsd,
   type PipelineStage,
   type StreamResult,
 } from '@libs/inference';
-import type { GenerationSearch } from '@libs/persistence';
+import type { AskedCall, GenerationSearch } from '@libs/persistence';
+import { askedCallOf } from '../generations/asked-call';
 import type { CallOutcome } from '../generations/generation-ticket';
 import type { IncomingCall } from '../generations/incoming-call';
 import type { Fields } from '../server-tools/named-tools';
@@ -44,6 +44,7 @@ export class PluginRun {
   #spent = 0n;
   /** Of questions that were answered on a key of the caller's own; their fees are in what was spent. */
   #ownKey: OwnKeyCost | undefined;
+  readonly #askedCalls: AskedCall[] = [];
   #search: GenerationSearch | undefined;
 
   constructor(
@@ -146,19 +147,22 @@ export class PluginRun {
   #paying(ask: (question: ModelQuestion) => Promise<InferenceResult>): AskModel {
     return async (question) => {
       try {
-        const { body, cost } = await ask(question);
-        this.#pay(cost);
-        return body;
+        const result = await ask(question);
+        this.#pay(result);
+        return result.body;
       } catch (thrown) {
         const left = leftCallOf(thrown);
-        if (left !== null) this.#pay(left.cost);
+        if (left !== null) this.#pay(left);
         throw thrown;
       }
     };
   }
 
-  #pay({ totalCost, upstreamCost, byokFee }: Cost): void {
+  #pay(call: Parameters<typeof askedCallOf>[0]): void {
+    const { totalCost, upstreamCost, byokFee } = call.cost;
     this.#spent += totalCost;
+    const asked = askedCallOf(call);
+    if (asked !== null) this.#askedCalls.push(asked);
     if (upstreamCost === undefined || byokFee === undefined) return;
     const { upstreamCost: paid = 0n, byokFee: fees = 0n } = this.#ownKey ?? {};
     this.#ownKey = { upstreamCost: paid + upstreamCost, byokFee: fees + byokFee };
@@ -225,12 +229,15 @@ export class PluginRun {
   }
 
   /**
-   * Returns the outcome with the plugins' searches; also for a call that no provider answered or that is not charged.
+   * Returns the outcome with the searches and questions of the plugins; also for a call that no provider answered or
+   * that is not charged.
    */
   recorded(outcome: CallOutcome): CallOutcome {
     const { details } = outcome;
     const search = joinSearches(this.#search, details.search);
-    return search === undefined ? outcome : { ...outcome, details: { ...details, search } };
+    const asked = [...this.#askedCalls, ...(details.asked ?? [])];
+    if (search === undefined && asked.length === 0) return outcome;
+    return { ...outcome, details: { ...details, search, asked: asked.length === 0 ? undefined : asked } };
   }
 
   /**

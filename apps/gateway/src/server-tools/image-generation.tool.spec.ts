@@ -1,5 +1,13 @@
 import { AppError } from '@libs/errors';
-import { Cancellation, LeftoverReads, type Cost, type InferenceResult, type RoutedRequest } from '@libs/inference';
+import {
+  Cancellation,
+  emptyUsage,
+  LeftoverReads,
+  type Cost,
+  type InferenceResult,
+  type RoutedRequest,
+} from '@libs/inference';
+import { anEndpoint } from '@libs/inference/testing';
 import { outsideWork } from '../parsers/testing/outside-work';
 import { ImageGenerationTool } from './image-generation.tool';
 import type { ToolContext } from './server-tool';
@@ -15,7 +23,8 @@ function painter(message: object | AppError, models: readonly string[] = MODELS,
     asked.push({ ...request, parsed: JSON.parse(request.body.toString()) as Record<string, unknown> });
     if (message instanceof AppError) throw message;
     const body = Buffer.from(JSON.stringify({ choices: [{ message }] }));
-    return { body, cost } as InferenceResult;
+    const usage = { ...emptyUsage('upstream'), promptTokens: 9, completionTokens: 1_290 };
+    return { body, cost, usage, endpoint: anEndpoint(), credential: null } as unknown as InferenceResult;
   };
   return {
     tool: new ImageGenerationTool({
@@ -57,6 +66,20 @@ describe(ImageGenerationTool.name, () => {
       images: [PICTURE],
       costPicoUsd: 40n,
     });
+  });
+
+  it('records the call to the model, whether or not it brings a picture', async () => {
+    for (const message of [{ images: [{ image_url: { url: PICTURE } }] }, {}]) {
+      const outcome = await painter(message).tool.bind({}, 'p').run({ prompt: 'A cat' }, context());
+      const { provider, upstreamModel } = anEndpoint();
+      expect(outcome.asked).toEqual({
+        provider: provider.slug,
+        model: upstreamModel,
+        promptTokens: 9,
+        completionTokens: 1_290,
+        costUsd: '0.00000000004',
+      });
+    }
   });
 
   it('asks only providers that the data rules of the request allow', async () => {

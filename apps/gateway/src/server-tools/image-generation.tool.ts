@@ -3,10 +3,10 @@ import {
   callCancelled,
   estimatePromptTokens,
   leftCallOf,
-  type Cost,
   type InferenceEngine,
   type InferenceResult,
 } from '@libs/inference';
+import { askedCallOf } from '../generations/asked-call';
 import { bytesForMedium } from '../http/fetched-bytes';
 import { ownQuestion } from '../routing/own-question';
 import { fieldsOf, listOf, refusal, type Fields } from './named-tools';
@@ -91,7 +91,7 @@ export class ImageGenerationTool implements ServerTool {
       return await kept(prompt, outcomeOf(prompt, await this.#ask(setup, prompt, context)), context);
     } catch (thrown) {
       const left = leftCallOf(thrown);
-      if (left !== null) return { ...failedUse('The picture was not waited for.', { prompt }), ...chargeOf(left.cost) };
+      if (left !== null) return { ...failedUse('The picture was not waited for.', { prompt }), ...chargeOf(left) };
       if (context.signal.aborted) throw callCancelled();
       return failedUse(`The picture could not be made: ${AppError.from(thrown).message}.`, { prompt });
     }
@@ -135,13 +135,13 @@ function bytesOf(request: object, settings: string | null): Buffer {
 
 /** Pictures are part of the answer, so their memory is reserved. */
 async function kept(prompt: string, outcome: ToolOutcome, { memory }: ToolContext): Promise<ToolOutcome> {
-  const { images = [], costPicoUsd, ownKey } = outcome;
+  const { images = [], costPicoUsd, ownKey, asked } = outcome;
   try {
     await memory.add(bytesForMedium(images.reduce((sum, { length }) => sum + length, 0)));
     return outcome;
   } catch (error) {
     const reason = `The picture cannot be shown: ${AppError.from(error).message}.`;
-    return { ...failedUse(reason, { prompt }, costPicoUsd), ...(ownKey && { ownKey }) };
+    return { ...failedUse(reason, { prompt }, costPicoUsd), ...(ownKey && { ownKey }), ...(asked && { asked }) };
   }
 }
 
@@ -152,12 +152,12 @@ function readPrompt(args: unknown): string | null {
   return isFit ? prompt : null;
 }
 
-function outcomeOf(prompt: string, { body, cost }: InferenceResult): ToolOutcome {
-  const answer = JSON.parse(body.toString()) as Fields;
+function outcomeOf(prompt: string, result: InferenceResult): ToolOutcome {
+  const answer = JSON.parse(result.body.toString()) as Fields;
   const message = fieldsOf(listOf(answer['choices'])[0]?.['message']);
   const urls = listOf(message['images']).flatMap(({ image_url: link }) => fieldsOf(link)['url'] ?? []);
   const [url] = urls;
-  if (typeof url !== 'string') return { ...failedUse('The model made no picture.', { prompt }), ...chargeOf(cost) };
+  if (typeof url !== 'string') return { ...failedUse('The model made no picture.', { prompt }), ...chargeOf(result) };
   const base64 = DATA_URL.test(url) ? url.replace(DATA_URL, '') : null;
   const said = message['content'];
   return {
@@ -169,12 +169,16 @@ function outcomeOf(prompt: string, { body, cost }: InferenceResult): ToolOutcome
       ...(typeof said === 'string' && said !== '' && { revisedPrompt: said }),
     },
     images: urls.map(String),
-    ...chargeOf(cost),
+    ...chargeOf(result),
   };
 }
 
-/** Returns what a picture costs; if the caller's own key was used, also the upstream cost and the fee. */
-function chargeOf({ totalCost, upstreamCost, byokFee }: Cost): Pick<ToolOutcome, 'costPicoUsd' | 'ownKey'> {
-  if (upstreamCost === undefined || byokFee === undefined) return { costPicoUsd: totalCost };
+/** Returns what a picture costs, and the record of its call; on a key of the caller's own, upstream cost and fee. */
+function chargeOf(call: Parameters<typeof askedCallOf>[0]): Pick<ToolOutcome, 'costPicoUsd' | 'ownKey' | 'asked'> {
+  const { totalCost, upstreamCost, byokFee } = call.cost;
+  const asked = askedCallOf(call);
+  if (upstreamCost === undefined || byokFee === undefined) {
+    return { costPicoUsd: totalCost, ...(asked && { asked }) };
+  }
   return { costPicoUsd: totalCost, ownKey: { upstreamCost, byokFee } };
 }

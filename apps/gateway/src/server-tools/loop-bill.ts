@@ -8,7 +8,7 @@ import {
   type ToolBill,
   type Usage,
 } from '@libs/inference';
-import type { GenerationSearch } from '@libs/persistence';
+import type { AskedCall, GenerationSearch } from '@libs/persistence';
 import type { OwnKeyCost, ToolOutcome } from './server-tool';
 import { joinSearches } from './web-search';
 
@@ -26,6 +26,7 @@ export class LoopBill {
   #ownKey: OwnKeyCost | undefined;
   #search: GenerationSearch | undefined;
   readonly #uses = new Map<string, number>();
+  readonly #asked: AskedCall[] = [];
 
   addTurn({ usage, cost }: Pick<StreamOutcome, 'usage' | 'cost'>): void {
     this.#usage = sumOf(this.#usage, usage);
@@ -52,7 +53,8 @@ export class LoopBill {
   }
 
   /** Adds the cost of a use that was counted before its end. */
-  addLateCost({ costPicoUsd, ownKey }: Pick<ToolOutcome, 'costPicoUsd' | 'ownKey'>): void {
+  addLateCost({ costPicoUsd, ownKey, asked }: Pick<ToolOutcome, 'costPicoUsd' | 'ownKey' | 'asked'>): void {
+    if (asked) this.#asked.push(asked);
     this.#tools = { ...this.#tools, cost: this.#tools.cost + costPicoUsd };
     if (ownKey === undefined) return;
     const { upstreamCost = 0n, byokFee = 0n } = this.#ownKey ?? {};
@@ -62,6 +64,11 @@ export class LoopBill {
   /** How often each tool ran. */
   get uses(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#uses);
+  }
+
+  /** The models that tools asked, to record; undefined if none was asked. */
+  get asked(): readonly AskedCall[] | undefined {
+    return this.#asked.length === 0 ? undefined : this.#asked;
   }
 
   /** The search to record; undefined if none was made. */

@@ -17,7 +17,7 @@ import {
   type StreamableApi,
   type StreamResult,
 } from '@libs/inference';
-import type { GenerationSearch } from '@libs/persistence';
+import type { AskedCall, GenerationSearch } from '@libs/persistence';
 import type { IncomingCall } from '../generations/incoming-call';
 import { LoopStream } from './loop-stream';
 import type { Fields } from './named-tools';
@@ -32,6 +32,8 @@ export interface LoopServed {
   readonly stages: () => readonly PipelineStage[];
   /** Returns the web searches that tools have made, at the time of the call. */
   readonly search?: () => GenerationSearch | undefined;
+  /** Returns the calls to models that tools have made, at the time of the call. */
+  readonly asked?: () => readonly AskedCall[] | undefined;
   /** Whether later turns contain the request, so that its memory stays reserved while the answer is streamed. */
   readonly keepsRequest?: boolean;
 }
@@ -76,6 +78,7 @@ export class ServerToolCall {
       interruption: interruptionOf(end, this.api),
       stages: () => [stageOf(loop)],
       search: () => loop.bill.search,
+      asked: () => loop.bill.asked,
     };
   }
 
@@ -84,7 +87,8 @@ export class ServerToolCall {
     const loop = await this.#open(routed, fund, true);
     const writer = APIS[this.api].caller.writeStream(contextOf(loop.served, routed), routed.parsed);
     const stream = new LoopStream(loop, writer);
-    const facts = { stages: () => [stageOf(loop)], search: () => loop.bill.search };
+    const { bill } = loop;
+    const facts = { stages: () => [stageOf(loop)], search: () => bill.search, asked: () => bill.asked };
     return { ...loop.served, stream, ...facts, keepsRequest: true };
   }
 

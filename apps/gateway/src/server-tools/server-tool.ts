@@ -7,7 +7,7 @@ import type {
   ToolDefinition,
   ToolResultPart,
 } from '@libs/inference';
-import type { GenerationSearch } from '@libs/persistence';
+import type { AskedCall, GenerationSearch } from '@libs/persistence';
 import type { OutsideWork } from '../parsers/outside-work';
 
 /** Facts about the request for which a tool runs. */
@@ -53,6 +53,8 @@ export interface ToolOutcome {
    * our fee.
    */
   readonly ownKey?: OwnKeyCost;
+  /** The model that was asked with the operator's key, for the record of the call. */
+  readonly asked?: AskedCall;
 }
 
 /** A tool with the settings of one request; it may count its uses. */

@@ -32,6 +32,22 @@ export interface GenerationAttempt {
   readonly isByok?: true | undefined;
 }
 
+/** A call to a model that the gateway made on behalf of another call, with the operator's key. */
+export interface AskedCall {
+  /** Slug. */
+  readonly provider: string;
+  /** The provider's name of the model. */
+  readonly model: string;
+  readonly promptTokens: number;
+  readonly cachedTokens?: number | undefined;
+  readonly cacheWriteTokens?: number | undefined;
+  readonly completionTokens: number;
+  /** List price, as a decimal string in US dollars. */
+  readonly costUsd: string;
+  /** The provider has not reported the tokens. */
+  readonly isEstimated?: true | undefined;
+}
+
 /** Web searches that the gateway made for a call. */
 export interface GenerationSearch {
   /** Name of the engine; of several, the first. */
@@ -75,6 +91,8 @@ export interface GenerationDetails {
   /** The part of `providerToolsUsd` for each tool. */
   readonly providerTools?: Readonly<Record<string, string>> | undefined;
   readonly gatewayToolsUsd?: string | undefined;
+  /** Calls to models that plugins and gateway tools made; their cost is in the cost of this call. */
+  readonly asked?: readonly AskedCall[] | undefined;
   /** Pages that a gateway tool read for the model; absent if the call had no gateway tools. */
   readonly fetches?: number | undefined;
   /** Absent if the gateway made none; a provider's own searches are not included. */

@@ -231,6 +231,22 @@ describe(RecordedChargesRepository.name, () => {
     ]);
   });
 
+  it('counts models that were asked on behalf of a call, at their own providers', async () => {
+    const judge = { provider: 'maker', model: 'small-1', promptTokens: 300, completionTokens: 7, costUsd: '0.002' };
+    const details = {
+      attempts: [attempt(200)],
+      gatewayToolsUsd: '0.004',
+      asked: [judge, { ...judge, isEstimated: true }, { ...judge, provider: 'third' }] as const,
+    };
+    await chargedCall(opened.database, '0.05', {}, { ...SERVED, provider: 'other', details });
+    const { usage } = await find();
+    expect(usage).toMatchObject([
+      { model: 'small-1', requests: '2', estimated: '1', promptTokens: '600', completionTokens: '14', isLong: false },
+    ]);
+    expect(Number(usage[0]!.costUsd)).toBe(0.004);
+    expect((await find('third')).usage).toMatchObject([{ model: 'small-1', requests: '1' }]);
+  });
+
   it('sums videos by the price that they were charged', async () => {
     const id = await chargedVideo(opened.database, '0.5');
     const sql = `UPDATE videos SET provider = 'maker', upstream_model = 'film', credential_id = NULL WHERE id = $1`;

@@ -4,7 +4,7 @@ import { isByok } from '../batches/result-price-sql';
  * Records of calls with the operator's own key at one provider: $1 is its slug, $2 and $3 the first and last day, $4 a
  * JSON array of `{ model, from }`, the prompt tokens from which a model has prices for long prompts.
  *
- * All three kinds of work are summed here, so that a day of any size returns one row for each model and price.
+ * All kinds of work are summed here, so that a day of any size returns one row for each model and price.
  */
 const COUNTS = `
   sum(requests)::text AS requests,
@@ -36,6 +36,19 @@ const CALLS = `
          "providerTools" jsonb)
   WHERE g.provider = $1 AND g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled'
     AND noted."isByok" IS NOT TRUE`;
+
+/** Calls to models that plugins and gateway tools made for other calls. Few calls have any, so that is looked up first. */
+const ASKED = `
+  SELECT g.created_on AS day, a.model, 'standard' AS tier, false AS is_batch, a."promptTokens" AS prompt_tokens,
+         coalesce(a."cachedTokens", 0) AS cached_tokens, a."completionTokens" AS completion_tokens,
+         coalesce(a."cacheWriteTokens", 0) AS cache_write_tokens, 0::bigint AS cache_write_1h_tokens,
+         a."costUsd" AS cost_usd, 0::numeric AS tools_usd, NULL::jsonb AS tools,
+         coalesce(a."isEstimated", false) AS is_estimated, 1::bigint AS requests
+  FROM generations g CROSS JOIN LATERAL json_to_recordset(g.details->'asked') AS a(provider text, model text,
+         "promptTokens" bigint, "cachedTokens" bigint, "cacheWriteTokens" bigint, "completionTokens" bigint,
+         "costUsd" numeric, "isEstimated" boolean)
+  WHERE g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled' AND g.details::text LIKE '%"asked"%'
+    AND a.provider = $1`;
 
 /**
  * Each line stores whether an order at the provider ran it, or the gateway as a single call because the order was taken
@@ -74,7 +87,7 @@ const VIDEOS = `
     AND v.created_at < ($3::date + 1)::timestamp AT TIME ZONE 'UTC'`;
 
 export const RECORDED_SQL = `
-  WITH work AS (${CALLS} UNION ALL ${LINES} UNION ALL ${VIDEOS}),
+  WITH work AS (${CALLS} UNION ALL ${ASKED} UNION ALL ${LINES} UNION ALL ${VIDEOS}),
   long AS (SELECT model, "from" FROM json_to_recordset($4) AS t(model text, "from" bigint))
   SELECT work.day::text AS day, work.model, tier, is_batch AS "isBatch",
          CASE WHEN coalesce(prompt_tokens < long."from", true) THEN false WHEN requests = 1 THEN true END AS "isLong",
