@@ -225,7 +225,7 @@ describe(KeysRepository.name, () => {
     const key = newKey(tenant, { kind: 'management' });
     await keys.insertKey(key);
     expect(await outcomeOf(keys.updateKey(key, { limitUsd: '1' }))).toBe(
-      'invalid_request: A management key has no limit',
+      'invalid_request: A management key has no limit: limit and limit_reset must be null',
     );
   });
 
@@ -328,7 +328,7 @@ describe(WorkspacesRepository.name, () => {
     await keys.insertKey(key);
     await keys.updateKey(key, { disabled: true });
     expect(await outcomeOf(workspaces.deleteWorkspace(workspace))).toBe(
-      'invalid_request: The workspace still has keys',
+      'invalid_request: The workspace still has keys: delete them first',
     );
     await keys.deleteKey(key);
     expect(await outcomeOf(workspaces.deleteWorkspace(workspace))).toBe('done');

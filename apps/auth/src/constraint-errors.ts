@@ -10,7 +10,8 @@ const REFUSALS: Readonly<Record<string, () => AppError>> = {
   federation_policies_issuer: () => refused('issuer_id', 'issuer_id names no issuer of the organization'),
   federation_policies_bind_somebody: () => refused('subject', 'subject or condition is required'),
   api_keys_pkey: () => new AppError('conflict', 'This key was created before'),
-  api_keys_management_spends_nothing: () => new AppError('invalid_request', 'A management key has no limit'),
+  api_keys_management_spends_nothing: () =>
+    refused('limit', 'A management key has no limit: limit and limit_reset must be null'),
 };
 
 /**

@@ -87,7 +87,7 @@ export class WorkspacesRepository {
       const workspace = await lockWorkspace(manager, reference);
       if (workspace.isDefault) throw new AppError('invalid_request', 'The default workspace cannot be deleted');
       const keys = await manager.countBy(ApiKeyEntity, { workspaceId: workspace.id, deletedAt: IsNull() });
-      if (keys > 0) throw new AppError('invalid_request', 'The workspace still has keys');
+      if (keys > 0) throw new AppError('invalid_request', 'The workspace still has keys: delete them first');
       await manager.delete(WorkspaceBudgetEntity, { workspaceId: workspace.id });
       await manager.delete(WorkspaceMemberEntity, { workspaceId: workspace.id });
       await manager.update(WorkspaceEntity, { id: workspace.id }, { deletedAt: () => 'now()' });

@@ -28,7 +28,9 @@ export class BatchKeys {
 
 /** Requires a principal of the batch's own tenant, so that no tenant pays for another. */
 function checked(principal: Principal | null, { organizationId, workspaceId }: BatchOwner): Principal {
-  if (principal === null) throw new AppError('authentication', 'The API key of this batch can no longer be used');
+  if (principal === null) {
+    throw new AppError('authentication', 'The API key of this batch is disabled, deleted or expired');
+  }
   if (principal.organizationId === organizationId && principal.workspaceId === workspaceId) return principal;
   throw new AppError('authentication', 'The API key of this batch can no longer be used', {
     internal: `a batch of workspace ${workspaceId} names a key of another`,

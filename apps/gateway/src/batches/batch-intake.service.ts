@@ -125,7 +125,7 @@ export class BatchIntakeService {
       const earlier = await this.earlierBatch(owner, idempotency);
       if (earlier !== null) return this.viewOf(earlier, owner);
       if (!(error instanceof SubmittedBefore)) throw error;
-      throw new AppError('conflict', 'The batch of this Idempotency-Key is being removed');
+      throw new AppError('conflict', 'The batch of this Idempotency-Key is being deleted: use another key');
     }
   }
 

@@ -26,8 +26,15 @@ export class BatchRetryService {
    */
   async retry(id: string, owner: BatchCaller, idempotencyKey: string | null): Promise<BatchView> {
     const batch = await this.batches.get(id, owner);
-    if (!isTerminal(batch)) throw new AppError('conflict', 'The batch is not over yet');
-    if (batch.completed === batch.total) throw new AppError('conflict', 'Every request of the batch has its response');
+    if (!isTerminal(batch)) {
+      throw new AppError(
+        'conflict',
+        'The batch is not over yet: wait until it is completed, failed, expired or cancelled',
+      );
+    }
+    if (batch.completed === batch.total) {
+      throw new AppError('conflict', 'Every request of the batch has a response: there is nothing to retry');
+    }
     return this.intake.receive(owner, this.submissionOf(owner, batch), idempotencyKey);
   }
 

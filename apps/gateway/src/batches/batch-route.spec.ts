@@ -106,12 +106,12 @@ describe(routeBatch, () => {
     [{ model: 'vendor/chat:free' }, '422 Model variants cannot be used in a batch'],
     [{ model: 'vendor/chat:online' }, '422 Model variants cannot be used in a batch'],
     [{ only: ['nobody'] }, '400 provider.only names a provider that is not known here'],
-    [{ only: ['never'] }, '404 No provider can run this batch'],
+    [{ only: ['never'] }, '404 No provider can run this batch: change model or provider.only'],
   ])('refuses %j', (changes, expected) => {
     expect(route(changes)).toBe(expected);
   });
 
   it('has nothing to offer when no provider has a key', () => {
-    expect(route({}, () => false)).toBe('404 No provider can run this batch');
+    expect(route({}, () => false)).toBe('404 No provider can run this batch: change model or provider.only');
   });
 });

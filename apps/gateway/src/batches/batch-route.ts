@@ -69,7 +69,9 @@ export function routeBatch(
   const choice = own.length > 0 ? own : permitted;
   const [cheapest] = choice.sort((one, other) => compareRates(priceOf(one), priceOf(other)));
   if (cheapest === undefined) {
-    throw new AppError('not_found', 'No provider can run this batch', { metadata: { param: 'provider.only' } });
+    throw new AppError('not_found', 'No provider can run this batch: change model or provider.only', {
+      metadata: { param: 'provider.only' },
+    });
   }
   return cheapest;
 }

@@ -104,7 +104,9 @@ export class BatchesController {
 
 function ownerOf(caller: Principal, request?: FastifyRequest): BatchCaller {
   const { organizationId, workspaceId, keyHash } = caller;
-  if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
+  if (workspaceId === null) {
+    throw new AppError('permission_denied', 'This key belongs to no workspace: use an API key of a workspace');
+  }
   const policies = readRoutePolicies(caller.policies ?? []);
   const { defaultCallbackUrl = null } = caller;
   return {

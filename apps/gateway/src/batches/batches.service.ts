@@ -38,7 +38,9 @@ export class BatchesService {
   /** @throws AppError not_found (unknown, deleted or in another workspace), gone (older than the retention time) */
   async get(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
     const batch = await this.find(id, tenant);
-    if (batch.resultsGone) throw new AppError('gone', 'The results of this batch have expired');
+    if (batch.resultsGone) {
+      throw new AppError('gone', 'The results of this batch have expired: they are kept for 30 days');
+    }
     return batch;
   }
 
@@ -75,7 +77,9 @@ export class BatchesService {
    */
   async cancel(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
     const answer = isBatchId(id) ? await this.endings.cancel(id, tenant) : 'unknown';
-    if (answer === 'settled') throw new AppError('conflict', 'The batch can no longer be cancelled');
+    if (answer === 'settled') {
+      throw new AppError('conflict', 'The batch can no longer be cancelled: it is over or about to end');
+    }
     if (answer === 'stopping') this.relay.wake();
     return this.find(id, tenant);
   }

@@ -445,7 +445,9 @@ describe(GenerationRecorder.name, () => {
     const keyLimit = { amountUsd: '0.05', reset: null, includesByok: false };
     let isUsable = true;
     const terms = async (call: Opening): Promise<Opening> => {
-      if (!isUsable) throw new AppError('authentication', 'The API key of this request can no longer be used');
+      if (!isUsable) {
+        throw new AppError('authentication', 'The API key of this request is disabled, deleted or expired');
+      }
       return { ...call, keyLimit };
     };
     const other = new GenerationRecorder(books, terms, silent, () => nowMs);

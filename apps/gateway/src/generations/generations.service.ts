@@ -46,7 +46,9 @@ export class GenerationsService {
       if (!said) throw nothingKept();
       return said;
     }
-    if (this.contents === null) throw new AppError('not_found', 'The content of calls is not kept: logging is off');
+    if (this.contents === null) {
+      throw new AppError('not_found', 'The content of calls is not kept: this service has content logging off');
+    }
     const kept =
       createdOn === null || workspaceId === null
         ? null
@@ -69,7 +71,10 @@ function isOfBatch(id: string): boolean {
   return id.startsWith('gen-batch-');
 }
 
-/** Returns null for a text that cannot be the id of a call. The seconds in an invented id may not be a valid date. */
+/**
+ * Returns the day of a call from its id; null for a text that cannot be such an id. The seconds in an invented id may
+ * not be a valid date.
+ */
 function dayOfGeneration(id: string): string | null {
   return /^gen-(?:vid-)?\d{1,10}-/.test(id) ? dayOfId(id) : null;
 }

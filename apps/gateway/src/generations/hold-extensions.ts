@@ -27,7 +27,9 @@ export class HoldExtensions {
 
   private async tryExtend(ticket: GenerationTicket, payer: Opening, amountPicoUsd: PicoUsd): Promise<void> {
     const refusedBy = await this.repository.extend(payer, formatUsd(amountPicoUsd));
-    if (refusedBy === 'closed') throw new AppError('unavailable', 'The cost of this request cannot be reserved now');
+    if (refusedBy === 'closed') {
+      throw new AppError('unavailable', 'The reservation of this request is already closed: send the request again');
+    }
     if (refusedBy !== null) {
       this.credits.forget(payer);
       throw await this.repository.refusal(payer, refusedBy, formatUsd(amountPicoUsd));

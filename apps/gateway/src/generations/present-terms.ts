@@ -15,7 +15,9 @@ export type PresentTerms = (opening: Opening) => Promise<Opening>;
 export function presentTermsOf(directory: Pick<KeyDirectory, 'findRecord'>): PresentTerms {
   return async (opening) => {
     const principal = await directory.findRecord(opening.apiKeyHash);
-    if (principal === null) throw new AppError('authentication', 'The API key of this request can no longer be used');
+    if (principal === null) {
+      throw new AppError('authentication', 'The API key of this request is disabled, deleted or expired');
+    }
     return { ...opening, keyLimit: keyLimitOf(principal), budgets: principal.budgets };
   };
 }

@@ -43,7 +43,7 @@ function meaningOf({ code, message }: NodeJS.ErrnoException): AppError {
   const internal = `${code ?? ''} ${message}`;
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new AppError('headers_too_large', 'The request headers are too large', { internal });
+      return new AppError('headers_too_large', 'The request headers are larger than 16 KiB', { internal });
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new AppError('request_timeout', 'The request took too long to arrive', { internal });
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':

@@ -23,7 +23,7 @@ export function keepExpectations(server: Server): void {
 
 /** Returns what is wrong with the request's `Expect` header, or null. */
 export function findExpectationProblem(request: IncomingMessage): AppError | null {
-  return unmet.has(request) ? new AppError('invalid_request', 'The expectation of the request is not known') : null;
+  return unmet.has(request) ? new AppError('invalid_request', 'The header Expect supports only 100-continue') : null;
 }
 
 /** Sends 100 (Continue) if the request waits for it: its body will be read now. */

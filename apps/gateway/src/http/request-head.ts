@@ -12,7 +12,9 @@ const MAX_HEADERS = 100;
  */
 export function findHeadProblem(request: IncomingMessage): AppError | null {
   const { rawHeaders } = request;
-  if (rawHeaders.length > MAX_HEADERS * 2) return new AppError('headers_too_large', 'The request has too many headers');
+  if (rawHeaders.length > MAX_HEADERS * 2) {
+    return new AppError('headers_too_large', `The request has more than ${MAX_HEADERS} headers`);
+  }
   const hosts = countOf('host', rawHeaders);
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return bad('exactly one Host header is needed');
   if (countOf('content-type', rawHeaders) > 1) return bad('Content-Type is given more than once');

@@ -51,6 +51,8 @@ export function causeOf({ client, parsed }: Pick<IncomingCall, 'client' | 'parse
 }
 
 export function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {
-  if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
+  if (workspaceId === null) {
+    throw new AppError('permission_denied', 'This key belongs to no workspace: use an API key of a workspace');
+  }
   return workspaceId;
 }

@@ -18,8 +18,10 @@ export class VideoContentsService {
    * output)
    */
   find({ status, outputs, outputsExpireAt }: VideoView, index: number): KeptVideo {
-    if (status === 'pending' || status === 'in_progress') throw new AppError('conflict', 'The video is not ready yet');
-    if (status !== 'completed') throw new AppError('conflict', 'The job ended without a video');
+    if (status === 'pending' || status === 'in_progress') {
+      throw new AppError('conflict', 'The video is not ready yet: wait until the status of its job is completed');
+    }
+    if (status !== 'completed') throw new AppError('conflict', 'The job ended without a video: its error says why');
     if (outputs === null && outputsExpireAt !== null) throw new AppError('gone', 'The video is no longer kept');
     const output = outputs?.[index];
     if (output) return output;

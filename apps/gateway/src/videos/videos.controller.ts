@@ -110,7 +110,9 @@ export class VideosController {
 
 function ownerOf(caller: Principal): VideoOwner {
   const { organizationId, workspaceId, keyHash } = caller;
-  if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
+  if (workspaceId === null) {
+    throw new AppError('permission_denied', 'This key belongs to no workspace: use an API key of a workspace');
+  }
   const { defaultCallbackUrl = null } = caller;
   const terms = { keyLimit: keyLimitOf(caller), budgets: caller.budgets };
   return { organizationId, workspaceId, apiKeyHash: keyHash, ...terms, defaultCallbackUrl };

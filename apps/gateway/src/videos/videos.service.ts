@@ -153,7 +153,9 @@ export class VideosService {
     earlier: { id: string; requestHash: string } | null,
     { requestHash }: SubmissionKey,
   ): Promise<VideoView> {
-    if (earlier === null) throw new AppError('conflict', 'The video of this Idempotency-Key is being removed');
+    if (earlier === null) {
+      throw new AppError('conflict', 'The video of this Idempotency-Key is being deleted: use another key');
+    }
     if (earlier.requestHash === requestHash) return this.get(earlier.id, owner);
     throw new AppError('unprocessable', 'Idempotency-Key was used before with another body', {
       metadata: { param: 'Idempotency-Key' },

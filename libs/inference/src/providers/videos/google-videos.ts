@@ -32,7 +32,7 @@ export class GoogleVideos extends RestVideos {
     const job = await this.rest.get(`/${encodeURI(idOf(operation))}`, access);
     const uri = urisOf(objectOf(objectOf(job['response'])['generateVideoResponse']))[0];
     const url = URL.parse(uri ?? '');
-    if (url === null) throw new AppError('invalid_request', 'The earlier video is no longer there to go on from');
+    if (url === null) throw new AppError('invalid_request', 'The provider no longer has the video of previous_job_id');
     url.searchParams.delete('key');
     return url.href;
   }

@@ -39,7 +39,7 @@ export class VertexVideos implements VideoApi {
     let door: VertexDoor;
     try {
       if (request.continues !== null) {
-        throw new AppError('invalid_request', 'This provider does not go on from a video');
+        throw new AppError('invalid_request', 'This provider cannot continue a video: leave out previous_job_id');
       }
       door = await this.access.open(access);
     } catch (error) {
