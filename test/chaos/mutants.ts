@@ -86,10 +86,10 @@ export const mutants: readonly Mutant[] = [
     name: 'M-h',
     defect: 'a look at a batch charges for it',
     file: 'libs/persistence/src/batches/batch-views.repository.ts',
-    find: '    return row === null ? null : toBatchView(row);\n  }\n\n  /**\n   * Up to `limit` batches',
+    find: '    return row === null ? null : toBatchView(row);\n  }\n\n  /**\n   * Returns up to `limit` batches',
     replace:
       "    await this.database.execute({ sql: 'UPDATE ledger_accounts SET balance_usd = balance_usd - 0.01' });\n" +
-      '    return row === null ? null : toBatchView(row);\n  }\n\n  /**\n   * Up to `limit` batches',
+      '    return row === null ? null : toBatchView(row);\n  }\n\n  /**\n   * Returns up to `limit` batches',
     project: 'integration',
     spec: 'libs/persistence/src/batches/batch-endings',
   },

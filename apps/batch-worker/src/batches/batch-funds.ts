@@ -38,7 +38,10 @@ export class BatchFunds {
   private readonly funds = new Map<bigint, BatchFund>();
   private readonly holder = `worker-${randomUUID()}`;
   private readonly asking = new Map<BatchFund, Promise<void>>();
-  /** Organizations with a batch that exceeded its hold, and until when they count as such (by the same clock). */
+  /**
+   * Organizations with a batch that exceeded its hold, and until when they count as such, in milliseconds of the
+   * monotonic clock.
+   */
   private readonly suspects = new Map<string, number>();
   /** When the last pause ends, in milliseconds of the monotonic clock. */
   private pausesEndAtMs = 0;
@@ -150,7 +153,10 @@ export class BatchFunds {
     this.refused(fund, verdict);
   }
 
-  /** Returns null if the key of the batch may no longer be used. @throws AppError unavailable while that is unknown */
+  /**
+   * Returns who pays for the batch; null if its key may no longer be used.
+   * @throws AppError unavailable while that is unknown
+   */
   private async spenderOf(claim: ClaimedSegment): Promise<Spender | null> {
     const { organizationId, workspaceId, apiKeyHash } = claim;
     try {

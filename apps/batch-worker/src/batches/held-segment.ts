@@ -5,7 +5,7 @@ import { BatchFund } from './batch-fund';
 
 /** Facts about the tries of a line. */
 export interface LineTries {
-  /** Calls made for it since this worker holds it. */
+  /** Calls for the line that this worker made since it claimed it. */
   tries: number;
   /** When the first try was made, in milliseconds of the process's own clock; null before. */
   firstTryMs: number | null;

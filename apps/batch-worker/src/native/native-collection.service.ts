@@ -97,7 +97,7 @@ export class NativeCollectionService {
   }
 }
 
-/** Returns null if a single call may succeed. */
+/** Returns the result that a line gets; null if a single call may succeed instead. */
 async function outcomeOf(
   line: NativeLine,
   place: Parameters<typeof refused>[0],

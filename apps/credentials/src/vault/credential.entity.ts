@@ -81,7 +81,7 @@ export class CredentialEntity {
   @Column({ type: 'integer', name: 'key_version', default: 1 })
   keyVersion: number;
 
-  /** How often its provider refused the key since it last took it; 0: the next three are null. */
+  /** Refusals by the provider since it last accepted the key. If 0, the next three fields are null. */
   @Column({ type: 'integer', default: 0 })
   refusals: number;
 

@@ -71,7 +71,10 @@ export class SealedCredentialsRepository {
     return { credentials: rows.map(toRecord), totalCount };
   }
 
-  /** Returns null for a credential that is unknown, of another tenant, disabled or deleted. */
+  /**
+   * Returns a sealed credential and the facts that decide about its use; null if it is unknown, of another tenant,
+   * disabled or deleted.
+   */
   async findUsable(organizationId: string, workspaceId: string, id: string): Promise<UsableKey | null> {
     return this.database.asTenant({ organizationId, workspaceId }).firstRow<UsableKey>({
       name: 'find-usable-credential',

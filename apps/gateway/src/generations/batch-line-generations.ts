@@ -32,7 +32,10 @@ export class BatchLineGenerations {
     private readonly catalogue: () => Catalogue,
   ) {}
 
-  /** Returns null unless the id is that of a line with an outcome, in a stored batch of the tenant. */
+  /**
+   * Returns the generation of a batch line; null unless the id is that of a line with an outcome, in a stored batch of
+   * the tenant.
+   */
   async get(id: string, tenant: WorkspaceTenant): Promise<GenerationEntry | null> {
     const piece = readNumberedId('gen-batch', 'batch', id);
     const line = piece && (await this.lines.find(id, piece, tenant, MOST_READ_BYTES));

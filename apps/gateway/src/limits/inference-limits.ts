@@ -41,7 +41,7 @@ export class InferenceLimits {
     this.tokens = perMinute('inference-tokens', env.INFERENCE_TOKENS_PER_MINUTE);
   }
 
-  /** Returns null if no limit applies. */
+  /** Counts the call against the limits of its workspace; returns null if no limit applies. */
   admit(workspaceId: string, expected: ExpectedTokens): Admission | null {
     if (this.requests === null && this.tokens === null) return null;
     const demands: RateDemand[] = [];

@@ -116,7 +116,7 @@ async function shorten(start: Measured, { budget, meter }: Goal, mayCut: MayCut)
   return current;
 }
 
-/** Returns null if no text is long enough to be cut. */
+/** Returns a shorter conversation; null if no text is long enough to be cut. */
 async function shortenOnce(
   body: RequestBody,
   { excess, meter }: { readonly excess: number; readonly meter: PromptMeter },

@@ -50,7 +50,7 @@ export class TextSearch {
   }
 }
 
-/** Returns null for a search that did not finish, or for an invalid answer. */
+/** Returns the matches that a search found; null if it did not finish or its answer is invalid. */
 function matchesOf(outcome: ParserOutcome): SearchMatches | null {
   if (outcome.state !== 'done' || typeof outcome.value !== 'object' || outcome.value === null) return null;
   const { places, ms } = outcome.value as Readonly<Record<keyof SearchMatches, unknown>>;

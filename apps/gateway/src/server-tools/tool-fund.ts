@@ -14,7 +14,7 @@ export interface ToolFund {
 /** Error codes of a refused payment: there is not enough money, or the key may not spend any more. */
 const REFUSALS: ReadonlySet<string> = new Set(['payment_required', 'authentication']);
 
-/** Returns null if the payment for a turn was refused; throws any other error. */
+/** Returns null if the error says that the payment for a turn was refused; throws any other error. */
 export function refusalToPay(error: unknown): null {
   if (error instanceof AppError && REFUSALS.has(error.code)) return null;
   throw error;

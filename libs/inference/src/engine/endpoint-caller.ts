@@ -211,7 +211,7 @@ export class EndpointCaller {
     return hasOtherModel || !APIS[api].cutsLongPrompts ? answered : orCutShort(answered, cut);
   }
 
-  /** Returns null if the endpoint has the caller's own API. */
+  /** Returns the translation to use; null if the endpoint has the caller's own API. */
   #pairOf(api: CallableApi, endpoint: Endpoint): Pair | null {
     const upstreamApi = this.#upstreamApiOf(api, endpoint);
     return upstreamApi === api ? null : this.#translationOf(api, upstreamApi, endpoint);

@@ -73,7 +73,7 @@ export class NativeBatchCaller {
     return this.#parts.adapters.get(provider.protocol)?.batchRules ?? {};
   }
 
-  /** Returns null if the provider has no batch API for such requests. */
+  /** Returns how a provider runs such requests as batches; null if it has no batch API for them. */
   laneOf(api: CallableApi, endpoint: Endpoint, account = SHARED_ACCOUNT): NativeLane | null {
     const found = nativeBatchesFor(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
     if (found === null) return null;

@@ -77,7 +77,7 @@ export class SpeechCaller {
     return credential ? (this.parts.byokFee ?? DEFAULT_BYOK_FEE) : undefined;
   }
 
-  /** Returns null if the endpoint's provider accepts no cap, or cannot transcribe. */
+  /** Returns the cap on output tokens; null if the endpoint's provider accepts no cap, or cannot transcribe. */
   #outputCapOf(transcription: Transcription, endpoint: Endpoint): number | null {
     const speech = this.parts.adapters.get(endpoint.provider.protocol)?.speech;
     return speech?.outputCap?.(transcription, endpoint) ?? null;

@@ -21,7 +21,10 @@ export class TokenCounter {
   readonly canCount = ({ endpoint }: Candidate): boolean =>
     endpoint.apis.includes('messages') && this.adapters.get(endpoint.provider.protocol)?.countTokens !== undefined;
 
-  /** Returns null if the provider has no such route; many servers have only the rest of this API. */
+  /**
+   * Returns the provider's count of input tokens; null if it has no such route. Many servers have only the rest of this
+   * API.
+   */
   async count(candidate: Candidate, request: TimedRequest): Promise<number | null> {
     const { endpoint } = candidate;
     const adapter = this.adapters.get(endpoint.provider.protocol);

@@ -82,7 +82,7 @@ function counted(seconds: number | null): MediaLength | null {
   return seconds === null ? null : { seconds, longest: seconds, hasPictures: false };
 }
 
-/** Returns null for a stated length of more than a day, which is not trusted. */
+/** Returns the length; null if it is more than a day, because such a length is not trusted. */
 function believed(length: MediaLength | null): MediaLength | null {
   return length !== null && length.seconds > LONGEST_SECONDS ? null : length;
 }

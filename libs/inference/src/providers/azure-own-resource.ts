@@ -37,7 +37,10 @@ function resourceAt(entry: JsonObject, endpoint: Endpoint): Endpoint | null {
   return atOwnPlace(endpoint, { baseUrl: baseUrlOf(`${name.toLowerCase()}.${domain}`, endpoint), region: 'global' });
 }
 
-/** Returns null if the entry is not a resource, or if the resource lacks the API of the endpoint. */
+/**
+ * Returns the domain of the resource; null if the entry is not a resource, or the resource lacks the API of the
+ * endpoint.
+ */
 function domainOf(entry: JsonObject, { provider }: Endpoint): string | null {
   const cloud = CLOUD.exec(new URL(provider.baseUrl).hostname)?.[1] ?? 'com';
   const type = stringOf(entry['resource_type']);

@@ -17,7 +17,7 @@ export function isServiceAccount(key: Secret): boolean {
 /** Goes into a path. */
 const PROJECT = /^[a-z0-9][a-z0-9.:-]{0,99}$/;
 
-/** Returns null for a document that is not a service account key. */
+/** Returns the fields of a service account key; null if the document is not one. */
 export function readServiceAccount(document: Secret): ServiceAccount | null {
   const value = parsed(document);
   if (!isObject(value)) return null;

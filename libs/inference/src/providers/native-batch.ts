@@ -99,7 +99,7 @@ export interface NativeBatches {
    * like it, newest first. An empty list means that the provider has no such job now.
    */
   find(order: LostOrder, access: NativeBatchAccess): Promise<readonly NativeJob[]>;
-  /** Returns null if the provider no longer has the job. */
+  /** Returns the state of a job; null if the provider no longer has it. */
   poll(id: string, access: NativeBatchAccess): Promise<NativeJob | null>;
   /** Yields the lines in any order, each at most once; skips unreadable ones. Keeps one line in memory at a time. */
   download(job: NativeJob, access: NativeBatchAccess): AsyncIterable<NativeLine>;

@@ -195,7 +195,7 @@ export class BatchesRepository {
     return end !== null;
   }
 
-  /** Returns null for a batch that is unknown or finished. */
+  /** Returns the facts that decide a batch's next step; null if the batch is unknown or finished. */
   async findStep(id: string): Promise<BatchStep | null> {
     const row = await this.database.firstRow<Omit<BatchStep, 'number'> & { readonly number: string }>({
       name: 'batch-step',

@@ -24,7 +24,10 @@ export function costParts(settlement: GenerationSettlement): CostParts | null {
   return { tokensUsd: usd(tokens), uncachedUsd: usd(tokens + picoUsd(cacheDiscountUsd)) };
 }
 
-/** Null for a call with an own key and no list price, because an allowance may waive a part of its cost. */
+/**
+ * Returns the list price of a call as decimal dollars; null for a call on an own key without one, because an allowance
+ * may waive a part of its cost.
+ */
 function wholeOf({ costUsd, byokFeeUsd, details }: GenerationSettlement): string | null {
   if (details.upstreamCostUsd !== undefined) return details.upstreamCostUsd;
   return details.isByok || byokFeeUsd !== undefined ? null : costUsd;

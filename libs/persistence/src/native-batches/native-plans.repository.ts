@@ -47,7 +47,7 @@ interface Part {
  */
 @Injectable()
 export class NativePlansRepository {
-  /** Returns null for a batch whose provider must not be given its files. */
+  /** Returns the facts by which a beginning batch is planned; null if its provider must not be given files. */
   async beginning(session: Session, number: bigint): Promise<BeginningBatch | null> {
     const row = await session.firstRow<{
       id: string;

@@ -86,7 +86,7 @@ async function lockInReview(session: Session, id: string): Promise<{ organizatio
   return row;
 }
 
-/** Sets its time to now: the worker that finds it ends it. */
+/** Makes the job due now, so that the next worker that looks for due jobs ends it. */
 async function endReview(session: Session, id: string): Promise<void> {
   await session.execute({
     sql: 'UPDATE videos SET fence = fence + 1, lease_until = NULL, next_at = now() WHERE id = $1',

@@ -96,7 +96,7 @@ export class CallReceiver {
     return error;
   }
 
-  /** Returns null for a request that must not be answered. */
+  /** Handles a request and returns its reply; null for a request that must not be answered. */
   async #answer(contract: AnyCall, question: SignedQuestion, message: ConsumeMessage): Promise<Reply | null> {
     const { content, fields } = message;
     try {

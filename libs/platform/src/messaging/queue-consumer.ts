@@ -19,7 +19,10 @@ export interface QueueConsumerOptions extends Pick<BrokerConnectionOptions, 'amq
 }
 
 const CANCEL_TIMEOUT_MS = 2_000;
-/** Set-ups in a row that failed as they do for a queue that the broker lists but cannot serve. */
+/**
+ * A queue is deleted and declared again after this many failed attempts in a row to consume from it, if the errors are
+ * those of a queue that the broker lists but cannot serve.
+ */
 const REFUSALS_BEFORE_REPLACING = 3;
 const NOT_FOUND = 404;
 const INTERNAL_ERROR = 541;

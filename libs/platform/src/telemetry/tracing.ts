@@ -27,7 +27,10 @@ export interface Tracing {
 
 let active: Tracing | null = null;
 
-/** Returns null unless the operator turned traces on; without them a call costs only this check. */
+/**
+ * Returns the tracing of this process; null unless the operator turned traces on. Without them a call costs only this
+ * check.
+ */
 export function tracing(): Tracing | null {
   return active;
 }

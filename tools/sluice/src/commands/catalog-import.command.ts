@@ -26,7 +26,7 @@ export const catalogImport: Command = {
   },
 };
 
-/** Returns null if it has problems, because the import may be meant to replace it. */
+/** Returns the catalogue in use; null if it has problems, because the import may be meant to replace it. */
 async function catalogueInUse(installation: Installation): Promise<Catalogue | null> {
   try {
     return await installation.catalogue();

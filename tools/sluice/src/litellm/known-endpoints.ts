@@ -21,7 +21,10 @@ export class KnownEndpoints {
     }
   }
 
-  /** Returns null if the deployment is not at the provider's own host. */
+  /**
+   * Returns the endpoint that the catalogue in use has for a deployment; null if there is none, or the deployment is
+   * not at the provider's own host.
+   */
   of({ known, upstreamModel, baseModel, api }: Deployment, baseUrl: string): KnownEndpoint | null {
     if (!isAtHome(known, baseUrl)) return null;
     const found = this.#endpoints.get(keyOf(known.slug, baseModel ?? upstreamModel));

@@ -155,7 +155,7 @@ function namedAt(known: KnownProvider, baseUrl: string): NamedPlace {
   return { slug: `${known.slug}-compatible`, name: `${known.name}-compatible server`, keyEnv: null };
 }
 
-/** Returns null for a URL that a catalogue would refuse. */
+/** Returns the URL without slashes at its end; null for one that a catalogue would refuse. */
 function webUrl(text: string): string | null {
   if (!URL.canParse(text) || /[\s?#]/.test(text)) return null;
   const { protocol, username, password } = new URL(text);

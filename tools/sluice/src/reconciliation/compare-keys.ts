@@ -32,7 +32,10 @@ interface KeyRows {
   readonly costs: readonly ReportedCost[];
 }
 
-/** Returns null if the catalogue has no price for a counted item. */
+/**
+ * Returns the parts of the difference between the charges of one key and the price of what was counted for it, with
+ * their causes; null if the catalogue has no price for a counted item.
+ */
 function explainKey(rows: KeyRows, model: string, { book, rounding }: CompareOptions): ExplainedPart[] | null {
   const price = priceOf(rows.usage, model, book);
   if (price === null) return null;

@@ -61,7 +61,10 @@ interface ClassDifference {
   readonly rate: PicoUsd | null;
 }
 
-/** Returns null if an amount is not for one class of tokens, or the catalogue lacks a price. */
+/**
+ * Returns the difference of each class of tokens; null if an amount is not for one class, or the catalogue lacks a
+ * price.
+ */
 function classDifferences({ book, model, usage, costs, rounding }: Question): ClassDifference[] | null {
   const charged = chargedByClass(costs);
   if (charged === null) return null;

@@ -67,7 +67,7 @@ export class ReportFields {
   }
 }
 
-/** Returns null unless it is a decimal number with at most 18 digits before the point. */
+/** Returns an amount in pico-dollars; null unless it is a decimal number with at most 18 digits before the point. */
 export function readAmount(value: unknown, scale = 0): PicoUsd | null {
   const match = typeof value === 'string' ? NUMBER.exec(value) : null;
   if (match === null) return null;

@@ -121,7 +121,7 @@ class Evaluation {
     return !decides;
   }
 
-  /** Returns null for a part that is not met. */
+  /** Returns the value of a part; null if its evaluation throws `Unmet`. */
   #attempted(expression: Expression): boolean | null {
     const depth = this.#depth;
     try {

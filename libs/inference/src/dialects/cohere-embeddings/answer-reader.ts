@@ -48,7 +48,7 @@ export function readEmbedAnswer(body: Buffer, inputs: number, provider: Provider
   throw notAnswered(provider, body, 'an answer does not hold one vector for each input');
 }
 
-/** Returns null if the answer has no vectors. Throws MalformedJson. */
+/** Returns the vectors and usage of an answer; null if it has no vectors. Throws MalformedJson. */
 function readAnswer(body: Buffer): EmbedAnswer | null {
   const cursor = new JsonCursor(body);
   const answer: EmbedAnswer = { id: null, vectors: [], textTokens: null, imageTokens: null };

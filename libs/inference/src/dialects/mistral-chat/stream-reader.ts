@@ -33,7 +33,7 @@ function plainChunks(data: string): readonly string[] {
   ].map((each) => JSON.stringify(each));
 }
 
-/** Returns null for data that is no object; the chat reader handles that. */
+/** Returns the parsed data of an event; null if it is no object, which the chat reader handles. */
 function parsed(data: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(data);

@@ -29,7 +29,10 @@ export function readThoughts(source: JsonObject): readonly ThoughtPiece[] {
   return text ? [{ key: null, delta: { text } }, ...details] : details;
 }
 
-/** Returns null for a detail that is not a thought, such as the record of a tool that the upstream ran. */
+/**
+ * Returns a thought in the canonical form; null if the detail is no thought, such as the record of a tool that the
+ * upstream ran.
+ */
 function readDetail(detail: JsonObject): ThoughtPiece | null {
   const content = contentOf(detail);
   if (content === null) return null;

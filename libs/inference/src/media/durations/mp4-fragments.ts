@@ -53,7 +53,7 @@ function sumOf({ count, ticks, endTicks, places }: FragmentedTrack, run: Run): F
   };
 }
 
-/** Returns null for a fragment with boxes in unexpected places. */
+/** Returns the header of a fragment; null if the fragment has boxes in unexpected places. */
 function headOf(file: MediaBytes, { start, end }: Box): Buffer | null {
   if (end - start > MOST_HEAD_BYTES) return null;
   const content = file.slice(start, end);

@@ -30,7 +30,7 @@ export function addRunPlaces(places: FramePlaces, { head, fragment }: FragmentOf
   }
 }
 
-/** Returns null if the base offset depends on the tracks before this one. */
+/** Returns the offset from which a run's data is addressed; null if it depends on the tracks before this one. */
 function baseOf({ base, isBaseFragment }: RunHead, { fragmentStart, isOnlyTrack }: RunPlace): number | null {
   return base ?? (isBaseFragment || isOnlyTrack ? fragmentStart : null);
 }

@@ -18,7 +18,10 @@ export interface RunHead {
   readonly bytes: number | null;
 }
 
-/** Returns null for a header that is shorter than its fields: decoders would continue to read after it. */
+/**
+ * Returns the fields of a run's header; null if it is shorter than they are, because decoders would continue to read
+ * after it.
+ */
 export function readRunHead(head: Buffer): RunHead | null {
   if (head.length < 8) return null;
   const flags = head.readUInt32BE(0);
@@ -58,7 +61,7 @@ export interface RunTable {
   lateOf(sample: number): number;
 }
 
-/** Returns null for a table with fewer samples than it states. */
+/** Returns the table of a run's samples; null if it has fewer samples than it states. */
 export function readRunTable(table: Buffer): RunTable | null {
   if (table.length < 8) return null;
   const flags = table.readUInt32BE(0);

@@ -36,7 +36,7 @@ export function timescaleOf(header: Buffer): number {
   return timescale > MOST_TIMESCALE ? 0 : timescale;
 }
 
-/** Returns null for a track whose tables are unreliable. */
+/** Returns the facts about a track; null if its tables are unreliable. */
 export function trackOf(track: Buffer, file: Mp4File): Track | null {
   const header = contentAt(track, 'mdia', 'mdhd');
   const handler = contentAt(track, 'mdia', 'hdlr');

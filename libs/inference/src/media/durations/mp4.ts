@@ -82,7 +82,7 @@ function secondsOf(header: Buffer): number {
   return timescale === 0 || duration >= 0xffff_ffff ? 0 : duration / timescale;
 }
 
-/** Returns null if decoders may find other tracks, or other tables in the tracks. */
+/** Returns the tracks of a movie; null if decoders may find other tracks, or other tables in the tracks. */
 function tracksOf(movie: Buffer, file: Mp4File): readonly Track[] | null {
   const boxes = boxesIn(movie)?.filter(({ kind }) => kind === 'trak') ?? [];
   const isUsual = boxes.length > 0 && boxes.length <= MOST_TRACKS;

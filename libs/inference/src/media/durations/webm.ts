@@ -92,7 +92,7 @@ class WebmReader {
     return seconds > 0 ? { seconds, longest: this.isBounded ? this.longestOf(seconds) : null, hasPictures } : null;
   }
 
-  /** Returns null if the length of the AAC sound is not limited. */
+  /** Returns the longest that the sound can play, in seconds; null if the length of the AAC sound is not limited. */
   private longestOf(seconds: number): number | null {
     const aac = [...this.tracks.values()].map((track) => this.secondsOfAac(track));
     const mp3 = this.hasMp3 ? longestMp3(this.audio.length) : 0;
@@ -128,7 +128,7 @@ class WebmReader {
     }
   }
 
-  /** Returns null for an invalid element, or one that ends after its parent. */
+  /** Returns the element at a position; null if it is invalid or ends after its parent. */
   private elementAt(position: number, limit: number): Element | null {
     const at = this.window.offsetOf(position);
     const { bytes } = this.window;

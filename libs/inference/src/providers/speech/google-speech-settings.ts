@@ -46,7 +46,7 @@ interface ThinkingWish {
   readonly thinkingLevel?: string;
 }
 
-/** Returns null if the setting asks for nothing or cannot be read. */
+/** Returns what the setting says about thinking; null if it says nothing or cannot be read. */
 function readThinking(config: unknown): ThinkingWish | null {
   if (!isObject(config)) return null;
   const { thinkingBudget, thinkingLevel } = config;
