@@ -47,7 +47,7 @@ export class GenerationsService {
       return said;
     }
     if (this.contents === null) {
-      throw new AppError('not_found', 'The content of calls is not kept: this service has content logging off');
+      throw new AppError('not_found', 'The content of calls is not kept: content logging is off in this service');
     }
     const kept =
       createdOn === null || workspaceId === null
