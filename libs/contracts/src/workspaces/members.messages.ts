@@ -59,7 +59,7 @@ export class MembersAdded {
   addedCount: number;
 }
 
-/** Errors: `not_found` as above; `invalid_request` when the workspace would have more than MOST_MEMBERS. */
+/** Errors: `not_found` for an unknown workspace; `invalid_request` if it would have more than MOST_MEMBERS. */
 export const AddMembers = call({
   queue: queues.auth,
   name: 'auth.add-members',

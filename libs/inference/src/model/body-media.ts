@@ -207,7 +207,10 @@ export class StringCounter {
     return units + raised;
   }
 
-  /** @param trueKind the most expensive kind that it may turn out to be; absent if it is already counted as such */
+  /**
+   * Returns the units that a medium counts as, and adds it to the sums for its kind.
+   * @param trueKind the most expensive kind that it may turn out to be; absent if it is already counted as such
+   */
   private unitsOf(media: CountedMedia, trueKind?: MediaKind): number {
     const { kind, tokens, usual, pictures } = media;
     const most = trueKind === undefined ? media : unknownMedia(trueKind);

@@ -80,7 +80,7 @@ export class AppLogger implements LoggerService {
     this.write('fatal', message, rest);
   }
 
-  /** Whether a line of the level would be written: for lines that are dear to make. */
+  /** Whether a line of the level would be written: for lines that are expensive to create. */
   isLevelEnabled(level: LogLevel): boolean {
     return LOG_LEVELS.includes(level) && this.logger.isLevelEnabled(level);
   }
