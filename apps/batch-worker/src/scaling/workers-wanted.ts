@@ -24,8 +24,9 @@ const LEAST_SECONDS = 300;
 const UNKNOWN_CALL_SECONDS = 10;
 
 /**
- * What is added to the calls that a provider accepts. Workers that make just these calls would all be at their own most,
- * as if there were no limit: after each scale-in the next count would want many workers again.
+ * Factor by which the planned calls exceed those that a provider accepts. Without it every worker would make as many
+ * calls as it can, as if the provider had no limit, and after each scale-in the next count would want many workers
+ * again.
  */
 const LIMIT_HEADROOM = 1.15;
 

@@ -65,7 +65,7 @@ export class BearerGuard implements CanActivate {
     return this.principalOfToken(token, request).then((principal) => this.admit(request, principal, access));
   }
 
-  /** A token outlives its key by some minutes, so the look for the key counts too. */
+  /** A token outlives its key by some minutes, so a lookup that does not find the key also counts as a failure. */
   private async principalOfToken(token: string, request: AuthenticatedRequest): Promise<Principal | null> {
     const keyHash = await this.accessTokens.keyHashOf(token, this.judgerOf(request));
     if (keyHash === null) return null;

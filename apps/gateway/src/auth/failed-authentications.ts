@@ -23,7 +23,7 @@ export class FailedAuthentications {
   readonly #rate: CellRate | null;
   readonly #failures: LocalCellRates;
   readonly #undecided = new Map<string, number>();
-  /** Hashes of keys and names of their records; those used for the first time longest ago come first. */
+  /** Hashes of keys and names of their records, in the order of their first use. */
   readonly #knownGood = new Set<string>();
 
   /** @param failuresPerMinute for one source address; 0 means no limit */

@@ -47,7 +47,7 @@ function checkMembers(api: CallableApi, parsed: unknown, settings?: WorkspaceSet
   const { hasDefaultModel, hasFallbacks, outputOf, toolUsesOf } = APIS[api];
   const dto = VALIDATORS[api](parsed);
   const body = dto as object as JsonObject;
-  // Where an API has no `fallbacks`, nothing has checked them.
+  // If an API has no `fallbacks`, the field is not validated.
   const models = dto.models ?? (hasFallbacks ? dto.fallbacks?.map((fallback) => fallback.model) : null);
   const route = routeWishOf({ ...dto, models }, hasDefaultModel ? settings?.default_text_model : undefined);
   return { route, ...outputOf(body), toolUses: toolUsesOf(body) };

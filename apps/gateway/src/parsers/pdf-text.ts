@@ -149,8 +149,8 @@ const UTF_16 = '\u00fe\u00ff';
  * The text that marked content of a page states for what it shows (`ActualText`, ISO 32000-1 §14.9.4). pdf.js passes over
  * it, and other readers give it in place of the letters on the page, as often as the page marks content with it.
  *
- * Listens to every dictionary of pdf.js until it is stopped. One that went on would keep this file and all later ones in
- * the memory of the child.
+ * Listens to every dictionary of pdf.js until it is stopped. It must be stopped: otherwise this file and all later ones
+ * stay in the memory of the child.
  */
 class ActualText {
   readonly #texts: string[] = [];

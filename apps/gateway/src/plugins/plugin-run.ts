@@ -42,7 +42,7 @@ export class PluginRun {
   readonly #generationId: string;
   #shown: Fields = {};
   #spent = 0n;
-  /** Of questions that were answered on a key of the caller's own; their fees are in what was spent. */
+  /** Cost of the plugins' calls on the caller's own key; `#spent` contains the fees for them. */
   #ownKey: OwnKeyCost | undefined;
   readonly #askedCalls: AskedCall[] = [];
   #search: GenerationSearch | undefined;
@@ -168,7 +168,7 @@ export class PluginRun {
     this.#ownKey = { upstreamCost: paid + upstreamCost, byokFee: fees + byokFee };
   }
 
-  /** A whole answer, with what the plugins make of it. */
+  /** Returns an answer that is not streamed, with the changes of the plugins. */
   async finish<T extends InferenceResult>(result: T): Promise<T> {
     const answer = new AnswerBody(this.context.api, result.body);
     await this.#eachPlugin(async (plugin) => {
@@ -209,7 +209,7 @@ export class PluginRun {
     return this.#withOwnKey({ ...recorded, details, costPicoUsd, costUsd: formatUsd(costPicoUsd) });
   }
 
-  /** Adds what plugins cost on a key of the caller's own to what limits that include own keys count. */
+  /** Adds the plugins' cost on the caller's own key to the amounts that limits with own keys count. */
   #withOwnKey(outcome: CallOutcome): CallOutcome {
     if (this.#ownKey === undefined) return outcome;
     const { upstreamCost, byokFee } = this.#ownKey;

@@ -27,7 +27,7 @@ const NUMBER = { allowInfinity: false, allowNaN: false };
 
 /** Fields of every inference request: where it may be routed, and for whom it is. */
 export class InferenceDto {
-  /** Each is stored with the call. */
+  /** Each name is stored with the call. */
   @IsOptional()
   @IsArray()
   @ArrayMaxSize(32)

@@ -37,7 +37,7 @@ export interface ApiDefinition extends CallerApi {
   readonly hasDefaultModel: boolean;
   /** Whether a request may name further models as `fallbacks`. */
   readonly hasFallbacks: boolean;
-  /** Reads what a checked body says of the size of its answers. */
+  /** Returns the answers that a validated body asks for, and their size. */
   readonly outputOf: (body: JsonObject) => ExpectedOutput;
   /** Returns the uses of a provider's tools that a body may make, and the compactions that it may lead to. */
   readonly toolUsesOf: (body: JsonObject) => readonly AllowedUses[];

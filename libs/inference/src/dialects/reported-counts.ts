@@ -139,7 +139,7 @@ export function readDetails(cursor: JsonCursor, counts: ReportedCounts, names: C
 export function chatCountsIn(usage: JsonObject): ReportedCounts {
   const counts = { ...NO_COUNTS };
   for (const [key, name] of CHAT_COUNTS) counts[name] = countIn(usage, key);
-  // In the order of the document, as the reader of bytes does: of two names the first counts.
+  // In the order of the document: if both names of a count are there, the first one counts, as when bytes are read.
   for (const key of Object.keys(usage)) {
     const name = OUTSIDE_DETAILS.get(key);
     if (name !== undefined) counts[name] ??= countIn(usage, key);

@@ -84,7 +84,7 @@ const OF_NO_API: readonly string[] = [
   'bootstrap_host',
   'bootstrap_port',
   'bootstrap_room',
-  // vLLM, SGLang and llama.cpp: code that the server runs, and what it keeps or orders for all tenants.
+  // vLLM, SGLang and llama.cpp: code that the server runs, and state or priorities that it shares between tenants.
   'custom_logit_processor',
   'logits_processors',
   'session_params',

@@ -58,7 +58,7 @@ export abstract class WorkerForecast {
       this.latest = { wanted: await this.count(), atMs: this.nowMs() };
       wanted.set(this.latest.wanted.workers);
     } finally {
-      // A scaler that reads the metric would go on to believe it.
+      // Otherwise a scaler that reads the metric would continue to use an outdated number.
       if (this.isUnknown()) wanted.remove();
     }
   }

@@ -16,7 +16,7 @@ export type Reply = { readonly response: unknown } | { readonly err: AppErrorWir
 
 /** Largest job: it contains only ids of rows, so a larger one is an error. */
 const MAX_JOB_BYTES = 4_096;
-/** Of a question, an answer or an event. Receivers check it too: the broker lets through many times as much. */
+/** Largest question, answer or event. Receivers check it too, because the broker accepts far larger messages. */
 export const MAX_CALL_BYTES = 1_048_576;
 
 /** @throws AppError `server` when the payload is larger than a job may be */

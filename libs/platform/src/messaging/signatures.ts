@@ -48,7 +48,7 @@ export function signQuestion(identity: BrokerIdentity, owner: PartyName, head: Q
   };
 }
 
-/** Reads who asked a question and until when, from size and signature alone: the content is not looked into. */
+/** Reads who asked a question and when it expires. Checks size and signature, and does not parse the content. */
 export function readQuestion(
   identity: BrokerIdentity,
   properties: MessageProperties,

@@ -16,7 +16,7 @@ export interface TranscriptionBill {
   readonly seconds: number | null;
 }
 
-/** A report of more than so many times the longest recording that the endpoint takes is not believed. */
+/** A reported length of more than this many times the longest recording that the endpoint accepts is ignored. */
 const MOST_TIMES_LONGEST = 4;
 const MOST_TOKENS = 1_000_000_000;
 

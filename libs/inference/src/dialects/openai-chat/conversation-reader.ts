@@ -7,7 +7,7 @@ import { readThoughts, toReasoningParts } from './reasoning';
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant', 'tool'];
 const RESULT_PARTS = ['text', 'image', 'file'];
 
-/** Members of messages and of their calls that are read, or named where they are. */
+/** Fields of messages and of their tool calls that this reader reads, or whose loss it reports elsewhere. */
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
   'role',
   'content',
