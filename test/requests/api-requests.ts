@@ -26,8 +26,15 @@ const APIS = {
 /** A member that no API has: what is passed on where the bytes pass, and named elsewhere. */
 const FUTURE = 'future_member';
 
-/** The audit sets the model itself, a stream needs another reader of the answer, and the last two may only be null. */
-const SET_ELSEWHERE: ReadonlySet<string> = new Set(['model', 'stream', 'models', 'previous_response_id', 'preset']);
+/** The audit sets the model itself, a stream needs another reader of the answer, and the last three may only be null. */
+const SET_ELSEWHERE: ReadonlySet<string> = new Set([
+  'model',
+  'stream',
+  'models',
+  'previous_response_id',
+  'conversation',
+  'preset',
+]);
 
 /** Most optional members of one request: with few, what is named for one seldom covers another. */
 const MOST_MEMBERS = 5;
