@@ -75,10 +75,11 @@ function choicesAsked(body: Buffer): number {
 
 /** Returns a usage in the form in which upstreams report counts. */
 export function countsOf(usage: Usage): ReportedCounts {
+  const { unreported } = usage;
   return {
-    prompt: usage.promptTokens,
-    completion: usage.completionTokens,
-    total: usage.totalTokens,
+    prompt: unreported === 'prompt' ? null : usage.promptTokens,
+    completion: unreported === 'completion' ? null : usage.completionTokens,
+    total: unreported === undefined ? usage.totalTokens : null,
     cached: usage.cachedTokens,
     cacheWrite: usage.cacheWriteTokens,
     audioPrompt: usage.audioPromptTokens,

@@ -44,6 +44,25 @@ export function settleUsage(reported: ReportedCounts | null, bounds: UsageBounds
   return usage;
 }
 
+/**
+ * Returns what an upstream reported, for an answer that is to be translated; null if there is neither main count. One of
+ * them alone is kept as on the upstream's own API, so that every caller pays the same. Bounds are applied to the bill.
+ */
+export function reportedUsage(counts: ReportedCounts, most = Number.MAX_SAFE_INTEGER): Usage | null {
+  const [prompt, completion] = [whole(counts.prompt), whole(counts.completion)];
+  if (prompt === null && completion === null) return null;
+  const usage = settleUsage(counts, {
+    maxPromptTokens: most,
+    maxCompletionTokens: most,
+    // No part of a missing count is cut before the count is estimated.
+    estimate: () => ({ promptTokens: most, completionTokens: most }),
+    fallback: 'estimated',
+  });
+  if (prompt !== null && completion !== null) return usage;
+  const unreported = prompt === null ? 'prompt' : 'completion';
+  return { ...usage, [`${unreported}Tokens`]: 0, totalTokens: (prompt ?? 0) + (completion ?? 0), unreported };
+}
+
 function withinBounds(
   { prompt, completion }: { readonly prompt: number | null; readonly completion: number | null },
   { maxPromptTokens, maxCompletionTokens, estimate }: UsageBounds,

@@ -112,6 +112,26 @@ describe('what a chat provider counts', () => {
     expect(await streamCost([word, last], 'chat')).toBe(usd);
   });
 
+  it.each<[string, object, string]>([
+    // The prompt is estimated at 6 tokens, the answer at one.
+    [
+      'thoughts without a prompt',
+      { completion_tokens: 100, completion_tokens_details: { reasoning_tokens: 99 } },
+      '0.001518',
+    ],
+    [
+      'a cache without a prompt',
+      { completion_tokens: 100, prompt_tokens_details: { cached_tokens: 9_000 } },
+      '0.0015018',
+    ],
+    ['a prompt without an answer', { prompt_tokens: 10_000 }, '0.030015'],
+    ['a prompt from a cache without an answer', { prompt_tokens: 10_000, cached_tokens: 9_000 }, '0.005715'],
+    ['no counts that can be true', { prompt_tokens: -1, completion_tokens: 'x' }, '0.000033'],
+  ])('costs the same for every caller where it is only a part: %s', async (_which, usage, usd) => {
+    expect(wholeCost(answer(usage), 'chat')).toBe(usd);
+    expect(await streamCost([word, chunk({ finish_reason: 'stop' }, { usage })], 'chat')).toBe(usd);
+  });
+
   const usage = { ...COUNTS, cached_tokens: 9_000 };
   const stop = { finish_reason: 'stop' };
   it.each<[string, readonly object[]]>([
@@ -201,5 +221,12 @@ describe('what Gemini counts', () => {
   ])('from the cache costs the same for every caller, streamed or not: %s', async (_what, counts, usd) => {
     expect(wholeCost(gemini(counts), googleGenerateContent)).toBe(formatUsd(usd));
     expect(await streamCost([gemini(counts)], googleGenerateContent, '')).toBe(formatUsd(usd));
+  });
+
+  it('of thoughts is charged also without a count of the prompt', async () => {
+    const counts = { promptTokenCount: undefined, cachedContentTokenCount: 0, thoughtsTokenCount: 690 };
+    // 6 tokens of the prompt, by estimate.
+    expect(wholeCost(gemini(counts), googleGenerateContent)).toBe('0.010368');
+    expect(await streamCost([gemini(counts)], googleGenerateContent, '')).toBe('0.010368');
   });
 });

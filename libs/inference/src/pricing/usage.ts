@@ -21,6 +21,8 @@ export interface Usage {
   videoPromptTokens?: number;
   filePromptTokens?: number;
   imageCompletionTokens?: number;
+  /** A main count that the upstream left out, which is 0 here: its parts are as reported, and a bill estimates it. */
+  unreported?: 'prompt' | 'completion';
   provenance: 'upstream' | 'estimated' | 'partial';
 }
 

@@ -4,7 +4,7 @@ import { readChatUsage } from '../openai-chat/usage';
 
 /**
  * Returns the tokens that the upstream bills: fewer than the model read, because the upstream's own instructions
- * and its text around tools are free. Null unless both counts are there.
+ * and its text around tools are free. Null where neither count is there.
  */
 export function readUsage(reported: unknown): Usage | null {
   const usage = objectOf(reported);

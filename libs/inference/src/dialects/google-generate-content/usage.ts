@@ -2,7 +2,7 @@ import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/
 import { tierNamed, tierWord } from '../../catalogue/service-tiers';
 import type { Usage } from '../../pricing/usage';
 import type { BilledUnits } from '../../pricing/price';
-import { settleUsage } from '../openai-usage';
+import { reportedUsage } from '../openai-usage';
 
 export interface ReportedUsage {
   readonly usage: Usage;
@@ -10,19 +10,19 @@ export interface ReportedUsage {
 }
 
 /**
- * Returns the counts of `usageMetadata`; null while the prompt's count is missing. Tokens that the upstream's tools
+ * Returns the counts of `usageMetadata`; null while there are none. Tokens that the upstream's tools
  * read count as prompt, thoughts as completion. Later code checks the counts against the endpoint's limits.
  */
 export function readUsage(metadata: unknown): ReportedUsage | null {
   const reported = objectOf(metadata);
-  const prompt = count(reported['promptTokenCount']);
-  if (prompt === null) return null;
+  const [prompt, candidates] = [count(reported['promptTokenCount']), count(reported['candidatesTokenCount'])];
   const thoughts = count(reported['thoughtsTokenCount']) ?? 0;
   const promptDetails = objectsOf(reported['promptTokensDetails']);
   const answerDetails = objectsOf(reported['candidatesTokensDetails']);
   const counts = {
-    prompt: prompt + (count(reported['toolUsePromptTokenCount']) ?? 0),
-    completion: (count(reported['candidatesTokenCount']) ?? 0) + thoughts,
+    prompt: prompt && prompt + (count(reported['toolUsePromptTokenCount']) ?? 0),
+    // A count of 0 is left out where there is another.
+    completion: prompt === null && candidates === null && thoughts === 0 ? null : (candidates ?? 0) + thoughts,
     total: null,
     cached: count(reported['cachedContentTokenCount']),
     cacheWrite: null,
@@ -33,12 +33,8 @@ export function readUsage(metadata: unknown): ReportedUsage | null {
     filePrompt: ofModality(promptDetails, 'DOCUMENT'),
     imageCompletion: ofModality(answerDetails, 'IMAGE'),
   };
-  const usage = settleUsage(counts, {
-    maxPromptTokens: Number.MAX_SAFE_INTEGER,
-    maxCompletionTokens: Number.MAX_SAFE_INTEGER,
-    estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
-    fallback: 'estimated',
-  });
+  const usage = reportedUsage(counts);
+  if (usage === null) return null;
   const units = unitsOf(promptDetails, objectsOf(reported['cacheTokensDetails']));
   return { usage, ...(Object.keys(units).length > 0 && { units }) };
 }

@@ -434,7 +434,7 @@ describe('a chat answer', () => {
           finish_reason: 'max_tokens',
         },
       ],
-      usage: { prompt_tokens: '3', completion_tokens: 4 },
+      usage: { prompt_tokens: '3', completion_tokens: '4' },
     };
     expect(upstream.readAnswer(body, plainEndpoint)).toEqual({
       upstreamId: null,

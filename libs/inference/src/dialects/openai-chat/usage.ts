@@ -1,22 +1,15 @@
 import { objectOf } from '@libs/json';
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import type { Usage } from '../../pricing/usage';
-import { settleUsage, usageText } from '../openai-usage';
+import { reportedUsage, usageText } from '../openai-usage';
 import { chatCountsIn, countedUnits } from '../reported-counts';
 import { mostToolUnits, toolUnitsIn } from '../reported-tools';
 import type { Bill } from '../translation';
 import type { ExecutedTools } from './executed-tools';
 
-/** Returns the upstream's counts; null unless those of prompt and completion are present. Limits are checked later. */
+/** Returns the upstream's counts; null where neither prompt nor completion is there. Limits are checked later. */
 export function readChatUsage(reported: unknown): Usage | null {
-  const counts = chatCountsIn(objectOf(reported));
-  if (counts.prompt === null || counts.completion === null) return null;
-  return settleUsage(counts, {
-    maxPromptTokens: Number.MAX_SAFE_INTEGER,
-    maxCompletionTokens: Number.MAX_SAFE_INTEGER,
-    estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
-    fallback: 'estimated',
-  });
+  return reportedUsage(chatCountsIn(objectOf(reported)));
 }
 
 /** Returns the counts of a usage that have a price of their own, and the tools that the messages list. */

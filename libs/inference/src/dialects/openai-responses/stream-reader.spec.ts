@@ -118,7 +118,7 @@ describe(ResponsesStreamReader.name, () => {
   });
 
   it('leaves the usage to be estimated where the upstream has none to trust', () => {
-    for (const usage of [null, {}, { input_tokens: -1, output_tokens: 2 }, { input_tokens: '1', output_tokens: 2 }]) {
+    for (const usage of [null, {}, { input_tokens: -1 }, { input_tokens: '1', output_tokens: 2.5 }]) {
       expect(foldAnswer(read([completed([message], { usage })])).usage).toBeNull();
     }
   });

@@ -5,7 +5,7 @@ import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { turnsOf } from '../inner-turns';
-import { settleUsage, toolUseObject } from '../openai-usage';
+import { reportedUsage, toolUseObject } from '../openai-usage';
 import {
   COMPLETION_DETAILS,
   NO_COUNTS,
@@ -106,8 +106,8 @@ function costMembers(cost: Cost): Record<string, string> {
 }
 
 /**
- * Returns the usage of a parsed response and the units of its output items, cut to the endpoint's limits. Null if the
- * usage is missing or a main count is not a whole number of at least 0; the caller of this function then estimates it.
+ * Returns the usage of a parsed response and what its output items used, cut to the endpoint's limits. Null if the
+ * usage is missing or has neither main count: then estimate.
  */
 export function usageOfResponse(reported: unknown, items: unknown, { contextLength }: Endpoint): ResponseUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
@@ -115,11 +115,10 @@ export function usageOfResponse(reported: unknown, items: unknown, { contextLeng
     string,
     unknown
   >;
-  if (!isCount(input_tokens) || !isCount(output_tokens)) return null;
   const counts: ReportedCounts = {
     ...NO_COUNTS,
-    prompt: input_tokens,
-    completion: output_tokens,
+    prompt: numberOrNull(input_tokens),
+    completion: numberOrNull(output_tokens),
     total: numberOrNull(total_tokens),
     ...detailsIn(input_tokens_details, PROMPT_DETAILS),
     ...detailsIn(output_tokens_details, COMPLETION_DETAILS),
@@ -127,22 +126,14 @@ export function usageOfResponse(reported: unknown, items: unknown, { contextLeng
   const tools = mostToolUnits(unitsOfItems(objectsOf(items)), toolUnitsIn(reported));
   const units = { ...countedUnits(counts), ...tools };
   const bound = (contextLength ?? UNBOUNDED_TOKENS) * turnsOf(units);
-  const usage = settleUsage(counts, {
-    maxPromptTokens: bound,
-    maxCompletionTokens: bound,
-    estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
-    fallback: 'estimated',
-  });
+  const usage = reportedUsage(counts, bound);
+  if (usage === null) return null;
   return { usage, ...(Object.keys(units).length > 0 && { units }) };
 }
 
 interface ResponseUsage {
   readonly usage: Usage;
   readonly units?: BilledUnits;
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function numberOrNull(value: unknown): number | null {
