@@ -57,6 +57,7 @@ function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
   return body.objects('messages').flatMap((message) => {
     const role = message.oneOf('role', ['user', 'assistant', 'system']);
     if (role === undefined) throw message.refuse('role', 'is required');
+    message.nameOthers(MESSAGE_MEMBERS, 'messages', unread);
     const parts = readContent(message, 'content', unread);
     if (role === 'user') return readTurn(parts);
     return parts.length === 0 ? [] : [{ role, parts }];
@@ -75,6 +76,8 @@ function readTurn(parts: readonly Part[]): Message[] {
   return read;
 }
 
+const MESSAGE_MEMBERS = new Set(['role', 'content']);
+const CONFIG_MEMBERS = new Set(['effort', 'format']);
 const TOOL_MEMBERS = new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control']);
 const KNOWN_WORD = /^[\w:.-]{1,64}$/;
 
@@ -113,7 +116,7 @@ function readParallel(choice: CheckedObject): boolean | undefined {
 }
 
 function readFormat(config: CheckedObject | undefined, unread: Set<string>): ResponseFormat | undefined {
-  if (config?.has('task_budget')) unread.add('output_config.task_budget');
+  config?.nameOthers(CONFIG_MEMBERS, 'output_config', unread);
   const format = config?.object('format');
   if (format === undefined) return undefined;
   if (format.requiredString('type') !== 'json_schema') throw format.refuse('type', 'must be json_schema');

@@ -236,6 +236,14 @@ describe('a messages request that is read', () => {
     ]);
   });
 
+  it('names members of messages, blocks and the output that it does not know', () => {
+    const { unread } = read({
+      output_config: { effort: 'low', tone: 'dry' },
+      messages: [{ role: 'user', weight: 1, content: [{ type: 'text', text: 'x', lang: 'en', citations: null }] }],
+    });
+    expect([...unread].sort()).toEqual(['messages.content.lang', 'messages.weight', 'output_config.tone']);
+  });
+
   it('keeps what found pages and compacted turns say', () => {
     const { messages } = read({
       messages: [

@@ -33,7 +33,7 @@ export function readMessages(body: CheckedObject, unread: Set<string>): Message[
 }
 
 function readMessage(message: CheckedObject, unread: Set<string>): Message {
-  nameUnknown(message, 'messages', MESSAGE_MEMBERS, unread);
+  message.nameOthers(MESSAGE_MEMBERS, 'messages', unread);
   const role = message.oneOf('role', ROLES);
   if (role === undefined) throw message.refuse('role', 'is required');
   const name = message.string('name');
@@ -74,7 +74,7 @@ function readReasoning(message: CheckedObject, unread: Set<string>): Part[] {
 }
 
 function readToolCall(call: CheckedObject, unread: Set<string>): ToolCallPart {
-  nameUnknown(call, 'messages.tool_calls', CALL_MEMBERS, unread);
+  call.nameOthers(CALL_MEMBERS, 'messages.tool_calls', unread);
   if (call.has('type') && call.value('type') !== 'function') throw call.refuse('type', 'must be function');
   const { name, text } = readFunction(call.requiredObject('function'));
   return { type: 'tool-call', id: call.requiredString('id'), name, arguments: text };
@@ -82,8 +82,4 @@ function readToolCall(call: CheckedObject, unread: Set<string>): ToolCallPart {
 
 function readFunction(called: CheckedObject): { name: string; text: string } {
   return { name: called.requiredString('name'), text: called.string('arguments') ?? '' };
-}
-
-function nameUnknown(object: CheckedObject, path: string, known: ReadonlySet<string>, unread: Set<string>): void {
-  for (const name in object.members) if (!known.has(name) && object.has(name)) unread.add(`${path}.${name}`);
 }
