@@ -5,6 +5,7 @@ import { SHARED_ACCOUNT } from '../../model/provider-account';
 import { scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
+import { setOwnThoughts } from './relayed-request';
 import { readOrRefuse, valueOf } from './relayed-answer';
 
 /** Fields that control the answer: `count_tokens` has no answer and refuses them. */
@@ -24,7 +25,8 @@ export function toTokenCount(body: Buffer, endpoint: Endpoint, account = SHARED_
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   const retained = retainedMembers(request, set, { api: 'messages', account });
-  return spliceMembers(request, { set, remove: [...MESSAGES_GATEWAY_MEMBERS, ...ANSWER_MEMBERS, ...retained] });
+  const unsent = [...retained, ...setOwnThoughts(request, set)];
+  return spliceMembers(request, { set, remove: [...MESSAGES_GATEWAY_MEMBERS, ...ANSWER_MEMBERS, ...unsent] });
 }
 
 /** Returns the `input_tokens` that the upstream counted. @throws AppError provider_unavailable if they are missing */

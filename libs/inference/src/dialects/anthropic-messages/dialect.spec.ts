@@ -142,6 +142,62 @@ describe('a messages request for an upstream that speaks messages', () => {
   });
 });
 
+describe('thoughts in a request that other models wrote', () => {
+  const sealed = { type: 'thinking', thinking: 'hm', signature: 'sluice-reasoning-1:e30=' };
+  const unsigned = { type: 'thinking', thinking: 'hm', signature: '' };
+  const own = { type: 'thinking', thinking: 'mine', signature: 'U0lH' };
+  const redacted = { type: 'redacted_thinking', data: 'sluice-reasoning-1:e30=' };
+  const text = { type: 'text', text: 'Yes' };
+  const call = { type: 'tool_use', id: 't', name: 'f', input: { n: 12345678901234567890n } };
+  const written = (value: unknown): string =>
+    JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? `#${one}#` : one)).replace(
+      /"#(\d+)#"/g,
+      '$1',
+    );
+  const sent = (content: readonly object[], members: object = {}) => {
+    const turns = [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content },
+      { role: 'user', content: 'y' },
+    ];
+    return toUpstream(written({ model: 'm', max_tokens: 5000, messages: turns, ...members }));
+  };
+
+  it.each([
+    [[sealed, text], [text]],
+    [[unsigned, text, redacted], [text]],
+    [
+      [own, sealed, call, unsigned],
+      [own, call],
+    ],
+    [[sealed, unsigned], [{ type: 'text', text: '.' }]],
+    [
+      [own, text],
+      [own, text],
+    ],
+  ])('are left out, as providers refuse them: %#', (content, left) => {
+    expect(sent(content)).toContain(`{"role":"assistant","content":${written(left)}}`);
+  });
+
+  it('are not counted', () => {
+    const messages = [{ role: 'assistant', content: [unsigned, text] }];
+    const counted = toTokenCount(Buffer.from(JSON.stringify({ model: 'm', messages })), endpoint).toString();
+    expect(counted).toContain(`"content":${JSON.stringify([text])}`);
+  });
+
+  it('end thinking with a budget where calls have lost them, and only there', () => {
+    const thinking = { type: 'enabled', budget_tokens: 1024 };
+    expect(sent([unsigned, call], { thinking })).not.toContain('budget_tokens');
+    for (const content of [
+      [unsigned, text],
+      [own, unsigned, call],
+    ]) {
+      expect(sent(content, { thinking })).toContain('budget_tokens');
+    }
+    expect(sent([unsigned, call], { thinking: { type: 'adaptive' } })).toContain('adaptive');
+  });
+});
+
 describe('a message of an upstream', () => {
   it('has every member that it must have, also where the upstream had nothing to say in it', () => {
     const { json } = readAnswer({

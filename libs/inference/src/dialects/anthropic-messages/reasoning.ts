@@ -8,7 +8,7 @@ import type { ReasoningPart } from '../../model/conversation';
  * format keep theirs. For any other format the opaque text is `MARK` followed by all content of the part that has no
  * field of its own in the block. So a caller that sends the block back returns the complete part.
  */
-const MARK = 'sluice-reasoning-1:';
+export const MARK = 'sluice-reasoning-1:';
 const OWN_FORMAT = 'anthropic-claude-v1';
 
 type Opaque = Omit<ReasoningPart, 'type'> & { readonly shows?: 'summary' };

@@ -10,6 +10,7 @@ import { hashedUser, memberText, scanRequest } from '../request-members';
 import { dropRetained, retainedMembers, usersInNotes } from '../retained-members';
 import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
+import { withoutForeignThoughts } from './foreign-thoughts';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
 import { maxTokensOf } from './request-writer';
 
@@ -46,13 +47,25 @@ export function toUpstream(
     log,
   );
   const unsent = [...unpriced, ...retained, ...unsampled(request, endpoint, log)];
-  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
+  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent, ...setOwnThoughts(request, set, log)];
   return spliceMembers(request, { set, remove });
 }
 
-/**
- * Lowers the thinking budget if it is not below the lowered output cap, because the upstream refuses such a request.
- */
+/** Leaves out thoughts of other models. Returns `thinking` if the model may not think on after them. */
+export function setOwnThoughts(request: ScannedObject, set: Record<string, string | Buffer>, log?: LossLog): string[] {
+  const text = memberText(request, 'messages');
+  const found = text === undefined ? null : withoutForeignThoughts(text);
+  if (found === null) return [];
+  set['messages'] = found.messages;
+  log?.drop('messages.content.thinking');
+  const thinking = memberText(request, 'thinking');
+  if (!found.isLastBare || thinking === undefined || !thinking.includes('"enabled"')) return [];
+  log?.drop('thinking');
+  delete set['thinking'];
+  return ['thinking'];
+}
+
+/** Lowers a budget of thoughts that a lowered cap leaves no room for: the upstream refuses one that is not below it. */
 function setCappedBudget(request: ScannedObject, set: Record<string, string | Buffer>, log?: LossLog): void {
   const thinking = memberText(request, 'thinking');
   const cap = Number(set['max_tokens']);

@@ -1,0 +1,84 @@
+import { JsonCursor, applyEdits, findMember, scanMembersAt, type ByteEdit, type ScannedObject } from '@libs/json';
+import { MARK } from './reasoning';
+
+/** Messages of a request without thoughts that this API's providers did not write. */
+export interface OwnThoughts {
+  readonly messages: Buffer;
+  /** Whether the model's last turn called tools and lost all its thoughts: providers want one before such calls. */
+  readonly isLastBare: boolean;
+}
+
+/** What requests with such blocks contain, as clients write JSON. */
+const SIGNS: readonly Buffer[] = [`"${MARK}`, '"signature":""', '"signature": ""'].map((text) => Buffer.from(text));
+/** Takes the place of a turn of nothing else, because a turn must not be empty. */
+const NOTHING_SAID = '[{"type":"text","text":"."}]';
+
+interface Block {
+  readonly start: number;
+  readonly end: number;
+  readonly kind: 'own' | 'foreign' | 'call' | 'other';
+}
+
+/**
+ * Returns `messages` without thinking blocks that carry a mark of the gateway, or no signature: they come from models
+ * behind other APIs, and a provider of this API refuses a request with them. Null if there are none.
+ */
+export function withoutForeignThoughts(messages: Buffer): OwnThoughts | null {
+  if (!SIGNS.some((sign) => messages.includes(sign))) return null;
+  const cursor = new JsonCursor(messages);
+  if (!cursor.isArray()) return null;
+  const edits: ByteEdit[] = [];
+  let isLastBare = false;
+  cursor.readArray(() => {
+    if (!cursor.isObject()) return cursor.skipValue();
+    const message = scanMembersAt(cursor);
+    if (textOf(message, 'role') !== '"assistant"') return;
+    const blocks = blocksOf(message);
+    edits.push(...removals(message, blocks));
+    const kinds = new Set(blocks.map(({ kind }) => kind));
+    isLastBare = kinds.has('foreign') && kinds.has('call') && !kinds.has('own');
+  });
+  return edits.length === 0 ? null : { messages: applyEdits(messages, edits), isLastBare };
+}
+
+function blocksOf(message: ScannedObject): Block[] {
+  const content = findMember(message, 'content');
+  const blocks: Block[] = [];
+  if (content === undefined) return blocks;
+  const cursor = new JsonCursor(message.bytes, content.valueStart);
+  if (!cursor.isArray()) return blocks;
+  cursor.readArray(() => {
+    const start = cursor.position;
+    const block = cursor.isObject() ? scanMembersAt(cursor) : cursor.skipValue();
+    blocks.push({ start, end: cursor.position, kind: block ? kindOf(block) : 'other' });
+  });
+  return blocks;
+}
+
+function kindOf(block: ScannedObject): Block['kind'] {
+  const type = textOf(block, 'type');
+  if (type === '"tool_use"') return 'call';
+  if (type !== '"thinking"' && type !== '"redacted_thinking"') return 'other';
+  const proof = textOf(block, type === '"thinking"' ? 'signature' : 'data') ?? '""';
+  return proof === '""' || proof === 'null' || proof.startsWith(`"${MARK}`) ? 'foreign' : 'own';
+}
+
+/** Removes each foreign block with the comma behind it, or, if no block follows, the comma before it. */
+function removals(message: ScannedObject, blocks: readonly Block[]): ByteEdit[] {
+  if (!blocks.some(({ kind }) => kind === 'foreign')) return [];
+  const last = blocks.findLastIndex(({ kind }) => kind !== 'foreign');
+  if (last === -1) {
+    const { valueStart: start, valueEnd: end } = findMember(message, 'content')!;
+    return [{ start, end, text: NOTHING_SAID }];
+  }
+  return blocks.flatMap(({ start, end, kind }, index) => {
+    if (kind !== 'foreign') return [];
+    if (index < last) return { start, end: blocks[index + 1]!.start, text: '' };
+    return { start: blocks[index - 1]!.end, end, text: '' };
+  });
+}
+
+function textOf(object: ScannedObject, name: string): string | undefined {
+  const member = findMember(object, name);
+  return member && object.bytes.toString('utf8', member.valueStart, member.valueEnd);
+}
