@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import {
   CloseConsentSession,
   FindConsentSession,
@@ -11,7 +11,8 @@ import {
   type Principal,
   type WorkspaceRecord,
 } from '@libs/contracts';
-import { AuditRepository, LastUses } from '@libs/persistence';
+import { AppError } from '@libs/errors';
+import { AuditRepository, LastUses, type BegunAuditEntry } from '@libs/persistence';
 import { MessageBus } from '@libs/platform';
 import type { RequestIds } from '../../auth/audit.interceptor';
 import { FailedAuthentications } from '../../auth/failed-authentications';
@@ -32,6 +33,8 @@ export interface Agreement {
 /** Knows who is signed in on the consent page, and which workspaces and limits they may use for keys. */
 @Injectable()
 export class ConsentService {
+  private readonly logger = new Logger(ConsentService.name);
+
   constructor(
     private readonly bus: MessageBus,
     private readonly codes: AuthorizationCodesService,
@@ -71,8 +74,20 @@ export class ConsentService {
   async agree(manager: Principal, ids: RequestIds, agreement: Agreement): Promise<string> {
     const { organizationId, keyId } = manager;
     const entry = await this.audit.beginEntry({ organizationId, keyId, action: AGREEMENT, target: null, ...ids });
-    const { code } = await this.codes.issue(organizationId, agreement.callbackUrl, agreement.wanted);
-    await this.audit.endEntry(entry, 200);
-    return code;
+    try {
+      const { code } = await this.codes.issue(organizationId, agreement.callbackUrl, agreement.wanted);
+      await this.end(entry, 200);
+      return code;
+    } catch (error) {
+      await this.end(entry, AppError.from(error).status);
+      throw error;
+    }
+  }
+
+  /** What was agreed upon cannot be taken back: an entry without its outcome says that it began. */
+  private async end(entry: BegunAuditEntry, status: number): Promise<void> {
+    await this.audit.endEntry(entry, status).catch((error: unknown) => {
+      this.logger.warn('The outcome of an agreement is not in the audit trail', { err: AppError.from(error) });
+    });
   }
 }
