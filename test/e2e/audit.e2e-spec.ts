@@ -95,6 +95,22 @@ describe('GET /audit', () => {
     expect((await entries(`?cursor=${first.next_cursor}`, stranger)).data).toEqual([]);
   }, 60_000);
 
+  it('names what was created', async () => {
+    const key = await manager.request<{ data: { hash: string } }>('POST', '/keys', { name: 'made' });
+    const workspace = await manager.request<{ data: { id: string } }>('POST', '/workspaces', { name: 'M', slug: 'm' });
+    const issuer = { name: 'i', issuer_url: 'https://issuer.example' };
+    const { body } = await manager.request<{ data: { id: string } }>('POST', '/workload-identity/issuers', issuer);
+    await manager.request('POST', '/auth/keys/code', { callback_url: 'https://app.example/' });
+    const targets = (await entries('?limit=5')).data.map(({ action, target }) => [action, target]);
+    expect(targets).toEqual([
+      ['GET /api/v1/audit', null],
+      ['POST /api/v1/auth/keys/code', null],
+      ['POST /api/v1/workload-identity/issuers', body.data.id],
+      ['POST /api/v1/workspaces', workspace.body.data.id],
+      ['POST /api/v1/keys', key.body.data.hash],
+    ]);
+  });
+
   it('shows that a management key was tried for inference', async () => {
     expect((await manager.request('POST', '/chat/completions', {})).status).toBe(403);
     const action = encodeURIComponent('POST /api/v1/chat/completions');

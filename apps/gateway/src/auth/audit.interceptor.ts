@@ -29,7 +29,11 @@ export class AuditInterceptor implements NestInterceptor {
     const entry = await this.audit.beginEntry(auditEntryOf(request, principalOf(request)));
     try {
       const answer: unknown = await lastValueFrom(next.handle());
-      await this.end(entry, context.switchToHttp().getResponse<FastifyReply>().statusCode, createdIn(answer));
+      await this.end(
+        entry,
+        context.switchToHttp().getResponse<FastifyReply>().statusCode,
+        createdBy(request.method, answer),
+      );
       return answer;
     } catch (error) {
       await this.end(entry, fromHttpFramework(error).status);
@@ -63,11 +67,13 @@ export function auditEntryOf(
   };
 }
 
-/** Returns the id of what an answer shows: the hash of an API key, or the id of another object. */
-function createdIn(answer: unknown): string | undefined {
-  const { data } = (answer ?? {}) as { readonly data?: { readonly hash?: unknown; readonly id?: unknown } | null };
-  const id = data?.hash ?? data?.id;
-  return typeof id === 'string' && ID.test(id) ? id : undefined;
+/** Returns the hash or id of the object that a POST answers with; undefined for text in the form of a secret. */
+function createdBy(method: string, answer: unknown): string | undefined {
+  if (method !== 'POST') return undefined;
+  const { data = answer } = (answer ?? {}) as { readonly data?: unknown };
+  const { hash, id } = (data ?? {}) as { readonly hash?: unknown; readonly id?: unknown };
+  const name = hash ?? id;
+  return typeof name === 'string' && ID.test(name) ? name : undefined;
 }
 
 export interface RequestIds {
