@@ -5,7 +5,7 @@ import { ArrivingAudio } from '../../audio/arriving-audio';
 import { AudioBytes, AudioCollector } from '../../audio/audio-bytes';
 import { audioInHand, type AudioInput, type Transcription } from '../../audio/transcription';
 import type { TranscriptionRequest } from '../../engine/speech-caller';
-import { parseRate } from '../../pricing/money';
+import { formatUsd, parseRate } from '../../pricing/money';
 import {
   aModel,
   anEndpoint,
@@ -359,5 +359,23 @@ describe('a recording at a URL', () => {
     );
     await upstream.close();
     await http.close();
+  });
+});
+
+describe('the length that an upstream reports', () => {
+  it.each(['', ' ', null, 'long'])('is none where it is %j: what was measured is charged', async (duration) => {
+    const upstream = await FakeUpstream.start();
+    upstream.answers(200, JSON.stringify({ text: 'Hi', duration }));
+    const provider = aProvider({ protocol: 'openai', baseUrl: upstream.baseUrl });
+    const endpoint = anEndpoint({ provider, apis: ['transcription'], pricing: PRICES });
+    const { engine, http } = anEngine([aModel({ endpoints: [endpoint] })]);
+    const { cost } = await engine.transcribe({
+      ...ASKED,
+      signal: new AbortController().signal,
+      transcription: PLAIN,
+    });
+    expect(formatUsd(cost.totalCost)).toBe('0.00025');
+    await http.close();
+    await upstream.close();
   });
 });
