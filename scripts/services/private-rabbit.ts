@@ -86,6 +86,8 @@ function writeConfig(folder: string, { password, ports }: PrivateSettings, setup
   const config = [
     `listeners.tcp.1 = 127.0.0.1:${port}`,
     `load_definitions = ${definitionsFile}`,
+    // Apps send at most so much.
+    'max_message_size = 1048576',
     'log.console = true',
     ...(setup.isManaged === true ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
   ];
