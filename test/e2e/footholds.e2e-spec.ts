@@ -272,8 +272,8 @@ describe('a foothold in video-worker', () => {
   it('fills only so much of the disk of the broker with a queue of its own', async () => {
     if (!installation.broker.hasUsers) return;
     const queue = `replies.video-worker.${randomUUID()}`;
-    const block = Buffer.alloc(4 * 1024 * 1024);
-    const kept = await footholdIn('video-worker').keeps(queue, block, 30);
+    const block = Buffer.alloc(1024 * 1024);
+    const kept = await footholdIn('video-worker').keeps(queue, block, 120);
     expect(kept * block.length).toBeLessThanOrEqual(64 * 1024 * 1024);
     expect(kept).toBeGreaterThan(0);
   });

@@ -255,6 +255,7 @@ describe('POST /keys/{hash}/rotate', () => {
     expect(trail.body.data.map(({ action, status }) => [action, status])).toEqual([
       ['DELETE /api/v1/keys/:hash/rotation', 200],
       ['POST /api/v1/keys/:hash/rotate', 201],
+      ['POST /api/v1/keys', 201],
     ]);
     expect(trail.text).not.toContain(key);
   });
