@@ -10,9 +10,9 @@ import { hashedUser, memberText, scanRequest } from '../request-members';
 import { dropRetained, retainedMembers, usersInNotes } from '../retained-members';
 import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
-import { withoutForeignThoughts } from './foreign-thoughts';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
 import { maxTokensOf } from './request-writer';
+import { withoutForeignThoughts } from './returned-thoughts';
 
 /** Returns the upstream's value for a tier: it has `auto`, which allows priority, and `standard_only`. */
 const tierWord = (tier: string): string => (tierNamed(tier) === 'standard' ? 'standard_only' : 'auto');
