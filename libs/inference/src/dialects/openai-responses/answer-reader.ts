@@ -18,7 +18,7 @@ export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
   if (response === null) throw brokenAnswer(provider, 'the answer is no object');
   const isFailed = response['status'] === 'failed' || response['status'] === 'cancelled';
   if (isObject(response['error']) || isFailed) throw errorInside(provider, complaintOf(response['error']));
-  if (!Array.isArray(response['output'])) throw brokenAnswer(provider, 'the answer has no output');
+  if (!isOver(response)) throw brokenAnswer(provider, 'the answer has no output, or has not ended');
   const items = objectsOf(response['output']);
   const tier = stringOf(response['service_tier']);
   const logprobs = items.flatMap((item) =>
@@ -38,6 +38,10 @@ export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
     ...usageDetails(response['usage']),
     serviceTier: tier === undefined ? undefined : tierWord(tier),
   });
+}
+
+function isOver({ status, output }: JsonObject): boolean {
+  return Array.isArray(output) && status !== 'queued' && status !== 'in_progress';
 }
 
 function usageIn(response: JsonObject, items: readonly JsonObject[], endpoint: Endpoint) {

@@ -447,6 +447,12 @@ function toldChoice({ parts, finishReason, logprobs }: Choice): object {
 const withoutAudio = (usage: Usage): Usage => ({ ...usage, audioPromptTokens: 0, audioCompletionTokens: 0 });
 
 describe('an answer that goes through this API', () => {
+  it.each(['queued', 'in_progress'])('is none while it is %s', (status) => {
+    expect(() => upstream.readAnswer({ id: 'resp_1', status, output: [] }, endpoint)).toThrow(
+      expect.objectContaining({ code: 'provider_unavailable' }) as Error,
+    );
+  });
+
   it('is read as it was written', () => {
     const whole = anyAnswer.filter(({ choices: [choice] }) => choice?.finishReason !== 'error');
     fc.assert(
