@@ -25,7 +25,10 @@ export type Place =
   | 'source link'
   | `${MediaKind} link`;
 
-/** The place of a field's value, by the place of the object that contains the field. */
+/**
+ * The role of a field's value: always the same, or depending on the role of the object that contains the field; `else`
+ * applies to all other objects.
+ */
 type Rule = Place | Readonly<Partial<Record<Place, Place>> & { else?: Place }>;
 
 const LINK: Rule = {

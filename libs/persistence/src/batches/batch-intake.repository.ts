@@ -34,7 +34,7 @@ export interface BatchAcceptance {
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
-  /** The caller's own key that is used first for its lines; null or absent for the operator's. */
+  /** The caller's own key that the lines of the batch use first; null or absent for the operator's. */
   readonly credentialId?: string | null;
   /** True if only the fee is reserved, so it must be called with its owner's keys or not at all. */
   readonly isOwnKeysOnly?: boolean;
