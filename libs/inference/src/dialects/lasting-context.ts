@@ -16,7 +16,7 @@ const OF_BILLS = ['n', 'modalities'] as const;
 /** Request fields that are needed to write the answer, by the caller's API. */
 const OF_ANSWERS: Readonly<Record<StreamableApi, readonly string[]>> = {
   chat: [...OF_BILLS, ...THOUGHT_WISHES],
-  responses: [...OF_BILLS, ...REPEATED_SETTINGS],
+  responses: [...OF_BILLS, ...REPEATED_SETTINGS, 'include'],
   messages: OF_BILLS,
 };
 

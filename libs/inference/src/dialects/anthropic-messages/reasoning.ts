@@ -1,17 +1,12 @@
-import { MalformedJson, parseJson, isObject } from '@libs/json';
 import type { ReasoningPart } from '../../model/conversation';
+import { seal, unseal } from '../sealed-thoughts';
 
 /**
- * Marks thoughts of other providers in blocks of this API.
- *
- * A thinking block has one opaque text, the signature; a redacted one has only `data`. Thoughts in this API's own
- * format keep theirs. For any other format the opaque text is `MARK` followed by all content of the part that has no
- * field of its own in the block. So a caller that sends the block back returns the complete part.
+ * A thinking block has one opaque text, the signature; a redacted one has only `data`. Thoughts in this API's own format
+ * keep theirs. For any other format the opaque text seals all content of the part that has no field of its own in the
+ * block. So a caller that sends the block back returns the complete part.
  */
-export const MARK = 'sluice-reasoning-1:';
 const OWN_FORMAT = 'anthropic-claude-v1';
-
-type Opaque = Omit<ReasoningPart, 'type'> & { readonly shows?: 'summary' };
 
 export type ThinkingBlock =
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
@@ -63,35 +58,4 @@ export function readRedacted(data: string): ReasoningPart {
   return opaque === null
     ? { type: 'reasoning', encrypted: data, format: OWN_FORMAT }
     : { type: 'reasoning', ...opaque };
-}
-
-const TEXT_MEMBERS = ['text', 'summary', 'signature', 'encrypted', 'id', 'format'] as const;
-
-function seal(opaque: Opaque): string {
-  const names = [...TEXT_MEMBERS, 'shows'] as const;
-  const members = names.flatMap((name) => (opaque[name] === undefined ? [] : [[name, opaque[name]]]));
-  if (members.length === 0) return '';
-  return MARK + Buffer.from(JSON.stringify(Object.fromEntries(members))).toString('base64');
-}
-
-/** Returns the content after `MARK`; null for other text. Callers may have changed it, so its types are checked. */
-function unseal(text: string): Opaque | null {
-  if (!text.startsWith(MARK)) return null;
-  const value = parsed(Buffer.from(text.slice(MARK.length), 'base64'));
-  if (!isObject(value)) return null;
-  const members: Record<string, string> = {};
-  for (const name of TEXT_MEMBERS) {
-    const member = value[name];
-    if (typeof member === 'string') members[name] = member;
-  }
-  return { ...(members as Opaque), ...(value['shows'] === 'summary' && { shows: 'summary' }) };
-}
-
-function parsed(text: Buffer): unknown {
-  try {
-    return parseJson(text);
-  } catch (thrown) {
-    if (thrown instanceof MalformedJson) return null;
-    throw thrown;
-  }
 }

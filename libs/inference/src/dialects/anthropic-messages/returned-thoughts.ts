@@ -1,5 +1,5 @@
 import { JsonCursor, applyEdits, findMember, scanMembersAt, type ByteEdit, type ScannedObject } from '@libs/json';
-import { MARK } from './reasoning';
+import { MARK } from '../sealed-thoughts';
 
 /** Messages of a request without thoughts that this API's providers did not write. */
 export interface OwnThoughts {

@@ -4,6 +4,8 @@ import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canon
 import type { ReasoningPart, TextPart } from '../../model/conversation';
 import { CUSTOM_INPUT } from './conversation-reader';
 import { reasoningItem, writeAnnotation } from './conversation-writer';
+import { isOfResponses } from './reasoning';
+import { seal } from '../sealed-thoughts';
 import type { ToolNames, ToolPlace } from './tool-names';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
@@ -22,6 +24,8 @@ export function itemId(kind: ItemKind, responseId: string, outputIndex: number):
 export interface ItemContext {
   readonly responseId: string;
   readonly toolNames: ToolNames;
+  /** The caller asks for encrypted thoughts, to send them back. */
+  readonly wantsSeals: boolean;
 }
 
 /**
@@ -61,10 +65,12 @@ function writeGroup(
   logprobs: readonly TokenLogprob[],
   index: number,
   status: ItemStatus,
-  { responseId, toolNames }: ItemContext,
+  { responseId, toolNames, wantsSeals }: ItemContext,
 ): object {
   const [part] = group;
-  if (part.type === 'reasoning') return thoughtItem(part, itemId('rs', responseId, index), status);
+  if (part.type === 'reasoning') {
+    return thoughtItem(wantsSeals ? sealedThought(part) : part, itemId('rs', responseId, index), status);
+  }
   if (part.type === 'generated-image') return imageItem(itemId('ig', responseId, index), part.url);
   if (part.type === 'server-tool') {
     return serverToolItem(serverToolItemId(part.tool, responseId, index), part, statusOfTool(part.hasSucceeded));
@@ -99,6 +105,17 @@ export function messageItem(id: string, content: readonly object[], status: Item
 
 export function thoughtItem(part: ReasoningPart, id: string, status: ItemStatus): object {
   return { ...reasoningItem({ ...part, id: part.id ?? id }), status };
+}
+
+/**
+ * Returns a thought of a model behind another API with all of it in `encrypted`: the only proof of a thought that OpenAI's
+ * clients send back.
+ */
+export function sealedThought(part: ReasoningPart): ReasoningPart {
+  const { text, summary, signature, encrypted, format } = part;
+  const hasProof = signature !== undefined || encrypted !== undefined;
+  if (!hasProof || format === undefined || isOfResponses(format)) return part;
+  return { ...part, encrypted: seal({ text, summary, signature, encrypted, format }) };
 }
 
 export function serverToolItemId(tool: string, responseId: string, outputIndex: number): string {

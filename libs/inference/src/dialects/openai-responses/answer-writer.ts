@@ -17,7 +17,7 @@ export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: Answer
   const echo = readEcho(context, answer.createdAt, request);
   const { parts, finishReason, logprobs = [] } = answer.choices[0] ?? NO_CHOICE;
   const { status, incompleteReason } = statusOf(finishReason);
-  const items = { responseId: echo.id, toolNames: echo.toolNames };
+  const items = { responseId: echo.id, toolNames: echo.toolNames, wantsSeals: echo.wantsSeals };
   const state: ResponseState = {
     status,
     output: writeItems(parts, logprobs, status === 'completed' ? status : 'incomplete', items),

@@ -13,6 +13,7 @@ import type {
   VideoPart,
 } from '../../model/conversation';
 import { readMediaUrl } from '../../model/media-url';
+import { unseal } from '../sealed-thoughts';
 import { sourceOfFileData } from './media';
 
 /** Separates the parts of a summary, which the conversation holds as one text. */
@@ -120,13 +121,18 @@ export function readReasoning(item: JsonObject, format?: ReasoningFormat): Reaso
     const texts = objectsOf(list).flatMap((entry) => stringOf(entry['text']) ?? []);
     return texts.length > 0 ? texts.join(gap) : undefined;
   };
+  const encrypted = stringOf(item['encrypted_content']);
+  // A thought of another API, sealed for a caller that sends back nothing else of it.
+  const sealed = encrypted === undefined ? null : unseal(encrypted);
+  const { shows: _shows, ...thought } = sealed ?? {};
   return defined({
     type: 'reasoning' as const,
     text: join(item['content'], SUMMARY_BREAK),
     summary: join(item['summary'], SUMMARY_BREAK),
     signature: stringOf(item['signature']),
-    encrypted: stringOf(item['encrypted_content']),
+    encrypted: sealed === null ? encrypted : undefined,
     id: stringOf(item['id']),
     format: (stringOf(item['format']) as ReasoningFormat | undefined) ?? format,
+    ...thought,
   });
 }

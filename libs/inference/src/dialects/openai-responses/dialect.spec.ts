@@ -196,6 +196,10 @@ describe('a request for an upstream that speaks responses', () => {
       ],
       ['without a seal', '{"type":"reasoning","id":"rs_0","summary":[],"encrypted_content":null,"content":[]}'],
       ['of another kind of provider', `${sealed},"format":"anthropic-claude-v1"}`],
+      [
+        'that the gateway sealed',
+        '{"type":"reasoning","id":"rs_0","summary":[],"encrypted_content":"sluice-reasoning-1:e30="}',
+      ],
     ])('leaves those out %s, wherever they stand', (_which, lost) => {
       expect(sent(lost, said, `${sealed}}`)).toEqual([user, kept]);
       expect(sent(lost, lost, said, lost, lost)).toEqual([user]);

@@ -1,5 +1,5 @@
 import type { ReasoningDelta } from '../../model/canonical-answer';
-import { itemId, thoughtItem, type ItemStatus } from './answer-items';
+import { itemId, sealedThought, thoughtItem, type ItemStatus } from './answer-items';
 import type { EventSink } from './stream-events';
 import type { ItemPlace, OpenItem, PartEvent } from './open-item';
 import type { ReasoningPart } from '../../model/conversation';
@@ -42,7 +42,8 @@ export class OpenThoughts implements OpenItem {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#close();
-    this.written = thoughtItem(this.#part, this.#id, status);
+    const part = this.place.wantsSeals ? sealedThought(this.#part) : this.#part;
+    this.written = thoughtItem(part, this.#id, status);
     this.sink.emit('response.output_item.done', { output_index: this.place.outputIndex, item: this.written });
   }
 

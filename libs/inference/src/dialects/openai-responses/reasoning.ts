@@ -8,6 +8,11 @@ const FORMATS: readonly (readonly [RegExp, ReasoningFormat])[] = [
   [/^meta/, 'meta-responses-v1'],
 ];
 
+/** Returns whether a provider of this API wrote thoughts in this format. */
+export function isOfResponses(format: ReasoningFormat): boolean {
+  return format.endsWith('-responses-v1');
+}
+
 /** Returns the format of the thoughts that an endpoint sends and accepts back on this API. */
 export function reasoningFormatOf({ provider, upstreamModel }: Endpoint): ReasoningFormat {
   if (/bedrock/.test(provider.slug)) {

@@ -8,6 +8,7 @@ import type {
 } from '../../model/canonical-request';
 import { hashOfUser } from '../request-members';
 import { readInput } from './conversation-reader';
+import { includes, SEALED_THOUGHTS } from './response-object';
 import { ToolNames } from './tool-names';
 import { readTools } from './tool-reader';
 
@@ -56,7 +57,6 @@ const UNDERSTOOD = new Set([
   'truncation',
 ]);
 
-const SEALED_THOUGHTS = 'reasoning.encrypted_content';
 const LOGPROBS = 'message.output_text.logprobs';
 /** Values of `include` that this translation supports; each adds output to the answer. */
 const INCLUDED = new Set([SEALED_THOUGHTS, LOGPROBS]);
@@ -111,10 +111,6 @@ function noteUnmet({ include, truncation }: JsonObject, unread: Set<string>): vo
 /** Log probabilities that are requested only by `include` come without alternatives: 0. */
 function readTopLogprobs(body: JsonObject): number | undefined {
   return numberOf(body['top_logprobs']) ?? (includes(body, LOGPROBS) ? 0 : undefined);
-}
-
-function includes({ include }: JsonObject, output: string): boolean {
-  return Array.isArray(include) && include.includes(output);
 }
 
 function readFormat(body: JsonObject): ResponseFormat | undefined {

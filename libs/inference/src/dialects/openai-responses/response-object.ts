@@ -16,6 +16,8 @@ export interface ResponseEcho {
   readonly createdAt: number;
   readonly settings: JsonObject;
   readonly toolNames: ToolNames;
+  /** The caller asks for encrypted thoughts, to send them back. */
+  readonly wantsSeals: boolean;
 }
 
 /** The parts of a response that change while it is produced. */
@@ -75,7 +77,16 @@ export function readEcho(
     createdAt: createdAt ?? unixSeconds(),
     settings,
     toolNames: new ToolNames(request),
+    wantsSeals: includes(request, SEALED_THOUGHTS),
   };
+}
+
+/** The value of `include` that asks for encrypted thoughts. */
+export const SEALED_THOUGHTS = 'reasoning.encrypted_content';
+
+/** Returns whether a request asks for this additional output. */
+export function includes({ include }: JsonObject, output: string): boolean {
+  return Array.isArray(include) && include.includes(output);
 }
 
 function memberOf(object: JsonObject, name: string): unknown {

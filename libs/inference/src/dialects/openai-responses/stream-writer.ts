@@ -84,12 +84,17 @@ export class ResponsesStreamWriter implements StreamWriter {
   }
 
   #beginPart(event: PartStart): void {
-    const { id, toolNames } = this.#echo;
+    const { id, toolNames, wantsSeals } = this.#echo;
     const last = this.#items.at(-1);
     if (last?.takes(event)) return this.#join(last, event);
     last?.announce?.();
     for (const item of this.#items) if (item.isIdle) item.end('completed');
-    const item = openItem(event, this.#sink, { responseId: id, toolNames, outputIndex: this.#items.length });
+    const item = openItem(event, this.#sink, {
+      responseId: id,
+      toolNames,
+      wantsSeals,
+      outputIndex: this.#items.length,
+    });
     this.#items.push(item);
     this.#join(item, event);
   }

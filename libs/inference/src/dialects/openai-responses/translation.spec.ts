@@ -5,7 +5,7 @@ import type { CanonicalRequest, ReasoningRequest } from '../../model/canonical-r
 import type { Message, Part, ReasoningPart } from '../../model/conversation';
 import { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
-import type { Usage } from '../../pricing/usage';
+import { emptyUsage, type Usage } from '../../pricing/usage';
 import { priceUsage } from '../../pricing/price';
 import {
   aModel,
@@ -446,7 +446,28 @@ function toldChoice({ parts, finishReason, logprobs }: Choice): object {
 
 const withoutAudio = (usage: Usage): Usage => ({ ...usage, audioPromptTokens: 0, audioCompletionTokens: 0 });
 
+/** Requests without and with a wish for encrypted thoughts. */
+const anyWish = fc.constantFrom({}, { include: ['reasoning.encrypted_content'] });
+
 describe('an answer that goes through this API', () => {
+  it('has all of a foreign thought in what clients send back of it, if they ask for that', () => {
+    const thought: ReasoningPart = { type: 'reasoning', text: 'Hm', signature: 'sig', format: 'anthropic-claude-v1' };
+    const call: AnswerPart = { type: 'tool-call', id: 'c1', name: 'look', arguments: '{}' };
+    const choices = [{ parts: [thought, call], finishReason: 'tool_calls' as const, nativeFinishReason: null }];
+    const answer = { upstreamId: null, createdAt: null, choices, usage: emptyUsage('upstream') };
+    const outputFor = (body?: object) => {
+      const written = throughJson(caller.writeAnswer(answer, billOf(answer.usage), context(body)));
+      return (written as { output: Record<string, unknown>[] }).output;
+    };
+    expect(outputFor()[0]).not.toHaveProperty('encrypted_content');
+    const asking = { model: 'acme/large', input: 'Hi', include: ['reasoning.encrypted_content'] };
+    const [{ id, encrypted_content: sealed } = {}, called] = outputFor(asking);
+    // What Codex sends: neither the text, nor fields that OpenAI does not have.
+    const input = [{ type: 'reasoning', id, summary: [], encrypted_content: sealed }, called];
+    const { messages } = caller.readRequest({ model: 'acme/large', input });
+    expect(throughJson(messages[0]!.parts)).toEqual([{ ...thought, id }, call]);
+  });
+
   it.each(['queued', 'in_progress'])('is none while it is %s', (status) => {
     expect(() => upstream.readAnswer({ id: 'resp_1', status, output: [] }, endpoint)).toThrow(
       expect.objectContaining({ code: 'provider_unavailable' }) as Error,
@@ -456,8 +477,8 @@ describe('an answer that goes through this API', () => {
   it('is read as it was written', () => {
     const whole = anyAnswer.filter(({ choices: [choice] }) => choice?.finishReason !== 'error');
     fc.assert(
-      fc.property(whole, (answer: CanonicalAnswer) => {
-        const body = throughJson(caller.writeAnswer(answer, billOf(answer.usage!), context()));
+      fc.property(whole, anyWish, (answer: CanonicalAnswer, wish) => {
+        const body = throughJson(caller.writeAnswer(answer, billOf(answer.usage!), context({ input: 'Hi', ...wish })));
         const { units, ...read } = upstream.readAnswer(body, endpoint);
         const pictures = answer.choices[0]!.parts.filter(({ type }) => type === 'generated-image');
         expect(units?.tools?.get('image_generation') ?? 0).toBe(pictures.length);
@@ -477,8 +498,8 @@ describe('an answer that goes through this API', () => {
 
   it('is read as it was written when it is streamed, however it is cut', () => {
     fc.assert(
-      fc.property(anyPartSequence, anyUsage, fc.integer({ min: 1, max: 12 }), (parts, usage, size) => {
-        const writer = caller.writeStream(context());
+      fc.property(anyPartSequence, anyUsage, fc.integer({ min: 1, max: 12 }), anyWish, (parts, usage, size, wish) => {
+        const writer = caller.writeStream(context({ input: 'Hi', ...wish }));
         const frames = eventsOf(parts, usage, size).flatMap((event) => writer.write(event));
         const data = dataOfEventStream(joinFrames([...frames, ...writer.complete(billOf(usage))]).toString());
         expect(findResponsesGrammarProblems(data)).toEqual([]);
@@ -498,14 +519,15 @@ describe('an answer that goes through this API', () => {
 
   it('is the same streamed and whole', () => {
     fc.assert(
-      fc.property(anyAnswerParts, anyUsage, fc.integer({ min: 1, max: 12 }), (parts, usage, size) => {
-        const writer = caller.writeStream(context());
+      fc.property(anyAnswerParts, anyUsage, fc.integer({ min: 1, max: 12 }), anyWish, (parts, usage, size, wish) => {
+        const asked = context({ input: 'Hi', ...wish });
+        const writer = caller.writeStream(asked);
         eventsOf(parts, usage, size).forEach((event) => writer.write(event));
         const [terminal] = dataOfEventStream(joinFrames(writer.complete(billOf(usage))).toString()).slice(-2);
         const { response } = JSON.parse(terminal!) as { response: object };
         const choices = [{ parts, finishReason: 'stop' as const, nativeFinishReason: 'stop' }];
         const answer = { upstreamId: 'up-1', createdAt: 1_763_715_601, choices, usage };
-        const written = throughJson(caller.writeAnswer(answer, billOf(usage), context()));
+        const written = throughJson(caller.writeAnswer(answer, billOf(usage), asked));
         expect({ ...response, completed_at: 0 }).toEqual({ ...written, completed_at: 0 });
       }),
       { numRuns: 200 },
