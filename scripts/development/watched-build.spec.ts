@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -27,7 +27,11 @@ describe(WatchedBuild.name, () => {
   let notify: () => void;
   const said: string[] = [];
   const taken: string[] = [];
-  const source = (text: string): void => writeFileSync(join(folder, 'apps/auth/src/main.ts'), text);
+  /** In one step: the compiler would also take a file that is only half written. */
+  const source = (text: string): void => {
+    writeFileSync(join(folder, 'main.ts.new'), text);
+    renameSync(join(folder, 'main.ts.new'), join(folder, 'apps/auth/src/main.ts'));
+  };
   const compiled = (): string => readFileSync(join(folder, 'dist/apps/auth/src/main.js'), 'utf8');
 
   const until = (condition: () => boolean): Promise<void> =>
