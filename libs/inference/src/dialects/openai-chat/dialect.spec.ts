@@ -228,6 +228,26 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
     usage: null,
   });
 
+  it('has thoughts of DeepSeek and others under the name of this API too, once', () => {
+    const choices = [
+      { message: { content: 'a', reasoning_content: 'Let "me"' } },
+      { message: { reasoning_content: 'Hm', reasoning: 'Hm' } },
+      { message: { reasoning: 'Hm', reasoning_content: 'Hm', content: 'b' } },
+      { message: { content: 'c', reasoning_content: '' } },
+      { message: { content: 'd', reasoning_content: null, audio: { reasoning_content: 'x' } } },
+    ];
+    const { json, text } = readAnswer(anAnswer({ choices }));
+    const messages = (json['choices'] as unknown as { message: object }[]).map(({ message }) => message);
+    expect(messages).toEqual([
+      { ...choices[0]!.message, reasoning: 'Let "me"', role: 'assistant', refusal: null },
+      { ...choices[1]!.message, content: null, role: 'assistant', refusal: null },
+      { ...choices[2]!.message, role: 'assistant', refusal: null },
+      { ...choices[3]!.message, role: 'assistant', refusal: null },
+      { ...choices[4]!.message, role: 'assistant', refusal: null },
+    ]);
+    expect(text.match(/"reasoning":/g)).toHaveLength(3);
+  });
+
   it.each([
     ['{"reasoning":{"exclude":true}}'],
     ['{"include_reasoning":false}'],

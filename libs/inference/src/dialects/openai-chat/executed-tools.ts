@@ -1,4 +1,4 @@
-import { objectsOf, numberOf, stringOf, type JsonObject } from '@libs/json';
+import { objectsOf, numberOf, stringOf, type JsonCursor, type JsonObject } from '@libs/json';
 import { toolOfType } from '../../model/provider-tools';
 import type { ProviderTool } from '../../pricing/tool-uses';
 import { MOST_TURNS } from '../inner-turns';
@@ -15,6 +15,30 @@ const NAMES: ReadonlyMap<string, ProviderTool> = new Map([
   ['visit', 'visit_website'],
   ['python', 'code_interpreter'],
 ]);
+
+/** Reads a list of tools at the cursor. `readOther` reads the fields of a tool other than its position and type. */
+export function readExecutedTools(
+  cursor: JsonCursor,
+  onTool: (place: number, type: string) => void,
+  readOther: (key: string) => void,
+): void {
+  let position = 0;
+  cursor.enterArray();
+  for (; cursor.nextElement(); position += 1) {
+    if (!cursor.isObject()) {
+      cursor.skipValue();
+      continue;
+    }
+    let place = position;
+    let type: string | null = null;
+    cursor.readObject((key) => {
+      if (key === 'index') place = cursor.readNumberOrNull() ?? position;
+      else if (key === 'type') type = cursor.readStringOrNull();
+      else readOther(key);
+    });
+    if (type !== null) onTool(place, type);
+  }
+}
 
 /**
  * Counts the tools that the upstream ran for one chat completion, as its messages list them. A stream lists a tool

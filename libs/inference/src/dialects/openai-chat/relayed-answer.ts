@@ -10,7 +10,7 @@ import {
 } from '@libs/json';
 import { toFinishReason, type FinishReason } from '../../model/finish-reason';
 import type { TextCounter } from '../../model/text-tokens';
-import { EXECUTED_TOOLS, URL_CITATION, type ExecutedTools } from './executed-tools';
+import { EXECUTED_TOOLS, readExecutedTools, URL_CITATION, type ExecutedTools } from './executed-tools';
 import { THOUGHT_MEMBERS } from './hidden-thoughts';
 import { readUsage, type ReportedUsage } from '../reported-counts';
 
@@ -89,6 +89,9 @@ class ChatReader implements ChatObject {
   readonly #hidden: readonly string[];
   /** Number of the choice at the cursor. */
   #choice = 0;
+  /** Repeats `reasoning_content` under the name that callers of this API know; null if the choice has none. */
+  #thought: ByteEdit | null = null;
+  #hasReasoning = false;
 
   /** `hidden`: fields to remove from messages and deltas. */
   constructor(
@@ -161,6 +164,8 @@ class ChatReader implements ChatObject {
     const members: JsonMember[] = [];
     let native: string | null = null;
     let isWhole = false;
+    this.#thought = null;
+    this.#hasReasoning = false;
     cursor.enterObject();
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
       const { keyStart, position: valueStart } = cursor;
@@ -184,6 +189,7 @@ class ChatReader implements ChatObject {
 
   /** Ends a choice. `isWhole`: the answer is not a stream. Some upstreams stream `""` until the answer has ended. */
   #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
+    if (this.#thought !== null && !this.#hasReasoning) this.choiceEdits.push(this.#thought);
     const finish = findMember(choice, 'finish_reason');
     const isText = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
     const isFinished = isText && (isWhole || this.bytes[finish.valueStart + 1] !== QUOTE);
@@ -253,29 +259,19 @@ class ChatReader implements ChatObject {
     const isString = cursor.isString();
     const start = cursor.position;
     cursor.skipValue();
-    if (isString) this.#countText(key, around, start + 1);
+    if (!isString) return;
+    this.#countText(key, around, start + 1);
+    if (this.#hidden.length > 0 || (around !== '' && around !== 'delta')) return;
+    const end = cursor.position;
+    if (key === 'reasoning_content' && end > start + 2) {
+      this.#thought = { start: end, end, text: `,"reasoning":${this.bytes.toString('utf8', start, end)}` };
+    } else if (key === 'reasoning') this.#hasReasoning = true;
   }
 
   #readExecuted(): void {
-    const cursor = this.#cursor;
-    let position = 0;
-    cursor.enterArray();
-    for (; cursor.nextElement(); position += 1) {
-      if (cursor.isObject()) this.#readExecutedTool(position);
-      else cursor.skipValue();
-    }
-  }
-
-  #readExecutedTool(position: number): void {
-    const cursor = this.#cursor;
-    let place = position;
-    let type: string | null = null;
-    cursor.readObject((key) => {
-      if (key === 'index') place = cursor.readNumberOrNull() ?? position;
-      else if (key === 'type') type = cursor.readStringOrNull();
-      else this.#readContent(key);
-    });
-    if (type !== null) this.counters.ran?.add(this.#choice, place, type);
+    const choice = this.#choice;
+    const onTool = (place: number, type: string): void => this.counters.ran?.add(choice, place, type);
+    readExecutedTools(this.#cursor, onTool, (key) => this.#readContent(key));
   }
 
   /** Counts the string that ends at the cursor. */

@@ -87,7 +87,7 @@ describe(OpenAiChatStream.name, () => {
     const hidden = await read('{"messages":[],"reasoning":{"exclude":true}}');
     const shown = await read('{"messages":[],"reasoning":{"effort":"low"}}');
     expect(hidden.deltas).toEqual([{ role: 'assistant' }, { content: 'Yes' }, {}, { content: '!' }]);
-    expect(shown.deltas[1]).toEqual({ reasoning_content: 'Let me see', content: 'Yes' });
+    expect(shown.deltas[1]).toEqual({ reasoning_content: 'Let me see', reasoning: 'Let me see', content: 'Yes' });
     expect(hidden.usage.completionTokens).toBe(shown.usage.completionTokens);
   });
 
