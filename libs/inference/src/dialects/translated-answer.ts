@@ -30,6 +30,11 @@ export function translateAnswer(
   };
 }
 
+/** @throws AppError if the provider broke the answer off, for APIs in which such an answer looks whole */
+export function requireWhole({ finishReason }: Answer, { endpoint }: AnswerContext): void {
+  if (finishReason === 'error') throw brokenAnswer(endpoint.provider, 'the answer ended with an error');
+}
+
 /** Chat and Responses answers have the tier at the top level, Messages answers inside the usage. */
 function tierIn(written: object): unknown {
   const { service_tier: tier, usage } = written as Record<string, unknown>;

@@ -15,7 +15,7 @@ import { openTurn, wholeTurn } from '../dialects/conversation-turn';
 import { cutAnswer, cutStream, cutTurn, orCutShort } from '../dialects/cut-short';
 import { TranslatedStream } from '../dialects/translated-stream';
 import { lastingContext } from '../dialects/lasting-context';
-import { translateAnswer } from '../dialects/translated-answer';
+import { requireWhole, translateAnswer } from '../dialects/translated-answer';
 import type { AnswerStream } from '../model/answer-stream';
 import type { Turn } from '../model/conversation-turn';
 import type { ExpectedOutput } from '../model/expected-output';
@@ -132,7 +132,9 @@ export class EndpointCaller {
     const { sent, losses } = translateRequest(pair, candidate, request, false);
     const { body } = await this.#askWhole(pair.upstreamApi, candidate, request, sent, context);
     if (this.#parts.gathersAnswers) await turnEnd();
-    return { ...translateAnswer(body, context, pair, request.parsed), losses };
+    const answer = translateAnswer(body, context, pair, request.parsed);
+    if (isConversationApi(api) && APIS[api].tools.failsWhole) requireWhole(answer, context);
+    return { ...answer, losses };
   }
 
   /** Resolves when the stream is committed to this endpoint. */
