@@ -212,6 +212,7 @@ describe(BearerGuard.name, () => {
     }
     expect(await withHeaders({ 'x-api-key': apiKey, authorization: `Bearer ${apiKey}` })).toMatchObject({
       status: 401,
+      body: { error: { message: 'Two credentials were sent: leave out the header Authorization or x-api-key' } },
     });
     expect(await withHeaders({})).toMatchObject({
       status: 401,

@@ -36,7 +36,8 @@ const KEY = /^[^\s]+$/;
 export function readBearerOrKey(rawHeaders: readonly string[]): string {
   const key = onlyValueOf('x-api-key', rawHeaders);
   if (key === null) return readBearer(rawHeaders);
-  if (onlyValueOf('authorization', rawHeaders) !== null || !KEY.test(key)) throw badCredential();
+  if (onlyValueOf('authorization', rawHeaders) !== null) throw twoCredentials();
+  if (!KEY.test(key)) throw badCredential();
   return key;
 }
 
@@ -54,6 +55,11 @@ function onlyValueOf(wanted: string, rawHeaders: readonly string[]): string | nu
     value = rawHeaders[i + 1] ?? '';
   }
   return value;
+}
+
+function twoCredentials(): AppError {
+  const message = 'Two credentials were sent: leave out the header Authorization or x-api-key';
+  return new AppError('authentication', message, { headers: CHALLENGE });
 }
 
 function missingCredential(rawHeaders: readonly string[]): AppError {
