@@ -14,7 +14,7 @@ import { brokerEnvironment, ownVirtualHost, type Undo } from './support/installa
 import { rounded } from './support/statistics';
 
 /**
- * Measures what many open jobs, none of which ends, cost a video worker: its share of one core. The jobs are old enough
+ * Measures what many open jobs that do not end cost a video worker: its share of one core. The jobs are old enough
  * to be polled at the longest interval.
  */
 const JOBS = 1_000;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that systems use for outgoing connections (from 32,768 on Linux, 49,152 elsewhere), any of which may
- * be taken between the check and the start of a server.
+ * Below the ports that systems use for outgoing connections (from 32,768 on Linux, 49,152 elsewhere): an outgoing
+ * connection may take a port between the check and the start of a server.
  */
 const FIRST_PORT = 22_000;
 const LAST_PORT = 32_767;

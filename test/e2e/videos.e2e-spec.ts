@@ -449,7 +449,7 @@ describe('a video', () => {
     expect(hiccups).toBe(3);
   });
 
-  it('is never submitted twice where nobody knows whether it was, and fails where no person looks in time', async () => {
+  it('is never submitted twice if it may have been accepted, and fails if no operator decides in time', async () => {
     const before = upstream.requests.length;
     const { id } = await accepted({ model: 'vid/silent' });
     const video = await ended(id);

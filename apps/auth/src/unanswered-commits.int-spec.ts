@@ -103,7 +103,7 @@ describe('a commit that is not answered', () => {
     return codeHash;
   }
 
-  it('gives a key its new secret, of which the caller learns', async () => {
+  it('returns the new secret of a key whose rotation was committed', async () => {
     const key = newKey();
     await keys.insertKey(key);
     const secret = { secretHash: randomHash(), label: 'sk-…', rotationId: null };

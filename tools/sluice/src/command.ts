@@ -29,7 +29,7 @@ export interface Command {
   readonly usage: string;
   /** Without `json` and `help`, which every command has. */
   readonly options: CommandOptions;
-  /** Names of the positional arguments, all of which are required. */
+  /** Names of the positional arguments. All are required. */
   readonly positionals: readonly string[];
   /** Exit code 1 is something that it found; if it could not look, the exit code is 3. */
   readonly looksForFaults?: true;

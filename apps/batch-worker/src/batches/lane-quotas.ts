@@ -172,8 +172,8 @@ export class LaneQuotas {
   }
 
   /**
-   * Returns the quotas and keys of which no lines are fetched: enough are held, or they could not be called. Behind an
-   * open breaker one line is enough, the next probe.
+   * Returns the quotas and keys for which no lines are fetched: enough lines are held, or none could be called. Behind
+   * an open breaker one line is enough, the next probe.
    */
   keptOut(held: Iterable<HeldSegment>): KeptOut {
     const quotas = new Set(this.pauses.active());

@@ -90,7 +90,7 @@ describe(NativeRemovalService.name, () => {
     expect(await reportedWhere(async () => 'deleted', refused, ORDER)).toEqual(['deleted']);
   });
 
-  it('does not claim that an order is deleted of which nobody knows whether it was taken', async () => {
+  it('does not claim that an order is deleted that may have been accepted', async () => {
     const lost = { ...ORDER, upstreamId: null };
     expect(await reportedWhere(async () => 'deleted', lost)).toEqual(['unsupported']);
     expect(await reportedWhere(async () => 'deleted', { ...lost, inputFileId: 'file-1' })).toEqual(['unsupported']);

@@ -255,10 +255,10 @@ export class GenerationRecorder {
     for (const ticket of group) this.decided(ticket, () => ticket.unanswered(AppError.from(error)));
   }
 
-  /** Handles that the outcome of the opening is known. @param tell tells the ticket */
-  private decided(ticket: GenerationTicket, tell: () => void): void {
+  /** Passes the outcome of the opening to the ticket, by `notify`, as soon as it is known. */
+  private decided(ticket: GenerationTicket, notify: () => void): void {
     this.noLongerAhead(ticket);
-    tell();
+    notify();
     this.settleDeferred(ticket);
   }
 

@@ -30,7 +30,7 @@ const SEARCH_DELAYS_MS: readonly number[] = [5_000, 15_000, 60_000];
 
 const reviewed = counter({
   name: 'sluice_videos_in_review_total',
-  help: 'Video jobs of which nobody knows whether the provider took them',
+  help: 'Video jobs for which it is unknown whether the provider accepted them',
 });
 
 /**
@@ -163,7 +163,9 @@ export class VideoSubmissionService {
     const reviewMs = this.env.VIDEO_REVIEW_SECONDS * 1_000;
     if (!(await this.jobs.sendToReview(job, reviewMs))) return;
     reviewed.inc();
-    this.logger.error(`video ${job.id}: nobody knows whether ${job.provider} took it; sluice videos in-review`);
+    this.logger.error(
+      `video ${job.id}: it is unknown whether ${job.provider} accepted it; see sluice videos in-review`,
+    );
   }
 }
 

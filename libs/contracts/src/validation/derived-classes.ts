@@ -48,7 +48,7 @@ export function BothOf<A extends object, B extends object>(
   return Both as MessageClass<A & B>;
 }
 
-/** Returns a base class with the fields of a class, of which the named ones must be given. */
+/** Returns a base class with the fields of a class; the named fields are required. */
 export function Needing<T extends object, Name extends keyof T & string>(
   Class: MessageClass<T>,
   ...names: readonly Name[]

@@ -42,7 +42,7 @@ export interface AnswerContext {
    * Provider tools that the request asks for; absent: `requestBody` still lists all of them. Used by `askedTools` only.
    */
   readonly providerTools?: readonly ProviderTool[] | undefined;
-  /** What the stream tells about its calls; present if the caller asked for it. */
+  /** Facts about the calls to providers, for the first events of a stream; present if the caller asked for them. */
   readonly debug?: StreamDebug;
 }
 

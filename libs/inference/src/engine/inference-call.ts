@@ -22,7 +22,7 @@ export interface InferenceRequest {
   readonly parsed?: JsonObject | undefined;
   /** The body in the canonical model; set by the engine. */
   readonly reading?: RequestReading;
-  /** What a stream tells about its calls; the engine sets it if the body asks for it. */
+  /** Facts about the calls to providers, for the first events of a stream; set by the engine if the body asks for them. */
   readonly debug?: StreamDebug;
   readonly signal: CancelSignal;
   /** When everything must be over, by the engine's clock; if absent, the engine's `totalMs` from now. */

@@ -11,8 +11,8 @@ export interface LeftCall extends LeftCharge, Candidate {}
 
 /**
  * Returns whether a failed call is charged. It is if its caller disconnected, its answer was too large, or its error
- * carries a charge. It is also if it was one of several calls of which others were answered, and it failed because of
- * the caller's input or the time limit. If work is lost because a provider failed, the operator bears the loss.
+ * carries a charge. A call that was one of several is also charged if others were answered and this one failed because
+ * of the caller's input or the time limit. If work is lost because a provider failed, the operator bears the loss.
  */
 export function isPaid(error: AppError, leftMs: number): boolean {
   if (isAbandoned(error) || isOversized(error) || leftChargeOf(error) !== undefined) return true;

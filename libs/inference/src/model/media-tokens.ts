@@ -39,7 +39,7 @@ const USUAL: Readonly<Record<MediaKind, UsualRate>> = {
 const MOST_USUAL = 250_000;
 const MOST_USUAL_PICTURE = 4_800;
 
-/** Counts media of which only the kind is known: a link, or a file that a provider stores. */
+/** Counts media whose content is not known, only their kind: a link, or a file that a provider stores. */
 export function unknownMedia(kind: MediaKind): CountedMedia {
   const usual = USUAL[kind].linkedTokens;
   if (kind !== 'image') return { kind, tokens: MEDIA_LIMITS.unknown, usual };

@@ -91,7 +91,7 @@ export class ProviderHealth implements HealthView {
     return true;
   }
 
-  /** Returns the error of a request of which no candidate was admitted. */
+  /** Returns the error for a request whose candidates were all refused. */
   restingError(candidates: readonly (Called & { readonly model: Model })[]): AppError {
     const rests = candidates.flatMap(({ endpoint, credential }) => this.restOf(endpoint, credential) ?? []);
     const models = [...new Set(candidates.map(({ model }) => model.slug))];

@@ -29,7 +29,7 @@ export function rankIn(order: readonly string[], endpoint: Endpoint): number {
   return rank === -1 ? order.length : rank;
 }
 
-/** Returns whether a lower-case slug is that of the provider, or of the provider of which it is a variant. */
+/** Returns whether a lower-case slug names the provider, or the provider without the variant behind its slash. */
 export function isSlugOf({ slug }: Provider, wanted: string): boolean {
   return slug === wanted || (slug.startsWith(wanted) && slug.charAt(wanted.length) === '/');
 }

@@ -9,7 +9,7 @@ import { waveOf } from './recordings';
 
 const { repeated, hex } = coded;
 
-/** A tag of which some readers pass over this many bytes, and others do not take it for a tag. */
+/** A tag of this many bytes that some readers skip, and that others do not recognize as a tag. */
 function falseTag(head: string, covered: number): Buffer {
   return Buffer.concat([hex(head), Buffer.from([21, 14, 7, 0].map((shift) => (covered >> shift) & 127))]);
 }

@@ -23,8 +23,8 @@ export interface RecordedDay {
   readonly tier: string;
   readonly isBatch: boolean;
   /**
-   * Whether the prompt was priced as long. Null for calls of several turns of which one may have been long: turns are
-   * not recorded separately.
+   * Whether the prompt was priced as long. Null for calls of several turns if one of the turns may have been
+   * long: turns are not recorded separately.
    */
   readonly isLong: boolean | null;
   readonly requests: string;

@@ -6,7 +6,7 @@ export interface VideoDemand {
   /** Steps of videos that some worker is running now. */
   readonly stepsUnderWay: number;
   readonly submissionsDue: number;
-  /** Due polls of videos, each of which ends with the download. */
+  /** Due polls of videos. Each poll ends with the download. */
   readonly pollsDue: number;
   /** Events that are being sent now, or are due; per receiver at most as many as are sent at once. */
   readonly deliveries: number;

@@ -7,7 +7,7 @@ const LIMIT = 100;
 /** Lists jobs to look for in the provider's console, by their model and time. */
 export const videosInReview: Command = {
   name: 'videos in-review',
-  summary: 'Show the video jobs of which nobody knows whether the provider took them',
+  summary: 'Show the video jobs for which it is unknown whether the provider accepted them',
   usage: '',
   options: {},
   positionals: [],

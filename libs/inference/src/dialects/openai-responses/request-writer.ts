@@ -27,7 +27,7 @@ const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
   logitBias: 'logit_bias',
 };
 
-/** Returns the body of `POST /responses` for a canonical request. The upstream is told to store nothing. */
+/** Returns the body of `POST /responses` for a canonical request. It asks the upstream to store nothing. */
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
   dropUnwritten(request, log);
   const { sampling, tools, toolChoice, serviceTier, topLogprobs } = request;

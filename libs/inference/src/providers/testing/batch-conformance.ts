@@ -184,7 +184,7 @@ export function describeBatchConformance(protocol: string): void {
       expect(read.cost.totalCost).toBe(parseUsd('0.0000195'));
     });
 
-    it('finds an order of which nobody knows whether it was taken, and nothing where it was not', async () => {
+    it('finds an order that may have been accepted, and nothing if it was not', async () => {
       const lost = { reference: REFERENCE, total: 4, sinceMs: SUBMITTED_MS };
       knows(recorded.list);
       expect((await lane.batches.find(lost, access)).map(({ id }) => id)).toEqual([recorded.id]);

@@ -138,7 +138,7 @@ function parsed(reply: UpstreamReply, { endpoint }: VideoAccess): JsonObject {
 /** @throws AppError if a provider reports a different job than the requested one */
 export function checkSameJob(asked: unknown, told: unknown, { endpoint }: VideoAccess): void {
   if (told === undefined || told === asked) return;
-  throw brokenAnswer(endpoint.provider, 'the provider tells of another video job');
+  throw brokenAnswer(endpoint.provider, 'the provider answered with another video job');
 }
 
 /** Returns the provider's id of the job: the one field that every operation has. */
