@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
 import { APP_NAMES, PARTY_NAMES, Secret, type PartyName } from '@libs/contracts';
-import { BrokerIdentity, permissionsOf } from '@libs/platform';
+import { BrokerIdentity, MAX_CALL_BYTES, permissionsOf } from '@libs/platform';
 import { commands } from '../../tools/sluice/src/commands';
 import { run } from '../../tools/sluice/src/run';
 
@@ -29,6 +29,16 @@ describe('users of the broker', () => {
     ['k8s/overlays/dev/secrets/broker-definitions.json', ['--password', 'dev-only']],
   ])('have in %s the permissions that the contracts ask for', async (path, options) => {
     expect(read(path)).toBe(await printed('broker', 'permissions', ...options));
+  });
+
+  it.each([
+    'docker-compose.yml',
+    'k8s/overlays/dev/secrets/broker-definitions.conf',
+    'scripts/services/private-rabbit.ts',
+  ])('cannot send messages through the broker of %s that are larger than apps send', (path) => {
+    expect([...read(path).matchAll(/max_message_size = (\d+)/g)].map(([, bytes]) => Number(bytes))).toEqual([
+      MAX_CALL_BYTES,
+    ]);
   });
 
   it.each(PARTY_NAMES)('cannot reach every queue: %s may not write to the default exchange', (party) => {

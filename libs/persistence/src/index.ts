@@ -42,7 +42,12 @@ export {
 } from './batches/batch-line-views.repository';
 export type { BatchTotals, SummedIteration } from './batches/batch-totals';
 export type { LineUsageDetails } from './batches/line-usage';
-export { BatchViewsRepository, type BatchFilter, type BatchView } from './batches/batch-views.repository';
+export {
+  BATCH_RETENTION_DAYS,
+  BatchViewsRepository,
+  type BatchFilter,
+  type BatchView,
+} from './batches/batch-views.repository';
 export { BatchDemandRepository, type DemandGoal } from './batches/batch-demand.repository';
 export {
   BatchWorkersRepository,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { RETENTION_DAYS } from './batches/batch-views.repository';
+import { BATCH_RETENTION_DAYS } from './batches/batch-views.repository';
 import { Database, type Session, type SqlStatement } from './database';
 import { planPartitions, plusDays, type Partition, type PartitionPlan, type StrayWeek } from './partition-plan';
 
@@ -165,7 +165,7 @@ async function expiredUntil(session: Session): Promise<string> {
   const row = await session.firstRow<{ day: string }>({
     sql: `SELECT least((now() AT TIME ZONE 'UTC')::date - $1::integer,
                        (SELECT min(created_on) FROM batches WHERE finalized_at IS NULL))::text AS day`,
-    values: [RETENTION_DAYS + GRACE_DAYS],
+    values: [BATCH_RETENTION_DAYS + GRACE_DAYS],
   });
   return row!.day;
 }

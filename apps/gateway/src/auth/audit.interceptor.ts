@@ -1,19 +1,15 @@
 import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { mintId, type Principal } from '@libs/contracts';
-import { AppError } from '@libs/errors';
-import { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from '@libs/persistence';
-import { fromHttpFramework } from '@libs/platform';
+import { AuditRepository, type NewAuditEntry } from '@libs/persistence';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
+import { auditedAction } from './audited-action';
 
 /** Matches UUIDs and hashes, the forms of our ids. Any other text is chosen by the caller and could even be a key. */
 const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$/i;
 
-/**
- * Writes one entry in the audit trail for each call of the routes that use it. The entry is written before the call
- * does anything, so no action is missing from the trail. The status of the answer is added afterwards.
- */
+/** Writes one entry in the audit trail for each call of the routes that use it, see `auditedAction`. */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {
   private readonly logger = new Logger(AuditInterceptor.name);
@@ -24,31 +20,15 @@ export class AuditInterceptor implements NestInterceptor {
     return from(this.follow(context, next));
   }
 
-  private async follow(context: ExecutionContext, next: CallHandler): Promise<unknown> {
-    const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    const entry = await this.audit.beginEntry(auditEntryOf(request, principalOf(request)));
-    try {
-      const answer: unknown = await lastValueFrom(next.handle());
-      await this.end(
-        entry,
-        context.switchToHttp().getResponse<FastifyReply>().statusCode,
-        createdBy(request.method, answer),
-      );
-      return answer;
-    } catch (error) {
-      await this.end(entry, fromHttpFramework(error).status);
-      throw error;
-    }
-  }
-
-  /** The call is over and cannot be undone. An entry without a status still shows that it began. */
-  private async end(entry: BegunAuditEntry, status: number, created?: string): Promise<void> {
-    await this.audit.endEntry(entry, status, created).catch((error: unknown) => {
-      this.logger.warn('The outcome of a call is not in the audit trail', {
-        entry: entry.id,
-        err: AppError.from(error),
-      });
-    });
+  private follow(context: ExecutionContext, next: CallHandler): Promise<unknown> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<AuthenticatedRequest>();
+    const entry = auditEntryOf(request, principalOf(request));
+    const answered = (): Promise<unknown> => lastValueFrom(next.handle());
+    return auditedAction({ audit: this.audit, logger: this.logger }, entry, answered, (answer) => ({
+      status: http.getResponse<FastifyReply>().statusCode,
+      created: createdBy(request.method, answer),
+    }));
   }
 }
 

@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, StreamableFile } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { toBatchObject, type Principal } from '@libs/contracts';
-import { AppError } from '@libs/errors';
 import { readRoutePolicies } from '@libs/inference';
 import { keyLimitOf, type BatchView } from '@libs/persistence';
+import { requireWorkspace } from '../auth/require-workspace';
 import { Caller } from '../auth/caller.decorator';
 import { GatewayEnv } from '../gateway.env';
 import type { LiveRequest } from '../http/in-flight';
@@ -103,10 +103,8 @@ export class BatchesController {
 }
 
 function ownerOf(caller: Principal, request?: FastifyRequest): BatchCaller {
-  const { organizationId, workspaceId, keyHash } = caller;
-  if (workspaceId === null) {
-    throw new AppError('permission_denied', 'This key belongs to no workspace: use an API key of a workspace');
-  }
+  const { organizationId, keyHash } = caller;
+  const workspaceId = requireWorkspace(caller);
   const policies = readRoutePolicies(caller.policies ?? []);
   const { defaultCallbackUrl = null } = caller;
   return {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { toBatchObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
+  BATCH_RETENTION_DAYS,
   BatchEndingsRepository,
   BatchResultPagesRepository,
   BatchViewsRepository,
@@ -39,7 +40,10 @@ export class BatchesService {
   async get(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
     const batch = await this.find(id, tenant);
     if (batch.resultsGone) {
-      throw new AppError('gone', 'The results of this batch have expired: they are kept for 30 days');
+      throw new AppError(
+        'gone',
+        `The results of this batch have expired: they are kept for ${BATCH_RETENTION_DAYS} days`,
+      );
     }
     return batch;
   }

@@ -1,13 +1,14 @@
 import { formatUsd, type Served, type StreamOutcome } from '@libs/inference';
 import type { AskedCall } from '@libs/persistence';
 
-type Answered = Pick<Served, 'endpoint' | 'credential'> & Pick<StreamOutcome, 'usage' | 'cost'>;
+/** A question that the gateway asked a model on behalf of a call. */
+export type AnsweredQuestion = Pick<Served, 'endpoint' | 'credential'> & Pick<StreamOutcome, 'usage' | 'cost'>;
 
 /**
  * Returns the record of a call to a model that the gateway made on behalf of another call, so that the bill of the
  * provider can be explained. Null on a caller's own key, whose owner gets that bill.
  */
-export function askedCallOf({ endpoint, credential, usage, cost }: Answered): AskedCall | null {
+export function askedCallOf({ endpoint, credential, usage, cost }: AnsweredQuestion): AskedCall | null {
   if (credential !== null) return null;
   return {
     provider: endpoint.provider.slug,

@@ -2,6 +2,7 @@ import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@libs/errors';
 import { errorResponse } from '@libs/platform';
+import { MAX_HEADER_KIB } from './request-head';
 
 /** A socket of Node's HTTP server, which knows the response that is being written to it. */
 type HttpSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
@@ -43,7 +44,9 @@ function meaningOf({ code, message }: NodeJS.ErrnoException): AppError {
   const internal = `${code ?? ''} ${message}`;
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new AppError('headers_too_large', 'The request headers are larger than 16 KiB', { internal });
+      return new AppError('headers_too_large', `The request headers are larger than ${MAX_HEADER_KIB} KiB`, {
+        internal,
+      });
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new AppError('request_timeout', 'The request took too long to arrive', { internal });
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':

@@ -16,7 +16,7 @@ import { closingLate, hasUnreadBody } from './late-close';
 import { GatheringMessage } from './gathering-message';
 import { currentUrl } from './paths';
 import { countRefusal } from './request-claim';
-import { findHeadProblem } from './request-head';
+import { findHeadProblem, MAX_HEADER_KIB } from './request-head';
 import { piecesOf } from './whole-answer';
 
 export { API_PREFIX } from './paths';
@@ -46,7 +46,7 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
     ...(trustedProxies.length > 0 && { trustProxy: [...trustedProxies] }),
     http: {
       IncomingMessage: GatheringMessage,
-      maxHeaderSize: 16 * 1024,
+      maxHeaderSize: MAX_HEADER_KIB * 1024,
       // Also limits a connection on which nothing has been sent yet.
       headersTimeout: 10_000,
       connectionsCheckingInterval: 2_000,

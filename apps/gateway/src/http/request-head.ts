@@ -3,6 +3,8 @@ import { AppError } from '@libs/errors';
 import type { BodyRule } from './streamed-body.decorator';
 
 const MAX_HEADERS = 100;
+/** Limit of all headers together. */
+export const MAX_HEADER_KIB = 16;
 
 /**
  * Returns what is wrong with the head of a request, or null. Runs before anything else is done with the request.

@@ -1,7 +1,7 @@
 import { dayOfId } from '@libs/contracts';
-import { AppError } from '@libs/errors';
 import { estimatePrompt, type PromptEstimate } from '@libs/inference';
 import { keyLimitOf, type GenerationOpening } from '@libs/persistence';
+import { requireWorkspace } from '../auth/require-workspace';
 import { traceparentOf } from '../generations/caller-trace';
 import type { IncomingCall } from '../generations/incoming-call';
 
@@ -37,7 +37,7 @@ export function openingOf(
     id: generationId,
     createdOn: dayOf(generationId),
     organizationId: caller.organizationId,
-    workspaceId: workspaceOf(call),
+    workspaceId: requireWorkspace(caller),
     apiKeyHash: caller.keyHash,
     ...about,
     keyLimit: keyLimitOf(caller),
@@ -48,11 +48,4 @@ export function openingOf(
 /** Returns the `traceparent` of the span that caused the call, from the header or from the body's `trace`. */
 export function causeOf({ client, parsed }: Pick<IncomingCall, 'client' | 'parsed'>): string | undefined {
   return client?.traceparent ?? traceparentOf((parsed as { readonly trace?: unknown }).trace);
-}
-
-export function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {
-  if (workspaceId === null) {
-    throw new AppError('permission_denied', 'This key belongs to no workspace: use an API key of a workspace');
-  }
-  return workspaceId;
 }

@@ -24,6 +24,7 @@ import {
   type StreamResult,
 } from '@libs/inference';
 import { countsByok } from '@libs/persistence';
+import { requireWorkspace } from '../auth/require-workspace';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import type { PluginRun } from '../plugins/plugin-run';
 import { Plugins } from '../plugins/plugins';
@@ -31,7 +32,7 @@ import { InferenceLimits, type ExpectedTokens } from '../limits/inference-limits
 import { ServerToolEngine, type LoopResult, type LoopServed } from '../server-tools/server-tool-engine';
 import { CallFund } from '../generations/call-fund';
 import { BookedCall } from './booked-call';
-import { promptOf, workspaceOf } from './call-facts';
+import { promptOf } from './call-facts';
 import { noteFailedCall } from './call-failure';
 import { checkCall, routedRequest, type CheckedCall } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
@@ -106,7 +107,7 @@ export class InferenceService {
   async countTokens(call: IncomingCall): Promise<number> {
     const { route } = checkCall('messages', call.parsed);
     const { likelyTokens: promptTokens } = promptOf(call);
-    await this.limits.admit(workspaceOf(call), NOTHING_GENERATED)?.decided;
+    await this.limits.admit(requireWorkspace(call.caller), NOTHING_GENERATED)?.decided;
     // It costs nothing, so no usage is read after its caller has disconnected.
     const request = { ...routedRequest('messages', call, route, promptTokens), signal: toAbortSignal(call.abort) };
     return (await this.engine.countTokens(request)) ?? promptTokens;
@@ -154,7 +155,7 @@ export class InferenceService {
     const answers = APIS[api].generates ? choices : 0;
     const tokens = { promptTokens: likelyTokens, maxTokens, answers };
     // Asks Redis while the hold is written to PostgreSQL.
-    const admission = this.limits.admit(workspaceOf(call), tokens);
+    const admission = this.limits.admit(requireWorkspace(call.caller), tokens);
     const pluginsPicoUsd = plugins?.mostPicoUsd ?? 0n;
     const holdPicoUsd = answerPicoUsd + pluginsPicoUsd;
     const unprovenPicoUsd = unproven === null || replacesFiles ? 0n : turnPicoUsd(unproven) + pluginsPicoUsd;

@@ -11,6 +11,7 @@ import {
   type TranscriptionAnswer,
   type TranscriptionRequest,
 } from '@libs/inference';
+import { requireWorkspace } from '../auth/require-workspace';
 import { GatewayEnv } from '../gateway.env';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import { InferenceLimits, type ExpectedTokens } from '../limits/inference-limits';
@@ -19,7 +20,6 @@ import { routedRequest } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
 import { dearestCharge } from '../routing/hold-estimate';
 import { InferenceRouting } from '../routing/inference-routing';
-import { workspaceOf } from './call-facts';
 import { routeWishOf } from '../routing/route-request';
 import type { IncomingTranscription } from './incoming-transcription';
 import { UPLOAD_PACE } from './transcription-upload';
@@ -41,7 +41,7 @@ export class TranscriptionService {
 
   /** @throws AppError for every refusal of the API */
   async transcribe(call: IncomingCall, incoming: IncomingTranscription): Promise<TranscriptionAnswer> {
-    const admitted = this.limits.admit(workspaceOf(call), NO_TOKENS)?.decided ?? Promise.resolve();
+    const admitted = this.limits.admit(requireWorkspace(call.caller), NO_TOKENS)?.decided ?? Promise.resolve();
     const { arriving } = incoming.audio;
     if (incoming.rest !== null && arriving !== null) {
       return this.#transcribeAhead(call, incoming, arriving, incoming.rest, admitted);

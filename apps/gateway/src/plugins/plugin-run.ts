@@ -13,11 +13,11 @@ import {
   type StreamResult,
 } from '@libs/inference';
 import type { AskedCall, GenerationSearch } from '@libs/persistence';
-import { askedCallOf } from '../generations/asked-call';
+import { askedCallOf, type AnsweredQuestion } from '../generations/asked-call';
+import { ownKeyCostOf, sumOwnKeyCosts, type OwnKeyCost } from '../generations/own-key-cost';
 import type { CallOutcome } from '../generations/generation-ticket';
 import type { IncomingCall } from '../generations/incoming-call';
 import type { Fields } from '../server-tools/named-tools';
-import type { OwnKeyCost } from '../server-tools/server-tool';
 import type { LoopResult, LoopServed } from '../server-tools/server-tool-engine';
 import { joinSearches } from '../server-tools/web-search';
 import { AnswerBody } from './answer-body';
@@ -158,14 +158,11 @@ export class PluginRun {
     };
   }
 
-  #pay(call: Parameters<typeof askedCallOf>[0]): void {
-    const { totalCost, upstreamCost, byokFee } = call.cost;
-    this.#spent += totalCost;
-    const asked = askedCallOf(call);
+  #pay(question: AnsweredQuestion): void {
+    this.#spent += question.cost.totalCost;
+    this.#ownKey = sumOwnKeyCosts(this.#ownKey, ownKeyCostOf(question.cost));
+    const asked = askedCallOf(question);
     if (asked !== null) this.#askedCalls.push(asked);
-    if (upstreamCost === undefined || byokFee === undefined) return;
-    const { upstreamCost: paid = 0n, byokFee: fees = 0n } = this.#ownKey ?? {};
-    this.#ownKey = { upstreamCost: paid + upstreamCost, byokFee: fees + byokFee };
   }
 
   /** Returns an answer that is not streamed, with the changes of the plugins. */

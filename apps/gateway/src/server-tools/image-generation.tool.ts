@@ -6,7 +6,8 @@ import {
   type InferenceEngine,
   type InferenceResult,
 } from '@libs/inference';
-import { askedCallOf } from '../generations/asked-call';
+import { askedCallOf, type AnsweredQuestion } from '../generations/asked-call';
+import { ownKeyCostOf } from '../generations/own-key-cost';
 import { bytesForMedium } from '../http/fetched-bytes';
 import { ownQuestion } from '../routing/own-question';
 import { fieldsOf, listOf, refusal, type Fields } from './named-tools';
@@ -174,11 +175,8 @@ function outcomeOf(prompt: string, result: InferenceResult): ToolOutcome {
 }
 
 /** Returns what a picture costs, and the record of its call; on a key of the caller's own, upstream cost and fee. */
-function chargeOf(call: Parameters<typeof askedCallOf>[0]): Pick<ToolOutcome, 'costPicoUsd' | 'ownKey' | 'asked'> {
-  const { totalCost, upstreamCost, byokFee } = call.cost;
+function chargeOf(call: AnsweredQuestion): Pick<ToolOutcome, 'costPicoUsd' | 'ownKey' | 'asked'> {
+  const ownKey = ownKeyCostOf(call.cost);
   const asked = askedCallOf(call);
-  if (upstreamCost === undefined || byokFee === undefined) {
-    return { costPicoUsd: totalCost, ...(asked && { asked }) };
-  }
-  return { costPicoUsd: totalCost, ownKey: { upstreamCost, byokFee } };
+  return { costPicoUsd: call.cost.totalCost, ...(ownKey && { ownKey }), ...(asked && { asked }) };
 }

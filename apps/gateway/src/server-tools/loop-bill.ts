@@ -9,7 +9,8 @@ import {
   type Usage,
 } from '@libs/inference';
 import type { AskedCall, GenerationSearch } from '@libs/persistence';
-import type { OwnKeyCost, ToolOutcome } from './server-tool';
+import { ownKeyCostOf, sumOwnKeyCosts, type OwnKeyCost } from '../generations/own-key-cost';
+import type { ToolOutcome } from './server-tool';
 import { joinSearches } from './web-search';
 
 type Provenance = Usage['provenance'];
@@ -56,9 +57,7 @@ export class LoopBill {
   addLateCost({ costPicoUsd, ownKey, asked }: Pick<ToolOutcome, 'costPicoUsd' | 'ownKey' | 'asked'>): void {
     if (asked) this.#asked.push(asked);
     this.#tools = { ...this.#tools, cost: this.#tools.cost + costPicoUsd };
-    if (ownKey === undefined) return;
-    const { upstreamCost = 0n, byokFee = 0n } = this.#ownKey ?? {};
-    this.#ownKey = { upstreamCost: upstreamCost + ownKey.upstreamCost, byokFee: byokFee + ownKey.byokFee };
+    this.#ownKey = sumOwnKeyCosts(this.#ownKey, ownKey);
   }
 
   /** How often each tool ran. */
@@ -82,11 +81,7 @@ export class LoopBill {
 
   /** Returns the bill to record: one cost that includes the tools. */
   get charge(): Pick<StreamOutcome, 'usage' | 'cost'> {
-    const { upstreamCost, byokFee } = this.#cost;
-    const own = this.#ownKey && {
-      upstreamCost: (upstreamCost ?? 0n) + this.#ownKey.upstreamCost,
-      byokFee: (byokFee ?? 0n) + this.#ownKey.byokFee,
-    };
+    const own = sumOwnKeyCosts(ownKeyCostOf(this.#cost), this.#ownKey);
     return { usage: this.#usage, cost: { ...this.#cost, totalCost: totalOf(this.bill), ...own } };
   }
 }

@@ -1,13 +1,7 @@
 import type { Principal } from '@libs/contracts';
-import type {
-  AnswerSource,
-  CancelSignal,
-  Cost,
-  RoutingPreferences,
-  ToolDefinition,
-  ToolResultPart,
-} from '@libs/inference';
+import type { AnswerSource, CancelSignal, RoutingPreferences, ToolDefinition, ToolResultPart } from '@libs/inference';
 import type { AskedCall, GenerationSearch } from '@libs/persistence';
+import type { OwnKeyCost } from '../generations/own-key-cost';
 import type { OutsideWork } from '../parsers/outside-work';
 
 /** Facts about the request for which a tool runs. */
@@ -26,9 +20,6 @@ export interface ToolContext extends OutsideWork {
   /** Cancellation for calls of the engine; follows `signal`. */
   readonly cancellation: CancelSignal;
 }
-
-/** Cost of a tool use on the caller's own key. */
-export type OwnKeyCost = Required<Pick<Cost, 'upstreamCost' | 'byokFee'>>;
 
 /** The result of one use of a tool. */
 export interface ToolOutcome {

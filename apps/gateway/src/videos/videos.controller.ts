@@ -5,6 +5,7 @@ import { AppError } from '@libs/errors';
 import { namedAsSent, readRoutePolicies, toVideoObject, videoModelsOf } from '@libs/inference';
 import { keyLimitOf, type KeptVideo } from '@libs/persistence';
 import type { ByteRange } from '@libs/platform';
+import { requireWorkspace } from '../auth/require-workspace';
 import { AcceptsAnyKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
@@ -109,10 +110,8 @@ export class VideosController {
 }
 
 function ownerOf(caller: Principal): VideoOwner {
-  const { organizationId, workspaceId, keyHash } = caller;
-  if (workspaceId === null) {
-    throw new AppError('permission_denied', 'This key belongs to no workspace: use an API key of a workspace');
-  }
+  const { organizationId, keyHash } = caller;
+  const workspaceId = requireWorkspace(caller);
   const { defaultCallbackUrl = null } = caller;
   const terms = { keyLimit: keyLimitOf(caller), budgets: caller.budgets };
   return { organizationId, workspaceId, apiKeyHash: keyHash, ...terms, defaultCallbackUrl };

@@ -59,8 +59,9 @@ export function reportedUsage(counts: ReportedCounts, most = Number.MAX_SAFE_INT
     fallback: 'estimated',
   });
   if (prompt !== null && completion !== null) return usage;
-  const unreported = prompt === null ? 'prompt' : 'completion';
-  return { ...usage, [`${unreported}Tokens`]: 0, totalTokens: (prompt ?? 0) + (completion ?? 0), unreported };
+  const totalTokens = (prompt ?? 0) + (completion ?? 0);
+  if (prompt === null) return { ...usage, promptTokens: 0, totalTokens, unreported: 'prompt' };
+  return { ...usage, completionTokens: 0, totalTokens, unreported: 'completion' };
 }
 
 function withinBounds(

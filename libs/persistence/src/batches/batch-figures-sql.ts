@@ -1,4 +1,4 @@
-import { RETENTION_DAYS } from './batch-views.repository';
+import { BATCH_RETENTION_DAYS } from './batch-views.repository';
 import type { DetailCount } from './line-usage';
 import { isByok, listUsd } from './result-price-sql';
 
@@ -73,7 +73,7 @@ export const FIGURES_SQL = `
     coalesce(h.settled_usd, 0) = r.cost AS "isSettledAsResults",
     c.usd::text AS "chargedUsd", b.stem IS NULL OR coalesce(h.settled_usd, 0) = c.usd AS "isSettledAsCharges"
   FROM (
-    SELECT *, deleted_at IS NOT NULL OR created_at <= now() - interval '${RETENTION_DAYS} days' AS is_emptied,
+    SELECT *, deleted_at IS NOT NULL OR created_at <= now() - interval '${BATCH_RETENTION_DAYS} days' AS is_emptied,
       ${STEM} AS stem
     FROM batches WHERE number > $1 AND status <> 'receiving' AND created_at >= $2
     ORDER BY number LIMIT ${PAGE_BATCHES}

@@ -4,7 +4,7 @@ import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import type { LineError } from './batch-results.repository';
 import { isByok, listUsd } from './result-price-sql';
-import { RETENTION_DAYS } from './batch-views.repository';
+import { BATCH_RETENTION_DAYS } from './batch-views.repository';
 
 /** A finished line of a batch. Amounts are exact decimal strings in US dollars. */
 export interface BatchLineView {
@@ -101,7 +101,7 @@ export class BatchLineViewsRepository {
       sql: `
         SELECT b.id FROM batches b
         WHERE b.id > $1 AND b.id < $2 AND starts_with(b.id, $1) AND b.workspace_id = $3 AND b.deleted_at IS NULL
-          AND b.created_at > now() - interval '${RETENTION_DAYS} days'
+          AND b.created_at > now() - interval '${BATCH_RETENTION_DAYS} days'
         LIMIT 2`,
       values: [stem, `${stem}${AFTER_ALL}`, tenant.workspaceId],
     });

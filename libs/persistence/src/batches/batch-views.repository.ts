@@ -48,7 +48,7 @@ export interface BatchViewRow {
 }
 
 /** Requests and results are stored for 30 days from the creation of their batch. */
-export const RETENTION_DAYS = 30;
+export const BATCH_RETENTION_DAYS = 30;
 
 /** Columns of BatchViewRow; `completed` and `failed` are the counts of a batch that is not over. */
 const viewColumns = (completed: string, failed: string): string => `
@@ -56,7 +56,7 @@ const viewColumns = (completed: string, failed: string): string => `
   extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
   b.total, coalesce(b.completed, ${completed})::integer AS completed, coalesce(b.failed, ${failed})::integer AS failed,
   b.usage, b.error_message, b.provider, b.quote, b.callback_url,
-  b.created_at <= now() - interval '${RETENTION_DAYS} days' AS results_gone`;
+  b.created_at <= now() - interval '${BATCH_RETENTION_DAYS} days' AS results_gone`;
 /** For RETURNING of a statement that changes `batches b`: a BatchViewRow of a batch that has no result yet. */
 export const NEW_BATCH_VIEW = viewColumns('0', '0');
 // Progress is summed over segments until the counts are final: at most a few thousand short rows, and none afterwards.

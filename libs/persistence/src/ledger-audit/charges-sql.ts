@@ -1,4 +1,4 @@
-import { RETENTION_DAYS } from '../batches/batch-views.repository';
+import { BATCH_RETENTION_DAYS } from '../batches/batch-views.repository';
 
 /** Temporary tables of one transaction, which several comparisons read. */
 export const MOVED = 'audit_moved';
@@ -8,7 +8,7 @@ export const CALLS = 'audit_calls';
 export const MOST_CANDIDATES = 10_000;
 
 /** A batch whose results were removed by its owner or after the retention time: its charges are compared as a sum. */
-export const EMPTIED = `(b.deleted_at IS NOT NULL OR b.created_at <= now() - interval '${RETENTION_DAYS} days')`;
+export const EMPTIED = `(b.deleted_at IS NOT NULL OR b.created_at <= now() - interval '${BATCH_RETENTION_DAYS} days')`;
 
 /** The id of a line is the id of its batch, except for the last six characters, which count the lines. */
 export const IS_EMPTIED = `(t.reference LIKE 'gen-batch-%' AND left(t.reference, -6) IN (

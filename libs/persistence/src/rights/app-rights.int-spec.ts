@@ -9,7 +9,7 @@ import { LedgerRepository } from '../ledger/ledger.repository';
 import { migrate } from '../migrate';
 import { PARTITIONED_TABLES, PartitionsRepository } from '../partitions.repository';
 import { AppDatabases, createTestDatabase, storeBatch, storeVideo, TEST_LOGINS } from '../testing';
-import { RETENTION_DAYS } from '../batches/batch-views.repository';
+import { BATCH_RETENTION_DAYS } from '../batches/batch-views.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { WebhookDeliveriesRepository } from '../webhooks/webhook-deliveries.repository';
 import { APP_ROLES, appRole, TENANT_ROLES, tenantRoleOf } from './app-roles';
@@ -441,7 +441,7 @@ describe('the upkeep of partitions', () => {
   it('drops what is expired and nothing else', async () => {
     const partitions = new PartitionsRepository(logins['batch-worker']);
     await owner.execute({
-      sql: `SELECT ensure_weekly_partitions('batch_results', d, d) FROM unnest(ARRAY[now()::date - ${RETENTION_DAYS + 10}, now()::date - ${RETENTION_DAYS - 7}]) d`,
+      sql: `SELECT ensure_weekly_partitions('batch_results', d, d) FROM unnest(ARRAY[now()::date - ${BATCH_RETENTION_DAYS + 10}, now()::date - ${BATCH_RETENTION_DAYS - 7}]) d`,
     });
     await owner.execute({
       sql: `UPDATE batches SET status = 'failed', finalized_at = now(), completed = 0, failed = total WHERE finalized_at IS NULL`,

@@ -41,7 +41,7 @@ async function hasAppRights(client: Client): Promise<boolean> {
 }
 
 /** Lets only the owner and the apps connect to the database: rights that a copy of a database does not get. */
-export async function grantPlace(client: Client, logins: readonly AppLogin[]): Promise<void> {
+export async function grantConnect(client: Client, logins: readonly AppLogin[]): Promise<void> {
   const place = await placeOf(client);
   await repeated(() => inTransaction(client, placeSql(place, logins)));
 }

@@ -5,7 +5,7 @@ import { createDataSource } from '../data-source';
 import { Database } from '../database';
 import { migrate } from '../migrate';
 import type { AppLogin } from '../rights/app-logins';
-import { grantPlace } from '../rights/apply-app-rights';
+import { grantConnect } from '../rights/apply-app-rights';
 
 export interface TestDatabase {
   readonly url: string;
@@ -46,7 +46,7 @@ export async function createTestDatabase({ logins = false } = {}): Promise<TestD
   if (template === undefined) return createDatabase(server, '', (url) => migrate(url, logins ? TEST_LOGINS : []));
   if (!logins) return createDatabase(server, `TEMPLATE ${template}`, async () => {});
   return createDatabase(server, `TEMPLATE ${withLogins(template)}`, (url) =>
-    withClient(url, (client) => grantPlace(client, TEST_LOGINS)),
+    withClient(url, (client) => grantConnect(client, TEST_LOGINS)),
   );
 }
 

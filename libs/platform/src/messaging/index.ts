@@ -1,4 +1,5 @@
 export { BrokerIdentity } from './broker-identity';
+export { MAX_CALL_BYTES } from './message-codec';
 export { permissionsOf } from './permissions';
 export { brokerPolicies } from './policies';
 export { UsedQuestions } from './used-questions';

@@ -11,10 +11,10 @@ import {
   type Principal,
   type WorkspaceRecord,
 } from '@libs/contracts';
-import { AppError } from '@libs/errors';
-import { AuditRepository, LastUses, type BegunAuditEntry } from '@libs/persistence';
+import { AuditRepository, LastUses } from '@libs/persistence';
 import { MessageBus } from '@libs/platform';
 import type { RequestIds } from '../../auth/audit.interceptor';
+import { auditedAction } from '../../auth/audited-action';
 import { FailedAuthentications } from '../../auth/failed-authentications';
 import { AuthorizationCodesService } from '../authorization-codes.service';
 
@@ -73,21 +73,11 @@ export class ConsentService {
   /** Returns the code for an agreement, and records it in the audit trail like any action of a management key. */
   async agree(manager: Principal, ids: RequestIds, agreement: Agreement): Promise<string> {
     const { organizationId, keyId } = manager;
-    const entry = await this.audit.beginEntry({ organizationId, keyId, action: AGREEMENT, target: null, ...ids });
-    try {
-      const { code } = await this.codes.issue(organizationId, agreement.callbackUrl, agreement.wanted);
-      await this.end(entry, 200);
-      return code;
-    } catch (error) {
-      await this.end(entry, AppError.from(error).status);
-      throw error;
-    }
-  }
-
-  /** What was agreed upon cannot be taken back: an entry without its outcome says that it began. */
-  private async end(entry: BegunAuditEntry, status: number): Promise<void> {
-    await this.audit.endEntry(entry, status).catch((error: unknown) => {
-      this.logger.warn('The outcome of an agreement is not in the audit trail', { err: AppError.from(error) });
-    });
+    const entry = { organizationId, keyId, action: AGREEMENT, target: null, ...ids };
+    const issue = () => this.codes.issue(organizationId, agreement.callbackUrl, agreement.wanted);
+    const { code } = await auditedAction({ audit: this.audit, logger: this.logger }, entry, issue, () => ({
+      status: 200,
+    }));
+    return code;
   }
 }

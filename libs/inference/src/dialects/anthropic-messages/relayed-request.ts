@@ -47,12 +47,16 @@ export function toUpstream(
     log,
   );
   const unsent = [...unpriced, ...retained, ...unsampled(request, endpoint, log)];
-  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent, ...setOwnThoughts(request, set, log)];
+  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent, ...dropForeignThoughts(request, set, log)];
   return spliceMembers(request, { set, remove });
 }
 
 /** Leaves out thoughts of other models. Returns `thinking` if the model may not think on after them. */
-export function setOwnThoughts(request: ScannedObject, set: Record<string, string | Buffer>, log?: LossLog): string[] {
+export function dropForeignThoughts(
+  request: ScannedObject,
+  set: Record<string, string | Buffer>,
+  log?: LossLog,
+): string[] {
   const text = memberText(request, 'messages');
   const found = text === undefined ? null : withoutForeignThoughts(text);
   if (found === null) return [];

@@ -1,5 +1,5 @@
 import { JsonCursor, applyEdits, findMember, scanMembersAt, type ByteEdit, type ScannedObject } from '@libs/json';
-import { MARK } from '../sealed-thoughts';
+import { SEAL_MARK } from '../sealed-thoughts';
 
 /** Messages of a request without thoughts that this API's providers did not write. */
 export interface OwnThoughts {
@@ -9,7 +9,9 @@ export interface OwnThoughts {
 }
 
 /** What requests with such blocks contain, as clients write JSON. */
-const SIGNS: readonly Buffer[] = [`"${MARK}`, '"signature":""', '"signature": ""'].map((text) => Buffer.from(text));
+const SIGNS: readonly Buffer[] = [`"${SEAL_MARK}`, '"signature":""', '"signature": ""'].map((text) =>
+  Buffer.from(text),
+);
 /** Takes the place of a turn of nothing else, because a turn must not be empty. */
 const NOTHING_SAID = '[{"type":"text","text":"."}]';
 
@@ -60,7 +62,7 @@ function kindOf(block: ScannedObject): Block['kind'] {
   if (type === '"tool_use"') return 'call';
   if (type !== '"thinking"' && type !== '"redacted_thinking"') return 'other';
   const proof = textOf(block, type === '"thinking"' ? 'signature' : 'data') ?? '""';
-  return proof === '""' || proof === 'null' || proof.startsWith(`"${MARK}`) ? 'foreign' : 'own';
+  return proof === '""' || proof === 'null' || proof.startsWith(`"${SEAL_MARK}`) ? 'foreign' : 'own';
 }
 
 /** Removes each foreign block with the comma behind it, or, if no block follows, the comma before it. */

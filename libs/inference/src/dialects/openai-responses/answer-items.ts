@@ -4,7 +4,7 @@ import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canon
 import type { ReasoningPart, TextPart } from '../../model/conversation';
 import { CUSTOM_INPUT } from './conversation-reader';
 import { reasoningItem, writeAnnotation } from './conversation-writer';
-import { isOfResponses } from './reasoning';
+import { isResponsesFormat } from './reasoning';
 import { seal } from '../sealed-thoughts';
 import type { ToolNames, ToolPlace } from './tool-names';
 
@@ -114,7 +114,7 @@ export function thoughtItem(part: ReasoningPart, id: string, status: ItemStatus)
 export function sealedThought(part: ReasoningPart): ReasoningPart {
   const { text, summary, signature, encrypted, format } = part;
   const hasProof = signature !== undefined || encrypted !== undefined;
-  if (!hasProof || format === undefined || isOfResponses(format)) return part;
+  if (!hasProof || format === undefined || isResponsesFormat(format)) return part;
   return { ...part, encrypted: seal({ text, summary, signature, encrypted, format }) };
 }
 

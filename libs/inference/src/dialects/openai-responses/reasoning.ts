@@ -9,7 +9,7 @@ const FORMATS: readonly (readonly [RegExp, ReasoningFormat])[] = [
 ];
 
 /** Returns whether a provider of this API wrote thoughts in this format. */
-export function isOfResponses(format: ReasoningFormat): boolean {
+export function isResponsesFormat(format: ReasoningFormat): boolean {
   return format.endsWith('-responses-v1');
 }
 

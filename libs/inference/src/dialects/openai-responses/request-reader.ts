@@ -8,7 +8,7 @@ import type {
 } from '../../model/canonical-request';
 import { hashOfUser } from '../request-members';
 import { readInput } from './conversation-reader';
-import { includes, SEALED_THOUGHTS } from './response-object';
+import { includesOutput, SEALED_THOUGHTS } from './response-object';
 import { ToolNames } from './tool-names';
 import { readTools } from './tool-reader';
 
@@ -81,7 +81,7 @@ export function readRequest(body: JsonObject): CanonicalRequest {
     maxOutputTokens: numberOf(body['max_output_tokens']),
     stopSequences: [],
     reasoning: readReasoningRequest(body['reasoning'], unread),
-    wantsSealedThoughts: includes(body, SEALED_THOUGHTS) || undefined,
+    wantsSealedThoughts: includesOutput(body, SEALED_THOUGHTS) || undefined,
     topLogprobs: readTopLogprobs(body),
     verbosity: knownWord(VERBOSITIES, objectOf(body['text'])['verbosity'], 'text.verbosity', unread),
     outputModalities: readModalities(body['modalities']),
@@ -110,7 +110,7 @@ function noteUnmet({ include, truncation }: JsonObject, unread: Set<string>): vo
 
 /** Log probabilities that are requested only by `include` come without alternatives: 0. */
 function readTopLogprobs(body: JsonObject): number | undefined {
-  return numberOf(body['top_logprobs']) ?? (includes(body, LOGPROBS) ? 0 : undefined);
+  return numberOf(body['top_logprobs']) ?? (includesOutput(body, LOGPROBS) ? 0 : undefined);
 }
 
 function readFormat(body: JsonObject): ResponseFormat | undefined {

@@ -77,7 +77,7 @@ export function readEcho(
     createdAt: createdAt ?? unixSeconds(),
     settings,
     toolNames: new ToolNames(request),
-    wantsSeals: includes(request, SEALED_THOUGHTS),
+    wantsSeals: includesOutput(request, SEALED_THOUGHTS),
   };
 }
 
@@ -85,7 +85,7 @@ export function readEcho(
 export const SEALED_THOUGHTS = 'reasoning.encrypted_content';
 
 /** Returns whether a request asks for this additional output. */
-export function includes({ include }: JsonObject, output: string): boolean {
+export function includesOutput({ include }: JsonObject, output: string): boolean {
   return Array.isArray(include) && include.includes(output);
 }
 

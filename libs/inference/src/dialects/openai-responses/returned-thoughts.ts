@@ -1,7 +1,7 @@
 import { JsonCursor, findMember, memberEdits, scanMembersAt, type ByteEdit, type ScannedObject } from '@libs/json';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
-import { MARK } from '../sealed-thoughts';
+import { SEAL_MARK } from '../sealed-thoughts';
 import { reasoningFormatOf } from './reasoning';
 
 /** Fields that the gateway adds to a thought for callers. OpenAI refuses them in a request. */
@@ -47,7 +47,7 @@ function isWelcome(item: ScannedObject, format: string): boolean {
   const said = textOf(item, 'format') ?? 'null';
   if (said !== 'null' && said !== '"unknown"' && said !== JSON.stringify(format)) return false;
   // A thought of another API, sealed for the caller: only the gateway can read it.
-  if (textOf(item, 'encrypted_content')?.startsWith(`"${MARK}`) === true) return false;
+  if (textOf(item, 'encrypted_content')?.startsWith(`"${SEAL_MARK}`) === true) return false;
   return ['encrypted_content', 'content'].some((name) => !EMPTY.has(textOf(item, name) ?? 'null'));
 }
 
