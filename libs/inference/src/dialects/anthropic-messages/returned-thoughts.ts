@@ -1,4 +1,6 @@
 import { JsonCursor, applyEdits, findMember, scanMembersAt, type ByteEdit, type ScannedObject } from '@libs/json';
+import { removalsOf } from '../list-removals';
+import { memberText } from '../request-members';
 import { SEAL_MARK } from '../sealed-thoughts';
 
 /** Messages of a request without thoughts that this API's providers did not write. */
@@ -34,7 +36,7 @@ export function withoutForeignThoughts(messages: Buffer): OwnThoughts | null {
   cursor.readArray(() => {
     if (!cursor.isObject()) return cursor.skipValue();
     const message = scanMembersAt(cursor);
-    if (textOf(message, 'role') !== '"assistant"') return;
+    if (memberText(message, 'role')?.toString() !== '"assistant"') return;
     const blocks = blocksOf(message);
     edits.push(...removals(message, blocks));
     const kinds = new Set(blocks.map(({ kind }) => kind));
@@ -58,29 +60,21 @@ function blocksOf(message: ScannedObject): Block[] {
 }
 
 function kindOf(block: ScannedObject): Block['kind'] {
-  const type = textOf(block, 'type');
+  const type = memberText(block, 'type')?.toString();
   if (type === '"tool_use"') return 'call';
   if (type !== '"thinking"' && type !== '"redacted_thinking"') return 'other';
-  const proof = textOf(block, type === '"thinking"' ? 'signature' : 'data') ?? '""';
-  return proof === '""' || proof === 'null' || proof.startsWith(`"${SEAL_MARK}`) ? 'foreign' : 'own';
+  const proof = memberText(block, type === '"thinking"' ? 'signature' : 'data')?.toString();
+  return isOwnProof(proof) ? 'own' : 'foreign';
 }
 
-/** Removes each foreign block with the comma behind it, or, if no block follows, the comma before it. */
+function isOwnProof(proof = 'null'): boolean {
+  return proof !== 'null' && proof !== '""' && !proof.startsWith(`"${SEAL_MARK}`);
+}
+
 function removals(message: ScannedObject, blocks: readonly Block[]): ByteEdit[] {
-  if (!blocks.some(({ kind }) => kind === 'foreign')) return [];
-  const last = blocks.findLastIndex(({ kind }) => kind !== 'foreign');
-  if (last === -1) {
-    const { valueStart: start, valueEnd: end } = findMember(message, 'content')!;
-    return [{ start, end, text: NOTHING_SAID }];
-  }
-  return blocks.flatMap(({ start, end, kind }, index) => {
-    if (kind !== 'foreign') return [];
-    if (index < last) return { start, end: blocks[index + 1]!.start, text: '' };
-    return { start: blocks[index - 1]!.end, end, text: '' };
-  });
-}
-
-function textOf(object: ScannedObject, name: string): string | undefined {
-  const member = findMember(object, name);
-  return member && object.bytes.toString('utf8', member.valueStart, member.valueEnd);
+  const elements = blocks.map(({ start, end, kind }) => ({ start, end, isKept: kind !== 'foreign' }));
+  if (elements.every(({ isKept }) => isKept)) return [];
+  if (elements.some(({ isKept }) => isKept)) return removalsOf(elements);
+  const { valueStart: start, valueEnd: end } = findMember(message, 'content')!;
+  return [{ start, end, text: NOTHING_SAID }];
 }

@@ -1,6 +1,8 @@
 import { JsonCursor, findMember, memberEdits, scanMembersAt, type ByteEdit, type ScannedObject } from '@libs/json';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { removalsOf, type ListElement } from '../list-removals';
+import { memberText } from '../request-members';
 import { SEAL_MARK } from '../sealed-thoughts';
 import { reasoningFormatOf } from './reasoning';
 
@@ -10,12 +12,6 @@ const OURS: readonly string[] = ['format', 'signature', 'status'];
 const NO_EDITS: readonly ByteEdit[] = [];
 const REASONING = Buffer.from('"reasoning"');
 const EMPTY = new Set(['null', '""', '[]']);
-
-interface Item {
-  readonly start: number;
-  readonly end: number;
-  readonly isKept: boolean;
-}
 
 /**
  * Returns the edits, in order, that make thoughts of earlier answers in `input` acceptable to an upstream. Removes
@@ -28,40 +24,25 @@ export function returnedThoughtEdits(request: ScannedObject, endpoint: Endpoint,
   if (input === undefined || !bytes.subarray(input.valueStart, input.valueEnd).includes(REASONING)) return NO_EDITS;
   const cursor = new JsonCursor(bytes, input.valueStart);
   if (!cursor.isArray()) return NO_EDITS;
-  const items: Item[] = [];
+  const items: ListElement[] = [];
   const edits: ByteEdit[] = [];
   cursor.readArray(() => {
     const start = cursor.position;
     const item = cursor.isObject() ? scanMembersAt(cursor) : cursor.skipValue();
-    const isThought = item && textOf(item, 'type') === '"reasoning"';
+    const isThought = item && memberText(item, 'type')?.toString() === '"reasoning"';
     const isKept = !isThought || isWelcome(item, reasoningFormatOf(endpoint));
     items.push({ start, end: cursor.position, isKept });
     if (isThought && isKept) edits.push(...memberEdits(item, { remove: OURS }));
   });
   if (!items.some(({ isKept }) => isKept) || items.every(({ isKept }) => isKept)) return edits;
   log?.drop('reasoning');
-  return [...edits, ...removals(items)].sort((one, other) => one.start - other.start);
+  return [...edits, ...removalsOf(items)].sort((one, other) => one.start - other.start);
 }
 
 function isWelcome(item: ScannedObject, format: string): boolean {
-  const said = textOf(item, 'format') ?? 'null';
+  const said = memberText(item, 'format')?.toString() ?? 'null';
   if (said !== 'null' && said !== '"unknown"' && said !== JSON.stringify(format)) return false;
   // A thought of another API, sealed for the caller: only the gateway can read it.
-  if (textOf(item, 'encrypted_content')?.startsWith(`"${SEAL_MARK}`) === true) return false;
-  return ['encrypted_content', 'content'].some((name) => !EMPTY.has(textOf(item, name) ?? 'null'));
-}
-
-function textOf(item: ScannedObject, name: string): string | undefined {
-  const member = findMember(item, name);
-  return member && item.bytes.toString('utf8', member.valueStart, member.valueEnd);
-}
-
-/** Removes each item with the comma before it, or, if no item before it is kept, the comma after it. */
-function removals(items: readonly Item[]): ByteEdit[] {
-  const first = items.findIndex(({ isKept }) => isKept);
-  return items.flatMap(({ start, end, isKept }, index) => {
-    if (isKept) return [];
-    if (index < first) return { start, end: items[index + 1]!.start, text: '' };
-    return { start: items[index - 1]!.end, end, text: '' };
-  });
+  if (memberText(item, 'encrypted_content')?.toString()?.startsWith(`"${SEAL_MARK}`) === true) return false;
+  return ['encrypted_content', 'content'].some((name) => !EMPTY.has(memberText(item, name)?.toString() ?? 'null'));
 }
