@@ -249,6 +249,21 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
   });
 
   it.each([
+    ['a list', { reasoning_content: ['Hm', 'so'] }, {}],
+    ['a later null', { reasoning_content: 'Hm', reasoning: null }, { reasoning: 'Hm' }],
+    ['an earlier null', { reasoning: null, reasoning_content: 'Hm' }, { reasoning: 'Hm' }],
+    ['an empty text', { reasoning: '', reasoning_content: 'Hm' }, { reasoning: 'Hm' }],
+    ['a list of the other name', { reasoning_content: 'Hm', reasoning: [{ text: 'Hm' }] }, {}],
+    ['thoughts of a tool', { executed_tools: [{ type: 'python', reasoning_content: 'Hm' }] }, {}],
+  ])('has thoughts that are, or stand beside, %s, at most once and as JSON', (_, message, changed) => {
+    for (const place of ['message', 'delta']) {
+      const { json, text } = readAnswer(anAnswer({ choices: [{ [place]: { content: 'a', ...message } }] }));
+      expect(json['choices']).toMatchObject([{ [place]: { ...message, ...changed } }]);
+      expect(text.match(/"reasoning":/g) ?? []).toHaveLength('reasoning' in { ...message, ...changed } ? 1 : 0);
+    }
+  });
+
+  it.each([
     ['{"reasoning":{"exclude":true}}'],
     ['{"include_reasoning":false}'],
     ['{"reasoning":{"effort":"high"},"include_reasoning":false}'],

@@ -89,9 +89,6 @@ class ChatReader implements ChatObject {
   readonly #hidden: readonly string[];
   /** Number of the choice at the cursor. */
   #choice = 0;
-  /** Repeats `reasoning_content` under the name that callers of this API know; null if the choice has none. */
-  #thought: ByteEdit | null = null;
-  #hasReasoning = false;
 
   /** `hidden`: fields to remove from messages and deltas. */
   constructor(
@@ -164,8 +161,6 @@ class ChatReader implements ChatObject {
     const members: JsonMember[] = [];
     let native: string | null = null;
     let isWhole = false;
-    this.#thought = null;
-    this.#hasReasoning = false;
     cursor.enterObject();
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
       const { keyStart, position: valueStart } = cursor;
@@ -180,16 +175,14 @@ class ChatReader implements ChatObject {
 
   /** Reads a message or delta. Returns whether it is a message, which only a whole answer has. */
   #readSaid(key: string): boolean {
-    const isMessage = key === 'message' && this.#cursor.isObject();
-    if (isMessage) this.#readMessage(MESSAGE_MEMBERS);
-    else if (key === 'delta' && this.#hidden.length > 0 && this.#cursor.isObject()) this.#readMessage(NOTHING_REQUIRED);
+    const isObject = this.#cursor.isObject();
+    if (isObject) this.#readMessage(key === 'message' ? MESSAGE_MEMBERS : NOTHING_REQUIRED);
     else this.#readContent(key);
-    return isMessage;
+    return isObject && key === 'message';
   }
 
   /** Ends a choice. `isWhole`: the answer is not a stream. Some upstreams stream `""` until the answer has ended. */
   #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
-    if (this.#thought !== null && !this.#hasReasoning) this.choiceEdits.push(this.#thought);
     const finish = findMember(choice, 'finish_reason');
     const isText = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
     const isFinished = isText && (isWhole || this.bytes[finish.valueStart + 1] !== QUOTE);
@@ -207,7 +200,24 @@ class ChatReader implements ChatObject {
       this.#readContent(key);
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
     }
-    this.#complete({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, required, this.#hidden);
+    const message = { bytes: this.bytes, members, closeBrace: cursor.position - 1 };
+    if (this.#hidden.length === 0) this.#repeatThought(message);
+    this.#complete(message, required, this.#hidden);
+  }
+
+  /** Repeats `reasoning_content` under the name that callers of this API know, unless that name has a value. */
+  #repeatThought(message: ScannedObject): void {
+    const thought = findMember(message, 'reasoning_content');
+    const text = thought && this.#textOf(thought);
+    if (!text?.startsWith('"') || text === '""') return;
+    const known = findMember(message, 'reasoning');
+    const { valueStart: start, valueEnd: end } = known ?? thought!;
+    if (known === undefined) this.choiceEdits.push({ start: end, end, text: `,"reasoning":${text}` });
+    else if (['null', '""'].includes(this.#textOf(known))) this.choiceEdits.push({ start, end, text });
+  }
+
+  #textOf({ valueStart, valueEnd }: JsonMember): string {
+    return this.bytes.toString('utf8', valueStart, valueEnd);
   }
 
   /** Adds the fields of `required` that an object lacks, and removes those of `hidden`. */
@@ -259,13 +269,7 @@ class ChatReader implements ChatObject {
     const isString = cursor.isString();
     const start = cursor.position;
     cursor.skipValue();
-    if (!isString) return;
-    this.#countText(key, around, start + 1);
-    if (this.#hidden.length > 0 || (around !== '' && around !== 'delta')) return;
-    const end = cursor.position;
-    if (key === 'reasoning_content' && end > start + 2) {
-      this.#thought = { start: end, end, text: `,"reasoning":${this.bytes.toString('utf8', start, end)}` };
-    } else if (key === 'reasoning') this.#hasReasoning = true;
+    if (isString) this.#countText(key, around, start + 1);
   }
 
   #readExecuted(): void {

@@ -112,10 +112,10 @@ export function thoughtItem(part: ReasoningPart, id: string, status: ItemStatus)
  * clients send back.
  */
 export function sealedThought(part: ReasoningPart): ReasoningPart {
-  const { text, summary, signature, encrypted, format } = part;
+  const { text, summary, signature, encrypted, id, format } = part;
   const hasProof = signature !== undefined || encrypted !== undefined;
   if (!hasProof || format === undefined || isResponsesFormat(format)) return part;
-  return { ...part, encrypted: seal({ text, summary, signature, encrypted, format }) };
+  return { ...part, encrypted: seal({ text, summary, signature, encrypted, id, format }) };
 }
 
 export function serverToolItemId(tool: string, responseId: string, outputIndex: number): string {

@@ -468,6 +468,18 @@ describe('an answer that goes through this API', () => {
     expect(throughJson(messages[0]!.parts)).toEqual([{ ...thought, id }, call]);
   });
 
+  it('keeps the call that a signature of Gemini belongs to, also for clients that send no ids back', () => {
+    const thought = { type: 'reasoning', id: 'c1', signature: 'sig', format: 'google-gemini-v1' } as const;
+    const call: AnswerPart = { type: 'tool-call', id: 'c1', name: 'look', arguments: '{}' };
+    const choices = [{ parts: [thought, call], finishReason: 'tool_calls' as const, nativeFinishReason: null }];
+    const answer = { upstreamId: null, createdAt: null, choices, usage: emptyUsage('upstream') };
+    const asking = { model: 'acme/large', input: 'Hi', include: ['reasoning.encrypted_content'] };
+    const written = throughJson(caller.writeAnswer(answer, billOf(answer.usage), context(asking)));
+    const [{ id: _, ...item } = {}, called] = (written as { output: Record<string, unknown>[] }).output;
+    const { messages } = caller.readRequest({ model: 'acme/large', input: [item, called] });
+    expect(throughJson(messages[0]!.parts)).toEqual([thought, call]);
+  });
+
   it.each(['queued', 'in_progress'])('is none while it is %s', (status) => {
     expect(() => upstream.readAnswer({ id: 'resp_1', status, output: [] }, endpoint)).toThrow(
       expect.objectContaining({ code: 'provider_unavailable' }) as Error,
