@@ -19,9 +19,7 @@ import { readStop } from './stop-reason';
 export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
   const answer = objectOf(body);
   const choices = objectsOf(answer['choices']);
-  if (choices.length === 0 && isComplaint(answer)) {
-    throw errorInside(provider, readComplaint(Buffer.from(JSON.stringify(answer))));
-  }
+  if (isComplaint(answer)) throw errorInside(provider, readComplaint(Buffer.from(JSON.stringify(answer))));
   if (choices.length === 0) throw brokenAnswer(provider, 'the answer has no choices');
   const usage = usageIn(answer);
   const ran = new ExecutedTools();
@@ -51,9 +49,12 @@ export function readTier(answer: JsonObject): string | undefined {
   return tier === undefined ? undefined : tierWord(tier);
 }
 
-/** Returns whether an object of an upstream reports an error. */
+/**
+ * Returns whether an object of an upstream reports an error, also beside choices: what they hold then is not whole. Some
+ * servers always send the member, empty.
+ */
 export function isComplaint({ error }: JsonObject): boolean {
-  return error !== undefined && error !== null;
+  return isObject(error) ? Object.keys(error).length > 0 : Boolean(error);
 }
 
 function readChoice(choice: JsonObject): Choice {

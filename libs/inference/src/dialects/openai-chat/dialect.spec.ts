@@ -460,6 +460,10 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
     expect(readAnswer(anAnswer({ usage })).usage).toMatchObject({ completionTokens: 128_000, provenance: 'estimated' });
   });
 
+  it.each([null, '', {}, false])('is whole beside an error that says nothing: %j', (error) => {
+    expect(readAnswer({ ...anAnswer(), error }).finishReason).toBe('stop');
+  });
+
   it('passes an answer whose choice broke off with an error', () => {
     const choices = [{ index: 0, message: { content: 'Hel' }, finish_reason: 'error', error: { code: 502 } }];
     expect(readAnswer(anAnswer({ choices })).finishReason).toBe('error');
@@ -471,6 +475,8 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
     [{ error: { type: 'overloaded_error' } }, 'provider_overloaded'],
     [{ error: 'it broke' }, 'provider_unavailable'],
     [{ error: { code: 200 } }, 'provider_unavailable'],
+    [{ ...anAnswer(), error: { code: 429, message: 'x' } }, 'rate_limit_exceeded'],
+    [{ ...anAnswer(), error: 'it broke' }, 'provider_unavailable'],
     [{ choices: {} }, 'provider_unavailable'],
     [{}, 'provider_unavailable'],
     ['[]', 'provider_unavailable'],

@@ -28,7 +28,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const text = new TextCounter();
   const ran = new ExecutedTools();
   const chat = readOrRefuse(body, context, { text, ran });
-  if (chat.error !== null && !chat.choiceCount) {
+  if (chat.error !== null) {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, chat.error.valueStart), 0));
   }
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');

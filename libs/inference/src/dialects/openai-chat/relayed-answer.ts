@@ -28,7 +28,7 @@ export interface ChatObject extends ScannedObject {
   /** `usage`, or else the usage inside a choice (Moonshot) or inside `x_groq`. */
   readonly reported: ReportedUsage | null;
   readonly serviceTier: string | null;
-  /** The member `error`, unless it is null. */
+  /** The member `error`, if it reports one: see `isComplaint`. */
   readonly error: JsonMember | null;
   /** Edits inside `choices`. */
   readonly choiceEdits: readonly ByteEdit[];
@@ -41,8 +41,9 @@ const FINISHED_CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null' };
 const CHOICE_MEMBERS = { ...FINISHED_CHOICE_MEMBERS, native_finish_reason: 'null' };
 
 const NOTHING_HIDDEN: readonly string[] = [];
-const NOTHING_REQUIRED = {};
 const QUOTE = 0x22;
+/** What servers write that always send the member. */
+const NO_ERROR = new Set(['null', '""', '{}', 'false', '0']);
 
 /** String fields of a message or delta that hold no output of the model. */
 const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
@@ -110,11 +111,10 @@ class ChatReader implements ChatObject {
     const cursor = this.#cursor;
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
       const { keyStart, position: valueStart } = cursor;
-      const isNull = cursor.isNull();
       this.#readMember(key);
       const member = { key, keyStart, valueStart, valueEnd: cursor.position };
       this.members.push(member);
-      if (key === 'error' && !isNull) this.error = member;
+      if (key === 'error' && !NO_ERROR.has(this.#textOf(member))) this.error = member;
     }
     this.closeBrace = cursor.position - 1;
   }
@@ -176,7 +176,7 @@ class ChatReader implements ChatObject {
   /** Reads a message or delta. Returns whether it is a message, which only a whole answer has. */
   #readSaid(key: string): boolean {
     const isObject = this.#cursor.isObject();
-    if (isObject) this.#readMessage(key === 'message' ? MESSAGE_MEMBERS : NOTHING_REQUIRED);
+    if (isObject) this.#readMessage(key === 'message' ? MESSAGE_MEMBERS : {});
     else this.#readContent(key);
     return isObject && key === 'message';
   }

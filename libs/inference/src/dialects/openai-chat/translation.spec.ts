@@ -415,6 +415,11 @@ describe('a chat answer', () => {
     ['no choices', { id: 'x' }, 'provider_unavailable'],
     ['no object', [], 'provider_unavailable'],
     ['an error', { error: { message: 'slow down', code: 429 } }, 'rate_limit_exceeded'],
+    [
+      'an error beside choices',
+      { choices: [{ message: { content: 'a' }, finish_reason: 'stop' }], error: { code: 429 } },
+      'rate_limit_exceeded',
+    ],
   ])('with %s is refused', (_what, body, code) => {
     expect(() => upstream.readAnswer(body, plainEndpoint)).toThrow(expect.objectContaining({ code }));
   });
@@ -591,6 +596,11 @@ describe('a chat stream', () => {
     ['is not JSON', 'data: {"choices":[\n\n'],
   ])('that %s is refused', (_what, text) => {
     expect(() => readStream(Buffer.from(text))).toThrow(expect.objectContaining({ code: 'provider_unavailable' }));
+  });
+
+  it.each(['{}', '""', 'false'])('goes on past an error that says nothing: %s', (error) => {
+    const text = chunk({ content: 'a' }).replace('"choices"', `"error":${error},"choices"`) + END;
+    expect(foldAnswer(readStream(Buffer.from(text))).parts).toEqual([{ type: 'text', text: 'a' }]);
   });
 
   it('that reports an error throws it', () => {
