@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { anyMarker, anyOfSchema, is, type Json, type JsonRecord, type Schema } from './any-value';
 import type { CallerApi } from './audited-endpoint';
+import type { Path } from './expected-members';
 import { CHAT_MEMBERS } from './chat-members';
 import { MESSAGES_MEMBERS } from './messages-members';
 import { RESPONSES_MEMBERS } from './responses-members';
@@ -53,8 +54,47 @@ export function membersOf(api: CallerApi): Readonly<Record<string, fc.Arbitrary<
   return { ...Object.fromEntries(members), [FUTURE]: anyMarker };
 }
 
-/** Any request of an API: what it needs, and a few of its other members. */
+/** Any request of an API: what it needs, a few of its other members, and in one of its objects one that no API has. */
 export function anyRequestOf(api: CallerApi): fc.Arbitrary<JsonRecord> {
+  return fc.tuple(anyKnownRequestOf(api), fc.nat(), anyMarker).map(([body, place, marker]) => {
+    const objects = objectsIn(Object.fromEntries(Object.entries(body).filter(([name]) => HOLDS_MORE.has(name))));
+    if (objects.length === 0) return body;
+    return withMember(body, objects[place % objects.length]!, marker) as JsonRecord;
+  });
+}
+
+/** Members that the provider reads, and what they hold too. The gateway's own are checked strictly or read by it alone. */
+const HOLDS_MORE: ReadonlySet<string> = new Set([
+  'messages',
+  'input',
+  'system',
+  'tools',
+  'tool_choice',
+  'response_format',
+  'text',
+  'reasoning',
+  'output_config',
+  'thinking',
+]);
+
+function objectsIn(value: Json, path: Path = []): readonly Path[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.entries(value).flatMap(([key, held]) =>
+    objectsIn(held as Json, [...path, Array.isArray(value) ? Number(key) : key]),
+  );
+  return Array.isArray(value) || path.length === 0 ? inner : [path, ...inner];
+}
+
+function withMember(value: Json, [step, ...rest]: Path, marker: string): Json {
+  if (step === undefined) return { ...(value as JsonRecord), [FUTURE]: marker };
+  if (Array.isArray(value)) {
+    return value.map((item: Json, at) => (at === step ? withMember(item, rest, marker) : item));
+  }
+  const members = value as JsonRecord;
+  return { ...members, [step]: withMember(members[step]!, rest, marker) };
+}
+
+function anyKnownRequestOf(api: CallerApi): fc.Arbitrary<JsonRecord> {
   const members = membersOf(api);
   const needed = (DOCUMENT.components.schemas[APIS[api].schema]!.required ?? []).filter((name) => name in members);
   const optional = Object.keys(members).filter((name) => !needed.includes(name));

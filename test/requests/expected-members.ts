@@ -101,6 +101,11 @@ const RULES: readonly Rule[] = [
   (name, { path, value, body }) =>
     path.length === 1 && body['tools'] === undefined && OF_TOOLS[name]?.includes(modeOf(value)) === true,
   (_name, { path, body }) => isSaidElsewhere(path, body),
+  (name, { value }, api) => name === 'tool_choice' && api === 'messages' && isFree(value as JsonRecord),
+  // No model is to call them.
+  (name, { path, body }) => path.length === 1 && name === 'tools' && body['tool_choice'] === 'none',
+  // `top_logprobs` asks for log probabilities too.
+  (name, { value, body }) => name === 'include' && body['top_logprobs'] !== undefined && isOfLogprobs(value),
   (_name, { path, body }) => path[0] === 'thinking' && isOfThinking(path, body),
   (_name, { path, body }, api) => path[0] === 'reasoning' && isOfReasoning(api, String(path[1]), body),
   (name, { body }) => name === 'reasoning_effort' && decidesOtherwise((body['reasoning'] ?? {}) as JsonRecord),
@@ -120,6 +125,16 @@ function isStrictAnyway({ tools, tool_choice: choice = 'auto' }: JsonRecord): bo
 function modeOf(value: Json): Json {
   const type = (value as JsonRecord | null)?.['type'];
   return type === undefined ? value : type;
+}
+
+/** Whether a model may call what it likes, as it may without the member. */
+function isFree({ type, disable_parallel_tool_use: isOneByOne = false, ...others }: JsonRecord): boolean {
+  return type === 'auto' && isOneByOne === false && Object.keys(others).length === 0;
+}
+
+function isOfLogprobs(value: Json): boolean {
+  const known = ['reasoning.encrypted_content', 'message.output_text.logprobs'];
+  return Array.isArray(value) && value.every((one) => known.includes(one as string));
 }
 
 /** Whether the same is said in another member: a thought in its details, an end user in the metadata. */
@@ -150,5 +165,9 @@ function isOfReasoning(api: CallerApi, name: string, body: JsonRecord): boolean 
       reasoning['enabled'] === true
     );
   }
-  return reasoning['enabled'] === false || (name === 'summary' && reasoning['exclude'] === true);
+  return (
+    reasoning['enabled'] === false ||
+    reasoning['effort'] === 'none' ||
+    (name === 'summary' && reasoning['exclude'] === true)
+  );
 }

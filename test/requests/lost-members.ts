@@ -88,6 +88,7 @@ const CALLED: Readonly<Record<string, readonly string[]>> = {
   thinking: ['reasoning', 'reasoning_details'],
   redacted_thinking: ['reasoning', 'reasoning_details'],
   display: ['summary'],
+  effort: ['reasoning'],
   format: ['response_format'],
   title: ['filename'],
   top_logprobs: ['logprobs'],

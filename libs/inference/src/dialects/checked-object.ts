@@ -25,11 +25,6 @@ export class CheckedObject {
     return Object.hasOwn(this.members, name) ? (this.members[name] ?? undefined) : undefined;
   }
 
-  /** Adds the members that are not in `known` to `unread`, below `path`. */
-  nameOthers(known: ReadonlySet<string>, path: string, unread: Set<string>): void {
-    for (const name in this.members) if (!known.has(name) && this.has(name)) unread.add(`${path}.${name}`);
-  }
-
   pathOf(name: string): string {
     return this.path === '' ? name : `${this.path}.${name}`;
   }

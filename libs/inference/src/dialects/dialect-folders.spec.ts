@@ -29,6 +29,7 @@ const SHARED: Readonly<Record<string, string>> = {
   'conversation-reader': 'messages of a request',
   error: 'errors in the words of the API',
   'gateway-members': 'fields of a request that no upstream gets',
+  'known-members': 'members of a request that are read',
   logprobs: 'log probabilities of tokens',
   media: 'pictures, sound, films and files',
   'part-sequence': 'the parts of a streamed answer, in order',

@@ -48,35 +48,11 @@ const BLOCKS: Readonly<Record<string, ReadBlock>> = {
   },
 };
 
-/** Members of blocks that are read, or named where they are. */
-const BLOCK_MEMBERS: ReadonlySet<string> = new Set([
-  'type',
-  'text',
-  'citations',
-  'cache_control',
-  'source',
-  'title',
-  'context',
-  'content',
-  'data',
-  'encrypted_content',
-  'id',
-  'name',
-  'input',
-  'caller',
-  'tool_use_id',
-  'is_error',
-  'thinking',
-  'signature',
-]);
 const KNOWN_WORD = /^[a-z0-9_]{1,64}$/;
 
 function readBlock(block: CheckedObject, unread: Set<string>): readonly Part[] {
   const type = block.requiredString('type');
-  if (Object.hasOwn(BLOCKS, type)) {
-    block.nameOthers(BLOCK_MEMBERS, 'messages.content', unread);
-    return BLOCKS[type]!(block, unread);
-  }
+  if (Object.hasOwn(BLOCKS, type)) return BLOCKS[type]!(block, unread);
   unread.add(KNOWN_WORD.test(type) ? `messages.content.${type}` : 'messages.content');
   return [];
 }

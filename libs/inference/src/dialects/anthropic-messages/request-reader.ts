@@ -9,17 +9,13 @@ import type {
 } from '../../model/canonical-request';
 import type { Message, Part } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
+import { unknownMembers } from '../known-members';
 import { readCache, readContent } from './content-reader';
 import { readReasoning } from './reasoning-settings';
-import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
+import { KNOWN_MEMBERS } from './known-members';
 
 /** Name of the response format for APIs that require one; this API has no name for it. */
 const FORMAT_NAME = 'response';
-
-const READ_MEMBERS =
-  'model stream system messages tools tool_choice output_config thinking temperature top_p top_k max_tokens ' +
-  'stop_sequences cache_control service_tier speed metadata';
-const KNOWN = new Set([...MESSAGES_GATEWAY_MEMBERS, ...READ_MEMBERS.split(' ')]);
 
 /**
  * Reads a messages request into the canonical model.
@@ -27,14 +23,14 @@ const KNOWN = new Set([...MESSAGES_GATEWAY_MEMBERS, ...READ_MEMBERS.split(' ')])
  */
 export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
-  const unread = new Set(Object.keys(members).filter((name) => !KNOWN.has(name) && body.has(name)));
+  const unread = unknownMembers(members, KNOWN_MEMBERS);
   const choice = body.object('tool_choice');
   const request: CanonicalRequest = {
     messages: [...readSystem(body, unread), ...readMessages(body, unread)],
     tools: readTools(body, unread),
     toolChoice: choice && readToolChoice(choice),
     areParallelToolCallsAllowed: choice && readParallel(choice),
-    responseFormat: readFormat(body.object('output_config'), unread),
+    responseFormat: readFormat(body.object('output_config')),
     sampling: readSampling(body),
     maxOutputTokens: body.integer('max_tokens'),
     stopSequences: body.strings('stop_sequences') ?? [],
@@ -57,7 +53,6 @@ function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
   return body.objects('messages').flatMap((message) => {
     const role = message.oneOf('role', ['user', 'assistant', 'system']);
     if (role === undefined) throw message.refuse('role', 'is required');
-    message.nameOthers(MESSAGE_MEMBERS, 'messages', unread);
     const parts = readContent(message, 'content', unread);
     if (role === 'user') return readTurn(parts);
     return parts.length === 0 ? [] : [{ role, parts }];
@@ -76,9 +71,6 @@ function readTurn(parts: readonly Part[]): Message[] {
   return read;
 }
 
-const MESSAGE_MEMBERS = new Set(['role', 'content']);
-const CONFIG_MEMBERS = new Set(['effort', 'format']);
-const TOOL_MEMBERS = new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control']);
 const KNOWN_WORD = /^[\w:.-]{1,64}$/;
 
 function readTools(body: CheckedObject, unread: Set<string>): ToolDefinition[] {
@@ -88,7 +80,6 @@ function readTools(body: CheckedObject, unread: Set<string>): ToolDefinition[] {
       unread.add(KNOWN_WORD.test(type) ? `tools.${type}` : 'tools');
       return [];
     }
-    for (const name of Object.keys(tool.members)) if (!TOOL_MEMBERS.has(name)) unread.add(`tools.${name}`);
     return [readTool(tool)];
   });
 }
@@ -115,8 +106,7 @@ function readParallel(choice: CheckedObject): boolean | undefined {
   return isDisabled === undefined ? undefined : !isDisabled;
 }
 
-function readFormat(config: CheckedObject | undefined, unread: Set<string>): ResponseFormat | undefined {
-  config?.nameOthers(CONFIG_MEMBERS, 'output_config', unread);
+function readFormat(config: CheckedObject | undefined): ResponseFormat | undefined {
   const format = config?.object('format');
   if (format === undefined) return undefined;
   if (format.requiredString('type') !== 'json_schema') throw format.refuse('type', 'must be json_schema');

@@ -2,29 +2,10 @@ import { defined } from '@libs/json';
 import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolCallPart } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
 import { readCacheMark, readContent, readImage } from './content-reader';
-import { readThoughts, toReasoningParts } from './reasoning';
+import { isThought, readThoughts, toReasoningParts } from './reasoning';
 
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant', 'tool'];
 const RESULT_PARTS = ['text', 'image', 'file'];
-
-/** Fields of messages and of their tool calls that this reader reads, or whose loss it reports elsewhere. */
-const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
-  'role',
-  'content',
-  'name',
-  'tool_call_id',
-  'cache_control',
-  'refusal',
-  'reasoning',
-  'reasoning_content',
-  'reasoning_details',
-  'images',
-  'audio',
-  'annotations',
-  'function_call',
-  'tool_calls',
-]);
-const CALL_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'index', 'function']);
 
 /** Reads the conversation. Names of fields that it cannot hold are added to `unread`. */
 export function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
@@ -33,7 +14,6 @@ export function readMessages(body: CheckedObject, unread: Set<string>): Message[
 }
 
 function readMessage(message: CheckedObject, unread: Set<string>): Message {
-  message.nameOthers(MESSAGE_MEMBERS, 'messages', unread);
   const role = message.oneOf('role', ROLES);
   if (role === undefined) throw message.refuse('role', 'is required');
   const name = message.string('name');
@@ -61,20 +41,17 @@ function readAssistant(message: CheckedObject, unread: Set<string>): Part[] {
     ...(message.value('content') === '' ? [] : readContent(message, 'content', unread)),
     ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
     ...message.objects('images').map(readImage),
-    ...message.objects('tool_calls').map((call) => readToolCall(call, unread)),
+    ...message.objects('tool_calls').map(readToolCall),
   ];
 }
 
 function readReasoning(message: CheckedObject, unread: Set<string>): Part[] {
   const details = message.objects('reasoning_details');
-  if (details.some(({ members }) => members['type'] === 'reasoning.server_tool_call')) {
-    unread.add('messages.reasoning_details');
-  }
+  if (!details.every(({ members }) => isThought(members))) unread.add('messages.reasoning_details');
   return toReasoningParts(readThoughts(message.members));
 }
 
-function readToolCall(call: CheckedObject, unread: Set<string>): ToolCallPart {
-  call.nameOthers(CALL_MEMBERS, 'messages.tool_calls', unread);
+function readToolCall(call: CheckedObject): ToolCallPart {
   if (call.has('type') && call.value('type') !== 'function') throw call.refuse('type', 'must be function');
   const { name, text } = readFunction(call.requiredObject('function'));
   return { type: 'tool-call', id: call.requiredString('id'), name, arguments: text };

@@ -43,6 +43,11 @@ function readDetail(detail: JsonObject): ThoughtPiece | null {
   return { key, delta: defined({ ...content, id, format }) };
 }
 
+/** Returns whether a detail is a thought, rather than the record of a tool or of a kind that is not known. */
+export function isThought(detail: JsonObject): boolean {
+  return contentOf(detail) !== null;
+}
+
 function contentOf(detail: JsonObject): ReasoningDelta | null {
   if (detail['type'] === 'reasoning.text') {
     return { text: stringOf(detail['text']), signature: stringOf(detail['signature']) };

@@ -21,6 +21,8 @@ import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers, thinks } from '../untaken-parameters';
 import { CheckedObject } from '../checked-object';
 import { takes } from './traits';
+import { unknownMembers } from '../known-members';
+import { REASONING_MEMBERS } from './known-members';
 import { readReasoningRequest } from './request-reader';
 import { writeEffort } from './request-writer';
 
@@ -102,12 +104,15 @@ function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog(
   });
   const body = new CheckedObject(Object.fromEntries(members));
   const maxOutputTokens = body.integer('max_completion_tokens') ?? body.integer('max_tokens');
-  const unread = new Set<string>();
+  const unread = unknownMembers({ reasoning: body.value('reasoning') }, { reasoning: REASONING_MEMBERS });
   const reasoning = readReasoningRequest(body, unread);
-  if (body.object('reasoning')?.has('summary')) log.drop('reasoning.summary');
-  for (const path of unread) if (path !== 'reasoning.effort') log.drop(path);
+  const asked = body.object('reasoning') ?? new CheckedObject({});
   // The provider may support an effort that we do not know.
-  if (unread.has('reasoning.effort')) return body.object('reasoning')?.string('effort');
+  const isForeign = unread.delete('reasoning.effort');
+  const lost = isForeign ? ['summary', 'max_tokens'] : ['summary'];
+  for (const name of lost) if (asked.has(name)) unread.add(`reasoning.${name}`);
+  for (const path of unread) log.drop(path);
+  if (isForeign) return asked.string('effort');
   return reasoning && writeEffort(reasoning, maxOutputTokens, endpoint, log);
 }
 

@@ -10,7 +10,8 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
-import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
+import { unknownMembers } from '../known-members';
+import { KNOWN_MEMBERS } from './known-members';
 import { readCacheMark } from './content-reader';
 import { readMessages } from './conversation-reader';
 
@@ -19,22 +20,13 @@ const SUMMARIES = ['auto', 'concise', 'detailed'] as const;
 const VERBOSITIES = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 const MODALITIES = ['text', 'image', 'audio'] as const;
 
-const READ =
-  'messages tools tool_choice parallel_tool_calls response_format temperature top_p top_k min_p top_a ' +
-  'frequency_penalty presence_penalty repetition_penalty seed logit_bias max_tokens max_completion_tokens stop n ' +
-  'reasoning reasoning_effort logprobs top_logprobs verbosity modalities prompt_cache_key service_tier metadata ' +
-  'cache_control user safety_identifier';
-
-/** Fields that are read here, and fields that do not concern the model. */
-const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
-
 /**
  * Reads a chat request into the canonical model.
  * @throws AppError invalid_request with the path of the invalid field
  */
 export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
-  const unread = new Set(Object.keys(members).filter((name) => !KNOWN.has(name) && body.has(name)));
+  const unread = unknownMembers(members, KNOWN_MEMBERS);
   const user = body.string('safety_identifier') ?? body.string('user');
   return defined({
     messages: readMessages(body, unread),
@@ -150,7 +142,6 @@ function readModalities(body: CheckedObject): CanonicalRequest['outputModalities
 /** Reads `reasoning`, and the two older fields that cover parts of it. */
 export function readReasoningRequest(body: CheckedObject, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = body.object('reasoning') ?? new CheckedObject({});
-  for (const name of ['context', 'mode']) if (reasoning.has(name)) unread.add(`reasoning.${name}`);
   const request: ReasoningRequest = defined({
     isEnabled: reasoning.boolean('enabled'),
     effort: reasoning.knownWord('effort', EFFORTS, unread) ?? body.knownWord('reasoning_effort', EFFORTS, unread),

@@ -6,56 +6,13 @@ import type {
   ResponseFormat,
   Sampling,
 } from '../../model/canonical-request';
+import { unknownMembers } from '../known-members';
 import { hashOfUser } from '../request-members';
 import { readInput } from './conversation-reader';
+import { KNOWN_MEMBERS } from './known-members';
 import { includesOutput, SEALED_THOUGHTS } from './response-object';
 import { ToolNames } from './tool-names';
 import { readTools } from './tool-reader';
-
-/** Fields that are read here, are read by the gateway, or only ask for the default. */
-const UNDERSTOOD = new Set([
-  'input',
-  'instructions',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'text',
-  'reasoning',
-  'temperature',
-  'top_p',
-  'top_k',
-  'frequency_penalty',
-  'presence_penalty',
-  'max_output_tokens',
-  'top_logprobs',
-  'modalities',
-  'cache_control',
-  'prompt_cache_key',
-  'service_tier',
-  'metadata',
-  'user',
-  'safety_identifier',
-  'model',
-  'models',
-  'provider',
-  'route',
-  'preset',
-  'plugins',
-  'session_id',
-  'trace',
-  'debug',
-  'stream',
-  'stream_options',
-  'usage',
-  'max_tool_calls',
-  'stop_server_tools_when',
-  'deferred_tools',
-  'store',
-  'background',
-  'previous_response_id',
-  'include',
-  'truncation',
-]);
 
 const LOGPROBS = 'message.output_text.logprobs';
 /** Values of `include` that this translation supports; each adds output to the answer. */
@@ -68,7 +25,7 @@ const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium',
 
 /** Reads a validated request of this API into the canonical model. */
 export function readRequest(body: JsonObject): CanonicalRequest {
-  const unread = new Set(Object.keys(body).filter((name) => !UNDERSTOOD.has(name) && body[name] !== null));
+  const unread = unknownMembers(body, KNOWN_MEMBERS);
   noteUnmet(body, unread);
   const user = stringOf(body['safety_identifier']) ?? stringOf(body['user']);
   const names = new ToolNames(body);
@@ -137,11 +94,10 @@ function readSampling(body: JsonObject): Sampling {
   });
 }
 
-/** Reads `reasoning`. Adds fields that a `ReasoningRequest` cannot hold to `unread`. */
+/** Reads `reasoning`. Adds settings with values that are not known to `unread`. */
 export function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = objectOrNull(value);
   if (reasoning === null) return undefined;
-  for (const name of ['context', 'mode']) if (reasoning[name] != null) unread.add(`reasoning.${name}`);
   const request = defined({
     isEnabled: booleanOf(reasoning['enabled']),
     effort: knownWord(EFFORTS, reasoning['effort'], 'reasoning.effort', unread),
