@@ -18,6 +18,8 @@ let upstream: FakeUpstream;
 let installation: Installation;
 let client: ApiClient;
 let verdicts: TurnScript;
+/** What the judge says first; `verdicts` is what it says then. */
+let firstVerdict: TurnScript | null;
 /** What the judge waits for before it answers. */
 let judgement: Promise<void>;
 /** Requests that the model and its judge got, since the last test. */
@@ -33,7 +35,8 @@ beforeAll(async () => {
   upstream.behaviour = (response, request) => {
     const isJudge = request.path.startsWith('/judge');
     (isJudge ? judged : asked).push(request.body);
-    const answer = turnsBy(() => (isJudge ? verdicts : { text: 'Buy at Acme.' }));
+    const says = (isJudge && judged.length === 1 && firstVerdict) || verdicts;
+    const answer = turnsBy(() => (isJudge ? says : { text: 'Buy at Acme.' }));
     void (isJudge ? judgement : Promise.resolve()).then(() => answer(response, request));
   };
   const modelOf = (name: string, pricing: typeof PRICES) => ({
@@ -62,6 +65,7 @@ beforeEach(() => {
   [asked, judged] = [[], []];
   judgement = Promise.resolve();
   verdicts = verdict(0.1, 0);
+  firstVerdict = null;
 });
 
 const CHAT = { model: 'aligned/chat', messages: [{ role: 'user', content: 'Where do I buy?' }] };
@@ -73,10 +77,10 @@ const ask = (path: string, request: Json, settings: object = {}): Promise<ApiAns
 const costAt = ({ prompt, completion }: typeof PRICES): bigint =>
   amountOf(prompt) * BigInt(TURN_COUNTS.prompt) + amountOf(completion) * BigInt(TURN_COUNTS.completion);
 
-/** Returns how a call ended, after a look at its charge: an answer and, where it was judged, the judgement. */
-async function bookedOf({ headers }: ApiAnswer<Json>) {
+/** Returns how a call ended, after a look at its charge: so many answers, each with its judgement. */
+async function bookedOf({ headers }: ApiAnswer<Json>, answers = 1n) {
   const row = await settledGeneration(installation.database, String(headers['x-generation-id']));
-  expect(textOf(amountOf(row.cost))).toBe(textOf(costAt(PRICES) + costAt(JUDGE_PRICES)));
+  expect(textOf(amountOf(row.cost))).toBe(textOf(answers * (costAt(PRICES) + costAt(JUDGE_PRICES))));
   return row;
 }
 
@@ -110,19 +114,45 @@ describe('the plugin alignment', () => {
   it.each([
     ['/chat/completions', CHAT],
     ['/responses', RESPONSE],
-  ])('refuses an answer on %s that breaks a rule, and charges it', async (path, request) => {
-    verdicts = verdict(0.9, 0);
+  ])(
+    'refuses an answer on %s that breaks a rule, and the one asked for in its place, and charges both',
+    async (path, request) => {
+      verdicts = verdict(0.9, 0);
+      const answer = await ask(path, request);
+      expectRefusal(answer, 403);
+      const blocked = { outcome: 'blocked', rules: [{ broken: true }, {}] };
+      const calls = [1, 2].map((call) => ({ call, ...blocked }));
+      expect(answer.body).toMatchObject({ error: { metadata: { alignment: { calls, rejected: [1, 2] } } } });
+      expect(answer.text).not.toContain('Acme');
+      expect(await bookedOf(answer, 2n)).toMatchObject({ outcome: 'failed' });
+    },
+  );
+
+  it.each([
+    ['/chat/completions', CHAT],
+    ['/responses', RESPONSE],
+  ])('asks again on %s in place of a blocked answer, and records what each cost', async (path, request) => {
+    firstVerdict = verdict(0.9, 0);
     const answer = await ask(path, request);
-    expectRefusal(answer, 403);
-    expect(answer.body).toMatchObject({
-      error: {
-        metadata: {
-          alignment: { calls: [{ call: 1, outcome: 'blocked', rules: [{ broken: true }, {}] }], rejected: [1] },
-        },
-      },
+    expect(answer.status).toBe(200);
+    expect(answer.body['alignment']).toMatchObject({ calls: [{ outcome: 'blocked' }, { outcome: 'allowed' }] });
+    const row = await bookedOf(answer, 2n);
+    expect(row).toMatchObject({ outcome: 'completed' });
+    const usage = answer.body['usage'] as { cost: string };
+    expect(textOf(amountOf(usage.cost))).toBe(textOf(amountOf(row.cost)));
+    const [{ asked: others } = { asked: [] }] = await installation.database.rows<{ asked: { provider: string }[] }>({
+      sql: "SELECT details -> 'asked' AS asked FROM generations WHERE id = $1",
+      values: [String(answer.headers['x-generation-id'])],
     });
-    expect(answer.text).not.toContain('Acme');
-    expect(await bookedOf(answer)).toMatchObject({ outcome: 'failed' });
+    expect(others.map(({ provider }) => provider)).toEqual(['aligned-judge', 'aligned-chat', 'aligned-judge']);
+  });
+
+  it('refuses the first blocked answer where no retry is wanted', async () => {
+    verdicts = verdict(0.9, 0);
+    const answer = await ask('/chat/completions', CHAT, { max_retries: 0 });
+    expectRefusal(answer, 403);
+    expect(asked).toHaveLength(1);
+    await bookedOf(answer);
   });
 
   it('lets no answer through without a verdict', async () => {
@@ -185,9 +215,9 @@ describe('the plugin alignment', () => {
     expect(textOf(amountOf(row.cost))).toBe(textOf(costAt(PRICES) + costAt(JUDGE_PRICES)));
   });
 
-  it('refuses streams and retries before a model is asked', async () => {
+  it('refuses streams before a model is asked', async () => {
     expectRefusal(await ask('/chat/completions', { ...CHAT, stream: true }), 400);
-    expectRefusal(await ask('/responses', RESPONSE, { max_retries: 1 }), 400);
+    expectRefusal(await ask('/responses', RESPONSE, { max_retries: 4 }), 400);
     expect([...asked, ...judged]).toEqual([]);
   });
 });

@@ -76,7 +76,10 @@ export class InferenceService {
     const { booked, plugins } = prepared;
     const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, async ({ request, turns }) => {
       const answer = turns === null ? this.engine.answer(api, request) : turns.answer(request, prepared.fund);
-      return plugins === null ? answer : plugins.review(await answer, modelAsker(this.engine, this.routing, prepared));
+      if (plugins === null) return answer;
+      // What the gateway's tools did for an answer cannot be done again.
+      const again = turns === null ? () => this.answerAgain(prepared, request) : null;
+      return plugins.review(await answer, { ask: modelAsker(this.engine, this.routing, prepared), again });
     });
     const interruption = booked.settle(result);
     if (interruption !== null) throw this.failedAfter(prepared, result, interruption);
@@ -86,6 +89,12 @@ export class InferenceService {
     } catch (thrown) {
       throw this.failedAfter(prepared, result, AppError.from(thrown));
     }
+  }
+
+  /** Returns another answer to a request that was answered already. @throws AppError also if credit is lacking for it */
+  private async answerAgain({ api, fund }: PreparedCall, request: Aim['request']): Promise<InferenceResult> {
+    if (request.prompt !== undefined) await fund.reserveTurn(request.prompt);
+    return this.engine.answer(api, request);
   }
 
   /** Resolves when the first event has arrived. @throws AppError until then */

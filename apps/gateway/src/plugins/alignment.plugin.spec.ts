@@ -29,17 +29,35 @@ describe(AlignmentPlugin.name, () => {
     questions = [];
   });
 
-  /** Returns what comes of an answer that the model judges by writing `said`. */
-  async function judged(api: StreamableApi, plugin: object, said: string | AppError, text = 'Hi.') {
+  /**
+   * Returns what comes of an answer that the model judges by writing `said`. `later`: what comes of asking again, in
+   * turn, and how the model judges it.
+   */
+  async function judged(
+    api: StreamableApi,
+    plugin: object,
+    said: string | AppError,
+    text = 'Hi.',
+    later: readonly (readonly [answer: string | AppError, said: string])[] = [],
+  ) {
     const { run, stages } = await bench.prepare(api, requestOf(api, plugin));
-    const reviewed = await run.review<InferenceResult & { interruption?: AppError | null }>(
-      answerOf(api, text),
-      (question) => {
-        questions.push(question);
-        if (said instanceof AppError) return Promise.reject(said);
-        return Promise.resolve({ ...answerOf('chat', said), cost: { totalCost: 5_000_000n } } as InferenceResult);
-      },
-    );
+    const answers = [...later];
+    let judging = said;
+    const ask = (question: ModelQuestion) => {
+      questions.push(question);
+      if (judging instanceof AppError) return Promise.reject(judging);
+      return Promise.resolve({ ...answerOf('chat', judging), cost: { totalCost: 5_000_000n } } as InferenceResult);
+    };
+    const again = () => {
+      const [answer, next] = answers.shift()!;
+      if (answer instanceof AppError) return Promise.reject(answer);
+      judging = next;
+      return Promise.resolve(answerOf(api, answer));
+    };
+    const reviewed = await run.review<InferenceResult & { interruption?: AppError | null }>(answerOf(api, text), {
+      ask,
+      again: later.length === 0 ? null : again,
+    });
     const body = JSON.parse((await run.finish(reviewed)).body.toString()) as Record<string, unknown>;
     return { body, interruption: reviewed.interruption ?? null, stages: stages(), spent: run.spentPicoUsd };
   }
@@ -107,6 +125,43 @@ describe(AlignmentPlugin.name, () => {
     });
   });
 
+  const [bad, good] = [wrote(verdict(0), verdict(0.9)), wrote(verdict(0), verdict(0.1))];
+
+  it('asks again in place of a blocked answer, and shows and charges all of them', async () => {
+    const { body, interruption, stages, spent } = await judged('chat', settings(), bad, 'Hm.', [['Hello!', good]]);
+    expect(interruption).toBeNull();
+    expect(body['choices']).toMatchObject([{ message: { content: 'Hello!' } }]);
+    expect(body['alignment']).toMatchObject({
+      calls: [
+        { call: 1, outcome: 'blocked' },
+        { call: 2, outcome: 'allowed' },
+      ],
+    });
+    expect(stages.slice(-2)).toMatchObject([{ summary: 'outcome=blocked' }, { summary: 'outcome=allowed' }]);
+    // Two judgements and the first answer; the second is charged as the answer.
+    expect(spent).toBe(2n * 5_000_000n + answerOf('chat', 'Hm.').cost.totalCost);
+  });
+
+  it('refuses the last answer when each of them is blocked, and names all', async () => {
+    const two = settings({ max_retries: 2 });
+    const { interruption } = await judged('chat', two, bad, 'Hm.', [
+      ['Tz.', bad],
+      ['Pf.', bad],
+    ]);
+    expect(interruption).toMatchObject({ code: 'permission_denied' });
+    expect(interruption!.metadata).toMatchObject({ alignment: { calls: [{}, {}, { call: 3 }], rejected: [1, 2, 3] } });
+    expect(questions).toHaveLength(3);
+  });
+
+  it.each([
+    ['the setting says so', { max_retries: 0 }, [['Hello!', good]]],
+    ['no provider answers again', {}, [[new AppError('provider_unavailable', 'Gone'), good]]],
+  ] as const)('lets the refusal stand when %s', async (_when, more, later) => {
+    const { interruption, spent } = await judged('chat', settings(more), bad, 'Hm.', later);
+    expect(interruption).toMatchObject({ code: 'permission_denied', metadata: { alignment: { rejected: [1] } } });
+    expect(spent).toBe(5_000_000n);
+  });
+
   it('judges no answer in part', async () => {
     const { interruption } = await judged('chat', settings(), wrote(verdict(0), verdict(0)), 'a'.repeat(300_000));
     expect(interruption).toMatchObject({ code: 'unavailable' });
@@ -156,7 +211,7 @@ describe(AlignmentPlugin.name, () => {
     [{ mode: 'watch' }, 'plugins[0].mode must be one of enforce, audit'],
     [{ instruct: 'yes' }, 'plugins[0].instruct must be true or false'],
     [{ max_retries: 4 }, 'plugins[0].max_retries must be a whole number from 0 to 3'],
-    [{ max_retries: 1 }, 'plugins[0].max_retries can only be 0 here'],
+    [{ max_retries: -1 }, 'plugins[0].max_retries must be a whole number from 0 to 3'],
   ])('refuses the settings %j', (more, message) => {
     expect(() => bench.runFor('chat', requestOf('chat', settings(more)))).toThrow(message);
   });

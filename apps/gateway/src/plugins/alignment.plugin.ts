@@ -11,6 +11,8 @@ const STAGE = { type: 'guardrail', name: 'alignment' } as const;
 const MOST_RULES = 128;
 const LONGEST_RULE = 200;
 const DEFAULT_THRESHOLD = 0.7;
+const DEFAULT_RETRIES = 1;
+const MOST_RETRIES = 3;
 const MODES = ['enforce', 'audit'] as const;
 /** Most characters of the answer as JSON, and of the question. Longer ones are not judged, not even in part. */
 const MOST_JUDGED_CHARACTERS = 256 * 1024;
@@ -23,10 +25,13 @@ interface Settings {
   readonly threshold: number;
   readonly isEnforced: boolean;
   readonly isInstructed: boolean;
+  /** How many further answers may be asked for, each in place of a blocked one. */
+  readonly retries: number;
 }
 
 /** The judgement of one answer in the form that the caller sees. */
 interface JudgedCall {
+  /** Number of the answer, from 1. */
   readonly call: number;
   readonly outcome: 'allowed' | 'blocked' | 'unavailable';
   readonly rules: readonly RuleVerdict[];
@@ -35,8 +40,8 @@ interface JudgedCall {
 }
 
 /**
- * Asks a model to judge whether a whole answer follows the caller's rules. An answer that breaks one is refused with
- * 403.
+ * Asks a model to judge whether a whole answer follows the caller's rules. An answer that breaks one is asked for again,
+ * and in the end refused with 403.
  */
 export class AlignmentPlugin implements Plugin {
   readonly id = 'alignment';
@@ -48,6 +53,7 @@ export class AlignmentPlugin implements Plugin {
     const { judge } = this;
     if (judge === null) throw refusal(`${path}.id`, 'asks for alignment, for which no model is configured here');
     const settings = readSettings(fields, path);
+    const calls: JudgedCall[] = [];
     return {
       stage: STAGE,
       check: (api, { stream }) => {
@@ -61,7 +67,12 @@ export class AlignmentPlugin implements Plugin {
         }
         return Promise.resolve(settings.isInstructed ? instructed(body, settings.rules) : null);
       },
-      review: async (reviewed, context) => reviewOf(await judgedCall(judge, settings, reviewed, context), settings),
+      review: async (reviewed, context) => {
+        const judgement = await judgementOf(judge, settings, reviewed, context);
+        if (judgement === null) return null;
+        calls.push({ call: calls.length + 1, ...judgement });
+        return reviewOf([...calls], settings);
+      },
     };
   }
 }
@@ -75,13 +86,12 @@ function readSettings(fields: Fields, path: string): Settings {
   if (instruct !== undefined && typeof instruct !== 'boolean') {
     throw refusal(`${path}.instruct`, 'must be true or false');
   }
-  // An answer that breaks a rule is not requested again, so the setting is refused instead of being ignored.
-  if (reader.int('max_retries', { min: 0, max: 3 })) throw refusal(`${path}.max_retries`, 'can only be 0 here');
   return {
     rules: readRules(fields['rules'], `${path}.rules`),
     threshold: threshold ?? DEFAULT_THRESHOLD,
     isEnforced: reader.oneOf('mode', MODES) !== 'audit',
     isInstructed: instruct ?? true,
+    retries: reader.int('max_retries', { min: 0, max: MOST_RETRIES }) ?? DEFAULT_RETRIES,
   };
 }
 
@@ -101,13 +111,14 @@ function instructed(body: RequestBody, rules: readonly string[]) {
   return { body: body.withTurns([{ role: 'system', content }, ...body.turns]), stage };
 }
 
-async function judgedCall(
+/** Returns null after the caller has disconnected. */
+async function judgementOf(
   judge: string,
   { rules, threshold }: Settings,
   { answer, request, ask }: ReviewedCall,
   { api, signal }: PluginContext,
-): Promise<JudgedCall | null> {
-  const unavailable = (reason: string): JudgedCall => ({ call: 1, outcome: 'unavailable', rules: [], reason });
+): Promise<Omit<JudgedCall, 'call'> | null> {
+  const unavailable = (reason: string) => ({ outcome: 'unavailable', rules: [], reason }) as const;
   const said = findValue(answer, [APIS[api].answer.member])?.toString() ?? '[]';
   const question = request.lastUserText;
   if (said.length + question.length > MOST_JUDGED_CHARACTERS) {
@@ -117,7 +128,7 @@ async function judgedCall(
     const messages = judgeMessages({ rules, question, answer: said });
     const verdicts = readVerdicts(await saidBy(ask, judge, messages, rules.length), rules.length, threshold);
     if (verdicts === null) return unavailable('the model that judges gave no verdict');
-    return { call: 1, outcome: verdicts.some(({ broken }) => broken) ? 'blocked' : 'allowed', rules: verdicts };
+    return { outcome: verdicts.some(({ broken }) => broken) ? 'blocked' : 'allowed', rules: verdicts };
   } catch (thrown) {
     // The provider has answered and must be paid: an error must not end the call before that is recorded.
     return signal.aborted ? null : unavailable(AppError.from(thrown).message);
@@ -130,16 +141,17 @@ async function saidBy(ask: AskModel, model: string, messages: readonly object[],
   return fieldsOf(listOf(choices)[0]?.['message'])['content'];
 }
 
-function reviewOf(call: JudgedCall | null, { isEnforced }: Settings): Review | null {
-  if (call === null) return null;
-  const calls = [call];
-  const stage = { ...STAGE, summary: `outcome=${call.outcome}` };
+/** Returns what is to be done with the last of the judged answers. */
+function reviewOf(calls: readonly JudgedCall[], { isEnforced, retries }: Settings): Review {
+  const { outcome } = calls.at(-1)!;
+  const stage = { ...STAGE, summary: `outcome=${outcome}` };
   const review = { stage, shown: { alignment: { calls } } };
-  if (!isEnforced || call.outcome === 'allowed') return review;
-  const isBlocked = call.outcome === 'blocked';
-  const metadata = { alignment: { calls, rejected: isBlocked ? [call.call] : [] } };
+  if (!isEnforced || outcome === 'allowed') return review;
+  const isBlocked = outcome === 'blocked';
+  const rejected = calls.filter((one) => one.outcome === 'blocked').map(({ call }) => call);
+  const metadata = { alignment: { calls, rejected } };
   const error = isBlocked
     ? new AppError('permission_denied', 'The answer breaks a rule of the plugin alignment', { metadata })
     : new AppError('unavailable', 'The answer could not be judged by the plugin alignment', { metadata });
-  return { ...review, refusal: error };
+  return { ...review, refusal: error, mayAskAgain: isBlocked && calls.length <= retries };
 }

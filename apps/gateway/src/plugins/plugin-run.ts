@@ -33,6 +33,14 @@ interface PluginRequest {
   readonly body: RequestBody;
 }
 
+/** What plugins may ask for when they review an answer. */
+interface Questions<T> {
+  /** Asks a model; its cost is added to that of the plugins. */
+  readonly ask: (question: ModelQuestion) => Promise<InferenceResult>;
+  /** Asks for another answer to the request; null if there can be none. */
+  readonly again: (() => Promise<T>) | null;
+}
+
 /** The plugins of one request, from its body to its answer. Each step is called once, in this order. */
 export class PluginRun {
   readonly #stages: PipelineStage[] = [];
@@ -126,22 +134,37 @@ export class PluginRun {
   /**
    * Returns a whole answer in the form that is recorded, with the error that the caller gets instead if a plugin
    * refuses it.
-   * @param ask asks a model; its cost is added to that of the plugins
    */
-  async review<T extends InferenceResult & Partial<LoopResult>>(
-    result: T,
-    ask: (question: ModelQuestion) => Promise<InferenceResult>,
-  ): Promise<T> {
-    if (result.interruption) return result;
-    const reviewed = { answer: result.body, request: this.#asked.body, ask: this.#paying(ask) };
+  async review<T extends InferenceResult & Partial<LoopResult>>(first: T, { ask, again }: Questions<T>): Promise<T> {
+    let result = first;
+    const asked = { request: this.#asked.body, ask: this.#paying(ask) };
     for (const plugin of this.plugins) {
-      const review = (await plugin.review?.(reviewed, this.context)) ?? null;
-      if (review === null) continue;
-      this.#stages.push(review.stage);
-      this.#shown = { ...this.#shown, ...review.shown };
-      if (review.refusal !== undefined) return { ...result, interruption: review.refusal };
+      while (!result.interruption) {
+        const review = (await plugin.review?.({ answer: result.body, ...asked }, this.context)) ?? null;
+        if (review === null) break;
+        this.#stages.push(review.stage);
+        this.#shown = { ...this.#shown, ...review.shown };
+        if (review.refusal === undefined) break;
+        const next = review.mayAskAgain === true && again !== null ? await this.#replaced(result, again) : null;
+        if (next === null) return { ...result, interruption: review.refusal };
+        result = next;
+      }
     }
     return result;
+  }
+
+  /** Returns another answer, and pays for the one that it replaces. Null if there is none: the refusal stands. */
+  async #replaced<T extends InferenceResult>(refused: T, again: () => Promise<T>): Promise<T | null> {
+    let next: T;
+    try {
+      next = await again();
+    } catch (thrown) {
+      const left = leftCallOf(thrown);
+      if (left !== null) this.#pay(left);
+      return null;
+    }
+    this.#pay(refused);
+    return next;
   }
 
   #paying(ask: (question: ModelQuestion) => Promise<InferenceResult>): AskModel {

@@ -61,6 +61,8 @@ export interface Review {
   readonly shown: Fields;
   /** The error that the caller gets instead of the answer, which is charged nevertheless. */
   readonly refusal?: AppError;
+  /** True if another answer to the request may be judged in place of the refused one. */
+  readonly mayAskAgain?: boolean;
 }
 
 /** A plugin with the settings of one request. */
@@ -86,7 +88,10 @@ export interface BoundPlugin {
    * @throws AppError if the plugin fails
    */
   prepare?(body: RequestBody, context: PluginContext): Promise<Preparation | null>;
-  /** Judges a whole answer before it is charged; never throws. Null if it has no verdict. */
+  /**
+   * Judges a whole answer before it is charged; never throws. Null if it has no verdict. Called again for each further
+   * answer that it lets the gateway ask for.
+   */
   review?(reviewed: ReviewedCall, context: PluginContext): Promise<Review | null>;
   /** Changes a whole answer; streamed answers are not changed. Null if there is nothing to do. */
   finish?(answer: AnswerBody, request: RequestBody, context: PluginContext): Promise<PipelineStage | null>;

@@ -64,7 +64,7 @@ import { FakeBooks } from './fake-books';
 import { catalogueText } from './inference-catalogue';
 
 /** What the upstream of the specs may take for a recording. */
-export const TRANSCRIPTION_TIMEOUT_MS = 1_000;
+export const TRANSCRIPTION_TIMEOUT_MS = 4_000;
 
 /** A request as far as it has come to the upstream. */
 export interface UpstreamArrival {
