@@ -20,7 +20,7 @@ export class KnownByType {
   ) {}
 }
 
-/** Returns what is known of members of which nothing more is to be said. */
+/** Returns members whose values are known as a whole. */
 export function allOf(names: Iterable<string>): KnownMembers {
   return Object.fromEntries(Array.from(names, (name) => [name, true] as const));
 }
