@@ -1,5 +1,6 @@
 import { catalogueOf } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
+import { judgeAnswer } from '../support/documented-answers';
 import { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
 import { CANARY } from './refusals';
@@ -88,7 +89,9 @@ class Visitor {
       if (value === '') this.#cookies.delete(name);
       else this.#cookies.set(name, value);
     }
-    return (this.#page = { status: answer.status, headers: answer.headers, text: await answer.text() });
+    const text = await answer.text();
+    judgeAnswer(method, path, answer.status, text, answer.headers.get('content-type') ?? '');
+    return (this.#page = { status: answer.status, headers: answer.headers, text });
   }
 }
 
@@ -331,5 +334,6 @@ describe('whoever attacks the consent page', () => {
     expect((await fetch(address, { method: 'PUT' })).status).toBe(405);
     const json = await fetch(address, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
     expect([json.status, json.headers.get('content-type')]).toEqual([400, 'text/html; charset=utf-8']);
+    judgeAnswer('POST', '/auth', json.status, await json.text(), 'text/html');
   });
 });

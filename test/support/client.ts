@@ -67,8 +67,8 @@ export function parseExact(text: string): unknown {
 }
 
 /**
- * The public API as a program sees it: no retries, no defaults, every status an answer. Answers in JSON must be what the
- * OpenAPI document says.
+ * The public API as a program sees it: no retries, no defaults, every status an answer. Answers in JSON and text
+ * must be what the OpenAPI document says.
  */
 export class ApiClient {
   readonly #pool: Pool;
@@ -105,8 +105,11 @@ export class ApiClient {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await answer.body.text();
-    const isJson = String(answer.headers['content-type']).includes('json');
-    if (isJson && text !== '') judgeAnswer(method, this.#prefix + path, answer.statusCode, text);
+    const type = String(answer.headers['content-type'] ?? '');
+    const isJson = type.includes('json');
+    if ((isJson || type.startsWith('text/')) && text !== '') {
+      judgeAnswer(method, this.#prefix + path, answer.statusCode, text, type);
+    }
     return {
       status: answer.statusCode,
       headers: answer.headers,

@@ -35,6 +35,21 @@ describe(judgeAnswer, () => {
     expect(() => judgeAnswer('GET', '/api/v1/models/user', 200, count)).toThrow('GET /api/v1/models/user 200');
   });
 
+  it('takes the errors of the sign-in pages as pages, and of other routes as JSON', () => {
+    const page = '<!doctype html>';
+    const json = '{"error":{"code":403,"message":"x"}}';
+    for (const path of ['/auth', '/auth/session', '/auth/session/end']) {
+      expect(() => judgeAnswer('POST', path, 403, page, 'text/html; charset=utf-8')).not.toThrow();
+      expect(() => judgeAnswer('POST', path, 403, json)).toThrow('not application/json');
+    }
+    expect(() => judgeAnswer('POST', '/api/v1/keys', 403, page, 'text/html')).toThrow('not text/html');
+    expect(() => judgeAnswer('POST', '/api/v1/keys', 403, json)).not.toThrow();
+  });
+
+  it('takes an answer without a body, whatever its type', () => {
+    expect(() => judgeAnswer('POST', '/auth', 303, '', '')).not.toThrow();
+  });
+
   it('says nothing of paths that are no routes', () => {
     expect(() => judgeAnswer('GET', '/api/v1/nowhere', 404, '{}')).not.toThrow();
   });

@@ -21,20 +21,25 @@ class DocumentedAnswers {
   readonly #ajv = addFormats(new Ajv2020({ strict: false, allErrors: true })).addSchema(this.#document, ID) as Ajv2020;
 
   /** @throws Error naming route, status and the places in the answer that the document does not allow */
-  judge(method: string, path: string, status: number, text: string): void {
+  judge(method: string, path: string, status: number, text: string, type: string): void {
     const template = this.#templateOf(path, method.toLowerCase());
     // A path that is no route is no part of the document.
     if (template === null) return;
-    const problem = this.#problemOf(template, method.toLowerCase(), status, text);
+    const problem = this.#problemOf(template, method.toLowerCase(), status, text, type);
     if (problem !== null) throw new Error(`${method} ${template} ${status}, by the OpenAPI document: ${problem}`);
   }
 
-  #problemOf(template: string, method: string, status: number, text: string): string | null {
+  #problemOf(template: string, method: string, status: number, text: string, type: string): string | null {
     const { responses } = this.#document.paths[template]![method]!;
     const named = responses[status] === undefined ? 'default' : String(status);
     if (status < 400 && named === 'default') return 'the status is not there';
-    if (responses[named]?.content?.[JSON_TYPE] === undefined) return 'the answer is no JSON';
-    const pointer = ['paths', template, method, 'responses', named, 'content', JSON_TYPE, 'schema'];
+    if (text === '') return null;
+    if (responses[named]?.content?.[type] === undefined) return `the answer is not ${type}`;
+    if (type !== JSON_TYPE) return null;
+    return this.#problemOfFields(['paths', template, method, 'responses', named, 'content', JSON_TYPE, 'schema'], text);
+  }
+
+  #problemOfFields(pointer: readonly string[], text: string): string | null {
     const validate = this.#ajv.getSchema(`${ID}#/${pointer.map(escaped).join('/')}`);
     if (validate === undefined) return 'it has no schema';
     if (validate(JSON.parse(text)) === true) return null;
@@ -63,8 +68,11 @@ const escaped = (part: string): string => encodeURIComponent(part.replaceAll('~'
 
 let answers: DocumentedAnswers | undefined;
 
-/** @throws Error where an answer in JSON is not what the OpenAPI document says */
-export function judgeAnswer(method: string, path: string, status: number, text: string): void {
+/**
+ * @param contentType header of the answer; only the fields of JSON are judged
+ * @throws Error if an answer differs from what the OpenAPI document says
+ */
+export function judgeAnswer(method: string, path: string, status: number, text: string, contentType = JSON_TYPE): void {
   answers ??= new DocumentedAnswers();
-  answers.judge(method, path, status, text);
+  answers.judge(method, path, status, text, contentType.split(';', 1)[0]!.trim());
 }

@@ -216,13 +216,25 @@ function answersOf(route: ControllerRoute, { answer, media = [], statuses }: Rou
 function errorsOf(route: ControllerRoute, { errors = [], errorShape }: RouteDeclaration): Record<string, object> {
   const own: readonly ErrorCode[] = route.access === 'public' ? [] : ['authentication', 'permission_denied'];
   const codes = new Set<ErrorCode>(['invalid_request', 'rate_limit_exceeded', 'server', ...own, ...errors]);
-  // The HTTP layer refuses some requests before it knows which error format they need.
-  const schema = errorShape === undefined ? ref('Error') : { anyOf: [ref(errorShape), ref('Error')] };
-  const content = { 'application/json': { schema } };
   const byStatus = Map.groupBy(codes, (code) => ERROR_CODES[code].status);
   const named = [...byStatus].map(([status, each]) => [
     String(status),
-    { description: each.map((code) => `\`${wireErrorType(code)}\``).join(', '), content },
+    {
+      description: each.map((code) => `\`${wireErrorType(code)}\``).join(', '),
+      content: errorContent(errorShape, status === ERROR_CODES.invalid_request.status),
+    },
   ]);
+  const content = errorContent(errorShape, true);
   return { ...Object.fromEntries(named), default: { description: 'Any other error', content } };
+}
+
+/**
+ * Returns the media types and schemas of an error.
+ * @param maybeEarly true if the HTTP layer may send the error before it knows which format the route needs
+ */
+function errorContent(shape: RouteDeclaration['errorShape'], maybeEarly: boolean): object {
+  const json = { 'application/json': { schema: ref('Error') } };
+  if (shape === undefined) return json;
+  if (shape === 'page') return { 'text/html': { schema: { type: 'string' } }, ...(maybeEarly && json) };
+  return { 'application/json': { schema: { anyOf: [ref(shape), ref('Error')] } } };
 }

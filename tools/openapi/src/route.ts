@@ -22,7 +22,7 @@ export interface RouteDeclaration {
   /** Set if the statuses differ from the one that the controller declares. */
   readonly statuses?: readonly number[];
   /** Shape of the errors. Default: the standard envelope. */
-  readonly errorShape?: 'MessagesError' | 'OauthError';
+  readonly errorShape?: 'MessagesError' | 'OauthError' | 'page';
 }
 
 export type Routes = Readonly<Record<string, RouteDeclaration>>;

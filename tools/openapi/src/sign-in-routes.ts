@@ -1,4 +1,4 @@
-import type { Routes } from './route';
+import type { RouteDeclaration, Routes } from './route';
 
 const HTML = ['text/html'];
 const FORM = 'application/x-www-form-urlencoded';
@@ -7,6 +7,14 @@ const fields = (required: readonly string[], others: readonly string[] = []): ob
   required,
   properties: Object.fromEntries([...required, ...others].map((name) => [name, { type: 'string' }])),
 });
+/** Facts that the page and its forms share. */
+const PAGE = { answer: null, media: HTML, errorShape: 'page' } as const;
+const PAGE_FORM: Omit<RouteDeclaration, 'summary'> = {
+  ...PAGE,
+  bodyType: FORM,
+  statuses: [200, 303],
+  errors: ['permission_denied', 'payload_too_large'],
+};
 const CONSENT_FIELDS = ['callback_url', 'code_challenge', 'code_challenge_method'];
 const CHOICES = ['key_label', 'limit', 'usage_limit_type', 'expires_on', 'workspace_id'];
 
@@ -14,8 +22,7 @@ const CHOICES = ['key_label', 'limit', 'usage_limit_type', 'expires_on', 'worksp
 export const SIGN_IN_ROUTES: Routes = {
   'GET /auth': {
     summary: 'The page on which a person gives an app a key',
-    answer: null,
-    media: HTML,
+    ...PAGE,
     query: {
       callback_url: 'Where the code is sent; without it the page shows the code.',
       code_challenge: 'PKCE challenge (RFC 7636).',
@@ -29,27 +36,18 @@ export const SIGN_IN_ROUTES: Routes = {
   },
   'POST /auth/session': {
     summary: 'Form of that page: sign in',
-    answer: null,
-    media: HTML,
-    bodyType: FORM,
+    ...PAGE_FORM,
     body: fields(['form_token', 'management_key'], [...CONSENT_FIELDS, ...CHOICES]),
-    statuses: [200, 303],
   },
   'POST /auth/session/end': {
     summary: 'Form of that page: sign out',
-    answer: null,
-    media: HTML,
-    bodyType: FORM,
+    ...PAGE_FORM,
     body: fields(['form_token'], [...CONSENT_FIELDS, ...CHOICES]),
-    statuses: [200, 303],
   },
   'POST /auth': {
     summary: 'Form of that page: decide',
-    answer: null,
-    media: HTML,
-    bodyType: FORM,
+    ...PAGE_FORM,
     body: fields(['form_token', 'decision'], [...CONSENT_FIELDS, ...CHOICES]),
-    statuses: [200, 303],
   },
   'POST /api/v1/auth/keys/code': {
     summary: 'Make an authorization code for an app',
