@@ -137,6 +137,7 @@ export const CHAT_MEMBERS: Readonly<Record<string, fc.Arbitrary<Json>>> = {
     content: fc.oneof(anyMarker, list(object({ type: is('text'), text: anyMarker }))),
   }),
   debug: object({ echo_upstream_body: is(false) }),
+  plugins: list(object({ id: is('web') }), 1, 1),
   tools: list(tool),
   tool_choice: fc.oneof(
     oneOf('auto', 'none', 'required'),

@@ -189,20 +189,27 @@ function queryParameters(query: RouteDeclaration['query'], typed: Schemas): obje
   }));
 }
 
-function requestBodyOf({
-  body,
-  bodyType = 'application/json',
-  passesMembers = false,
-  example,
-}: RouteDeclaration): object {
-  const schema = typeof body === 'string' ? ref(body) : (body as Schema);
-  const passing = {
-    ...schema,
-    description: 'The provider also gets members that are not listed.',
-    additionalProperties: true,
+function requestBodyOf(declaration: RouteDeclaration): object {
+  const { body, bodyType = 'application/json', furtherMembers, form, example } = declaration;
+  const schema = {
+    ...(typeof body === 'string' ? ref(body) : (body as Schema)),
+    ...(furtherMembers !== undefined && { properties: furtherMembers }),
+    ...otherMembersOf(declaration),
   };
-  const content = { schema: passesMembers ? passing : schema, ...(example !== undefined && { example }) };
-  return { required: true, content: { [bodyType]: content } };
+  const content = { schema, ...(example !== undefined && { example }) };
+  const asForm = form === undefined ? {} : { 'multipart/form-data': { schema: form } };
+  return { required: true, content: { [bodyType]: content, ...asForm } };
+}
+
+function otherMembersOf({ otherMembers, ignoredMembers = [] }: RouteDeclaration): Schema {
+  if (otherMembers === undefined) return {};
+  const names = ignoredMembers.map((name) => `\`${name}\``).join(', ');
+  const ignored = names === '' ? '' : ` Ignored: ${names}.`;
+  const description =
+    otherMembers === 'passed'
+      ? `The provider also gets members that are not listed.${ignored}`
+      : 'Members that are not listed are ignored.';
+  return { description, additionalProperties: true };
 }
 
 function answersOf(route: ControllerRoute, { answer, media = [], statuses }: RouteDeclaration): Record<string, object> {

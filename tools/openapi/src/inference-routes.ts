@@ -1,4 +1,6 @@
 import type { ErrorCode } from '@libs/errors';
+import { transcriptionApi, videosApi } from '@libs/inference';
+import { formOf } from './form-schema';
 import type { Routes } from './route';
 
 const CALL_ERRORS: readonly ErrorCode[] = [
@@ -16,12 +18,24 @@ const LIST_QUERY = {
   offset: 'Entries before the page.',
 };
 
+const IGNORED_FOR_EMBEDDINGS = [
+  'cache_control',
+  'debug',
+  'plugins',
+  'preset',
+  'route',
+  'stop_server_tools_when',
+  'trace',
+  'usage',
+];
+
 /** Calls to models, and records of these calls. */
 export const INFERENCE_ROUTES: Routes = {
   'POST /api/v1/chat/completions': {
     summary: 'Complete a chat',
     body: 'ChatCompletionDto',
-    passesMembers: true,
+    otherMembers: 'passed',
+    ignoredMembers: ['usage'],
     answer: 'ChatCompletionAnswer',
     media: STREAM,
     errors: CALL_ERRORS,
@@ -30,7 +44,11 @@ export const INFERENCE_ROUTES: Routes = {
   'POST /api/v1/responses': {
     summary: 'Create a response; nothing is stored',
     body: 'ResponsesDto',
-    passesMembers: true,
+    otherMembers: 'passed',
+    ignoredMembers: ['usage'],
+    furtherMembers: {
+      stream_options: { type: ['object', 'null'], description: 'Only a provider with the same API gets it.' },
+    },
     answer: 'ResponseAnswer',
     media: STREAM,
     errors: CALL_ERRORS,
@@ -39,7 +57,8 @@ export const INFERENCE_ROUTES: Routes = {
   'POST /api/v1/messages': {
     summary: 'Create a message',
     body: 'MessagesDto',
-    passesMembers: true,
+    otherMembers: 'passed',
+    ignoredMembers: ['debug'],
     answer: 'MessageAnswer',
     media: STREAM,
     errors: CALL_ERRORS,
@@ -48,8 +67,9 @@ export const INFERENCE_ROUTES: Routes = {
   },
   'POST /api/v1/messages/count_tokens': {
     summary: 'Count the tokens of a message',
-    body: { type: 'object', required: ['model', 'messages'], properties: { model: { type: 'string' } } },
-    passesMembers: true,
+    body: 'MessagesDto',
+    otherMembers: 'passed',
+    ignoredMembers: ['debug'],
     answer: 'TokenCountAnswer',
     errors: CALL_ERRORS,
     errorShape: 'MessagesError',
@@ -58,7 +78,8 @@ export const INFERENCE_ROUTES: Routes = {
   'POST /api/v1/embeddings': {
     summary: 'Embed texts',
     body: 'EmbeddingsDto',
-    passesMembers: true,
+    otherMembers: 'passed',
+    ignoredMembers: IGNORED_FOR_EMBEDDINGS,
     answer: 'EmbeddingsAnswer',
     errors: CALL_ERRORS,
     example: { model: 'sandbox/embeddings', input: 'Hello!' },
@@ -66,14 +87,23 @@ export const INFERENCE_ROUTES: Routes = {
   'POST /api/v1/audio/transcriptions': {
     summary: 'Transcribe a recording, as JSON or as a form with a file',
     body: 'TranscriptionJsonDto',
-    passesMembers: true,
+    otherMembers: 'ignored',
+    form: formOf(transcriptionApi.formFields, 'file', ['model', 'file']),
     answer: 'TranscriptAnswer',
     errors: CALL_ERRORS,
   },
   'POST /api/v1/videos': {
     summary: 'Begin to make a video',
     body: 'VideoDto',
-    passesMembers: true,
+    otherMembers: 'ignored',
+    furtherMembers: {
+      seconds: { type: ['integer', 'string', 'null'], description: "OpenAI's name of `duration`." },
+      input_reference: {
+        type: ['string', 'object', 'null'],
+        description: 'The first frame, as OpenAI names it: a URL, or an object with `image_url`.',
+      },
+    },
+    form: formOf(videosApi.formFields, 'input_reference', ['model']),
     answer: 'VideoAnswer',
     errors: CALL_ERRORS,
     example: { model: 'sandbox/video', prompt: 'A heron lands.', duration: 3 },
@@ -106,6 +136,18 @@ export const INFERENCE_ROUTES: Routes = {
         },
         model: { type: 'string', maxLength: 256 },
         completion_window: { const: '24h' },
+        provider: {
+          type: ['object', 'null'],
+          properties: {
+            only: {
+              type: ['array', 'null'],
+              minItems: 1,
+              maxItems: 100,
+              items: { type: 'string', minLength: 1 },
+              description: 'Providers that may run the batch.',
+            },
+          },
+        },
         callback_url: { type: ['string', 'null'] },
         requests: {
           type: 'array',
@@ -117,7 +159,7 @@ export const INFERENCE_ROUTES: Routes = {
         },
       },
     },
-    passesMembers: true,
+    otherMembers: 'ignored',
     answer: 'BatchJobAnswer',
     errors: CALL_ERRORS,
     example: {

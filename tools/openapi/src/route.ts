@@ -11,8 +11,14 @@ export interface RouteDeclaration {
   readonly body?: string | object;
   /** Media type of the body. Default: JSON. */
   readonly bodyType?: string;
-  /** True if the provider gets fields that the class does not know. */
-  readonly passesMembers?: boolean;
+  /** What happens to fields of the body that are not declared. Default: they are refused. */
+  readonly otherMembers?: 'passed' | 'ignored';
+  /** Fields that are neither declared nor passed on to the provider. */
+  readonly ignoredMembers?: readonly string[];
+  /** Fields of the body that its class does not have, with their schemas. */
+  readonly furtherMembers?: Readonly<Record<string, object>>;
+  /** Schema of the body as a form with a file, if the route takes one in addition. */
+  readonly form?: object;
   /** Name of the class of the query in libs/contracts, or names of text parameters with their descriptions. */
   readonly query?: string | Readonly<Record<string, string>>;
   /** A body that works against the sandbox of `npm run up`. */

@@ -1,4 +1,16 @@
-import { IsBoolean, IsInt, IsNumber, IsOptional, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
+import {
+  IsArray,
+  IsBoolean,
+  IsInt,
+  IsNumber,
+  IsObject,
+  IsOptional,
+  IsString,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+} from 'class-validator';
 import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { IsStoredText } from '../organizations/member-rules';
 import { IsWellFormed } from '../validation/well-formed';
@@ -108,6 +120,11 @@ export class ChatCompletionDto extends OpenAiConversationDto {
   @IsOptional()
   @IsWellFormed(findChatDebugProblem)
   debug?: object | null;
+
+  @IsOptional()
+  @IsArray()
+  @IsObject({ each: true })
+  plugins?: object[] | null;
 
   @IsOptional()
   @IsWellFormed(findStopProblem)
