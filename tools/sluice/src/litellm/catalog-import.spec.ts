@@ -233,6 +233,17 @@ describe('sluice catalog import', () => {
     expect(notes()).toContain('model_list[0]: its price for completion is that of the catalogue in use.');
   });
 
+  it('takes only the prices for input and output where the file has one', async () => {
+    const text = IN_USE.replace('0.0000006" }', '0.0000006", input_cache_read: "0.00000007" }');
+    inUse = () => Promise.resolve(parseCatalogue([{ name: 'in-use.yaml', text }]));
+    await importList([
+      entry('some', { model: 'openai/gpt-4o-mini', input_cost_per_token: 4e-7, api_key: 'os.environ/ONE' }),
+      entry('none', { model: 'openai/gpt-4o-mini', api_key: 'os.environ/TWO' }),
+    ]);
+    expect(endpointsOf('some')[0]?.listedPricing).toEqual({ prompt: '0.0000004', completion: '0.0000006' });
+    expect(endpointsOf('none')[0]?.listedPricing).toMatchObject({ input_cache_read: '0.00000007' });
+  });
+
   it.each([{ input_cost_per_token: 4e-7 }, { input_cost_per_token: 4e-7, output_cost_per_token: -1 }])(
     'says what is free where the file has %j and the catalogue in use has no price',
     async (costs) => {
