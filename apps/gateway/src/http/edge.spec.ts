@@ -363,6 +363,48 @@ describe('the public edge', () => {
       expect(answer.closed).toBe(true);
     });
 
+    it.each([
+      'gzip, chunked',
+      'identity, chunked',
+      'chunked, chunked',
+      'xchunked',
+      'chunked;a=b',
+      'chunked,',
+      '"chunked"',
+    ])('refuses Transfer-Encoding: %s on every route before the body is read, and closes', async (coding) => {
+      const chunked = ['Content-Type: application/json', `Transfer-Encoding: ${coding}`];
+      for (const path of ['plain', 'infer', 'batches', 'batches/x/cancel', 'open', 'guarded', 'nothing']) {
+        const head = request('POST', `/api/v1/${path}`, chunked);
+        const whole = await ask(Buffer.concat([head, Buffer.from('2\r\n{}\r\n0\r\n\r\n')]), 3_000);
+        expectEnvelope(whole, 400);
+        expect(whole.closed).toBe(true);
+        expectEnvelope(await ask(head, 1_000), 400);
+      }
+      for (const method of ['GET', 'DELETE']) {
+        expectEnvelope(await ask(request(method, '/api/v1/batches/x', chunked), 1_000), 400);
+      }
+      expect(app.get(TinyController).seen).toEqual([]);
+    });
+
+    it('refuses two Transfer-Encoding headers, and one of HTTP/1.0 (RFC 9112 §6.1)', async () => {
+      const head = (version: string, headers: string): string =>
+        `POST /api/v1/plain HTTP/${version}\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
+        `Content-Type: application/json\r\n${headers}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`;
+      const chunked = 'Transfer-Encoding: chunked';
+      for (const bytes of [head('1.1', `${chunked}\r\n${chunked}`), head('1.0', chunked)]) {
+        const answer = await ask(bytes, 3_000);
+        expectEnvelope(answer, 400);
+        expect(answer.closed).toBe(true);
+      }
+      expect(app.get(TinyController).seen).toEqual([]);
+    });
+
+    it.each(['chunked', 'Chunked', ' chunked '])('takes Transfer-Encoding: %s', async (coding) => {
+      const head = request('POST', '/api/v1/plain', ['Content-Type: application/json', `Transfer-Encoding: ${coding}`]);
+      const answer = await ask(Buffer.concat([head, Buffer.from('2\r\n{}\r\n0\r\n\r\n')]));
+      expect(answer).toMatchObject({ status: 201, closed: false });
+    });
+
     it('refuses a chunk size that is none, in the middle of a body', async () => {
       const answer = await ask(
         'POST /api/v1/plain HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n',

@@ -20,7 +20,17 @@ export function findHeadProblem(request: IncomingMessage): AppError | null {
   const hosts = countOf('host', rawHeaders);
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return bad('exactly one Host header is needed');
   if (countOf('content-type', rawHeaders) > 1) return bad('Content-Type is given more than once');
-  return null;
+  return findCodingProblem(request);
+}
+
+/**
+ * Node joins repeated headers and decodes chunks whatever other codings are named (RFC 9112 §6.1), also in HTTP/1.0,
+ * which has no codings. A proxy may have found another end of such a body, so the connection is closed.
+ */
+function findCodingProblem({ headers, httpVersion }: IncomingMessage): AppError | null {
+  const coding = headers['transfer-encoding'];
+  if (coding === undefined || (httpVersion === '1.1' && coding.toLowerCase() === 'chunked')) return null;
+  return bad('Transfer-Encoding supports only chunked, once, in HTTP/1.1', { Connection: 'close' });
 }
 
 /** Returns whether the head announces that no body follows. */
@@ -79,6 +89,6 @@ function isJson(contentType: string | undefined): boolean {
   return contentType === 'application/json' || (contentType !== undefined && JSON_TYPE.test(contentType));
 }
 
-function bad(what: string): AppError {
-  return new AppError('invalid_request', `The request cannot be read: ${what}`);
+function bad(what: string, headers?: Readonly<Record<string, string>>): AppError {
+  return new AppError('invalid_request', `The request cannot be read: ${what}`, headers && { headers });
 }
