@@ -1,4 +1,4 @@
-import { hashApiKey } from '@libs/contracts';
+import { hashApiKey, hashOfSecret } from '@libs/contracts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../support/eventually';
 import type { ApiClient } from '../support/client';
@@ -100,15 +100,19 @@ describe('GET /audit', () => {
     const workspace = await manager.request<{ data: { id: string } }>('POST', '/workspaces', { name: 'M', slug: 'm' });
     const issuer = { name: 'i', issuer_url: 'https://issuer.example' };
     const { body } = await manager.request<{ data: { id: string } }>('POST', '/workload-identity/issuers', issuer);
-    await manager.request('POST', '/auth/keys/code', { callback_url: 'https://app.example/' });
-    const targets = (await entries('?limit=5')).data.map(({ action, target }) => [action, target]);
-    expect(targets).toEqual([
+    const callback = { callback_url: 'https://app.example/' };
+    const code = await manager.request<{ data: { id: string } }>('POST', '/auth/keys/code', callback);
+    const { data } = await entries('?limit=5');
+    // The entry of a stolen code that is tried has this target too.
+    const codeHash = hashOfSecret(code.body.data.id);
+    expect(data.map(({ action, target }) => [action, target])).toEqual([
       ['GET /api/v1/audit', null],
-      ['POST /api/v1/auth/keys/code', null],
+      ['POST /api/v1/auth/keys/code', codeHash],
       ['POST /api/v1/workload-identity/issuers', body.data.id],
       ['POST /api/v1/workspaces', workspace.body.data.id],
       ['POST /api/v1/keys', key.body.data.hash],
     ]);
+    expect(JSON.stringify(data)).not.toContain(code.body.data.id);
   });
 
   it('shows that a management key was tried for inference', async () => {

@@ -1,5 +1,5 @@
 import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
-import { mintId, type Principal } from '@libs/contracts';
+import { hashOfSecret, isAuthorizationCode, mintId, type Principal } from '@libs/contracts';
 import { AuditRepository, type NewAuditEntry } from '@libs/persistence';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
@@ -47,13 +47,18 @@ export function auditEntryOf(
   };
 }
 
-/** Returns the hash or id of the object that a POST answers with; undefined for text in the form of a secret. */
+/**
+ * Returns the hash or id of the object that a POST answers with. Returns the hash of an authorization code, which is a
+ * secret, and undefined for any other text.
+ */
 function createdBy(method: string, answer: unknown): string | undefined {
   if (method !== 'POST') return undefined;
   const { data = answer } = (answer ?? {}) as { readonly data?: unknown };
   const { hash, id } = (data ?? {}) as { readonly hash?: unknown; readonly id?: unknown };
   const name = hash ?? id;
-  return typeof name === 'string' && ID.test(name) ? name : undefined;
+  if (typeof name !== 'string') return undefined;
+  if (isAuthorizationCode(name)) return hashOfSecret(name);
+  return ID.test(name) ? name : undefined;
 }
 
 export interface RequestIds {

@@ -75,8 +75,10 @@ export class ConsentService {
     const { organizationId, keyId } = manager;
     const entry = { organizationId, keyId, action: AGREEMENT, target: null, ...ids };
     const issue = () => this.codes.issue(organizationId, agreement.callbackUrl, agreement.wanted);
-    const { code } = await auditedAction({ audit: this.audit, logger: this.logger }, entry, issue, () => ({
+    const trail = { audit: this.audit, logger: this.logger };
+    const { code } = await auditedAction(trail, entry, issue, (issued) => ({
       status: 200,
+      created: hashOfSecret(issued.code),
     }));
     return code;
   }
