@@ -12,7 +12,8 @@ import { readBody, takeWholeBody, type BodyTimes } from './read-body';
 import type { Claimant } from './request-claim';
 import { announcesNoBody, findBodyHeadProblem } from './request-head';
 import { requestOf } from './request-of';
-import { BODY_RULE, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
+import { ROUTE_ACCESS, type RouteAccess } from './route-access';
+import { BODY_RULE, NO_BODY, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
 import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';
 
 /** A request of a route that has a parsed body. */
@@ -51,7 +52,7 @@ const UNANNOUNCED_STEP_BYTES = 1024 * 1024;
  */
 @Injectable()
 export class BodyGuard implements CanActivate {
-  private readonly rules = new WeakMap<object, BodyRule>();
+  private readonly rules = new WeakMap<object, BodyRule | null>();
 
   constructor(private readonly reflector: Reflector) {}
 
@@ -78,7 +79,7 @@ export class BodyGuard implements CanActivate {
   private admit(context: ExecutionContext, request: BodyRequest): true | Promise<true> {
     const { raw, life } = request;
     const claimant = claimantOf(request);
-    const rule = METHODS_WITH_BODY.has(raw.method ?? '') ? this.ruleFor(context, claimant) : null;
+    const rule = this.ruleFor(context, raw.method ?? '', claimant);
     if (rule === null || (rule.kind === 'empty' && announcesNoBody(raw))) {
       life.claim.work(claimant);
       return true;
@@ -143,18 +144,29 @@ export class BodyGuard implements CanActivate {
     return readBody(raw, { maxBytes, ...(claimant.isPublic ? PUBLIC_TIMES : TIMES), onLength });
   }
 
-  /** Returns the rule of the route. A body on a public route may have at most `MAX_PUBLIC_BYTES`. */
-  private ruleFor(context: ExecutionContext, { isPublic }: Claimant): BodyRule {
-    const rule = this.ruleOf(context.getHandler());
-    return isPublic && rule.maxBytes > MAX_PUBLIC_BYTES ? { ...rule, maxBytes: MAX_PUBLIC_BYTES } : rule;
+  /** Returns the rule of the route, or null if its body is ignored. A public one may have `MAX_PUBLIC_BYTES`. */
+  private ruleFor(context: ExecutionContext, method: string, { isPublic }: Claimant): BodyRule | null {
+    const rule = this.ruleOf(context, method);
+    return rule !== null && isPublic && rule.maxBytes > MAX_PUBLIC_BYTES
+      ? { ...rule, maxBytes: MAX_PUBLIC_BYTES }
+      : rule;
   }
 
-  private ruleOf(handler: Function): BodyRule {
+  private ruleOf(context: ExecutionContext, method: string): BodyRule | null {
+    const handler = context.getHandler();
     let rule = this.rules.get(handler);
     if (rule === undefined) {
-      rule = this.reflector.get<BodyRule | undefined>(BODY_RULE, handler) ?? PLAIN_BODY;
-      this.rules.set(handler, rule);
+      const given = this.reflector.get<BodyRule | undefined>(BODY_RULE, handler);
+      this.rules.set(handler, (rule = given ?? this.usualRule(context, method)));
     }
     return rule;
+  }
+
+  /** A field of management is never ignored, and no DELETE takes one. Other reads ignore a body (RFC 9110 §9.3.1). */
+  private usualRule(context: ExecutionContext, method: string): BodyRule | null {
+    if (METHODS_WITH_BODY.has(method)) return PLAIN_BODY;
+    const places = [context.getHandler(), context.getClass()];
+    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, places);
+    return method === 'DELETE' || access === 'management' ? NO_BODY : null;
   }
 }

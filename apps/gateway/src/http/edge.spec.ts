@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Body, Controller, Delete, Get, Global, Module, Param, Post, Req } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Global, Module, Param, Post, Req, SetMetadata } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { hashApiKey, mintApiKey, VerifyKey } from '@libs/contracts';
@@ -18,18 +18,21 @@ import { EdgePools } from './edge-pools';
 import { HttpModule } from './http.module';
 import { InFlight } from './in-flight';
 import { InferenceBody, MAX_STREAMED_BYTES, NoBody, StreamedBody } from './streamed-body.decorator';
+import { ROUTE_ACCESS } from './route-access';
 import { askRaw, type RawAnswer } from './testing/raw-client';
 
 const KEY = mintApiKey('sluice', 'api');
 const MEBIBYTE = 1024 * 1024;
 
 const OTHER_KEY = mintApiKey('sluice', 'api');
+const MANAGEMENT_KEY = mintApiKey('sluice', 'management');
 
 /** With characters of several bytes, which pieces may cut in two. */
 const LONG_TEXT = 'é€'.repeat(400_000);
 
 const principal = aPrincipal({ keyHash: hashApiKey(KEY) });
 const stranger = aPrincipal({ keyHash: hashApiKey(OTHER_KEY), organizationId: 'others', workspaceId: 'theirs' });
+const manager = aPrincipal({ keyHash: hashApiKey(MANAGEMENT_KEY), kind: 'management' });
 
 @Controller()
 class TinyController {
@@ -83,6 +86,14 @@ class TinyController {
 
   @Delete('batches/:id')
   remove(@Param('id') id: string): object {
+    this.seen.push(id);
+    return { id };
+  }
+
+  @Get('managed/:id')
+  @SetMetadata(ROUTE_ACCESS, 'management')
+  managed(@Param('id') id: string): object {
+    this.seen.push(id);
     return { id };
   }
 }
@@ -111,7 +122,7 @@ class GuardedController {
 }
 
 const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({
-  principal: keyHash === stranger.keyHash ? stranger : principal,
+  principal: [stranger, manager].find((each) => each.keyHash === keyHash) ?? principal,
 }));
 
 @Global()
@@ -652,27 +663,33 @@ describe('the public edge', () => {
       expectEnvelope(await ask(Buffer.concat([head, Buffer.from(chunked)])), 413);
     });
 
-    it('ignores what comes with a GET or DELETE (P25)', async () => {
-      for (const method of ['GET', 'DELETE']) {
-        const answer = await ask(request(method, '/api/v1/batches/x', [], 'x'.repeat(MEBIBYTE)));
-        expect(answer).toMatchObject({ status: 200, reset: false });
-      }
+    it('ignores what comes with a GET (P25)', async () => {
+      const answer = await ask(request('GET', '/api/v1/batches/x', [], 'x'.repeat(MEBIBYTE)));
+      expect(answer).toMatchObject({ status: 200, reset: false });
+    });
+
+    it('refuses what is no JSON with a DELETE, however long (P25)', async () => {
+      expectEnvelope(await ask(request('DELETE', '/api/v1/batches/x', [], 'x'.repeat(MEBIBYTE))), 400);
+      expect(app.get(TinyController).seen).toEqual([]);
     });
   });
 
-  describe('bodies of a route that takes none', () => {
-    const path = '/api/v1/batches/x/cancel';
+  describe.each([
+    ['POST', '/api/v1/batches/x/cancel', KEY, 201],
+    ['DELETE', '/api/v1/batches/x', KEY, 200],
+    ['GET', '/api/v1/managed/x', MANAGEMENT_KEY, 200],
+  ])('bodies of a route that takes none: %s %s', (method, path, key, done) => {
     const send = (body: string, headers = ['Content-Type: application/json']): Promise<RawAnswer> =>
-      ask(request('POST', path, headers, body));
+      ask(request(method, path, [...headers, `Authorization: Bearer ${key}`], body));
 
     it('may be absent or an empty object', async () => {
-      for (const body of ['', '{}', ' { } ']) expect((await send(body)).status).toBe(201);
+      for (const body of ['', '{}', ' { } ']) expect((await send(body)).status).toBe(done);
       for (const head of [[], ['Content-Length: 0'], ['Content-Type: text/plain']]) {
-        expect((await send('', head)).status).toBe(201);
+        expect((await send('', head)).status).toBe(done);
       }
-      const chunked = request('POST', path, ['Transfer-Encoding: chunked']);
-      expect((await ask(Buffer.concat([chunked, Buffer.from('0\r\n\r\n')]))).status).toBe(201);
-      expect((await ask(Buffer.concat([chunked, Buffer.from('2\r\n{}\r\n0\r\n\r\n')]))).status).toBe(201);
+      const chunked = request(method, path, ['Transfer-Encoding: chunked', `Authorization: Bearer ${key}`]);
+      expect((await ask(Buffer.concat([chunked, Buffer.from('0\r\n\r\n')]))).status).toBe(done);
+      expect((await ask(Buffer.concat([chunked, Buffer.from('2\r\n{}\r\n0\r\n\r\n')]))).status).toBe(done);
     });
 
     it.each(['reason', 'toString', '__proto__'])('are refused for the member %s, by its name', async (name) => {

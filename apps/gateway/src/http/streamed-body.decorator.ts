@@ -24,7 +24,7 @@ export interface BodyRule {
 
 export const BODY_RULE = Symbol('body rule');
 
-/** The rule of routes without a decorator: a small JSON object, strictly validated. */
+/** The rule of POST, PUT and PATCH without a decorator: a small JSON object, strictly validated. */
 export const PLAIN_BODY: BodyRule = { kind: 'parsed', rules: 'strict', maxBytes: MAX_PLAIN_BYTES };
 
 /**
@@ -67,6 +67,9 @@ export function FormBody(maxBytes: number): CustomDecorator<symbol> {
 }
 
 /** The path says everything. A body with fields would ask for something that is not done, so it is refused. */
+export const NO_BODY: BodyRule = { kind: 'empty', rules: 'strict', maxBytes: MAX_PLAIN_BYTES };
+
+/** The route takes a POST without a body, see `NO_BODY`. */
 export function NoBody(): CustomDecorator<symbol> {
-  return SetMetadata(BODY_RULE, { kind: 'empty', rules: 'strict', maxBytes: MAX_PLAIN_BYTES } satisfies BodyRule);
+  return SetMetadata(BODY_RULE, NO_BODY);
 }
