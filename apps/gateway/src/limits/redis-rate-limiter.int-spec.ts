@@ -61,6 +61,19 @@ describe(RedisRateLimiter.name, () => {
     expect(await countAllowed(one, 'b', 1)).toBe(1);
   });
 
+  it('signs in as a user and takes the database of the URL', async () => {
+    const user = randomUUID();
+    await admin.acl('SETUSER', user, 'on', '>secret', `~${keyPrefix}*`, '+@all');
+    const url = new URL(URL_OF_REDIS);
+    Object.assign(url, { username: user, password: 'secret', pathname: '/3' });
+    expect((await (await start(url.href)).take(LIMIT, 'a')).remaining).toBe(19);
+    expect(await admin.keys(`${keyPrefix}*`)).toEqual([]);
+    url.password = 'wrong';
+    await start(url.href, 2).then((limiter) => limiter.take(LIMIT, 'a'));
+    expect(states).toEqual(['lost']);
+    await admin.acl('DELUSER', user);
+  });
+
   it('says when the next one is allowed, within a second of the truth', async () => {
     const limiter = await start();
     await countAllowed(limiter, 'a', 20);

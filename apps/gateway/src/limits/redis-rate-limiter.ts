@@ -3,6 +3,7 @@ import type { Secret } from '@libs/contracts';
 import { counter } from '@libs/platform';
 import { cellRateOf, LocalCellRates, verdictOf, type CellDemand } from './gcra';
 import { RateLimiter, type RateDemand, type RateLimit, type RateVerdict } from './rate-limiter';
+import { RedisConnector } from './redis-connector';
 import { RefusedEntities } from './refused-entities';
 
 export interface RedisRateLimiterOptions {
@@ -22,7 +23,7 @@ const ANSWER_TIMEOUT_MS = 75;
  * busy.
  */
 const STRICT_ANSWER_TIMEOUT_MS = 1_000;
-/** A connection without any answer for this long is replaced by a new one. */
+/** A connection without any answer for this long is replaced by a new one, also if bytes arrive. */
 const SILENCE_MS = 2_000;
 /** Pause after a failure, so that a hanging Redis slows one request and not every one. */
 const PAUSE_MS = 1_000;
@@ -60,8 +61,8 @@ redis.call('SET', KEYS[1], string.format('%.0f', arrival), 'PX', math.ceil((arri
 return 1`;
 
 interface Commands extends Redis {
-  takeCells(keyCount: number, ...keysAndMicros: (string | number)[]): Promise<[number, number]>;
-  adjustCell(key: string, micros: number): Promise<number>;
+  takeCells(keyCount: number, ...keysAndMicros: (string | number)[]): Promise<unknown>;
+  adjustCell(key: string, micros: number): Promise<unknown>;
 }
 
 const fallbacks = counter({
@@ -88,6 +89,8 @@ export class RedisRateLimiter extends RateLimiter {
   private readonly nowMs: () => number;
   private pausedUntilMs = 0;
   private isLost = false;
+  /** When the first command was sent that has no answer yet; null without one. */
+  private unansweredSinceMs: number | null = null;
 
   constructor(private readonly options: RedisRateLimiterOptions) {
     super();
@@ -103,17 +106,23 @@ export class RedisRateLimiter extends RateLimiter {
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(times * 100, 1_000),
       lazyConnect: true,
+      Connector: RedisConnector,
+      // The replies to `HELLO`, `CLIENT` and `INFO` are none that the connector knows, and none is needed.
+      protocol: 2,
+      disableClientInfo: true,
+      enableReadyCheck: false,
     }) as Commands;
     this.redis.defineCommand('takeCells', { lua: TAKE });
     this.redis.defineCommand('adjustCell', { numberOfKeys: 1, lua: ADJUST });
     // Each failure is handled by the call that meets it; without a listener it would end the process.
     this.redis.on('error', () => this.lost());
+    this.redis.on('connect', () => setTimeout(() => this.leaveUnready(), SILENCE_MS).unref());
   }
 
-  /** Resolves when Redis answered or turned out to be away; the limiter works either way. */
+  /** Resolves when Redis let us in or turned out to be away; the limiter works either way. */
   async connect(): Promise<void> {
     try {
-      await this.redis.connect();
+      await inTime(this.redis.connect(), SILENCE_MS);
     } catch {
       this.lost();
     }
@@ -150,7 +159,9 @@ export class RedisRateLimiter extends RateLimiter {
     const keys = cells.map(({ key }) => key);
     const micros = cells.flatMap((cell) => [microsOf(cell), cell.rate.intervalMs * 1_000 * cell.rate.burst]);
     const isStrict = demands.some(({ limit }) => limit.withoutStore === 'refuse');
-    const answer = await this.ask(() => this.redis.takeCells(cells.length, ...keys, ...micros), isStrict);
+    const take = async (): Promise<Taken> =>
+      takenOf(await this.redis.takeCells(cells.length, ...keys, ...micros), cells);
+    const answer = await this.ask(take, isStrict);
     if (answer === null) return this.decideAlone(demands, cells, isStrict);
     const [worst, aheadMicros] = answer;
     const { key, rate, count } = cells[Math.max(0, worst - 1)]!;
@@ -172,15 +183,31 @@ export class RedisRateLimiter extends RateLimiter {
 
   private async ask<T>(command: () => Promise<T>, isStrict = false): Promise<T | null> {
     if (this.redis.status !== 'ready' || !(isStrict || this.mayAsk())) return null;
+    this.unansweredSinceMs ??= performance.now();
     try {
-      const answer = await inTime(command(), isStrict ? STRICT_ANSWER_TIMEOUT_MS : ANSWER_TIMEOUT_MS);
+      // A late answer is no longer of use, but it ends the silence.
+      const answered = command().finally(() => (this.unansweredSinceMs = null));
+      const answer = await inTime(answered, isStrict ? STRICT_ANSWER_TIMEOUT_MS : ANSWER_TIMEOUT_MS);
       this.back();
       return answer;
     } catch {
       // Whatever the reason: decides without Redis, and tries again later.
       this.lost();
+      this.leaveSilent();
       return null;
     }
+  }
+
+  /** Leaves a connection whose greeting takes so long that it never ends. */
+  private leaveUnready(): void {
+    if (this.redis.status === 'connect') this.redis.disconnect(true);
+  }
+
+  /** Leaves a connection on which bytes arrive and no answer, so its socket does not time out. */
+  private leaveSilent(): void {
+    if (this.unansweredSinceMs === null || performance.now() - this.unansweredSinceMs < SILENCE_MS) return;
+    this.unansweredSinceMs = null;
+    this.redis.disconnect(true);
   }
 
   /**
@@ -212,6 +239,21 @@ export class RedisRateLimiter extends RateLimiter {
     const share = { intervalMs: intervalMs * replicas, burst: Math.max(1, Math.floor(burst / replicas)) };
     return { key, rate: share, count: Math.min(count, share.burst) };
   }
+}
+
+/** The number of the limit that is in the way, or 0; and how far ahead its arrival time is, in µs. */
+type Taken = readonly [worst: number, aheadMicros: number];
+
+/** @throws Error for an answer that the script never gives */
+function takenOf(answer: unknown, cells: readonly CellDemand[]): Taken {
+  const [worst, ahead] = Array.isArray(answer) ? (answer as unknown[]) : [];
+  const isOfScript = isCount(worst) && worst <= cells.length && isCount(ahead);
+  if (!isOfScript) throw new Error('an answer that is not of the script');
+  return [worst, ahead];
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** A reply that arrived while this process was busy is read before the timeout applies. */
