@@ -12,7 +12,7 @@ import { NO_COUNTS, NO_UNITS, countedUnits, type ReportedCounts } from './report
 import { servedBy } from './served-tier';
 import { likelyPrompt, reservedCounts } from './reserved-prompt';
 import { memberText, scanRequest } from './request-members';
-import { countSeen, seenSince, withSeen, type SeenCounts, type SeenOutput } from './seen-output';
+import { countSeen, seenSince, withLateOutput, withSeen, type SeenCounts, type SeenOutput } from './seen-output';
 import type { Bill } from './translation';
 
 const MOST_CHOICES = 128;
@@ -108,6 +108,16 @@ export class StreamMeter {
 
   constructor(private context: AnswerContext) {}
 
+  /** Counts text that the upstream sent before its last report, and that was held back until now. */
+  addHeldBack(text: string): void {
+    const before = this.text.units;
+    this.text.addText(text);
+    if (this.#reported === null) return;
+    const { seen, ...report } = this.#reported;
+    const contentUnits = seen.contentUnits + this.text.units - before;
+    this.#reported = { ...report, seen: { ...seen, contentUnits } };
+  }
+
   /** Counts pictures that the model made, and base64 bytes of its sound. */
   countMedia(pictures: number, audioBytes = 0): void {
     this.#pictures += pictures;
@@ -144,11 +154,19 @@ export class StreamMeter {
     return bill;
   }
 
-  /** Returns the bill of a complete answer. */
+  /** Returns the bill of a complete answer: the last report, or all output seen if that is more. */
   whole(): Bill {
     const reported = this.#reported;
-    if (reported !== null && reported.counts.completion !== null) return reported.bill;
-    return billAnswer(reported?.counts ?? null, this.#seen, this.context, 'estimated', this.#usedUnits);
+    if (reported === null || reported.counts.completion === null) {
+      return billAnswer(reported?.counts ?? null, this.#seen, this.context, 'estimated', this.#usedUnits);
+    }
+    const since = countSeen(seenSince(this.#seen, reported.seen));
+    const { completionTokens } = reported.bill.usage;
+    const completion = withLateOutput(completionTokens, countSeen(this.#seen).completion, since.completion);
+    if (completion === completionTokens) return reported.bill;
+    const counts = withSeen(settledCounts(reported), { ...since, completion: completion - completionTokens });
+    const { usage, cost } = billAnswer(counts, this.#seen, this.context, 'estimated', this.#usedUnits);
+    return { usage: { ...usage, provenance: 'estimated' }, cost };
   }
 
   /** Returns the bill of a stream that broke off: last report and later output, else an estimate, else nothing. */
@@ -158,7 +176,8 @@ export class StreamMeter {
     const units = this.#usedUnits;
     if (!isCounted && isNothing(this.#seen) && units === undefined) return this.#nothing();
     const since = reported && countSeen(seenSince(this.#seen, reported.seen));
-    const counts = isCounted && since!.completion > 0 ? withSeen(reported.counts, since!) : (reported?.counts ?? null);
+    const isLater = isCounted && since!.completion > 0;
+    const counts = isLater ? withSeen(settledCounts(reported), since!) : (reported?.counts ?? null);
     return this.#partial(counts, this.#seen);
   }
 
@@ -225,6 +244,11 @@ interface Report {
   readonly bill: Bill;
   /** Output seen when the report came. */
   readonly seen: SeenOutput;
+}
+
+/** Returns the counts of a report as they were billed: one prompt and one completion, with all their parts. */
+function settledCounts({ counts, bill: { usage } }: Report): ReportedCounts {
+  return { ...counts, prompt: usage.promptTokens, completion: usage.completionTokens, citations: null };
 }
 
 function isNothing({ contentUnits, pictures, audioBytes }: SeenOutput): boolean {

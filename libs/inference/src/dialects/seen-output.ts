@@ -44,6 +44,14 @@ export function seenSince(now: SeenOutput, then: SeenOutput): SeenOutput {
   };
 }
 
+/**
+ * Returns the output tokens of a whole answer some of whose output arrived after the last report. It is unknown whether
+ * the report includes that output: at least all `seen` tokens, at most the reported ones and those that came `since`.
+ */
+export function withLateOutput(reported: number, seen: number, since: number): number {
+  return Math.min(Math.max(reported, seen), reported + since);
+}
+
 /** Adds output to the counts of a report that does not include that output. */
 export function withSeen(
   counts: ReportedCounts,

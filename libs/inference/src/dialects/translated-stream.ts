@@ -52,21 +52,26 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
   }
 
   #relay(events: readonly AnswerEvent[]): void {
+    // Text that comes with the end, after the usage, was held back by the reader: the usage includes it.
+    const isHeldBack = events.at(-1)?.type === 'finish';
     for (const event of events) {
       if (this.isDone) return;
-      this.#note(event);
+      this.#note(event, isHeldBack);
       if (!this.isLeft) this.output.push(...this.#writer.write(event));
     }
   }
 
-  #note(event: AnswerEvent): void {
+  #note(event: AnswerEvent, isHeldBack: boolean): void {
     if (event.type === 'start') this.upstreamId = event.upstreamId;
     else if (event.type === 'usage') this.#report(event);
     else if (event.type === 'finish') this.#finish(event);
     const texts = textsIn(event);
     if (texts === null) return;
     this.isCommitted = true;
-    for (const text of texts) this.#meter.text.addText(text);
+    for (const text of texts) {
+      if (isHeldBack) this.#meter.addHeldBack(text);
+      else this.#meter.text.addText(text);
+    }
     if (event.type === 'part-start' && event.kind === 'generated-image') this.#meter.countMedia(1);
   }
 

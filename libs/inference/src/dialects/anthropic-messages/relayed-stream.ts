@@ -21,6 +21,7 @@ import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { RelayedStream } from '../relayed-stream';
 import { hiddenTokens, reservedTokens } from '../hidden-output';
+import { withLateOutput } from '../seen-output';
 import type { Bill } from '../translation';
 import { billMessage, leftCounts, usageIn } from './billing';
 import { messageError } from './error';
@@ -42,7 +43,7 @@ const MOST_PREFIXES = 32;
 const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
 /** Usage for a `message_start` event of the upstream that has none. */
 const NO_USAGE = JSON.stringify(countObject(emptyUsage('estimated'), 'standard'));
-const NO_END = JSON.stringify({ stop_reason: null, stop_sequence: null, stop_details: null, container: null });
+const NO_END = { stop_reason: null, stop_sequence: null, stop_details: null, container: null };
 /** Not part of this protocol; upstreams with several APIs end a stream with it. */
 const DONE_WORD = Buffer.from('[DONE]');
 
@@ -70,7 +71,10 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
   /** Length of the text before the last use of a provider's tool. The model has read that text again. */
   #unitsBeforeUse = 0;
   #bill: Bill | null = null;
-  #hasDelta = false;
+  /** Counts and length of the text when `#bill` was made. */
+  #billed: { readonly counts: MessageCounts; readonly units: number } = { counts: NO_COUNTS, units: 0 };
+  /** The last `delta` of a `message_delta` event, as JSON text. */
+  #end: string | null = null;
   #stopEvent = STOP_EVENT;
 
   /** Resolves at the first content; throws AppError if the stream ends without any. */
@@ -132,16 +136,18 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
 
   #onDelta(event: MessageEvent): void {
     this.isCommitted = true;
-    this.#hasDelta = true;
     const delta = findMember(event, 'delta');
-    const stopReason = delta && objectOf(valueOf(event, delta))['stop_reason'];
+    const value = delta && objectOf(valueOf(event, delta));
+    const stopReason = value?.['stop_reason'];
     if (typeof stopReason === 'string') {
       this.stop = { finishReason: toFinishReason(stopReason), nativeFinishReason: stopReason };
     }
+    this.#end = JSON.stringify({ ...NO_END, ...value });
     const { counts, object } = usageIn(event);
     this.#counts = mergedCounts(this.#counts, counts);
     const bill = billMessage(this.#counts, this.#text.units, this.context, 'estimated');
     this.#bill = bill;
+    this.#billed = { counts: this.#counts, units: this.#text.units };
     const usageEdits =
       object === null
         ? memberEdits(event, { set: { usage: messageUsageText(bill) } })
@@ -165,23 +171,32 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
   }
 
   protected override wholeBill(): Bill {
-    return this.#bill ?? billMessage(this.#counts, this.#text.units, this.context, 'estimated');
+    const { text, since } = this.#seenTokens;
+    if (this.#bill === null) return this.#billOf(this.#counts, 'estimated');
+    const { completionTokens } = this.#bill.usage;
+    const added = withLateOutput(completionTokens, text, since) - completionTokens;
+    if (added === 0 && this.#counts === this.#billed.counts) return this.#bill;
+    return this.#billOf(withOutput(this.#counts, added, text), 'estimated');
   }
 
   protected override partialBill(): Bill {
-    if (this.#bill === null && this.#text.units === 0) {
+    const { text, since } = this.#seenTokens;
+    if (this.#bill === null && text === 0) {
       const usage = emptyUsage('partial');
       return { usage, cost: priceOf(usage, this.context) };
     }
-    const { usage, cost } =
-      this.#bill ??
-      billMessage(
-        { ...this.#counts, output: tokensOfUnits(this.#text.units) },
-        this.#text.units,
-        this.context,
-        'partial',
-      );
-    return { usage: { ...usage, provenance: 'partial' }, cost };
+    return this.#billOf(withOutput(this.#counts, since, text), 'partial');
+  }
+
+  /** Tokens of all text so far, and of the text that arrived after the last usage. */
+  get #seenTokens(): { readonly text: number; readonly since: number } {
+    const { units } = this.#text;
+    return { text: tokensOfUnits(units), since: tokensOfUnits(units - this.#billed.units) };
+  }
+
+  #billOf(counts: MessageCounts, provenance: 'estimated' | 'partial'): Bill {
+    const { usage, cost } = billMessage(counts, this.#text.units, this.context, provenance);
+    return { usage: { ...usage, provenance }, cost };
   }
 
   protected override leftBill(isWhole: boolean): Bill {
@@ -193,8 +208,7 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
       outputBeforeUse: tokensOfUnits(this.#unitsBeforeUse),
       compactions: this.#compactions,
     });
-    const { usage, cost } = billMessage(counts, this.#text.units, this.context, 'partial');
-    return { usage: { ...usage, provenance: 'partial' }, cost };
+    return this.#billOf(counts, 'partial');
   }
 
   protected override get writtenUnits(): number {
@@ -202,8 +216,8 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
   }
 
   protected override finalOutput(bill: Bill): readonly AnswerFrame[] {
-    if (this.#hasDelta) return [this.#stopEvent];
-    const delta = `"delta":${NO_END}`;
+    if (this.#end !== null && bill === this.#bill) return [this.#stopEvent];
+    const delta = `"delta":${this.#end ?? JSON.stringify(NO_END)}`;
     const event = `{"type":"message_delta",${delta},"usage":${messageUsageText(bill)}}`;
     return [eventOf('message_delta', event), this.#stopEvent];
   }
@@ -211,6 +225,11 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
   protected override failureOutput(error: AppError): readonly AnswerFrame[] {
     return [eventOf('error', JSON.stringify(messageError(error)))];
   }
+}
+
+/** Adds output that arrived after the report; without a count of the output, sets all `textTokens`. */
+function withOutput(counts: MessageCounts, added: number, textTokens: number): MessageCounts {
+  return { ...counts, output: counts.output === null ? textTokens : counts.output + added };
 }
 
 /** Returns the edits that add the required fields which an upstream omits at the end of a message. */

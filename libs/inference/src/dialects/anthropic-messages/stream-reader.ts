@@ -202,8 +202,8 @@ export class MessagesStreamReader implements StreamReader {
     this.#stopReason = stringOf(delta['stop_reason']) ?? this.#stopReason;
     this.#stopSequence = stringOf(delta['stop_sequence']) ?? this.#stopSequence;
     return [
-      ...this.#report(),
       ...explanationOf(delta, this.#kinds).flatMap((explanation) => this.#refusal(explanation)),
+      ...this.#report(),
     ];
   }
 

@@ -61,7 +61,7 @@ export class ConverseStreamReader implements StreamReader {
         return this.#finish(false);
       case 'metadata':
         this.#metadata = event;
-        return this.#finish(false);
+        return [...this.#start(), ...this.#report(event), ...this.#finish(false)];
       default:
         return [];
     }
@@ -167,18 +167,17 @@ export class ConverseStreamReader implements StreamReader {
     return [...events, { type: 'part-end', part }];
   }
 
+  #report(metadata: JsonObject): AnswerEvent[] {
+    const { usage, units } = readUsage(metadata['usage']);
+    return usage === null ? [] : [{ type: 'usage', usage, ...(units && { units }) }];
+  }
+
   /** Finishes at the end of the body, or as soon as both the stop reason and the usage have arrived. */
   #finish(isEnd: boolean): AnswerEvent[] {
     const closed = this.#stop === null ? [] : this.#close();
     if (this.#stop === null || (this.#metadata === null && !isEnd)) return closed;
     this.#isOver = true;
-    const { usage, units } = readUsage(this.#metadata?.['usage']);
-    return [
-      ...this.#start(),
-      ...closed,
-      ...(usage === null ? [] : [{ type: 'usage' as const, usage, ...(units && { units }) }]),
-      { type: 'finish', ...this.#stop, ...readTier(this.#metadata) },
-    ];
+    return [...this.#start(), ...closed, { type: 'finish', ...this.#stop, ...readTier(this.#metadata) }];
   }
 
   #indexOf({ contentBlockIndex }: JsonObject): number {

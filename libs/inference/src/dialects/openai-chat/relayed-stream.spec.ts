@@ -94,7 +94,9 @@ describe(OpenAiChatStream.name, () => {
   it('changes our names and the usage of any chunk, leaves out a usage and a fingerprint of null, and changes nothing else, wherever the network cuts', async () => {
     const chunks = fc.array(anyChunk, { minLength: 1, maxLength: 12 });
     await fc.assert(
-      fc.asyncProperty(chunks, fc.array(fc.nat(), { maxLength: 8 }), async (list, cuts) => {
+      fc.asyncProperty(chunks, fc.array(fc.nat(), { maxLength: 8 }), async (first, cuts) => {
+        const usage = first.find((chunk) => chunk['usage'])?.['usage'];
+        const list = usage ? [...first, { choices: [], usage }] : first;
         const body = Buffer.from(
           [...list.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`), 'data: [DONE]\n\n'].join(''),
         );
@@ -104,7 +106,7 @@ describe(OpenAiChatStream.name, () => {
         parser.feed(await textOf(stream));
         expect(events.pop()).toBe('[DONE]');
         const seen = events.map((data) => JSON.parse(data) as Record<string, unknown>);
-        const reported = list.some((chunk) => chunk['usage']);
+        const reported = usage !== undefined;
         expect(seen).toHaveLength(list.length + (reported ? 0 : 1));
         list.forEach((chunk, i) =>
           expect(seen[i]).toEqual({

@@ -43,8 +43,8 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
   #head = ChunkHead.none;
   #headsLeft = MOST_HEADS;
   #created = '';
-  /** True if a chunk with the usage has been passed on to the caller. */
-  #isUsageTold = false;
+  /** The bill in the last chunk with a usage that was passed on to the caller. */
+  #shown: Bill | null = null;
 
   private constructor(upstream: UpstreamStream, context: AnswerContext) {
     super(upstream, context);
@@ -124,10 +124,10 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
 
   #usageEdits(chat: ChatObject): readonly ByteEdit[] {
     if (chat.reported === null) return [];
-    const { usage, cost } = this.#report(chat.reported);
+    const bill = this.#report(chat.reported);
     if (chat.usage === null) return [];
-    this.#isUsageTold = true;
-    return usageEdits(chat.usage, usage, cost, true);
+    this.#shown = bill;
+    return usageEdits(chat.usage, bill.usage, bill.cost, true);
   }
 
   #report({ counts, object }: ReportedUsage): Bill {
@@ -150,9 +150,9 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
     return this.#meter.text.units;
   }
 
-  /** Returns `[DONE]`, after a usage chunk if the upstream has sent none. */
+  /** Returns `[DONE]`, after a usage chunk unless the upstream's last one shows this bill. */
   protected override finalOutput(bill: Bill): readonly AnswerFrame[] {
-    return this.#isUsageTold ? [DONE_FRAME] : [this.#chunk(usageChunk(bill), true), DONE_FRAME];
+    return this.#shown === bill ? [DONE_FRAME] : [this.#chunk(usageChunk(bill), true), DONE_FRAME];
   }
 
   protected override failureOutput(error: AppError, bill: Bill): readonly AnswerFrame[] {
