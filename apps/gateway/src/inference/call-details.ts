@@ -4,7 +4,6 @@ import {
   formatUsd,
   toolCostTexts,
   totalToolCost,
-  traitsOf,
   type Api,
   type Attempt,
   type Cost,
@@ -13,6 +12,7 @@ import {
   type StreamOutcome,
 } from '@libs/inference';
 import type { GenerationDetails } from '@libs/persistence';
+import { soldTierOf } from '../generations/asked-call';
 import { storedTrace } from '../generations/caller-trace';
 import { storedText } from '../generations/stored-text';
 import type { LoopServed } from '../server-tools/server-tool-engine';
@@ -69,11 +69,9 @@ export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly
 export function answerDetails(recorded: RecordedCall, server: Server, ended: Ended): GenerationDetails {
   const { endpoint, credential } = server;
   const { upstreamCost, cacheDiscount, toolCosts, cacheWrite1hTokens } = ended.cost;
-  const { tier } = traitsOf(endpoint);
   return Object.assign(callDetails(recorded, server.attempts), {
     nativeFinishReason: storedText(ended.nativeFinishReason),
-    // The tier for which an endpoint is asked and which it sells.
-    serviceTier: tier === 'standard' ? undefined : tier,
+    serviceTier: soldTierOf(endpoint),
     isByok: credential ? true : undefined,
     upstreamCostUsd: upstreamCost === undefined ? undefined : formatUsd(upstreamCost),
     cacheDiscountUsd: cacheDiscount === undefined ? undefined : formatUsd(cacheDiscount),
@@ -111,8 +109,13 @@ function hashedUserOf(api: Api, body: Body): string | undefined {
 }
 
 /** Returns what the gateway's tools did. */
-function workOfTools({ stages, asked, search }: Server): Pick<GenerationDetails, 'fetches' | 'asked' | 'search'> {
+function workOfTools({
+  stages,
+  asked,
+  turns,
+  search,
+}: Server): Pick<GenerationDetails, 'fetches' | 'asked' | 'turns' | 'search'> {
   const uses = stages?.().find(({ type }) => type === 'server_tools')?.data?.['uses'];
   const fetches = (uses as Readonly<Record<string, number>> | undefined)?.['web_fetch'];
-  return { fetches, asked: asked?.(), search: search?.() };
+  return { fetches, asked: asked?.(), turns: turns?.(), search: search?.() };
 }

@@ -2,15 +2,21 @@ import { emptyUsage } from '@libs/inference';
 import { LoopBill } from './loop-bill';
 import { failedUse } from './server-tool';
 import { found } from './testing/fake-tool';
+import { SERVED } from './testing/scripted-engine';
 
+const { endpoint } = SERVED;
 const COST = { totalCost: 3n, promptCost: 2n, completionCost: 1n };
 
 describe(LoopBill.name, () => {
   it('sums up the tokens of media too, where a turn has any', () => {
     const bill = new LoopBill();
-    bill.addTurn({ usage: { ...emptyUsage('upstream'), promptTokens: 5, videoPromptTokens: 3 }, cost: COST });
-    bill.addTurn({ usage: { ...emptyUsage('upstream'), promptTokens: 6, imageCompletionTokens: 2 }, cost: COST });
-    bill.addTurn({ usage: { ...emptyUsage('upstream'), videoPromptTokens: 4 }, cost: COST });
+    bill.addTurn({ endpoint, usage: { ...emptyUsage('upstream'), promptTokens: 5, videoPromptTokens: 3 }, cost: COST });
+    bill.addTurn({
+      endpoint,
+      usage: { ...emptyUsage('upstream'), promptTokens: 6, imageCompletionTokens: 2 },
+      cost: COST,
+    });
+    bill.addTurn({ endpoint, usage: { ...emptyUsage('upstream'), videoPromptTokens: 4 }, cost: COST });
     const { usage } = bill.bill;
     expect(usage).toMatchObject({ promptTokens: 11, videoPromptTokens: 7, imageCompletionTokens: 2 });
     expect(usage).not.toHaveProperty('filePromptTokens');
@@ -19,10 +25,10 @@ describe(LoopBill.name, () => {
   it('charges the fee of a tool that used a key of the caller, and reports what the key owner pays', () => {
     const bill = new LoopBill();
     const ownKey = { upstreamCost: 100n, byokFee: 5n };
-    bill.addTurn({ usage: emptyUsage('upstream'), cost: COST });
+    bill.addTurn({ endpoint, usage: emptyUsage('upstream'), cost: COST });
     bill.addUse('image_generation', found('Painted.', { costPicoUsd: 5n, ownKey }));
     bill.addUse('image_generation', found('Painted.', { costPicoUsd: 100n }));
-    bill.addTurn({ usage: emptyUsage('upstream'), cost: { ...COST, upstreamCost: 20n, byokFee: 1n } });
+    bill.addTurn({ endpoint, usage: emptyUsage('upstream'), cost: { ...COST, upstreamCost: 20n, byokFee: 1n } });
     expect(bill.charge.cost).toMatchObject({ totalCost: 111n, upstreamCost: 120n, byokFee: 6n });
   });
 

@@ -9,6 +9,7 @@ import {
   type Usage,
 } from '@libs/inference';
 import type { AskedCall, GenerationSearch } from '@libs/persistence';
+import { askedCallOf, type AnsweredQuestion } from '../generations/asked-call';
 import { ownKeyCostOf, sumOwnKeyCosts, type OwnKeyCost } from '../generations/own-key-cost';
 import type { ToolOutcome } from './server-tool';
 import { joinSearches } from './web-search';
@@ -28,10 +29,17 @@ export class LoopBill {
   #search: GenerationSearch | undefined;
   readonly #uses = new Map<string, number>();
   readonly #asked: AskedCall[] = [];
+  readonly #turns: AskedCall[] = [];
+  /** The endpoints of turns on the operator's key, and whether any turn ran on the caller's own. */
+  readonly #places = new Set<AnsweredQuestion['endpoint'] | 'own key'>();
 
-  addTurn({ usage, cost }: Pick<StreamOutcome, 'usage' | 'cost'>): void {
+  addTurn(turn: AnsweredQuestion): void {
+    const { endpoint, credential, usage, cost } = turn;
     this.#usage = sumOf(this.#usage, usage);
     this.#cost = sumCosts(this.#cost, cost);
+    this.#places.add(credential ? 'own key' : endpoint);
+    const record = askedCallOf(turn);
+    if (record !== null) this.#turns.push(record);
   }
 
   addRequested(): void {
@@ -68,6 +76,11 @@ export class LoopBill {
   /** The models that tools asked, to record; undefined if none was asked. */
   get asked(): readonly AskedCall[] | undefined {
     return this.#asked.length === 0 ? undefined : this.#asked;
+  }
+
+  /** The turns on the operator's key, to record; undefined if the endpoint and the key of the last turn say enough. */
+  get turns(): readonly AskedCall[] | undefined {
+    return this.#places.size > 1 ? this.#turns : undefined;
   }
 
   /** The search to record; undefined if none was made. */

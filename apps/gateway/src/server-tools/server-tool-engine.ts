@@ -34,6 +34,8 @@ export interface LoopServed {
   readonly search?: () => GenerationSearch | undefined;
   /** Returns the calls to models that tools have made, at the time of the call. */
   readonly asked?: () => readonly AskedCall[] | undefined;
+  /** Returns the turns on the operator's key so far, if the turns ran on different keys or at different endpoints. */
+  readonly turns?: () => readonly AskedCall[] | undefined;
   /** Whether later turns contain the request, so that its memory stays reserved while the answer is streamed. */
   readonly keepsRequest?: boolean;
 }
@@ -79,6 +81,7 @@ export class ServerToolCall {
       stages: () => [stageOf(loop)],
       search: () => loop.bill.search,
       asked: () => loop.bill.asked,
+      turns: () => loop.bill.turns,
     };
   }
 
@@ -88,8 +91,8 @@ export class ServerToolCall {
     const writer = APIS[this.api].caller.writeStream(contextOf(loop.served, routed), routed.parsed);
     const stream = new LoopStream(loop, writer);
     const { bill } = loop;
-    const facts = { stages: () => [stageOf(loop)], search: () => bill.search, asked: () => bill.asked };
-    return { ...loop.served, stream, ...facts, keepsRequest: true };
+    const facts = { search: () => bill.search, asked: () => bill.asked, turns: () => bill.turns };
+    return { ...loop.served, stream, stages: () => [stageOf(loop)], ...facts, keepsRequest: true };
   }
 
   async #open(routed: RoutedRequest, fund: ToolFund, isStream: boolean): Promise<ToolLoop> {

@@ -1,6 +1,12 @@
 import { AppError } from '@libs/errors';
 import type { Principal } from '@libs/contracts';
-import { AnswerFold, type AnswerPart, type RoutedRequest, type StreamableApi } from '@libs/inference';
+import {
+  AnswerFold,
+  type AnswerPart,
+  type OwnCredential,
+  type RoutedRequest,
+  type StreamableApi,
+} from '@libs/inference';
 import { outsideWork } from '../parsers/testing/outside-work';
 import type { OutsideWork } from '../parsers/outside-work';
 import type { ServerTool } from './server-tool';
@@ -101,6 +107,28 @@ describe(ToolLoop.name, () => {
       { role: 'tool', parts: [{ callId: 'b' }] },
     ]);
     expect(loop.end).toMatchObject({ state: 'completed', finishReason: 'stop', error: null });
+  });
+
+  it('records each turn where it was charged, if they ran on different keys', async () => {
+    const look = { calls: [call('look')] };
+    const own = { id: 'cred-1' } as OwnCredential;
+    const turnsOf = async (...credentials: readonly (OwnCredential | null)[]) => {
+      const script = credentials.map((credential, index) => ({ ...(index < 2 && look), text: 'Go on.', credential }));
+      const { loop } = await play(script, { tools: [new FakeTool('look')] });
+      return loop.bill.turns;
+    };
+    const shared = {
+      provider: 'scripted',
+      model: 'scripted',
+      promptTokens: 10,
+      completionTokens: 4,
+      costUsd: '0.000000014',
+    };
+    expect(await turnsOf(null, own, null)).toEqual([shared, shared]);
+    expect(await turnsOf(null, null, own)).toEqual([shared, shared]);
+    expect(await turnsOf(own, own, null)).toEqual([shared]);
+    expect(await turnsOf(null, null, null)).toBeUndefined();
+    expect(await turnsOf(own, own, own)).toBeUndefined();
   });
 
   it('reserves each turn before it begins, and ends where the next cannot be paid', async () => {

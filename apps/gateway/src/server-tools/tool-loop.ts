@@ -260,9 +260,9 @@ export class ToolLoop {
     return turn;
   }
 
-  #charge(outcome: Pick<StreamOutcome, 'usage' | 'cost'>, reserved: PicoUsd): void {
-    this.bill.addTurn(outcome);
-    this.request.fund.spent(reserved, outcome.cost);
+  #charge(turn: Parameters<LoopBill['addTurn']>[0], reserved: PicoUsd): void {
+    this.bill.addTurn(turn);
+    this.request.fund.spent(reserved, turn.cost);
   }
 
   async #ask({ reserved, ...next }: FundedTurn): Promise<Turn> {
@@ -283,7 +283,7 @@ export class ToolLoop {
     this.#served = { ...served, attempts: this.attempts };
     const last = this.attempts.length - 1;
     const onEnd = (outcome: StreamOutcome): void => {
-      this.#charge(outcome, reserved);
+      this.#charge({ ...served, ...outcome }, reserved);
       // A turn that failed in the middle of its stream is recorded as failed.
       this.attempts[last] = served.attempts.at(-1)!;
     };

@@ -32,7 +32,7 @@ export interface GenerationAttempt {
   readonly isByok?: true | undefined;
 }
 
-/** A call to a model that the gateway made on behalf of another call, with the operator's key. */
+/** A call to a model with the operator's key that was made for a call with a row of its own. */
 export interface AskedCall {
   /** Slug. */
   readonly provider: string;
@@ -41,9 +41,14 @@ export interface AskedCall {
   readonly promptTokens: number;
   readonly cachedTokens?: number | undefined;
   readonly cacheWriteTokens?: number | undefined;
+  /** The part of them that was written to one-hour caches. */
+  readonly cacheWrite1hTokens?: number | undefined;
   readonly completionTokens: number;
+  readonly serviceTier?: string | undefined;
   /** List price, as a decimal string in US dollars. */
   readonly costUsd: string;
+  /** The part of it for each tool that the provider ran. */
+  readonly providerTools?: Readonly<Record<string, string>> | undefined;
   /** The provider has not reported the tokens. */
   readonly isEstimated?: true | undefined;
 }
@@ -93,6 +98,11 @@ export interface GenerationDetails {
   readonly gatewayToolsUsd?: string | undefined;
   /** Calls to models that plugins and gateway tools made; their cost is in the cost of this call. */
   readonly asked?: readonly AskedCall[] | undefined;
+  /**
+   * The turns of a tool loop that ran on the operator's key; present only if the turns ran on different keys or at
+   * different endpoints, which the other fields cannot show.
+   */
+  readonly turns?: readonly AskedCall[] | undefined;
   /** Pages that a gateway tool read for the model; absent if the call had no gateway tools. */
   readonly fetches?: number | undefined;
   /** Absent if the gateway made none; a provider's own searches are not included. */

@@ -247,6 +247,29 @@ describe(RecordedChargesRepository.name, () => {
     expect((await find('third')).usage).toMatchObject([{ model: 'small-1', requests: '1' }]);
   });
 
+  it('counts the turns of a tool loop at the providers and on the keys that they ran on', async () => {
+    const turn = { provider: 'maker', model: 'large-1', promptTokens: 300, completionTokens: 7, costUsd: '0.02' };
+    const tools = { providerTools: { web_search: '0.01' }, serviceTier: 'flex', cacheWrite1hTokens: 5 };
+    const turns = [turn, { ...turn, promptTokens: 200_000, ...tools }, { ...turn, provider: 'third' }];
+    const attempts = [attempt(200), attempt(200), attempt(200, { provider: 'third' }), attempt(200, { isByok: true })];
+    const own = { attempts, isByok: true as const, upstreamCostUsd: '0.04', turns };
+    await chargedCall(opened.database, '0.062', {}, { ...SERVED, byokFeeUsd: '0.002', details: own });
+    // The last turn ran on the operator's key.
+    const shared = { attempts, upstreamCostUsd: '0.04', gatewayToolsUsd: '0.003', turns: [turn] };
+    await chargedCall(opened.database, '0.025', {}, { ...SERVED, byokFeeUsd: '0.002', details: shared });
+    const { usage, tools: used } = await find();
+    expect(usage).toMatchObject([
+      { tier: 'flex', isLong: true, requests: '1', promptTokens: '200000', cacheWrite1hTokens: '5' },
+      { tier: 'standard', isLong: false, requests: '2', promptTokens: '600', completionTokens: '14' },
+    ]);
+    expect(usage.map(({ costUsd, toolsUsd }) => [Number(costUsd), Number(toolsUsd)])).toEqual([
+      [0.02, 0.01],
+      [0.04, 0],
+    ]);
+    expect(used.map(({ tool, costUsd }) => [tool, Number(costUsd)])).toEqual([['web_search', 0.01]]);
+    expect((await find('third')).usage).toMatchObject([{ model: 'large-1', requests: '1', promptTokens: '300' }]);
+  });
+
   it('sums videos by the price that they were charged', async () => {
     const id = await chargedVideo(opened.database, '0.5');
     const sql = `UPDATE videos SET provider = 'maker', upstream_model = 'film', credential_id = NULL WHERE id = $1`;

@@ -17,7 +17,7 @@ const COUNTS = `
   max(completion_tokens) FILTER (WHERE requests = 1)::text AS "longestCompletion"`;
 
 /**
- * A call of several turns counts as many requests as its answered attempts. Its tokens are the sums of its turns: if
+ * A call of several turns at one place counts as many requests as its answered attempts. Its tokens are the sums of its turns: if
  * the sum is not long, no turn had a long prompt; otherwise it is unknown which one had.
  */
 const CALLS = `
@@ -33,22 +33,31 @@ const CALLS = `
   FROM generations g,
        json_to_record(coalesce(g.details, '{}')) AS noted("serviceTier" text, "isByok" boolean, attempts json,
          "cacheWriteTokens" bigint, "cacheWrite1hTokens" bigint, "gatewayToolsUsd" numeric, "providerToolsUsd" numeric,
-         "providerTools" jsonb)
-  WHERE g.provider = $1 AND g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled'
+         "providerTools" jsonb, turns json)
+  WHERE noted.turns IS NULL AND g.provider = $1 AND g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled'
     AND noted."isByok" IS NOT TRUE`;
 
-/** Calls to models that plugins and gateway tools made for other calls. Few calls have any, so that is looked up first. */
+const sumOfTools = (tools: string): string =>
+  `(SELECT sum(t.usd::numeric) FROM jsonb_each_text(${tools}) AS t(tool, usd))`;
+
+/**
+ * Calls to models that plugins and gateway tools made for other calls, and the turns of loops that ran at several
+ * places. Few calls have any, so that is looked up first.
+ */
 const ASKED = `
-  SELECT g.created_on AS day, a.model, 'standard' AS tier, false AS is_batch, a."promptTokens" AS prompt_tokens,
-         coalesce(a."cachedTokens", 0) AS cached_tokens, a."completionTokens" AS completion_tokens,
-         coalesce(a."cacheWriteTokens", 0) AS cache_write_tokens, 0::bigint AS cache_write_1h_tokens,
-         a."costUsd" AS cost_usd, 0::numeric AS tools_usd, NULL::jsonb AS tools,
+  SELECT g.created_on AS day, a.model, coalesce(a."serviceTier", 'standard') AS tier, false AS is_batch,
+         a."promptTokens" AS prompt_tokens, coalesce(a."cachedTokens", 0) AS cached_tokens,
+         a."completionTokens" AS completion_tokens, coalesce(a."cacheWriteTokens", 0) AS cache_write_tokens,
+         coalesce(a."cacheWrite1hTokens", 0) AS cache_write_1h_tokens, a."costUsd" AS cost_usd,
+         coalesce(${sumOfTools('a."providerTools"')}, 0) AS tools_usd, a."providerTools" AS tools,
          coalesce(a."isEstimated", false) AS is_estimated, 1::bigint AS requests
-  FROM generations g CROSS JOIN LATERAL json_to_recordset(g.details->'asked') AS a(provider text, model text,
-         "promptTokens" bigint, "cachedTokens" bigint, "cacheWriteTokens" bigint, "completionTokens" bigint,
-         "costUsd" numeric, "isEstimated" boolean)
-  WHERE g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled' AND g.details::text LIKE '%"asked"%'
-    AND a.provider = $1`;
+  FROM generations g
+  CROSS JOIN LATERAL (VALUES (g.details->'asked'), (g.details->'turns')) AS noted(calls)
+  CROSS JOIN LATERAL json_to_recordset(noted.calls) AS a(provider text, model text, "promptTokens" bigint,
+    "cachedTokens" bigint, "cacheWriteTokens" bigint, "cacheWrite1hTokens" bigint, "completionTokens" bigint,
+    "serviceTier" text, "costUsd" numeric, "providerTools" jsonb, "isEstimated" boolean)
+  WHERE g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled'
+    AND (g.details::text LIKE '%"asked"%' OR g.details::text LIKE '%"turns"%') AND a.provider = $1`;
 
 /**
  * Each line stores whether an order at the provider ran it, or the gateway as a single call because the order was taken
@@ -63,9 +72,7 @@ const LINES = `
          b.upstream_model AS model, coalesce(r.service_tier, 'standard') AS tier, n.reference IS NOT NULL AS is_batch,
          r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cache_write_tokens,
          coalesce((r.usage_details->>'cacheWrite1hTokens')::bigint, 0) AS cache_write_1h_tokens, r.cost_usd,
-         CASE WHEN r.usage_details ? 'providerTools' THEN (
-           SELECT sum(t.usd::numeric) FROM jsonb_each_text(r.usage_details->'providerTools') AS t(tool, usd)
-         ) ELSE 0 END AS tools_usd, r.usage_details->'providerTools' AS tools, r.body IS NULL AS is_estimated, 1::bigint AS requests
+         coalesce(${sumOfTools(`r.usage_details->'providerTools'`)}, 0) AS tools_usd, r.usage_details->'providerTools' AS tools, r.body IS NULL AS is_estimated, 1::bigint AS requests
   FROM batches b
   JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number
     AND (r.body IS NOT NULL OR r.cost_usd > 0)
@@ -101,7 +108,7 @@ export const RECORDED_SQL = `
  * all tools. Few calls have tools, so their details are searched before they are parsed.
  */
 export const TOOLS_SQL = `
-  WITH work AS (${CALLS} AND g.details::text LIKE '%"providerToolsUsd"%' UNION ALL ${LINES})
+  WITH work AS (${CALLS} AND g.details::text LIKE '%"providerToolsUsd"%' UNION ALL ${ASKED} UNION ALL ${LINES})
   SELECT work.day::text AS day, work.model, used.tool, sum(used.usd)::text AS "costUsd"
   FROM work CROSS JOIN LATERAL (
     SELECT t.tool, t.usd::numeric AS usd FROM jsonb_each_text(work.tools) AS t(tool, usd)

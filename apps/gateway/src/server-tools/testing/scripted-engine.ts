@@ -22,6 +22,8 @@ export interface ScriptedTurn {
   readonly breaksWith?: AppError;
   /** Says nothing more until it is cancelled. */
   readonly hangs?: boolean;
+  /** The key that the turn runs on, if it is the caller's own. */
+  readonly credential?: Candidate['credential'];
 }
 
 /** What every turn costs, unless it hangs or breaks: then half of it. */
@@ -56,7 +58,8 @@ models:
   },
 ]);
 const MODEL = CATALOGUE.models()[0]!;
-const SERVED: Candidate = { model: MODEL, endpoint: MODEL.endpoints[0]! };
+/** Where every turn is answered. */
+export const SERVED: Candidate = { model: MODEL, endpoint: MODEL.endpoints[0]! };
 
 /** Answers each turn with the next of its script, or fails to. */
 export class ScriptedEngine implements TurnEngine {
@@ -76,6 +79,7 @@ export class ScriptedEngine implements TurnEngine {
     const attempt = { model: MODEL.slug, providerName: 'Scripted', providerSlug: 'scripted', status: 200 };
     return {
       ...SERVED,
+      credential: step.credential ?? null,
       status: 200,
       attempts: [{ ...attempt, errorCode: null, end: 'ok', tookMs: 1, isByok: false }],
       losses: { dropped: [], approximated: [] },
