@@ -137,7 +137,8 @@ export function answerOf(api: StreamableApi, text: string): InferenceResult {
     messages: { content: [{ type: 'text', text, citations: null }] },
   }[api];
   const body = Buffer.from(JSON.stringify({ ...said, usage: { cost: 0.001 } }));
-  return { body, cost: { totalCost: 1_000_000_000n } } as InferenceResult;
+  // On an own key, so that no record names an endpoint.
+  return { body, credential: {}, cost: { totalCost: 1_000_000_000n } } as InferenceResult;
 }
 
 function modelOf(slug: string, modalities: readonly string[], contextLength: number): object {
