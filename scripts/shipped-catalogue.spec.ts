@@ -166,11 +166,35 @@ describe('the prices that the repository ships', () => {
     expect(compared.length).toBeGreaterThan(240);
   });
 
+  it('are the batch prices of the price data, for the models that have them there', () => {
+    const listed = findProvider({ providerId: 'openrouter' })!.models.filter(({ id }) => id.endsWith(':batch'));
+    const found = listed.flatMap(({ id }) => {
+      const endpoint = whole
+        .findModel(id.replace(':batch', ''))
+        ?.endpoints.find(({ provider }) => provider.batch === 'native');
+      return endpoint ? [{ id, endpoint }] : [];
+    });
+    for (const { id, endpoint } of found) {
+      for (const promptTokens of PROMPTS) {
+        const tokens = { input_tokens: promptTokens, cache_read_tokens: 500, output_tokens: 700 };
+        const { total_price } = calcPrice(tokens, id, { providerId: 'openrouter' })!;
+        const { totalCost } = priceUsage(
+          pricesFor(endpoint.batchPricing, promptTokens, 0),
+          usageOf(promptTokens, 500, 700),
+        );
+        expect(Number(totalCost) / 1e12).toBeCloseTo(total_price, 9);
+      }
+    }
+    expect(found.map(({ id }) => id)).toEqual(['openai/gpt-6-luna:batch', 'openai/gpt-6-sol:batch']);
+  });
+
   it('are the values of the price data in every rate, cached, written, audio, image and the rest', () => {
     const wrong = references.flatMap(([key, { source, id, seen }]) => {
-      const { pricing, contextLength } = findPrices(source, id, seed.asOf);
+      const { pricing, tools = {}, contextLength } = findPrices(source, id, seed.asOf);
       const endpoint = endpointOf(key);
-      const isSame = isDeepStrictEqual(endpoint['pricing'], pricing);
+      const sold = endpoint['tool_pricing'] as Readonly<Record<string, string>> | undefined;
+      const hasTools = Object.entries(tools).every(([tool, rate]) => sold?.[tool] === rate);
+      const isSame = hasTools && isDeepStrictEqual(endpoint['pricing'], pricing);
       const hasContext = !('context_length' in seen) || endpoint['context_length'] === contextLength;
       return isSame && hasContext ? [] : [key];
     });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { findProvider, type ModelInfo, type ModelPrice, type TieredPrices } from '@pydantic/genai-prices';
 
 /** Prices of the installed data set, as decimal strings under the names of the catalogue. */
@@ -23,6 +24,7 @@ const MEMBERS: Readonly<Record<string, readonly [member: string, per: bigint]>> 
   input_audio_mtok: ['audio', 1_000_000n],
   cache_audio_read_mtok: ['input_audio_cache', 1_000_000n],
   input_image_mtok: ['image_token', 1_000_000n],
+  input_video_mtok: ['video_token', 1_000_000n],
   output_audio_mtok: ['audio_output', 1_000_000n],
   output_image_mtok: ['image_output_token', 1_000_000n],
   output_reasoning_mtok: ['internal_reasoning', 1_000_000n],
@@ -33,6 +35,11 @@ const MEMBERS: Readonly<Record<string, readonly [member: string, per: bigint]>> 
 /** Prices of the tools that providers run. */
 const TOOLS: Readonly<Record<string, readonly [tool: string, per: bigint]>> = {
   storage_searches_kcount: ['file_search', 1_000n],
+};
+/** Prices that repeat another one of the same model, by that one. Calls count their units in the other's. */
+const REPEATED: Readonly<Record<string, string>> = {
+  input_audio_hours: 'audio_hours',
+  output_citation_mtok: 'input_mtok',
 };
 const MEMBER_NAMES: ReadonlySet<string> = new Set(Object.values(MEMBERS).map(([member]) => member));
 
@@ -54,6 +61,7 @@ export function findPrices(source: string, id: string, day: string): PricedModel
   if (!model) throw new Error(`the price data has no ${id} of ${source}`);
   if (model.deprecated) throw new Error(`${id} of ${source} is deprecated`);
   const { usual, hourly } = pricesOn(model, day);
+  for (const prices of [usual, ...hourly.map((one) => one.prices)]) refuseUnknown(id, prices);
   const rates = ratesOf(usual, base);
   const overrides = [...longPromptOverrides(usual), ...hourly.map(hourlyOverride)];
   for (const name of overrides.flatMap((one) => Object.keys(one))) {
@@ -61,6 +69,17 @@ export function findPrices(source: string, id: string, day: string): PricedModel
   }
   const pricing = overrides.length === 0 ? rates : { ...rates, overrides };
   return { pricing, tools: ratesOf(usual, base, TOOLS), contextLength: model.context_window };
+}
+
+/** A price without a name in the catalogue would not be charged. */
+function refuseUnknown(id: string, prices: ModelPrice): void {
+  for (const [key, price] of Object.entries(prices)) {
+    if (key in MEMBERS || key in TOOLS) continue;
+    const other = REPEATED[key];
+    if (other === undefined || !isDeepStrictEqual(price, prices[other])) {
+      throw new Error(`${id}: ${key} has no name here`);
+    }
+  }
 }
 
 /**

@@ -134,6 +134,12 @@ const TRIGGERS: Readonly<Record<Exclude<keyof PriceList, Priced>, Readonly<Recor
       units: { imageTokens: 1_000 },
     },
   },
+  videoToken: {
+    'a film': {
+      body: chat([{ type: 'video_url', video_url: { url: `data:video/mp4;base64,${recording(60)}` } }]),
+      usage: { promptTokens: 4_000, videoPromptTokens: 4_000 },
+    },
+  },
   image: { 'a picture': { body: seen, units: { images: 1 } } },
   audioOutput: {
     'a spoken answer': { body: chat('Hi'), usage: { ...spent, audioCompletionTokens: 100 } },

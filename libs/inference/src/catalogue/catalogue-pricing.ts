@@ -18,6 +18,7 @@ const PRICE_MEMBERS: Readonly<Record<string, PlainPrice>> = {
   audio: 'audio',
   input_audio_cache: 'inputAudioCache',
   image_token: 'imageToken',
+  video_token: 'videoToken',
   audio_output: 'audioOutput',
   image_output_token: 'imageOutputToken',
   internal_reasoning: 'internalReasoning',

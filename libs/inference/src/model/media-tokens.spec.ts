@@ -2,7 +2,8 @@ import { Base64Bytes, ReadBudget } from '../media/base64-bytes';
 import { fragmentedMp4, mp4File } from '../testing/mp4-files';
 import { pngFile } from '../testing/picture-files';
 import { MEDIA_LIMITS, PICTURE_LIMITS } from './media-limits';
-import { inlineMedia, type CountedMedia, type MediaKind } from './media-tokens';
+import { filmTokens } from '../pricing/prompt-kinds';
+import { inlineMedia, soundTokens, type CountedMedia, type MediaKind } from './media-tokens';
 
 const HOUR = 3_600;
 
@@ -80,5 +81,11 @@ describe(inlineMedia.name, () => {
     for (let file = 0; file < 1_000; file += 1) tokensOf('audio', noise, budget);
     expect(budget.isSpent).toBe(true);
     expect(tokensOf('audio', mp4File({ seconds: 1, bytes: 900, isFilm: false }), budget)).toBe(MEDIA_LIMITS.unknown);
+  });
+});
+
+describe(filmTokens.name, () => {
+  it.each([1, 300, 90_000])('is no less than the tokens of the film whose sound is known: %d', (tokens) => {
+    expect(filmTokens(soundTokens('video', tokens))).toBeGreaterThanOrEqual(tokens);
   });
 });

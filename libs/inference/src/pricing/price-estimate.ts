@@ -1,4 +1,4 @@
-import type { CacheWrite, PromptKinds } from './prompt-kinds';
+import { filmTokens, type CacheWrite, type PromptKinds } from './prompt-kinds';
 import { charge } from './charge';
 import { mostReads, possibleUses, tokensRead, type ReadingCall } from './inner-reads';
 import { reservedAmount, type PicoUsd, type Rate } from './money';
@@ -86,16 +86,20 @@ export function dearestCompletion({ completion, audioOutput, imageOutputToken, i
   return dearest(completion, audioOutput, imageOutputToken, internalReasoning);
 }
 
-/** Returns how much more sound and pictures cost than text. */
+/** Returns how much more sound, films and pictures cost than text. */
 function kindsBeyondText(
   prices: PriceList,
   { audioTokens, imageTokens, images }: PromptKinds,
   { promptTokens, reads, text }: { readonly promptTokens: number; readonly reads: number; readonly text: Rate },
 ): bigint {
   const audio = dearest(text, prices.audio, prices.inputAudioCache) - text;
+  const video = dearest(text, prices.videoToken) - text;
   const image = dearest(text, prices.imageToken) - text;
   return (
-    charge(Math.min(audioTokens * reads, promptTokens), audio) +
+    dearest(
+      charge(Math.min(audioTokens * reads, promptTokens), audio),
+      charge(Math.min(filmTokens(audioTokens) * reads, promptTokens), video),
+    ) +
     charge(Math.min(imageTokens * reads, promptTokens), image) +
     charge(images, prices.image)
   );

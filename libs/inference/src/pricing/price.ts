@@ -21,6 +21,8 @@ export interface PriceList {
   readonly inputAudioCache?: Rate;
   /** Image tokens among the prompt tokens. */
   readonly imageToken?: Rate;
+  /** Video tokens among the prompt tokens. */
+  readonly videoToken?: Rate;
   /** Audio among the completion tokens. */
   readonly audioOutput?: Rate;
   /** Image tokens among the completion tokens. */
@@ -135,7 +137,7 @@ const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
  *
  * Each token is charged in exactly one class. Of the prompt: cache writes (one-hour writes at `hourWriteRate`, others
  * at `inputCacheWrite`, else `prompt`), audio (`audio`, else `prompt`), cached text (`inputCacheRead`, else `prompt`),
- * images (`imageToken`, else `prompt`), text. `cachedAudioTokens` of the cached tokens count as audio. The other cached
+ * images (`imageToken`, else `prompt`), video (`videoToken`, else `prompt`), text. `cachedAudioTokens` of the cached tokens count as audio. The other cached
  * tokens count as text as far as the prompt has text, and the rest as audio (`inputAudioCache`, else `inputCacheRead`,
  * else `audio`). Of the completion: audio (`audioOutput`, else `completion`), images (`imageOutputToken`, else
  * `completion`), reasoning (`internalReasoning`, else `completion`), text. A class that is larger than the remaining
@@ -146,8 +148,7 @@ const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
 export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits = {}): Cost {
   const input = inputTokens(prices, usage, units) + inputUnits(prices, units);
   const output = outputTokens(prices, usage) + outputUnits(prices, units);
-  const totalCost = roundHalfUp(input + output);
-  const promptCost = roundHalfUp(input);
+  const [totalCost, promptCost] = [roundHalfUp(input + output), roundHalfUp(input)];
   const toolCosts = costsOfTools(prices, units);
   const cacheWrite1hTokens = Math.min(units.cacheWrite1hTokens ?? 0, usage.cacheWriteTokens);
   return {
@@ -171,6 +172,7 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
   const cachedText = rest.take(cached.take(rest.left));
   const cachedAudio = saidAudio + audioRest.take(cached.left);
   const images = rest.take(units.imageTokens);
+  const video = rest.take(usage.videoPromptTokens);
 
   const { prompt } = prices;
   const audioRate = prices.audio ?? prompt;
@@ -183,6 +185,7 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
       charge(cachedAudio, prices.inputAudioCache ?? prices.inputCacheRead ?? audioRate) +
       charge(audioRest.left, audioRate) +
       charge(images, prices.imageToken ?? prompt) +
+      charge(video, prices.videoToken ?? prompt) +
       charge(rest.left, prompt))
   );
 }
@@ -216,8 +219,7 @@ function inputUnits(prices: PriceList, units: BilledUnits): bigint {
 
 /** A second of sound with its options. */
 function audioSecondRate(prices: PriceList, { audioOptions = [] }: BilledUnits): Rate {
-  const plain = prices.audioSecond ?? 0n;
-  return audioOptions.reduce((sum, option) => sum + (audioOptionRate(prices, option) ?? 0n), plain);
+  return audioOptions.reduce((sum, name) => sum + (audioOptionRate(prices, name) ?? 0n), prices.audioSecond ?? 0n);
 }
 
 /** Returns the additional price of a second with an option; undefined for an option without a price. */
@@ -245,8 +247,8 @@ function costsOfTools(prices: PriceList, { webSearches = 0, tools }: BilledUnits
     rates.set(tool, (rates.get(tool) ?? 0n) + charge(count, toolRate(prices, tool)));
   }
   const costs = [...rates].map(([tool, rate]) => [tool, roundHalfUp(PER_UNIT * rate)] as const);
-  const above = costs.filter(([, cost]) => cost !== 0n);
-  return above.length === 0 ? undefined : new Map(above);
+  const above = new Map(costs.filter(([, cost]) => cost !== 0n));
+  return above.size === 0 ? undefined : above;
 }
 
 function outputUnits(prices: PriceList, units: BilledUnits): bigint {

@@ -11,4 +11,12 @@ export interface PromptKinds {
   readonly cacheWrite: CacheWrite | null;
 }
 
+/** Tokens of a film for each of its tokens that counts as sound: 300 and 32 a second (`MEDIA_LIMITS`). */
+const FILM_PER_SOUND = 300 / 32;
+
+/** Returns the most tokens of films that can have counted as this many tokens of sound. */
+export function filmTokens(audioTokens: number): number {
+  return Math.ceil(audioTokens * FILM_PER_SOUND);
+}
+
 export type CacheWrite = '5m' | '1h';

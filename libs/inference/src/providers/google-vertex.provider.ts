@@ -3,7 +3,7 @@ import { withPlacedMark } from '../dialects/anthropic-messages';
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
 import type { Endpoint } from '../catalogue/catalogue';
 import { GoogleAccessTokens } from './google-access-token';
-import { parseEmbeddingsAnswer, vectorOf } from '../dialects/google-embeddings/answer-reader';
+import { parseEmbeddingsAnswer, tokensOf, vectorOf } from '../dialects/google-embeddings/answer-reader';
 import { writeEmbeddingsAnswer, type EmbeddedBatch } from '../dialects/openai-embeddings/answer-writer';
 import {
   readEmbeddingsRequest,
@@ -99,7 +99,7 @@ export class GoogleVertexProvider implements ProviderAdapter {
     const answer = parseEmbeddingsAnswer(result, endpoint);
     return {
       vectors: [vectorOf(answer['embedding'], endpoint)],
-      promptTokens: numberOf(objectOf(answer['usageMetadata'])['promptTokenCount']) ?? null,
+      ...tokensOf(answer),
     };
   }
 

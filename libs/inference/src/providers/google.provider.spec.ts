@@ -121,6 +121,22 @@ describe(GoogleProvider.name, () => {
     expect(usage).toEqual({ prompt_tokens: 101, total_tokens: 101 });
   });
 
+  it('passes on how many tokens were sound, pictures and films', async () => {
+    const counted = (name: string): string => {
+      const details = ['AUDIO', 'IMAGE', 'VIDEO', 'TEXT'].map((modality, i) => ({ modality, tokenCount: 10 + i }));
+      const usageMetadata = { promptTokenCount: 46, [name]: details };
+      return JSON.stringify({ embeddings: [{ values: [1] }], usageMetadata });
+    };
+    for (const name of ['promptTokenDetails', 'promptTokensDetails']) {
+      upstream.answers(200, counted(name));
+      expect((await embed({ input: 'a' })).usage).toEqual({
+        prompt_tokens: 46,
+        total_tokens: 46,
+        prompt_tokens_details: { audio_tokens: 10, image_tokens: 11, video_tokens: 12 },
+      });
+    }
+  });
+
   it('writes base64 as 32-bit floats, which the upstream does not', async () => {
     upstream.answers(200, '{"embeddings":[{"values":[1,-0.5]}]}');
     const { data } = await embed({ input: 'a', encoding_format: 'base64' });

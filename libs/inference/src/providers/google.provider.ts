@@ -1,7 +1,7 @@
-import { defined, numberOf, objectOf } from '@libs/json';
+import { defined } from '@libs/json';
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
 import type { Endpoint } from '../catalogue/catalogue';
-import { parseEmbeddingsAnswer, vectorOf } from '../dialects/google-embeddings/answer-reader';
+import { parseEmbeddingsAnswer, tokensOf, vectorOf } from '../dialects/google-embeddings/answer-reader';
 import { writeEmbeddingsAnswer, type EmbeddedBatch } from '../dialects/openai-embeddings/answer-writer';
 import { readEmbeddingsRequest, type EmbeddingsRequest } from '../dialects/google-embeddings/request-writer';
 import { GoogleBatches } from './google-batch';
@@ -81,7 +81,7 @@ export class GoogleProvider implements ProviderAdapter {
     const embeddings = Array.isArray(answer['embeddings']) ? answer['embeddings'] : [];
     return {
       vectors: embeddings.map((embedding) => vectorOf(embedding, endpoint)),
-      promptTokens: numberOf(objectOf(answer['usageMetadata'])['promptTokenCount']) ?? null,
+      ...tokensOf(answer),
     };
   }
 }

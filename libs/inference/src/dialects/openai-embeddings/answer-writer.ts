@@ -8,6 +8,8 @@ export interface EmbeddedBatch {
   readonly vectors: readonly unknown[];
   /** Null if the upstream does not count tokens. */
   readonly promptTokens: number | null;
+  /** The parts of `promptTokens` that are not text, by the names that usage objects have for them. */
+  readonly details?: Readonly<Record<string, number>>;
 }
 
 /**
@@ -30,9 +32,18 @@ export function writeEmbeddingsAnswer(
     (sum, { promptTokens }) => (sum === null || promptTokens === null ? null : sum + promptTokens),
     0,
   );
-  const usage = tokens === null ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
+  const details = sumOfDetails(batches);
+  const usage = tokens === null ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens, ...details } };
   const answer = { object: 'list', data, model: upstreamModel, ...usage };
   return { status: 200, body: Buffer.from(JSON.stringify(answer)) };
+}
+
+function sumOfDetails(batches: readonly EmbeddedBatch[]): { prompt_tokens_details?: Record<string, number> } {
+  const sums: Record<string, number> = {};
+  for (const [name, tokens] of batches.flatMap(({ details = {} }) => Object.entries(details))) {
+    sums[name] = (sums[name] ?? 0) + tokens;
+  }
+  return Object.keys(sums).length === 0 ? {} : { prompt_tokens_details: sums };
 }
 
 /** Returns a vector as base64. A value that is not a list of numbers is returned unchanged and refused later. */

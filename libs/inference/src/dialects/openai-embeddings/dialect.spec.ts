@@ -4,7 +4,9 @@ import { leftChargeOf, type LeftCharge } from '../../model/left-charge';
 import { parseRate } from '../../pricing/money';
 import { aModel, anEndpoint } from '../../testing';
 import type { AnswerContext } from '../dialect';
-import { openAiEmbeddings } from './dialect';
+import type { Endpoint } from '../../catalogue/catalogue';
+import type { PriceList } from '../../pricing/price';
+import { leftEmbeddings, openAiEmbeddings } from './dialect';
 import { longestInputTokens } from './inputs';
 
 const endpoint = anEndpoint({ contextLength: 8_000 });
@@ -22,6 +24,13 @@ const read = (answer: object | string, request: object = { input: ['a', 'b'] }) 
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
   const result = openAiEmbeddings.readAnswer(Buffer.from(text), context(request));
   return { ...result, json: JSON.parse(result.body.toString()) as Record<string, never> };
+};
+
+const SECOND = Buffer.alloc(44 + 16_000).toString('base64');
+const MEDIA = {
+  audio: { type: 'input_audio', input_audio: { data: SECOND, format: 'wav' } },
+  image: { type: 'image_url', image_url: { url: `data:image/png;base64,${SECOND}` } },
+  video: { type: 'input_video', input_video: { data: SECOND, format: 'mp4' } },
 };
 
 /** What is charged for an answer that is refused. */
@@ -269,3 +278,41 @@ describe(longestInputTokens.name, () => {
     expect(longestInputTokens({ input })).toBe(tokens);
   });
 });
+
+describe('media in an embeddings request', () => {
+  const rates = { prompt: parseRate('0.000001'), completion: 0n };
+  const dear = endpointOf({
+    ...rates,
+    audio: parseRate('0.00001'),
+    imageToken: parseRate('0.00002'),
+    videoToken: parseRate('0.00003'),
+  });
+  const inputOf = (kind: keyof typeof MEDIA) => ({ input: [{ content: [MEDIA[kind]] }] });
+  const costOf = (kind: keyof typeof MEDIA, details: object): number => {
+    const usage = { prompt_tokens: 100, total_tokens: 100, ...details };
+    const asked = { ...context(inputOf(kind)), endpoint: dear };
+    const { cost } = openAiEmbeddings.readAnswer(Buffer.from(JSON.stringify(anAnswer([item(0)], usage))), asked);
+    return Number(cost.totalCost) / 1e12;
+  };
+
+  it.each([
+    ['audio', 'audio_tokens', 0.001],
+    ['image', 'image_tokens', 0.002],
+    ['video', 'video_tokens', 0.003],
+  ] as const)('cost the rate of their kind, counted or not: %s', (kind, name, usd) => {
+    expect(costOf(kind, { prompt_tokens_details: { [name]: 100 } })).toBeCloseTo(usd, 9);
+    expect(costOf(kind, {})).toBeCloseTo(usd, 9);
+    // As counted: 40 tokens of the kind, and 60 of text.
+    const share = (usd * 40) / 100 + 0.00006;
+    expect(costOf(kind, { prompt_tokens_details: { [name]: 40 } })).toBeCloseTo(share, 9);
+  });
+
+  it.each(['audio', 'image', 'video'] as const)('cost the rate of their kind after the caller left: %s', (kind) => {
+    const { usage, cost } = leftEmbeddings({ ...context(inputOf(kind)), endpoint: dear });
+    expect(Number(cost.totalCost) / 1e12 / usage.promptTokens).toBeGreaterThan(0.000009);
+  });
+});
+
+function endpointOf(pricing: PriceList): Endpoint {
+  return anEndpoint({ contextLength: 8_000, pricing });
+}

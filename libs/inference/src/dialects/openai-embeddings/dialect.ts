@@ -1,13 +1,14 @@
 import { JsonCursor, MalformedJson, applyEdits, memberEdits, missingMembers } from '@libs/json';
 import { AppError } from '@libs/errors';
 import { chargeLeft, type LeftCharge } from '../../model/left-charge';
+import { filmTokens } from '../../pricing/prompt-kinds';
 import type { Usage } from '../../pricing/usage';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { contextLengthOf, ownMembers, priceOf } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { EmbeddingsReader, readExpectation } from './relayed-answer';
 import { settleUsage, usageEdits, usageText } from '../openai-usage';
-import type { ReportedCounts } from '../reported-counts';
+import { NO_COUNTS, countedUnits, type ReportedCounts } from '../reported-counts';
 import { likelyPrompt, reservedPrompt } from '../reserved-prompt';
 import type { Bill } from '../translation';
 import { toUpstream } from './relayed-request';
@@ -23,9 +24,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, reader.error.valueStart), 0));
   }
   if (flaw !== null) throw brokenAnswer(provider, flaw);
-  const counts = reader.usage?.counts ?? null;
-  const usage = usageOf(counts, reader.expected.inputs, context);
-  const cost = priceOf(usage, context, { imageTokens: reader.imageTokens });
+  const { usage, cost } = billOf(reader.usage?.counts ?? null, reader.expected.inputs, context);
   if (reader.otherDimensions !== null) {
     throw chargeLeft(refusedDimensions(reader.otherDimensions), { usage, cost, upstreamId: reader.id });
   }
@@ -60,16 +59,36 @@ function refusedDimensions(made: number): AppError {
 export function answeredEmbeddings(part: Buffer, context: AnswerContext): LeftCharge {
   const reader = new EmbeddingsReader(part, readExpectation(context.requestBody));
   readOrRefuse(reader, context);
-  const usage = usageOf(reader.usage?.counts ?? null, reader.expected.inputs, context);
-  return { usage, cost: priceOf(usage, context, { imageTokens: reader.imageTokens }), upstreamId: reader.id };
+  return { ...billOf(reader.usage?.counts ?? null, reader.expected.inputs, context), upstreamId: reader.id };
 }
 
 /** Returns the bill of a call whose caller disconnected before the answer: the reserved amount for its inputs. */
 export function leftEmbeddings(context: AnswerContext): Bill {
   const { inputs } = readExpectation(context.requestBody);
-  const { tokens, kinds } = reservedPrompt(context);
-  const usage = usageOf(null, inputs, context, tokens);
-  return { usage, cost: priceOf(usage, context, { imageTokens: kinds?.imageTokens ?? 0 }) };
+  return billOf(null, inputs, context, reservedPrompt(context).tokens);
+}
+
+/** Returns the usage and its price. Media that the upstream does not count count as in the reservation. */
+function billOf(
+  reported: ReportedCounts | null,
+  inputs: number,
+  context: AnswerContext,
+  reservedTokens?: number,
+): Bill {
+  const counts = hasMedia(reported) ? reported : { ...(reported ?? NO_COUNTS), ...mediaReserved(context) };
+  const usage = usageOf(counts, inputs, context, reservedTokens);
+  return { usage, cost: priceOf(usage, context, countedUnits(counts)) };
+}
+
+function hasMedia(counts: ReportedCounts | null): counts is ReportedCounts {
+  return [counts?.audioPrompt, counts?.imagePrompt, counts?.videoPrompt].some((tokens) => tokens != null);
+}
+
+function mediaReserved(context: AnswerContext): Pick<ReportedCounts, 'audioPrompt' | 'imagePrompt' | 'videoPrompt'> {
+  const { audioTokens = 0, imageTokens = 0 } = reservedPrompt(context).kinds ?? {};
+  const isFilm = context.endpoint.pricing.videoToken !== undefined && context.requestBody.includes('"input_video"');
+  const film = isFilm ? filmTokens(audioTokens) : 0;
+  return { audioPrompt: isFilm ? 0 : audioTokens, imagePrompt: imageTokens, videoPrompt: film };
 }
 
 function usageOf(

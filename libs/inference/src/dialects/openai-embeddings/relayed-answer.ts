@@ -1,4 +1,4 @@
-import { JsonCursor, findValue, type ByteEdit, type JsonMember, type ScannedObject } from '@libs/json';
+import { JsonCursor, type ByteEdit, type JsonMember, type ScannedObject } from '@libs/json';
 import { countInputs } from './inputs';
 import { base64OfNumbers, dimensionsOf, floatsOfBase64, numbersOf } from './vectors';
 import { readUsage, type ReportedUsage } from '../reported-counts';
@@ -75,15 +75,6 @@ export class EmbeddingsReader {
     return { bytes: this.body, members: this.members, closeBrace: this.#closeBrace };
   }
 
-  /** Image tokens of the prompt, if the upstream reports them. */
-  get imageTokens(): number {
-    const usage = this.members.findLast(({ key }) => key === 'usage');
-    if (usage === undefined || this.usage === null) return 0;
-    const value = findValue(this.body.subarray(usage.valueStart, usage.valueEnd), IMAGE_TOKENS);
-    const tokens = Number(value?.toString());
-    return Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : 0;
-  }
-
   #readData(): void {
     const cursor = this.#cursor;
     this.hasData = true;
@@ -146,5 +137,3 @@ export class EmbeddingsReader {
     this.#flaw ??= flaw;
   }
 }
-
-const IMAGE_TOKENS = ['prompt_tokens_details', 'image_tokens'];
