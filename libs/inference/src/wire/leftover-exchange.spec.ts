@@ -66,6 +66,12 @@ describe('an exchange whose caller has disconnected', () => {
     expect([calls, reads.size]).toEqual([['release'], 1]);
   });
 
+  it('goes on after a head of status 1xx, which is no answer yet', () => {
+    const { stream, reads, calls } = sent({ status: 103 });
+    expect(stream.leave()).toBe(LEFTOVER_BOUNDS.mostTokens);
+    expect([calls, reads.size]).toEqual([[], 1]);
+  });
+
   it('takes one place, however often it is told', () => {
     const { stream, signal, reads } = sent({ status: 0 });
     stream.leave();

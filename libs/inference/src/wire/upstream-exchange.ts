@@ -100,6 +100,8 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // A head of status 1xx is not the answer.
+    if (status < 200) return;
     this.status = status;
     this.headers = headers;
   }

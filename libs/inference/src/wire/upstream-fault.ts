@@ -27,7 +27,7 @@ export function isUpstreamFault(error: AppError): boolean {
 
 /**
  * Codes with which a connection to an upstream fails: of the operating system, of name servers, of TLS, of the HTTP
- * parser, of a host whose address must not be called, and of the HTTP client about the upstream's behaviour. Codes for
+ * parser, of a host whose address must not be called or whose answers are refused, and of the HTTP client about the upstream's behaviour. Codes for
  * wrong use of the client, or for a shortage here (files, ports, memory), are not listed.
  */
 const CONNECTION_FAULTS: readonly RegExp[] = [
@@ -36,7 +36,7 @@ const CONNECTION_FAULTS: readonly RegExp[] = [
   /^(?:ERR_SSL_|ERR_TLS_CERT_|ERR_TLS_HANDSHAKE_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED)/,
   /^(?:HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED)$/,
   /^(?:HPE_\w+|HTTPParserError)$/,
-  /^EGRESS_REFUSED$/,
+  /^(?:EGRESS_REFUSED|ANSWER_REFUSED)$/,
   /^UND_ERR_(?:CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT|HEADERS_OVERFLOW|RES_CONTENT_LENGTH_MISMATCH|SOCKET|INFO)$/,
 ];
 

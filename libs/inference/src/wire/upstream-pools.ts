@@ -1,4 +1,5 @@
-import { Pool, type buildConnector } from 'undici';
+import { guardAnswers } from '@libs/contracts';
+import { buildConnector, Pool } from 'undici';
 import { CallPlaces } from './call-places';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -91,16 +92,27 @@ export class UpstreamPools {
     return false;
   }
 
-  #open(origin: string, connections: number, connect?: ConnectOwnPlace): LoadedPool {
+  #open(origin: string, connections: number, connect: ConnectOwnPlace = connectGuarded()): LoadedPool {
     const pool = new Pool(origin, {
       connections,
       pipelining: 1,
-      connectTimeout: CONNECT_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       allowH2: false,
-      ...(connect && { connect }),
+      connect,
     });
     const places = new CallPlaces(connections, connections < LEAST_SHARED ? NO_SHARES : this.shares);
     return { pool, load: { places, arriving: 0 } };
   }
+}
+
+/** Returns a connector of one pool, whose sessions of TLS are its own. */
+function connectGuarded(): buildConnector.connector {
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
+  return (options, callback) => {
+    connect(options, (...[error, socket]: buildConnector.CallbackArgs) => {
+      if (error !== null) return callback(error, null);
+      guardAnswers(socket);
+      return callback(null, socket);
+    });
+  };
 }

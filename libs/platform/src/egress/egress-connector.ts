@@ -1,3 +1,4 @@
+import { guardAnswers } from '@libs/contracts';
 import { systemCodeOf } from '@libs/errors';
 import { buildConnector } from 'undici';
 import { isSameAddress } from './address-guard';
@@ -36,7 +37,10 @@ export function judgedConnector(
       if (error !== null) return callback(error, null);
       // Checks the address that the system really connected to, before a byte of the request is written.
       const remote = socket.remoteAddress ?? '';
-      if (addresses.some(({ address }) => isSameAddress(address, remote))) return callback(null, socket);
+      if (addresses.some(({ address }) => isSameAddress(address, remote))) {
+        guardAnswers(socket);
+        return callback(null, socket);
+      }
       socket.destroy();
       return callback(new Error('egress: connected to an address that was not judged'), null);
     });

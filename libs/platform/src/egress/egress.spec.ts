@@ -393,6 +393,15 @@ describe(Egress.name, () => {
     expect((await get(host.url())).body).toHaveLength(10_000);
   });
 
+  it('gives up an answer with hundreds of headers before it is parsed', async () => {
+    host.answerWith((_request, response) => {
+      for (let i = 0; i < 300; i += 1) response.setHeader(`x-${i}`, 'y');
+      response.end('reached');
+    });
+    const error = await refusal(get(`https://localhost:${host.port}/`));
+    expect(error).toMatchObject({ code: 'provider_unavailable', internal: 'egress: ANSWER_REFUSED' });
+  });
+
   it('refuses encodings that stand for more than one round of compression, and broken ones', async () => {
     host.answerWith((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip, gzip' }).end('x'));
     expect((await refusal(get(host.url()))).code).toBe('provider_unavailable');
