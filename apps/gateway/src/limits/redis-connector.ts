@@ -1,7 +1,10 @@
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { checkArriving } from '@libs/contracts';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
 import { RedisReplies } from './redis-replies';
+
+const UNEXPECTED = 'Redis sent what is no reply to a command of ours';
 
 type Stream = Awaited<ReturnType<AbstractConnector['connect']>>;
 
@@ -23,18 +26,8 @@ export class RedisConnector extends AbstractConnector {
     const target = { host, port, family };
     this.stream = tls === undefined ? connectTcp(target) : connectTls(target);
     this.stream.once('error', (error) => (this.firstError = error));
-    checkReplies(this.stream);
+    const replies = new RedisReplies();
+    checkArriving(this.stream, (chunk) => (replies.areExpected(chunk) ? null : new Error(UNEXPECTED)));
     return this.stream;
   }
-}
-
-/** All bytes that arrive pass through `push` before any listener has them. */
-function checkReplies(stream: Stream): void {
-  const replies = new RedisReplies();
-  const push = stream.push.bind(stream);
-  stream.push = (chunk: Buffer | null): boolean => {
-    if (chunk === null || replies.areExpected(chunk)) return push(chunk);
-    stream.destroy(new Error('Redis sent what is no reply to a command of ours'));
-    return false;
-  };
 }
