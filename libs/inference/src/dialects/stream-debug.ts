@@ -1,12 +1,17 @@
 import { StringDecoder } from 'node:string_decoder';
+import { AppError } from '@libs/errors';
 import { findValue } from '@libs/json';
+import { upstreamStatusOf } from '../wire/upstream-error';
 
 const MEMBER = 'echo_upstream_body';
 /** Bytes of the upstream body that are echoed. An echo waits in memory until its caller reads it. */
 const LONGEST_ECHO_BYTES = 64 * 1024;
 
-/** How far a call to a provider got. `adapter_request`: the request is being sent. */
-type Reached = 'adapter_request' | 'upstream_headers_received' | 'first_token_received';
+/**
+ * How far a call to a provider got. `adapter_request`: the request is being sent. `upstream_body_ended`: the provider
+ * refused the call; streams show a call before its answer has ended.
+ */
+type Reached = 'adapter_request' | 'upstream_headers_received' | 'first_token_received' | 'upstream_body_ended';
 
 interface DebuggedCall {
   readonly echo: string;
@@ -28,9 +33,17 @@ export class StreamDebug {
     return isAsked ? new StreamDebug() : null;
   }
 
-  /** A provider is about to be sent this body. Of a long body, only the beginning is echoed, as text. */
-  sending(body: Buffer): void {
+  /** Makes a call that sends this body, and notes how far it gets. Of a long body, only the beginning is echoed, as text. */
+  async watch<T>(body: Buffer, call: () => Promise<T>): Promise<T> {
     this.#calls.push({ echo: echoOf(body), reached: 'adapter_request', atMs: Date.now() });
+    try {
+      const opened = await call();
+      this.reached('upstream_headers_received');
+      return opened;
+    } catch (thrown) {
+      if (thrown instanceof AppError && upstreamStatusOf(thrown) !== null) this.reached('upstream_body_ended');
+      throw thrown;
+    }
   }
 
   /** The latest call got so far. */

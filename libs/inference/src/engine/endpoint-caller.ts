@@ -248,16 +248,9 @@ export class EndpointCaller {
     }
   }
 
-  async #askStream(
-    api: AskableApi,
-    candidate: Candidate,
-    request: TimedRequest,
-    body: Buffer,
-  ): Promise<UpstreamStream> {
-    request.debug?.sending(body);
-    const upstream = await this.#ask(api, 'stream', candidate, request, body);
-    request.debug?.reached('upstream_headers_received');
-    return upstream;
+  #askStream(api: AskableApi, candidate: Candidate, request: TimedRequest, body: Buffer): Promise<UpstreamStream> {
+    const call = (): Promise<UpstreamStream> => this.#ask(api, 'stream', candidate, request, body);
+    return request.debug ? request.debug.watch(body, call) : call();
   }
 
   #ask<K extends 'whole' | 'stream'>(

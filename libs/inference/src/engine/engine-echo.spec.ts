@@ -102,12 +102,23 @@ describe('a stream whose caller asks what its upstream is sent', () => {
     };
     const events = await eventsFor(engine, api, { echo_upstream_body: true });
     const [failed, served] = debugIn(events.slice(0, 2));
-    expect(failed).toEqual(shownOf(upstream.requests[0]!.body, 'adapter_request'));
+    expect(failed).toEqual(shownOf(upstream.requests[0]!.body, 'upstream_body_ended'));
     expect(failed).toMatchObject({ echo_upstream_body: { model: 'first' } });
     expect(served!.echo_upstream_body).toMatchObject({ model: 'served' });
     expect(served!.timings.epoch_ms).toBeGreaterThanOrEqual(failed!.timings.epoch_ms);
     expect(served!.timings.start_ms).toBeGreaterThanOrEqual(failed!.timings.start_ms);
     expect(debugIn(events)).toHaveLength(2);
+  });
+
+  it('shows of a provider that hung up that the request was being sent', async () => {
+    const engine = anEngineSpeaking('chat', 'first');
+    const answered = upstream.behaviour;
+    upstream.behaviour = (response, request) => {
+      if (request.body.includes('"first"')) response.destroy();
+      else answered(response, request);
+    };
+    const [failed] = debugIn(await eventsFor(engine, 'chat', { echo_upstream_body: true }));
+    expect(failed).toEqual(shownOf(upstream.requests[0]!.body, 'adapter_request'));
   });
 
   it.each(['chat', 'responses'] as const)('says nothing of it to who does not ask, on %s', async (api) => {

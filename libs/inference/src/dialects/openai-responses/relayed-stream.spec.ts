@@ -399,7 +399,7 @@ describe(OpenAiResponsesStream.name, () => {
     const requestBody = Buffer.from('{"input":"x","stream":true,"user":"anna","debug":{"echo_upstream_body":true}}');
     const sent = openAiResponses.toUpstream(requestBody, endpoint, true);
     const debug = StreamDebug.askedIn(requestBody)!;
-    debug.sending(sent);
+    await debug.watch(sent, () => Promise.resolve());
     const { data, events } = await drain(bodyOf([sse(WHOLE)]), { ...context({ requestBody }), debug });
     expect(findResponsesGrammarProblems(data)).toEqual([]);
     expect(events[0]).toMatchObject({
