@@ -27,8 +27,9 @@ export function isUpstreamFault(error: AppError): boolean {
 
 /**
  * Codes with which a connection to an upstream fails: of the operating system, of name servers, of TLS, of the HTTP
- * parser, of a host whose address must not be called or whose answers are refused, and of the HTTP client about the upstream's behaviour. Codes for
- * wrong use of the client, or for a shortage here (files, ports, memory), are not listed.
+ * parser, of a host whose address must not be called or whose answers are refused, and of the HTTP client about the
+ * upstream's behaviour. Codes for wrong use of the client, or for a shortage here (files, ports, memory), are not
+ * listed.
  */
 const CONNECTION_FAULTS: readonly RegExp[] = [
   /^E(?:CONNREFUSED|CONNRESET|CONNABORTED|PIPE|TIMEDOUT|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|NETRESET|PROTO)$/,
