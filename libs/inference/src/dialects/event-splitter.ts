@@ -38,6 +38,11 @@ export class EventSplitter {
     readonly onEvent: (data: Buffer, name: string | null) => void,
   ) {}
 
+  /** Bytes of the event that has arrived in part. */
+  get keptBytes(): number {
+    return this.#line.bytes + this.#data.bytes;
+  }
+
   /** Takes the next bytes; calls `onEvent` for every event they complete. Throws EventTooLarge. */
   push(chunk: Buffer): void {
     const hasCarriageReturns = chunk.includes(CR);
@@ -108,7 +113,7 @@ export class EventSplitter {
   }
 
   #checkSize(): void {
-    if (this.#line.bytes + this.#data.bytes > this.maxEventBytes) {
+    if (this.keptBytes > this.maxEventBytes) {
       throw new EventTooLarge('an event of the stream is too large');
     }
   }

@@ -6,7 +6,7 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import { callAbandoned, isAbandoned } from '../model/cancellation';
 import { UNITS_PER_TOKEN } from '../model/text-tokens';
 import { chargeLeft } from '../model/left-charge';
-import { isOversized, oversizedEvent } from '../wire/oversized-answer';
+import { isOversized, oversizedEvent, oversizedStream } from '../wire/oversized-answer';
 import { brokenAnswer, isHeldBack } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
@@ -15,6 +15,10 @@ import { unlikelyTokens } from './reserved-prompt';
 import type { Bill } from './translation';
 
 const LARGEST_EVENT = 8 * 1024 * 1024;
+/** Most bytes of an answer that are kept for its last event, which are as many as a whole answer may have. */
+const LARGEST_KEPT = 64 * 1024 * 1024;
+/** Kept bytes that do not count: only answers with pictures, and none that a model writes, keep more. */
+const LARGEST_UNCOUNTED = 1024 * 1024;
 
 /** Why the model stopped, in our word and in the upstream's. */
 export interface Stop {
@@ -85,6 +89,11 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   protected abstract leftBill(isWhole: boolean): Bill;
   /** Length of what the model has written so far (text, arguments, thoughts), in units (`UNITS_PER_TOKEN`). */
   protected abstract get writtenUnits(): number;
+  /** Bytes of earlier events that are kept for the last one. */
+  protected get keptBytes(): number {
+    return 0;
+  }
+
   /** The end of a whole answer. */
   protected abstract finalOutput(bill: Bill): readonly Piece[];
   /** The end of a broken one. */
@@ -161,7 +170,10 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
 
   /** Reads once from the upstream and handles the events. */
   async #advance(): Promise<void> {
-    const chunk = await this.#upstream.read();
+    const { keptBytes } = this;
+    if (keptBytes > LARGEST_KEPT) throw oversizedStream(this.context.endpoint.provider, LARGEST_KEPT);
+    const counted = Math.max(0, keptBytes - LARGEST_UNCOUNTED);
+    const chunk = await this.#upstream.read(this.#splitter.keptBytes + counted);
     if (this.#state !== null) return;
     if (chunk !== null) {
       this.#splitter.push(chunk);

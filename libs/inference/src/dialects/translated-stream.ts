@@ -100,6 +100,10 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
     return this.#meter.left(isWhole);
   }
 
+  protected override get keptBytes(): number {
+    return this.#writer.keptBytes ?? 0;
+  }
+
   protected override get writtenUnits(): number {
     return this.#meter.text.units;
   }

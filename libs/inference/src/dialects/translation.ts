@@ -54,6 +54,8 @@ export interface CallerTranslation {
 
 /** Turns the canonical events of one answer into the output of one stream. */
 export interface PieceWriter<Piece> {
+  /** About how many bytes of the answer it keeps for its last event; absent if that repeats nothing. */
+  readonly keptBytes?: number;
   /** Possibly none. */
   write(event: AnswerEvent): readonly Piece[];
   /** Ends a whole stream: closes open parts, then writes the terminal event with the bill. */

@@ -30,6 +30,11 @@ export class EventStreamDecoder {
 
   constructor(readonly onMessage: (message: EventStreamMessage) => void) {}
 
+  /** Bytes of the message that has arrived in part. */
+  get keptBytes(): number {
+    return this.#gathered.bytes;
+  }
+
   /** Takes the next bytes; calls `onMessage` for every message they complete. Throws MalformedEventStream. */
   push(chunk: Buffer): void {
     this.#gathered.add(chunk);

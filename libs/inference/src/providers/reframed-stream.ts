@@ -26,10 +26,10 @@ export class ReframedStream implements UpstreamStream {
     this.#decoder = new EventStreamDecoder((message) => this.#output.push(reframe(message)));
   }
 
-  async read(): Promise<Buffer | null> {
+  async read(keptBytes = 0): Promise<Buffer | null> {
     while (this.#output.length === 0) {
       if (this.#failure !== null) throw this.#failure;
-      const chunk = await this.#upstream.read();
+      const chunk = await this.#upstream.read(keptBytes + this.#decoder.keptBytes);
       if (this.#isCancelled) return null;
       // Woken because the caller has disconnected.
       if (chunk?.length === 0) return chunk;

@@ -2,13 +2,14 @@ import { AppError } from '@libs/errors';
 import { Cancellation, isAbandoned } from '../model/cancellation';
 import { LEFTOVER_BOUNDS, LeftoverReads, type LeftoverBounds } from '../model/leftover-reads';
 import { aProvider } from '../testing';
+import { ReplyBudget } from './reply-budget';
 import { StreamExchange } from './stream-exchange';
 import { ReplyExchange } from './upstream-exchange';
 
 const MEBIBYTE = 1024 * 1024;
 
 /** An exchange that a provider has got, unless it says otherwise, and the signal of its caller. */
-function sent({ bounds = {}, status = 200, isSent = true }: Partial<Setup> = {}) {
+function sent({ bounds = {}, status = 200, isSent = true, budget = null }: Partial<Setup> = {}) {
   const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, ...bounds });
   const signal = new Cancellation(reads.termsFor('acme'));
   const calls: string[] = [];
@@ -27,6 +28,7 @@ function sent({ bounds = {}, status = 200, isSent = true }: Partial<Setup> = {})
     totalMs: 60_000,
     requestBytes: 7,
     largestBodyBytes: 128 * MEBIBYTE,
+    budget,
     onRelease: () => void calls.push('release'),
   };
   const stream = new StreamExchange(options);
@@ -44,6 +46,7 @@ interface Setup {
   readonly bounds: Partial<LeftoverBounds>;
   readonly status: number;
   readonly isSent: boolean;
+  readonly budget: ReplyBudget | null;
 }
 
 const failureOf = (promise: Promise<unknown>): Promise<AppError | null> =>
@@ -64,6 +67,24 @@ describe('an exchange whose caller has disconnected', () => {
     stream.onResponseEnd();
     expect(await stream.read()).toBeNull();
     expect([calls, reads.size]).toEqual([['release'], 1]);
+  });
+
+  it('wakes the read that waits for room, and then waits for none', async () => {
+    const budget = new ReplyBudget(MEBIBYTE);
+    budget.take({ countedBytes: 0, isPaused: false, resume: () => undefined }, MEBIBYTE);
+    const { stream, controller } = sent({ budget });
+    stream.onResponseData(controller, Buffer.from('a'));
+    let isWoken = false;
+    const waiting = stream.read(MEBIBYTE).then((bytes) => {
+      isWoken = true;
+      return bytes;
+    });
+    await new Promise(setImmediate);
+    expect(isWoken).toBe(false);
+    stream.leave();
+    expect((await waiting)?.toString()).toBe('a');
+    stream.onResponseData(controller, Buffer.from('b'));
+    expect((await stream.read(MEBIBYTE + 1))?.toString()).toBe('b');
   });
 
   it('goes on after a head of status 1xx, which is no answer yet', () => {

@@ -25,6 +25,14 @@ export function oversizedEvent({ slug }: Provider, mostBytes: number): AppError 
   );
 }
 
+/** Returns the error of a stream whose last event would have to repeat too much. */
+export function oversizedStream({ slug }: Provider, mostBytes: number): AppError {
+  return oversizedError(
+    `The answer is longer than ${mebibytes(mostBytes)} MiB, and the last event of the stream repeats it. Ask for less`,
+    `upstream ${slug}: the stream is too long`,
+  );
+}
+
 function oversizedError(message: string, internal: string): AppError {
   const error = new AppError('unprocessable', message, { internal });
   oversized.add(error);

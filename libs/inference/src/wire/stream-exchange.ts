@@ -4,16 +4,21 @@ import type { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
 import { callAbandoned } from '../model/cancellation';
 import type { UpstreamStream } from './upstream-stream';
+import type { ReplyHolder } from './reply-budget';
 import { Exchange, LARGEST_ERROR_BODY, type ExchangeOptions, type UpstreamReply } from './upstream-exchange';
 
 /** Most bytes that may wait to be read; above that, reading from the upstream stops until they are read. */
 const LARGEST_BACKLOG = 256 * 1024;
+/** What a reader keeps of earlier reads counts from here on; nearly all events are shorter. */
+const LARGEST_UNCOUNTED = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 /** How long an upstream may take to end a body that is no longer needed. */
 const DISCARD_MS = 1_000;
 
 /** Passes on the body of a 2xx answer as it arrives; collects answers with another status as a whole. */
-export class StreamExchange extends Exchange implements UpstreamStream {
+export class StreamExchange extends Exchange implements UpstreamStream, ReplyHolder {
+  countedBytes = 0;
+  isPaused = false;
   /** Resolves with the head of a 2xx answer, or with the whole of any other answer. */
   readonly opened: Promise<UpstreamReply | StreamExchange>;
   /** The pieces of an answer that is collected as a whole. */
@@ -66,21 +71,46 @@ export class StreamExchange extends Exchange implements UpstreamStream {
     }
   }
 
-  async read(): Promise<Buffer | null> {
-    if (this.#backlog.bytes === 0 && !this.isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
-    if (this.#backlog.bytes === 0) {
-      if (this.failure) throw this.failure;
-      return this.isOver ? null : NOTHING;
+  async read(keptBytes = 0): Promise<Buffer | null> {
+    this.#count(keptBytes > LARGEST_UNCOUNTED ? keptBytes : 0);
+    if (!this.isOver && (this.isPaused || this.#backlog.bytes === 0)) await this.#ready();
+    return this.#backlog.bytes === 0 ? this.#nothing() : this.#taken();
+  }
+
+  /** Waits for room and for data. Ends early if the exchange does, or when the caller disconnects. */
+  async #ready(): Promise<void> {
+    if (this.#hasToWait) {
+      while (this.#hasToWait) await this.#woken();
+      if (this.leftover !== null) return;
     }
-    // Taken first, because `resume` returns data that has arrived and pauses again if the backlog is long.
+    if (this.#backlog.bytes === 0 && !this.isOver) await this.#woken();
+  }
+
+  /** A read for a caller who has disconnected has bounds of its own. */
+  get #hasToWait(): boolean {
+    return this.isPaused && !this.isOver && this.leftover === null;
+  }
+
+  #nothing(): Buffer | null {
+    if (this.failure) throw this.failure;
+    return this.isOver ? null : NOTHING;
+  }
+
+  /** Taken first, because `resume` returns data that has arrived and pauses again if the backlog is long. */
+  #taken(): Buffer {
     const bytes = this.#backlog.take();
     if (this.controller?.paused) this.controller.resume();
     return bytes;
   }
 
-  /** True also while the reader of the stream is too slow for more data. */
+  /** Called when there is room for more of what the reader keeps. */
+  resume(): void {
+    this.#wakeReader();
+  }
+
+  /** True also while the reader of the stream is too slow for more data, or all readers together keep too much. */
   protected override get isHeldBack(): boolean {
-    return super.isHeldBack || this.controller?.paused === true;
+    return super.isHeldBack || this.isPaused || this.controller?.paused === true;
   }
 
   leave(): number {
@@ -106,7 +136,19 @@ export class StreamExchange extends Exchange implements UpstreamStream {
 
   protected override release(): void {
     clearTimeout(this.#discardTimer);
+    this.options.budget?.giveBack(this);
     super.release();
+  }
+
+  #count(keptBytes: number): void {
+    const { budget } = this.options;
+    if (keptBytes === this.countedBytes || this.isOver || !budget) return;
+    if (keptBytes < this.countedBytes) budget.giveBack(this);
+    if (keptBytes > 0) budget.take(this, keptBytes - this.countedBytes);
+  }
+
+  #woken(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve));
   }
 
   #finishReply(isEarly: boolean): void {

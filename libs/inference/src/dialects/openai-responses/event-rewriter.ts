@@ -32,6 +32,11 @@ export class ResponseEventRewriter {
     this.#own = ownResponseMembers(context);
   }
 
+  /** Bytes of the finished items that are kept. */
+  get keptBytes(): number {
+    return Math.min(this.#itemBytes, LARGEST_KEPT_OUTPUT);
+  }
+
   /** Returns the events before the upstream's first: about the calls to providers, if the caller asked for them. */
   opening(): AnswerFrame[] {
     return (this.#context.debug?.take() ?? []).map((call) => this.#event('response.debug', `"debug":${call}`, false));

@@ -138,6 +138,10 @@ export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
     return this.#meter.text.units;
   }
 
+  protected override get keptBytes(): number {
+    return this.#rewriter.keptBytes;
+  }
+
   protected override finalOutput(bill: Bill): readonly AnswerFrame[] {
     if (this.#last !== null) return [this.#rewriter.rewrite(this.#last, bill), DONE_FRAME];
     return this.failureOutput(this.#breakdown?.error ?? this.broken('the stream was cut'), bill);

@@ -17,6 +17,9 @@ import { statusOf } from './stop-reason';
 import { responseUsageObject } from './usage';
 import { unixSeconds } from '../../model/unix-seconds';
 
+/** Of an item or annotation, in addition to its text. */
+const OBJECT_BYTES = 500;
+
 type Finish = Extract<AnswerEvent, { type: 'finish' }>;
 
 /**
@@ -27,6 +30,7 @@ type Finish = Extract<AnswerEvent, { type: 'finish' }>;
  * overlap, as their parts do, and keep the position in which they began.
  */
 export class ResponsesStreamWriter implements StreamWriter {
+  keptBytes = 0;
   readonly #provider: Provider;
   #echo: ResponseEcho;
   readonly #debug: StreamDebug | undefined;
@@ -45,6 +49,7 @@ export class ResponsesStreamWriter implements StreamWriter {
 
   write(event: AnswerEvent): AnswerFrame[] {
     if (event.type === 'usage') return [];
+    this.keptBytes += bytesOf(event);
     if (event.type === 'start') this.#echo = { ...this.#echo, createdAt: event.createdAt ?? this.#echo.createdAt };
     this.#start();
     if (event.type === 'finish') this.#finish = event;
@@ -117,5 +122,22 @@ export class ResponsesStreamWriter implements StreamWriter {
     const { failure } = state;
     this.#sink.emit(`response.${state.status}`, { response, ...(failure && besideResponse(failure)) }, true);
     return [...this.#sink.take(), DONE_FRAME];
+  }
+}
+
+function bytesOf(event: AnswerEvent): number {
+  switch (event.type) {
+    case 'text-delta':
+      return event.text.length + (event.logprobs?.length ?? 0) * OBJECT_BYTES;
+    case 'reasoning-delta':
+      return Object.values(event.delta).reduce((bytes, text: string) => bytes + text.length, 0);
+    case 'tool-arguments-delta':
+      return event.arguments.length;
+    case 'part-start':
+      return OBJECT_BYTES + (event.kind === 'generated-image' ? event.url.length : 0);
+    case 'annotation':
+      return OBJECT_BYTES;
+    default:
+      return 0;
   }
 }
