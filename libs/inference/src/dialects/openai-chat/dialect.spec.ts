@@ -460,6 +460,17 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
     expect(readAnswer(anAnswer({ usage })).usage).toMatchObject({ completionTokens: 128_000, provenance: 'estimated' });
   });
 
+  it('has an id for each tool call', () => {
+    const calls = ['', 'a', undefined].map((id) => ({
+      id,
+      type: 'function',
+      function: { name: 'f', arguments: '{}' },
+    }));
+    const choices = [{ index: 0, message: { content: null, tool_calls: calls }, finish_reason: 'tool_calls' }];
+    const ids = [{ id: 'call_0' }, { id: 'a' }, { id: 'call_2' }];
+    expect(readAnswer(anAnswer({ choices })).json).toMatchObject({ choices: [{ message: { tool_calls: ids } }] });
+  });
+
   it.each([null, '', {}, false])('is whole beside an error that says nothing: %j', (error) => {
     expect(readAnswer({ ...anAnswer(), error }).finishReason).toBe('stop');
   });

@@ -1,4 +1,4 @@
-import { JsonCursor, MalformedJson, applyEdits, missingMembers } from '@libs/json';
+import { JsonCursor, MalformedJson, applyEdits, joinEdits, missingMembers } from '@libs/json';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import type { AnswerStream } from '../../model/answer-stream';
@@ -10,6 +10,7 @@ import { chatEdits, readChatObject, type ChatObject, type ChatReading } from './
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { OpenAiChatStream } from './relayed-stream';
 import { hidesThoughts } from './hidden-thoughts';
+import { identifyingEdits } from './numbered-calls';
 import { usageEdits, usageText } from '../openai-usage';
 import { mostToolUnits, orNone, scannedToolUnits } from '../reported-tools';
 import { servedBy } from '../served-tier';
@@ -40,7 +41,8 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { usage, cost } = billAnswer(reported?.counts ?? null, seen, served, 'estimated', units);
   const set = { ...ownMembers(context), ...missingMembers(chat, { ...REQUIRED, created: String(unixSeconds()) }) };
   if (chat.usage === null) set['usage'] = usageText(usage, cost, true);
-  const edits = chatEdits(chat, { set }, chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true));
+  const billed = chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true);
+  const edits = chatEdits(chat, { set }, joinEdits(identifyingEdits(body), billed));
   return {
     body: applyEdits(body, edits),
     usage,

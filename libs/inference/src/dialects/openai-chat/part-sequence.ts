@@ -1,7 +1,8 @@
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { shifted } from './citations';
-import { CallPieces, type CallPiece } from './call-pieces';
+import type { CallPiece } from './call-numbers';
+import { CallPieces } from './call-pieces';
 import { Thought, type ThoughtPiece } from './reasoning';
 
 type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;

@@ -61,7 +61,73 @@ interface Chunk {
   readonly choices: readonly { readonly delta: object }[];
 }
 
+/** The pieces of tool calls in a stream of these deltas, as callers get them. */
+async function callsThrough(deltas: readonly (readonly object[])[]): Promise<readonly object[]> {
+  const chunks = deltas.map((tool_calls) => ({ delta: { role: 'assistant', tool_calls }, index: 0 }));
+  const sent = [...chunks, { delta: {}, index: 0, finish_reason: 'tool_calls' }].map(
+    (choice) => `data: ${JSON.stringify({ choices: [choice], id: 'c', model: 'm' })}\n\n`,
+  );
+  const stream = await OpenAiChatStream.open(bodyOf([Buffer.from(`${sent.join('')}data: [DONE]\n\n`)]), context);
+  const events: string[] = [];
+  createParser({ onEvent: ({ data }) => events.push(data) }).feed(await textOf(stream));
+  const got = events.filter((data) => data !== '[DONE]').map((data) => JSON.parse(data) as Chunk);
+  return got.flatMap(({ choices }) =>
+    choices.flatMap(({ delta }) => (delta as { tool_calls?: object[] }).tool_calls ?? []),
+  );
+}
+
+const aCall = (id: string | undefined, name: string, text: string, more: object = {}) => ({
+  ...more,
+  ...(id !== undefined && { id }),
+  type: 'function',
+  function: { name, arguments: text },
+});
+
 describe(OpenAiChatStream.name, () => {
+  it.each([
+    ['in chunks of their own', [[aCall('a', 'f', '{"x":1}')], [aCall('b', 'f', '{}')]]],
+    ['in one chunk', [[aCall('a', 'f', '{"x":1}'), aCall('b', 'f', '{}')]]],
+    ['with one index', [[aCall('a', 'f', '{"x":1}', { index: 0 })], [aCall('b', 'f', '{}', { index: 0 })]]],
+    ['with a new name', [[aCall('a', 'f', '{"x":1', { index: 0 })], [aCall('b', 'g', '{}', { index: 0 })]]],
+  ])('numbers tool calls that come without an index or with the same one, %s', async (_how, deltas) => {
+    expect(await callsThrough(deltas)).toMatchObject([
+      { index: 0, id: 'a' },
+      { index: 1, id: 'b' },
+    ]);
+  });
+
+  it('numbers the pieces of a call as the call', async () => {
+    const rest = (text: string, more: object = {}) => ({ ...more, function: { arguments: text } });
+    const deltas = [[aCall('a', 'f', '{}')], [aCall('b', 'g', '{"x"')], [rest(':1')], [rest('}')]];
+    const got = await callsThrough(deltas);
+    expect(got.map((call) => (call as { index: number }).index)).toEqual([0, 1, 1, 1]);
+    const same = [
+      [aCall('a', 'f', '{}', { index: 0 })],
+      [aCall('b', 'f', '{"x"', { index: 0 })],
+      [rest(':1}', { index: 0 })],
+    ];
+    expect(await callsThrough(same)).toMatchObject([{ index: 0 }, { index: 1 }, { index: 1 }]);
+  });
+
+  it('gives tool calls without an id one, in their first piece', async () => {
+    const deltas = [
+      [aCall('', 'f', '{"x"', { index: 0 })],
+      [{ index: 0, function: { arguments: ':1}' } }],
+      [aCall(undefined, 'g', '{}', { index: 1 })],
+    ];
+    const got = await callsThrough(deltas);
+    expect(got.map((call) => (call as { id?: string }).id)).toEqual(['call_0', undefined, 'call_1']);
+  });
+
+  it('passes on tool calls as they are where they have what they need', async () => {
+    const deltas = [
+      [aCall('a', 'f', '{"x"', { index: 1, extra_content: {} })],
+      [{ index: 1, id: null, function: { arguments: ':1}' } }],
+      [aCall('b', 'f', '{}', { index: 0 })],
+    ];
+    expect(await callsThrough(deltas)).toEqual(deltas.flat());
+  });
+
   it('shows no thoughts to who asked for none, also where chunks begin alike, and charges for them', async () => {
     const chunk = (delta: object, finish: string | null = null) =>
       `data: {"id":"c","model":"m","choices":[${JSON.stringify({ index: 0, delta, finish_reason: finish })}]}\n\n`;

@@ -1,4 +1,4 @@
-import { JsonCursor, applyEdits, findMember, type ByteEdit } from '@libs/json';
+import { JsonCursor, applyEdits, findMember, joinEdits, type ByteEdit } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, EVENT_END, type AnswerFrame } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
@@ -11,6 +11,7 @@ import { ChunkHead, nullNames } from './chunk-head';
 import { ExecutedTools } from './executed-tools';
 import type { AnswerContext } from '../dialect';
 import { hidesThoughts } from './hidden-thoughts';
+import { NumberedCalls } from './numbered-calls';
 import { usageEdits } from '../openai-usage';
 import type { ReportedUsage } from '../reported-counts';
 import { mostToolUnits, orNone, scannedToolUnits } from '../reported-tools';
@@ -29,7 +30,7 @@ const DONE_WORD = Buffer.from('[DONE]');
  * Rewrites a stream of `chat.completion.chunk` events.
  *
  * Every event keeps the upstream's bytes, except for `id`, `model`, `provider`, the finish reasons, the cost inside
- * `usage`, and a usage or fingerprint of null. Whatever the upstream does, the caller sees exactly one end: `[DONE]`
+ * `usage`, a usage or fingerprint of null, and what tool calls lack. Whatever the upstream does, the caller sees exactly one end: `[DONE]`
  * after the usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if a finish
  * reason was seen. A caller that disconnects is charged for the work so far; a stream that breaks off without output is
  * free.
@@ -40,6 +41,9 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
   readonly #meter: StreamMeter;
   readonly #hidesThoughts: boolean;
   readonly #ran = new ExecutedTools();
+  readonly #calls = new NumberedCalls((reason) => {
+    throw this.broken(reason);
+  });
   #head = ChunkHead.none;
   #headsLeft = MOST_HEADS;
   #created = '';
@@ -75,7 +79,7 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
     if (this.isLeft) return;
     const prefix = from === 0 ? EVENT_START : this.#head.rewritten;
     const members = { set: from === 0 ? this.#own : NOTHING, remove: nullNames(chat) };
-    const edits = chatEdits(chat, members, usageEdits);
+    const edits = chatEdits(chat, members, joinEdits(this.#calls.editsOf(data), usageEdits));
     const bytes = applyEdits(data, edits, { prefix, suffix: EVENT_END, from });
     this.output.push({ bytes, event: chunkEvent(usageEdits.length > 0) });
     if (from === 0) this.#learn(chat);
