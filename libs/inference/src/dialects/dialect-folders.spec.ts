@@ -50,7 +50,15 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
   'anthropic-messages': ['billing', 'count-tokens', 'required-members'],
   'bedrock-converse': ['document-names'],
   'cohere-chat': ['character-places'],
-  'openai-chat': ['call-numbers', 'call-pieces', 'chunk-head', 'executed-tools', 'hidden-thoughts', 'numbered-calls'],
+  'openai-chat': [
+    'call-numbers',
+    'call-pieces',
+    'chunk-complaint',
+    'chunk-head',
+    'executed-tools',
+    'hidden-thoughts',
+    'numbered-calls',
+  ],
   'openai-embeddings': ['batches', 'inputs', 'vectors'],
   'openai-responses': [
     'answer-items',

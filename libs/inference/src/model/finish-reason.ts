@@ -15,11 +15,24 @@ const SYNONYMS: Readonly<Record<string, FinishReason>> = {
   SAFETY: 'content_filter',
   RECITATION: 'content_filter',
   refusal: 'content_filter',
+  sensitive: 'content_filter',
   insufficient_system_resource: 'error',
+  network_error: 'error',
+  abort: 'error',
+};
+
+/** Words before a colon, after which Google's API for OpenAI's clients gives its own reason. */
+const FILTERS: Readonly<Record<string, FinishReason>> = {
+  content_filter: 'content_filter',
+  function_call_filter: 'error',
 };
 
 /** Returns our finish reason for the upstream's. */
 export function toFinishReason(native: string): FinishReason {
   const known = FINISH_REASONS.find((reason) => reason === native);
-  return known ?? (Object.hasOwn(SYNONYMS, native) ? SYNONYMS[native]! : 'stop');
+  return known ?? wordIn(SYNONYMS, native) ?? wordIn(FILTERS, native.split(':')[0]!) ?? 'stop';
+}
+
+function wordIn(words: Readonly<Record<string, FinishReason>>, word: string): FinishReason | undefined {
+  return Object.hasOwn(words, word) ? words[word] : undefined;
 }

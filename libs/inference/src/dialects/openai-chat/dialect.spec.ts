@@ -374,6 +374,8 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
     ['eos', 'stop'],
     ['constructor', 'stop'],
     ['content_filter', 'content_filter'],
+    ['content_filter: RECITATION', 'content_filter'],
+    ['sensitive', 'content_filter'],
   ])('says %s in our words and keeps the native one', (native, ours) => {
     const { json, finishReason, nativeFinishReason } = readAnswer(
       anAnswer({ choices: [{ ...aChoice, finish_reason: native }] }),

@@ -235,7 +235,19 @@ describe(OpenAiChatStream.name, () => {
     expect(await stream.outcome).toMatchObject({ state: 'completed', finishReason: 'stop' });
   });
 
-  it.each(['error', 'insufficient_system_resource'])(
+  const broken = { message: 'boom', code: 429 };
+  it.each([
+    ['in the field x_groq', `data: ${JSON.stringify({ choices: [], x_groq: { id: 'r', error: 'over capacity' } })}`],
+    ['as an object of its own', `data: ${JSON.stringify({ object: 'error', ...broken })}`],
+    ['in the name of its event', `event: error\ndata: ${JSON.stringify(broken)}`],
+  ])('ends with an error where the upstream reports one %s', async (_where, event) => {
+    const pieces = [chunkOf('Half', ''), `${event}\n\ndata: [DONE]\n\n`];
+    const stream = await OpenAiChatStream.open(bodyOf(pieces.map((piece) => Buffer.from(piece))), context);
+    expect(await textOf(stream)).toContain('"finish_reason":"error"');
+    expect(await stream.outcome).toMatchObject({ state: 'failed' });
+  });
+
+  it.each(['error', 'insufficient_system_resource', 'abort', 'network_error', 'function_call_filter: OTHER'])(
     'ends with an error where the upstream ends with %s',
     async (end) => {
       const pieces = [chunkOf('Half', ''), `${chunkOf('', end)}data: [DONE]\n\n`];

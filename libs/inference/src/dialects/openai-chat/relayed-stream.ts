@@ -1,12 +1,13 @@
-import { JsonCursor, applyEdits, findMember, joinEdits, type ByteEdit } from '@libs/json';
+import { applyEdits, findMember, joinEdits, type ByteEdit } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, EVENT_END, type AnswerFrame } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
-import { errorInside, readComplaintAt } from '../../wire/upstream-error';
+import { errorInside } from '../../wire/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import { ownMembers } from '../billing';
 import { chatChunk, chunkEvent, debugChunk, failureChunk, usageChunk } from './stream-events';
 import { chatEdits, readChatObject, type ChatObject } from './relayed-answer';
+import { complaintInChunk } from './chunk-complaint';
 import { ChunkHead, nullNames } from './chunk-head';
 import { ExecutedTools } from './executed-tools';
 import type { AnswerContext } from '../dialect';
@@ -62,15 +63,15 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
     return new OpenAiChatStream(upstream, context).opened();
   }
 
-  protected override onEvent(data: Buffer): void {
+  protected override onEvent(data: Buffer, name: string | null): void {
     if (data.equals(DONE_WORD)) {
       this.isDone = true;
       return;
     }
     const { chat, from } = this.#read(data);
-    if (chat.error !== null) {
+    const complaint = complaintInChunk(chat, name);
+    if (complaint !== null) {
       if (chat.reported !== null) this.#report(chat.reported);
-      const complaint = readComplaintAt(new JsonCursor(data, chat.error.valueStart), 0);
       throw errorInside(this.context.endpoint.provider, complaint);
     }
     if (chat.choiceCount === null && chat.usage === null) return;

@@ -4,11 +4,12 @@ import type { FinishReason } from '../../model/finish-reason';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
 import type { StreamReader, UpstreamEvent } from '../translation';
+import { reportsError } from './chunk-complaint';
 import { readAnnotations } from './citations';
 import { ExecutedTools } from './executed-tools';
 import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
-import { isComplaint, readImages, readTier, textOf, usageIn } from './answer-reader';
+import { readImages, readTier, textOf, usageIn } from './answer-reader';
 import { readThoughts } from './reasoning';
 import { readChatUnits, readChatUsage } from './usage';
 import { readStop } from './stop-reason';
@@ -35,11 +36,11 @@ export class ChatStreamReader implements StreamReader {
     });
   }
 
-  read({ data }: UpstreamEvent): AnswerEvent[] {
+  read({ name, data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isOver) return [];
     if (data === DONE_WORD) return this.#finish();
     const chunk = this.#parse(data);
-    if (isComplaint(chunk)) return this.#fail(chunk, data);
+    if (reportsError(chunk, name)) return this.#fail(chunk, data);
     if (!Array.isArray(chunk['choices']) && !isObject(chunk['usage'])) return [];
     this.#serviceTier = readTier(chunk) ?? this.#serviceTier;
     const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);

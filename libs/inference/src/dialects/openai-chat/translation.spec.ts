@@ -608,6 +608,16 @@ describe('a chat stream', () => {
     expect(() => readStream(Buffer.from(text))).toThrow(expect.objectContaining({ code: 'rate_limit_exceeded' }));
   });
 
+  it.each([
+    ['in the field x_groq', null, { choices: [], x_groq: { id: 'r', error: 'over capacity' } }, 'provider_unavailable'],
+    ['as an object of its own', null, { object: 'error', message: 'boom', code: 429 }, 'rate_limit_exceeded'],
+    ['in the name of its event', 'error', { message: 'boom', code: 429 }, 'rate_limit_exceeded'],
+  ])('that reports an error %s throws it', (_where, name, event, code) => {
+    const reader = upstream.readStream(plainEndpoint);
+    reader.read({ name: null, data: chunk({ content: 'a' }).slice(6) });
+    expect(() => reader.read({ name, data: JSON.stringify(event) })).toThrow(expect.objectContaining({ code }));
+  });
+
   it('tells calls apart that upstreams give the same index', () => {
     const whole = (id: string, name: string, text: string) =>
       chunk({ tool_calls: [{ index: 0, id, function: { name, arguments: text } }] });
