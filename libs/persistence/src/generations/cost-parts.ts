@@ -1,4 +1,4 @@
-import type { GenerationSettlement } from './generation-records';
+import type { AskedCall, GenerationSettlement } from './generation-records';
 
 /** How the amounts in the details of a call relate to each other and to its cost, so that an audit can verify them. */
 export interface CostParts {
@@ -22,6 +22,21 @@ export function costParts(settlement: GenerationSettlement): CostParts | null {
   const tokens = picoUsd(whole) - picoUsd(providerToolsUsd) - picoUsd(gatewayToolsUsd);
   if (cacheDiscountUsd === undefined) return { tokensUsd: usd(tokens) };
   return { tokensUsd: usd(tokens), uncachedUsd: usd(tokens + picoUsd(cacheDiscountUsd)) };
+}
+
+/** Returns the sum of all amounts in `asked` and `turns`, so that an audit can verify them; null if there are none. */
+export function askedParts({ details: { asked = [], turns = [] } }: GenerationSettlement): AskedParts | null {
+  const amounts = [...asked, ...turns].flatMap(amountsOf);
+  if (amounts.length === 0 || !amounts.every((amount) => AMOUNT.test(amount))) return null;
+  return { askedUsd: usd(amounts.reduce((sum, amount) => sum + picoUsd(amount), 0n)) };
+}
+
+interface AskedParts {
+  readonly askedUsd: string;
+}
+
+function amountsOf({ costUsd, providerTools = {} }: AskedCall): readonly string[] {
+  return [costUsd, ...Object.values(providerTools)];
 }
 
 /**

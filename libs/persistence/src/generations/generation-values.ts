@@ -1,7 +1,7 @@
 import { plainArray, textArray } from '../array-literal';
 import type { KeyLimit } from '../ledger/key-limit';
 import type { SqlValue } from '../session';
-import { costParts } from './cost-parts';
+import { askedParts, costParts } from './cost-parts';
 import type { GenerationOpening, GenerationSettlement } from './generation-records';
 
 /** The payer of openings and its terms; these are the same for all openings of a payer. */
@@ -93,6 +93,6 @@ export function settlementValues(settlements: readonly GenerationSettlement[]): 
     plainArray(settlements.map((s) => s.generationMs)),
     plainArray(settlements.map((s) => s.byokFeeUsd ?? null)),
     // JSON, because in an array literal each quote would have to be escaped.
-    JSON.stringify(settlements.map((s) => ({ ...s.details, ...costParts(s) }))),
+    JSON.stringify(settlements.map((s) => ({ ...s.details, ...costParts(s), ...askedParts(s) }))),
   ];
 }

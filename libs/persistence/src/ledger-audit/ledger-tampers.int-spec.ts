@@ -66,6 +66,9 @@ const COST_DETAILS = ['prompt_cost', 'completions_cost', 'cost'].map(
 const JSON_TAMPERS: readonly (readonly [table: string, column: string, path: string])[] = [
   ...DETAILS.map((path) => ['generations', 'details', path] as const),
   ...TOOLS_OF_CALLS.map((tool) => ['generations', 'details', `providerTools,${tool}`] as const),
+  ...['asked,1,costUsd', 'turns,0,costUsd', 'turns,0,providerTools,mcp', 'askedUsd'].map(
+    (path) => ['generations', 'details', path] as const,
+  ),
   ...['providerTools,mcp', 'tokensUsd'].map((path) => ['batch_results', 'usage_details', path] as const),
   ...['cost', ...COST_DETAILS].map((path) => ['batches', 'usage', path] as const),
 ];
@@ -87,6 +90,12 @@ const PARTS = [
   { gatewayToolsUsd: '0.01' },
   { cacheDiscountUsd: '-0.0000125' },
   { providerToolsUsd: '0.02', gatewayToolsUsd: '0.01', cacheDiscountUsd: '0.003' },
+];
+const ASKED = { provider: 'maker', model: 'large-1', promptTokens: 9, completionTokens: 2, costUsd: '0.004' };
+const CALLS_FOR_OTHERS = [
+  { asked: [ASKED, { ...ASKED, costUsd: '0.000000000001' }] },
+  { turns: [{ ...ASKED, providerTools: { mcp: '0.001' } }, ASKED] },
+  { asked: [ASKED, ASKED], turns: [{ ...ASKED, providerTools: { mcp: '0.001', web_search: '0.002' } }] },
 ];
 const TAMPERED_ROWS = 1_000;
 const BUDGET = { amountUsd: '100', reset: 'daily', includesByok: false } as const;
@@ -118,7 +127,7 @@ beforeAll(async () => {
     await chargedCall(database, null, { budgets: [BUDGET] });
     await chargedCall(database, '0');
   }
-  for (const parts of PARTS) {
+  for (const parts of [...PARTS, ...CALLS_FOR_OTHERS]) {
     await chargedCall(database, '0.07', {}, { details: { attempts: [], ...parts } });
     const own = { attempts: [], isByok: true, upstreamCostUsd: '0.9', ...parts } as const;
     await chargedCall(database, '0.07', {}, { details: own });
@@ -247,6 +256,28 @@ describe('a full audit of the ledger', () => {
     }
     expect(await full()).toEqual([]);
   }, 120_000);
+
+  it('has a decision on every amount in the details of calls', async () => {
+    const names = await opened.database.rows<{ name: string }>({
+      sql: `SELECT DISTINCT match[1] AS name
+            FROM generations, regexp_matches(details::text, '"([A-Za-z]*Usd)":', 'g') AS match`,
+    });
+    const decided = JSON_TAMPERS.filter(([table]) => table === 'generations').map(([, , path]) =>
+      path.split(',').at(-1)!,
+    );
+    for (const { name } of names) expect(decided).toContain(name);
+    expect(names.map(({ name }) => name)).toContain('costUsd');
+  });
+
+  it('finds a call of a tool loop that was taken out of its record', async () => {
+    const [row] = await rowsOf('generations', `details::jsonb -> 'turns' IS NOT NULL`);
+    const before = (row as unknown as { details: object }).details;
+    const set = (details: object): string =>
+      `UPDATE generations SET details = '${JSON.stringify(details)}'::json WHERE id = '${row!['id']}'`;
+    const { turns: _turns, ...rest } = before as { turns: unknown };
+    const findings = await tampered([set(rest), set(before)], full);
+    expect(findings).toMatchObject([{ kind: 'charge', id: row!['id'], figure: 'details: asked + turns' }]);
+  });
 
   it('finds a changed part of the usage of a batch whose results are gone', async () => {
     const { id, owner } = await chargedBatch(opened.database, 3);

@@ -1,6 +1,6 @@
 const PARTS = `json_to_record(g.details) AS d("providerToolsUsd" numeric, "gatewayToolsUsd" numeric,
   "cacheDiscountUsd" numeric, "upstreamCostUsd" numeric, "tokensUsd" numeric, "uncachedUsd" numeric,
-  "providerTools" jsonb)`;
+  "providerTools" jsonb, "askedUsd" numeric, asked json, turns json)`;
 const sumOf = (tools: string): string => `(SELECT sum(t.usd::numeric) FROM jsonb_each_text(${tools}) AS t(tool, usd))`;
 
 /** Tools that are there, by their names. */
@@ -8,6 +8,12 @@ const TOOLS = `concat_ws(' + ', CASE WHEN "providerToolsUsd" IS NOT NULL THEN 'p
   CASE WHEN "gatewayToolsUsd" IS NOT NULL THEN 'gatewayToolsUsd' END, 'tokensUsd')`;
 const WHOLE = `coalesce("upstreamCostUsd", g.cost_usd)`;
 const OF_TOOLS = `coalesce("providerToolsUsd", 0) + coalesce("gatewayToolsUsd", 0)`;
+
+/** The sum of all amounts of calls that were made for a call, if its details say what that is. */
+const OF_ASKED = `CASE WHEN "askedUsd" IS NOT NULL THEN (
+  SELECT coalesce(sum(a."costUsd" + coalesce(${sumOf('a."providerTools"')}, 0)), 0)
+  FROM (VALUES (asked), (turns)) AS noted(calls)
+  CROSS JOIN LATERAL json_to_recordset(noted.calls) AS a("costUsd" numeric, "providerTools" jsonb)) END`;
 
 /**
  * Differences in the parts of a call's cost, which its details contain: tools and tokens add up to the list price, and
@@ -22,6 +28,7 @@ export const PARTS_SQL = `
   FROM generations g, ${PARTS}
   CROSS JOIN LATERAL (VALUES
     ('details: ' || ${TOOLS}, "tokensUsd" + ${OF_TOOLS}, ${WHOLE}),
+    ('details: asked + turns', ${OF_ASKED}, "askedUsd"),
     ('details: providerTools', ${sumOf('"providerTools"')}, "providerToolsUsd"),
     ('details: cacheDiscountUsd', coalesce("cacheDiscountUsd", 0), "uncachedUsd" - "tokensUsd"),
     ('details: providerToolsUsd', "providerToolsUsd",
