@@ -16,7 +16,7 @@ export class CreateCredentialDto extends CredentialSettingsDto {
   key: string;
 
   /** A slug of the list of providers, or one that the catalogue of the installation names. */
-  @Matches(PROVIDER_SLUG)
+  @Matches(PROVIDER_SLUG, { message: '$property must be the slug of a provider, such as openai' })
   provider: string;
 
   /** Left out: the organization's default workspace. */
@@ -40,7 +40,7 @@ export class ListCredentialsQueryDto extends PageQueryDto {
   workspace_id?: string;
 
   @MayBeAbsent()
-  @Matches(PROVIDER_SLUG)
+  @Matches(PROVIDER_SLUG, { message: '$property must be the slug of a provider, such as openai' })
   provider?: string;
 }
 

@@ -17,7 +17,7 @@ export function loadEnv<T extends object>(EnvClass: Constructor<T>, source: Node
     if (value !== undefined && value !== '') given[name] = value;
   }
   const env = toInstance(EnvClass, given);
-  const failures = collectFailures(env, { limit: Number.POSITIVE_INFINITY });
+  const failures = collectFailures(env, { limit: Number.POSITIVE_INFINITY, hidesValues: true });
   if (failures.length > 0) throw new EnvError(failures.map(describeProblem));
   return Object.freeze(env);
 }

@@ -1,4 +1,7 @@
-import { getMetadataStorage, IS_OPTIONAL, ValidationTypes, type ValidationArguments } from 'class-validator';
+import { shownValue } from '@libs/contracts';
+import { getMetadataStorage, IS_OPTIONAL, ValidationTypes } from 'class-validator';
+import type { Check, Metadata } from './check';
+import { argumentsOf, failureMessage, NO_MEMBER } from './failure-message';
 import { namesLeftOut } from './to-instance';
 
 /**
@@ -10,7 +13,7 @@ import { namesLeftOut } from './to-instance';
 export interface MemberFailure {
   /** Path of the field: `messages[3].role`. */
   readonly path: string;
-  /** What is expected, beginning with the path; never contains the value. */
+  /** What is allowed and what was sent, beginning with the path; never contains a secret. */
   readonly message: string;
   /** The member is absent. */
   readonly missing: boolean;
@@ -21,19 +24,8 @@ export interface CollectOptions {
   readonly limit: number;
   /** True: fields that the class does not declare are failures too. */
   readonly refuseUnknown?: boolean;
-}
-
-type Metadata = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValidationMetadatas']>[number];
-type Constraint = {
-  validate(value: unknown, args: ValidationArguments): boolean | Promise<boolean>;
-  defaultMessage?(args: ValidationArguments): string;
-};
-
-interface Check {
-  readonly metadata: Metadata;
-  readonly constraint: Constraint;
-  /** The name of the class, which costs more to ask for than most checks. */
-  readonly targetName: string;
+  /** True: messages do not say what was sent. */
+  readonly hidesValues?: boolean;
 }
 
 interface Member {
@@ -137,7 +129,8 @@ class Walk {
     const failing = findFailing(object, value, member);
     if (failing !== null) {
       const path = join(parentPath, member.name);
-      const message = messageOf(object, value, failing, path);
+      const refused = { object, value, path, isShown: this.options.hidesValues !== true };
+      const message = failureMessage(refused, failing, member.checks);
       this.fail(pathIn(message, path), message, value === undefined);
     } else if (member.nested && value !== undefined) {
       this.visitNested(value, join(parentPath, member.name));
@@ -152,7 +145,7 @@ class Walk {
     } else if (typeof value === 'object' && value !== null) {
       this.visitObject(value, path);
     } else {
-      this.fail(path, `${path} must be an object`, value === undefined);
+      this.fail(path, `${path} must be an object (it is ${shownValue(path, value)})`, value === undefined);
     }
   }
 
@@ -173,9 +166,6 @@ class Walk {
     if (!this.isFull) this.failures.push({ path, message, missing });
   }
 }
-
-/** Follows the path of an unknown field in messages, here and in checks of whole objects. */
-const NO_MEMBER = ' is not a member of this object';
 
 /** A check of a whole object names the invalid field inside it. */
 function pathIn(message: string, path: string): string {
@@ -261,39 +251,9 @@ function findFailing(object: object, value: unknown, { checks }: Member): Check 
 function passes(object: object, value: unknown, check: Check): boolean {
   const { metadata, constraint } = check;
   if (metadata.validateIf && !metadata.validateIf(object, value)) return true;
-  const args = argumentsOf(object, value, check, metadata.propertyName);
+  const args = argumentsOf({ object, value }, check, metadata.propertyName);
   if (metadata.each && Array.isArray(value)) {
     return value.every((item: unknown) => constraint.validate(item, args) === true);
   }
   return constraint.validate(value, args) === true;
-}
-
-function messageOf(object: object, value: unknown, check: Check, path: string): string {
-  const { metadata, constraint } = check;
-  const args = argumentsOf(object, value, check, path);
-  const template =
-    typeof metadata.message === 'function'
-      ? metadata.message(args)
-      : metadata.message || constraint.defaultMessage?.(args) || '$property is not valid';
-  const filled = args.constraints.reduce<string>(
-    (text, constraintValue, index) => text.replaceAll(`$constraint${index + 1}`, () => print(constraintValue)),
-    template,
-  );
-  return filled
-    .replaceAll('$property', () => path)
-    .replaceAll('$target', () => args.targetName)
-    .replaceAll('$value', () => 'the value');
-}
-
-function argumentsOf(
-  object: object,
-  value: unknown,
-  { metadata, targetName }: Check,
-  property: string,
-): ValidationArguments {
-  return { targetName, property, object, value, constraints: metadata.constraints ?? [] };
-}
-
-function print(constraint: unknown): string {
-  return Array.isArray(constraint) ? constraint.join(', ') : String(constraint);
 }

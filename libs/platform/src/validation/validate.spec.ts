@@ -1,14 +1,27 @@
 import { AppError } from '@libs/errors';
 import { plainToInstance, Transform, Type } from 'class-transformer';
 import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  ArrayUnique,
   IsArray,
+  IsBoolean,
   IsDefined,
   IsIn,
   IsInt,
+  IsNumber,
+  IsObject,
   IsOptional,
+  IsPositive,
   IsString,
+  IsUUID,
+  Length,
+  Matches,
+  Max,
   MaxLength,
   Min,
+  MinLength,
+  ValidateBy,
   ValidateIf,
   ValidateNested,
   validateSync,
@@ -96,6 +109,43 @@ function succeeds(run: () => boolean): boolean {
 
 const user = { role: 'user', content: 'hi' };
 
+/** A field for each kind of message. */
+class WordsDto {
+  @IsOptional() @IsNumber() @Min(0) @Max(2) temperature?: number;
+  @IsOptional() @IsString() @Length(1, 8) name?: string;
+  @IsOptional() @IsString() @MinLength(2) note?: string;
+  @IsOptional()
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayMaxSize(2)
+  @ArrayUnique()
+  @IsString({ each: true })
+  @MaxLength(5, { each: true })
+  tags?: string[];
+  @IsOptional() @IsIn(['fast', 'safe']) mode?: string;
+  @IsOptional() @IsIn([false]) store?: boolean;
+  @IsOptional() @IsBoolean() store2?: boolean;
+  @IsOptional() @IsUUID() id?: string;
+  @IsOptional() @Matches(/^[a-z]+$/) slug?: string;
+  @IsOptional() @IsObject() extra?: object;
+  @IsOptional() @IsPositive() amount?: number;
+  @IsOptional() @Matches(/^[a-z]{2}$/, { message: '$property must be two letters' }) lang?: string;
+  @IsOptional() @HasKinds() part?: object;
+  @IsOptional() @IsString() @MinLength(8) key?: string;
+}
+
+/** A check of a whole object, which names the field inside it. */
+function HasKinds(): PropertyDecorator {
+  const find = (part: unknown): number => (part as { kinds: unknown[] }).kinds.findIndex((kind) => kind === 7);
+  return ValidateBy({
+    name: 'hasKinds',
+    validator: {
+      validate: (part) => find(part) < 0,
+      defaultMessage: (args) => `${args!.property}.kinds[${find(args!.value)}] must be a string`,
+    },
+  });
+}
+
 describe(validateInstance.name, () => {
   it('gives instances of the class, of its nested classes, and of the class that a tag names', () => {
     const chat = validateInstance(ChatDto, {
@@ -119,13 +169,38 @@ describe(validateInstance.name, () => {
     expect(chat.messages[1]?.parts?.[0]?.type).toBe('text');
   });
 
-  it('names the nested member at fault and what is expected, never the value', () => {
+  it('names the nested member at fault and what is expected, never a secret', () => {
     const error = refusal(() =>
       validateInstance(ChatDto, { model: 'm', messages: [user, user, user, { role: 'sk-secret-value' }] }),
     );
     expect(error.code).toBe('invalid_request');
-    expect(error.message).toBe('messages[3].role must be one of the following values: user, assistant, system');
+    expect(error.message).toBe(
+      'messages[3].role must be one of user, assistant, system (it is a string of 15 characters)',
+    );
     expect(error.metadata).toEqual({ param: 'messages[3].role' });
+  });
+
+  it.each([
+    ['a number', { temperature: 'hot' }, 'temperature must be a number from 0 to 2 (it is "hot")'],
+    ['a bound', { temperature: 3 }, 'temperature must be a number from 0 to 2 (it is 3)'],
+    ['a length', { name: 'x y z w v' }, 'name must be a string of 1 to 8 characters (it is a string of 9 characters)'],
+    ['the least length', { note: '' }, 'note must be a string of at least 2 characters (it is an empty string)'],
+    ['a list', { tags: [] }, 'tags must be an array of 1 to 2 elements (it is an empty array)'],
+    ['a list of another type', { tags: 'a' }, 'tags must be an array of 1 to 2 elements (it is "a")'],
+    ['what is there twice', { tags: ['a', 'a'] }, 'tags must have no element twice (it is an array of 2)'],
+    ['an element', { tags: ['a', 'longest'] }, 'tags[1] must be a string of at most 5 characters (it is "longest")'],
+    ['a choice', { mode: 'slow' }, 'mode must be one of fast, safe (it is "slow")'],
+    ['the only choice', { store: true }, 'store must be false (it is true)'],
+    ['a flag', { store2: 'yes' }, 'store2 must be a boolean (it is "yes")'],
+    ['an id', { id: 'mine' }, 'id must be a UUID (it is "mine")'],
+    ['a pattern', { slug: 'A' }, 'slug must match ^[a-z]+$ (it is "A")'],
+    ['an object', { extra: [] }, 'extra must be an object (it is an empty array)'],
+    ['an amount', { amount: 0 }, 'amount must be a number above 0 (it is 0)'],
+    ['words of its own', { lang: 'german' }, 'lang must be two letters (it is "german")'],
+    ['a part', { part: { kinds: ['a', 7] } }, 'part.kinds[1] must be a string (it is 7)'],
+    ['a secret', { key: 'hunter' }, 'key must be a string of at least 8 characters (it is a string of 6 characters)'],
+  ])('says of %s what is allowed and what was sent', (_what, members, message) => {
+    expect(refusal(() => validateInstance(WordsDto, members))).toMatchObject({ message });
   });
 
   it('names members two arrays deep', () => {
@@ -169,13 +244,13 @@ describe(validateInstance.name, () => {
 
   it.each([null, 'x', 1])('refuses %p in the place of a nested object', (message) => {
     expect(refusal(() => validateInstance(ChatDto, { model: 'm', messages: [user, message] })).message).toBe(
-      'messages[1] must be an object',
+      `messages[1] must be an object (it is ${message === null ? 'null' : JSON.stringify(message)})`,
     );
   });
 
   it('checks every item of an array of scalars', () => {
     const body = { model: 'm', messages: [user], stop: ['a', 1] };
-    expect(refusal(() => validateInstance(ChatDto, body)).message).toBe('each value in stop must be a string');
+    expect(refusal(() => validateInstance(ChatDto, body)).message).toBe('stop[1] must be a string (it is 1)');
     expect(validateInstance(ChatDto, { ...body, stop: ['a', 'b'] }).stop).toEqual(['a', 'b']);
   });
 
@@ -191,7 +266,9 @@ describe(validateInstance.name, () => {
 
   it('does not turn texts into numbers', () => {
     const body = { model: 'm', messages: [user], maxTokens: '5' };
-    expect(refusal(() => validateInstance(ChatDto, body)).message).toBe('maxTokens must be an integer number');
+    expect(refusal(() => validateInstance(ChatDto, body)).message).toBe(
+      'maxTokens must be a whole number of at least 1 (it is "5")',
+    );
   });
 
   it('keeps unknown members and leaves them unread, unless told to refuse them', () => {
@@ -233,7 +310,7 @@ describe(validateInstance.name, () => {
     const bad = { model: 1, messages: [user] };
     for (let round = 0; round < 3; round += 1) {
       expect(validateInstance(ChatDto, good).model).toBe('m');
-      expect(refusal(() => validateInstance(ChatDto, bad)).message).toBe('model must be a string');
+      expect(refusal(() => validateInstance(ChatDto, bad)).message).toBe('model must be a string (it is 1)');
     }
   });
 
