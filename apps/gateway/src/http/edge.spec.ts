@@ -273,9 +273,23 @@ describe('the public edge', () => {
     ])('says of %s which route was meant', async (path, meant) => {
       const answer = await ask(request('GET', path));
       expectEnvelope(answer, 404);
-      expect(JSON.parse(answer.body)).toMatchObject({
-        error: { message: `Not found. Did you mean ${meant}? Check the base URL of your client` },
-      });
+      const { message } = (JSON.parse(answer.body) as { error: { message: string } }).error;
+      expect(message).toMatch(/^There is no route \/.+\. /);
+      expect(message).toContain(`Did you mean ${meant}? Check the base URL of your client`);
+    });
+
+    it.each([
+      ['GET', '/api/v1/nowhere', 'There is no route /api/v1/nowhere. The page /docs lists all routes'],
+      ['GET', '/api/v1/nowhere/sk-live-1', 'There is no route /api/v1/nowhere/*. The page /docs lists all routes'],
+      ['PUT', '/api/v1/batches/x', '/api/v1/batches/{id} has no method PUT; it has DELETE, GET, HEAD, OPTIONS'],
+      [
+        'GET',
+        `/api/v1/batches/${'x'.repeat(1_025)}`,
+        'A part of the path is longer than 1024 characters; no id or model is',
+      ],
+      ['GET', '/api/v1/batches/%zz', 'The path has a % that begins no escape; write it as %25'],
+    ])('says of %s %s what is wrong and what to do', async (method, path, message) => {
+      expect(JSON.parse((await ask(request(method, path))).body)).toMatchObject({ error: { message } });
     });
 
     it('has each route under /v1, too', async () => {

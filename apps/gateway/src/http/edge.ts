@@ -14,7 +14,7 @@ import { RequestLife, type InFlight, type LiveRequest } from './in-flight';
 import { KnownRoutes } from './known-routes';
 import { closingLate, hasUnreadBody } from './late-close';
 import { GatheringMessage } from './gathering-message';
-import { currentUrl } from './paths';
+import { currentUrl, shownPath } from './paths';
 import { countRefusal } from './request-claim';
 import { findHeadProblem, MAX_HEADER_KIB } from './request-head';
 import { piecesOf } from './whole-answer';
@@ -32,6 +32,9 @@ export const ROOT_ROUTES = [
 
 /** Length in characters or bytes from which an answer is watched for slow readers. */
 const LONG_ANSWER = 64 * 1024;
+
+/** Ids are short and model slugs have at most 300 characters; a longer path part is not an id. */
+const MAX_PARAM_LENGTH = 1_024;
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const EXPOSED_HEADERS =
@@ -70,8 +73,7 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
     rewriteUrl: (request) => currentUrl(request.url ?? '/'),
     clientErrorHandler: answerClientError,
     frameworkErrors: answerFrameworkError,
-    // Ids are short and model slugs have at most 300 characters; a longer path part is not an id.
-    routerOptions: { maxParamLength: 1_024 },
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
   };
 }
 
@@ -144,12 +146,10 @@ function answerUnrouted(
   done: (error?: Error) => void,
 ): void {
   const [path = ''] = url.split('?', 1);
-  const methods = routes.methodsOf(path);
-  if (methods === null) return done(unknownPath(routes.meantBy(path)));
-  const allow = [...methods, 'OPTIONS'].join(', ');
-  if (method !== 'OPTIONS') {
-    return done(new AppError('method_not_allowed', 'Method not allowed', { headers: { Allow: allow } }));
-  }
+  const route = routes.routeOf(path);
+  if (route === null) return done(unknownPath(path, routes.meantBy(path)));
+  const allow = [...route.methods, 'OPTIONS'].join(', ');
+  if (method !== 'OPTIONS') return done(wrongMethod(method, route.url, allow));
   reply.header('allow', allow);
   if (headers['access-control-request-method'] !== undefined) {
     reply.header('access-control-allow-methods', allow);
@@ -160,9 +160,16 @@ function answerUnrouted(
   void reply.status(204).send();
 }
 
-function unknownPath(meant: string | null): AppError {
-  const hint = meant === null ? '' : `. Did you mean ${meant}? Check the base URL of your client`;
-  return new AppError('not_found', `Not found${hint}`);
+function wrongMethod(method: string, url: string, allow: string): AppError {
+  return new AppError('method_not_allowed', `${url} has no method ${method}; it has ${allow}`, {
+    headers: { Allow: allow },
+  });
+}
+
+function unknownPath(path: string, meant: string | null): AppError {
+  const advice =
+    meant === null ? 'The page /docs lists all routes' : `Did you mean ${meant}? Check the base URL of your client`;
+  return new AppError('not_found', `There is no route ${shownPath(path)}. ${advice}`);
 }
 
 /** Returns a long answer in pieces. If it was made for its caller, it counts as memory until it is read. */
@@ -209,8 +216,8 @@ function closeAfter(request: FastifyRequest, reply: FastifyReply, payload: unkno
 function answerFrameworkError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const tooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';
   const refusal = tooLong
-    ? new AppError('not_found', 'Not found')
-    : new AppError('invalid_request', 'The path of the request is not valid');
+    ? new AppError('not_found', `A part of the path is longer than ${MAX_PARAM_LENGTH} characters; no id or model is`)
+    : new AppError('invalid_request', 'The path has a % that begins no escape; write it as %25');
   const { status, headers, body } = edgeErrorResponse(refusal, request);
   const always = {
     'x-request-id': request.id,

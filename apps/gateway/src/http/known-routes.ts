@@ -22,14 +22,14 @@ export class KnownRoutes {
     this.routes.set(key, route);
   }
 
-  /** Returns the methods of the path in alphabetical order, or null for an unknown path. */
-  methodsOf(path: string): readonly string[] | null {
+  /** Returns the route that a path belongs to, with its methods in alphabetical order; null for an unknown path. */
+  routeOf(path: string): { readonly url: string; readonly methods: readonly string[] } | null {
     const segments = path.split('/');
-    const found = new Set<string>();
-    for (const route of this.routes.values()) {
-      if (matches(route.segments, segments)) for (const method of route.methods) found.add(method);
-    }
-    return found.size === 0 ? null : [...found].toSorted();
+    const found = [...this.routes.values()].filter((route) => matches(route.segments, segments));
+    const [first] = found.toSorted((one, other) => countAny(one) - countAny(other));
+    if (first === undefined) return null;
+    const methods = new Set(found.flatMap((route) => [...route.methods]));
+    return { url: shownUrl(first), methods: [...methods].toSorted() };
   }
 
   /**
@@ -44,8 +44,12 @@ export class KnownRoutes {
     const found = [...this.routes.values()]
       .filter(({ segments }) => whole.some((each) => matches(segments, each)))
       .toSorted((one, other) => countAny(one) - countAny(other));
-    return found[0]?.url.replace(/:(\w+)/g, '{$1}') ?? null;
+    return found[0] === undefined ? null : shownUrl(found[0]);
   }
+}
+
+function shownUrl({ url }: KnownRoute): string {
+  return url.replace(/:(\w+)/g, '{$1}');
 }
 
 function countAny({ segments }: KnownRoute): number {

@@ -55,9 +55,10 @@ describe(KnownRoutes.name, () => {
   );
 
   it('is soon done with a path of thousands of parts', () => {
-    const startMs = performance.now();
+    // Time of this process, so that a busy machine does not fail the test.
+    const start = process.cpuUsage();
     expect(routes.meantBy('/api/v1/x'.repeat(100_000))).toBeNull();
-    expect(performance.now() - startMs).toBeLessThan(500);
+    expect(process.cpuUsage(start).user).toBeLessThan(500_000);
   });
 });
 

@@ -29,6 +29,16 @@ export function bareSegments(path: string): readonly string[] {
   return start === -1 ? [] : segments.slice(start);
 }
 
+const MOST_SEGMENTS = 8;
+const PLAIN_SEGMENT = /^(?:[a-z_]{0,24}|v\d{1,2})$/i;
+
+/** Returns a path as errors show it: parts that may be ids or secrets are left out. */
+export function shownPath(path: string): string {
+  const segments = path.split('/', MOST_SEGMENTS + 1);
+  const shown = segments.slice(0, MOST_SEGMENTS).map((segment) => (PLAIN_SEGMENT.test(segment) ? segment : '*'));
+  return shown.join('/') + (segments.length > MOST_SEGMENTS ? '/*' : '');
+}
+
 function isUnder(prefix: string, url: string): boolean {
   return url.startsWith(prefix) && ['', '/', '?'].includes(url.charAt(prefix.length));
 }

@@ -69,7 +69,7 @@ describe('a cap above what the endpoint gives', () => {
     await expect(asked).rejects.toThrow(AppError);
     await expect(asked).rejects.toMatchObject({
       code: 'max_tokens_exceeded',
-      message: 'No provider of the model gives that many output tokens: 32000 were asked for, and 16000 are the most',
+      message: expect.stringContaining('gives that many output tokens: 32000 were asked for, and 16000 are the most'),
     });
     expect(upstream.requests).toHaveLength(0);
   });

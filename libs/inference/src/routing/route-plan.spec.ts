@@ -251,6 +251,26 @@ describe(planRoute.name, () => {
     expect(failedRouteOf(mistaken)?.plan.requested).toBe('[redacted]');
   });
 
+  it.each<[string, Partial<RouteRequest>, string]>([
+    [
+      'allowed providers',
+      { preferences: { only: ['nobody'] } },
+      'No provider of the model "acme/large" is allowed (it has DEAR, CHEAP, MIDDLE); change provider.only, or leave it out',
+    ],
+    [
+      'another API',
+      { api: 'video' },
+      'The model "acme/large" cannot be used with POST /videos; use POST /chat/completions or POST /embeddings',
+    ],
+    [
+      'a search where no answer is written',
+      { model: 'acme/large:online', api: 'embeddings' },
+      'The model "acme/large:online" cannot be used with POST /embeddings, which does not search the web; leave out :online',
+    ],
+  ])('says of %s which model is refused, and what to change', (_what, request, message) => {
+    expect(refusal(request).message).toBe(message);
+  });
+
   it('tells of what it considered, and what was against it', () => {
     const { considered, requested, resolved } = planOf({
       model: 'acme/large:floor',
@@ -489,11 +509,11 @@ describe('hard filters', () => {
   it('say the numbers where a request is too long', () => {
     const long = refusal({ maxOutputTokens: 32_000, capsOutput: false });
     expect(long.message).toBe(
-      'No provider of the model gives that many output tokens: 32000 were asked for, and 16000 are the most',
+      'No provider of the model "acme/large" gives that many output tokens: 32000 were asked for, and 16000 are the most (it has DEAR, CHEAP, MIDDLE); change max_tokens, or leave it out',
     );
     expect(long).toMatchObject({ code: 'max_tokens_exceeded', availability: { constraint: { field: 'max_tokens' } } });
     expect(refusal({ estimatedPromptTokens: 600_000 }).message).toBe(
-      'The prompt is longer than the context of the model: about 600000 tokens, and 128000 are the most',
+      'The prompt is longer than the context of the model "acme/large": about 600000 tokens, and 128000 are the most',
     );
   });
 

@@ -12,6 +12,7 @@ import { hardFilters, OTHER_TIER, type LostMembers } from './route-filters';
 import { isOfVariant, resolveModel, type ResolvedModel, type UnresolvedModel } from './route-model';
 import { orderContenders, type OrderWish } from './route-order';
 import type { HardFilter } from './route-policy';
+import { onlineElsewhere, wrongEndpoint } from './wrong-endpoint';
 import { refusal, restingRefusal, type Reason, type Rest } from './route-refusal';
 import type { RouteRequest } from './route-request';
 import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers';
@@ -131,7 +132,7 @@ function fieldOf(
   const serving = model.endpoints.filter(
     (endpoint) => canServe(endpoint, request.api) && isOfVariant(model, endpoint, variant),
   );
-  if (serving.length === 0) return refusal(WRONG_ENDPOINT, [slug]);
+  if (serving.length === 0) return refusal(wrongEndpoint(request.api, resolved, canServe), [slug]);
   const tiers = tierWishOf(request, resolved.admits, serving);
   const contenders = contendersOf(model, serving, tiers, request, world);
   if (contenders.length === 0) return refusal(NO_ENDPOINTS, [slug], providersOf(serving));
@@ -144,7 +145,7 @@ function fieldOf(
 
 /** Returns why a model cannot serve, regardless of its endpoints. */
 function unfitFor(api: Api, { model, isOnline }: ResolvedModel, today: string): Reason | null {
-  return expiryOf(model, today) ?? (isOnline && !WITH_PLUGINS.includes(api) ? WRONG_ENDPOINT : null);
+  return expiryOf(model, today) ?? (isOnline && !WITH_PLUGINS.includes(api) ? onlineElsewhere(api) : null);
 }
 
 function isNative(endpoint: Endpoint, api: Api): boolean {
@@ -154,11 +155,6 @@ function isNative(endpoint: Endpoint, api: Api): boolean {
 /** APIs with a conversation to which the results of `:online` searches can be added. */
 const WITH_PLUGINS: readonly Api[] = ['chat', 'responses', 'messages'];
 
-const WRONG_ENDPOINT: Reason = {
-  error: 'invalid_request',
-  code: 'wrong_endpoint',
-  message: 'The model cannot be used with this endpoint',
-};
 const NO_ENDPOINTS: Reason = {
   error: 'not_found',
   code: 'no_endpoints',

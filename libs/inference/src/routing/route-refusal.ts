@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode } from '@libs/errors';
+import { REDACTED, theModel } from './unknown-model';
 
 /** The pause of an endpoint: why and how long it must not be called. */
 export interface Rest {
@@ -60,10 +61,10 @@ export function refusal(
   affectedProviders: readonly string[] = [],
   retryAfterSeconds?: number,
 ): AppError {
-  const { error, code, message, excludedBy, constraint } = reason;
+  const { error, code, excludedBy, constraint } = reason;
   const retryable = code === 'capacity_exhausted' || code === 'temporarily_unavailable';
   const providers = [...new Set(affectedProviders)].slice(0, MOST_PROVIDERS);
-  return new AppError(error, message, {
+  return new AppError(error, messageOf(reason, requestedModels, providers), {
     availability: {
       code,
       retryable,
@@ -76,6 +77,37 @@ export function refusal(
     },
     retryAfterSeconds,
   });
+}
+
+/** Providers in a message; `affected_providers` has more. */
+const MOST_SHOWN = 5;
+
+/** Returns the message with the name of the model, its providers, and what the caller can change. */
+function messageOf(
+  { error, message, constraint }: Reason,
+  models: readonly string[],
+  providers: readonly string[],
+): string {
+  const [slug] = models;
+  const named = models.length === 1 && slug !== undefined ? withModel(message, slug) : message;
+  if (constraint === undefined) return named;
+  const remedy =
+    error === 'permission_denied' ? 'a management key can change it' : `change ${constraint.field}, or leave it out`;
+  return `${named}${message.includes('provider of the model') ? shownProviders(providers) : ''}; ${remedy}`;
+}
+
+function shownProviders(providers: readonly string[]): string {
+  if (providers.length === 0) return '';
+  const more = providers.length > MOST_SHOWN ? ` and ${providers.length - MOST_SHOWN} more` : '';
+  return ` (it has ${providers.slice(0, MOST_SHOWN).join(', ')}${more})`;
+}
+
+function withModel(message: string, slug: string): string {
+  if (slug === REDACTED) return message;
+  const model = theModel(slug);
+  return message.replace(/\b[Tt]he model\b(?! ")/, (words) =>
+    words.startsWith('T') ? model : model.replace(/^T/, 't'),
+  );
 }
 
 const LIMITED: Reason = {

@@ -28,10 +28,11 @@ describe(unknownModelMessage.name, () => {
 
   it('cuts a long name, and looks for what is alike in a moment', () => {
     const long = `gpt-4o${'-x'.repeat(2_000_000)}`;
-    const startMs = performance.now();
+    // Time of this process, so that a busy machine does not fail the test.
+    const start = process.cpuUsage();
     expect(said(long).length).toBeLessThan(300);
-    expect(performance.now() - startMs).toBeLessThan(200);
-    expect(said('')).toBe('The model does not exist');
+    expect(process.cpuUsage(start).user).toBeLessThan(200_000);
+    expect(said('')).toBe('No model is named; GET /models lists those that exist');
   });
 
   it('shows no mark that means something elsewhere', () => {

@@ -17,13 +17,17 @@ export function looksSecret(name: string): boolean {
   return SECRET.test(name.slice(0, LONGEST_JUDGED));
 }
 
+/** Stands for a name that is not shown. */
+export const REDACTED = '[redacted]';
+
 /** Returns an unknown model name in a form that is safe for records and answers. */
 export function repeatable(name: string): string {
-  return looksSecret(name) ? '[redacted]' : name;
+  return looksSecret(name) ? REDACTED : name;
 }
 
 /** Returns the message that no model has this name, with similar names. */
 export function unknownModelMessage(name: string, catalogue: Catalogue): string {
+  if (name === '') return 'No model is named; GET /models lists those that exist';
   const near = looksSecret(name) ? [] : nearModels(name, catalogue);
   const question = near.length === 0 ? '' : `. Did you mean ${near.join(', ').replace(/, ([^,]+)$/, ' or $1')}?`;
   return `${theModel(name)} does not exist${question}`;

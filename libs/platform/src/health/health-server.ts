@@ -87,9 +87,14 @@ async function answer(
   };
   const path = (request.url ?? '').split('?', 1)[0] ?? '';
   const route = Object.hasOwn(routes, path) ? routes[path] : addedRoute(added, path);
-  if (!route) return errorResponse(new AppError('not_found', 'Not found'));
+  if (!route) {
+    return errorResponse(
+      new AppError('not_found', `There is no such route here; there are ${Object.keys(routes).join(', ')}`),
+    );
+  }
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    return errorResponse(new AppError('method_not_allowed', 'Method not allowed', { headers: { allow: 'GET, HEAD' } }));
+    const message = `${path} has no method ${String(request.method)}; it has GET and HEAD`;
+    return errorResponse(new AppError('method_not_allowed', message, { headers: { allow: 'GET, HEAD' } }));
   }
   return route();
 }
