@@ -19,7 +19,8 @@ const REPORTED_FAILURES = 5;
 
 /**
  * Returns a validated instance of a decorated class, or throws `invalid_request` with the names of the invalid fields,
- * at most five, what each may be and what was sent, but never a secret. `metadata.param` is the path of the first, null for the whole body.
+ * at most five, what each may be and what was sent, but never a secret. `metadata.param` is the path of the first, null
+ * for the whole body.
  *
  * The instance shares the untyped parts of `plain`; fields that the class does not declare are kept.
  */
