@@ -58,6 +58,14 @@ export function reportedUsage(counts: ReportedCounts, most = Number.MAX_SAFE_INT
     estimate: () => ({ promptTokens: most, completionTokens: most }),
     fallback: 'estimated',
   });
+  return withUnreported(usage, { prompt, completion });
+}
+
+/** Marks the main count that an upstream did not report. */
+export function withUnreported(
+  usage: Usage,
+  { prompt, completion }: { readonly prompt: number | null; readonly completion: number | null },
+): Usage {
   if (prompt !== null && completion !== null) return usage;
   const totalTokens = (prompt ?? 0) + (completion ?? 0);
   if (prompt === null) return { ...usage, promptTokens: 0, totalTokens, unreported: 'prompt' };

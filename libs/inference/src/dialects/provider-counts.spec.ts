@@ -4,6 +4,7 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import { aModel, anAnswerContext, anEndpoint, textOf } from '../testing';
 import { dialectOf } from '.';
 import { TRANSLATIONS, type StreamableApi } from './dialect-pairs';
+import { bedrockConverse } from './bedrock-converse';
 import { googleGenerateContent } from './google-generate-content';
 import { translateAnswer } from './translated-answer';
 import { TranslatedStream } from './translated-stream';
@@ -228,5 +229,48 @@ describe('what Gemini counts', () => {
     // 6 tokens of the prompt, by estimate.
     expect(wholeCost(gemini(counts), googleGenerateContent)).toBe('0.010368');
     expect(await streamCost([gemini(counts)], googleGenerateContent, '')).toBe('0.010368');
+  });
+});
+
+describe('a usage with one of its two main counts', () => {
+  const said = { type: 'text', text: 'x' };
+  const block = (type: string, members: object) => ({ type, index: 0, ...members });
+  const spoken = [
+    block('content_block_start', { content_block: { type: 'text', text: '' } }),
+    block('content_block_delta', { delta: { type: 'text_delta', text: 'x' } }),
+    block('content_block_stop', {}),
+  ];
+  const ofMessages = (usage: object) => {
+    const message = { id: 'm', type: 'message', role: 'assistant', model: 'm', usage: {} };
+    const delta = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage };
+    return {
+      whole: { ...message, content: [said], stop_reason: 'end_turn', usage },
+      events: [{ type: 'message_start', message }, ...spoken, delta, { type: 'message_stop' }],
+    };
+  };
+
+  it.each<[string, object, string]>([
+    // The prompt is estimated at 6 tokens, the answer at one.
+    ['the output', { output_tokens: 690 }, '0.010368'],
+    ['the input', { input_tokens: 5_000, cache_read_input_tokens: 1_000 }, '0.015315'],
+    // The prompt is cut to the context of a million tokens, all but one of them from the cache.
+    [
+      'an absurd sum of inputs',
+      { input_tokens: 1, cache_read_input_tokens: 2 ** 53 - 1, output_tokens: 1 },
+      '0.300015',
+    ],
+    ['the output, beside an absurd input', { input_tokens: -1, output_tokens: 690 }, '0.010368'],
+  ])('costs the same for every caller of a provider that speaks messages: %s', async (_which, usage, usd) => {
+    const { whole, events } = ofMessages(usage);
+    expect(wholeCost(whole, 'messages')).toBe(usd);
+    expect(await streamCost(events, 'messages', '')).toBe(usd);
+  });
+
+  it.each<[string, object, string]>([
+    ['the output', { outputTokens: 690 }, '0.010368'],
+    ['the input', { inputTokens: 5_000, cacheReadInputTokens: 1_000 }, '0.015315'],
+  ])('is charged at Bedrock: %s', async (_which, usage, usd) => {
+    const message = { role: 'assistant', content: [{ text: 'x' }] };
+    expect(wholeCost({ output: { message }, stopReason: 'end_turn', usage }, bedrockConverse)).toBe(usd);
   });
 });

@@ -6,6 +6,7 @@ import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint, Provider } from '../../catalogue/catalogue';
 import { readCitation } from './content-reader';
 import { usageDetails } from '../usage-details';
+import { withUnreported } from '../openai-usage';
 import { countsOf, settleMessage, tierOf, type MessageCounts } from './usage';
 import { readRedacted, readThinking } from './reasoning';
 import { toArguments } from '../tool-input';
@@ -90,13 +91,18 @@ export function explanationOf(message: JsonObject, parts: readonly { readonly ty
 
 /** Returns the usage, with counts limited to what the endpoint can hold; null unless both main counts are present. */
 export function usageOf(counts: MessageCounts, contextLength: number | null): UsageOrNull {
-  if (counts.input === null || counts.output === null) return { usage: null };
+  if (counts.input === null && counts.output === null) return { usage: null };
   const { usage, units } = settleMessage(counts, {
     contextLength: contextLength ?? UNBOUNDED_TOKENS,
-    estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
+    // No part of a missing count is cut before the count is estimated.
+    estimate: () => ({ promptTokens: UNBOUNDED_TOKENS, completionTokens: UNBOUNDED_TOKENS }),
     fallback: 'estimated',
   });
-  return { usage, ...(Object.keys(units).length > 0 && { units }) };
+  const said = {
+    prompt: counts.input === null ? null : usage.promptTokens,
+    completion: counts.output === null ? null : usage.completionTokens,
+  };
+  return { usage: withUnreported(usage, said), ...(Object.keys(units).length > 0 && { units }) };
 }
 
 type UsageOrNull = Pick<CanonicalAnswer, 'usage' | 'units'>;

@@ -489,8 +489,10 @@ describe('a message that is read', () => {
     expect((await relayed.outcome).cost.totalCost).toBe(16_000_000n);
   });
 
-  it('has no usage where a count is missing', () => {
-    expect(readAnswer(message({ usage: { output_tokens: 1 } }), endpoint).usage).toBeNull();
+  it('keeps a count whose other one is missing, and has no usage where both are', () => {
+    const { usage } = readAnswer(message({ usage: { output_tokens: 1 } }), endpoint);
+    expect(usage).toMatchObject({ completionTokens: 1, unreported: 'prompt' });
+    expect(readAnswer(message({ usage: { cache_read_input_tokens: 1 } }), endpoint).usage).toBeNull();
   });
 
   it.each([

@@ -221,6 +221,7 @@ export class MessagesStreamReader implements StreamReader {
   /** Returns the counts so far; they are charged if the stream breaks off. */
   #report(): AnswerEvent[] {
     const isPromptOnly = this.#counts.output === null;
+    if (isPromptOnly && this.#counts.input === null) return [];
     const counts = { ...this.#counts, ...(isPromptOnly && { output: 0 }), tools: this.#tools.uses ?? null };
     const { usage, units } = usageOf(counts, this.#endpoint.contextLength);
     if (usage === null) return [];

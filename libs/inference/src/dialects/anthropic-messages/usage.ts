@@ -166,8 +166,8 @@ export function settleMessage(
   const units = unitsOf(counts, extra);
   const bound = contextLength * turnsOf(units);
   const reported = {
-    prompt: counts.input === null ? null : counts.input + extra.input + cached + cacheWrite,
-    completion: counts.output === null ? null : counts.output + extra.output,
+    prompt: counts.input === null ? null : asCount(counts.input + extra.input + cached + cacheWrite),
+    completion: counts.output === null ? null : asCount(counts.output + extra.output),
     total: null,
     cached,
     cacheWrite,
@@ -194,6 +194,11 @@ function unitsOf(
     ...(others.size > 0 && { tools: others }),
     ...(otherTurns > 0 && { otherTurns }),
   };
+}
+
+/** Keeps a sum of absurd counts a count, which the bounds then cut. */
+function asCount(sum: number): number {
+  return Math.min(sum, Number.MAX_SAFE_INTEGER);
 }
 
 function zeroed(count: number | null): number {

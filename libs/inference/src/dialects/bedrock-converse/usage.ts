@@ -1,27 +1,21 @@
 import { isObject, objectOf, objectsOf, stringOf } from '@libs/json';
 import type { CanonicalAnswer } from '../../model/canonical-answer';
-import { emptyUsage, type Usage } from '../../pricing/usage';
+import { reportedUsage } from '../openai-usage';
+import { NO_COUNTS } from '../reported-counts';
 
 /**
- * Returns the counts of an answer; null unless input and output are both there. Tokens read from or written to
+ * Returns the counts of an answer; null if neither input nor output is there. Tokens read from or written to
  * the prompt cache are not part of `inputTokens`. Later code checks the counts against the endpoint's limits.
  */
 export function readUsage(reported: unknown): Pick<CanonicalAnswer, 'usage' | 'units' | 'details'> {
   if (!isObject(reported)) return { usage: null };
   const input = whole(reported['inputTokens']);
-  const completionTokens = whole(reported['outputTokens']);
-  if (input === null || completionTokens === null) return { usage: null };
-  const cachedTokens = whole(reported['cacheReadInputTokens']) ?? 0;
-  const cacheWriteTokens = whole(reported['cacheWriteInputTokens']) ?? 0;
-  const promptTokens = input + cachedTokens + cacheWriteTokens;
-  const usage: Usage = {
-    ...emptyUsage('upstream'),
-    promptTokens,
-    completionTokens,
-    totalTokens: promptTokens + completionTokens,
-    cachedTokens,
-    cacheWriteTokens,
-  };
+  const completion = whole(reported['outputTokens']);
+  const cached = whole(reported['cacheReadInputTokens']) ?? 0;
+  const cacheWrite = whole(reported['cacheWriteInputTokens']) ?? 0;
+  const prompt = input === null ? null : Math.min(input + cached + cacheWrite, Number.MAX_SAFE_INTEGER);
+  const usage = reportedUsage({ ...NO_COUNTS, prompt, completion, cached, cacheWrite });
+  if (usage === null) return { usage: null };
   const cacheWrite1hTokens = writesOf(reported['cacheDetails'], '1h');
   const cacheWrite5mTokens = writesOf(reported['cacheDetails'], '5m');
   return {
