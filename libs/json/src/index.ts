@@ -1,5 +1,6 @@
 // Reads JSON byte by byte and edits it without rewriting the rest. It knows only the grammar, so any library may use
 // it.
+export { hasMoreParts, type MostParts } from './dense-values';
 export { NameWatch, withoutDoubledNames } from './doubled-names';
 export { JsonCursor } from './json-cursor';
 export {

@@ -6,7 +6,8 @@ import type { UpstreamStream } from '../wire/upstream-stream';
 import { callAbandoned, isAbandoned } from '../model/cancellation';
 import { UNITS_PER_TOKEN } from '../model/text-tokens';
 import { chargeLeft } from '../model/left-charge';
-import { isOversized, oversizedEvent, oversizedStream } from '../wire/oversized-answer';
+import { isEventTooDense } from '../wire/dense-answer';
+import { denseAnswer, isOversized, oversizedEvent, oversizedStream } from '../wire/oversized-answer';
 import { brokenAnswer, isHeldBack } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
@@ -67,6 +68,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
     this.#splitter = new EventSplitter(LARGEST_EVENT, (data, name) => {
       if (this.isDone) return;
       const line = eventData(data);
+      if (isEventTooDense(line)) throw denseAnswer(context.endpoint.provider);
       if (line.length > 0) this.onEvent(line, name);
     });
     this.outcome = new Promise((resolve) => (this.#settle = resolve));

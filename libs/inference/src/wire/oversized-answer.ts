@@ -33,6 +33,14 @@ export function oversizedStream({ slug }: Provider, mostBytes: number): AppError
   );
 }
 
+/** Returns the error of an answer, or of an event of a stream, that has more values than are parsed. */
+export function denseAnswer({ slug }: Provider): AppError {
+  return oversizedError(
+    'The answer has more values than are read. Ask for fewer answers or fewer probabilities',
+    `upstream ${slug}: the answer has too many values`,
+  );
+}
+
 function oversizedError(message: string, internal: string): AppError {
   const error = new AppError('unprocessable', message, { internal });
   oversized.add(error);

@@ -8,7 +8,8 @@ import type { Provider } from '../catalogue/catalogue';
 import type { ReplyBudget, ReplyHolder } from './reply-budget';
 import { headFlaw } from './request-head';
 import { withoutKey } from './scrub';
-import { oversizedAnswer } from './oversized-answer';
+import { isTooDenseToParse } from './dense-answer';
+import { denseAnswer, oversizedAnswer } from './oversized-answer';
 import { heldBackTooLong } from './upstream-error';
 import { isConnectionFault, upstreamFault } from './upstream-fault';
 
@@ -258,8 +259,10 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
   }
 
   #finish(isEarly: boolean): void {
+    const body = this.#gathered.take();
+    if (this.isSuccess && isTooDenseToParse(body)) return this.fail(denseAnswer(this.options.provider));
     this.options.budget?.giveBack(this);
-    this.#resolve(this.replyOf(this.#gathered.take()));
+    this.#resolve(this.replyOf(body));
     if (isEarly) this.stop();
     else this.release();
   }
