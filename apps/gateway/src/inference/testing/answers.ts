@@ -99,7 +99,7 @@ export function payloadsOf<Payload = Record<string, unknown>>(stream: string): P
 
 /** Until something that others bring about is so. */
 export async function until(isSo: () => boolean): Promise<void> {
-  const deadline = performance.now() + 4_000;
+  const deadline = performance.now() + 20_000;
   while (!isSo()) {
     if (performance.now() > deadline) throw new Error('did not happen');
     await delay(5);
