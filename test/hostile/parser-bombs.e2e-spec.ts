@@ -17,7 +17,8 @@ import { childrenOf, TreeMeter } from './process-tree';
 type Json = Readonly<Record<string, unknown>>;
 
 const MOST_GROWTH_MIB = 64;
-const LONGEST_MS = 5_000;
+/** Processor time of the gateway and its children: other work on the machine does not count. */
+const MOST_CPU_MS = 5_000;
 
 let upstream: FakeUpstream;
 let host: HttpsHost;
@@ -105,16 +106,14 @@ const fetchPage = (): Promise<ApiAnswer<Json>> => {
 const serve = (type: string, body: string | Buffer): void =>
   host.answerWith((_request, response) => response.writeHead(200, { 'content-type': type }).end(body));
 
-/** Runs work and expects it to end in time, with no more memory in the gateway and its children than is allowed. */
+/** Runs work and expects no more processor time and memory of the gateway and its children than is allowed. */
 async function expectBounded<T>(name: string, work: () => Promise<T>): Promise<T> {
   const meter = new TreeMeter(installation.pidOf('gateway'));
-  const startMs = performance.now();
   const value = await work();
-  const elapsedMs = performance.now() - startMs;
-  const growthMib = meter.stop();
-  report.push(`${name}: ${growthMib.toFixed(1)} MiB, ${Math.round(elapsedMs)} ms`);
+  const { growthMib, cpuMs } = meter.stop();
+  report.push(`${name}: ${growthMib.toFixed(1)} MiB, ${cpuMs} ms`);
   expect(growthMib).toBeLessThanOrEqual(MOST_GROWTH_MIB);
-  expect(elapsedMs).toBeLessThanOrEqual(LONGEST_MS);
+  expect(cpuMs).toBeLessThanOrEqual(MOST_CPU_MS);
   return value;
 }
 
