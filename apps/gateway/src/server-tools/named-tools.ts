@@ -43,8 +43,8 @@ export interface SortedTools {
   readonly own: readonly NamedTool[];
   /** Gateway tools that are named without the prefix; a provider may have a tool with the same name. */
   readonly plain: readonly NamedTool[];
-  /** Paths of tools that only a provider can run, including those of unknown types. */
-  readonly providers: readonly string[];
+  /** Tools that only a provider can run, including those of unknown types. */
+  readonly providers: readonly ListedTool[];
   /** The caller's own tools: all remaining ones. */
   readonly rest: readonly Fields[];
 }
@@ -86,7 +86,7 @@ export class NamedTools {
     const sorted = {
       own: [] as NamedTool[],
       plain: [] as NamedTool[],
-      providers: [] as string[],
+      providers: [] as ListedTool[],
       rest: [] as Fields[],
     };
     const rules = APIS[api].tools;
@@ -94,7 +94,7 @@ export class NamedTools {
       const { type } = entry;
       if (this.isOwn(type)) sorted.own.push(this.#own(entry, path));
       else if (rules.takesPlainNames && this.#byAlias.has(String(type))) sorted.plain.push(this.#plain(entry, path));
-      else if (rules.listsProviderTools && !CALLERS.has(type)) sorted.providers.push(path);
+      else if (rules.listsProviderTools && !CALLERS.has(type)) sorted.providers.push({ entry, path });
       else sorted.rest.push(entry);
     }
     return sorted;
@@ -145,4 +145,12 @@ export function freeName(wanted: string, serviceName: string, taken: Set<string>
   }
   taken.add(name);
   return name;
+}
+
+const SHOWN_TYPE = /^[\w:.-]{1,64}$/;
+
+/** Returns the error for a tool that is not run, with its type. `reason` goes on after "a tool that". */
+export function refusedTool({ entry, path }: ListedTool, reason: string): AppError {
+  const type = String(entry['type']);
+  return refusal(`${path}.type`, `is ${SHOWN_TYPE.test(type) ? `${type}, ` : ''}a tool that ${reason}`);
 }

@@ -104,6 +104,15 @@ describe(ServerToolPlanner.name, () => {
     expect(plan({ tools: [{ type: 'other:look' }] }, { isNative: true })).toBeNull();
   });
 
+  it.each([
+    [false, 'tools[1].type is hologram, a tool that no provider of the model runs'],
+    [true, 'tools[1].type is hologram, a tool that cannot be used beside server tools'],
+  ])('names the tool that it refuses, beside a tool of its own: %s', (hasOwn, message) => {
+    const more = hasOwn ? [{ type: 'sluice:look' }] : [];
+    const tools = [FUNCTION, { type: 'hologram' }, ...more];
+    expect(() => plan({ tools }, { share: hasOwn ? 'some' : 'none' })).toThrow(message);
+  });
+
   it('runs its tools that an item of the input brings', () => {
     const input = [
       { type: 'additional_tools', tools: [FUNCTION, { type: 'sluice:look' }] },
@@ -122,7 +131,7 @@ describe(ServerToolPlanner.name, () => {
       expect(beside.conversation.tools.map(({ name }) => name)).toEqual(['theirs', 'look']);
       expect(beside.conversation.unread).toEqual(['tools.web_search']);
       const chat = plan({ tools: [{ type: 'web_search' }] }, { ...asked, api: 'chat' })!;
-      expect(chat.conversation).toMatchObject({ tools: [], unread: ['tools'] });
+      expect(chat.conversation).toMatchObject({ tools: [], unread: ['tools.web_search'] });
       expect(idle.bindings).toEqual([]);
     });
 

@@ -19,6 +19,7 @@ import {
   listOf,
   NamedTools,
   refusal,
+  refusedTool,
   type Fields,
   type NamedTool,
   type SortedTools,
@@ -156,11 +157,9 @@ export class ServerToolPlanner {
     const isNative = share !== 'none';
     const isLeft = (): boolean => areLeftToProvider(plain, nativeShare(sellsSearch));
     if (isNative && mine.length === 0 && (providers.length > 0 || isLeft())) return [];
-    if (providers.length > 0) {
-      const reason = isNative ? 'cannot be used beside server tools' : 'is a tool that no provider of the model runs';
-      throw refusal(`${providers[0]}.type`, reason);
-    }
-    return [...mine, ...plain];
+    const [unrun] = providers;
+    if (unrun === undefined) return [...mine, ...plain];
+    throw refusedTool(unrun, isNative ? 'cannot be used beside server tools' : 'no provider of the model runs');
   }
 
   /** Returns the search that `deferred_tools` asks for. The settings of the tool's own entry have precedence. */

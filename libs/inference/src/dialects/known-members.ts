@@ -52,3 +52,10 @@ function membersOf({ type }: JsonObject, { types, usual }: KnownByType): KnownMe
   const name = typeof type === 'string' ? type : usual;
   return Object.hasOwn(types, name) ? types[name]! : null;
 }
+
+const KNOWN_WORD = /^[\w:.-]{1,64}$/;
+
+/** Returns the name under which a tool of this type is reported as lost. */
+export function lostTool(type: string): string {
+  return KNOWN_WORD.test(type) ? `tools.${type}` : 'tools';
+}

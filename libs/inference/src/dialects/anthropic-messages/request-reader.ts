@@ -9,7 +9,7 @@ import type {
 } from '../../model/canonical-request';
 import type { Message, Part } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { unknownMembers } from '../known-members';
+import { lostTool, unknownMembers } from '../known-members';
 import { readCache, readContent } from './content-reader';
 import { readReasoning } from './reasoning-settings';
 import { KNOWN_MEMBERS } from './known-members';
@@ -71,13 +71,11 @@ function readTurn(parts: readonly Part[]): Message[] {
   return read;
 }
 
-const KNOWN_WORD = /^[\w:.-]{1,64}$/;
-
 function readTools(body: CheckedObject, unread: Set<string>): ToolDefinition[] {
   return body.objects('tools').flatMap((tool) => {
     const type = tool.string('type') ?? 'custom';
     if (type !== 'custom') {
-      unread.add(KNOWN_WORD.test(type) ? `tools.${type}` : 'tools');
+      unread.add(lostTool(type));
       return [];
     }
     return [readTool(tool)];

@@ -10,7 +10,7 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
-import { unknownMembers } from '../known-members';
+import { lostTool, unknownMembers } from '../known-members';
 import { KNOWN_MEMBERS } from './known-members';
 import { readCacheMark } from './content-reader';
 import { readMessages } from './conversation-reader';
@@ -53,8 +53,9 @@ export function readRequest(members: JsonObject): CanonicalRequest {
 
 function readTools(body: CheckedObject, unread: Set<string>): ToolDefinition[] {
   return body.objects('tools').flatMap((tool) => {
-    if (tool.requiredString('type') === 'function') return [readTool(tool)];
-    unread.add('tools');
+    const type = tool.requiredString('type');
+    if (type === 'function') return [readTool(tool)];
+    unread.add(lostTool(type));
     return [];
   });
 }

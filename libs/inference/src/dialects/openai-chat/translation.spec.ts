@@ -176,7 +176,7 @@ describe('a chat request', () => {
       'prediction',
       'response_format',
       'tool_choice',
-      'tools',
+      'tools.web_search',
       'web_search_options',
     ]);
   });
@@ -229,6 +229,11 @@ describe('a chat request', () => {
     const part = { type: 'text' as const, text: 'x', annotations: [annotation] };
     const { dropped } = write({ ...read({ messages: [] }), messages: [{ role: 'assistant', parts: [part] }] });
     expect(dropped).toEqual(['annotations']);
+  });
+
+  it('names each tool that only chat has as lost, by its type', () => {
+    const tools = [{ type: 'custom', custom: { name: 'a' } }, { type: 'hologram' }, { type: 'a b' }];
+    expect(read({ messages: [], tools }).unread).toEqual(['tools.custom', 'tools.hologram', 'tools']);
   });
 
   it('takes the older spellings', () => {
