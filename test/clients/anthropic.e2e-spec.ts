@@ -33,6 +33,18 @@ beforeAll(async () => {
 
 afterAll(() => site?.stop(), 60_000);
 
+it('lets the Anthropic client list the models, and read one', async () => {
+  const { data } = await client.models.list();
+  expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining([...CONVERSING]));
+  expect(await client.models.retrieve(CONVERSING[0])).toMatchObject({ id: CONVERSING[0] });
+});
+
+it.each(['models', `models/${CONVERSING[0]}`])('takes the key of %s in x-api-key, as Python sends it', async (path) => {
+  const { baseUrl, seed } = site.installation;
+  const response = await fetch(`${baseUrl}/${path}`, { headers: { 'x-api-key': seed.apiKey } });
+  expect(response.status).toBe(200);
+});
+
 describe.each(CONVERSING)('the Anthropic client with %s', (model) => {
   it('reads a message', async () => {
     const { data, response } = await client.messages

@@ -23,7 +23,7 @@ export function AcceptsAnyKey(): CustomDecorator<symbol> {
 
 export const KEY_HEADER = Symbol('key header');
 
-/** The key may be sent in `x-api-key` instead of `Authorization`, as clients of the Messages API do. */
+/** The key may be sent in `x-api-key` instead of `Authorization`, as Anthropic's clients do. */
 export function AcceptsKeyHeader(): CustomDecorator<symbol> {
   return SetMetadata(KEY_HEADER, true);
 }

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { BatchEntriesQueryDto, ListModelsQueryDto, type Principal } from '@libs/contracts';
 import type { ModelEntry } from '@libs/inference';
 import { validateInstance } from '@libs/platform';
-import { AcceptsAnyKey } from '../auth/access.decorators';
+import { AcceptsAnyKey, AcceptsKeyHeader } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import type { ModelEndpoints } from './endpoint-entry';
 import { readListPage } from './list-page';
@@ -11,9 +11,10 @@ import { ModelListingService } from './model-listing.service';
 
 type ListQuery = Readonly<Record<string, unknown>>;
 
-/** The catalogue, for keys of either kind. */
+/** The catalogue, for keys of either kind. Anthropic's clients send them as they do to the Messages API. */
 @Controller()
 @AcceptsAnyKey()
+@AcceptsKeyHeader()
 export class ModelsController {
   constructor(private readonly listing: ModelListingService) {}
 
