@@ -9,7 +9,8 @@ import { readSluiceEnv } from '../../tools/sluice/src/sluice.env';
 import type { Installation } from './installation';
 
 const execute = promisify(execFile);
-const TIMEOUT_MS = 30_000;
+// A process that starts and an audit of everything, on a machine that is busy otherwise.
+const TIMEOUT_MS = 120_000;
 
 /** The operator at the command line of a test's installation. */
 export class Operator {
