@@ -109,7 +109,7 @@ export { AudioBytes, AudioCollector } from './audio/audio-bytes';
 export { audioInHand, type AudioInput } from './audio/transcription';
 export type * from './videos/video-provider';
 export { APIS, CALLER_APIS, definitionOf, forEachConversationApi, isCallable, isConversationApi } from './apis/apis';
-export { citedSpan, spanOf, type AnswerSource } from './apis/answer-source';
+export { citedSpan, spanOf, type AnswerSource, type ReadFile } from './apis/answer-source';
 export { API_OF_BATCH, isBatchEndpoint, type BatchEndpoint } from './apis/batch-endpoints';
 export { callStatus } from './apis/call-status';
 export type { AnswerView, TextPlace } from './apis/answer-view';

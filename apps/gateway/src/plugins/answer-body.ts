@@ -4,6 +4,7 @@ import {
   type AnswerSource,
   type AnswerView,
   type PicoUsd,
+  type ReadFile,
   type StreamableApi,
   type TextPlace,
 } from '@libs/inference';
@@ -51,6 +52,16 @@ export class AnswerBody {
     const { citationsMember: name, writeSource } = this.view;
     const text = String(holder[member]);
     holder[name] = [...listOf(holder[name]), ...sources.map((source) => writeSource(source, text))];
+    this.#isChanged = true;
+  }
+
+  /** Gives the texts of files to the caller, on APIs that have annotations of files. */
+  attach(files: readonly ReadFile[]): void {
+    const { citationsMember: name, writeFile } = this.view;
+    const [place] = this.#places();
+    if (place === undefined || writeFile === undefined || files.length === 0) return;
+    const { holder } = place;
+    holder[name] = [...listOf(holder[name]), ...files.map(writeFile)];
     this.#isChanged = true;
   }
 

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { FilePart } from '@libs/inference';
+import type { FilePart, ReadFile } from '@libs/inference';
 import { refusal, type Fields, listOf } from '../server-tools/named-tools';
 import { SettingsReader } from '../server-tools/web-settings';
 import type { FileReader } from './file-reader';
@@ -35,6 +35,7 @@ export class FileParserPlugin implements Plugin {
     if (work.count === 0) return null;
     return {
       body: body.withTurns(turns),
+      files: work.files,
       stage: {
         ...STAGE,
         summary: `engine=pdf-text, files=${work.count}`,
@@ -52,14 +53,22 @@ function isForText(engine: PdfEngine | null, { model }: PluginContext): boolean 
 /** Processes the files of one request, one after another. */
 class FileWork {
   count = 0;
+  /** The files that were read, for APIs whose answers can hold them. */
+  readonly files: ReadFile[] = [];
+  /** Texts of files that the caller sent back, by hash; null for other APIs. */
+  readonly #known: ReadonlyMap<string, string> | null;
 
   constructor(
-    private readonly files: FileReader,
+    private readonly reader: FileReader,
     private readonly body: RequestBody,
     private readonly context: PluginContext,
-  ) {}
+  ) {
+    const known = body.readFiles;
+    this.#known = known && new Map(known.map(({ hash, text }) => [hash, text]));
+  }
 
-  async readTurn(turn: Fields, index: number): Promise<Fields> {
+  async readTurn(asked: Fields, index: number): Promise<Fields> {
+    const turn = this.body.withoutReadFiles(asked);
     if (!Array.isArray(turn['content'])) return turn;
     const content: Fields[] = [];
     for (const [at, part] of listOf(turn['content']).entries()) {
@@ -74,7 +83,8 @@ class FileWork {
     this.count += 1;
     if (this.count > MOST_FILES) throw refusal(path, `is one more than the ${MOST_FILES} files that are read`);
     try {
-      const text = await this.files.read(file, this.context);
+      const { text, hash } = await this.reader.read(file, this.context, this.#known);
+      if (hash !== null) this.files.push({ hash, name: file.name, text });
       return `<file name="${nameOf(file)}">\n${text}\n</file>`;
     } catch (error) {
       this.context.signal.throwIfAborted();

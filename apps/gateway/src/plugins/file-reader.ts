@@ -1,3 +1,4 @@
+import { subtle } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import type { FilePart } from '@libs/inference';
 import type { Egress } from '@libs/platform';
@@ -19,6 +20,12 @@ interface Bytes {
   readonly bytes: Buffer;
 }
 
+/** A file as text, and the hash of its bytes if that was asked for. */
+export interface FileText {
+  readonly text: string;
+  readonly hash: string | null;
+}
+
 /** Turns files of requests into text. */
 export class FileReader {
   constructor(
@@ -27,19 +34,26 @@ export class FileReader {
   ) {}
 
   /**
+   * @param known texts of files by the hash of their bytes, which are not read again; null: no hash is needed
    * @throws AppError invalid_request for a file that is neither PDF nor text, or cannot be read; the errors of outgoing
    * requests for a file by URL; provider_overloaded if there is no memory
    */
-  async read({ name, source }: FilePart, work: OutsideWork): Promise<string> {
-    if (source.kind === 'text') return source.text;
-    const read = async (reserve: Reserve): Promise<string> => {
+  async read(
+    { name, source }: FilePart,
+    work: OutsideWork,
+    known: ReadonlyMap<string, string> | null,
+  ): Promise<FileText> {
+    if (source.kind === 'text') return { text: source.text, hash: null };
+    const read = async (reserve: Reserve): Promise<FileText> => {
       const file =
         source.kind === 'url'
           ? await this.#fetch(source.url, work, reserve)
           : { mediaType: source.mediaType, bytes: Buffer.from(source.base64, 'base64') };
-      return await this.#textOf(file, name, work);
+      const hash = known === null ? null : await hashOf(file.bytes);
+      const text = hash === null ? undefined : known!.get(hash);
+      return { text: text ?? (await this.#textOf(file, name, work)), hash };
     };
-    return await countFetched(work.memory, read, bytesForText);
+    return await countFetched(work.memory, read, ({ text }) => bytesForText(text));
   }
 
   async #textOf(file: Bytes, name: string | null, work: OutsideWork): Promise<string> {
@@ -66,6 +80,11 @@ export class FileReader {
     }
     return { mediaType: response.headers['content-type']?.split(';')[0]?.trim() ?? null, bytes: response.body };
   }
+}
+
+/** Does not block: a file may be large. */
+async function hashOf(bytes: Buffer): Promise<string> {
+  return Buffer.from(await subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)).toString('hex');
 }
 
 function isTextFile({ mediaType, bytes }: Bytes, name: string | null): boolean {

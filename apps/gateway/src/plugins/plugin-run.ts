@@ -10,6 +10,7 @@ import {
   type InferenceResult,
   type PicoUsd,
   type PipelineStage,
+  type ReadFile,
   type StreamResult,
 } from '@libs/inference';
 import type { AskedCall, GenerationSearch } from '@libs/persistence';
@@ -45,6 +46,7 @@ interface Questions<T> {
 export class PluginRun {
   readonly #stages: PipelineStage[] = [];
   readonly #sources: AnswerSource[] = [];
+  readonly #files: ReadFile[] = [];
   /** Null once the answer is a stream: the remaining steps do not need the request, which may be large. */
   #request: PluginRequest | null;
   readonly #generationId: string;
@@ -104,6 +106,7 @@ export class PluginRun {
       if (preparation === null) return true;
       this.#request = { ...this.#asked, body: preparation.body };
       this.#sources.push(...(preparation.sources ?? []));
+      this.#files.push(...(preparation.files ?? []));
       this.#spent += plugin.mostPicoUsd ?? 0n;
       this.#search = joinSearches(this.#search, preparation.search);
       this.#stages.push(preparation.stage);
@@ -197,22 +200,23 @@ export class PluginRun {
       return true;
     });
     answer.cite(this.#sources);
+    answer.attach(this.#files);
     if (this.#spent > 0n) answer.addCost(this.#spent);
     answer.show(this.#shown);
     return { ...result, body: answer.toBytes() };
   }
 
   /**
-   * Returns a stream that cites the sources. Its usage includes the cost of the plugins. Nothing of the request is kept
+   * Returns a stream that cites the sources and names the files. Its usage includes the cost of the plugins. Nothing of the request is kept
    * from now on.
    */
   open({ stream, model, endpoint }: StreamResult): AnswerStream {
     this.#request = null;
     const { api } = this.context;
     const costed = this.#spent > 0n ? new ChangedStream(stream, addingCost(api, this.#spent)) : stream;
-    if (this.#sources.length === 0) return costed;
+    if (this.#sources.length === 0 && this.#files.length === 0) return costed;
     const head = { generationId: this.#generationId, model: model.slug, provider: endpoint.provider.name };
-    const citer = APIS[api].stream.citer(this.#sources, head);
+    const citer = APIS[api].stream.citer(this.#sources, head, this.#files);
     return new ChangedStream(costed, (frame) => citer.cite(frame));
   }
 

@@ -1,5 +1,5 @@
 import type { AppError } from '@libs/errors';
-import type { AnswerSource, Model, PipelineStage, StreamableApi } from '@libs/inference';
+import type { AnswerSource, Model, PipelineStage, ReadFile, StreamableApi } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
 import type { OutsideWork } from '../parsers/outside-work';
 import type { Fields } from '../server-tools/named-tools';
@@ -31,6 +31,8 @@ export interface Preparation {
   readonly search?: GenerationSearch;
   /** The sources that the answer must cite. */
   readonly sources?: readonly AnswerSource[];
+  /** The files whose text the answer gives to the caller. */
+  readonly files?: readonly ReadFile[];
 }
 
 /** A request of a plugin to a model of this service. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { framesOf, textOf } from '@libs/inference/testing';
 import { AppError } from '@libs/errors';
 import { Cancellation, type StreamResult, frameData, joinFrames } from '@libs/inference';
@@ -386,6 +387,63 @@ describe(Plugins.name, () => {
       const [turn] = (body['input'] ?? body['messages']) as { content: object[] }[];
       expect(turn!.content[0]).toEqual({ type, text: '<file name="a.pdf">\nHello\n\nWorld\n</file>' });
       expect(stages()).toMatchObject([{ type: 'plugin', name: 'file-parser', data: { engine: 'pdf-text', files: 1 } }]);
+    });
+
+    const annotationOf = (bytes: Buffer, text: string) => ({
+      type: 'file',
+      file: {
+        hash: createHash('sha256').update(bytes).digest('hex'),
+        name: 'a.pdf',
+        content: [{ type: 'text', text }],
+      },
+    });
+
+    it('gives callers of chat the text of the files', async () => {
+      const bytes = tinyPdf(['Hello']);
+      const { run } = await bench.prepare('chat', chat([file(bytes.toString('base64')), question], plugins));
+      const answer = await run.finish(answerOf('chat', 'Read.'));
+      const { choices } = JSON.parse(answer.body.toString()) as { choices: { message: object }[] };
+      expect(choices[0]!.message).toMatchObject({ annotations: [annotationOf(bytes, 'Hello')] });
+    });
+
+    it('gives no other API the text of files', async () => {
+      const part = { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${pdf('Hello')}` };
+      const input = [{ role: 'user', content: [part] }];
+      const { run } = await bench.prepare('responses', { model: 'test/text', input, plugins });
+      const answer = answerOf('responses', 'Read.');
+      expect((await run.finish(answer)).body.equals(answer.body)).toBe(true);
+    });
+
+    it('reads no file again whose text the caller sends back, and sends that to no provider', async () => {
+      const [first, second] = [tinyPdf(['Hello']), tinyPdf(['World'])];
+      const cited = { type: 'url_citation', url_citation: { url: 'https://a.example/', title: 'A' } };
+      const said = { role: 'assistant', content: 'Read.' };
+      const messages = [
+        { role: 'user', content: [file(first.toString('base64')), file(second.toString('base64'))] },
+        { ...said, annotations: [annotationOf(first, 'As it was read'), cited] },
+        { ...said, annotations: [annotationOf(Buffer.from('another'), 'Another')] },
+        { role: 'user', content: 'And?' },
+      ];
+      const { body, run } = await bench.prepare('chat', { model: 'test/text', messages, plugins });
+      expect(body['messages']).toEqual([
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: '<file name="a.pdf">\nAs it was read\n</file>' },
+            { type: 'text', text: '<file name="a.pdf">\nWorld\n</file>' },
+          ],
+        },
+        { ...said, annotations: [cited] },
+        said,
+        messages[3],
+      ]);
+      const answer = JSON.parse((await run.finish(answerOf('chat', 'Yes.'))).body.toString()) as {
+        choices: { message: { annotations: object[] } }[];
+      };
+      expect(answer.choices[0]!.message.annotations).toEqual([
+        annotationOf(first, 'As it was read'),
+        annotationOf(second, 'World'),
+      ]);
     });
 
     it('tells the model of a file that is longer than what is read of one', async () => {

@@ -1,5 +1,5 @@
 import { spliceMembers } from '@libs/json';
-import { APIS, type FilePart, type StreamableApi } from '@libs/inference';
+import { APIS, type FilePart, type ReadFile, type StreamableApi } from '@libs/inference';
 import { fieldsOf, listOf, type Fields } from '../server-tools/named-tools';
 
 const TEXT_TYPES = new Set<unknown>(['text', 'input_text', 'output_text']);
@@ -41,6 +41,17 @@ export class RequestBody {
   /** Returns the file of a part of a turn; null for other parts, and for a file that only its provider has. */
   fileOf(part: Fields): FilePart | null {
     return APIS[this.api].turns.fileOf(part);
+  }
+
+  /** Returns the files that earlier answers gave the text of; null for APIs whose answers cannot hold files. */
+  get readFiles(): readonly ReadFile[] | null {
+    const { answeredFiles } = APIS[this.api].turns;
+    return answeredFiles === undefined ? null : this.turns.flatMap(answeredFiles.in);
+  }
+
+  /** Returns a turn without such files. */
+  withoutReadFiles(turn: Fields): Fields {
+    return APIS[this.api].turns.answeredFiles?.takenFrom(turn) ?? turn;
   }
 
   /** Returns the path of a part, as errors name it. */

@@ -188,3 +188,19 @@ describe('sources of a streamed message', () => {
     expect(data.map((one) => JSON.parse(one) as Json)).toEqual(stream.toSpliced(stop, 0, ...added));
   });
 });
+
+describe('files of a streamed chat completion', () => {
+  it('begin it, so that callers can send their text back', async () => {
+    const file = { hash: 'ab', name: 'a.pdf', text: 'Hello' };
+    const data = await cited(APIS.chat.stream.citer([], HEAD, [file]), framesOf('data: [DONE]\n\n'));
+    const annotation = {
+      type: 'file',
+      file: { hash: 'ab', name: 'a.pdf', content: [{ type: 'text', text: 'Hello' }] },
+    };
+    expect(JSON.parse(data[0]!)).toMatchObject({
+      id: 'gen-1',
+      choices: [{ index: 0, delta: { content: '', annotations: [annotation] }, finish_reason: null }],
+    });
+    expect(data.slice(1)).toEqual(['[DONE]']);
+  });
+});

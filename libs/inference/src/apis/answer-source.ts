@@ -3,6 +3,17 @@ import type { Annotation } from '../model/conversation';
 /** A page that an answer cites, before the position of the citation in a text is known. */
 export type AnswerSource = Omit<Annotation, 'startIndex' | 'endIndex'>;
 
+/**
+ * The text of a file of the request. A caller that sends it back with the file, in the answer that had it, spares the
+ * gateway reading the file again.
+ */
+export interface ReadFile {
+  /** SHA-256 of the file's bytes, in hexadecimal digits. */
+  readonly hash: string;
+  readonly name: string | null;
+  readonly text: string;
+}
+
 /** A range of a text, in UTF-16 units. */
 export type Span = Pick<Annotation, 'startIndex' | 'endIndex'>;
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@libs/json';
-import type { AnswerSource } from './answer-source';
+import type { AnswerSource, ReadFile } from './answer-source';
 
 /** A text of a whole answer: the object that holds it, which may be changed, and the name of the field. */
 export interface TextPlace {
@@ -16,6 +16,8 @@ export interface AnswerView {
   readonly citationsMember: 'citations' | 'annotations';
   /** Returns the citation of a source. If `text` is absent, the citation has no position. */
   readonly writeSource: (source: AnswerSource, text?: string) => object;
+  /** Returns the annotation of a file that was read; absent for APIs without such annotations. */
+  readonly writeFile?: (file: ReadFile) => object;
 }
 
 /** Returns the text of a field; empty if the field is not a string. */

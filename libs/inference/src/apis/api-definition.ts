@@ -9,6 +9,7 @@ import type { AllowedUses, ProviderTool } from '../pricing/tool-uses';
 import type { AnswerView } from './answer-view';
 import type { CallerApi } from './caller-api';
 import type { ContentInput } from './content-input';
+import type { ReadFile } from './answer-source';
 import type { FilePart } from './file-part';
 import type { StreamEvents } from './stream-events';
 import type { UnansweredCall } from './unanswered-call';
@@ -74,6 +75,12 @@ export interface TurnsView {
   readonly textType: 'text' | 'input_text';
   /** Returns the file in a part of a turn; null for other parts, and for a file that is stored at a provider. */
   readonly fileOf: (part: JsonObject) => FilePart | null;
+  /** The files of an earlier answer in a turn; absent for APIs whose answers cannot hold files. */
+  readonly answeredFiles?: {
+    readonly in: (turn: JsonObject) => readonly ReadFile[];
+    /** Returns the turn without them. */
+    readonly takenFrom: (turn: JsonObject) => JsonObject;
+  };
 }
 
 /** How requests name tools that the gateway or a provider runs. */

@@ -1,5 +1,5 @@
 import type { AnswerFrame } from '../model/answer-frame';
-import type { AnswerSource } from './answer-source';
+import type { AnswerSource, ReadFile } from './answer-source';
 
 /** Puts citations into the events of one stream. */
 export interface StreamCiter {
@@ -27,5 +27,6 @@ export interface StreamEvents {
   readonly answerIn: (data: Buffer) => Buffer | undefined;
   /** Returns the data with another such object. */
   readonly withAnswer: (data: Buffer, answer: Buffer) => Buffer;
-  readonly citer: (sources: readonly AnswerSource[], head: AnswerHead) => StreamCiter;
+  /** @param files only for APIs that have annotations of files */
+  readonly citer: (sources: readonly AnswerSource[], head: AnswerHead, files?: readonly ReadFile[]) => StreamCiter;
 }

@@ -7,7 +7,7 @@ import type { ProviderTool } from '../../pricing/tool-uses';
 import type { ConversationApi } from '../api-definition';
 import { listOf } from '../content-input';
 import { openAiFile } from '../file-part';
-import { chatAnswer } from './chat-answer';
+import { chatAnswer, filesIn, withoutFiles } from './chat-answer';
 import { chatFailure, chatStream } from './chat-events';
 
 const OUTPUT: OutputMembers = {
@@ -54,6 +54,7 @@ export const chatApi: ConversationApi = {
     member: 'messages',
     textType: 'text',
     fileOf: ({ type, file }) => (type === 'file' ? openAiFile(objectOf(file)) : null),
+    answeredFiles: { in: filesIn, takenFrom: withoutFiles },
   },
   answer: chatAnswer,
   stream: chatStream,

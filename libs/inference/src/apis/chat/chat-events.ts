@@ -1,11 +1,10 @@
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, joinFrames, type AnswerFrame } from '../../model/answer-frame';
 import { chatChunk, failureChunk } from '../../dialects/openai-chat/stream-events';
-import {} from '../../dialects/openai-responses/response-object';
-import type { AnswerSource } from '../answer-source';
+import type { AnswerSource, ReadFile } from '../answer-source';
 import type { AnswerHead, StreamCiter, StreamEvents } from '../stream-events';
 import { besideOf, NOTHING_USED, type UnansweredCall } from '../unanswered-call';
-import { chatSource } from './chat-answer';
+import { chatFile, chatSource } from './chat-answer';
 import { unixSeconds } from '../../model/unix-seconds';
 
 /** Returns a chunk made by the gateway. `members` is the inside of a JSON object. */
@@ -29,12 +28,12 @@ export function chatFailure(call: UnansweredCall, error: AppError): Buffer {
   return joinFrames([ownChunk(call, failureChunk(error, NOTHING_USED) + more.join('')), DONE_FRAME]);
 }
 
-/** Cites sources in a chunk that it inserts before all others. */
+/** Cites sources, and names files, in a chunk that it inserts before all others. */
 class ChatCiter implements StreamCiter {
   #head: AnswerFrame | null;
 
-  constructor(sources: readonly AnswerSource[], head: AnswerHead) {
-    const annotations = sources.map((source) => chatSource(source));
+  constructor(sources: readonly AnswerSource[], head: AnswerHead, files: readonly ReadFile[] = []) {
+    const annotations = [...sources.map((source) => chatSource(source)), ...files.map(chatFile)];
     const choice = { index: 0, delta: { role: 'assistant', content: '', annotations }, finish_reason: null };
     this.#head = ownChunk(head, `"choices":${JSON.stringify([choice])}`);
   }
@@ -50,5 +49,5 @@ export const chatStream: StreamEvents = {
   ownEnd: (head) => ownChunk(head, '"choices":[]'),
   answerIn: (data) => data,
   withAnswer: (_data, answer) => answer,
-  citer: (sources, head) => new ChatCiter(sources, head),
+  citer: (sources, head, files) => new ChatCiter(sources, head, files),
 };

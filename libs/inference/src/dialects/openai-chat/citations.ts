@@ -1,12 +1,16 @@
 import { defined, numberOf, objectOf, objectsOf, stringOf } from '@libs/json';
 import type { Annotation } from '../../model/conversation';
 
+/** Kinds of annotations that cite a page. The second has no position; its text is in `cited_text`. */
+const CITATIONS: readonly string[] = ['url_citation', 'web_search_citation'];
+
 /** Returns the links that a message or delta cites. Other kinds of annotations are left out. */
 export function readAnnotations(value: unknown): Annotation[] {
   return objectsOf(value).flatMap((annotation) => {
-    const citation = objectOf(annotation['url_citation']);
+    const type = stringOf(annotation['type']) ?? '';
+    const citation = objectOf(annotation[type]);
     const url = stringOf(citation['url']);
-    if (annotation['type'] !== 'url_citation' || url === undefined) return [];
+    if (!CITATIONS.includes(type) || url === undefined) return [];
     return [
       defined({
         type: 'url-citation' as const,
@@ -14,7 +18,7 @@ export function readAnnotations(value: unknown): Annotation[] {
         title: stringOf(citation['title']) ?? '',
         startIndex: numberOf(citation['start_index']) ?? 0,
         endIndex: numberOf(citation['end_index']) ?? 0,
-        content: stringOf(citation['content']),
+        content: stringOf(citation['content']) ?? stringOf(citation['cited_text']),
       }),
     ];
   });

@@ -429,6 +429,31 @@ describe('a chat answer', () => {
     expect(() => upstream.readAnswer(body, plainEndpoint)).toThrow(expect.objectContaining({ code }));
   });
 
+  it('has the pages that upstreams cite, in each of the forms of this API', () => {
+    const page = { url: 'https://a.example/', title: 'A' };
+    const annotations = [
+      { type: 'url_citation', url_citation: { ...page, start_index: 1, end_index: 3, content: 'x' } },
+      {
+        type: 'web_search_citation',
+        web_search_citation: { ...page, title: null, cited_text: 'y', encrypted_index: 'e' },
+      },
+      { type: 'file', file: { hash: 'h', content: [] } },
+      { type: 'web_search_citation', web_search_citation: {} },
+    ];
+    const choices = [{ message: { content: 'Hello', annotations }, finish_reason: 'stop' }];
+    const [choice] = upstream.readAnswer({ choices }, plainEndpoint).choices;
+    expect(choice!.parts).toEqual([
+      {
+        type: 'text',
+        text: 'Hello',
+        annotations: [
+          { type: 'url-citation', ...page, startIndex: 1, endIndex: 3, content: 'x' },
+          { type: 'url-citation', url: page.url, title: '', startIndex: 0, endIndex: 0, content: 'y' },
+        ],
+      },
+    ]);
+  });
+
   it('is read from upstreams that are loose with the protocol', () => {
     const body = {
       choices: [
