@@ -235,7 +235,10 @@ describe('the Anthropic client', () => {
     });
     expect(await refusalOf(client.messages.batches.list())).toMatchObject({
       status: 404,
-      error: { type: 'error', error: { type: 'not_found_error', message: 'Not found' } },
+      error: {
+        type: 'error',
+        error: { type: 'not_found_error', message: expect.stringContaining('There is no route') },
+      },
     });
   });
 
