@@ -139,7 +139,7 @@ describe('a streamed call whose first event takes long', () => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).end(ANSWERS.chat);
       } else response.writeHead(503).end('{}');
     });
-    const reading = await untilComments(await ask(path, 'test/pair'));
+    const reading = await untilComments(await ask(path, 'test/pair', { provider: { sort: 'price' } }));
     release();
     const text = withoutComments(await reading.rest());
     expect(text).toContain('Hi.');

@@ -124,13 +124,30 @@ describe('what an engine remembers between requests', () => {
 
   it('stays with the provider that served a conversation', async () => {
     upstream.answers(200, ANSWER);
-    let chance = 0.99;
-    const engine = anInstallation(['cheap', 'dear'], { dice: () => chance });
-    const served = async (stickyKey: string) =>
-      (await engine.answer('chat', aRequest({ stickyKey: () => stickyKey }))).endpoint.provider.slug;
-    expect(await served('a')).toBe('dear');
-    chance = 0;
-    expect([await served('a'), await served('b')]).toEqual(['dear', 'cheap']);
+    const engine = anInstallation(['cheap', 'dear']);
+    const served = async (more: object = {}) =>
+      (await engine.answer('chat', aRequest({ stickyKey: () => 'a', ...more }))).endpoint.provider.slug;
+    const drawn = await served();
+    const other = drawn === 'cheap' ? 'dear' : 'cheap';
+    expect(await served({ preferences: { only: [other] } })).toBe(other);
+    expect(await served()).toBe(other);
+  });
+
+  it('draws a conversation alike in every gateway, and conversations apart', async () => {
+    upstream.answers(200, ANSWER);
+    const gateways = [0, 0.99].map((chance) => anInstallation(['cheap', 'dear'], { dice: () => chance }));
+    const conversations = Array.from({ length: 20 }, (_, number) => `conversation ${number}`);
+    const servedBy = async (engine: InferenceEngine): Promise<readonly string[]> => {
+      const served: string[] = [];
+      for (const stickyKey of conversations) {
+        const answer = await engine.answer('chat', aRequest({ stickyKey: () => stickyKey }));
+        served.push(answer.endpoint.provider.slug);
+      }
+      return served;
+    };
+    const [one, two] = [await servedBy(gateways[0]!), await servedBy(gateways[1]!)];
+    expect(one).toEqual(two);
+    expect(new Set(one)).toEqual(new Set(['cheap', 'dear']));
   });
 
   it('measures how fast an endpoint is', async () => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Api, Model, Endpoint } from '../catalogue/catalogue-entries';
 import { outputLimitOf } from '../model/output-limit';
 import type { HealthView } from './provider-health';
@@ -111,13 +112,19 @@ class Ordering {
     return sort ?? sortOfTier ?? (order === null ? defaultSort : null) ?? null;
   }
 
-  /** Puts endpoints without outages first; the very first one is drawn at random with weight 1/price². */
+  /** Puts endpoints without outages first; the very first one is drawn with weight 1/price². */
   #balanced(byPrice: readonly Contender[]): readonly Contender[] {
     const out = byPrice.filter((contender) => this.#isOut(contender));
     const stable = out.length === 0 ? byPrice : byPrice.filter((contender) => !out.includes(contender));
     if (stable.length < 2) return [...stable, ...out];
-    const first = draw(stable, this.#price, this.#world.dice());
+    const first = draw(stable, this.#price, this.#chance());
     return [first, ...stable.filter((contender) => contender !== first), ...out];
+  }
+
+  /** Returns the same number for a conversation in every gateway, so that all of them draw the same endpoint for it. */
+  #chance(): number {
+    const key = this.#wish.stickyKey?.() ?? null;
+    return key === null ? this.#world.dice() : hash('sha256', key, 'buffer').readUInt32BE(0) / 2 ** 32;
   }
 
   /** Sorts by the sort key, then by price. Unmeasured endpoints come after measured ones. */
