@@ -100,7 +100,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight, 
     follow(request, new RequestLife(commonHeaders(request, readiness, exposed), inFlight.pools, reply.raw), inFlight);
     const problem = findHeadProblem(request.raw) ?? findExpectationProblem(request.raw);
     if (problem !== null) done(problem);
-    else if (request.is404) answerUnrouted(request, reply, routes, done);
+    else if (request.is404 || hasEmptyParam(request)) answerUnrouted(request, reply, routes, done);
     else done();
   });
   instance.addHook('onSend', (request, reply, payload, done) => {
@@ -136,6 +136,11 @@ function follow(request: FastifyRequest, life: RequestLife, inFlight: InFlight):
 function requestIdOf(request: IncomingMessage): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : mintId('req');
+}
+
+/** Returns whether a part of the path is empty where an id or name belongs. The router takes it for one. */
+function hasEmptyParam({ params }: FastifyRequest): boolean {
+  return Object.entries(params as object).some(([name, value]) => value === '' && name !== '*');
 }
 
 /** Answers a request without a route: a preflight (Fetch standard, CORS), a wrong method or a wrong path. */

@@ -110,6 +110,17 @@ describe(ModelsController.name, () => {
     const { statusCode, body, headers: answered } = await app.inject({ method: 'GET', url: `/api/v1${path}`, headers });
     return { status: statusCode, body, headers: answered };
   };
+  it.each([
+    ['/models/', '/api/v1/models'],
+    ['/models/v/', '/api/v1/models/{id}'],
+    ['/models//v/chat', '/api/v1/models/{author}/{slug}'],
+  ])('answers %s with the path that was meant', async (path, meant) => {
+    const { status, body } = await get(path);
+    expect(status).toBe(404);
+    expect(body).toContain('There is no route /api/v1/models/');
+    expect(body).toContain(`Did you mean ${meant}? `);
+  });
+
   const list = async (query: string): Promise<Listing> => {
     const { status, body } = await get(`/embeddings/models${query}`);
     expect(status).toBe(200);

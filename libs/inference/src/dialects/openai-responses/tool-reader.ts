@@ -1,5 +1,6 @@
 import { booleanOf, defined, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { ToolChoice, ToolDefinition } from '../../model/canonical-request';
+import { lostTool } from '../known-members';
 import { readCacheMark } from './content-reader';
 import { CUSTOM_INPUT } from './conversation-reader';
 import type { FlatTool, ToolNames } from './tool-names';
@@ -79,6 +80,6 @@ function readTool({ name, tool }: FlatTool, unread: Set<string>): ToolDefinition
     if (objectOf(tool['format'])['type'] === 'grammar') unread.add('tools.format');
     return defined({ name, description, parameters: CUSTOM_PARAMETERS, cache });
   }
-  unread.add(`tools.${stringOf(tool['type']) ?? 'type'}`);
+  unread.add(lostTool(stringOf(tool['type']) ?? ''));
   return null;
 }
