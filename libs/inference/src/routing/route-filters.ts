@@ -120,7 +120,7 @@ function outputFilters({ maxOutputTokens: asked = null, capsOutput = true, prefe
         return asked <= limit;
       },
       get reason() {
-        const message = `${ANSWER_TOO_LONG.message}: ${asked} were asked for, and ${longest} are the most`;
+        const message = `${ANSWER_TOO_LONG.message}: ${asked} were asked for, and ${longest} are the most{providers}`;
         return { ...ANSWER_TOO_LONG, message, constraint: { field: 'max_tokens', detail: message } };
       },
     },
@@ -189,13 +189,13 @@ const NO_COLLECTION = notFound(
   'privacy_restricted',
   'data_policy:training',
   'provider.data_collection',
-  'No provider of the model leaves prompts unused and unkept',
+  'No provider of {model} leaves prompts unused and unkept{providers}',
 );
 const ZDR_ONLY = notFound(
   'privacy_restricted',
   'data_policy:zdr',
   'provider.zdr',
-  'No provider of the model has zero data retention',
+  'No provider of {model} has zero data retention{providers}',
 );
 const keptBy = (tool: ProviderTool, field: string): Reason =>
   notFound(
@@ -208,50 +208,50 @@ const DISTILLABLE_ONLY = notFound(
   'constraint_filtered',
   undefined,
   'provider.enforce_distillable_text',
-  'No provider of the model allows its outputs to train other models',
+  'No provider of {model} allows its outputs to train other models{providers}',
 );
 const NOT_CHOSEN = notFound(
   'constraint_filtered',
   'allowed_providers',
   'provider.only',
-  'No provider of the model is allowed',
+  'No provider of {model} is allowed{providers}',
 );
 const IGNORED = notFound(
   'constraint_filtered',
   'allowed_providers',
   'provider.ignore',
-  'Every provider of the model is ignored',
+  'Every provider of {model} is ignored{providers}',
 );
 const NOT_IN_ORDER = notFound(
   'constraint_filtered',
   'allowed_providers',
   'provider.order',
-  'No provider of the model is in the order, and fallbacks are not allowed',
+  'No provider of {model} is in the order, and fallbacks are not allowed{providers}',
 );
 const OTHER_QUANTIZATION = notFound(
   'constraint_filtered',
   'quantization',
   'provider.quantizations',
-  'No provider of the model serves it in a quantization that was asked for',
+  'No provider of {model} serves it in a quantization that was asked for{providers}',
 );
 const TOO_DEAR = notFound(
   'constraint_filtered',
   'max_price',
   'provider.max_price',
-  'Every provider of the model costs more than the limit',
+  'Every provider of {model} costs more than the limit{providers}',
 );
 const REQUIRE_PARAMETERS = 'provider.require_parameters';
 const UNSUPPORTED_PARAMETERS = notFound(
   'constraint_filtered',
   'require_parameters',
   REQUIRE_PARAMETERS,
-  'No provider of the model supports every parameter of the request',
+  'No provider of {model} supports every parameter of the request{providers}',
 );
 const LOST_IN_TRANSLATION = notFound(
   'constraint_filtered',
   'require_parameters',
   REQUIRE_PARAMETERS,
-  'No provider of the model can be sent every member of the request',
+  'No provider of {model} can be sent every member of the request{providers}',
 );
 /** Members in a message. */
 const MOST_NAMED = 16;
@@ -259,23 +259,23 @@ const OTHER_MODALITIES = notFound(
   'no_endpoints',
   undefined,
   'modalities',
-  'No provider of the model takes and gives every kind of content of the request',
+  'No provider of {model} takes and gives every kind of content of the request{providers}',
 );
 export const OTHER_TIER = notFound(
   'constraint_filtered',
   undefined,
   'service_tier',
-  'No provider of the model serves the service tier',
+  'No provider of {model} serves the service tier{providers}',
 );
 const PROMPT_TOO_LONG: Reason = {
   error: 'context_length_exceeded',
   code: 'constraint_filtered',
-  message: 'The prompt is longer than the context of the model',
+  message: 'The prompt is longer than the context of {model}',
   excludedBy: 'context_length',
 };
 const ANSWER_TOO_LONG: Reason = {
   error: 'max_tokens_exceeded',
   code: 'constraint_filtered',
-  message: 'No provider of the model gives that many output tokens',
+  message: 'No provider of {model} gives that many output tokens',
   excludedBy: 'context_length',
 };

@@ -158,7 +158,7 @@ const WITH_PLUGINS: readonly Api[] = ['chat', 'responses', 'messages'];
 const NO_ENDPOINTS: Reason = {
   error: 'not_found',
   code: 'no_endpoints',
-  message: 'No provider of the model is available',
+  message: 'No provider of {model} is available',
 };
 /** Rank of an endpoint whose tier must not serve. */
 const NO_RANK = -1;

@@ -139,26 +139,26 @@ interface Rule {
   readonly detail: string;
 }
 
-const MODEL = { code: 'constraint_filtered', detail: 'the model may not be used' } as const;
+const MODEL = { code: 'constraint_filtered', detail: '{model} may not be used' } as const;
 const PROVIDER = {
   code: 'constraint_filtered',
   excludedBy: 'allowed_providers',
-  detail: 'no provider of the model may be used',
+  detail: 'no provider of {model} may be used{providers}',
 } as const;
 const COLLECTION = {
   code: 'privacy_restricted',
   excludedBy: 'data_policy:training',
-  detail: 'no provider of the model leaves prompts unused and unkept',
+  detail: 'no provider of {model} leaves prompts unused and unkept{providers}',
 } as const;
 const ZDR = {
   code: 'privacy_restricted',
   excludedBy: 'data_policy:zdr',
-  detail: 'no provider of the model has zero data retention',
+  detail: 'no provider of {model} has zero data retention{providers}',
 } as const;
 const REGION = {
   code: 'region_restricted',
   excludedBy: 'data_region',
-  detail: 'no provider of the model serves in a region that may be used',
+  detail: 'no provider of {model} serves in a region that may be used{providers}',
 } as const;
 
 export function forbiddenBy({ owner }: RoutePolicy, { member, code, excludedBy, detail }: Rule): Reason {

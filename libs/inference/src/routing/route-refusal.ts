@@ -40,9 +40,10 @@ export type AvailabilityCode = (typeof AVAILABILITY_CODES)[number];
 export interface Reason {
   readonly error: ErrorCode;
   readonly code: AvailabilityCode;
+  /** `{model}` stands for the model and its name, `{providers}` for the providers that it has, in parentheses. */
   readonly message: string;
   readonly excludedBy?: ExcludedBy;
-  /** The field that removed the last endpoint, and what it demanded. Never contains a value of the request. */
+  /** The field that removed the last endpoint, and what it demanded, as `message`. Never contains a value of the request. */
   readonly constraint?: { readonly field: string; readonly detail: string };
 }
 
@@ -73,7 +74,9 @@ export function refusal(
       ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
       ...(providers.length > 0 && { affected_providers: providers }),
       ...(excludedBy !== undefined && { excluded_by: excludedBy }),
-      ...(constraint !== undefined && { constraint }),
+      ...(constraint !== undefined && {
+        constraint: { ...constraint, detail: filled(constraint.detail, REDACTED, '') },
+      }),
     },
     retryAfterSeconds,
   });
@@ -88,12 +91,11 @@ function messageOf(
   models: readonly string[],
   providers: readonly string[],
 ): string {
-  const [slug] = models;
-  const named = models.length === 1 && slug !== undefined ? withModel(message, slug) : message;
+  const named = filled(message, models.length === 1 ? models[0]! : REDACTED, shownProviders(providers));
   if (constraint === undefined) return named;
   const remedy =
     error === 'permission_denied' ? 'a management key can change it' : `change ${constraint.field}, or leave it out`;
-  return `${named}${message.includes('provider of the model') ? shownProviders(providers) : ''}; ${remedy}`;
+  return `${named}; ${remedy}`;
 }
 
 function shownProviders(providers: readonly string[]): string {
@@ -102,23 +104,22 @@ function shownProviders(providers: readonly string[]): string {
   return ` (it has ${providers.slice(0, MOST_SHOWN).join(', ')}${more})`;
 }
 
-function withModel(message: string, slug: string): string {
-  if (slug === REDACTED) return message;
-  const model = theModel(slug);
-  return message.replace(/\b[Tt]he model\b(?! ")/, (words) =>
-    words.startsWith('T') ? model : model.replace(/^T/, 't'),
-  );
+/** Returns a text of a reason with what its placeholders stand for. */
+function filled(text: string, slug: string, providers: string): string {
+  const model = slug === REDACTED ? 'The model' : theModel(slug);
+  const inSentence = text.startsWith('{model}') ? model : model.replace(/^T/, 't');
+  return text.replace('{model}', () => inSentence).replace('{providers}', () => providers);
 }
 
 const LIMITED: Reason = {
   error: 'rate_limit_exceeded',
   code: 'capacity_exhausted',
-  message: 'Every provider of the model limits the rate of requests',
+  message: 'Every provider of {model} limits the rate of requests',
 };
 const RESTING: Reason = {
   error: 'provider_overloaded',
   code: 'temporarily_unavailable',
-  message: 'No provider of the model is available at the moment',
+  message: 'No provider of {model} is available at the moment',
 };
 
 /** The caller must act, because the request has no other key. */

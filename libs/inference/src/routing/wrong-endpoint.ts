@@ -20,12 +20,12 @@ export function wrongEndpoint(
   const served = APIS.filter((other) => model.endpoints.some((endpoint) => canServe(endpoint, other)));
   const advice =
     served.length === 0 ? 'choose another model' : `use ${served.map((other) => ROUTES[other]).join(' or ')}`;
-  return reasonOf(`The model cannot be used with ${ROUTES[api]}; ${advice}`);
+  return reasonOf(`{model} cannot be used with ${ROUTES[api]}; ${advice}`);
 }
 
 /** Returns why a model with the suffix `:online` cannot be used with an API without a conversation. */
 export function onlineElsewhere(api: Api): Reason {
-  return reasonOf(`The model cannot be used with ${ROUTES[api]}, which does not search the web; leave out :online`);
+  return reasonOf(`{model} cannot be used with ${ROUTES[api]}, which does not search the web; leave out :online`);
 }
 
 function reasonOf(message: string): Reason {
