@@ -71,7 +71,7 @@ describe('an exchange whose caller has disconnected', () => {
 
   it('wakes the read that waits for room, and then waits for none', async () => {
     const budget = new ReplyBudget(MEBIBYTE);
-    budget.take({ countedBytes: 0, isPaused: false, resume: () => undefined }, MEBIBYTE);
+    budget.take({ holders: [], countedBytes: 0, isPaused: false, resume: () => undefined }, MEBIBYTE);
     const { stream, controller } = sent({ budget });
     stream.onResponseData(controller, Buffer.from('a'));
     let isWoken = false;

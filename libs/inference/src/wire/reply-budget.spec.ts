@@ -9,9 +9,10 @@ import { UpstreamHttp } from './upstream-http';
 class Holder implements ReplyHolder {
   countedBytes = 0;
   isPaused = false;
-  older: ReplyHolder | null = null;
-  newer: ReplyHolder | null = null;
   resumed = 0;
+
+  constructor(readonly holders: readonly string[] = []) {}
+
   resume(): void {
     this.resumed += 1;
   }
@@ -19,7 +20,7 @@ class Holder implements ReplyHolder {
 
 describe(ReplyBudget.name, () => {
   it('lets all read on while there is room, and beyond it the oldest alone', () => {
-    const budget = new ReplyBudget(10);
+    const budget = new ReplyBudget(10, 0);
     const [oldest, second, third] = [new Holder(), new Holder(), new Holder()];
     expect([budget.take(oldest, 4), budget.take(second, 4), budget.take(third, 4)]).toEqual([true, true, false]);
     expect([budget.take(oldest, 100), budget.take(second, 1)]).toEqual([true, false]);
@@ -31,7 +32,7 @@ describe(ReplyBudget.name, () => {
   });
 
   it('reads on with the next oldest, whichever answers between have ended', () => {
-    const budget = new ReplyBudget(10);
+    const budget = new ReplyBudget(10, 0);
     const [oldest, second, third, fourth] = [new Holder(), new Holder(), new Holder(), new Holder()];
     for (const holder of [oldest, second, third, fourth]) budget.take(holder, 10);
     budget.giveBack(third);
@@ -44,7 +45,7 @@ describe(ReplyBudget.name, () => {
   });
 
   it('lets no answer be read beyond the bound while much of what was read is kept, until less of it is', () => {
-    const budget = new ReplyBudget(12);
+    const budget = new ReplyBudget(12, 0);
     const [oldest, second] = [new Holder(), new Holder()];
     budget.take(oldest, 4);
     budget.take(second, 4);
@@ -58,8 +59,32 @@ describe(ReplyBudget.name, () => {
     expect(second.resumed).toBe(1);
   });
 
+  it('leaves room for others where one workspace holds much, and lets its oldest answer go on', () => {
+    const budget = new ReplyBudget(90, 0);
+    const [first, second] = [new Holder(['ws', 'org']), new Holder(['ws', 'org'])];
+    const other = new Holder(['ws-2', 'org-2']);
+    expect([budget.take(first, 50), budget.take(second, 10), budget.take(second, 1)]).toEqual([true, true, false]);
+    expect([budget.take(first, 5), budget.take(other, 10), budget.take(other, 5)]).toEqual([true, true, true]);
+    budget.giveBack(first);
+    expect(second.resumed).toBe(1);
+  });
+
+  it('counts all workspaces of an organization together', () => {
+    const budget = new ReplyBudget(90, 0);
+    const holders = ['a', 'b', 'c'].map((workspace) => new Holder([workspace, 'org']));
+    expect(holders.map((holder) => budget.take(holder, 25))).toEqual([true, true, false]);
+    expect(budget.take(new Holder(['d', 'org-2']), 10)).toBe(true);
+  });
+
+  it('lets small answers end, whatever others hold', () => {
+    const budget = new ReplyBudget(100, 10);
+    budget.take(new Holder(['slow', 'org']), 200);
+    const small = new Holder(['ws-2', 'org-2']);
+    expect([budget.take(small, 10), budget.take(small, 1)]).toEqual([true, false]);
+  });
+
   it('forgets who has ended, however often that is said', () => {
-    const budget = new ReplyBudget(10);
+    const budget = new ReplyBudget(10, 0);
     const [one, other] = [new Holder(), new Holder()];
     budget.take(one, 10);
     budget.giveBack(one);

@@ -1,5 +1,7 @@
 /** An answer that is being read, with its counted bytes. */
 export interface ReplyHolder {
+  /** Who asked, the narrowest first: the workspace and its organization. */
+  readonly holders: readonly string[];
   /** Bytes that are counted for this answer; 0 before the first `take`. */
   countedBytes: number;
   isPaused: boolean;
@@ -9,26 +11,47 @@ export interface ReplyHolder {
 
 /** Share of the limit that may be kept while the oldest answer is still read beyond the limit. */
 const KEPT_BESIDE_OLDEST = 1 / 4;
+/** What one workspace or organization may hold, as a multiple of what is left: alone, two thirds of the limit. */
+const WEIGHT = 2;
+/** An answer of so many bytes never waits: nearly all answers are smaller, and all at once take little memory. */
+const SMALL_BYTES = 32 * 1024;
+
+/** The answers of one workspace or organization, in the order of their first bytes. */
+interface Share {
+  readonly replies: Set<ReplyHolder>;
+  bytes: number;
+}
 
 /**
  * Limits the memory of all whole answers that are being read, and of those that were read and are kept. Above the limit
  * only the oldest of them continues to be read. The others pause, which makes their providers wait, until it has ended.
  * If much is kept, the oldest one pauses too.
+ *
+ * A workspace whose answers hold more than its share reads only the oldest of them, so that a provider which answers
+ * slowly and at length, such as a host of the caller's own, holds up others as little as possible.
  */
 export class ReplyBudget {
   /** Answers in the order of their first bytes. */
   readonly #held = new Set<ReplyHolder>();
+  readonly #shares = new Map<string, Share>();
   #bytes = 0;
   #kept = 0;
   #paused = 0;
 
-  constructor(private readonly mostBytes: number) {}
+  constructor(
+    private readonly mostBytes: number,
+    private readonly smallBytes = SMALL_BYTES,
+  ) {}
 
   /** Counts bytes that were read. Returns false if the holder must pause until it is resumed. */
   take(holder: ReplyHolder, bytes: number): boolean {
     if (holder.countedBytes === 0) this.#held.add(holder);
     holder.countedBytes += bytes;
     this.#bytes += bytes;
+    for (const share of this.#sharesOf(holder)) {
+      share.replies.add(holder);
+      share.bytes += bytes;
+    }
     this.#setPaused(holder, this.#mustPause(holder));
     return !holder.isPaused;
   }
@@ -44,6 +67,11 @@ export class ReplyBudget {
   giveBack(holder: ReplyHolder): void {
     if (!this.#held.delete(holder)) return;
     this.#bytes -= holder.countedBytes;
+    for (const share of this.#sharesOf(holder)) {
+      share.replies.delete(holder);
+      share.bytes -= holder.countedBytes;
+    }
+    for (const name of holder.holders) if (this.#shares.get(name)?.replies.size === 0) this.#shares.delete(name);
     holder.countedBytes = 0;
     this.#setPaused(holder, false);
     if (this.#paused > 0) this.#resumeOthers();
@@ -58,8 +86,18 @@ export class ReplyBudget {
   }
 
   #mustPause(holder: ReplyHolder): boolean {
-    if (this.#bytes + this.#kept <= this.mostBytes) return false;
-    return this.#oldest() !== holder || this.#kept > this.mostBytes * KEPT_BESIDE_OLDEST;
+    if (holder.countedBytes <= this.smallBytes) return false;
+    const left = this.mostBytes - this.#bytes - this.#kept;
+    if (left < 0) return oldestOf(this.#held) !== holder || this.#kept > this.mostBytes * KEPT_BESIDE_OLDEST;
+    return this.#sharesOf(holder).some(({ bytes, replies }) => bytes > WEIGHT * left && oldestOf(replies) !== holder);
+  }
+
+  #sharesOf({ holders }: ReplyHolder): readonly Share[] {
+    return holders.filter(Boolean).map((name) => {
+      const share = this.#shares.get(name) ?? { replies: new Set(), bytes: 0 };
+      this.#shares.set(name, share);
+      return share;
+    });
   }
 
   #setPaused(holder: ReplyHolder, isPaused: boolean): void {
@@ -67,8 +105,8 @@ export class ReplyBudget {
     holder.isPaused = isPaused;
     this.#paused += isPaused ? 1 : -1;
   }
+}
 
-  #oldest(): ReplyHolder | undefined {
-    return this.#held.values().next().value;
-  }
+function oldestOf(replies: ReadonlySet<ReplyHolder>): ReplyHolder | undefined {
+  return replies.values().next().value;
 }

@@ -36,6 +36,8 @@ export interface ExchangeOptions {
   readonly largestBodyBytes: number;
   /** Limits all answers that are read as a whole; absent or null if their sum is not limited. */
   readonly budget?: ReplyBudget | null;
+  /** Who asked, the narrowest first: the workspace and its organization. */
+  readonly holders?: readonly string[];
   /** The key to remove from refusals, whose text may be shown to callers. */
   readonly apiKey: Secret | null;
   /** Called once, when the exchange no longer uses a connection. */
@@ -62,8 +64,11 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout | undefined;
   readonly #onAbort = (): void => void this.goOnAlone();
 
+  readonly holders: readonly string[];
+
   constructor(protected readonly options: ExchangeOptions) {
-    const { timesFrom = null } = options;
+    const { timesFrom = null, holders = [] } = options;
+    this.holders = holders;
     if (timesFrom === null) this.#startTimer();
     else timesFrom.then(this.#startTimer, () => undefined);
     options.signal.addEventListener('abort', this.#onAbort, { once: true });

@@ -165,12 +165,12 @@ export class UpstreamHttp {
     return [target, place];
   }
 
-  #options(place: CallPlace, { endpoint, apiKey, signal, timeouts }: UpstreamCallHead, requestBytes = 0) {
+  #options(place: CallPlace, { endpoint, apiKey, signal, timeouts, holders }: UpstreamCallHead, requestBytes = 0) {
     const onRelease = (): void => place.leave();
     const { totalMs } = timeouts;
     const { provider } = endpoint;
     const [largestBodyBytes, budget] = [this.#largestBodyBytes, this.#budget];
-    return { provider, apiKey, signal, totalMs, requestBytes, largestBodyBytes, budget, onRelease };
+    return { provider, apiKey, signal, totalMs, requestBytes, largestBodyBytes, budget, holders, onRelease };
   }
 
   #connect(provider: Provider): Target {
