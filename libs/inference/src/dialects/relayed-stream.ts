@@ -91,7 +91,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   protected abstract leftBill(isWhole: boolean): Bill;
   /** Length of what the model has written so far (text, arguments, thoughts), in units (`UNITS_PER_TOKEN`). */
   protected abstract get writtenUnits(): number;
-  /** Bytes of earlier events that are kept for the last one. */
+  /** Bytes of earlier events that are kept for the last one, or until their turn. */
   protected get keptBytes(): number {
     return 0;
   }

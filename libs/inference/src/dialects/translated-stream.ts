@@ -101,7 +101,7 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
   }
 
   protected override get keptBytes(): number {
-    return this.#writer.keptBytes ?? 0;
+    return (this.#writer.keptBytes ?? 0) + (this.#reader.keptBytes ?? 0);
   }
 
   protected override get writtenUnits(): number {

@@ -85,6 +85,8 @@ export interface UpstreamEvent {
 
 /** Turns the events of one upstream stream into canonical events. */
 export interface StreamReader {
+  /** About how many bytes of the answer it keeps until their turn; absent if it keeps none. */
+  readonly keptBytes?: number;
   /** @throws AppError for an error event; provider_unavailable for data that is not an event of the protocol */
   read(event: UpstreamEvent): AnswerEvent[];
   /** Handles the end of the upstream's stream. @throws AppError provider_unavailable if the answer was not finished */

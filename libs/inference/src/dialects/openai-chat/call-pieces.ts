@@ -35,6 +35,10 @@ export class CallPieces {
     this.#numbers = new CallNumbers((reason) => listener.onBroken(reason));
   }
 
+  get heldCharacters(): number {
+    return this.#heldCharacters;
+  }
+
   push(piece: CallPiece): void {
     const call = this.#numbers.callOf(piece);
     this.#add(call, piece.text);

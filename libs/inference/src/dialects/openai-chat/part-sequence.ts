@@ -31,6 +31,11 @@ export class PartSequence {
     });
   }
 
+  /** Length of the calls that wait for their turn. */
+  get heldCharacters(): number {
+    return this.#calls.heldCharacters;
+  }
+
   /** The events since the last time. */
   take(): AnswerEvent[] {
     const events = this.#events;

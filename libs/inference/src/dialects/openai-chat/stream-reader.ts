@@ -36,6 +36,10 @@ export class ChatStreamReader implements StreamReader {
     });
   }
 
+  get keptBytes(): number {
+    return this.#parts.heldCharacters;
+  }
+
   read({ name, data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isOver) return [];
     if (data === DONE_WORD) return this.#finish();

@@ -633,6 +633,21 @@ describe('a chat stream', () => {
     expect(foldAnswer(readStream(Buffer.from(text))).parts).toEqual([{ type: 'text', text: 'a' }]);
   });
 
+  it('says how much it keeps of calls that wait for their turn', () => {
+    const reader = upstream.readStream(plainEndpoint);
+    const send = (...calls: object[]) =>
+      reader.read({
+        name: null,
+        data: JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { tool_calls: calls } }] }),
+      });
+    send({ index: 0, id: 'a', function: { name: 'f', arguments: '{"x"' } });
+    expect(reader.keptBytes).toBe(0);
+    send({ index: 1, id: 'b', function: { name: 'g', arguments: 'y'.repeat(500) } });
+    expect(reader.keptBytes).toBe(500);
+    send({ index: 0, function: { arguments: ':1}' } });
+    expect(reader.keptBytes).toBe(0);
+  });
+
   it('that reports an error throws it', () => {
     const text = `${chunk({ content: 'a' })}data: {"error":{"code":429,"message":"slow down"},"choices":[]}\n\n`;
     expect(() => readStream(Buffer.from(text))).toThrow(expect.objectContaining({ code: 'rate_limit_exceeded' }));
