@@ -55,6 +55,29 @@ describe(AnswerHeads.name, () => {
     expect(problemOf(`${OK}Content-Length: ${length}\r\n\r\n{}`)).toBeNull();
   });
 
+  it.each([
+    ['an empty coding', `Transfer-Encoding: \r\nTransfer-Encoding: chunked`],
+    ['a coding and a length', `Content-Length: 5\r\nTransfer-Encoding: chunked`],
+    ['two codings', `Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked`],
+    ['two lengths', `Content-Length: 2\r\ncontent-length: 2`],
+  ])('refuses answers that say twice how long they are: %s', (_what, headers) => {
+    expect(problemOf(`${OK}${headers}\r\n\r\n`)).toBe('an answer says more than once how long it is');
+  });
+
+  it.each([
+    ['goes on in a second line', 'Transfer-Encoding:\r\n chunked'],
+    ['has an empty first line', 'Content-Length:\r\n\t5'],
+    ['ends without a carriage return', 'X: y\nTransfer-Encoding: chunked'],
+  ])('refuses a header that %s', (_what, header) => {
+    expect(problemOf(`${OK}${header}\r\n\r\n`)).toBe('a head of an answer has lines that are not valid');
+  });
+
+  it('follows answers whose length begins with zeros', () => {
+    const answer = `${OK}Content-Length: ${'0'.repeat(20)}2\r\n\r\n{}`;
+    expect(problemOf(answer.repeat(3))).toBeNull();
+    expect(problemOf(`${answer}${OK}${'a:\r\n'.repeat(300)}`)).toContain('too long');
+  });
+
   it('finds heads of status 1xx without end', () => {
     expect(problemOf('HTTP/1.1 102 Processing\r\n\r\n'.repeat(100))).toBeNull();
     expect(problemOf('HTTP/1.1 102 Processing\r\n\r\n'.repeat(101))).toContain('1xx');

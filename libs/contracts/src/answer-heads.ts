@@ -16,8 +16,10 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SEMICOLON = 0x3b;
 const STATUS = /^HTTP\/1\.[01] (\d{3})/;
-const COUNT = /^[ \t]*\d{1,15}[ \t]*$/;
+const COUNT = /^[ \t]*\d{1,1000}[ \t]*$/;
 const CHUNKED = /(?:^|[,\t ])chunked[ \t]*$/;
+/** A header that goes on in a second line, or a line that ends otherwise than HTTP says. */
+const UNUSUAL_LINE = /\n[ \t]|[^\r]\n/;
 
 /** What the next bytes of a connection are. */
 type Part = 'head' | 'body' | 'chunk line' | 'chunk end' | 'trailer' | 'rest';
@@ -99,16 +101,20 @@ export class AnswerHeads {
       return this.#interim > MOST_INTERIM_HEADS ? 'an answer has too many heads of status 1xx' : null;
     }
     this.#interim = 0;
-    if (status !== 204 && status !== 304) this.#beginBody(head);
-    return null;
+    return status === 204 || status === 304 ? null : this.#beginBody(head);
   }
 
-  #beginBody(head: string): void {
+  /** Finds out how long a body is. A client could judge headers that repeat each other in another way. */
+  #beginBody(head: string): string | null {
     const lowered = head.toLowerCase();
-    const coding = valueOf(lowered, 'transfer-encoding');
-    const length = valueOf(lowered, 'content-length');
-    this.#part = coding !== null && CHUNKED.test(coding) ? 'chunk line' : 'rest';
-    if (coding === null && length !== null && COUNT.test(length)) this.#expect('body', Number(length));
+    const codings = valuesOf(lowered, 'transfer-encoding');
+    const lengths = valuesOf(lowered, 'content-length');
+    if (codings.length + lengths.length > 1) return 'an answer says more than once how long it is';
+    if (UNUSUAL_LINE.test(head)) return 'a head of an answer has lines that are not valid';
+    const [length = ''] = lengths;
+    this.#part = CHUNKED.test(codings[0] ?? '') ? 'chunk line' : 'rest';
+    if (COUNT.test(length) && Number.isSafeInteger(Number(length))) this.#expect('body', Number(length));
+    return null;
   }
 
   #expect(part: 'body' | 'chunk end', bytes: number): void {
@@ -155,12 +161,15 @@ export function guardAnswers(socket: Readable): void {
   });
 }
 
-/** Returns the first value of a header. Faster than an expression that ignores case. */
-function valueOf(head: string, name: string): string | null {
-  const at = head.indexOf(`\r\n${name}:`);
-  if (at === -1) return null;
-  const from = at + name.length + 3;
-  return head.slice(from, head.indexOf('\r', from));
+/** Returns each value of a header. Faster than an expression that ignores case. */
+function valuesOf(head: string, name: string): readonly string[] {
+  const mark = `\r\n${name}:`;
+  const values: string[] = [];
+  for (let at = head.indexOf(mark); at !== -1; at = head.indexOf(mark, at + mark.length)) {
+    const from = at + mark.length;
+    values.push(head.slice(from, head.indexOf('\r', from)));
+  }
+  return values;
 }
 
 function hasManyLines(head: string): boolean {
