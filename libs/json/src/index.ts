@@ -48,3 +48,4 @@ export {
 } from './loose-values';
 export { MAX_CONTAINERS, MAX_MEMBERS, MAX_NUMBERS, MAX_STRINGS, ParsedSize } from './parsed-size';
 export { setMember } from './set-member';
+export { bytesOfString } from './written-string';

@@ -32,13 +32,19 @@ describe(countFetched.name, () => {
     };
     await countFetched(claim, read, bytesForText);
     expect(whileRead).toBeGreaterThanOrEqual(6 * MEBIBYTE);
-    expect(reserved()).toBe(200 * 4);
+    expect(reserved()).toBe(200 + 3 * 202);
   });
 
   it('takes more for a text that is longer than what it was read from', async () => {
     const { claim, reserved } = callWith(64 * MEBIBYTE);
     await countFetched(claim, readsText(10, 'x'.repeat(MEBIBYTE)), bytesForText);
-    expect(reserved()).toBe(4 * MEBIBYTE);
+    expect(reserved()).toBe(4 * MEBIBYTE + 3 * 2);
+  });
+
+  it('counts a text by its length in JSON, where a control character has six bytes', async () => {
+    const { claim, reserved } = callWith(64 * MEBIBYTE);
+    await countFetched(claim, readsText(10, '\u0001'.repeat(1_000_000)), bytesForText);
+    expect(reserved()).toBe(1_000_000 + 3 * 6_000_002);
   });
 
   it('gives everything back when reading fails, and leaves what other fetches of the call hold', async () => {

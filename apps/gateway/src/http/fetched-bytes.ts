@@ -1,3 +1,5 @@
+import { bytesOfString } from '@libs/json';
+
 /** Memory of this process that one call reserves for downloaded content. */
 export interface CallMemory {
   /** The workspace to which the memory is charged. */
@@ -15,8 +17,10 @@ export interface CallMemory {
 const BYTES_OF_FETCH = 256 * 1024;
 /** Copies while a body is read: the chunks, the joined body, and the decoded text. */
 const COPIES_WHILE_READ = 3;
-/** Copies of a text: itself, the request body that contains it, the parsed body, and the body sent upstream. */
-const COPIES_OF_TEXT = 4;
+/** Copies of a text in JSON: the text while it is written, the request body that contains it, the body sent upstream. */
+const COPIES_IN_JSON = 3;
+/** Copies of a text that is JSON already: those, and the parsed body. */
+const COPIES_OF_TEXT = COPIES_IN_JSON + 1;
 /** Copies of a recording: itself, and the body sent upstream. */
 const COPIES_OF_RECORDING = 2;
 /** Copies of a picture or video: itself, its base64, the row, and the row on the connection to PostgreSQL. */
@@ -56,12 +60,12 @@ export async function countFetched<T>(
   }
 }
 
-/** Returns the bytes to reserve for a text that becomes part of a prompt. */
+/** Returns the bytes to reserve for a text that becomes part of a prompt. In JSON, it can be six times as long. */
 export function bytesForText(text: string): number {
-  return bytesForTexts(Buffer.byteLength(text));
+  return Buffer.byteLength(text) + bytesOfString(text) * COPIES_IN_JSON;
 }
 
-/** Returns the bytes to reserve for texts of this size that become part of a prompt. */
+/** Returns the bytes to reserve for texts that become part of a prompt, from their length in JSON. */
 export function bytesForTexts(length: number): number {
   return length * COPIES_OF_TEXT;
 }

@@ -53,7 +53,7 @@ export class FileReader {
       const text = hash === null ? undefined : known!.get(hash);
       return { text: text ?? (await this.#textOf(file, name, work)), hash };
     };
-    return await countFetched(work.memory, read, ({ text }) => bytesForText(text));
+    return await countFetched(work.memory, read, bytesForFile);
   }
 
   async #textOf(file: Bytes, name: string | null, work: OutsideWork): Promise<string> {
@@ -80,6 +80,11 @@ export class FileReader {
     }
     return { mediaType: response.headers['content-type']?.split(';')[0]?.trim() ?? null, bytes: response.body };
   }
+}
+
+/** Returns the bytes to reserve for a file: its text is in the prompt and, where its hash was asked for, in the answer. */
+function bytesForFile({ text, hash }: FileText): number {
+  return bytesForText(text) * (hash === null ? 1 : 2);
 }
 
 /** Does not block: a file may be large. */

@@ -489,6 +489,17 @@ describe(Plugins.name, () => {
       expect(bench.reservedBytes).toBeLessThan(1_000);
     });
 
+    it('counts a text by its length in JSON, and on chat once more for the answer', async () => {
+      const text = '\u0001'.repeat(100_000);
+      const data = `data:text/plain;base64,${Buffer.from(text).toString('base64')}`;
+      const input = [{ role: 'user', content: [{ type: 'input_file', filename: 'a.txt', file_data: data }] }];
+      await bench.prepare('responses', { model: 'test/text', input, plugins });
+      const inPrompt = bench.reservedBytes;
+      expect(inPrompt).toBeGreaterThan(3 * JSON.stringify(text).length);
+      await bench.prepare('chat', chat([file(data, 'a.txt')], plugins));
+      expect(bench.reservedBytes).toBe(2 * inPrompt);
+    });
+
     it.each(['pdf-text', 'cloudflare-ai'])(
       'leaves files to a model that reads them, unless %s is to',
       async (engine) => {

@@ -151,7 +151,8 @@ describe(ToolSearchTool.name, () => {
     expect(refused.tools).toBeUndefined();
     const found = await tool.run({ query: 'city' }, work as never);
     expect(found.tools).toEqual([deferred[0]]);
-    expect(add).toHaveBeenLastCalledWith(textOf(found).length * 4);
+    const text = textOf(found);
+    expect(add).toHaveBeenLastCalledWith(text.length + 3 * JSON.stringify(text).length);
   });
 
   it('says so when nothing matches', async () => {
