@@ -1,6 +1,6 @@
 import { JsonCursor, type ByteEdit, type JsonMember, type ScannedObject } from '@libs/json';
 import { countInputs } from './inputs';
-import { base64OfNumbers, dimensionsOf, floatsOfBase64, numbersOf } from './vectors';
+import { base64OfNumbers, floatsOfBase64, numbersOf } from './vectors';
 import { readUsage, type ReportedUsage } from '../reported-counts';
 import { memberText, scanRequest } from '../request-members';
 
@@ -130,7 +130,7 @@ export class EmbeddingsReader {
     const floats = floatsOfBase64(this.#cursor.readStringOrNull() ?? '');
     if (floats === null) return null;
     if (!this.expected.isBase64) this.edits.push({ start, end: this.#cursor.position, text: numbersOf(floats) });
-    return dimensionsOf(floats);
+    return floats.length;
   }
 
   #blame(flaw: string): void {
