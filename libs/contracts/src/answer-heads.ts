@@ -152,8 +152,25 @@ export class AnswerHeads {
   }
 }
 
+/** A function of an HTTP client that connects to a server. */
+type Connect<O, S> = (
+  options: O,
+  callback: (...made: [error: null, socket: S] | [error: Error, socket: null]) => void,
+) => void;
+
+/** Returns the connector with the answers on each of its connections guarded. */
+export function guardConnections<O, S extends Readable>(connect: Connect<O, S>): Connect<O, S> {
+  return (options, callback) => {
+    connect(options, (...[error, socket]) => {
+      if (error !== null) return callback(error, null);
+      guardAnswers(socket);
+      return callback(null, socket);
+    });
+  };
+}
+
 /** Destroys a connection to a server whose answers `AnswerHeads` finds a problem with. */
-export function guardAnswers(socket: Readable): void {
+function guardAnswers(socket: Readable): void {
   const heads = new AnswerHeads();
   checkArriving(socket, (chunk) => {
     const problem = heads.findProblem(chunk);

@@ -23,7 +23,7 @@ export * from './credentials/vault.messages';
 export * from './feeds/feeds.messages';
 export { mintApiKey, readApiKeyKind, hashApiKey, labelApiKey, type ApiKeyKind } from './keys/api-key-format';
 export { GatheredPieces } from './gathered-pieces';
-export { guardAnswers } from './answer-heads';
+export { guardConnections } from './answer-heads';
 export { checkArriving } from './checked-socket';
 export { SharedLine } from './shared-line';
 export { SharedPool, type Rooms } from './shared-pool';

@@ -1,6 +1,7 @@
-import { GatheredPieces } from '@libs/contracts';
+import { GatheredPieces, guardConnections } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { request } from 'undici';
+import { hasMoreParts, type MostParts } from '@libs/json';
+import { Agent, buildConnector, request } from 'undici';
 import { bytesForText, countFetched, type Reserve } from '../http/fetched-bytes';
 import type { OutsideWork } from '../parsers/outside-work';
 import { fieldsOf, type Fields } from './named-tools';
@@ -15,6 +16,9 @@ export interface ServiceCall {
 
 const TIMEOUT_MS = 15_000;
 const LARGEST_ANSWER = 8 * 1024 * 1024;
+/** Many times the parts of a hundred results. */
+const MOST_OF_ANSWER: MostParts = { containers: 200_000, members: 400_000, commas: 800_000 };
+const connections = new Agent({ connect: guardConnections(buildConnector({ timeout: TIMEOUT_MS, allowH2: false })) });
 const REFUSALS: ReadonlySet<number> = new Set([400, 422]);
 
 const refused = new WeakSet<object>();
@@ -47,6 +51,7 @@ async function answerOf(service: string, call: ServiceCall, reserve: Reserve): P
       headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }), ...headers },
       body: body === undefined ? null : JSON.stringify(body),
       signal: AbortSignal.any([signal, deadline]),
+      dispatcher: connections,
     });
     if (answer.statusCode !== 200) {
       await answer.body.dump();
@@ -69,7 +74,9 @@ async function readBounded(body: AsyncIterable<Buffer>, service: string, reserve
     await reserve(chunk.length);
     gathered.add(chunk);
   }
-  return gathered.take().toString();
+  const text = gathered.take();
+  if (hasMoreParts(text, MOST_OF_ANSWER)) throw unavailable(service, 'the answer has too many parts');
+  return text.toString();
 }
 
 function parsed(text: string, service: string): unknown {

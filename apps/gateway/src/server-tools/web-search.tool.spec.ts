@@ -203,6 +203,7 @@ describe(WebSearchTool.name, () => {
     ['a refusal', 401, 'hunter2 is no key'],
     ['no JSON', 200, '<html>'],
     ['a cut answer', 200, null],
+    ['an answer of very many lists', 200, `{"results":[],"x":[${'[],'.repeat(300_000)}0]}`],
   ])('tells the model of %s, without the words of the service, and charges nothing', async (_what, status, body) => {
     server.answer = (response) => {
       response.writeHead(status, { 'content-length': body?.length ?? 50 });

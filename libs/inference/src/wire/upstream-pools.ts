@@ -1,4 +1,4 @@
-import { guardAnswers } from '@libs/contracts';
+import { guardConnections } from '@libs/contracts';
 import { buildConnector, Pool } from 'undici';
 import { CallPlaces } from './call-places';
 
@@ -92,7 +92,7 @@ export class UpstreamPools {
     return false;
   }
 
-  #open(origin: string, connections: number, connect: ConnectOwnPlace = connectGuarded()): LoadedPool {
+  #open(origin: string, connections: number, connect: ConnectOwnPlace = connectUpstream()): LoadedPool {
     const pool = new Pool(origin, {
       connections,
       pipelining: 1,
@@ -106,13 +106,6 @@ export class UpstreamPools {
 }
 
 /** Returns a connector of one pool, whose sessions of TLS are its own. */
-function connectGuarded(): buildConnector.connector {
-  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
-  return (options, callback) => {
-    connect(options, (...[error, socket]: buildConnector.CallbackArgs) => {
-      if (error !== null) return callback(error, null);
-      guardAnswers(socket);
-      return callback(null, socket);
-    });
-  };
+function connectUpstream(): buildConnector.connector {
+  return guardConnections(buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false }));
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -149,6 +149,22 @@ describe(S3BlobStore.name, () => {
     for (const refusal of refusals) {
       expect(refusal).toMatchObject({ code: 'server', message: 'Internal error' });
       expect(JSON.stringify(refusal) + String((refusal as AppError).internal)).not.toContain('another');
+    }
+  });
+
+  it('gives up an answer with a head of thousands of lines', async () => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.write(`HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(3_000)}Content-Length: 2\r\n\r\nok`);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const store = new S3BlobStore(new Secret(`http://a:b@127.0.0.1:${port}/films`));
+    try {
+      await expect(store.read('a')).rejects.toMatchObject({ code: 'server' });
+    } finally {
+      await store.close();
+      server.close();
     }
   });
 });

@@ -3,16 +3,17 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { Secret } from '@libs/contracts';
+import { guardConnections, type Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { sign } from 'aws4';
-import { Pool, type Dispatcher } from 'undici';
+import { buildConnector, Pool, type Dispatcher } from 'undici';
 import { BlobStore, checkBlobKey, type ByteRange } from './blob-store';
 import { FolderBlobStore } from './folder-blob-store';
 
 /** More than the downloads that the gateway serves at once. */
 const CONNECTIONS = 80;
 const IDLE_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 const DEFAULT_REGION = 'us-east-1';
 /** The body of an upload is not part of its signature: it is read only once, from a file, while it is sent. */
 const UNSIGNED = 'UNSIGNED-PAYLOAD';
@@ -39,7 +40,12 @@ export class S3BlobStore extends BlobStore {
   constructor(location: Secret) {
     super();
     const url = new URL(location.reveal());
-    this.#pool = new Pool(url.origin, { connections: CONNECTIONS, headersTimeout: IDLE_MS, bodyTimeout: IDLE_MS });
+    this.#pool = new Pool(url.origin, {
+      connections: CONNECTIONS,
+      headersTimeout: IDLE_MS,
+      bodyTimeout: IDLE_MS,
+      connect: guardConnections(buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false })),
+    });
     this.#host = url.host;
     this.#prefix = url.pathname.replace(/\/$/, '');
     this.#region = url.searchParams.get('region') ?? DEFAULT_REGION;

@@ -1,4 +1,4 @@
-import { guardAnswers } from '@libs/contracts';
+import { guardConnections } from '@libs/contracts';
 import { systemCodeOf } from '@libs/errors';
 import { buildConnector } from 'undici';
 import { isSameAddress } from './address-guard';
@@ -21,26 +21,25 @@ export function judgedConnector(
   addresses: readonly ResolvedAddress[],
   { certificateAuthorities, timeoutMs }: ConnectorOptions,
 ): buildConnector.connector {
-  const connect = buildConnector({
-    allowH2: false,
-    maxCachedSessions: 0,
-    timeout: timeoutMs,
-    autoSelectFamily: true,
-    lookup: (_hostname, { all }, found) => {
-      if (all) found(null, [...addresses]);
-      else found(null, addresses[0]!.address, addresses[0]!.family);
-    },
-    ...(certificateAuthorities !== undefined && { ca: certificateAuthorities }),
-  });
+  const connect = guardConnections(
+    buildConnector({
+      allowH2: false,
+      maxCachedSessions: 0,
+      timeout: timeoutMs,
+      autoSelectFamily: true,
+      lookup: (_hostname, { all }, found) => {
+        if (all) found(null, [...addresses]);
+        else found(null, addresses[0]!.address, addresses[0]!.family);
+      },
+      ...(certificateAuthorities !== undefined && { ca: certificateAuthorities }),
+    }),
+  );
   return (connectOptions, callback) => {
-    connect(connectOptions, (error, socket) => {
+    connect(connectOptions, (...[error, socket]: buildConnector.CallbackArgs) => {
       if (error !== null) return callback(error, null);
       // Checks the address that the system really connected to, before a byte of the request is written.
       const remote = socket.remoteAddress ?? '';
-      if (addresses.some(({ address }) => isSameAddress(address, remote))) {
-        guardAnswers(socket);
-        return callback(null, socket);
-      }
+      if (addresses.some(({ address }) => isSameAddress(address, remote))) return callback(null, socket);
       socket.destroy();
       return callback(new Error('egress: connected to an address that was not judged'), null);
     });
