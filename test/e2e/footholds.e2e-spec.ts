@@ -21,6 +21,7 @@ import { storeVideo } from '@libs/persistence/testing';
 import { BrokerIdentity, MessageBus, MessagingModule, SealingKeyPair } from '@libs/platform';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
+import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 
 /**
@@ -175,8 +176,14 @@ const forbiddenTo = (party: PartyName) => CALLS.filter(({ askedBy }) => !askedBy
 
 async function askAll(party: PartyName): Promise<readonly string[]> {
   const bus = await footholdIn(party).bus(installation.broker.url);
+  const forbidden = forbiddenTo(party);
+  // A question that is not sent, because the connection is not open yet, would prove nothing.
+  await eventually(`${party} is connected`, 60_000, async () => {
+    const code = await codeOf(bus.call({ ...forbidden[0]!, timeoutMs: 1_000 }, loot()));
+    return code === 'unavailable' ? undefined : true;
+  });
   return Promise.all(
-    forbiddenTo(party).map(async (contract) => {
+    forbidden.map(async (contract) => {
       const impatient = { ...contract, timeoutMs: Math.min(contract.timeoutMs, LONGEST_WAIT_MS) };
       return `${contract.name} ${await codeOf(bus.call(impatient, loot()))}`;
     }),

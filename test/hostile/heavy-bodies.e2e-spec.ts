@@ -181,7 +181,9 @@ describe('the memory of a gateway', () => {
     });
     const growthMib = Math.round((peakBytes - startBytes) / MEBIBYTE);
     report({ what: 'growing', bodyMib: body.length / MEBIBYTE, calls: statuses.length, growthMib, served });
-    expect(new Set(statuses)).toEqual(new Set([200, 503]));
+    // 408: on a busy machine, bodies arrive more slowly than a gateway waits for them.
+    expect(statuses.filter((status) => ![200, 408, 503].includes(status))).toEqual([]);
+    expect(statuses).toEqual(expect.arrayContaining([200, 503]));
     expect(served.failures).toEqual({});
     expect(served.healthStatuses).toEqual([200]);
     expect(peakBytes - restBytes).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET * MEBIBYTE);
