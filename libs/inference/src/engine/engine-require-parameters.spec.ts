@@ -109,7 +109,7 @@ describe('require_parameters', () => {
 
   it('says what is wrong with a member, not that nobody takes it, where the upstream speaks the API', async () => {
     const { error } = await ask('chat', ['chat'], { reasoning: 'high' });
-    expect(error).toMatchObject({ code: 'invalid_request', message: 'reasoning must be an object' });
+    expect(error).toMatchObject({ code: 'invalid_request', message: 'reasoning must be an object (it is "high")' });
   });
 
   it('is not asked for by itself: without it a translation may leave members out', async () => {

@@ -302,8 +302,11 @@ describe('a messages request that is read', () => {
   });
 
   it.each([
-    [{ messages: 'x' }, 'messages must be an array'],
-    [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].role must be one of user, assistant, system'],
+    [{ messages: 'x' }, 'messages must be an array (it is "x")'],
+    [
+      { messages: [{ role: 'tool', content: 'x' }] },
+      'messages[0].role must be one of user, assistant, system (it is "tool")',
+    ],
     [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages[0].content[0].text is required'],
     [
       { messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'odd' } }] }] },
@@ -311,7 +314,7 @@ describe('a messages request that is read', () => {
     ],
     [{ tool_choice: { type: 'tool' } }, 'tool_choice.name is required'],
     [{ output_config: { format: { type: 'json_schema' } } }, 'output_config.format.schema is required'],
-    [{ max_tokens: 1.5 }, 'max_tokens must be an integer'],
+    [{ max_tokens: 1.5 }, 'max_tokens must be an integer (it is 1.5)'],
   ])('is refused by the path of what cannot be understood: %j', (members, message) => {
     expect(() => read(members)).toThrow(expect.objectContaining({ code: 'invalid_request', message }) as Error);
   });
