@@ -12,7 +12,16 @@ import { NO_COUNTS, NO_UNITS, countedUnits, type ReportedCounts } from './report
 import { servedBy } from './served-tier';
 import { likelyPrompt, reservedCounts } from './reserved-prompt';
 import { memberText, scanRequest } from './request-members';
-import { countSeen, seenSince, withLateOutput, withSeen, type SeenCounts, type SeenOutput } from './seen-output';
+import { withLateTools, type ToolUnits } from './reported-tools';
+import {
+  countSeen,
+  seenSince,
+  seenUntil,
+  withLateKinds,
+  withSeen,
+  type SeenCounts,
+  type SeenOutput,
+} from './seen-output';
 import type { Bill } from './translation';
 
 const MOST_CHOICES = 128;
@@ -101,21 +110,19 @@ export class StreamMeter {
   #pictures = 0;
   #audioBytes = 0;
   #reported: Report | null = null;
-  #units: BilledUnits | undefined;
+  #units: ToolUnits | undefined;
   #compactions = 0;
   /** Text before the last use of a provider's tool. The model has read that text again. */
   #unitsBeforeUse = 0;
 
   constructor(private context: AnswerContext) {}
 
-  /** Counts text that the upstream sent before its last report, and that was held back until now. */
-  addHeldBack(text: string): void {
-    const before = this.text.units;
-    this.text.addText(text);
+  /** Counts what `count` counts as output that came before the last report and was held back until now. */
+  heldBack(count: () => void): void {
+    const before = this.#seen;
+    count();
     if (this.#reported === null) return;
-    const { seen, ...report } = this.#reported;
-    const contentUnits = seen.contentUnits + this.text.units - before;
-    this.#reported = { ...report, seen: { ...seen, contentUnits } };
+    this.#reported = { ...this.#reported, seen: seenUntil(this.#reported.seen, seenSince(this.#seen, before)) };
   }
 
   /** Counts pictures that the model made, and base64 bytes of its sound. */
@@ -124,8 +131,11 @@ export class StreamMeter {
     this.#audioBytes += audioBytes;
   }
 
-  /** Sets what has been used so far in addition to tokens; units of the upstream's report take precedence. */
-  used(units: BilledUnits): void {
+  /**
+   * Sets the tools that have been used so far. The units of a report take precedence, except over tools that were used
+   * after it.
+   */
+  used(units: ToolUnits): void {
     if (turnsOf(units) > turnsOf(this.#units)) this.#unitsBeforeUse = this.text.units;
     this.#units = units;
   }
@@ -143,30 +153,30 @@ export class StreamMeter {
     this.context = context;
     const reported = this.#reported;
     if (reported === null) return;
-    const { counts, seen, units } = reported;
+    const { counts, pictures, units } = reported;
+    const seen = { ...reported.seen, pictures };
     this.#reported = { ...reported, bill: billAnswer(counts, seen, context, 'estimated', units) };
   }
 
   report(counts: ReportedCounts, units?: BilledUnits): Bill {
     const seen = this.#seen;
     const bill = billAnswer(counts, seen, this.context, 'estimated', units);
-    this.#reported = { counts, units, bill, seen };
+    this.#reported = { counts, units, bill, seen, pictures: seen.pictures, used: this.#units };
     return bill;
   }
 
-  /** Returns the bill of a complete answer: the last report, or all output seen if that is more. */
+  /** Returns the bill of a complete answer: the last report, or all output and tools seen if that is more. */
   whole(): Bill {
     const reported = this.#reported;
+    const units = this.#usedUnits;
     if (reported === null || reported.counts.completion === null) {
-      return billAnswer(reported?.counts ?? null, this.#seen, this.context, 'estimated', this.#usedUnits);
+      return billAnswer(reported?.counts ?? null, this.#seen, this.context, 'estimated', units);
     }
-    const since = countSeen(seenSince(this.#seen, reported.seen));
-    const { completionTokens } = reported.bill.usage;
-    const completion = withLateOutput(completionTokens, countSeen(this.#seen).completion, since.completion);
-    if (completion === completionTokens) return reported.bill;
-    const counts = withSeen(settledCounts(reported), { ...since, completion: completion - completionTokens });
-    const { usage, cost } = billAnswer(counts, this.#seen, this.context, 'estimated', this.#usedUnits);
-    return { usage: { ...usage, provenance: 'estimated' }, cost };
+    const late = { seen: countSeen(this.#seen), since: countSeen(seenSince(this.#seen, reported.seen)) };
+    const counts = withLateKinds(settledCounts(reported), late, this.context.endpoint.pricing);
+    if (counts === null && units === reported.units && this.#pictures === reported.pictures) return reported.bill;
+    const bill = billAnswer(counts ?? reported.counts, this.#seen, this.context, 'estimated', units);
+    return counts === null ? bill : { ...bill, usage: { ...bill.usage, provenance: 'estimated' } };
   }
 
   /** Returns the bill of a stream that broke off: last report and later output, else an estimate, else nothing. */
@@ -217,7 +227,8 @@ export class StreamMeter {
   }
 
   get #usedUnits(): BilledUnits | undefined {
-    return this.#reported?.units ?? this.#units;
+    const { units, used } = this.#reported ?? {};
+    return units === undefined ? this.#units : withLateTools(units, this.#units, used);
   }
 
   #partial(counts: ReportedCounts | null, seen: SeenOutput, units = this.#usedUnits): Bill {
@@ -242,8 +253,12 @@ interface Report {
   readonly counts: ReportedCounts;
   readonly units: BilledUnits | undefined;
   readonly bill: Bill;
-  /** Output seen when the report came. */
+  /** Output seen when the report came, and what was held back then. */
   readonly seen: SeenOutput;
+  /** Pictures that `bill` includes. */
+  readonly pictures: number;
+  /** Tools that had been used when the report came. */
+  readonly used: ToolUnits | undefined;
 }
 
 /** Returns the counts of a report as they were billed: one prompt and one completion, with all their parts. */

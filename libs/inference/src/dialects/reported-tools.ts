@@ -3,6 +3,7 @@ import { mostUses, type ProviderTool } from '../pricing/tool-uses';
 import type { BilledUnits } from '../pricing/price';
 import { toolOfType } from '../model/provider-tools';
 import { MOST_TURNS } from './inner-turns';
+import { withLateOutput } from './seen-output';
 import { valueAt } from './usage-details';
 
 /** The provider tools that ran for one answer, with their number of uses. */
@@ -16,6 +17,8 @@ const COUNTERS: readonly (readonly [string, RegExp])[] = [
   ['server_side_tool_usage_details', /^(.+)_calls$/],
 ];
 const WEB_SEARCH: ProviderTool = 'web_search';
+/** Takes the place of a tool's name. */
+const OTHER_TURN = '';
 const NOTHING: ToolUnits = {};
 
 /** Returns the tool uses in an upstream's usage object, on any API. */
@@ -72,6 +75,32 @@ export function mostToolUnits(one: ToolUnits, other: ToolUnits): ToolUnits {
     ...(tools !== undefined && { tools }),
     ...(otherTurns > 0 && { otherTurns }),
   };
+}
+
+/**
+ * Adds the tool uses that a stream showed after its last report to the units of the report. It is unknown whether the
+ * report includes them, as with `withLateOutput`. Returns the same object if there were none.
+ * @param then uses shown when the report came, of all `now`
+ */
+export function withLateTools(reported: BilledUnits, now: ToolUnits = NOTHING, then: ToolUnits = NOTHING): BilledUnits {
+  const [said, seen, before] = [usesIn(reported), usesIn(now), usesIn(then)];
+  const all = new Map(said);
+  for (const [tool, uses] of seen) {
+    all.set(tool, withLateOutput(said.get(tool) ?? 0, uses, uses - (before.get(tool) ?? 0)));
+  }
+  const isSame = [...all].every(([tool, uses]) => uses === (said.get(tool) ?? 0));
+  if (isSame) return reported;
+  const otherTurns = all.get(OTHER_TURN) ?? 0;
+  all.delete(OTHER_TURN);
+  return { ...reported, ...unitsOfUses(all), ...(otherTurns > 0 && { otherTurns }) };
+}
+
+/** Returns the number of uses by tool, with web searches and other turns among them. */
+function usesIn({ webSearches = 0, tools, otherTurns = 0 }: ToolUnits): ReadonlyMap<string, number> {
+  const uses = new Map(tools ?? []);
+  if (webSearches > 0) uses.set(WEB_SEARCH, webSearches);
+  if (otherTurns > 0) uses.set(OTHER_TURN, otherTurns);
+  return uses;
 }
 
 /** Returns undefined for units that count nothing. */

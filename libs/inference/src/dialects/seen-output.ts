@@ -1,5 +1,6 @@
 import { tokensOfUnits } from '../model/text-tokens';
 import { PICTURE_TOKENS } from '../model/expected-output';
+import type { PriceList } from '../pricing/price';
 import type { ReportedCounts } from './reported-counts';
 
 /** Output that has been received, to bill what the provider has not counted. */
@@ -44,12 +45,57 @@ export function seenSince(now: SeenOutput, then: SeenOutput): SeenOutput {
   };
 }
 
+/** Adds output to the output before it. */
+export function seenUntil(then: SeenOutput, since: SeenOutput): SeenOutput {
+  return {
+    contentUnits: then.contentUnits + since.contentUnits,
+    pictures: then.pictures + since.pictures,
+    audioBytes: then.audioBytes + since.audioBytes,
+  };
+}
+
+/** Whether an endpoint has a price for tokens of pictures or sound in the output. */
+export type OutputPrices = Pick<PriceList, 'imageOutputToken' | 'audioOutput'>;
+
 /**
  * Returns the output tokens of a whole answer some of whose output arrived after the last report. It is unknown whether
  * the report includes that output: at least all `seen` tokens, at most the reported ones and those that came `since`.
  */
 export function withLateOutput(reported: number, seen: number, since: number): number {
   return Math.min(Math.max(reported, seen), reported + since);
+}
+
+/**
+ * Adds the output that arrived after the last report to its counts; returns null if the report covers all of it. Tokens
+ * of pictures and of sound that the report counts or the endpoint prices are compared with those of their own kind: a
+ * long text does not cover a picture.
+ */
+export function withLateKinds(
+  counts: ReportedCounts,
+  { seen, since }: { readonly seen: SeenCounts; readonly since: SeenCounts },
+  prices: OutputPrices,
+): ReportedCounts | null {
+  if (since.completion === 0) return null;
+  const lateOf = (kind: 'imageCompletion' | 'audioCompletion', rate: bigint | undefined) => {
+    const said = counts[kind] ?? 0;
+    if (said === 0 && rate === undefined) return { said: 0, seen: 0, since: 0, all: 0 };
+    const all = withLateOutput(said, seen[kind], since[kind]);
+    return { said, seen: seen[kind], since: since[kind], all };
+  };
+  const kinds = [
+    lateOf('imageCompletion', prices.imageOutputToken),
+    lateOf('audioCompletion', prices.audioOutput),
+  ] as const;
+  const sum = (name: keyof (typeof kinds)[0]): number => kinds[0][name] + kinds[1][name];
+  const said = counts.completion ?? 0;
+  const others = withLateOutput(
+    Math.max(0, said - sum('said')),
+    seen.completion - sum('seen'),
+    since.completion - sum('since'),
+  );
+  const completion = others + sum('all');
+  if (completion <= said && sum('all') === sum('said')) return null;
+  return { ...counts, completion, imageCompletion: kinds[0].all, audioCompletion: kinds[1].all, total: null };
 }
 
 /** Adds output to the counts of a report that does not include that output. */

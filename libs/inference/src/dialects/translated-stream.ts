@@ -43,7 +43,10 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
   }
 
   protected override onEvent(data: Buffer, name: string | null): void {
-    this.#relay(this.#reader.read({ name, data: data.toString() }));
+    const events = this.#reader.read({ name, data: data.toString() });
+    const { uses } = this.#reader;
+    if (uses !== undefined) this.#meter.used(uses);
+    this.#relay(events);
   }
 
   protected override onEnd(): void {
@@ -68,10 +71,13 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
     const texts = textsIn(event);
     if (texts === null) return;
     this.isCommitted = true;
-    for (const text of texts) {
-      if (isHeldBack) this.#meter.addHeldBack(text);
-      else this.#meter.text.addText(text);
-    }
+    const count = (): void => this.#count(event, texts);
+    if (isHeldBack) this.#meter.heldBack(count);
+    else count();
+  }
+
+  #count(event: AnswerEvent, texts: readonly string[]): void {
+    for (const text of texts) this.#meter.text.addText(text);
     if (event.type === 'part-start' && event.kind === 'generated-image') this.#meter.countMedia(1);
   }
 
@@ -97,6 +103,8 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
   }
 
   protected override leftBill(isWhole: boolean): Bill {
+    const begun = this.#reader.usesBegun;
+    if (begun !== undefined) this.#meter.used(begun);
     return this.#meter.left(isWhole);
   }
 

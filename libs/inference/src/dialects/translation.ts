@@ -9,6 +9,7 @@ import type { PicoUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { AnswerContext } from './dialect';
+import type { ToolUnits } from './reported-tools';
 
 /** The charge for an answer, which becomes part of its usage object. */
 export interface Bill {
@@ -87,6 +88,10 @@ export interface UpstreamEvent {
 export interface StreamReader {
   /** About how many bytes of the answer it keeps until their turn; absent if it keeps none. */
   readonly keptBytes?: number;
+  /** The provider tools that have been used so far; undefined if none were. */
+  readonly uses?: ToolUnits | undefined;
+  /** The provider tools that have been used or have begun, for a caller that disconnects; absent if it is `uses`. */
+  readonly usesBegun?: ToolUnits | undefined;
   /** @throws AppError for an error event; provider_unavailable for data that is not an event of the protocol */
   read(event: UpstreamEvent): AnswerEvent[];
   /** Handles the end of the upstream's stream. @throws AppError provider_unavailable if the answer was not finished */

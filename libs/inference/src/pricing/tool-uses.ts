@@ -27,16 +27,15 @@ export interface AllowedUses {
 
 /** Counts the uses of each tool in one answer. */
 export class ToolCounter {
-  #uses: Map<ProviderTool, number> | undefined;
+  #uses: ToolUses | undefined;
 
-  /** Undefined while nothing was used. */
+  /** Undefined while nothing was used. Later uses do not change the map. */
   get uses(): ToolUses | undefined {
     return this.#uses;
   }
 
   add(tool: ProviderTool, uses = 1): void {
-    this.#uses ??= new Map();
-    this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + uses);
+    this.#uses = new Map(this.#uses).set(tool, (this.#uses?.get(tool) ?? 0) + uses);
   }
 }
 

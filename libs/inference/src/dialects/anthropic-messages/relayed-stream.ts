@@ -28,12 +28,12 @@ import { messageError } from './error';
 import {
   NO_COUNTS,
   countObject,
-  mergedCounts,
   messageUsageEdits,
   messageUsageText,
   startUsageEdits,
   type MessageCounts,
 } from './usage';
+import { mergedCounts, startCounts } from './stream-counts';
 import { DELTA_USAGE_MEMBERS, MESSAGE_MEMBERS } from './required-members';
 import { readMessageEvent, type MessageEvent } from './relayed-event';
 import { errorAt, readUpstreamMessage, valueOf } from './relayed-answer';
@@ -111,9 +111,8 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
     const message = readUpstreamMessage(cursor);
     this.#hasStart = true;
     this.upstreamId = message.id;
-    // The output count in `message_start` does not include the answer.
     const { counts, object } = usageIn(message);
-    this.#counts = { ...counts, output: null };
+    this.#counts = startCounts(counts);
     const set = { ...ownMembers(this.context), ...missingMembers(message, MESSAGE_MEMBERS) };
     if (object === null) set['usage'] = NO_USAGE;
     const inner = object === null ? [] : startUsageEdits(object);

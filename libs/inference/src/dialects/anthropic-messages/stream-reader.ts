@@ -2,13 +2,15 @@ import { parseJson, isObject, objectsOf, objectOf, stringOf, type JsonObject } f
 import type { AnswerEvent } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { toFinishReason } from '../../model/finish-reason';
-import { ToolCounter } from '../../pricing/tool-uses';
+import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { unitsOfUses, type ToolUnits } from '../reported-tools';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { explanationOf, providerToolOf, tierIn, usageOf } from './answer-reader';
 import { readCitation } from './content-reader';
-import { countsOf, mergedCounts, NO_COUNTS } from './usage';
+import { mergedCounts, startCounts } from './stream-counts';
+import { countsOf, NO_COUNTS } from './usage';
 import { readRedacted, readThinking } from './reasoning';
 import { toArguments } from '../tool-input';
 import { complaintOf, readOrRefuse } from './relayed-answer';
@@ -39,6 +41,11 @@ export class MessagesStreamReader implements StreamReader {
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
+  }
+
+  get uses(): ToolUnits | undefined {
+    const { uses } = this.#tools;
+    return uses && unitsOfUses(uses);
   }
 
   read({ name, data }: UpstreamEvent): AnswerEvent[] {
@@ -85,8 +92,7 @@ export class MessagesStreamReader implements StreamReader {
     const { message } = event;
     if (!isObject(message)) throw this.#broken('the message is missing');
     this.#hasStart = true;
-    // The output count of `message_start` does not include the answer.
-    this.#counts = { ...countsOf(message['usage']), output: null };
+    this.#counts = startCounts(countsOf(message['usage']));
     return [{ type: 'start', upstreamId: stringOf(message['id']) ?? null, createdAt: null }, ...this.#report()];
   }
 
@@ -94,7 +100,7 @@ export class MessagesStreamReader implements StreamReader {
     const { content_block: block } = event;
     if (!isObject(block)) throw this.#broken('a block is missing');
     const tool = providerToolOf(block);
-    if (tool !== null) this.#tools.add(tool);
+    if (tool !== null) this.#use(tool);
     const started = this.#startedPart(block);
     const index = this.#indexOf(event);
     if (started.length === 0) {
@@ -106,6 +112,11 @@ export class MessagesStreamReader implements StreamReader {
     this.#parts += 1;
     this.#kinds.push({ type: String(block['type']) });
     return [...started, ...this.#firstDeltas(open)];
+  }
+
+  #use(tool: ProviderTool): void {
+    this.#tools.add(tool);
+    this.#counts = { ...this.#counts, tools: this.#tools.uses ?? null };
   }
 
   #startedPart(block: JsonObject): AnswerEvent[] {
@@ -222,7 +233,7 @@ export class MessagesStreamReader implements StreamReader {
   #report(): AnswerEvent[] {
     const isPromptOnly = this.#counts.output === null;
     if (isPromptOnly && this.#counts.input === null) return [];
-    const counts = { ...this.#counts, ...(isPromptOnly && { output: 0 }), tools: this.#tools.uses ?? null };
+    const counts = { ...this.#counts, ...(isPromptOnly && { output: 0 }) };
     const { usage, units } = usageOf(counts, this.#endpoint.contextLength);
     if (usage === null) return [];
     return [{ type: 'usage', usage, ...(units && { units }), ...(isPromptOnly && { isPromptOnly }) }];

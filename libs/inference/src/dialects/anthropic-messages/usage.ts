@@ -17,6 +17,7 @@ import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
 import { MOST_TURNS, turnsOf } from '../inner-turns';
 import { settleUsage } from '../openai-usage';
+import { withLateOutput } from '../seen-output';
 import { totalOf, type Bill } from '../translation';
 import { USAGE_MEMBERS } from './required-members';
 
@@ -40,6 +41,8 @@ export interface MessageCounts {
   readonly speed: string | null;
   /** Uses of tools that the provider ran, counted from the content blocks; null if they were not counted. */
   readonly tools: ToolUses | null;
+  /** Of these, the uses that a stream had shown when it reported `webSearches`; null for a whole message. */
+  readonly toolsThen: ToolUses | null;
   /** Tokens that compaction used, in addition to all counts above. */
   readonly compaction: CompactionCounts | null;
 }
@@ -75,6 +78,7 @@ export const NO_COUNTS: MessageCounts = {
   serviceTier: null,
   speed: null,
   tools: null,
+  toolsThen: null,
   compaction: null,
 };
 
@@ -105,6 +109,7 @@ export function countsOf(usage: unknown): MessageCounts {
     serviceTier: stringOf(usage['service_tier']) ?? null,
     speed: stringOf(usage['speed']) ?? null,
     tools: null,
+    toolsThen: null,
     compaction: compactionOf(objectsOf(usage['iterations'])),
   };
 }
@@ -113,12 +118,6 @@ export function countsOf(usage: unknown): MessageCounts {
 export function tierOf({ serviceTier, speed }: MessageCounts): string | null {
   if (speed === 'fast') return 'priority';
   return serviceTier === null ? null : tierWord(serviceTier);
-}
-
-/** Counts of one stream: each report repeats the whole, so a later count replaces an earlier one. */
-export function mergedCounts(earlier: MessageCounts, later: MessageCounts): MessageCounts {
-  const said = Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null));
-  return { ...earlier, ...said };
 }
 
 /** Returns the sum of the compactions, which are billed but not part of the other counts of the usage. */
@@ -179,12 +178,10 @@ export function settleMessage(
   return { usage: settleUsage(reported, bounds), units };
 }
 
-function unitsOf(
-  { cacheWrite1h, webSearches, webFetches, tools }: MessageCounts,
-  extra: CompactionCounts,
-): BilledUnits {
+function unitsOf(counts: MessageCounts, extra: CompactionCounts): BilledUnits {
+  const { cacheWrite1h, webFetches, tools } = counts;
   const hourWrites = zeroed(cacheWrite1h) + extra.cacheWrite1h;
-  const searches = Math.min(webSearches ?? tools?.get(WEB_SEARCH) ?? 0, MOST_TURNS);
+  const searches = Math.min(searchesOf(counts), MOST_TURNS);
   const others = new Map([...(tools ?? [])].filter(([tool]) => tool !== WEB_SEARCH));
   const fetches = Math.max(0, zeroed(webFetches) - (others.get(WEB_FETCH) ?? 0));
   const otherTurns = Math.min(fetches + extra.rounds, MOST_TURNS);
@@ -194,6 +191,13 @@ function unitsOf(
     ...(others.size > 0 && { tools: others }),
     ...(otherTurns > 0 && { otherTurns }),
   };
+}
+
+/** Returns the searches of the last report, and those that a stream showed after it. */
+function searchesOf({ webSearches, tools, toolsThen }: MessageCounts): number {
+  const seen = tools?.get(WEB_SEARCH) ?? 0;
+  if (webSearches === null || toolsThen === null) return webSearches ?? seen;
+  return withLateOutput(webSearches, seen, seen - (toolsThen.get(WEB_SEARCH) ?? 0));
 }
 
 /** Keeps a sum of absurd counts a count, which the bounds then cut. */

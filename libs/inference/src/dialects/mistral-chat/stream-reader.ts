@@ -1,11 +1,16 @@
 import { isObject, objectOf, objectsOf, type JsonObject } from '@libs/json';
 import type { AnswerEvent } from '../../model/canonical-answer';
+import type { ToolUnits } from '../reported-tools';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { piecesOf, plainError } from './answer-reader';
 
 /** Reads a stream of OpenAI's chunks; splits lists of content first. */
 export class MistralStreamReader implements StreamReader {
   constructor(private readonly reader: StreamReader) {}
+
+  get uses(): ToolUnits | undefined {
+    return this.reader.uses;
+  }
 
   read(event: UpstreamEvent): AnswerEvent[] {
     return plainChunks(event.data).flatMap((data) => this.reader.read({ name: event.name, data }));

@@ -3,6 +3,7 @@ import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { FinishReason } from '../../model/finish-reason';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
+import type { ToolUnits } from '../reported-tools';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { reportsError } from './chunk-complaint';
 import { readAnnotations } from './citations';
@@ -38,6 +39,10 @@ export class ChatStreamReader implements StreamReader {
 
   get keptBytes(): number {
     return this.#parts.heldCharacters;
+  }
+
+  get uses(): ToolUnits | undefined {
+    return this.#ran.hasUses ? this.#ran.units : undefined;
   }
 
   read({ name, data }: UpstreamEvent): AnswerEvent[] {

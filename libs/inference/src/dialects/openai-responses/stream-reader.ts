@@ -4,12 +4,15 @@ import type { AnswerEvent, AnswerPart, ReasoningDelta } from '../../model/canoni
 import type { ReasoningFormat } from '../../model/conversation';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { orNone, type ToolUnits } from '../reported-tools';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
 import { PartLedger } from './part-sequence';
 import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './answer-reader';
 import { readAnnotations, SUMMARY_BREAK } from './content-reader';
 import { reasoningFormatOf } from './reasoning';
+import { readStreamEvent } from './relayed-event';
+import { ToolItems, showsTools } from './tool-items';
 import { usageOfResponse } from './usage';
 
 const DONE_WORD = '[DONE]';
@@ -43,6 +46,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
  */
 export class ResponsesStreamReader implements StreamReader {
   readonly #ledger = new PartLedger();
+  readonly #uses = new ToolItems();
   readonly #format: ReasoningFormat;
   #hasStarted = false;
   #isFinished = false;
@@ -51,8 +55,18 @@ export class ResponsesStreamReader implements StreamReader {
     this.#format = reasoningFormatOf(endpoint);
   }
 
+  get uses(): ToolUnits | undefined {
+    return orNone(this.#uses.units);
+  }
+
+  get usesBegun(): ToolUnits | undefined {
+    this.#uses.endAll();
+    return this.uses;
+  }
+
   read({ data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isFinished || data === DONE_WORD) return [];
+    if (showsTools(data)) this.#uses.note(readStreamEvent(Buffer.from(data)));
     const event = parseEventData(data, this.endpoint.provider);
     this.#refuseError(event);
     const type = stringOf(event['type']) ?? '';
@@ -69,13 +83,18 @@ export class ResponsesStreamReader implements StreamReader {
   /** Ends a failed stream with the usage that the upstream reports, to charge it. @throws AppError without usage */
   #fail(response: JsonObject | null): AnswerEvent[] {
     const failure = errorInside(this.endpoint.provider, complaintOf(response?.['error']));
-    const usage = usageOfResponse(response?.['usage'], response?.['output'], this.endpoint);
+    const usage = this.#usageOf(response ?? {});
     if (usage === null) throw failure;
     this.#isFinished = true;
     return [
       { type: 'usage', ...usage },
       { type: 'finish', finishReason: 'error', nativeFinishReason: 'failed', failure },
     ];
+  }
+
+  /** Some upstreams leave finished items out of the last response. */
+  #usageOf({ usage, output }: JsonObject): ReturnType<typeof usageOfResponse> {
+    return usageOfResponse(usage, output, this.endpoint, this.uses);
   }
 
   end(): AnswerEvent[] {
@@ -197,7 +216,7 @@ export class ResponsesStreamReader implements StreamReader {
     if (response === null) throw brokenAnswer(this.endpoint.provider, 'the last event has no response');
     this.#isFinished = true;
     const output: readonly unknown[] = Array.isArray(response['output']) ? response['output'] : [];
-    const usage = usageOfResponse(response['usage'], output, this.endpoint);
+    const usage = this.#usageOf(response);
     const tier = stringOf(response['service_tier']);
     return [
       ...this.start(event),

@@ -1,6 +1,6 @@
 import { findMember } from '@libs/json';
 import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
-import type { BilledUnits } from '../../pricing/price';
+import type { ToolUnits } from '../reported-tools';
 import { isUncharged, isWebSearch, readItemWords, toolIn, type ItemWords } from './item-words';
 import type { StreamEvent } from './relayed-event';
 
@@ -22,8 +22,13 @@ export class ToolItems {
   readonly #begun = new Map<string, ProviderTool>();
   readonly #counted = new Set<string>();
 
-  get units(): BilledUnits {
-    return { webSearches: this.#webSearches, tools: this.#tools.uses, otherTurns: this.#otherTurns };
+  get units(): ToolUnits {
+    const [webSearches, otherTurns, tools] = [this.#webSearches, this.#otherTurns, this.#tools.uses];
+    return {
+      ...(webSearches > 0 && { webSearches }),
+      ...(tools !== undefined && { tools }),
+      ...(otherTurns > 0 && { otherTurns }),
+    };
   }
 
   /** Returns whether the event contains a tool use that is charged. */
@@ -72,6 +77,11 @@ export class ToolItems {
     else this.#tools.add(tool);
     return true;
   }
+}
+
+/** Returns whether an event may be about a tool that the provider runs, by its text. */
+export function showsTools(data: string): boolean {
+  return data.includes('_call"') || data.includes('_call.partial_image"');
 }
 
 /** Returns whether an event ends a compaction item: the provider has replaced the context by a summary. */

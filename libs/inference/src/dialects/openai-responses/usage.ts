@@ -18,7 +18,7 @@ import {
   type ReportedUsage,
 } from '../reported-counts';
 import { totalOf, type Bill } from '../translation';
-import { mostToolUnits, toolUnitsIn } from '../reported-tools';
+import { mostToolUnits, toolUnitsIn, type ToolUnits } from '../reported-tools';
 import { unitsOfItems } from './item-words';
 
 /** Upper bound of a token count if the catalogue names no context length. */
@@ -108,8 +108,14 @@ function costMembers(cost: Cost): Record<string, string> {
 /**
  * Returns the usage of a parsed response and what its output items used, cut to the endpoint's limits. Null if the
  * usage is missing or has neither main count: then estimate.
+ * @param before tools of items that arrived before the response
  */
-export function usageOfResponse(reported: unknown, items: unknown, { contextLength }: Endpoint): ResponseUsage | null {
+export function usageOfResponse(
+  reported: unknown,
+  items: unknown,
+  { contextLength }: Endpoint,
+  before: ToolUnits = {},
+): ResponseUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
   const { input_tokens, output_tokens, total_tokens, input_tokens_details, output_tokens_details } = reported as Record<
     string,
@@ -123,7 +129,7 @@ export function usageOfResponse(reported: unknown, items: unknown, { contextLeng
     ...detailsIn(input_tokens_details, PROMPT_DETAILS),
     ...detailsIn(output_tokens_details, COMPLETION_DETAILS),
   };
-  const tools = mostToolUnits(unitsOfItems(objectsOf(items)), toolUnitsIn(reported));
+  const tools = mostToolUnits(mostToolUnits(unitsOfItems(objectsOf(items)), before), toolUnitsIn(reported));
   const units = { ...countedUnits(counts), ...tools };
   const bound = (contextLength ?? UNBOUNDED_TOKENS) * turnsOf(units);
   const usage = reportedUsage(counts, bound);
