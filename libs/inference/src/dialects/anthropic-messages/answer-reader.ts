@@ -3,8 +3,9 @@ import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import { toFinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/tool-uses';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
-import type { Endpoint, Provider } from '../../catalogue/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { readCitation } from './content-reader';
+import { isReported } from '../reported-error';
 import { usageDetails } from '../usage-details';
 import { withUnreported } from '../openai-usage';
 import { countsOf, settleMessage, tierOf, type MessageCounts } from './usage';
@@ -16,7 +17,8 @@ import { complaintOf, toolOfBlock } from './relayed-answer';
 export function readAnswer(body: unknown, { provider, contextLength }: Endpoint): CanonicalAnswer {
   if (!isObject(body)) throw brokenAnswer(provider, 'the answer is no object');
   const { content, stop_reason: stopReason, usage } = body;
-  if (!Array.isArray(content)) throw withoutContent(body, provider);
+  if (isReported(body['error'])) throw errorInside(provider, complaintOf(body['error']));
+  if (!Array.isArray(content)) throw brokenAnswer(provider, 'the answer has no content');
   const parts = content.flatMap(readBlock);
   const native = stringOf(stopReason) ?? null;
   const counts = { ...countsOf(usage), tools: toolsIn(content) };
@@ -49,12 +51,6 @@ function toolsIn(content: readonly unknown[]): ToolUses | null {
 /** Returns the provider tool that a block is a call of; null for other blocks. */
 export function providerToolOf({ type, name }: JsonObject): ProviderTool | null {
   return toolOfBlock(stringOf(type) ?? null, stringOf(name) ?? null);
-}
-
-function withoutContent(body: JsonObject, provider: Provider) {
-  const error = body['error'];
-  if (error === undefined || error === null) return brokenAnswer(provider, 'the answer has no content');
-  return errorInside(provider, complaintOf(error));
 }
 
 type ReadBlock = (member: (name: string) => string, block: JsonObject) => AnswerPart;

@@ -499,6 +499,7 @@ describe('a message that is read', () => {
     [{ type: 'error', error: { type: 'rate_limit_error', message: 'x' } }, 'rate_limit_exceeded'],
     [{ type: 'error', error: { type: 'permission_error', message: 'x' } }, 'provider_unavailable'],
     [{ id: 'msg_1' }, 'provider_unavailable'],
+    [{ content: [{ type: 'text', text: 'Hel' }], error: { type: 'overloaded_error' } }, 'provider_overloaded'],
     [[], 'provider_unavailable'],
     [null, 'provider_unavailable'],
   ])('is an error when it is %j', (body, code) => {

@@ -375,6 +375,10 @@ describe('a message of an upstream', () => {
     expect(read.json['stop_reason']).toBe(native);
   });
 
+  it.each([null, '', {}, false])('is whole beside an error that says nothing: %j', (error) => {
+    expect(readAnswer({ ...aMessage(), error }).finishReason).toBe('stop');
+  });
+
   it.each([
     [{ type: 'error', error: { type: 'overloaded_error', message: 'x' } }, 'provider_overloaded'],
     [{ type: 'error', error: { type: 'rate_limit_error', message: 'x' } }, 'rate_limit_exceeded'],
@@ -384,6 +388,9 @@ describe('a message of an upstream', () => {
     ],
     [{ type: 'error', error: { type: 'authentication_error', message: 'sk-ant-1' } }, 'provider_unavailable'],
     [{ error: 'it broke' }, 'provider_unavailable'],
+    [{ ...aMessage(), error: { type: 'overloaded_error', message: 'x' } }, 'provider_overloaded'],
+    [{ ...aMessage(), error: 'it broke' }, 'provider_unavailable'],
+    [{ ...aMessage({ content: [] }), error: { type: 'api_error' } }, 'provider_unavailable'],
     [{ content: 'Hello' }, 'provider_unavailable'],
     [{}, 'provider_unavailable'],
     ['[]', 'provider_unavailable'],

@@ -5,6 +5,7 @@ import type { UpstreamStream } from '../../wire/upstream-stream';
 import { brokenAnswer } from '../../wire/upstream-error';
 import { ownMembers } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
+import { isReportedAt } from '../reported-error';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './billing';
 import { messageUsageEdits, messageUsageText } from './usage';
@@ -21,11 +22,12 @@ export const anthropicMessages: Dialect = {
   openStream,
 };
 
+/** Reads an answer. Content beside an error is not whole, so it is not passed on. */
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;
   const { message, usage } = readOrRefuse(provider, () => readWhole(body));
   const error = findMember(message, 'error');
-  if (error && !message.hasContent) throw errorAt(provider, message, error);
+  if (error && isReportedAt(message, error)) throw errorAt(provider, message, error);
   if (!message.hasContent) throw brokenAnswer(provider, 'the answer has no content');
   const counts = { ...usage.counts, tools: message.tools };
   const bill = billMessage(counts, message.contentUnits, context, 'estimated');

@@ -4,6 +4,7 @@ import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-
 import type { TextPart } from '../../model/conversation';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { isReported } from '../reported-error';
 import { usageDetails } from '../usage-details';
 import { readAnnotations } from './citations';
 import { ExecutedTools } from './executed-tools';
@@ -54,7 +55,7 @@ export function readTier(answer: JsonObject): string | undefined {
  * servers always send the member, empty.
  */
 export function isComplaint({ error }: JsonObject): boolean {
-  return isObject(error) ? Object.keys(error).length > 0 : Boolean(error);
+  return isReported(error);
 }
 
 function readChoice(choice: JsonObject): Choice {

@@ -13,6 +13,7 @@ import type { TextCounter } from '../../model/text-tokens';
 import { EXECUTED_TOOLS, readExecutedTools, URL_CITATION, type ExecutedTools } from './executed-tools';
 import { THOUGHT_MEMBERS } from './hidden-thoughts';
 import { readUsage, type ReportedUsage } from '../reported-counts';
+import { isReportedAt } from '../reported-error';
 
 /** Result of scanning a `chat.completion` or `chat.completion.chunk` once. */
 export interface ChatObject extends ScannedObject {
@@ -28,7 +29,7 @@ export interface ChatObject extends ScannedObject {
   /** `usage`, or else the usage inside a choice (Moonshot) or inside `x_groq`. */
   readonly reported: ReportedUsage | null;
   readonly serviceTier: string | null;
-  /** The member `error`, if it reports one: see `isComplaint`. */
+  /** The member `error`, if it reports one: see `isReportedAt`. */
   readonly error: JsonMember | null;
   /** Edits inside `choices`. */
   readonly choiceEdits: readonly ByteEdit[];
@@ -42,8 +43,6 @@ const CHOICE_MEMBERS = { ...FINISHED_CHOICE_MEMBERS, native_finish_reason: 'null
 
 const NOTHING_HIDDEN: readonly string[] = [];
 const QUOTE = 0x22;
-/** What servers write that always send the member. */
-const NO_ERROR = new Set(['null', '""', '{}', 'false', '0']);
 
 /** String fields of a message or delta that hold no output of the model. */
 const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
@@ -114,7 +113,7 @@ class ChatReader implements ChatObject {
       this.#readMember(key);
       const member = { key, keyStart, valueStart, valueEnd: cursor.position };
       this.members.push(member);
-      if (key === 'error' && !NO_ERROR.has(this.#textOf(member))) this.error = member;
+      if (key === 'error' && isReportedAt(this, member)) this.error = member;
     }
     this.closeBrace = cursor.position - 1;
   }
