@@ -1,13 +1,15 @@
-import { defined, isObject, numberOf, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
+import { defined, numberOf, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningFormat } from '../../model/conversation';
 import { brokenAnswer, errorInside, type UpstreamComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { isReported } from '../reported-error';
 import { usageDetails } from '../usage-details';
 import { customArguments } from './conversation-reader';
 import { readPart, readReasoning } from './content-reader';
 import { reasoningFormatOf } from './reasoning';
+import { isFailed } from './error';
 import { finishOf } from './stop-reason';
 import { usageOfResponse } from './usage';
 
@@ -16,8 +18,7 @@ export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
   const { provider } = endpoint;
   const response = objectOrNull(body);
   if (response === null) throw brokenAnswer(provider, 'the answer is no object');
-  const isFailed = response['status'] === 'failed' || response['status'] === 'cancelled';
-  if (isObject(response['error']) || isFailed) throw errorInside(provider, complaintOf(response['error']));
+  if (hasFailed(response)) throw errorInside(provider, complaintOf(response['error']));
   if (!isOver(response)) throw brokenAnswer(provider, 'the answer has no output, or has not ended');
   const items = objectsOf(response['output']);
   const tier = stringOf(response['service_tier']);
@@ -38,6 +39,11 @@ export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
     ...usageDetails(response['usage']),
     serviceTier: tier === undefined ? undefined : tierWord(tier),
   });
+}
+
+/** Returns whether a response has an error, or failed without one. */
+export function hasFailed({ error, status }: JsonObject): boolean {
+  return isReported(error) || isFailed(stringOf(status) ?? null);
 }
 
 function isOver({ status, output }: JsonObject): boolean {

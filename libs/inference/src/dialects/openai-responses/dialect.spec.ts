@@ -418,6 +418,21 @@ describe('a response of an upstream that speaks responses', () => {
     });
   });
 
+  it.each(['failed', 'cancelled'])('that is %s without a reason has a reason', (status) => {
+    const { json, finishReason } = readAnswer(anAnswer({ status, error: null }));
+    expect(finishReason).toBe('error');
+    expect(json).toMatchObject({
+      status: 'failed',
+      output: [MESSAGE],
+      error: { code: 'server_error', message: expect.any(String) },
+      error_type: 'provider_unavailable',
+    });
+  });
+
+  it.each([null, '', {}, false])('is whole beside an error that says nothing: %j', (error) => {
+    expect(readAnswer(anAnswer({ error })).finishReason).toBe('stop');
+  });
+
   it('that ran out of room half-way is incomplete', () => {
     const error = { code: 'context_length_exceeded', message: 'too long' };
     const { json, finishReason } = readAnswer(anAnswer({ status: 'failed', error }));
@@ -433,6 +448,8 @@ describe('a response of an upstream that speaks responses', () => {
     [{ error: { code: 'rate_limit_exceeded', message: 'x' } }, 'rate_limit_exceeded'],
     [{ output: [], error: { code: 'context_length_exceeded', message: 'too long' } }, 'context_length_exceeded'],
     [{ output: [], status: 'failed', error: { code: 'server_error' } }, 'provider_unavailable'],
+    [{ output: [], status: 'failed', error: null }, 'provider_unavailable'],
+    [{ output: [], status: 'cancelled' }, 'provider_unavailable'],
     [{ output: {} }, 'provider_unavailable'],
     [{ ...anAnswer(), status: 'in_progress' }, 'provider_unavailable'],
     [{}, 'provider_unavailable'],

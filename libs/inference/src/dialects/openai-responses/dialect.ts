@@ -1,15 +1,16 @@
 import { JsonCursor, MalformedJson, applyEdits } from '@libs/json';
 import type { AnswerStream } from '../../model/answer-stream';
 import type { UpstreamStream } from '../../wire/upstream-stream';
-import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
+import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import { billAnswer } from '../answer-billing';
 import { NOTHING_SEEN } from '../seen-output';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { servedBy } from '../served-tier';
 import { saidBeside } from '../usage-details';
-import { failureOf } from './error';
+import { complaintIn, failureOf } from './error';
 import { OpenAiResponsesStream } from './relayed-stream';
 import { toUpstream } from './relayed-request';
+
 import { unitsOfResponse } from './tool-units';
 import {
   failureMembers,
@@ -40,8 +41,8 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { set, absent } = ownResponseMembers(context);
   let failed: Readonly<Record<string, string>> = {};
   let finish = finishOfResponse(response);
-  if (response.error !== null) {
-    const complaint = readComplaintAt(new JsonCursor(body, response.error.valueStart), 0);
+  const complaint = complaintIn(response);
+  if (complaint !== null) {
     const error = errorInside(provider, complaint);
     if (!response.outputCount) throw error;
     const failure = failureOf(error, complaint.code);

@@ -1,4 +1,6 @@
+import { JsonCursor, type JsonMember, type ScannedObject } from '@libs/json';
 import { toEnvelope, wireErrorType, type AppError, type ErrorCode } from '@libs/errors';
+import { readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import type { ResponseStatus } from './stop-reason';
 
 /** The fields with which a response reports its own failure. */
@@ -84,4 +86,25 @@ export function failureOf(error: AppError, nativeCode: string | null = null, may
  */
 export function besideResponse({ error }: Pick<ResponseFailure, 'error'>): { readonly error?: object } {
   return error === null ? {} : { error };
+}
+
+const FAILED: ReadonlySet<string | null> = new Set(['failed', 'cancelled']);
+
+/** The complaint of a response that failed without a reason. */
+export const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
+
+interface FallibleResponse extends Pick<ScannedObject, 'bytes'> {
+  readonly status: string | null;
+  readonly error: JsonMember | null;
+}
+
+/** Returns whether a status says that the response failed. */
+export function isFailed(status: string | null): boolean {
+  return FAILED.has(status);
+}
+
+/** Returns the error of a response that has one or failed, whether or not it says why; null for any other response. */
+export function complaintIn({ bytes, status, error }: FallibleResponse): UpstreamComplaint | null {
+  if (error !== null) return readComplaintAt(new JsonCursor(bytes, error.valueStart), 0);
+  return isFailed(status) ? NO_COMPLAINT : null;
 }

@@ -13,6 +13,7 @@ import type { FinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ToolUses } from '../../pricing/tool-uses';
 import type { AnswerContext } from '../dialect';
 import type { ReportedUsage } from '../reported-counts';
+import { isReportedAt } from '../reported-error';
 import { memberText, scanRequest } from '../request-members';
 import type { Bill } from '../translation';
 import type { ResponseFailure } from './error';
@@ -39,7 +40,7 @@ export interface UpstreamResponse extends ScannedObject {
   /** Other tools that the upstream ran. */
   readonly tools: ToolUses | undefined;
   readonly usage: ReportedUsage | null;
-  /** The member `error`, unless it is null. */
+  /** The member `error`, if it reports one: see `isReportedAt`. */
   readonly error: JsonMember | null;
 }
 
@@ -90,11 +91,10 @@ class ResponseReader implements UpstreamResponse {
     cursor.enterObject();
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
       const { keyStart, position: valueStart } = cursor;
-      const isNull = cursor.isNull();
       this.#readValue(key);
       const member = { key, keyStart, valueStart, valueEnd: cursor.position };
       this.members.push(member);
-      if (key === 'error') this.error = isNull ? null : member;
+      if (key === 'error') this.error = isReportedAt(this, member) ? member : null;
     }
     this.closeBrace = cursor.position - 1;
   }

@@ -275,6 +275,23 @@ describe(OpenAiResponsesStream.name, () => {
       'provider_unavailable',
     ],
     [
+      'completes a response that failed',
+      [sse(BEGUN), sse([{ type: 'response.completed', response: response({ status: 'failed', error: null }) }], 5)],
+      undefined,
+      'server_error',
+      'provider_unavailable',
+    ],
+    [
+      'completes a response with an error',
+      [
+        sse(BEGUN),
+        sse([{ type: 'response.completed', response: response({ status: 'completed', error: { code: 429 } }) }], 5),
+      ],
+      undefined,
+      'rate_limit_exceeded',
+      'rate_limit_exceeded',
+    ],
+    [
       'turns into an error event',
       [sse(BEGUN), sse([{ type: 'error', code: 'rate_limit_exceeded', message: 'x' }], 5)],
       undefined,

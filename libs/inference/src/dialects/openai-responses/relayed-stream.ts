@@ -7,7 +7,7 @@ import { StreamMeter } from '../answer-billing';
 import type { AnswerContext } from '../dialect';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
-import { failureOf, isLengthError } from './error';
+import { complaintIn, failureOf, isLengthError, NO_COMPLAINT } from './error';
 import { ResponseEventRewriter } from './event-rewriter';
 import { readStreamEvent, type StreamEvent } from './relayed-event';
 import { ToolItems, endsCompaction } from './tool-items';
@@ -15,8 +15,8 @@ import { chargedUnits, unitsOfResponse } from './tool-units';
 import { failureMembers, finishOfResponse, type UpstreamResponse } from './relayed-answer';
 
 const DONE_WORD = Buffer.from('[DONE]');
-const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
-const WHOLE = new Set(['response.completed', 'response.incomplete']);
+const FAILED = 'response.failed';
+const ENDS = new Set(['response.completed', 'response.incomplete', FAILED]);
 
 /** Why a stream ended early, and the upstream's own last event if it sent one. */
 interface Breakdown {
@@ -57,14 +57,21 @@ export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
     const event = readStreamEvent(data);
     if (event.isError) return this.#onError(readComplaintAt(new JsonCursor(data), 0), null);
     if (event.type === null) return;
-    if (event.type === 'response.failed') return this.#onError(complaintOf(event), event);
-    if (WHOLE.has(event.type)) return this.#onLast(event);
+    if (ENDS.has(event.type)) return this.#onLastEvent(event);
     this.#count(event);
     if (event.type === 'response.output_item.added') this.#openItems += 1;
     else if (event.type === 'response.output_item.done') this.#openItems -= 1;
     this.#noteWork(event);
     this.#commit(event);
     if (!this.isLeft) this.output.push(this.#rewriter.rewrite(event, null));
+  }
+
+  /** Some upstreams end a failed response with the event of a whole one. */
+  #onLastEvent(event: StreamEvent): void {
+    const complaint = event.response && complaintIn(event.response);
+    if (complaint) this.#onError(complaint, event);
+    else if (event.type === FAILED) this.#onError(NO_COMPLAINT, event);
+    else this.#onLast(event);
   }
 
   #count({ bytes, delta }: StreamEvent): void {
@@ -154,9 +161,4 @@ export class OpenAiResponsesStream extends RelayedStream<AnswerFrame> {
     const last = event ? this.#rewriter.rewriteFailed(event, members, bill) : this.#rewriter.broken(members, bill);
     return [last, DONE_FRAME];
   }
-}
-
-function complaintOf({ bytes, response }: StreamEvent): UpstreamComplaint {
-  const error = response?.error;
-  return error ? readComplaintAt(new JsonCursor(bytes, error.valueStart), 0) : NO_COMPLAINT;
 }

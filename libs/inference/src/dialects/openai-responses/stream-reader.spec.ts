@@ -146,6 +146,7 @@ describe(ResponsesStreamReader.name, () => {
       'provider_unavailable',
     ],
     ['a failed response without a word', { type: 'response.failed', response: {} }, 'provider_unavailable'],
+    ['an end with an error', completed([], { usage: null, error: { code: 429 } }), 'rate_limit_exceeded'],
     ['an end without a response', { type: 'response.completed' }, 'provider_unavailable'],
     ['what is no JSON', '{"type":', 'provider_unavailable'],
     ['what is no object', '[]', 'provider_unavailable'],

@@ -8,7 +8,7 @@ import { orNone, type ToolUnits } from '../reported-tools';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
 import { PartLedger } from './part-sequence';
-import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './answer-reader';
+import { complaintOf, finishOfFields, hasFailed, partsOfItem, readLogprobs } from './answer-reader';
 import { readAnnotations, SUMMARY_BREAK } from './content-reader';
 import { reasoningFormatOf } from './reasoning';
 import { readStreamEvent } from './relayed-event';
@@ -16,6 +16,7 @@ import { ToolItems, showsTools } from './tool-items';
 import { usageOfResponse } from './usage';
 
 const DONE_WORD = '[DONE]';
+const ENDS = new Set(['response.completed', 'response.incomplete']);
 
 type Handler = (reader: ResponsesStreamReader, event: JsonObject) => AnswerEvent[];
 
@@ -70,7 +71,10 @@ export class ResponsesStreamReader implements StreamReader {
     const event = parseEventData(data, this.endpoint.provider);
     this.#refuseError(event);
     const type = stringOf(event['type']) ?? '';
-    if (type === 'response.failed') return this.#fail(objectOrNull(event['response']));
+    const response = objectOrNull(event['response']);
+    if (type === 'response.failed' || (response !== null && ENDS.has(type) && hasFailed(response))) {
+      return this.#fail(response);
+    }
     return Object.hasOwn(HANDLERS, type) ? HANDLERS[type]!(this, event) : [];
   }
 
