@@ -10,7 +10,6 @@ import { saidBeside } from '../usage-details';
 import { complaintIn, failureOf } from './error';
 import { OpenAiResponsesStream } from './relayed-stream';
 import { toUpstream } from './relayed-request';
-
 import { unitsOfResponse } from './tool-units';
 import {
   failureMembers,
