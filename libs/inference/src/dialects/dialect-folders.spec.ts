@@ -47,7 +47,7 @@ const SHARED: Readonly<Record<string, string>> = {
 
 /** What one dialect alone has. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
-  'anthropic-messages': ['billing', 'count-tokens', 'required-members'],
+  'anthropic-messages': ['billing', 'count-tokens', 'required-members', 'stream-counts'],
   'bedrock-converse': ['document-names'],
   'cohere-chat': ['character-places'],
   'openai-chat': [
