@@ -92,7 +92,7 @@ describe(routeBatch, () => {
 
   it('keeps to the providers that the caller names, by slug or by name', () => {
     expect(route({ only: ['dear'] })).toBe('dear');
-    expect(route({ only: ['DEAR', 'never'] })).toBe('dear');
+    expect(route({ only: ['DEAR', 'never', 'unknown'] })).toBe('dear');
   });
 
   it('knows a model with and without its batch suffix', () => {
@@ -105,7 +105,10 @@ describe(routeBatch, () => {
     [{ model: 'vendor/unbatched' }, '400 model has no batch endpoint for /v1/chat/completions'],
     [{ model: 'vendor/chat:free' }, '422 Model variants cannot be used in a batch'],
     [{ model: 'vendor/chat:online' }, '422 Model variants cannot be used in a batch'],
-    [{ only: ['nobody'] }, '400 provider.only names a provider that is not known here'],
+    [
+      { only: ['unknown', 'never'] },
+      '404 No provider can run this batch: change model or provider.only, which names providers that are not known here: "unknown"',
+    ],
     [{ only: ['never'] }, '404 No provider can run this batch: change model or provider.only'],
   ])('refuses %j', (changes, expected) => {
     expect(route(changes)).toBe(expected);

@@ -1,3 +1,4 @@
+import { shownValue } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   API_OF_BATCH,
@@ -9,6 +10,7 @@ import {
   type Api,
   type Catalogue,
   type Endpoint,
+  type Provider,
 } from '@libs/inference';
 import type { BatchHeader } from './batch-header';
 
@@ -28,8 +30,8 @@ export interface BatchAccess {
 /**
  * Returns the one endpoint on which a batch will run: the cheapest eligible one. If the caller has own keys for some of
  * them, only these are considered.
- * @throws AppError invalid_request (unknown or incompatible model, unknown provider), unprocessable (model variant),
- * not_found (an expired model, or nothing eligible is left), permission_denied (a policy forbids all eligible ones)
+ * @throws AppError invalid_request (unknown or incompatible model), unprocessable (model variant), not_found (an expired
+ * model, or nothing eligible is left), permission_denied (a policy forbids all eligible ones)
  */
 export function routeBatch(
   header: BatchHeader,
@@ -60,30 +62,30 @@ export function routeBatch(
       metadata: { param: 'model' },
     });
   }
-  const wanted = header.only?.map((slugOrName) => providerSlug(slugOrName, catalogue));
+  const { only } = header;
   const eligible = capable.filter(
-    (endpoint) => isUsable(endpoint, api) && (wanted === undefined || wanted.includes(endpoint.provider.slug)),
+    (endpoint) => isUsable(endpoint, api) && (!only || only.some((name) => isNamed(endpoint.provider, name))),
   );
   const permitted = eligible.length === 0 ? [] : permit(eligible);
   const own = permitted.filter(hasOwnKey);
   const choice = own.length > 0 ? own : permitted;
   const [cheapest] = choice.sort((one, other) => compareRates(priceOf(one), priceOf(other)));
   if (cheapest === undefined) {
-    throw new AppError('not_found', 'No provider can run this batch: change model or provider.only', {
-      metadata: { param: 'provider.only' },
-    });
+    const message = `No provider can run this batch: change model or provider.only${unknownNames(only, catalogue)}`;
+    throw new AppError('not_found', message, { metadata: { param: 'provider.only' } });
   }
   return cheapest;
 }
 
-function providerSlug(slugOrName: string, catalogue: Catalogue): string {
-  const provider = catalogue.providers().find((known) => known.slug === slugOrName || known.name === slugOrName);
-  if (provider === undefined) {
-    throw new AppError('invalid_request', 'provider.only names a provider that is not known here', {
-      metadata: { param: 'provider.only' },
-    });
-  }
-  return provider.slug;
+function isNamed({ slug, name }: Provider, slugOrName: string): boolean {
+  return slug === slugOrName || name === slugOrName;
+}
+
+/** Returns which of the named providers the catalogue does not have, for the end of a message. */
+function unknownNames(only: readonly string[] | null, catalogue: Catalogue): string {
+  const unknown = (only ?? []).filter((name) => !catalogue.providers().some((provider) => isNamed(provider, name)));
+  if (unknown.length === 0) return '';
+  return `, which names providers that are not known here: ${unknown.map((name) => shownValue('only', name)).join(', ')}`;
 }
 
 function priceOf(endpoint: Endpoint): bigint {
