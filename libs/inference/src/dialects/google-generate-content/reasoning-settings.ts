@@ -63,6 +63,7 @@ export type ThinkingSettings = { readonly thinkingLevel: Level } | { readonly th
 
 function withoutThinking(reasoning: ReasoningRequest, log: LossLog): undefined {
   if (isAsked(reasoning)) log.drop('reasoning');
+  else if (reasoning.summary !== undefined && isShown(reasoning)) log.drop('reasoning.summary');
 }
 
 function isOff({ isEnabled, effort }: ReasoningRequest): boolean {

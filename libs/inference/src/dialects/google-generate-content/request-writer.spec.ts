@@ -329,6 +329,8 @@ describe(writeRequest.name, () => {
       ],
       ['gemini-2.5-pro', { isEnabled: false }, [{ thinkingBudget: 128 }, 'reasoning.effort']],
       ['gemini-2.0-flash', { effort: 'low' }, [undefined, 'reasoning']],
+      ['gemini-2.0-flash', { summary: 'detailed', isHidden: false }, [undefined, 'reasoning.summary']],
+      ['gemini-2.0-flash', { summary: 'auto' }, [undefined, 'reasoning.summary']],
       ['gemma-4', { effort: 'none' }, [undefined]],
     ])('tells %s to think as asked by %j', (model, reasoning, expected) => {
       expect(thinking(reasoning, model)).toEqual(expected);
