@@ -59,3 +59,15 @@ const KNOWN_WORD = /^[\w:.-]{1,64}$/;
 export function lostTool(type: string): string {
   return KNOWN_WORD.test(type) ? `tools.${type}` : 'tools';
 }
+
+/**
+ * Adds `parallel_tool_calls` to `unread` if a request forbids parallel calls and none of the offered tools is left: the
+ * setting is lost with the tools. It stays in the request, because the gateway may add tools that it runs itself.
+ */
+export function noteIdleParallelism(
+  isAllowed: boolean | undefined,
+  { offered, left }: { readonly offered: number; readonly left: number },
+  unread: Set<string>,
+): void {
+  if (isAllowed === false && offered > 0 && left === 0) unread.add('parallel_tool_calls');
+}

@@ -10,7 +10,7 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
-import { lostTool, unknownMembers } from '../known-members';
+import { lostTool, noteIdleParallelism, unknownMembers } from '../known-members';
 import { KNOWN_MEMBERS } from './known-members';
 import { readCacheMark } from './content-reader';
 import { readMessages } from './conversation-reader';
@@ -27,12 +27,16 @@ const MODALITIES = ['text', 'image', 'audio'] as const;
 export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
   const unread = unknownMembers(members, KNOWN_MEMBERS);
+  const tools = readTools(body, unread);
+  const areParallelToolCallsAllowed = body.boolean('parallel_tool_calls');
+  const counts = { offered: body.objects('tools').length, left: tools.length };
+  noteIdleParallelism(areParallelToolCallsAllowed, counts, unread);
   const user = body.string('safety_identifier') ?? body.string('user');
   return defined({
     messages: readMessages(body, unread),
-    tools: readTools(body, unread),
+    tools,
     toolChoice: readToolChoice(body, unread),
-    areParallelToolCallsAllowed: body.boolean('parallel_tool_calls'),
+    areParallelToolCallsAllowed,
     responseFormat: readResponseFormat(body, unread),
     sampling: readSampling(body),
     maxOutputTokens: body.integer('max_completion_tokens') ?? body.integer('max_tokens'),

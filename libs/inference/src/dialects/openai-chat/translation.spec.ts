@@ -236,6 +236,13 @@ describe('a chat request', () => {
     expect(read({ messages: [], tools }).unread).toEqual(['tools.custom', 'tools.hologram', 'tools']);
   });
 
+  it('names a wish about parallel calls that is lost with all tools', () => {
+    const body = { messages: [], parallel_tool_calls: false };
+    const tools = [{ type: 'custom', custom: { name: 'a' } }];
+    expect(read({ ...body, tools }).unread).toEqual(['tools.custom', 'parallel_tool_calls']);
+    expect(read({ ...body, tools: [] }).unread).toEqual([]);
+  });
+
   it('takes the older spellings', () => {
     const request = read({
       max_tokens: 5,

@@ -1,4 +1,4 @@
-import { booleanOf, defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '@libs/json';
+import { booleanOf, defined, numberOf, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type {
   CanonicalRequest,
   ReasoningEffort,
@@ -6,7 +6,7 @@ import type {
   ResponseFormat,
   Sampling,
 } from '../../model/canonical-request';
-import { unknownMembers } from '../known-members';
+import { noteIdleParallelism, unknownMembers } from '../known-members';
 import { hashOfUser } from '../request-members';
 import { readInput } from './conversation-reader';
 import { KNOWN_MEMBERS } from './known-members';
@@ -29,10 +29,15 @@ export function readRequest(body: JsonObject): CanonicalRequest {
   noteUnmet(body, unread);
   const user = stringOf(body['safety_identifier']) ?? stringOf(body['user']);
   const names = new ToolNames(body);
+  const { tools, toolChoice } = readTools(names, body['tool_choice'], unread);
+  const areParallelToolCallsAllowed = booleanOf(body['parallel_tool_calls']);
+  const counts = { offered: objectsOf(body['tools']).length, left: tools.length };
+  noteIdleParallelism(areParallelToolCallsAllowed, counts, unread);
   const request = {
     messages: readInput(body['input'], body['instructions'], { names, unread }),
-    ...readTools(names, body['tool_choice'], unread),
-    areParallelToolCallsAllowed: booleanOf(body['parallel_tool_calls']),
+    tools,
+    toolChoice,
+    areParallelToolCallsAllowed,
     responseFormat: readFormat(body),
     sampling: readSampling(body),
     maxOutputTokens: numberOf(body['max_output_tokens']),

@@ -294,6 +294,19 @@ describe('a request of this API', () => {
     });
   });
 
+  it('names a wish about parallel calls that is lost with all tools', () => {
+    const body = { input: 'Hi', parallel_tool_calls: false };
+    expect(read({ ...body, tools: [{ type: 'local_shell' }] })).toMatchObject({
+      areParallelToolCallsAllowed: false,
+      unread: ['tools.local_shell', 'parallel_tool_calls'],
+    });
+    expect(read({ ...body, tools: [] }).unread).toEqual([]);
+    expect(read({ ...body, tools: [{ type: 'local_shell' }, { type: 'function', name: 'f' }] })).toMatchObject({
+      areParallelToolCallsAllowed: false,
+      unread: ['tools.local_shell'],
+    });
+  });
+
   it('asks for log probabilities by their number, or by wanting them in the answer', () => {
     expect(read({ input: 'x', top_logprobs: 3 }).topLogprobs).toBe(3);
     const asked = read({ input: 'x', include: ['message.output_text.logprobs'] });
