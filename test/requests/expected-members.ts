@@ -72,6 +72,7 @@ const DEFAULTS: ReadonlySet<string> = new Set([
   'summary []',
   'include []',
   'text {}',
+  'output_config {}',
   // Which form the gateway's own answer has.
   'include ["reasoning.encrypted_content"]',
 ]);
