@@ -79,8 +79,29 @@ describe(ReplyBudget.name, () => {
   it('lets small answers end, whatever others hold', () => {
     const budget = new ReplyBudget(100, 10);
     budget.take(new Holder(['slow', 'org']), 200);
+    budget.take(new Holder(['slow-2', 'org-3']), 50);
     const small = new Holder(['ws-2', 'org-2']);
     expect([budget.take(small, 10), budget.take(small, 1)]).toEqual([true, false]);
+  });
+
+  it('leaves room for others beside the oldest answer, however large that one is', () => {
+    const budget = new ReplyBudget(90, 0);
+    budget.take(new Holder(['slow', 'org']), 200);
+    const other = new Holder(['ws-2', 'org-2']);
+    expect([budget.take(other, 10), budget.take(other, 5)]).toEqual([true, true]);
+  });
+
+  it('leaves room for others beside several organizations that hold much', () => {
+    const budget = new ReplyBudget(900, 0);
+    const oldest = new Holder(['ws-a', 'org-a']);
+    const slow = ['b', 'c', 'd'].map((name) => new Holder([`ws-${name}`, `org-${name}`]));
+    budget.take(oldest, 600);
+    for (const holder of slow) while (budget.take(holder, 1) && holder.countedBytes < 600);
+    budget.take(oldest, 600);
+    const other = new Holder(['ws', 'org']);
+    expect([budget.take(other, 1), budget.take(other, 1)]).toEqual([true, true]);
+    budget.giveBack(oldest);
+    expect(slow.map(({ isPaused }) => isPaused)).toEqual([false, false, false]);
   });
 
   it('forgets who has ended, however often that is said', () => {

@@ -13,6 +13,10 @@ export interface ReplyHolder {
 const KEPT_BESIDE_OLDEST = 1 / 4;
 /** What one workspace or organization may hold, as a multiple of what is left: alone, two thirds of the limit. */
 const WEIGHT = 2;
+/** Of the oldest answer only this part of the limit counts for the others, so that a slow one cannot hold them all up. */
+const COUNTED_OF_OLDEST = WEIGHT / (WEIGHT + 1);
+/** While less is left, the oldest answer of a workspace waits too, if it holds more than its share. */
+const LEFT_FOR_SHARES = 1 / 4;
 /** An answer of so many bytes never waits: nearly all answers are smaller, and all at once take little memory. */
 const SMALL_BYTES = 32 * 1024;
 
@@ -27,8 +31,10 @@ interface Share {
  * only the oldest of them continues to be read. The others pause, which makes their providers wait, until it has ended.
  * If much is kept, the oldest one pauses too.
  *
- * A workspace whose answers hold more than its share reads only the oldest of them, so that a provider which answers
- * slowly and at length, such as a host of the caller's own, holds up others as little as possible.
+ * A workspace whose answers hold more than its share reads only the oldest of them, and none while little is left, so
+ * that providers which answer slowly and at length, such as hosts of the caller's own, hold up others as little as
+ * possible. The oldest of all is read on in any case, so one answer always comes to its end; a third of the limit is for
+ * the others, however large it is.
  */
 export class ReplyBudget {
   /** Answers in the order of their first bytes. */
@@ -88,8 +94,18 @@ export class ReplyBudget {
   #mustPause(holder: ReplyHolder): boolean {
     if (holder.countedBytes <= this.smallBytes) return false;
     const left = this.mostBytes - this.#bytes - this.#kept;
-    if (left < 0) return oldestOf(this.#held) !== holder || this.#kept > this.mostBytes * KEPT_BESIDE_OLDEST;
-    return this.#sharesOf(holder).some(({ bytes, replies }) => bytes > WEIGHT * left && oldestOf(replies) !== holder);
+    const oldest = oldestOf(this.#held)!;
+    if (oldest === holder) return left < 0 && this.#kept > this.mostBytes * KEPT_BESIDE_OLDEST;
+    return this.#mustWaitFor(oldest, holder, left);
+  }
+
+  #mustWaitFor(oldest: ReplyHolder, holder: ReplyHolder, reallyLeft: number): boolean {
+    const left = reallyLeft + Math.max(0, oldest.countedBytes - this.mostBytes * COUNTED_OF_OLDEST);
+    if (left < 0) return true;
+    const isLittle = left < this.mostBytes * LEFT_FOR_SHARES;
+    return this.#sharesOf(holder).some(
+      ({ bytes, replies }) => bytes > WEIGHT * left && (isLittle || oldestOf(replies) !== holder),
+    );
   }
 
   #sharesOf({ holders }: ReplyHolder): readonly Share[] {
