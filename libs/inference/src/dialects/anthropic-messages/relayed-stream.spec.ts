@@ -280,6 +280,17 @@ describe(MessagesStream.name, () => {
     expect(outcome).toMatchObject({ state, nativeFinishReason: stopReason });
   });
 
+  it.each(['abort', 'network_error'])(
+    'ends with an error where an upstream says that the model stopped by %s',
+    async (word) => {
+      const { events, outcome } = await relay(
+        bytesOf([start, block, text('Hi'), blockEnd, { ...delta, delta: { stop_reason: word } }, stop]),
+      );
+      expect(events.filter(isEnd)).toMatchObject([{ type: 'error', error: { error_type: 'provider_unavailable' } }]);
+      expect(outcome).toMatchObject({ state: 'failed', nativeFinishReason: word });
+    },
+  );
+
   it('starts a message once, ends it once and hears nothing after that', async () => {
     const late = text('late');
     const { events } = await relay(

@@ -215,6 +215,7 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
   }
 
   protected override finalOutput(bill: Bill): readonly AnswerFrame[] {
+    if (this.stop.finishReason === 'error') return this.failureOutput(this.broken('the model stopped with an error'));
     if (this.#end !== null && bill === this.#bill) return [this.#stopEvent];
     const delta = `"delta":${this.#end ?? JSON.stringify(NO_END)}`;
     const event = `{"type":"message_delta",${delta},"usage":${messageUsageText(bill)}}`;

@@ -247,6 +247,13 @@ describe('an embeddings answer of an OpenAI-speaking upstream', () => {
     expect(json['usage']).toMatchObject({ prompt_tokens: 8, total_tokens: 8 });
   });
 
+  it('is an error also next to vectors, which may not be all', () => {
+    const error = { code: 429, message: 'slow' };
+    const whole = anAnswer([item(0), item(1)], { total_tokens: 8 });
+    expect(() => read({ ...whole, error })).toThrow(expect.objectContaining({ code: 'rate_limit_exceeded' }) as Error);
+    for (const none of [null, '', {}]) expect(read({ ...whole, error: none }).usage.promptTokens).toBe(8);
+  });
+
   it('is an error when it says so', () => {
     expect(() => read({ error: { code: 429, message: 'slow' } })).toThrow(
       expect.objectContaining({ code: 'rate_limit_exceeded' }) as Error,

@@ -20,7 +20,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;
   const reader = new EmbeddingsReader(body, readExpectation(context.requestBody));
   const flaw = readOrRefuse(reader, context);
-  if (reader.error !== null && !reader.hasData) {
+  if (reader.error !== null) {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, reader.error.valueStart), 0));
   }
   if (flaw !== null) throw brokenAnswer(provider, flaw);

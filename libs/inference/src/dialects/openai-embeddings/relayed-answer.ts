@@ -2,6 +2,7 @@ import { JsonCursor, type ByteEdit, type JsonMember, type ScannedObject } from '
 import { countInputs } from './inputs';
 import { base64OfNumbers, floatsOfBase64, numbersOf } from './vectors';
 import { readUsage, type ReportedUsage } from '../reported-counts';
+import { isReportedAt } from '../reported-error';
 import { memberText, scanRequest } from '../request-members';
 
 /** Properties of the request that the answer is checked against. */
@@ -57,14 +58,13 @@ export class EmbeddingsReader {
     const cursor = this.#cursor;
     cursor.readObject((key, keyStart) => {
       const valueStart = cursor.position;
-      const isNull = cursor.isNull();
       if (key === 'data' && cursor.isArray()) this.#readData();
       else if (key === 'usage') this.usage = readUsage(cursor);
       else if (key === 'id') this.id = cursor.readStringOrNull();
       else cursor.skipValue();
       const member = { key, keyStart, valueStart, valueEnd: cursor.position };
       this.members.push(member);
-      if (key === 'error' && !isNull) this.error = member;
+      if (key === 'error' && isReportedAt({ bytes: this.body }, member)) this.error = member;
     });
     this.#closeBrace = cursor.position - 1;
     cursor.expectEnd();
