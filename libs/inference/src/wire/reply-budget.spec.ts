@@ -84,14 +84,14 @@ describe(ReplyBudget.name, () => {
     expect([budget.take(small, 10), budget.take(small, 1)]).toEqual([true, false]);
   });
 
-  it('leaves room for others beside the oldest answer, however large that one is', () => {
+  it('leaves room for others next to the oldest answer, however large that one is', () => {
     const budget = new ReplyBudget(90, 0);
     budget.take(new Holder(['slow', 'org']), 200);
     const other = new Holder(['ws-2', 'org-2']);
     expect([budget.take(other, 10), budget.take(other, 5)]).toEqual([true, true]);
   });
 
-  it('leaves room for others beside several organizations that hold much', () => {
+  it('leaves room for others next to several organizations that hold much', () => {
     const budget = new ReplyBudget(900, 0);
     const oldest = new Holder(['ws-a', 'org-a']);
     const slow = ['b', 'c', 'd'].map((name) => new Holder([`ws-${name}`, `org-${name}`]));

@@ -375,7 +375,7 @@ describe('a message of an upstream', () => {
     expect(read.json['stop_reason']).toBe(native);
   });
 
-  it.each([null, '', {}, false])('is whole beside an error that says nothing: %j', (error) => {
+  it.each([null, '', {}, false])('is whole next to an error that says nothing: %j', (error) => {
     expect(readAnswer({ ...aMessage(), error }).finishReason).toBe('stop');
   });
 

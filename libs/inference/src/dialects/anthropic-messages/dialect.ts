@@ -22,7 +22,7 @@ export const anthropicMessages: Dialect = {
   openStream,
 };
 
-/** Reads an answer. Content beside an error is not whole, so it is not passed on. */
+/** Reads an answer. Content next to an error is not whole, so it is not passed on. */
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;
   const { message, usage } = readOrRefuse(provider, () => readWhole(body));

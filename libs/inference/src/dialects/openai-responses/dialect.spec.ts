@@ -429,7 +429,7 @@ describe('a response of an upstream that speaks responses', () => {
     });
   });
 
-  it.each([null, '', {}, false])('is whole beside an error that says nothing: %j', (error) => {
+  it.each([null, '', {}, false])('is whole next to an error that says nothing: %j', (error) => {
     expect(readAnswer(anAnswer({ error })).finishReason).toBe('stop');
   });
 
