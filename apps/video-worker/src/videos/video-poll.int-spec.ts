@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { Cancellation, upstreamError } from '@libs/inference';
+import { Cancellation, parseRate, upstreamError } from '@libs/inference';
 import { aProvider } from '@libs/inference/testing';
 import {
   LedgerRepository,
@@ -30,6 +30,8 @@ describe(VideoPollService.name, () => {
   let content: Buffer;
   let fetches: number;
   let delays: number[];
+  /** What the provider says that the video took, and what its endpoint costs. */
+  let bill: { readonly completionTokens?: number; readonly pricing?: object };
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
@@ -41,7 +43,7 @@ describe(VideoPollService.name, () => {
 
   beforeEach(async () => {
     trouble = { content: null, storage: null, tries: 0 };
-    [content, fetches, delays] = [MP4, 0, []];
+    [content, fetches, delays, bill] = [MP4, 0, [], {}];
     service = new VideoPollService(
       { routeOf: async () => route() } as unknown as VideoEndpoints,
       new OutputKeeper({ write } as unknown as BlobStore, null as unknown as Egress),
@@ -64,8 +66,9 @@ describe(VideoPollService.name, () => {
       const left = [content];
       return { kind: 'stream', stream: { read: async () => left.shift() ?? null, cancel: () => undefined } };
     };
-    const status = async (): Promise<object> => ({ state: 'completed', outputs: [{ path: '/x' }] });
-    return { api: { status, open }, endpoint: {}, accessFor: () => ({}), noteAnswer: () => undefined };
+    const { pricing, completionTokens } = bill;
+    const status = async (): Promise<object> => ({ state: 'completed', outputs: [{ path: '/x' }], completionTokens });
+    return { api: { status, open }, endpoint: { pricing }, accessFor: () => ({}), noteAnswer: () => undefined };
   }
 
   async function write(_key: string, chunks: AsyncIterable<Buffer>): Promise<number> {
@@ -169,6 +172,27 @@ describe(VideoPollService.name, () => {
     expect(await followed(3)).toMatchObject({ status: 'in_progress' });
     await opened.database.execute({ sql: `UPDATE videos SET expires_at = now() - interval '1 second'` });
     expect(await followed(1)).toMatchObject({ status: 'failed', error: words });
+  });
+
+  describe('charges', () => {
+    const BY_TOKEN = { prompt: 0n, completion: parseRate('0.000001') };
+    const chargedFor = async (completionTokens: number | undefined, pricing: object): Promise<number> => {
+      await polled();
+      bill = { pricing, ...(completionTokens !== undefined && { completionTokens }) };
+      await followed(1);
+      const row = await opened.database.firstRow<{ usd: string }>({
+        sql: `SELECT t.amount_usd::text AS usd FROM videos v LEFT JOIN ledger_transfers t ON t.reference = v.id`,
+      });
+      return Number(row?.usd);
+    };
+
+    it('the tokens that the provider counted', async () => {
+      expect(await chargedFor(300_000, BY_TOKEN)).toBe(0.3);
+    });
+
+    it.each([0, -1, 1.5, 1e15, undefined])('the price that was held when the count is %p', async (tokens) => {
+      expect(await chargedFor(tokens, BY_TOKEN)).toBe(0.5);
+    });
   });
 
   it('keeps copies for their time by the clock of PostgreSQL', async () => {

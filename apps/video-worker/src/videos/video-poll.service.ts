@@ -161,7 +161,8 @@ export class VideoPollService {
     const isOwn = job.credentialId !== null;
     const quoted = { costUsd: job.priceUsd, upstreamCostUsd: isOwn ? job.listPriceUsd : null };
     if (completionTokens === undefined || !isPricedByToken(prices)) return quoted;
-    const isCount = Number.isSafeInteger(completionTokens) && completionTokens >= 0;
+    // There is no finished video without tokens.
+    const isCount = Number.isSafeInteger(completionTokens) && completionTokens > 0;
     const list = isCount ? priceVideoTokens(prices, completionTokens) : null;
     if (list === null || list.totalCost > parseUsd(job.listPriceUsd) * MOST_TIMES_QUOTED) {
       this.logger.error(`the bill of ${job.provider} for video ${job.id} cannot be true; its quote is charged`);
