@@ -193,6 +193,14 @@ describe(VideoPollService.name, () => {
     it.each([0, -1, 1.5, 1e15, undefined])('the price that was held when the count is %p', async (tokens) => {
       expect(await chargedFor(tokens, BY_TOKEN)).toBe(0.5);
     });
+
+    it.each([
+      ['video', { video: parseRate('0.4') }],
+      ['second', { videoSecond: parseRate('0.1') }],
+      ['second of its resolution', { videoSecondByResolution: { '720p': parseRate('0.1') } }],
+    ])('no less than the price that was held where each %s has a price, too', async (_what, more) => {
+      expect(await chargedFor(1_000, { ...BY_TOKEN, ...more })).toBe(0.5);
+    });
   });
 
   it('keeps copies for their time by the clock of PostgreSQL', async () => {

@@ -19,9 +19,10 @@ export function quoteVideo(prices: PriceList, video: Priced): Cost {
   });
 }
 
-/** Returns whether only the provider can tell the final price of a video. */
-export function isPricedByToken(prices: PriceList): boolean {
-  return prices.completion > 0n;
+/** Returns whether only the provider can tell the final price of a video: its tokens are all that it costs. */
+export function isPricedByToken({ completion, video, videoSecond, videoSecondByResolution }: PriceList): boolean {
+  const others = [video, videoSecond, ...Object.values(videoSecondByResolution ?? {})];
+  return completion > 0n && others.every((rate) => !rate);
 }
 
 /** Returns the price of this many video tokens. @throws AppError unmapped if the count is not a whole number */
