@@ -522,6 +522,12 @@ describe('a message that is read', () => {
       'provider_unavailable',
     ],
     ['an overload', ['{"type":"error","error":{"type":"overloaded_error","message":"x"}}'], 'provider_overloaded'],
+    ['an error without a type', ['{"error":{"type":"overloaded_error","message":"x"}}'], 'provider_overloaded'],
+    [
+      'an error without a type after its start',
+      ['{"type":"message_start","message":{}}', '{"error":{"type":"overloaded_error","message":"x"}}'],
+      'provider_overloaded',
+    ],
   ])('throws for a stream with %s', (_what, events, code) => {
     const reader = new MessagesStreamReader(anEndpoint({ provider: aProvider() }));
     const read = () => events.map((data) => reader.read({ name: null, data }));

@@ -51,7 +51,7 @@ export class MessagesStreamReader implements StreamReader {
   read({ name, data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isOver || data === '[DONE]') return [];
     const event = this.#parse(data);
-    const type = stringOf(event['type']) ?? name;
+    const type = stringOf(event['type']) ?? name ?? (isObject(event['error']) ? 'error' : null);
     if (type === 'error') throw errorInside(this.#endpoint.provider, complaintOf(event['error']));
     if (type === 'message_start') return this.#onStart(event);
     return type === 'ping' ? [] : this.#readContent(type, event);
