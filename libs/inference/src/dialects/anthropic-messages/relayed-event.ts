@@ -17,8 +17,8 @@ export interface MessageEvent extends ScannedObject {
 const EVENT_TYPE = /^[a-z_]{1,64}$/;
 
 /**
- * Reads the data of an event, whose type is its `name` unless the data has a type. `text` counts texts, thoughts and
- * tool inputs. Throws MalformedJson for anything but one JSON object with a type.
+ * Reads the data of an event, whose type is its `name` unless the data has a type; an event with an `error` needs none.
+ * `text` counts texts, thoughts and tool inputs. Throws MalformedJson for anything but one JSON object with a type.
  */
 export function readMessageEvent(data: Buffer, name: string | null, text: TextCounter): MessageEvent {
   const cursor = new JsonCursor(data);
@@ -39,6 +39,7 @@ export function readMessageEvent(data: Buffer, name: string | null, text: TextCo
     else cursor.skipValue();
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
+  if (found.type === '' && members.some(({ key }) => key === 'error')) found.type = 'error';
   const closeBrace = cursor.position - 1;
   cursor.expectEnd();
   if (!EVENT_TYPE.test(found.type)) throw new MalformedJson('an event has no type', 0);

@@ -310,6 +310,12 @@ describe(MessagesStream.name, () => {
 
   it.each<[string, Piece[], string, string]>([
     ['reports an overload', [bytesOf([overload])], 'overloaded_error', 'provider_overloaded'],
+    [
+      'reports an overload without a type',
+      [Buffer.from(`data: ${JSON.stringify({ error: overload.error })}\n\n`)],
+      'overloaded_error',
+      'provider_overloaded',
+    ],
     ['is cut', [], 'api_error', 'provider_unavailable'],
     ['stalls', [timeout], 'timeout_error', 'timeout'],
     [
