@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
+import { chatEnd, chunk, FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf } from '../support/catalogue';
 import { Installation } from '../support/installation';
@@ -27,27 +27,22 @@ let upstream: FakeUpstream;
 let installation: Installation;
 let operator: Operator;
 
-const event = (delta: object, more: object = {}, finish: string | null = null): string =>
-  `data: ${JSON.stringify({
-    id: 'c',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, delta, finish_reason: finish }],
-    ...more,
-  })}\n\n`;
+const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`;
 
 function stream(response: ServerResponse, { body }: ReceivedRequest): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.write(event({ content: 'Hi' }, { usage: { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 } }));
-  response.write(event({ images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }] }));
-  const last = event({
-    executed_tools: [
-      { index: 0, type: 'search' },
-      { index: 1, type: 'python' },
-    ],
-  });
-  if (!body.includes(BREAKS_OFF)) return void response.end(`${last}${event({}, {}, 'stop')}data: [DONE]\n\n`);
+  response.write(
+    event(chunk({ content: 'Hi' }, { usage: { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 } })),
+  );
+  response.write(
+    event(chunk({ images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }] })),
+  );
+  const executed = [
+    { index: 0, type: 'search' },
+    { index: 1, type: 'python' },
+  ];
+  const last = event(chunk({ executed_tools: executed }));
+  if (!body.includes(BREAKS_OFF)) return void response.end(`${last}${event(chatEnd)}data: [DONE]\n\n`);
   response.write(last, () => response.socket?.end());
 }
 

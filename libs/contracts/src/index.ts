@@ -77,5 +77,5 @@ export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routi
 export type { FrameImage, InputReference } from './videos/video-members';
 export { VIDEO_ID, VideoDto } from './videos/videos.dto';
 export * from './videos/videos.messages';
-export { shownValue } from './validation/shown-value';
+export { sentValue, shownValue } from './validation/shown-value';
 export { isPlainObject } from './validation/well-formed';

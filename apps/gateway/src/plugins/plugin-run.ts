@@ -207,8 +207,8 @@ export class PluginRun {
   }
 
   /**
-   * Returns a stream that cites the sources and names the files. Its usage includes the cost of the plugins. Nothing of the request is kept
-   * from now on.
+   * Returns a stream that cites the sources and names the files. Its usage includes the cost of the plugins. Nothing of
+   * the request is kept from now on.
    */
   open({ stream, model, endpoint }: StreamResult): AnswerStream {
     this.#request = null;

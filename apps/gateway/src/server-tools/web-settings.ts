@@ -1,4 +1,4 @@
-import { shownValue } from '@libs/contracts';
+import { sentValue } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
 import { DomainRules, readDomain, type Domain } from './web-domains';
 import { refusal, type Fields } from './named-tools';
@@ -23,25 +23,25 @@ export class SettingsReader {
     if (value === null || (Number.isInteger(value) && (value as number) >= min && (value as number) <= max)) {
       return value as number | null;
     }
-    throw this.#misfit(name, `must be a whole number from ${min} to ${max}`);
+    throw this.#refuseValue(name, `must be a whole number from ${min} to ${max}`);
   }
 
   oneOf<T extends string>(name: string, values: readonly T[]): T | null {
     const value = this.#given(name);
     if (value === null || values.includes(value as T)) return value as T | null;
-    throw this.#misfit(name, `must be one of ${values.join(', ')}`);
+    throw this.#refuseValue(name, `must be one of ${values.join(', ')}`);
   }
 
   text(name: string, maxLength: number): string | null {
     const value = this.#given(name);
     if (value === null || (typeof value === 'string' && value.length <= maxLength)) return value as string | null;
-    throw this.#misfit(name, `must be a text of at most ${maxLength} characters`);
+    throw this.#refuseValue(name, `must be a text of at most ${maxLength} characters`);
   }
 
   object(name: string): SettingsReader | null {
     const value = this.#given(name);
     if (value === null) return null;
-    if (typeof value !== 'object' || Array.isArray(value)) throw this.#misfit(name, 'must be an object');
+    if (typeof value !== 'object' || Array.isArray(value)) throw this.#refuseValue(name, 'must be an object');
     return new SettingsReader(value as Fields, this.pathOf(name));
   }
 
@@ -54,7 +54,7 @@ export class SettingsReader {
     const value = this.#given(name);
     if (value === null) return [];
     if (!Array.isArray(value) || value.length > MOST_DOMAINS) {
-      throw this.#misfit(name, `must be an array of at most ${MOST_DOMAINS} domains`);
+      throw this.#refuseValue(name, `must be an array of at most ${MOST_DOMAINS} domains`);
     }
     return value.map((entry: unknown, index) => {
       const domain = readDomain(entry);
@@ -63,9 +63,9 @@ export class SettingsReader {
     });
   }
 
-  #misfit(name: string, reason: string): AppError {
+  #refuseValue(name: string, reason: string): AppError {
     const path = this.pathOf(name);
-    return refusal(path, `${reason} (it is ${shownValue(path, this.#given(name))})`);
+    return refusal(path, `${reason}${sentValue(path, this.#given(name))}`);
   }
 
   #given(name: string): unknown {

@@ -25,6 +25,11 @@ export function shownValue(path: string, value: unknown): string {
   }
 }
 
+/** Returns what was sent for a field, for the end of an error message about it; empty for an absent field. */
+export function sentValue(path: string, value: unknown): string {
+  return value === undefined ? '' : ` (it is ${shownValue(path, value)})`;
+}
+
 function shownText(text: string, isForSecrets: boolean): string {
   if (text === '') return 'an empty string';
   return !isForSecrets && HARMLESS.test(text) ? `"${text}"` : `a string of ${text.length} characters`;

@@ -16,7 +16,7 @@ import { withLateTools, type ToolUnits } from './reported-tools';
 import {
   countSeen,
   seenSince,
-  seenUntil,
+  addSeen,
   withLateKinds,
   withSeen,
   type SeenCounts,
@@ -122,7 +122,7 @@ export class StreamMeter {
     const before = this.#seen;
     count();
     if (this.#reported === null) return;
-    this.#reported = { ...this.#reported, seen: seenUntil(this.#reported.seen, seenSince(this.#seen, before)) };
+    this.#reported = { ...this.#reported, seen: addSeen(this.#reported.seen, seenSince(this.#seen, before)) };
   }
 
   /** Counts pictures that the model made, and base64 bytes of its sound. */

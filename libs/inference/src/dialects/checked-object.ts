@@ -1,11 +1,11 @@
-import { shownValue } from '@libs/contracts';
+import { sentValue } from '@libs/contracts';
 import { isObject, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 
 /**
  * An object of a caller's request, read field by field. Null counts as absent. The error for a field of the wrong
  * type has its path, e.g. `messages[0].content[1].text`, in the message and as `metadata.param`, and says what was sent
- * as `shownValue` does.
+ * as `sentValue` does.
  */
 export class CheckedObject {
   constructor(
@@ -16,7 +16,7 @@ export class CheckedObject {
 
   static of(value: unknown, path: string): CheckedObject {
     if (isObject(value)) return new CheckedObject(value, path);
-    throw misfit(path, 'must be an object', value);
+    throw refused(path, `must be an object${sentValue(path, value)}`);
   }
 
   has(name: string): boolean {
@@ -38,7 +38,7 @@ export class CheckedObject {
   string(name: string): string | undefined {
     const value = this.value(name);
     if (value === undefined || typeof value === 'string') return value;
-    throw this.#misfit(name, 'must be a string');
+    throw this.#refuseValue(name, 'must be a string');
   }
 
   requiredString(name: string): string {
@@ -50,26 +50,26 @@ export class CheckedObject {
   number(name: string): number | undefined {
     const value = this.value(name);
     if (value === undefined || typeof value === 'number') return value;
-    throw this.#misfit(name, 'must be a number');
+    throw this.#refuseValue(name, 'must be a number');
   }
 
   integer(name: string): number | undefined {
     const value = this.number(name);
     if (value === undefined || Number.isSafeInteger(value)) return value;
-    throw this.#misfit(name, 'must be an integer');
+    throw this.#refuseValue(name, 'must be an integer');
   }
 
   boolean(name: string): boolean | undefined {
     const value = this.value(name);
     if (value === undefined || typeof value === 'boolean') return value;
-    throw this.#misfit(name, 'must be a boolean');
+    throw this.#refuseValue(name, 'must be a boolean');
   }
 
   oneOf<T extends string>(name: string, allowed: readonly T[]): T | undefined {
     const value = this.value(name);
     if (value === undefined) return undefined;
     const known = allowed.find((one) => one === value);
-    if (known === undefined) throw this.#misfit(name, `must be one of ${allowed.join(', ')}`);
+    if (known === undefined) throw this.#refuseValue(name, `must be one of ${allowed.join(', ')}`);
     return known;
   }
 
@@ -97,7 +97,7 @@ export class CheckedObject {
   list(name: string): readonly unknown[] | undefined {
     const value = this.value(name);
     if (value === undefined || Array.isArray(value)) return value;
-    throw this.#misfit(name, 'must be an array');
+    throw this.#refuseValue(name, 'must be an array');
   }
 
   objects(name: string): readonly CheckedObject[] {
@@ -122,13 +122,9 @@ export class CheckedObject {
     throw this.refuse(name, `must be an object of ${type}s`);
   }
 
-  #misfit(name: string, reason: string): AppError {
-    return misfit(this.pathOf(name), reason, this.value(name));
+  #refuseValue(name: string, reason: string): AppError {
+    return this.refuse(name, `${reason}${sentValue(this.pathOf(name), this.value(name))}`);
   }
-}
-
-function misfit(path: string, reason: string, sent: unknown): AppError {
-  return refused(path, sent === undefined ? reason : `${reason} (it is ${shownValue(path, sent)})`);
 }
 
 function refused(path: string, reason: string): AppError {

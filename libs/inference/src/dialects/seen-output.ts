@@ -45,16 +45,16 @@ export function seenSince(now: SeenOutput, then: SeenOutput): SeenOutput {
   };
 }
 
-/** Adds output to the output before it. */
-export function seenUntil(then: SeenOutput, since: SeenOutput): SeenOutput {
+/** Returns both outputs together. */
+export function addSeen(one: SeenOutput, other: SeenOutput): SeenOutput {
   return {
-    contentUnits: then.contentUnits + since.contentUnits,
-    pictures: then.pictures + since.pictures,
-    audioBytes: then.audioBytes + since.audioBytes,
+    contentUnits: one.contentUnits + other.contentUnits,
+    pictures: one.pictures + other.pictures,
+    audioBytes: one.audioBytes + other.audioBytes,
   };
 }
 
-/** Whether an endpoint has a price for tokens of pictures or sound in the output. */
+/** The prices for tokens of pictures and sound in the output, which an endpoint may have. */
 export type OutputPrices = Pick<PriceList, 'imageOutputToken' | 'audioOutput'>;
 
 /**

@@ -103,8 +103,8 @@ export class TranslatedStream<Piece> extends RelayedStream<Piece> {
   }
 
   protected override leftBill(isWhole: boolean): Bill {
-    const begun = this.#reader.usesBegun;
-    if (begun !== undefined) this.#meter.used(begun);
+    const uses = this.#reader.usesWithBegun?.();
+    if (uses !== undefined) this.#meter.used(uses);
     return this.#meter.left(isWhole);
   }
 

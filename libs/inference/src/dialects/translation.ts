@@ -90,8 +90,11 @@ export interface StreamReader {
   readonly keptBytes?: number;
   /** The provider tools that have been used so far; undefined if none were. */
   readonly uses?: ToolUnits | undefined;
-  /** The provider tools that have been used or have begun, for a caller that disconnects; absent if it is `uses`. */
-  readonly usesBegun?: ToolUnits | undefined;
+  /**
+   * Counts the provider tools that have begun as used, because the caller has disconnected, and returns all that were
+   * used; absent if the reader sees no tool begin.
+   */
+  usesWithBegun?(): ToolUnits | undefined;
   /** @throws AppError for an error event; provider_unavailable for data that is not an event of the protocol */
   read(event: UpstreamEvent): AnswerEvent[];
   /** Handles the end of the upstream's stream. @throws AppError provider_unavailable if the answer was not finished */

@@ -2,6 +2,7 @@ export { askEndpoint, lastSent, type Asked } from './asked-endpoint';
 export * from './answer-context-fixture';
 export * from './any-answer';
 export * from './any-request';
+export { chatEnd, chunk } from './billed-streams';
 export * from './catalogue-fixture';
 export * from './checksum';
 export * from './coded-frames';

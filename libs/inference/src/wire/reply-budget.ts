@@ -99,8 +99,8 @@ export class ReplyBudget {
     return this.#mustWaitFor(oldest, holder, left);
   }
 
-  #mustWaitFor(oldest: ReplyHolder, holder: ReplyHolder, reallyLeft: number): boolean {
-    const left = reallyLeft + Math.max(0, oldest.countedBytes - this.mostBytes * COUNTED_OF_OLDEST);
+  #mustWaitFor(oldest: ReplyHolder, holder: ReplyHolder, leftInAll: number): boolean {
+    const left = leftInAll + Math.max(0, oldest.countedBytes - this.mostBytes * COUNTED_OF_OLDEST);
     if (left < 0) return true;
     const isLittle = left < this.mostBytes * LEFT_FOR_SHARES;
     return this.#sharesOf(holder).some(

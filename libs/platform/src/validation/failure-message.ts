@@ -1,4 +1,4 @@
-import { shownValue } from '@libs/contracts';
+import { sentValue } from '@libs/contracts';
 import type { ValidationArguments } from 'class-validator';
 import { expectedOf } from './expected-values';
 import type { Check } from './check';
@@ -66,8 +66,7 @@ function sentWith(message: string, { value, path, isShown }: RefusedValue): stri
   const [inner = ''] = message.startsWith(path)
     ? (/^(?:\.[\w-]+|\[\d+\])*(?= )/.exec(message.slice(path.length)) ?? [])
     : [];
-  const sent = valueAt(value, inner);
-  return sent === undefined ? '' : ` (it is ${shownValue(path + inner, sent)})`;
+  return sentValue(path + inner, valueAt(value, inner));
 }
 
 function valueAt(value: unknown, path: string): unknown {

@@ -1,4 +1,4 @@
-import { shownValue } from '@libs/contracts';
+import { sentValue } from '@libs/contracts';
 import { getMetadataStorage, IS_OPTIONAL, ValidationTypes } from 'class-validator';
 import type { Check, Metadata } from './check';
 import { argumentsOf, failureMessage, NO_MEMBER } from './failure-message';
@@ -145,7 +145,7 @@ class Walk {
     } else if (typeof value === 'object' && value !== null) {
       this.visitObject(value, path);
     } else {
-      this.fail(path, `${path} must be an object (it is ${shownValue(path, value)})`, value === undefined);
+      this.fail(path, `${path} must be an object${sentValue(path, value)}`, value === undefined);
     }
   }
 

@@ -5,6 +5,7 @@ import { toFinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { isReported } from '../reported-error';
 import { unitsOfUses, type ToolUnits } from '../reported-tools';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { explanationOf, providerToolOf, tierIn, usageOf } from './answer-reader';
@@ -51,7 +52,7 @@ export class MessagesStreamReader implements StreamReader {
   read({ name, data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isOver || data === '[DONE]') return [];
     const event = this.#parse(data);
-    const type = stringOf(event['type']) ?? name ?? (isObject(event['error']) ? 'error' : null);
+    const type = stringOf(event['type']) ?? name ?? (isReported(event['error']) ? 'error' : null);
     if (type === 'error') throw errorInside(this.#endpoint.provider, complaintOf(event['error']));
     if (type === 'message_start') return this.#onStart(event);
     return type === 'ping' ? [] : this.#readContent(type, event);

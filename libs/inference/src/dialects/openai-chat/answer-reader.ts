@@ -20,7 +20,7 @@ import { readStop } from './stop-reason';
 export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
   const answer = objectOf(body);
   const choices = objectsOf(answer['choices']);
-  if (isComplaint(answer)) throw errorInside(provider, readComplaint(Buffer.from(JSON.stringify(answer))));
+  if (isReported(answer['error'])) throw errorInside(provider, readComplaint(Buffer.from(JSON.stringify(answer))));
   if (choices.length === 0) throw brokenAnswer(provider, 'the answer has no choices');
   const usage = usageIn(answer);
   const ran = new ExecutedTools();
@@ -48,14 +48,6 @@ export function usageIn(answer: JsonObject): unknown {
 export function readTier(answer: JsonObject): string | undefined {
   const tier = stringOf(answer['service_tier']);
   return tier === undefined ? undefined : tierWord(tier);
-}
-
-/**
- * Returns whether an object of an upstream reports an error, also beside choices: what they hold then is not whole. Some
- * servers always send the member, empty.
- */
-export function isComplaint({ error }: JsonObject): boolean {
-  return isReported(error);
 }
 
 function readChoice(choice: JsonObject): Choice {

@@ -8,7 +8,7 @@ import {
   type JsonObject,
 } from '@libs/json';
 import { readComplaint, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
-import { isComplaint } from './answer-reader';
+import { isReported } from '../reported-error';
 import type { ChatObject } from './relayed-answer';
 
 const ERROR_WORD = 'error';
@@ -41,8 +41,8 @@ function isErrorObject(chat: ChatObject): boolean {
 
 /** Returns whether a chunk reports an error, in any of the ways of `complaintInChunk`. */
 export function reportsError(chunk: JsonObject, name: string | null): boolean {
-  const { x_groq: groq, object } = chunk;
+  const { error, x_groq: groq, object } = chunk;
   return (
-    isComplaint(chunk) || name === ERROR_WORD || object === ERROR_WORD || (isObject(groq) && !!stringOf(groq['error']))
+    isReported(error) || name === ERROR_WORD || object === ERROR_WORD || (isObject(groq) && !!stringOf(groq['error']))
   );
 }

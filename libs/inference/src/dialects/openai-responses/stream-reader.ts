@@ -60,7 +60,7 @@ export class ResponsesStreamReader implements StreamReader {
     return orNone(this.#uses.units);
   }
 
-  get usesBegun(): ToolUnits | undefined {
+  usesWithBegun(): ToolUnits | undefined {
     this.#uses.endAll();
     return this.uses;
   }
