@@ -3,6 +3,7 @@ import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
 import type { Endpoint } from '../catalogue/catalogue';
 import { traitsOf } from '../catalogue/endpoint-traits';
+import { tierNamed } from '../catalogue/service-tiers';
 import { memberText } from './request-members';
 
 const TIER = 'service_tier';
@@ -10,8 +11,8 @@ const SPEED = 'speed';
 /** The speeds without extra cost, as JSON texts. */
 const USUAL_SPEEDS: ReadonlySet<string> = new Set(['"standard"', 'null']);
 
-/** Tiers that have a price of their own or that only some accounts can use. */
-const APART: ReadonlySet<string> = new Set(['priority', 'fast', 'flex', 'ultrafast', 'scale']);
+/** Leaves the choice of the tier to the provider. */
+const AUTO = 'auto';
 
 /** Tiers that providers have under another name. */
 const OTHER_NAMES: Readonly<Record<string, string>> = { fast: 'priority', ultrafast: 'priority' };
@@ -24,7 +25,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = { fast: 'priority', ultraf
 export function askedTier(endpoint: Endpoint, requested: string | undefined, isOwnKey = false): string | undefined {
   const { tier } = traitsOf(endpoint);
   if (tier !== 'standard') return tier;
-  if (requested === undefined || !APART.has(requested.toLowerCase())) return requested;
+  if (requested === undefined || !isApart(requested)) return requested;
   return isOwnKey ? (OTHER_NAMES[requested] ?? requested) : undefined;
 }
 
@@ -42,7 +43,12 @@ export function withAskedTier(
 
 /** Returns true if the request names a tier with its own price that this endpoint does not sell. */
 function isUnserved(requested: string | undefined, asked: string | undefined): boolean {
-  return asked === undefined && requested !== undefined && APART.has(requested.toLowerCase());
+  return asked === undefined && requested !== undefined && isApart(requested);
+}
+
+/** Returns true for a tier that may have a price of its own, which is every name that is not known to have none. */
+function isApart(requested: string): boolean {
+  return requested !== AUTO && tierNamed(requested) !== 'standard';
 }
 
 export interface TierSettings {

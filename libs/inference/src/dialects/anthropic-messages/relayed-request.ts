@@ -15,7 +15,11 @@ import { maxTokensOf } from './request-writer';
 import { withoutForeignThoughts } from './returned-thoughts';
 
 /** Returns the upstream's value for a tier: it has `auto`, which allows priority, and `standard_only`. */
-const tierWord = (tier: string): string => (tierNamed(tier) === 'standard' ? 'standard_only' : 'auto');
+function tierWord(tier: string): string {
+  const known = tierNamed(tier);
+  if (known === null) return tier;
+  return known === 'standard' ? 'standard_only' : 'auto';
+}
 
 /** Returns the caller's body for an upstream of the same API: a few fields changed, all other bytes kept. */
 export function toUpstream(
