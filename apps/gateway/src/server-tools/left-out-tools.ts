@@ -1,5 +1,5 @@
 import { bringsTools } from '@libs/inference';
-import { fieldsOf, listOf, type NamedTool, type SortedTools } from './named-tools';
+import { allowedIn, fieldsOf, listOf, type NamedTool, type SortedTools } from './named-tools';
 import type { ServerTool } from './server-tool';
 
 /** Returns `input` without the items that bring tools: these are in `tools` already. */
@@ -18,10 +18,12 @@ export function leftOutOf(
   find: (type: unknown) => ServerTool | null,
   choice: unknown,
 ): readonly NamedTool[] {
-  const { type, mode, tools } = fieldsOf(choice);
+  const { type } = fieldsOf(choice);
+  const allowed = allowedIn(choice);
   const mustUse =
-    type === 'allowed_tools'
-      ? mode === 'required' && listOf(tools).every((entry) => found.some(({ tool }) => tool === find(entry['type'])))
+    allowed !== null
+      ? allowed['mode'] === 'required' &&
+        listOf(allowed['tools']).every((entry) => found.some(({ tool }) => tool === find(entry['type'])))
       : choice === 'required' && own.length + rest.length === 0;
   const chosen = find(type);
   return found.filter((one) => {

@@ -154,3 +154,10 @@ export function refusedTool({ entry, path }: ListedTool, reason: string): AppErr
   const type = String(entry['type']);
   return refusal(`${path}.type`, `is ${SHOWN_TYPE.test(type) ? `${type}, ` : ''}a tool that ${reason}`);
 }
+
+/** Returns the settings of a tool choice that allows some of the tools; on chat they are in a member of its own. */
+export function allowedIn(choice: unknown): Fields | null {
+  const fields = fieldsOf(choice);
+  if (fields['type'] !== 'allowed_tools') return null;
+  return 'allowed_tools' in fields ? fieldsOf(fields['allowed_tools']) : fields;
+}

@@ -147,6 +147,13 @@ describe(ServerToolPlanner.name, () => {
     ])('does not go without the search of %j', (body) => {
       expect(seen(body, asked)).toContain('web_search');
     });
+
+    it('does not go without the one tool that a chat completion may and must use', () => {
+      const allowed = { mode: 'required', tools: [{ type: 'web_search' }] };
+      const choice = { type: 'allowed_tools', allowed_tools: allowed };
+      const body = { tools: [{ type: 'web_search' }], tool_choice: choice };
+      expect(seen(body, { ...asked, api: 'chat' })).toContain('web_search');
+    });
   });
 
   it('needs no endpoint with a price for a search that the request can do without and none sells', () => {
@@ -201,6 +208,23 @@ describe(ServerToolPlanner.name, () => {
       tools: [{ name: 'look' }],
       toolChoice: { type: 'required' },
     });
+  });
+
+  it('reads on chat completions too which tools may be used', () => {
+    const theirs = { type: 'function', function: { name: 'theirs' } };
+    const body = { tools: [theirs, { type: 'sluice:look' }, { type: 'web_search' }] };
+    const among = (...tools: object[]) => {
+      const choice = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools } };
+      const {
+        tools: offered,
+        toolChoice,
+        unread,
+      } = plan({ ...body, tool_choice: choice }, { api: 'chat' })!.conversation;
+      return [offered.map(({ name }) => name), toolChoice, unread];
+    };
+    expect(among({ type: 'sluice:look' })).toEqual([['look'], { type: 'required' }, []]);
+    expect(among(theirs, { type: 'web_search' })).toEqual([['theirs', 'web_search'], { type: 'required' }, []]);
+    expect(among(theirs)).toEqual([['theirs'], { type: 'required' }, []]);
   });
 
   describe('with deferred functions', () => {

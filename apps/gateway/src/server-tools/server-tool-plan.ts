@@ -14,6 +14,7 @@ import {
   type ToolChoice,
 } from '@libs/inference';
 import {
+  allowedIn,
   fieldsOf,
   listedTools,
   listOf,
@@ -176,14 +177,15 @@ export class ServerToolPlanner {
   }
 
   #readChoice(choice: unknown, named: readonly NamedTool[]): ReadChoice {
-    const { type, tools } = fieldsOf(choice);
-    if (type === 'allowed_tools') {
-      const listed = listOf(tools);
+    const settings = allowedIn(choice);
+    if (settings !== null) {
+      const listed = listOf(settings['tools']);
       const allowed = new Set(listed.map((entry) => this.#names.find(entry['type'])));
-      const rest = { ...fieldsOf(choice), tools: listed.filter((entry) => this.#names.find(entry['type']) === null) };
+      const left = { ...settings, tools: listed.filter((entry) => this.#names.find(entry['type']) === null) };
+      const rest = 'type' in left ? left : { type: 'allowed_tools', allowed_tools: left };
       return { rest, named: named.filter(({ tool }) => allowed.has(tool)), forced: null };
     }
-    const forced = named.find(({ tool }) => tool === this.#names.find(type)) ?? null;
+    const forced = named.find(({ tool }) => tool === this.#names.find(fieldsOf(choice)['type'])) ?? null;
     return { rest: forced === null ? choice : undefined, named, forced };
   }
 

@@ -46,7 +46,10 @@ export const KNOWN_MEMBERS: KnownMembers = {
   ...MARKS,
   messages: MESSAGE,
   tools: new KnownByType({ function: { function: FUNCTION, ...MARKS } }),
-  tool_choice: new KnownByType({ function: { function: allOf(['name']) } }),
+  tool_choice: new KnownByType({
+    function: { function: allOf(['name']) },
+    allowed_tools: { allowed_tools: allOf(['mode', 'tools']) },
+  }),
   response_format: new KnownByType({ text: {}, json_object: {}, json_schema: { json_schema: SCHEMA } }),
   reasoning: REASONING_MEMBERS,
 };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { defined, type JsonObject } from '@libs/json';
+import { defined, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type {
   CanonicalRequest,
   ReasoningEffort,
@@ -27,15 +27,17 @@ const MODALITIES = ['text', 'image', 'audio'] as const;
 export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
   const unread = unknownMembers(members, KNOWN_MEMBERS);
-  const tools = readTools(body, unread);
+  const offered = readTools(body, unread);
+  const allowed = readAllowedTools(body);
+  const tools = allowed === null ? offered : offered.filter(({ name }) => allowed.names.has(name));
   const areParallelToolCallsAllowed = body.boolean('parallel_tool_calls');
-  const counts = { offered: body.objects('tools').length, left: tools.length };
+  const counts = { offered: body.objects('tools').length, left: offered.length };
   noteIdleParallelism(areParallelToolCallsAllowed, counts, unread);
   const user = body.string('safety_identifier') ?? body.string('user');
   return defined({
     messages: readMessages(body, unread),
     tools,
-    toolChoice: readToolChoice(body, unread),
+    toolChoice: allowed?.mode ?? readToolChoice(body, unread),
     areParallelToolCallsAllowed,
     responseFormat: readResponseFormat(body, unread),
     sampling: readSampling(body),
@@ -73,6 +75,17 @@ function readTool(tool: CheckedObject): ToolDefinition {
     strict: definition.boolean('strict'),
     cache: readCacheMark(tool),
   });
+}
+
+/** Returns the functions to which `tool_choice` narrows the tools; null if it does not. */
+function readAllowedTools(
+  body: CheckedObject,
+): { readonly names: ReadonlySet<string>; readonly mode: ToolChoice } | null {
+  const choice = objectOf(body.value('tool_choice'));
+  const { mode, tools } = objectOf(choice['allowed_tools']);
+  if (choice['type'] !== 'allowed_tools' || (mode !== 'auto' && mode !== 'required')) return null;
+  const names = objectsOf(tools).flatMap((tool) => stringOf(objectOf(tool['function'])['name']) ?? []);
+  return { names: new Set(names), mode: { type: mode } };
 }
 
 function readToolChoice(body: CheckedObject, unread: Set<string>): ToolChoice | undefined {

@@ -236,6 +236,21 @@ describe('a chat request', () => {
     expect(read({ messages: [], tools }).unread).toEqual(['tools.custom', 'tools.hologram', 'tools']);
   });
 
+  it('narrows the tools to those that may be used', () => {
+    const named = (name: string) => ({ type: 'function', function: { name } });
+    const among = (allowed_tools: object) =>
+      read({ messages: [], tools: [named('f'), named('g')], tool_choice: { type: 'allowed_tools', allowed_tools } });
+    expect(among({ mode: 'required', tools: [named('g')] })).toMatchObject({
+      tools: [{ name: 'g' }],
+      toolChoice: { type: 'required' },
+      unread: [],
+    });
+    expect(among({ mode: 'perhaps', tools: [named('g')] })).toMatchObject({
+      tools: [{ name: 'f' }, { name: 'g' }],
+      unread: ['tool_choice'],
+    });
+  });
+
   it('names a wish about parallel calls that is lost with all tools', () => {
     const body = { messages: [], parallel_tool_calls: false };
     const tools = [{ type: 'custom', custom: { name: 'a' } }];
