@@ -270,6 +270,8 @@ describe('the public edge', () => {
       ['/api/v1/v1/plain', '/api/v1/plain'],
       ['/v1/v1/plain', '/api/v1/plain'],
       ['/api/plain?x=1', '/api/v1/plain'],
+      ['/openai/v1/plain', '/api/v1/plain'],
+      ['/openai/deployments/large-2/plain', '/api/v1/plain'],
     ])('says of %s which route was meant', async (path, meant) => {
       const answer = await ask(request('GET', path));
       expectEnvelope(answer, 404);
@@ -279,6 +281,8 @@ describe('the public edge', () => {
     });
 
     it.each([
+      ['GET', '/api/v1/nowhere/plain', 'There is no route /api/v1/nowhere/plain. The page /docs lists all routes'],
+      ['GET', '/nowhere/batches/x', 'There is no route /nowhere/batches/x. The page /docs lists all routes'],
       ['GET', '/api/v1/nowhere', 'There is no route /api/v1/nowhere. The page /docs lists all routes'],
       ['GET', '/api/v1/nowhere/sk-live-1', 'There is no route /api/v1/nowhere/*. The page /docs lists all routes'],
       ['PUT', '/api/v1/batches/x', '/api/v1/batches/{id} has no method PUT; it has DELETE, GET, HEAD, OPTIONS'],

@@ -1,7 +1,9 @@
-import { API_PREFIX, bareSegments } from './paths';
+import { API_PREFIX, bareSegments, isUnder } from './paths';
 
 /** Matches one path segment of any text. */
 const ANY = ':';
+/** Such as `/openai/deployments/{name}`. */
+const MOST_PREFIX_PARTS = 4;
 
 interface KnownRoute {
   readonly url: string;
@@ -40,11 +42,24 @@ export class KnownRoutes {
     if (!path.startsWith('/')) return null;
     const rest = bareSegments(path.toLowerCase());
     if (rest.length === 0) return null;
+    const found = this.similarTo(rest);
+    const behind = found.length > 0 || isUnder(API_PREFIX, path) ? [] : this.behindPrefix(rest);
+    const [first] = [...found, ...behind].toSorted((one, other) => countAny(one) - countAny(other));
+    return first === undefined ? null : shownUrl(first);
+  }
+
+  private similarTo(rest: readonly string[]): readonly KnownRoute[] {
     const whole = [API_PREFIX, ''].map((prefix) => `${prefix}/${rest.join('/')}`.split('/'));
-    const found = [...this.routes.values()]
-      .filter(({ segments }) => whole.some((each) => matches(segments, each)))
-      .toSorted((one, other) => countAny(one) - countAny(other));
-    return found[0] === undefined ? null : shownUrl(found[0]);
+    return [...this.routes.values()].filter(({ segments }) => whole.some((each) => matches(segments, each)));
+  }
+
+  /** Returns the routes without an id with which a path ends: other services have theirs below a prefix. */
+  private behindPrefix(rest: readonly string[]): readonly KnownRoute[] {
+    for (let start = 1; start < Math.min(rest.length, MOST_PREFIX_PARTS + 1); start += 1) {
+      const found = this.similarTo(bareSegments(rest.slice(start).join('/'))).filter((route) => countAny(route) === 0);
+      if (found.length > 0) return found;
+    }
+    return [];
   }
 }
 

@@ -71,6 +71,8 @@ describe(isForMessages.name, () => {
     '/api/v1/v1/messages',
     '//messages/',
     '/api/messages',
+    '/anthropic/v1/messages',
+    '/anthropic/messages/count_tokens?beta=true',
   ])('holds for %s', (url) => {
     expect(isForMessages(url)).toBe(true);
   });

@@ -13,7 +13,7 @@ export function currentUrl(url: string): string {
   return isUnder(EARLIER_BATCHES, long) ? `${API_PREFIX}/batches${long.slice(EARLIER_BATCHES.length)}` : long;
 }
 
-const MESSAGES = /^(?:\/+(?:api|v\d+))*\/+messages(?:[/?]|$)/i;
+const MESSAGES = /^(?:\/+[a-z_-]{1,24})?(?:\/+(?:api|v\d+))*\/+messages(?:[/?]|$)/i;
 
 /** Returns whether a path belongs to the Messages API, even if no route matches: its clients read only its error format. */
 export function isForMessages(url: string): boolean {
@@ -39,6 +39,7 @@ export function shownPath(path: string): string {
   return shown.join('/') + (segments.length > MOST_SEGMENTS ? '/*' : '');
 }
 
-function isUnder(prefix: string, url: string): boolean {
+/** Returns whether a URL is this path or one below it. */
+export function isUnder(prefix: string, url: string): boolean {
   return url.startsWith(prefix) && ['', '/', '?'].includes(url.charAt(prefix.length));
 }
