@@ -105,4 +105,22 @@ describe('an error inside a 200', () => {
   ])('is what its code %s says', (code, expected) => {
     expect(errorInside(provider, { message: 'no', code, status: null }).code).toBe(expected);
   });
+
+  it.each([
+    ['invalid_api_key', 'its words', 'refused_key', 401],
+    ['authentication_error', 'its words', 'refused_key', 401],
+    ['UNAUTHENTICATED', 'its words', 'refused_key', 401],
+    ['permission_error', 'its words', 'refused_key', 403],
+    [null, 'Incorrect API key provided: x', 'refused_key', 401],
+    ['insufficient_quota', 'its words', 'refused_account', null],
+    ['invalid_request_error', 'Your credit balance is too low', 'refused_account', null],
+    ['model_not_found', 'The model x does not exist', 'unknown_model', null],
+    ['model_decommissioned', 'The model x has been decommissioned', 'unknown_model', null],
+    ['server_error', 'an invalid_api_key was not the cause', 'down', null],
+  ])('distinguishes refused keys, accounts and unknown models from outages: %s, %s', (code, message, refused, key) => {
+    const error = errorInside(provider, { message, code, status: null });
+    const seen = [error.code, notedRefusal(error), keyRefusalOf(error)];
+    expect(seen).toEqual(['provider_unavailable', refused, key]);
+    expect(error.message).not.toContain(message);
+  });
 });

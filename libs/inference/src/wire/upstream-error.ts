@@ -33,7 +33,9 @@ const REFINED: ReadonlySet<number> = new Set([400, 404, 413, 422]);
 
 /** Statuses by words, for errors inside a 200 that have no status. */
 const STATUS_BY_WORD: readonly (readonly [RegExp, number])[] = [
-  [/rate_limit|too_many_requests|resource_exhausted/i, 429],
+  [/rate_limit|too_many_requests|resource_exhausted|insufficient_quota/i, 429],
+  [/^(?:invalid_api_key|authentication_error|unauthenticated|unauthorized)$/i, 401],
+  [/^permission_(?:error|denied)$/i, 403],
   [/overloaded/i, 529],
   [/timeout/i, 504],
   [/invalid_request|context_length|content_policy|content_filter/i, 400],
@@ -93,11 +95,15 @@ export function errorInside(provider: Provider, complaint: UpstreamComplaint): A
   // Some gateways write the status as a string.
   const status = complaint.status ?? (/^\d{3}$/.test(code ?? '') ? Number(code) : null);
   const isStatus = status !== null && status >= 400 && status < 600;
-  const meant = isStatus ? status : statusOfWord(code);
+  const meant = isStatus ? status : statusOfWords(complaint);
   return complaintError(provider, meant, complaint, retryAfterSecondsIn(complaint.message ?? ''));
 }
 
-function statusOfWord(code: string | null): number {
+function statusOfWords(complaint: UpstreamComplaint): number {
+  const { code } = complaint;
+  // Some providers give a refused key or an unknown model the code of an invalid request; only its details say so.
+  const ofAccount = meantStatus(400, complaint);
+  if (ofAccount !== 400) return ofAccount;
   const worded = STATUS_BY_WORD.find(([pattern]) => pattern.test(code ?? ''))?.[1];
   return worded ?? (codeOfWord(code) === null ? 502 : 400);
 }
