@@ -124,3 +124,11 @@ describe('an error inside a 200', () => {
     expect(error.message).not.toContain(message);
   });
 });
+
+describe('a 410', () => {
+  it('for a model at its end means that the provider does not know it', () => {
+    const error = refusal(410, "The model 'x' has reached its end of life on 2026-05-14T00:00:00Z.");
+    expect([error.code, notedRefusal(error)]).toEqual(['provider_unavailable', 'unknown_model']);
+    expect(notedRefusal(refusal(410, 'Gone'))).toBe('down');
+  });
+});

@@ -26,7 +26,9 @@ const BY_CODE: Partial<Record<ErrorCode, Refusal>> = {
 
 /** Matches a 401 or 403 that every key of the same account would get. */
 const ACCOUNT = /billing|countr|firewall|location|network|region/i;
-/** Matches a 404 that is about the model and not about a wrong path. */
+/** NVIDIA answers 410 for a model at its end. */
+const NOT_THERE: ReadonlySet<number> = new Set([404, 410]);
+/** Matches such an answer that is about the model and not about a wrong path. */
 const MODEL = /model|deployment|inference profile/i;
 
 /** @param status as returned by `meantStatus`; `code` is that of our error */
@@ -34,7 +36,7 @@ export function refusalOf(status: number, code: ErrorCode, complaint: Complaint)
   const said = `${complaint.code ?? ''} ${complaint.message ?? ''}`;
   const known = BY_STATUS[status] ?? BY_CODE[code];
   if (known !== undefined) return known === 'refused_key' && ACCOUNT.test(said) ? 'refused_account' : known;
-  if (status === 404 && MODEL.test(said)) return 'unknown_model';
+  if (NOT_THERE.has(status) && MODEL.test(said)) return 'unknown_model';
   return code === 'provider_unavailable' ? troubleOf(status) : 'refused_request';
 }
 
