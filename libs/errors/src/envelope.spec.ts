@@ -27,6 +27,14 @@ describe(toEnvelope.name, () => {
     });
   });
 
+  it('names the provider that caused a 500, and hides the causes of all others', () => {
+    const metadata = { provider_name: 'Acme' };
+    const error = new AppError('server', 'The provider failed with an internal error', { metadata, internal: 'y' });
+    expect(toEnvelope(error)).toEqual({
+      error: { code: 500, message: error.message, metadata: { error_type: 'server', provider_name: 'Acme' } },
+    });
+  });
+
   it('is the same after the error has crossed the broker', () => {
     const error = new AppError('provider_overloaded', 'Busy', {
       metadata: { a: 1 },

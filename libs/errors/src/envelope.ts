@@ -12,15 +12,28 @@ export interface ErrorEnvelope {
   };
 }
 
-/** Message of every 500: it hides what went wrong inside. */
+/** Message of a 500 of our own: it hides what went wrong inside. */
 const MASKED_MESSAGE = 'Internal error';
 
+/**
+ * Returns whether an answer shows nothing of an error but its code: a 500, except one of a provider, which names the
+ * provider and says nothing else.
+ */
+export function isMasked({ status, metadata }: AppError): boolean {
+  return status === 500 && metadata?.['provider_name'] === undefined;
+}
+
+/** Returns the message of an error for callers. */
+export function shownMessage(error: AppError): string {
+  return isMasked(error) ? MASKED_MESSAGE : error.message;
+}
+
 export function toEnvelope(error: AppError): ErrorEnvelope {
-  const masked = error.status === 500;
+  const masked = isMasked(error);
   return {
     error: {
       code: error.status,
-      message: masked ? MASKED_MESSAGE : error.message,
+      message: shownMessage(error),
       metadata: { error_type: wireErrorType(error.code), ...(masked ? {} : error.metadata) },
       ...(!masked && error.availability && { availability: error.availability }),
     },

@@ -147,6 +147,7 @@ export {
 } from './routing/credential-source';
 export type { EndpointRecord } from './routing/endpoint-history';
 export { expiredRefusal } from './routing/expired-model';
+export { isOfOwnKey } from './routing/key-outcomes';
 export { attemptsBefore, failedRouteOf, sameRoute } from './routing/failed-route';
 export { keyedCandidates } from './routing/keyed-candidates';
 export { routingMetadata, translationReport, type PipelineStage, type RoutingMetadata } from './routing/metadata';

@@ -1,5 +1,5 @@
 import { numberedId } from '@libs/contracts';
-import { wireErrorType, type AppError } from '@libs/errors';
+import { shownMessage, wireErrorType, type AppError } from '@libs/errors';
 import {
   formatUsd,
   toolCostTexts,
@@ -136,7 +136,7 @@ function toLineError(error: AppError): LineError {
   const param = error.metadata?.param;
   return {
     type: errorFamily(error.status),
-    message: error.status === 500 ? 'Internal error' : error.message,
+    message: shownMessage(error),
     param: typeof param === 'string' ? param : null,
     error_type: wireErrorType(error.code),
   };

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { attemptsBefore, isHeldBack, keyRefusalOf, monotonicMs, upstreamStatusOf } from '@libs/inference';
+import { attemptsBefore, isHeldBack, isOfOwnKey, keyRefusalOf, monotonicMs, upstreamStatusOf } from '@libs/inference';
 import type { HeldLine, HeldSegment } from './held-segment';
 import type { CallNews } from './lane-quotas';
 import type { QuotaNews } from './quota-news';
@@ -86,7 +86,7 @@ function isOfAccount(error: AppError): boolean {
   const status = upstreamStatusOf(error) ?? 0;
   // Returns whether the provider account has no credit; providers report that with 429 too.
   const isOutOfCredit = status === 429 && error.code !== 'rate_limit_exceeded';
-  return error.code === 'authentication' || keyRefusalOf(error) !== null || OF_ACCOUNT.has(status) || isOutOfCredit;
+  return isOfOwnKey(error) || keyRefusalOf(error) !== null || OF_ACCOUNT.has(status) || isOutOfCredit;
 }
 
 /**

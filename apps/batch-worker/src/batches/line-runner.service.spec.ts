@@ -264,11 +264,15 @@ describe(LineRunnerService.name, () => {
     expect(failure.pauseMs).toBe(600_000);
   });
 
-  it('tries a line again whose caller’s own key is refused, as it may be mended in time', async () => {
-    upstream.answers(401, '');
+  it.each([
+    [401, '', 'authentication'],
+    [402, '', 'payment_required'],
+    [403, '{"error":{"code":"unsupported_country_region_territory"}}', 'permission_denied'],
+  ])('tries a line again whose caller’s own key or account is refused with %d', async (status, body, code) => {
+    upstream.answers(status, body);
     own = [OWN];
     const failure = await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }, true));
-    expect(failure).toMatchObject({ quota: 'failed', mayBeLines: false, error: { code: 'authentication' } });
+    expect(failure).toMatchObject({ quota: 'failed', mayBeLines: false, error: { code } });
   });
 
   it('calls nothing where the caller forbids shared capacity and has no other key for this', async () => {

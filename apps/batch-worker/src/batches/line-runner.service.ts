@@ -6,6 +6,7 @@ import {
   CatalogueSource,
   APIS,
   InferenceEngine,
+  isOfOwnKey,
   leftCallOf,
   managedLanePrices,
   readRoutePolicies,
@@ -109,8 +110,8 @@ export class LineRunnerService {
       const error = AppError.from(thrown);
       const left = leftCallOf(error);
       if (left !== null) return unanswered(place, bounds, error, left);
-      // A caller's own key that was refused may be corrected while the batch is open.
-      if (error.retryable || error.code === 'authentication') return failed(failureOf(line, error));
+      // A caller's own key, or its account, may be corrected while the batch is open.
+      if (error.retryable || isOfOwnKey(error)) return failed(failureOf(line, error));
       return { kind: 'outcome', outcome: refused(place, error), news: newsOf(error) };
     }
   }

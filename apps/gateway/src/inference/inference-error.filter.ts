@@ -1,5 +1,5 @@
 import { Catch } from '@nestjs/common';
-import { toEnvelope, type AppError } from '@libs/errors';
+import { isMasked, toEnvelope, type AppError } from '@libs/errors';
 import { messageErrorBody } from '@libs/inference';
 import { AppExceptionFilter, errorResponse, type ErrorResponse } from '@libs/platform';
 import type { BodyRequest } from '../http/body.guard';
@@ -32,5 +32,5 @@ export class MessagesErrorFilter extends InferenceErrorFilter {
 
 /** Returns the fields next to `error`; none for an internal error, whose causes are not shown to callers. */
 function besideOf(error: AppError, { besideError }: ExplainedRequest): object {
-  return error.status === 500 ? {} : { ...besideError };
+  return isMasked(error) ? {} : { ...besideError };
 }

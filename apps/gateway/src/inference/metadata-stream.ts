@@ -1,5 +1,5 @@
 import { spliceMembers } from '@libs/json';
-import { AppError } from '@libs/errors';
+import { AppError, isMasked } from '@libs/errors';
 import {
   APIS,
   frameData,
@@ -54,7 +54,7 @@ export class MetadataStream implements AnswerStream {
   }
 
   private closed(frames: readonly AnswerFrame[], error: AppError | null): readonly AnswerFrame[] {
-    if (error?.status === 500 || frames.length === 0) return frames;
+    if ((error !== null && isMasked(error)) || frames.length === 0) return frames;
     const last = frames.findLastIndex(({ event }) => event.dataStart !== null);
     if (last === -1) return [this.extended(this.ownEnd()), ...frames];
     return frames.map((frame, index) => (index === last ? this.extended(frame) : frame));

@@ -1,4 +1,4 @@
-import type { AppError } from '@libs/errors';
+import { isMasked, type AppError } from '@libs/errors';
 import type { Bill } from '../dialects/translation';
 import { emptyUsage } from '../pricing/usage';
 
@@ -11,7 +11,7 @@ export interface UnansweredCall {
   readonly model: string;
   /** Name of the provider that was tried last; null if none was. */
   readonly provider: string | null;
-  /** Fields that are sent next to the error. Left out of a 500. */
+  /** Fields that are sent next to the error. Left out of a masked error. */
   readonly beside: Readonly<Record<string, unknown>>;
 }
 
@@ -20,7 +20,7 @@ export const NOTHING_USED: Bill = {
   cost: { totalCost: 0n, promptCost: 0n, completionCost: 0n },
 };
 
-/** Returns the fields that are sent next to an error: none for a 500. */
-export function besideOf({ beside }: UnansweredCall, { status }: AppError): UnansweredCall['beside'] {
-  return status === 500 ? {} : beside;
+/** Returns the fields that are sent next to an error: none for one that is masked. */
+export function besideOf({ beside }: UnansweredCall, error: AppError): UnansweredCall['beside'] {
+  return isMasked(error) ? {} : beside;
 }

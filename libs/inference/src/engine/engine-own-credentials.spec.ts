@@ -161,6 +161,15 @@ describe('a key that its provider refuses', () => {
     expect(keysSent()).toEqual([`Bearer ${OWN_KEY}`]);
   });
 
+  it.each([
+    [402, 'payment_required', 'The account of your own key at the provider has no credit, or is suspended'],
+    [503, 'provider_overloaded', 'The provider is overloaded'],
+  ])('is not meant by %d, which is %s where nothing else is left', async (status, code, message) => {
+    vault.credential = { ...own, isByokOnly: true };
+    await expect(ask('chat', 'chat', {}, OWNER, () => refusing(status))).rejects.toMatchObject({ code, message });
+    expect(vault.told).toEqual([]);
+  });
+
   it('is not what failed where shared capacity fails after it', async () => {
     const asked = ask('chat', 'chat', {}, OWNER, () => {
       upstream.behaviour = (response, request) => {

@@ -2,22 +2,50 @@ import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { failedTogether, type Attempt } from './attempt';
 import { keyRefusalOf } from '../wire/upstream-error';
+import { notedRefusal } from '../wire/upstream-refusal';
 import type { CredentialScope, CredentialSource } from './credential-source';
 import type { Candidate } from './planned-route';
 import { OWN_KEY_REFUSED, refusal } from './route-refusal';
 
+/** What a provider can have against a caller's own key or its account. */
+const OF_OWN_KEY = {
+  authentication: OWN_KEY_REFUSED,
+  payment_required: 'The account of your own key at the provider has no credit, or is suspended',
+  permission_denied: 'The provider does not allow this call to the account of your own key',
+} as const;
+
+const ofOwnKeys = new WeakSet<AppError>();
+
+/** Returns whether only the owner of a provider key can remove the cause of this error. */
+export function isOfOwnKey(error: AppError): boolean {
+  return ofOwnKeys.has(error) || error.code === 'authentication';
+}
+
 /**
- * Returns the error of a request whose attempts all failed, as `failedTogether` does. 401 if all failed because
- * providers refused the caller's own keys, which the caller must replace; 404 if no provider knows the model.
+ * Returns the error of a request whose attempts all failed, as `failedTogether` does. 401, 402 or 403 if all failed
+ * because providers refused the caller's own keys or their accounts, which the caller must correct; 404 if no provider
+ * knows the model.
  */
 export function failedByAll(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
   const error = failedTogether(attempts, errors);
   if (attempts.length > 0 && attempts.every(({ end }) => end === 'unknown_model')) return unknownToAll(attempts, error);
-  const isCallersToMend = attempts.length > 0 && attempts.every(({ isByok }) => isByok) && errors.every(keyRefusalOf);
-  if (!isCallersToMend) return error;
+  const code = attempts.every(({ isByok }) => isByok) ? ownKeyCode(errors) : null;
+  if (code === null) return error;
   const { metadata, retryAfterSeconds, internal } = error;
-  return new AppError('authentication', OWN_KEY_REFUSED, { metadata, retryAfterSeconds, internal, cause: error });
+  const ours = new AppError(code, OF_OWN_KEY[code], { metadata, retryAfterSeconds, internal, cause: error });
+  ofOwnKeys.add(ours);
+  return ours;
 }
+
+/** Returns the code for providers that all refused the key or the account; null for any other failures. */
+function ownKeyCode(errors: readonly AppError[]): keyof typeof OF_OWN_KEY | null {
+  const last = errors.at(-1);
+  if (last === undefined || !errors.every((error) => REFUSED.has(notedRefusal(error)))) return null;
+  if (notedRefusal(last) === 'refused_key') return 'authentication';
+  return keyRefusalOf(last) === null ? 'payment_required' : 'permission_denied';
+}
+
+const REFUSED: ReadonlySet<string | null> = new Set(['refused_key', 'refused_account']);
 
 /** A retry does not help: the operator has to correct the catalogue. */
 function unknownToAll(attempts: readonly Attempt[], error: AppError): AppError {

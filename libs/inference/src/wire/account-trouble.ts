@@ -6,7 +6,7 @@ interface Refusal {
 
 /**
  * Problems with the account that some providers report as 400, as if the request were invalid, with the status that
- * other providers use for them.
+ * other providers use for them. The last row is about a file that the request names and the provider still prepares.
  */
 const BY_MESSAGE: readonly (readonly [message: RegExp, status: number])[] = [
   [/^(?:(?:incorrect|invalid) api[ -]?key\b|api key (?:not valid|not found|expired)\b)/i, 401],
@@ -16,6 +16,7 @@ const BY_MESSAGE: readonly (readonly [message: RegExp, status: number])[] = [
   [/^budget has been exceeded\b/i, 402],
   [/^access denied, please make sure your account is in good standing/i, 402],
   [/^you have reached your (?:[a-z]+ ){0,4}usage limit/i, 429],
+  [/^the file \S{1,200} is not in an active state/i, 412],
 ];
 const BY_CODE: Readonly<Record<string, number>> = {
   arrearage: 402,
@@ -33,12 +34,17 @@ const REFUSED_MODEL = /^you don't have access to the model\b/i;
 /** Refusals of a prompt with status 403, which usually means a refused key. The key is valid. */
 const REFUSED_PROMPT = /^content violates usage guidelines|^\S{1,120} requires moderation\b.{0,60}\bflagged/i;
 
+/** Matches the 412 that Fireworks answers for an account that is not paid. */
+const SUSPENDED = /\bsuspended\b|spending limit/i;
+
 /**
  * Returns the status by which to handle a refusal: that of an account or catalogue problem, or else `status` itself.
  */
 export function meantStatus(status: number, { message, code }: Refusal): number {
   const named = code?.toLowerCase() ?? '';
   if (status === 403) return statusOfForbidden(named, message ?? '');
+  if (status === 412) return SUSPENDED.test(message ?? '') ? 402 : 412;
+  if (status === 498) return statusOf498(`${named} ${message ?? ''}`);
   if (status !== 400) return status;
   if (Object.hasOwn(BY_CODE, named)) return BY_CODE[named]!;
   return BY_MESSAGE.find(([pattern]) => pattern.test(message ?? ''))?.[1] ?? status;
@@ -48,4 +54,10 @@ export function meantStatus(status: number, { message, code }: Refusal): number 
 function statusOfForbidden(code: string, message: string): number {
   if (REFUSED_PROMPT.test(message)) return 400;
   return code === 'model_not_found' || REFUSED_MODEL.test(message) ? 404 : 403;
+}
+
+/** Returns what a 498 means, which no standard has: no free capacity at Groq, an invalid key at Cohere. */
+function statusOf498(said: string): number {
+  if (/capacity/i.test(said)) return 503;
+  return /token|key/i.test(said) ? 401 : 498;
 }

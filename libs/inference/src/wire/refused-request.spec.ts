@@ -1,8 +1,12 @@
 import { ERROR_CODES, wireErrorType, type ErrorCode } from '@libs/errors';
-import { anEndpoint } from '../testing';
+import { attemptOf } from '../routing/attempt';
+import { failedByAll } from '../routing/key-outcomes';
+import { aModel, anEndpoint, anOwnCredential } from '../testing';
 import { upstreamError } from './upstream-error';
 
-const { provider } = anEndpoint();
+const endpoint = anEndpoint();
+const { provider } = endpoint;
+const calledWithOwnKey = { model: aModel({ endpoints: [endpoint] }), endpoint, credential: anOwnCredential() };
 
 /** What providers answer, as their documents and their users' reports show it: the type, who, the status, the body. */
 const recorded: readonly (readonly [string, string, number, unknown])[] = [
@@ -346,6 +350,19 @@ const recorded: readonly (readonly [string, string, number, unknown])[] = [
   ],
   ['provider_unavailable', 'OpenRouter', 402, gateway('payment_required', 'Insufficient credits')],
   ['provider_unavailable', 'Cloudflare', 520, { success: false }],
+  ['provider_unavailable', 'Fireworks', 412, { error: { message: 'Account acme is suspended until it is paid.' } }],
+  ['provider_unavailable', 'Google', 405, { error: { message: 'Method Not Allowed' } }],
+  [
+    'precondition_failed',
+    'Gemini',
+    412,
+    google('The File abc-123 is not in an ACTIVE state and usage is not allowed.', 'FAILED_PRECONDITION'),
+  ],
+  ['provider_overloaded', 'Groq', 498, openAi('capacity_exceeded', 'Flex tier capacity exceeded')],
+  ['provider_unavailable', 'Cohere', 498, { message: 'invalid api token' }],
+  ['unmapped', 'Bedrock', 424, { message: 'The request failed due to an error while processing the model.' }],
+  ['unmapped', 'Cohere', 499, { message: 'request cancelled' }],
+  ['server', 'Sluice', 500, gateway('server', 'Internal error')],
   ['timeout', 'Cloudflare', 524, { success: false }],
 ];
 
@@ -357,36 +374,58 @@ function anthropic(message: string): unknown {
   return { type: 'error', error: { type: 'invalid_request_error', message }, request_id: 'req_01' };
 }
 
-function google(message: string): unknown {
-  return { error: { code: 400, message, status: 'INVALID_ARGUMENT' } };
+function google(message: string, status = 'INVALID_ARGUMENT'): unknown {
+  return { error: { code: 400, message, status } };
 }
 
 function gateway(errorType: string, message: string): unknown {
   return { error: { code: 400, message, metadata: { error_type: errorType } } };
 }
 
-/**
- * What no answer of a provider means for our caller: it is about keys, credits and things of this gateway. `unmapped`
- * would say of a strange status less than `provider_unavailable` does, and its words would be hidden as those of a 500.
- */
-const OWN = [
-  'unmapped',
-  'authentication',
-  'payment_required',
-  'permission_denied',
-  'not_found',
-  'precondition_failed',
-  'server',
+/** What providers answer to a caller's own key, or where they do not know the model: refusals of the whole call. */
+const recordedOfCalls: typeof recorded = [
+  ['authentication', 'OpenAI', 401, openAi('invalid_api_key', 'Incorrect API key provided: sk-own.')],
+  [
+    'authentication',
+    'Anthropic',
+    403,
+    { error: { type: 'permission_error', message: 'Your API key may not do this.' } },
+  ],
+  ['payment_required', 'DeepSeek', 402, openAi('invalid_request_error', 'Insufficient Balance')],
+  ['payment_required', 'OpenAI', 429, openAi('insufficient_quota', 'You exceeded your current quota.')],
+  ['payment_required', 'Anthropic', 400, anthropic('Your credit balance is too low to access the Anthropic API.')],
+  [
+    'payment_required',
+    'Fireworks',
+    412,
+    { error: { code: 'PRECONDITION_FAILED', message: 'Account acme is suspended, possibly due to unpaid invoices.' } },
+  ],
+  [
+    'permission_denied',
+    'OpenAI',
+    403,
+    openAi('unsupported_country_region_territory', 'Country, region, or territory not supported'),
+  ],
+  ['not_found', 'OpenAI', 404, openAi('model_not_found', 'The model `gpt-9` does not exist')],
 ];
 
 describe('a refusal', () => {
-  it('has a recorded answer for every error type that a provider can mean', () => {
+  it('has a recorded answer for every error type of the interface', () => {
     const types = new Set(Object.keys(ERROR_CODES).map((code) => wireErrorType(code as ErrorCode)));
     expect(types.size).toBe(27);
-    const raised = new Set([...recorded.map(([meant]) => meant), ...OWN]);
+    const raised = new Set([...recorded, ...recordedOfCalls].map(([meant]) => meant));
     expect([...types].filter((type) => !raised.has(type))).toEqual([]);
   });
 
+  it.each(recordedOfCalls)('of a call with an own key is %s where %s answers %d: %j', (meant, _who, status, body) => {
+    const error = upstreamError(provider, status, {}, Buffer.from(JSON.stringify(body)));
+    const attempt = attemptOf('chat', calledWithOwnKey, error, 1);
+    const { code, message } = failedByAll([attempt, attempt], [error, error]);
+    expect({ code, message }).toEqual({
+      code: meant,
+      message: expect.not.stringMatching(/sk-own|acme|invoice|balance/i),
+    });
+  });
   it.each(recorded)('is %s where %s answers %d: %j', (meant, _who, status, body) => {
     expect(upstreamError(provider, status, {}, Buffer.from(JSON.stringify(body))).code).toBe(meant);
   });

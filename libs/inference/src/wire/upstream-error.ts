@@ -46,6 +46,8 @@ const OWN_WORDS: Partial<Record<ErrorCode, string>> = {
   provider_overloaded: 'The provider is overloaded',
   rate_limit_exceeded: 'The provider limits the rate of requests',
   timeout: 'The provider did not answer in time',
+  server: 'The provider failed with an internal error',
+  unmapped: 'The provider refused the request for a reason that is not known here',
 };
 
 /**
@@ -60,6 +62,7 @@ const REFUSAL_WORDS: Partial<Record<Refusal, string>> = {
 const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid_request',
   408: 'timeout',
+  412: 'precondition_failed',
   413: 'payload_too_large',
   422: 'unprocessable',
   429: 'rate_limit_exceeded',
@@ -69,6 +72,9 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   524: 'timeout',
   529: 'provider_overloaded',
 };
+
+/** Statuses from 400 to 499 for a key, an account, or an address or model that the operator has to correct. */
+const UNAVAILABLE: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 410]);
 
 /**
  * Returns the upstream's refusal as our error.
@@ -183,11 +189,17 @@ export function isHeldBack(error: AppError): boolean {
 }
 
 function errorCode(status: number, complaint: UpstreamComplaint): ErrorCode {
-  const byStatus = BY_STATUS[status] ?? 'provider_unavailable';
+  const byStatus = BY_STATUS[status] ?? codeOfOther(status, complaint);
   const isAboutUs = complaint.code !== null && OUR_ACCOUNT.test(complaint.code);
   if (isAboutUs && (status === 400 || status === 429)) return 'provider_unavailable';
   const meant = REFINED.has(status) ? meantRefusal(complaint) : null;
   return meant !== null && (status !== 404 || meant.startsWith('image_')) ? meant : byStatus;
+}
+
+/** Returns the code for a status without one of its own. Only another gateway says that the failure is inside it. */
+function codeOfOther(status: number, { errorType }: UpstreamComplaint): ErrorCode {
+  if (status === 500 && errorType === 'server') return 'server';
+  return status >= 400 && status < 500 && !UNAVAILABLE.has(status) ? 'unmapped' : 'provider_unavailable';
 }
 
 /** Returns the error for an invalid answer: not JSON, cut off, too long, an empty stream. `reason` is for our logs. */

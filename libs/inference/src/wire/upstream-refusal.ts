@@ -24,6 +24,9 @@ const BY_CODE: Partial<Record<ErrorCode, Refusal>> = {
   timeout: 'timeout',
 };
 
+/** Codes that say nothing about the request. */
+const DOWN: ReadonlySet<ErrorCode> = new Set(['provider_unavailable', 'server', 'unmapped']);
+
 /** Matches a 401 or 403 that every key of the same account would get. */
 const ACCOUNT = /billing|countr|firewall|location|network|region/i;
 /** NVIDIA answers 410 for a model at its end. */
@@ -37,7 +40,7 @@ export function refusalOf(status: number, code: ErrorCode, complaint: Complaint)
   const known = BY_STATUS[status] ?? BY_CODE[code];
   if (known !== undefined) return known === 'refused_key' && ACCOUNT.test(said) ? 'refused_account' : known;
   if (NOT_THERE.has(status) && MODEL.test(said)) return 'unknown_model';
-  return code === 'provider_unavailable' ? troubleOf(status) : 'refused_request';
+  return DOWN.has(code) ? troubleOf(status) : 'refused_request';
 }
 
 /** Quotas and unpaid bills are problems of the account, although their status blames the request. */

@@ -187,6 +187,14 @@ describe(readAnswer.name, () => {
       { error: { code: 400, status: 'INVALID_ARGUMENT', details: [{ reason: 'API_KEY_INVALID' }], message: 'Key!' } },
       'provider_unavailable',
     ],
+    [
+      { error: { code: 400, status: 'FAILED_PRECONDITION', message: 'User location is not supported.' } },
+      'provider_unavailable',
+    ],
+    [
+      { error: { code: 400, status: 'FAILED_PRECONDITION', message: 'The File abc is not in an ACTIVE state.' } },
+      'precondition_failed',
+    ],
   ])('refuses %j', (body, code) => {
     expect(() => read(body)).toThrow(expect.objectContaining({ code }) as Error);
   });

@@ -7,6 +7,9 @@ import { errorInside, readComplaint, upstreamError } from '../../wire/upstream-e
 /** Error reasons of a 400 that are caused by our key or project (google.api.ErrorReason). */
 const ACCOUNT_REASON = /^(?:API_KEY_|CONSUMER_|SERVICE_DISABLED$|BILLING_DISABLED$)/;
 
+/** Matches the refusal of a file that the request names and that the API still prepares. */
+const UNPREPARED_FILE = /^the file \S{1,200} is not in an active state/i;
+
 /** The API answers 403 both for files of other accounts and for removed files; it removes files after 48 hours. */
 const NO_SUCH_FILE = /or it may not exist/i;
 
@@ -36,8 +39,8 @@ export function isGoneFile(status: number, body: Buffer): boolean {
  */
 function isAccountTrouble(response: unknown): boolean {
   const [first] = Array.isArray(response) ? objectsOf(response) : [objectOf(response)];
-  const { status, details } = objectOf(first?.['error']);
-  if (status === 'FAILED_PRECONDITION') return true;
+  const { status, details, message } = objectOf(first?.['error']);
+  if (status === 'FAILED_PRECONDITION') return !UNPREPARED_FILE.test(stringOf(message) ?? '');
   return objectsOf(details).some(({ reason }) => ACCOUNT_REASON.test(stringOf(reason) ?? ''));
 }
 
