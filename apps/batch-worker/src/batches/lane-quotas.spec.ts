@@ -53,6 +53,18 @@ describe(LaneQuotas.name, () => {
     expect(keptOut([])).toEqual([]);
   });
 
+  it('counts one call for a quota during a long pause, and all shortly before its end, as after a short one', () => {
+    const quota = 'acme one';
+    call(held(quota), { ...FAILED, pauseMs: 30 * SECOND });
+    expect(quotas.limitOf(quota)).toBe(SLOTS);
+    call(held(quota), { ...FAILED, pauseMs: 120 * SECOND });
+    expect(quotas.limitOf(quota)).toBe(1);
+    jest.advanceTimersByTime(89 * SECOND);
+    expect(quotas.limitOf(quota)).toBe(1);
+    jest.advanceTimersByTime(SECOND);
+    expect(quotas.limitOf(quota)).toBe(SLOTS);
+  });
+
   it('ends pauses in their time when the clock of the host is set back', () => {
     call(held('acme one'), { ...FAILED, pauseMs: SECOND });
     const poor = held('acme two');

@@ -13,6 +13,8 @@ import { QuotaWindows, type CallEnd, type WindowTicket } from './quota-windows';
 const READY_PER_SLOT = 8;
 /** For this time after lines of a quota were given back, only as many as will soon be called are fetched. */
 const GIVEN_BACK_MS = 15_000;
+/** Time that a new worker takes to start. */
+const WORKER_START_MS = 30_000;
 /** Number of quotas whose last pause is remembered. */
 const MOST_PAUSES = 2_000;
 
@@ -148,9 +150,10 @@ export class LaneQuotas {
     return this.windows.silentCalls();
   }
 
-  /** Lines at once that the quota gets. */
+  /** Lines at once that the quota gets. In a long pause one, so that no workers are started that could not call. */
   limitOf(quota: string): number {
-    return this.breakers.isOpen(quota) ? 1 : this.windows.limitOf(quota);
+    const isOne = this.breakers.isOpen(quota) || this.pauses.remainingMs(quota) > WORKER_START_MS;
+    return isOne ? 1 : this.windows.limitOf(quota);
   }
 
   /** Quotas whose breakers are open. */

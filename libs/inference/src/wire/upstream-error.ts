@@ -73,8 +73,11 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   529: 'provider_overloaded',
 };
 
-/** Statuses from 400 to 499 for a key, an account, or an address or model that the operator has to correct. */
-const UNAVAILABLE: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 410]);
+/**
+ * Statuses from 400 to 499 for a key, an account, an address or model that the operator has to correct, or a model that
+ * failed (Bedrock's 424).
+ */
+const UNAVAILABLE: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 410, 424]);
 
 /**
  * Returns the upstream's refusal as our error.
