@@ -51,13 +51,39 @@ const ownFolders = (dist, appFolder) => ({
   },
 });
 
-/** It requires TypeORM by a path that no bundler follows, for two exports that TypeORM 1 no longer has. */
-const withoutOldTypeOrm = {
-  name: 'without-old-typeorm',
+const missing = (what) => `throw new Error('${what} are not in the bundle: see scripts/bundle-apps.mjs');`;
+
+/** Files of packages that are replaced, by the end of their paths. */
+const REPLACED = [
+  // It requires TypeORM by a path that no bundler follows, for two exports that TypeORM 1 no longer has.
+  [
+    /@nestjs[\\/]typeorm[\\/].*typeorm-compat\.js$/,
+    'export const Connection = undefined; export const AbstractRepository = undefined;',
+  ],
+  // It loads the drivers of all databases: a megabyte of source, which V8 keeps in memory.
+  [
+    /typeorm[\\/]driver[\\/]DriverFactory\.js$/,
+    `import { PostgresDriver } from './postgres/PostgresDriver';
+     export class DriverFactory {
+       create(dataSource) {
+         if (dataSource.options.type === 'postgres') return new PostgresDriver(dataSource);
+         ${missing('Drivers other than that of PostgreSQL')}
+       }
+     }`,
+  ],
+  // It loads the telephone numbering plans of all countries, half a megabyte.
+  [
+    /class-validator[\\/].*IsPhoneNumber\.js$/,
+    `export const IS_PHONE_NUMBER = 'isPhoneNumber';
+     export function isPhoneNumber() { ${missing('Phone numbers')} }
+     export function IsPhoneNumber() { ${missing('Phone numbers')} }`,
+  ],
+];
+
+const replacedFiles = {
+  name: 'replaced-files',
   setup({ onLoad }) {
-    onLoad({ filter: /@nestjs[\\/]typeorm[\\/].*typeorm-compat\.js$/ }, () => ({
-      contents: 'export const Connection = undefined; export const AbstractRepository = undefined;',
-    }));
+    for (const [filter, contents] of REPLACED) onLoad({ filter }, () => ({ contents }));
   },
 };
 
@@ -112,7 +138,7 @@ export async function openBundle(dist, name) {
     external: [...NOT_INSTALLED, ...APART],
     define: { 'import.meta.url': '__bundleUrl' },
     banner: { js: "const __bundleUrl = require('node:url').pathToFileURL(__filename).href;" },
-    plugins: [ownFolders(dist, folder), withoutOldTypeOrm],
+    plugins: [ownFolders(dist, folder), replacedFiles],
     logLevel: 'error',
   });
   let inputs;

@@ -360,7 +360,12 @@ const recorded: readonly (readonly [string, string, number, unknown])[] = [
   ],
   ['provider_overloaded', 'Groq', 498, openAi('capacity_exceeded', 'Flex tier capacity exceeded')],
   ['provider_unavailable', 'Cohere', 498, { message: 'invalid api token' }],
-  ['provider_unavailable', 'Bedrock', 424, { message: 'The request failed due to an error while processing the model.' }],
+  [
+    'provider_unavailable',
+    'Bedrock',
+    424,
+    { message: 'The request failed due to an error while processing the model.' },
+  ],
   ['unmapped', 'Cohere', 499, { message: 'request cancelled' }],
   ['server', 'Sluice', 500, gateway('server', 'Internal error')],
   ['timeout', 'Cloudflare', 524, { success: false }],

@@ -4,6 +4,7 @@ import type { ServicesEnv } from '../config/services.env';
 import { createLogger, type AppLogger, type LogDestination } from '../logging/logger';
 import { metricsRegistry, startProcessMetrics } from '../telemetry/metrics';
 import type { Telemetry } from '../telemetry/open-telemetry';
+import { collectGarbage } from './collect-garbage';
 import { DrainSteps } from './drain-steps';
 import { HealthRoutes } from './health-routes';
 import { startHealthServer, type HealthServer } from './health-server';
@@ -106,6 +107,7 @@ class Lifecycle<Env extends ServicesEnv> {
         routes: healthRoutes,
       });
       this.running = await this.app.start({ name: this.app.name, env, logger, readiness, drainSteps, healthRoutes });
+      collectGarbage();
       this.readiness.serve();
       this.logger.log('Serving', { healthPort: this.health.port });
     } catch (error) {
