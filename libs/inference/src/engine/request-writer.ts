@@ -69,8 +69,9 @@ export function translateRequest(
   return { sent, losses: log.report() };
 }
 
-function lossLogFor({ endpoint }: Addressee, { betas }: Addressed): LossLog {
+function lossLogFor({ endpoint, credential }: Addressee, { betas }: Addressed): LossLog {
+  const isOwnKey = Boolean(credential);
   const log = new LossLog();
-  if (betas !== undefined) for (const beta of lostBetas(betas, endpoint)) log.drop(beta);
+  if (betas !== undefined) for (const beta of lostBetas(betas, { endpoint, isOwnKey })) log.drop(beta);
   return log;
 }

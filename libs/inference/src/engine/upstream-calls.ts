@@ -82,7 +82,10 @@ export class UpstreamCalls {
       timeouts: { headersMs, idleMs, totalMs: leftMs },
       holders: holdersOf(request.scope),
     };
-    return request.betas === undefined ? call : { ...call, headers: betaHeaderOf(request.betas, endpoint) };
+    const isOwnKey = Boolean(candidate.credential);
+    return request.betas === undefined
+      ? call
+      : { ...call, headers: betaHeaderOf(request.betas, { endpoint, isOwnKey }) };
   }
 }
 

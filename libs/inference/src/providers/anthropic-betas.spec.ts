@@ -1,12 +1,16 @@
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
-import { betaHeaderOf } from './anthropic-betas';
+import { betaHeaderOf, lostBetas } from './anthropic-betas';
 
 const THINKING = 'interleaved-thinking-2025-05-14';
 const EFFORT = 'effort-2025-11-24';
+const FAST = 'fast-mode-2026-02-01';
+const MCP = 'mcp-client-2025-11-20';
 
 describe(betaHeaderOf.name, () => {
-  const at = (protocol: string, apis: readonly ('messages' | 'chat')[] = ['messages']) =>
-    anEndpoint({ provider: aProvider({ protocol }), apis });
+  const at = (protocol: string, apis: readonly ('messages' | 'chat')[] = ['messages'], tier = 'standard') => ({
+    endpoint: anEndpoint({ provider: aProvider({ protocol }), apis, capabilities: { service_tier: tier } }),
+    isOwnKey: false,
+  });
 
   it.each([
     ['anthropic', `${THINKING}, ${EFFORT},${THINKING}`, `${THINKING},${EFFORT}`],
@@ -25,6 +29,19 @@ describe(betaHeaderOf.name, () => {
     ['one at an endpoint that is asked in another way', THINKING, at('bedrock', ['chat'])],
   ])('leaves out %s', (_what, asked, endpoint) => {
     expect(betaHeaderOf(asked, endpoint)).toBeUndefined();
+  });
+
+  it('leaves the betas of Anthropic to a caller who pays it with a key of its own', () => {
+    const paid = { ...at('anthropic'), isOwnKey: true };
+    expect(betaHeaderOf(`${MCP},${FAST}`, paid)).toEqual({ 'anthropic-beta': `${MCP},${FAST}` });
+    expect(lostBetas(`${MCP},x\r\nx-api-key: y`, paid)).toEqual(['anthropic-beta']);
+    const cloud = { ...at('bedrock'), isOwnKey: true };
+    expect([betaHeaderOf(MCP, cloud), lostBetas(MCP, cloud)]).toEqual([undefined, [`anthropic-beta.${MCP}`]]);
+  });
+
+  it('passes the beta of fast answers to endpoints that have a price for them', () => {
+    expect(betaHeaderOf(FAST, at('anthropic'))).toBeUndefined();
+    expect(betaHeaderOf(FAST, at('anthropic', ['messages'], 'priority'))).toEqual({ 'anthropic-beta': FAST });
   });
 
   it('is sent with the calls of the request, and with no others', async () => {

@@ -1,4 +1,5 @@
 import type { Endpoint } from '../catalogue/catalogue';
+import { traitsOf } from '../catalogue/endpoint-traits';
 
 const HEADER = 'anthropic-beta';
 
@@ -25,25 +26,33 @@ const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
   'google-vertex': new Set(EVERYWHERE),
 };
 
+/** The beta of `speed: fast`, which is sent only where it has a price. */
+const FAST = 'fast-mode-2026-02-01';
+
+interface Addressee {
+  readonly endpoint: Endpoint;
+  /** True if the caller pays the provider, with its own key. */
+  readonly isOwnKey: boolean;
+}
+
 /**
  * Returns the header that asks an upstream for those betas that the caller asked for and the upstream accepts;
- * undefined if there are none. Other betas are left out, because their cost is unknown.
+ * undefined if there are none. Others are left out, because their cost is unknown, except at Anthropic with a key of the
+ * caller's own.
  * @param asked in the form of the header, e.g. `interleaved-thinking-2025-05-14,effort-2025-11-24`
  */
-export function betaHeaderOf(asked: string, endpoint: Endpoint): Readonly<Record<string, string>> | undefined {
-  const taken = takenBy(endpoint);
-  const kept = betasIn(asked).filter((beta) => taken.has(beta));
+export function betaHeaderOf(asked: string, addressee: Addressee): Readonly<Record<string, string>> | undefined {
+  const kept = betasIn(asked).filter((beta) => isTaken(beta, addressee));
   return kept.length === 0 ? undefined : { [HEADER]: kept.join(',') };
 }
 
 /** Returns the betas that were not passed to the upstream, by the names that a loss report uses. */
-export function lostBetas(asked: string, endpoint: Endpoint): readonly string[] {
-  const taken = takenBy(endpoint);
-  const lost = betasIn(asked).filter((beta) => !taken.has(beta));
+export function lostBetas(asked: string, addressee: Addressee): readonly string[] {
+  const lost = betasIn(asked).filter((beta) => !isTaken(beta, addressee));
   return lost.map((beta) => (NAME.test(beta) ? `${HEADER}.${beta}` : HEADER));
 }
 
-/** Pattern of beta names that are safe to show: secrets and markup do not match it. */
+/** Pattern of beta names that are safe to show and to send: secrets and markup do not match it. */
 const NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 function betasIn(asked: string): readonly string[] {
@@ -51,8 +60,10 @@ function betasIn(asked: string): readonly string[] {
   return [...new Set(betas)].filter((beta) => beta !== '');
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
-function takenBy({ provider, apis }: Endpoint): ReadonlySet<string> {
-  return (apis.includes('messages') ? TAKEN[provider.protocol] : undefined) ?? NONE;
+function isTaken(beta: string, { endpoint, isOwnKey }: Addressee): boolean {
+  const { provider, apis } = endpoint;
+  if (!apis.includes('messages')) return false;
+  if (provider.protocol === 'anthropic' && isOwnKey) return NAME.test(beta);
+  if (beta === FAST) return provider.protocol === 'anthropic' && traitsOf(endpoint).tier === 'priority';
+  return TAKEN[provider.protocol]?.has(beta) ?? false;
 }
