@@ -33,6 +33,11 @@ export function toFinishReason(native: string): FinishReason {
   return known ?? wordIn(SYNONYMS, native) ?? wordIn(FILTERS, native.split(':')[0]!) ?? 'stop';
 }
 
+/** Returns the finish reason of a whole answer whose upstream gives none. */
+export function endWithoutReason(parts: readonly { readonly type: string }[]): FinishReason {
+  return parts.some(({ type }) => type === 'tool-call') ? 'tool_calls' : 'stop';
+}
+
 function wordIn(words: Readonly<Record<string, FinishReason>>, word: string): FinishReason | undefined {
   return Object.hasOwn(words, word) ? words[word] : undefined;
 }

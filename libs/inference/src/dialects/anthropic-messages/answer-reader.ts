@@ -1,6 +1,6 @@
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
-import { toFinishReason } from '../../model/finish-reason';
+import { endWithoutReason, toFinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/tool-uses';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
@@ -20,7 +20,7 @@ export function readAnswer(body: unknown, { provider, contextLength }: Endpoint)
   if (isReported(body['error'])) throw errorInside(provider, complaintOf(body['error']));
   if (!Array.isArray(content)) throw brokenAnswer(provider, 'the answer has no content');
   const parts = content.flatMap(readBlock);
-  const native = stringOf(stopReason) ?? null;
+  const native = stringOf(stopReason) || null;
   const counts = { ...countsOf(usage), tools: toolsIn(content) };
   return {
     upstreamId: stringOf(body['id']) ?? null,
@@ -28,7 +28,7 @@ export function readAnswer(body: unknown, { provider, contextLength }: Endpoint)
     choices: [
       {
         parts: [...parts, ...explanationOf(body, parts)],
-        finishReason: native === null ? 'stop' : toFinishReason(native),
+        finishReason: native === null ? endWithoutReason(parts) : toFinishReason(native),
         nativeFinishReason: native,
         ...(typeof body['stop_sequence'] === 'string' && { stopSequence: body['stop_sequence'] }),
       },

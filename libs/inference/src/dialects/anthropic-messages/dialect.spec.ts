@@ -238,6 +238,22 @@ describe('a message of an upstream', () => {
     ]);
   });
 
+  it.each([
+    ['null', { stop_reason: null }, [], 'end_turn'],
+    ['an empty text', { stop_reason: '' }, [], 'end_turn'],
+    ['nothing', {}, [], 'end_turn'],
+    ['null after a call', { stop_reason: null }, [{ type: 'tool_use', id: 't', name: 'look', input: {} }], 'tool_use'],
+  ])('says why it ended where the upstream gives a reason of %s', (_what, reason, calls, expected) => {
+    const { stop_reason: _given, ...message } = aMessage() as Record<string, unknown>;
+    const content = [{ type: 'text', text: 'Hello' }, ...calls];
+    const { json, finishReason, nativeFinishReason } = readAnswer({ ...message, content, ...reason });
+    expect(json['stop_reason']).toBe(expected);
+    expect({ finishReason, nativeFinishReason }).toEqual({
+      finishReason: expected === 'end_turn' ? 'stop' : 'tool_calls',
+      nativeFinishReason: null,
+    });
+  });
+
   it('carries our id, model and provider, and the cost', () => {
     const { json, usage, cost, upstreamId, finishReason, nativeFinishReason } = readAnswer(aMessage());
     expect(json).toEqual({

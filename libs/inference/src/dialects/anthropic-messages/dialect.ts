@@ -1,5 +1,5 @@
 import { JsonCursor, applyEdits, findMember, memberEdits, missingMembers } from '@libs/json';
-import { toFinishReason } from '../../model/finish-reason';
+import { toFinishReason, type FinishReason } from '../../model/finish-reason';
 import type { AnswerStream } from '../../model/answer-stream';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { brokenAnswer } from '../../wire/upstream-error';
@@ -11,8 +11,9 @@ import { billMessage, usageIn } from './billing';
 import { messageUsageEdits, messageUsageText } from './usage';
 import { MessagesStream } from './relayed-stream';
 import { MESSAGE_MEMBERS, STANDARD_TIER, USAGE_MEMBERS } from './required-members';
-import { errorAt, readOrRefuse, readUpstreamMessage } from './relayed-answer';
+import { errorAt, readOrRefuse, readUpstreamMessage, type UpstreamMessage } from './relayed-answer';
 import { toUpstream } from './relayed-request';
+import { stopReasonOf } from './stop-reason';
 
 /** Dialect of Anthropic's Messages API for upstreams that have the same API. */
 export const anthropicMessages: Dialect = {
@@ -31,20 +32,31 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (!message.hasContent) throw brokenAnswer(provider, 'the answer has no content');
   const counts = { ...usage.counts, tools: message.tools };
   const bill = billMessage(counts, message.contentUnits, context, 'estimated');
-  const set = { ...ownMembers(context), ...missingMembers(message, MESSAGE_MEMBERS) };
+  const stop = stopOf(message);
+  const set = { ...ownMembers(context), ...missingMembers(message, MESSAGE_MEMBERS), ...stop.set };
   if (usage.object === null) set['usage'] = messageUsageText(bill);
   const inner = usage.object === null ? [] : messageUsageEdits(usage.object, bill, USAGE_MEMBERS);
   const edits = [...memberEdits(message, { set }), ...message.contentEdits, ...inner].sort((a, b) => a.start - b.start);
-  const { stopReason } = message;
   return {
     body: applyEdits(body, edits),
     ...bill,
     ...usage.details,
     ...tierMember(usage.counts.serviceTier ?? STANDARD_TIER),
-    finishReason: stopReason === null ? null : toFinishReason(stopReason),
-    nativeFinishReason: stopReason,
+    finishReason: stop.finishReason,
+    nativeFinishReason: message.stopReason || null,
     upstreamId: message.id,
   };
+}
+
+/** Returns why a message ended. One without a reason has arrived completely, so it stopped or called tools. */
+function stopOf({ stopReason, hasCalls }: UpstreamMessage): {
+  readonly finishReason: FinishReason;
+  readonly set: Readonly<Record<string, string>>;
+} {
+  if (stopReason) return { finishReason: toFinishReason(stopReason), set: {} };
+  const ending = { finishReason: 'stop', nativeFinishReason: null } as const;
+  const set = { stop_reason: JSON.stringify(stopReasonOf(ending, hasCalls)) };
+  return { finishReason: hasCalls ? 'tool_calls' : 'stop', set };
 }
 
 function readWhole(body: Buffer) {

@@ -13,6 +13,8 @@ export interface UpstreamMessage extends ScannedObject {
   readonly stopReason: string | null;
   /** Whether there is an array `content`. */
   readonly hasContent: boolean;
+  /** Whether the model calls functions. */
+  readonly hasCalls: boolean;
   /** Length of text, thoughts and tool inputs, in units (`UNITS_PER_TOKEN`). */
   readonly contentUnits: number;
   /** Tools that the upstream ran; null: none. */
@@ -30,14 +32,19 @@ export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
   const contentEdits: ByteEdit[] = [];
   const counter = new ToolCounter();
   const text = new TextCounter();
-  const found = { id: null as string | null, stopReason: null as string | null, hasContent: false };
+  const found = { id: null as string | null, stopReason: null as string | null, hasContent: false, hasCalls: false };
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
     if (key === 'id') found.id = cursor.readStringOrNull();
     else if (key === 'stop_reason') found.stopReason = cursor.readStringOrNull();
     else if (key === 'content') {
       found.hasContent = cursor.isArray();
-      const reading = { edits: contentEdits, text, onTool: (tool: ProviderTool) => counter.add(tool) };
+      const reading = {
+        edits: contentEdits,
+        text,
+        onTool: (tool: ProviderTool) => counter.add(tool),
+        onCall: () => (found.hasCalls = true),
+      };
       if (found.hasContent) cursor.readArray(() => readBlock(cursor, reading));
       else cursor.skipValue();
     } else cursor.skipValue();
@@ -56,12 +63,14 @@ export interface BlockReading {
   readonly text: TextCounter;
   /** Called for each block in which the model calls a provider tool. */
   readonly onTool: (tool: ProviderTool) => void;
+  /** Called for each block in which the model calls a function. */
+  readonly onCall?: () => void;
   /** Called for each block that holds a compaction: the summary that replaces the context. */
   readonly onCompaction?: () => void;
 }
 
 /** Reads the block at the cursor. */
-export function readBlock(cursor: JsonCursor, { edits, text, onTool, onCompaction }: BlockReading): void {
+export function readBlock(cursor: JsonCursor, { edits, text, onTool, onCall, onCompaction }: BlockReading): void {
   if (!cursor.isObject()) return cursor.skipValue();
   const members: JsonMember[] = [];
   let type: string | null = null;
@@ -75,6 +84,7 @@ export function readBlock(cursor: JsonCursor, { edits, text, onTool, onCompactio
   });
   const tool = toolOfBlock(type, name);
   if (tool !== null) onTool(tool);
+  if (type === 'tool_use') onCall?.();
   if (type === 'compaction') onCompaction?.();
   edits.push(...blockEdits({ bytes: cursor.bytes, members, closeBrace: cursor.position - 1 }, type));
 }

@@ -255,12 +255,17 @@ describe(MessagesStream.name, () => {
     expect(events.at(-2)).toMatchObject({ usage: { output_tokens: 10, cost: expect.any(Number) } });
   });
 
-  it('says the end that an upstream forgets', async () => {
-    const { events } = await relay(bytesOf([start, block, text('x'.repeat(40)), blockEnd, stop]));
-    expect(events.slice(-2)).toMatchObject([
-      { type: 'message_delta', delta: { stop_reason: null }, usage: { output_tokens: 10 } },
-      stop,
-    ]);
+  it.each<[string, Event[]]>([
+    ['that is missing', []],
+    ['of null', [{ type: 'message_delta', delta: { stop_reason: null }, usage: { output_tokens: 10 } }]],
+    ['that is an empty text', [{ type: 'message_delta', delta: { stop_reason: '' }, usage: { output_tokens: 10 } }]],
+  ])('takes no message for whole that ends with a stop reason %s', async (_what, end) => {
+    const { events, outcome } = await relay(
+      bytesOf([start, block, text('x'.repeat(40)), blockEnd]),
+      bytesOf([...end, stop]),
+    );
+    expect(events.filter(isEnd)).toMatchObject([{ type: 'error', error: { error_type: 'provider_unavailable' } }]);
+    expect(outcome).toMatchObject({ state: 'failed', usage: { promptTokens: 330, completionTokens: 10 } });
   });
 
   it('ends a body that just stops after the stop reason', async () => {

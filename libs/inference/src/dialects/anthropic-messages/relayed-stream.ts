@@ -138,7 +138,7 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
     const delta = findMember(event, 'delta');
     const value = delta && objectOf(valueOf(event, delta));
     const stopReason = value?.['stop_reason'];
-    if (typeof stopReason === 'string') {
+    if (typeof stopReason === 'string' && stopReason !== '') {
       this.stop = { finishReason: toFinishReason(stopReason), nativeFinishReason: stopReason };
     }
     this.#end = JSON.stringify({ ...NO_END, ...value });
@@ -155,6 +155,7 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
   }
 
   #onStop(event: MessageEvent): void {
+    if (this.stop.finishReason === null) throw this.broken('the message ended without a reason');
     this.isCommitted = true;
     this.isDone = true;
     this.#stopEvent = framed(event, []);

@@ -77,9 +77,7 @@ export class MessagesStreamReader implements StreamReader {
   }
 
   end(): AnswerEvent[] {
-    if (this.#isOver) return [];
-    if (this.#stopReason === null) throw this.#broken('the stream was cut');
-    return this.#finish();
+    return this.#isOver ? [] : this.#finish();
   }
 
   #parse(data: string): JsonObject {
@@ -211,7 +209,7 @@ export class MessagesStreamReader implements StreamReader {
   #onMessageDelta(event: JsonObject): AnswerEvent[] {
     this.#counts = mergedCounts(this.#counts, countsOf(event['usage']));
     const delta = objectOf(event['delta']);
-    this.#stopReason = stringOf(delta['stop_reason']) ?? this.#stopReason;
+    this.#stopReason = stringOf(delta['stop_reason']) || this.#stopReason;
     this.#stopSequence = stringOf(delta['stop_sequence']) ?? this.#stopSequence;
     return [
       ...explanationOf(delta, this.#kinds).flatMap((explanation) => this.#refusal(explanation)),
@@ -241,14 +239,15 @@ export class MessagesStreamReader implements StreamReader {
   }
 
   #finish(): AnswerEvent[] {
+    const native = this.#stopReason;
+    if (native === null) throw this.#broken('the message ended without a reason');
     this.#isOver = true;
     const events = [...this.#open.values()].flatMap((open) => (open === null ? [] : this.#close(open)));
-    const native = this.#stopReason;
     return [
       ...events,
       {
         type: 'finish',
-        finishReason: native === null ? 'stop' : toFinishReason(native),
+        finishReason: toFinishReason(native),
         nativeFinishReason: native,
         ...(this.#stopSequence !== null && { stopSequence: this.#stopSequence }),
         ...tierIn(this.#counts),

@@ -289,6 +289,11 @@ describe(GenerateContentStreamReader.name, () => {
 
   it.each([
     ['a cut', (): unknown => stream(chunk(said({ text: 'a' }))), 'provider_unavailable'],
+    [
+      'a reason that says nothing',
+      (): unknown => stream(chunk({ ...said({ text: 'a' }), finishReason: 'FINISH_REASON_UNSPECIFIED' })),
+      'provider_unavailable',
+    ],
     ['an error', (): unknown => stream({ error: { code: 503, status: 'UNAVAILABLE' } }), 'provider_overloaded'],
     ['no object', (): unknown => stream([]), 'provider_unavailable'],
   ])('throws for %s', (_what, run, code) => {

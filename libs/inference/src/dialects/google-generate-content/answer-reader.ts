@@ -4,7 +4,7 @@ import { brokenAnswer } from '../../wire/upstream-error';
 import { googleErrorInside } from './error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { readPieces, type Piece } from './content-reader';
-import { finishReasonOf } from './stop-reason';
+import { finishReasonOf, nativeReasonOf } from './stop-reason';
 import { readLogprobs } from './logprobs';
 import { annotationsOf, sourcesOf, type Source } from './citations';
 import { OWN_FORMAT, signatureThought } from './reasoning';
@@ -55,7 +55,7 @@ function readChoice(candidate: JsonObject): Choice {
   const pieces = readPieces(candidate);
   const sources = sourcesByText(candidate, pieces);
   const parts = pieces.flatMap((piece) => partsOf(piece, sources));
-  const native = stringOf(candidate['finishReason']) ?? null;
+  const native = nativeReasonOf(candidate);
   const finishReason = finishReasonOf(
     native,
     pieces.some(({ kind }) => kind === 'call'),

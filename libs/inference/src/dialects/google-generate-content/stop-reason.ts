@@ -1,4 +1,8 @@
+import { stringOf, type JsonObject } from '@libs/json';
 import type { FinishReason } from '../../model/finish-reason';
+
+/** The upstream's word where it gives no reason. */
+const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED';
 
 /** Finish reasons for answers or prompts that a filter removed, wholly or in part. */
 const FILTERED = [
@@ -31,6 +35,12 @@ const BY_WORD: ReadonlyMap<string, FinishReason> = new Map([
   ...FILTERED.map((word) => [word, 'content_filter'] as const),
   ...FAILED.map((word) => [word, 'error'] as const),
 ]);
+
+/** Returns the upstream's reason for the end of a candidate; null while there is none. */
+export function nativeReasonOf(candidate: JsonObject): string | null {
+  const reason = stringOf(candidate['finishReason']);
+  return reason && reason !== UNSPECIFIED ? reason : null;
+}
 
 /** Returns our finish reason. The upstream reports a plain stop for an answer that ends in tool calls. */
 export function finishReasonOf(native: string | null, hasCalls: boolean): FinishReason {

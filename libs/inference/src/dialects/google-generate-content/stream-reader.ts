@@ -7,7 +7,7 @@ import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
 import { readPieces } from './content-reader';
 import { readBlock, readCreation } from './answer-reader';
-import { finishReasonOf } from './stop-reason';
+import { finishReasonOf, nativeReasonOf } from './stop-reason';
 import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
 import { hasSources } from './citations';
@@ -86,8 +86,8 @@ export class GenerateContentStreamReader implements StreamReader {
       if (piece.kind === 'text' && piece.text !== '') logprobs = undefined;
     }
     if (hasSources(candidate)) this.#parts.sources(candidate);
-    const native = stringOf(candidate['finishReason']);
-    if (native === undefined) return;
+    const native = nativeReasonOf(candidate);
+    if (native === null) return;
     this.#ending = { native, isBlocked: false, words: stringOf(candidate['finishMessage']) };
   }
 }

@@ -2,6 +2,7 @@ import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonOb
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { TextPart } from '../../model/conversation';
+import { endWithoutReason } from '../../model/finish-reason';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { isReported } from '../reported-error';
@@ -52,9 +53,10 @@ export function readTier(answer: JsonObject): string | undefined {
 
 function readChoice(choice: JsonObject): Choice {
   const said = readStop(choice);
+  const parts = readParts(objectOf(choice['message']));
   return defined({
-    parts: readParts(objectOf(choice['message'])),
-    finishReason: said?.finishReason ?? 'stop',
+    parts,
+    finishReason: said?.finishReason ?? endWithoutReason(parts),
     nativeFinishReason: said?.nativeFinishReason ?? null,
     stopSequence: stringOf(choice['stop_reason']),
     logprobs: readLogprobs(choice),

@@ -293,7 +293,7 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
       anAnswer({
         choices: [
           { index: 0, message: called, finish_reason: 'tool_calls' },
-          { index: 1, finish_reason: null, message: {} },
+          { index: 1, message: {} },
           {
             index: 2,
             message: { ...aChoice.message, refusal: 'No' },
@@ -312,7 +312,7 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
         native_finish_reason: 'tool_calls',
         message: { ...empty, ...called },
       },
-      { index: 1, logprobs: null, finish_reason: null, native_finish_reason: null, message: empty },
+      { index: 1, logprobs: null, finish_reason: 'stop', native_finish_reason: null, message: empty },
       {
         index: 2,
         logprobs: { content: [] },
@@ -321,6 +321,21 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
         message: { ...aChoice.message, refusal: 'No' },
       },
     ]);
+  });
+
+  it.each([
+    ['null', null, 'stop'],
+    ['an empty text', '', 'stop'],
+    ['a number', 5, 'stop'],
+    ['null after calls', null, 'tool_calls'],
+  ])('says why it ended where the upstream gives a reason of %s', (_what, finish_reason, expected) => {
+    const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } };
+    const message = { ...aChoice.message, ...(expected === 'tool_calls' && { tool_calls: [call] }) };
+    const { json, finishReason, nativeFinishReason } = readAnswer(
+      anAnswer({ choices: [{ index: 0, message, finish_reason }] }),
+    );
+    expect(json['choices']).toMatchObject([{ finish_reason: expected, native_finish_reason: null }]);
+    expect({ finishReason, nativeFinishReason }).toEqual({ finishReason: expected, nativeFinishReason: null });
   });
 
   it('says what it is, and of when, where the upstream left that out', () => {

@@ -8,10 +8,11 @@ import {
   type MemberEdits,
   type ScannedObject,
 } from '@libs/json';
-import { toFinishReason, type FinishReason } from '../../model/finish-reason';
+import type { FinishReason } from '../../model/finish-reason';
 import type { TextCounter } from '../../model/text-tokens';
 import { EXECUTED_TOOLS, readExecutedTools, URL_CITATION, type ExecutedTools } from './executed-tools';
 import { THOUGHT_MEMBERS } from './hidden-thoughts';
+import { readEnd } from './relayed-end';
 import { readUsage, type ReportedUsage } from '../reported-counts';
 import { isReportedAt } from '../reported-error';
 
@@ -37,12 +38,7 @@ export interface ChatObject extends ScannedObject {
 
 /** Fields that a message and its choice must have and some upstreams omit, as JSON text. */
 const MESSAGE_MEMBERS = { role: '"assistant"', content: 'null', refusal: 'null' };
-/** A finished choice gets its `native_finish_reason` from its `finish_reason`. */
-const FINISHED_CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null' };
-const CHOICE_MEMBERS = { ...FINISHED_CHOICE_MEMBERS, native_finish_reason: 'null' };
-
 const NOTHING_HIDDEN: readonly string[] = [];
-const QUOTE = 0x22;
 
 /** String fields of a message or delta that hold no output of the model. */
 const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
@@ -89,6 +85,8 @@ class ChatReader implements ChatObject {
   readonly #hidden: readonly string[];
   /** Number of the choice at the cursor. */
   #choice = 0;
+  /** Whether the model calls functions in the choice at the cursor. */
+  #hasCalls = false;
 
   /** `hidden`: fields to remove from messages and deltas. */
   constructor(
@@ -160,6 +158,7 @@ class ChatReader implements ChatObject {
     const members: JsonMember[] = [];
     let native: string | null = null;
     let isWhole = false;
+    this.#hasCalls = false;
     cursor.enterObject();
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
       const { keyStart, position: valueStart } = cursor;
@@ -180,14 +179,15 @@ class ChatReader implements ChatObject {
     return isObject && key === 'message';
   }
 
-  /** Ends a choice. `isWhole`: the answer is not a stream. Some upstreams stream `""` until the answer has ended. */
+  /** `isWhole`: the answer is not a stream. */
   #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
-    const finish = findMember(choice, 'finish_reason');
-    const isText = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
-    const isFinished = isText && (isWhole || this.bytes[finish.valueStart + 1] !== QUOTE);
-    if (isFinished) this.#finish(finish, native);
-    else if (isText) this.choiceEdits.push({ start: finish.valueStart, end: finish.valueEnd, text: 'null' });
-    if (isWhole) this.#complete(choice, isFinished ? FINISHED_CHOICE_MEMBERS : CHOICE_MEMBERS);
+    const end = readEnd(choice, { native, isWhole, hasCalls: this.#hasCalls });
+    if (end.finishReason !== null) {
+      this.finishReason = end.finishReason;
+      this.nativeFinishReason = end.nativeFinishReason;
+    }
+    this.choiceEdits.push(...end.edits);
+    if (isWhole) this.#complete(choice, end.required);
   }
 
   #readMessage(required: Readonly<Record<string, string>>): void {
@@ -227,18 +227,6 @@ class ChatReader implements ChatObject {
     this.choiceEdits.push(...memberEdits(object, { set: missing, remove: hidden }));
   }
 
-  /** Writes our finish reason, and keeps the upstream's as `native_finish_reason`. */
-  #finish({ valueStart, valueEnd }: JsonMember, native: string | null): void {
-    const said = this.bytes.toString('utf8', valueStart + 1, valueEnd - 1);
-    const reason = toFinishReason(said);
-    this.finishReason = reason;
-    this.nativeFinishReason = native ?? said;
-    if (reason !== said) this.choiceEdits.push({ start: valueStart, end: valueEnd, text: `"${reason}"` });
-    if (native === null) {
-      this.choiceEdits.push({ start: valueEnd, end: valueEnd, text: `,"native_finish_reason":"${said}"` });
-    }
-  }
-
   /** @param around name of the object that contains the field */
   #readContent(key: string, around = ''): void {
     const cursor = this.#cursor;
@@ -249,6 +237,7 @@ class ChatReader implements ChatObject {
       cursor.enterArray();
       while (cursor.nextElement()) {
         if (key === 'images') this.pictures += 1;
+        else if (key === 'tool_calls') this.#hasCalls = true;
         this.#readContent(key, around);
       }
     } else {

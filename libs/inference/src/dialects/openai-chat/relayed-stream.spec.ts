@@ -83,6 +83,9 @@ const aCall = (id: string | undefined, name: string, text: string, more: object 
   function: { name, arguments: text },
 });
 
+const chunkOf = (content: string, finish: string): string =>
+  `data: {"choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":"${finish}"}]}\n\n`;
+
 describe(OpenAiChatStream.name, () => {
   it.each([
     ['in chunks of their own', [[aCall('a', 'f', '{"x":1}')], [aCall('b', 'f', '{}')]]],
@@ -162,7 +165,8 @@ describe(OpenAiChatStream.name, () => {
     await fc.assert(
       fc.asyncProperty(chunks, fc.array(fc.nat(), { maxLength: 8 }), async (first, cuts) => {
         const usage = first.find((chunk) => chunk['usage'])?.['usage'];
-        const list = usage ? [...first, { choices: [], usage }] : first;
+        const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop', native_finish_reason: 'stop' }] };
+        const list: Record<string, unknown>[] = [...first, end, ...(usage ? [{ choices: [], usage }] : [])];
         const body = Buffer.from(
           [...list.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`), 'data: [DONE]\n\n'].join(''),
         );
@@ -200,23 +204,21 @@ describe(OpenAiChatStream.name, () => {
 
   it('completes the usage of every chunk, wherever it stands in the chunk', async () => {
     const event = 'data: {"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"choices":[]}\n\n';
-    const stream = await OpenAiChatStream.open(bodyOf([Buffer.from(`${event}${event}data: [DONE]\n\n`)]), context);
+    const body = `${chunkOf('Whole', 'stop')}${event}${event}data: [DONE]\n\n`;
+    const stream = await OpenAiChatStream.open(bodyOf([Buffer.from(body)]), context);
     const text = await textOf(stream);
     expect(text.match(/"cost":0\.000011/g)).toHaveLength(2);
   });
 
   it('takes bytes after [DONE] for nothing', async () => {
     const body = Buffer.from(
-      'data: {"choices":[{"delta":{}}]}\n\ndata: [DONE]\n\ndata: {"error":{"message":"late"}}\n\n',
+      'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\ndata: {"error":{"message":"late"}}\n\n',
     );
     const stream = await OpenAiChatStream.open(bodyOf([body]), context);
     const text = await textOf(stream);
     expect(text).not.toContain('late');
-    expect(await stream.outcome).toMatchObject({ state: 'completed', finishReason: null });
+    expect(await stream.outcome).toMatchObject({ state: 'completed', finishReason: 'stop' });
   });
-
-  const chunkOf = (content: string, finish: string): string =>
-    `data: {"choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":"${finish}"}]}\n\n`;
 
   it('takes no chunk for the last one because its finish reason is an empty text', async () => {
     const body = Buffer.from(`${chunkOf('Half', '')}${chunkOf(' an answer', '')}`);
@@ -225,6 +227,21 @@ describe(OpenAiChatStream.name, () => {
     expect(text).not.toContain('"stop"');
     expect(text).toContain('"error":{"code":502');
     expect(await stream.outcome).toMatchObject({ state: 'failed' });
+  });
+
+  it.each([
+    ['null', 'null'],
+    ['an empty text', '""'],
+    ['a number', '5'],
+  ])('takes no stream for whole that ends with [DONE] and a finish reason of %s', async (_what, reason) => {
+    const chunk = `data: {"choices":[{"index":0,"delta":{"content":"Half"},"finish_reason":${reason}}]}\n\n`;
+    const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}\n\n';
+    const stream = await OpenAiChatStream.open(bodyOf([Buffer.from(chunk), Buffer.from(`${usage}data: [DONE]\n\n`)]), context);
+    const text = await textOf(stream);
+    expect(text).toContain('"finish_reason":"error"');
+    expect(text).toContain('"error":{"code":502');
+    expect(text.match(/\[DONE\]/g)).toHaveLength(1);
+    expect(await stream.outcome).toMatchObject({ state: 'failed', usage: { promptTokens: 3, completionTokens: 4 } });
   });
 
   it('shows the end of an answer whose chunks say an empty text until then', async () => {

@@ -32,8 +32,8 @@ const DONE_WORD = Buffer.from('[DONE]');
  *
  * Every event keeps the upstream's bytes, except for `id`, `model`, `provider`, the finish reasons, the cost inside
  * `usage`, a usage or fingerprint of null, and what tool calls lack. Whatever the upstream does, the caller sees exactly one end: `[DONE]`
- * after the usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if a finish
- * reason was seen. A caller that disconnects is charged for the work so far; a stream that breaks off without output is
+ * after the usage, or an event with `error` and then `[DONE]`. A stream counts as whole only if a finish reason was
+ * seen. A caller that disconnects is charged for the work so far; a stream that breaks off without output is
  * free.
  */
 export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
@@ -64,10 +64,7 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
   }
 
   protected override onEvent(data: Buffer, name: string | null): void {
-    if (data.equals(DONE_WORD)) {
-      this.isDone = true;
-      return;
-    }
+    if (data.equals(DONE_WORD)) return this.#onDone();
     const { chat, from } = this.#read(data);
     const complaint = complaintInChunk(chat, name);
     if (complaint !== null) {
@@ -84,6 +81,12 @@ export class OpenAiChatStream extends RelayedStream<AnswerFrame> {
     const bytes = applyEdits(data, edits, { prefix, suffix: EVENT_END, from });
     this.output.push({ bytes, event: chunkEvent(usageEdits.length > 0) });
     if (from === 0) this.#learn(chat);
+  }
+
+  /** Relays write `[DONE]` also after an answer that was cut, so the reason is what shows that it is whole. */
+  #onDone(): void {
+    if (this.isCommitted && this.stop.finishReason === null) throw this.broken('the stream ended without a reason');
+    this.isDone = true;
   }
 
   protected override onEnd(): void {

@@ -61,9 +61,7 @@ export class ChatStreamReader implements StreamReader {
   }
 
   end(): AnswerEvent[] {
-    if (this.#isOver) return [];
-    if (this.#stop === null) throw brokenAnswer(this.#provider, 'the stream was cut');
-    return this.#finish();
+    return this.#isOver ? [] : this.#finish();
   }
 
   #parse(data: string): JsonObject {
@@ -128,12 +126,13 @@ export class ChatStreamReader implements StreamReader {
   #finish(): AnswerEvent[] {
     // An end without any content or usage is no answer.
     if (!this.#hasStarted) throw brokenAnswer(this.#provider, 'the stream is empty');
+    // Relays write `[DONE]` also after an answer that was cut.
+    if (this.#stop === null) throw brokenAnswer(this.#provider, 'the stream ended without a reason');
     this.#isOver = true;
     this.#parts.endAll();
     const finish = {
       type: 'finish' as const,
-      finishReason: this.#stop?.finishReason ?? 'stop',
-      nativeFinishReason: this.#stop?.nativeFinishReason ?? null,
+      ...this.#stop,
       stopSequence: this.#stopSequence,
       serviceTier: this.#serviceTier,
     };
