@@ -124,7 +124,10 @@ describe('the plugin alignment', () => {
       const calls = [1, 2].map((call) => ({ call, ...blocked }));
       expect(answer.body).toMatchObject({ error: { metadata: { alignment: { calls, rejected: [1, 2] } } } });
       expect(answer.text).not.toContain('Acme');
-      expect(await bookedOf(answer, 2n)).toMatchObject({ outcome: 'failed' });
+      const row = await bookedOf(answer, 2n);
+      expect(row).toMatchObject({ outcome: 'failed' });
+      const usage = answer.body['usage'] as { cost: string };
+      expect(textOf(amountOf(usage.cost))).toBe(textOf(amountOf(row.cost)));
     },
   );
 

@@ -11,6 +11,8 @@ import {
 /** What had been done for a call when it failed. */
 export interface FailedCall {
   readonly stages: readonly PipelineStage[];
+  /** The usage of an answer that was refused after it was given, for which the caller pays; null without one. */
+  readonly usage?: unknown;
   /** Plans the route of a call that was stopped before it was planned. */
   readonly plan: () => Promise<RoutePlan>;
 }
@@ -29,6 +31,11 @@ export function rephrased(error: AppError, from: AppError): AppError {
   const call = calls.get(from);
   if (call !== undefined) calls.set(error, call);
   return sameRoute(error, failedRouteOf(from));
+}
+
+/** Returns the `usage` that the error of a refused answer has; null for other errors. */
+export function failureUsage(thrown: unknown): unknown {
+  return (thrown instanceof AppError && calls.get(thrown)?.usage) || null;
 }
 
 /**

@@ -16,7 +16,7 @@ import type { FastifyReply } from 'fastify';
 import type { CallContents } from '../generations/call-contents';
 import { endWith, SMALL_ANSWER_BYTES } from '../http/whole-answer';
 import { clientOf } from '../generations/call-client';
-import { failureMetadata } from './call-failure';
+import { failureMetadata, failureUsage } from './call-failure';
 import { CallLife } from './call-life';
 import { checkCall } from './checked-call';
 import type { IncomingCall } from '../generations/incoming-call';
@@ -111,10 +111,14 @@ export class CallReplier {
     return { call, life, request, reply, contents, metadataMember, startedMs: request.life.startedMs };
   }
 
-  /** Returns the error for the caller, and adds the metadata next to it if the caller asked for it. */
+  /** Returns the error for the caller, and adds its usage next to it, and the metadata if the caller asked for them. */
   private async explain({ life, request, metadataMember }: Conversation, thrown: unknown): Promise<AppError> {
     const metadata = metadataMember === null ? null : await failureMetadata(thrown);
-    if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };
+    const usage = failureUsage(thrown);
+    request.besideError = {
+      ...(usage !== null && { usage }),
+      ...(metadataMember !== null && metadata !== null && { [metadataMember]: metadata }),
+    };
     return life.explain(thrown);
   }
 

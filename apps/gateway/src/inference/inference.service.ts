@@ -211,8 +211,9 @@ export class InferenceService {
     return this.noted(call, error, [...(call.plugins?.stages ?? []), ...(stages?.() ?? [])]);
   }
 
-  private noted({ api, aim }: PreparedCall, error: AppError, stages: readonly PipelineStage[] = []): AppError {
-    return noteFailedCall(error, { stages, plan: () => this.engine.plan(api, aim.request) });
+  private noted({ api, aim, plugins }: PreparedCall, error: AppError, stages: readonly PipelineStage[] = []): AppError {
+    const usage = plugins?.refusedUsage ?? null;
+    return noteFailedCall(error, { stages, usage, plan: () => this.engine.plan(api, aim.request) });
   }
 
   /**

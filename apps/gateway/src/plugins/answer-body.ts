@@ -95,3 +95,9 @@ export class AnswerBody {
     return this.#said;
   }
 }
+
+/** Returns the usage of a whole answer with a further cost added; null if it has none. */
+export function usageOf(answer: Buffer, cost: PicoUsd): unknown {
+  const usage = findValue(cost === 0n ? answer : withCost(answer, cost), ['usage']);
+  return usage === undefined ? null : JSON.parse(usage.toString());
+}

@@ -21,7 +21,7 @@ import type { IncomingCall } from '../generations/incoming-call';
 import type { Fields } from '../server-tools/named-tools';
 import type { LoopResult, LoopServed } from '../server-tools/server-tool-engine';
 import { joinSearches } from '../server-tools/web-search';
-import { AnswerBody } from './answer-body';
+import { AnswerBody, usageOf } from './answer-body';
 import { addingCost } from './added-cost';
 import { ChangedStream } from './changed-stream';
 import type { AskModel, BoundPlugin, ModelQuestion, PluginContext, Preparation } from './plugin';
@@ -56,6 +56,7 @@ export class PluginRun {
   #ownKey: OwnKeyCost | undefined;
   readonly #askedCalls: AskedCall[] = [];
   #search: GenerationSearch | undefined;
+  #refusedUsage: unknown = null;
 
   constructor(
     private readonly plugins: readonly BoundPlugin[],
@@ -84,6 +85,11 @@ export class PluginRun {
   /** The cost of the plugins so far. */
   get spentPicoUsd(): PicoUsd {
     return this.#spent;
+  }
+
+  /** The usage that the caller pays for an answer that a plugin refused; null without one. */
+  get refusedUsage(): unknown {
+    return this.#refusedUsage;
   }
 
   /** What the plugins did so far, including that one failed. */
@@ -149,7 +155,10 @@ export class PluginRun {
         this.#shown = { ...this.#shown, ...review.shown };
         if (review.refusal === undefined) break;
         const next = review.mayAskAgain === true && again !== null ? await this.#replaced(result, again) : null;
-        if (next === null) return { ...result, interruption: review.refusal };
+        if (next === null) {
+          this.#refusedUsage = usageOf(result.body, this.#spent);
+          return { ...result, interruption: review.refusal };
+        }
         result = next;
       }
     }
