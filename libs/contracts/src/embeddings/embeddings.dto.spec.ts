@@ -17,4 +17,10 @@ describe(EmbeddingsDto.name, () => {
       }
     },
   );
+
+  it('refuses a preset, and a trace that is no object', () => {
+    expect(problemsOf({ preset: null, trace: { trace_id: 't' } })).toEqual([]);
+    expect(problemsOf({ preset: 'mine' })).toContainEqual(expect.stringContaining('preset must be null'));
+    expect(problemsOf({ trace: 5 })).toContainEqual(expect.stringContaining('trace must be an object'));
+  });
 });

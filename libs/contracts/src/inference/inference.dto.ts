@@ -48,6 +48,9 @@ export class InferenceDto {
   @IsString()
   @MaxLength(256)
   user?: string | null;
+
+  @IsWellFormed(isNull(' must be null: there are no presets here, send their settings with the request'))
+  preset?: null;
 }
 
 /**
@@ -55,6 +58,10 @@ export class InferenceDto {
  * the caller's bytes, including unknown fields. A provider may accept these fields in any of the APIs.
  */
 export class RelayedDto extends InferenceDto {
+  @IsOptional()
+  @IsWellFormed(findTraceProblem)
+  trace?: object | null;
+
   @IsOptional()
   @IsString()
   @MaxLength(256)
@@ -104,13 +111,6 @@ export class ConversationDto extends RelayedDto {
   @IsOptional()
   @IsIn(['fallback', 'sort'])
   route?: string | null;
-
-  @IsOptional()
-  @IsWellFormed(findTraceProblem)
-  trace?: object | null;
-
-  @IsWellFormed(isNull(' must be null: there are no presets here, send their settings with the request'))
-  preset?: null;
 }
 
 /** Further fields that the two APIs of OpenAI share. */

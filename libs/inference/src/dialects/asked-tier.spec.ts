@@ -13,7 +13,7 @@ describe('the tier that an endpoint of the standard tier is asked for', () => {
     const log = new LossLog();
     expect(withAskedTier({ ...REQUEST, serviceTier }, anEndpoint(), { log })).toEqual(REQUEST);
     expect(log.report().dropped).toEqual(['service_tier']);
-    for (const api of ['chat', 'responses', 'messages'] as const) {
+    for (const api of ['chat', 'responses', 'messages', 'embeddings'] as const) {
       const lost = new LossLog();
       const body = Buffer.from(JSON.stringify({ model: 'm', service_tier: serviceTier }));
       const sent = dialectOf(api).toUpstream(body, anEndpoint(), false, lost).toString();
@@ -26,7 +26,7 @@ describe('the tier that an endpoint of the standard tier is asked for', () => {
     const asked = { ...REQUEST, serviceTier };
     expect(withAskedTier(asked, anEndpoint(), { isOwnKey: true })).toEqual(asked);
     const account = { isOwn: true, keepsNothing: false };
-    for (const api of ['chat', 'responses', 'messages'] as const) {
+    for (const api of ['chat', 'responses', 'messages', 'embeddings'] as const) {
       const body = Buffer.from(JSON.stringify({ model: 'm', service_tier: serviceTier }));
       const sent = dialectOf(api).toUpstream(body, anEndpoint(), false, new LossLog(), account).toString();
       expect([api, JSON.parse(sent)]).toEqual([api, expect.objectContaining({ service_tier: serviceTier })]);

@@ -1,5 +1,6 @@
 import type { AppError } from '@libs/errors';
 import fc from 'fast-check';
+import { LossLog } from '../../model/loss-report';
 import { leftChargeOf, type LeftCharge } from '../../model/left-charge';
 import { parseRate } from '../../pricing/money';
 import { aModel, anEndpoint } from '../../testing';
@@ -62,6 +63,17 @@ describe('an embeddings request for an OpenAI-speaking upstream', () => {
     const body = '{"model":"m","input":["\\u00e9"],"provider":{"allow_fallbacks":true},"user":"anna","dimensions":2}';
     const sent = openAiEmbeddings.toUpstream(Buffer.from(body), endpoint, false).toString();
     expect(sent).toMatch(/^\{"model":"acme-large-2026","input":\["\\u00e9"\],"user":"[0-9a-f]{64}","dimensions":2\}$/);
+  });
+
+  it('names what the gateway does on other APIs only', () => {
+    const asked = { plugins: [{ id: 'web' }], debug: { echo_upstream_body: true }, cache_control: { type: 'ephemeral' } };
+    const body = Buffer.from(JSON.stringify({ model: 'm', input: 'a', ...asked, stop_server_tools_when: null }));
+    const log = new LossLog();
+    expect(JSON.parse(openAiEmbeddings.toUpstream(body, endpoint, false, log).toString())).toEqual({
+      model: 'acme-large-2026',
+      input: 'a',
+    });
+    expect(log.report().dropped).toEqual(['plugins', 'debug', 'cache_control']);
   });
 });
 

@@ -4,6 +4,7 @@ import type { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { embeddingsTraitsOf, type EmbeddingsTraits } from './traits';
+import { setAskedTier } from '../asked-tier';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
@@ -21,6 +22,8 @@ export function toUpstream(
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   const retained = retainedMembers(request, set, { api: 'embeddings', account });
   const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retained];
+  for (const name of UNSERVED) if (isAsked(request, name)) log?.drop(name);
+  remove.push(...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }));
   remove.push(...unpricedMembers(request, set, { api: 'embeddings', isOwnKey: account.isOwn, log }));
   const dimensions = chosenDimensions(request, traits);
   if (dimensions !== null && traits.dimensionsMember !== DIMENSIONS) set[traits.dimensionsMember] = dimensions;
@@ -31,6 +34,14 @@ export function toUpstream(
 }
 
 const DIMENSIONS = 'dimensions';
+
+/** Fields that the gateway serves on other APIs only. */
+const UNSERVED = ['plugins', 'debug', 'stop_server_tools_when', 'cache_control'];
+
+function isAsked(request: ScannedObject, name: string): boolean {
+  const text = memberText(request, name);
+  return text !== undefined && !new JsonCursor(text).isNull();
+}
 
 /** Returns the requested dimensions as JSON text, or null. @throws AppError if the model does not support them */
 function chosenDimensions(request: ScannedObject, { dimensions: offered }: EmbeddingsTraits): Buffer | null {
