@@ -151,15 +151,22 @@ function translationFilter(lostMembers: LostMembers): HardFilter {
 }
 
 function modalityFilters({ inputModalities = [], outputModalities = [] }: RouteRequest): HardFilter[] {
-  if (inputModalities.length === 0 && outputModalities.length === 0) return [];
-  return [
-    {
-      reason: OTHER_MODALITIES,
+  const filters: HardFilter[] = [];
+  if (inputModalities.length > 0) {
+    filters.push({
+      reason: otherInput(inputModalities),
       keeps: ({ model: { architecture } }) =>
-        inputModalities.every((name) => architecture.inputModalities.includes(name)) &&
+        inputModalities.every((name) => architecture.inputModalities.includes(name)),
+    });
+  }
+  if (outputModalities.length > 0) {
+    filters.push({
+      reason: OTHER_OUTPUT,
+      keeps: ({ model: { architecture } }) =>
         outputModalities.every((name) => architecture.outputModalities.includes(name)),
-    },
-  ];
+    });
+  }
+  return filters;
 }
 
 /** A general name includes the formats that are special cases of it. */
@@ -255,11 +262,17 @@ const LOST_IN_TRANSLATION = notFound(
 );
 /** Members in a message. */
 const MOST_NAMED = 16;
-const OTHER_MODALITIES = notFound(
+/** Content is in many fields, so no one field is to blame. */
+const otherInput = (kinds: readonly string[]): Reason => ({
+  error: 'not_found',
+  code: 'no_endpoints',
+  message: `No provider of {model} takes every kind of content of the request (text, ${kinds.join(', ')}){providers}`,
+});
+const OTHER_OUTPUT = notFound(
   'no_endpoints',
   undefined,
   'modalities',
-  'No provider of {model} takes and gives every kind of content of the request{providers}',
+  'No provider of {model} gives every kind of content of the request{providers}',
 );
 export const OTHER_TIER = notFound(
   'constraint_filtered',

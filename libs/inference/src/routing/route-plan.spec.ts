@@ -539,7 +539,12 @@ describe('hard filters', () => {
     const seeing = aModel({ slug: 'acme/eyes', architecture: { ...architecture, inputModalities: ['text', 'image'] } });
     const request = { models: ['acme/eyes'], inputModalities: ['image'] };
     expect(plan(request, { models: [aModel(), seeing] })).toEqual(['acme/eyes@acme']);
-    expect(refusal({ outputModalities: ['image'] }).availability).toMatchObject({ code: 'no_endpoints' });
+    const gives = { code: 'no_endpoints', constraint: { field: 'modalities' } };
+    expect(refusal({ outputModalities: ['image'] }).availability).toMatchObject(gives);
+    const takes = refusal({ inputModalities: ['image', 'audio'] });
+    expect(takes.message).toContain('takes every kind of content of the request (text, image, audio)');
+    expect(takes.message).not.toContain('modalities');
+    expect(takes.availability).not.toHaveProperty('constraint');
   });
 
   it('put the policy before the preferences', () => {

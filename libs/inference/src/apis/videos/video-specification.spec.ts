@@ -38,4 +38,40 @@ describe(specifyVideo, () => {
       expect(specifyVideo(asked({ seed }), able(capabilities))).toMatchObject({ seed: null });
     }
   });
+
+  const LIMITED = {
+    resolutions: ['480p', '720p'],
+    aspect_ratios: ['16:9', '1:1'],
+    durations: [4, 8],
+    frame_images: ['first_frame'],
+    references: ['image'],
+  };
+  const frame = { type: 'image_url', image_url: { url: 'https://example.com/a.png' }, frame_type: 'last_frame' };
+  const sound = { type: 'audio_url', audio_url: { url: 'https://example.com/a.mp3' } };
+
+  it.each([
+    [{ resolution: '4K' }, 'resolution must be one of 480p, 720p with this model (it is 4K)'],
+    [{ aspect_ratio: '21:9' }, 'aspect_ratio must be one of 16:9, 1:1 with this model (it is 21:9)'],
+    [{ duration: 99 }, 'duration must be one of 4, 8 with this model (it is 99)'],
+    [{ size: '1920x1080' }, 'size must be of one of 480p, 720p with this model (it is 1920x1080)'],
+    [{ size: '1280x720', resolution: '480p' }, 'size must be of the resolution 480p (it is 1280x720)'],
+    [{ size: '1280x720', aspect_ratio: '1:1' }, 'size must be of the aspect_ratio 1:1 (it is 1280x720)'],
+    [
+      { frame_images: [frame] },
+      'frame_images[0].frame_type must be one of first_frame with this model (it is last_frame)',
+    ],
+    [
+      { input_references: [sound] },
+      'input_references[0].type must be one of image_url with this model (it is audio_url)',
+    ],
+  ])('says what the model takes and what was sent (%j)', (members, message) => {
+    expect(() => specifyVideo(asked(members as Partial<VideoDto>), able(LIMITED))).toThrow(message);
+  });
+
+  it('says that a model takes no references', () => {
+    const members = { input_references: [sound] } as Partial<VideoDto>;
+    expect(() => specifyVideo(asked(members), able({}))).toThrow(
+      'input_references[0].type cannot be used with this model',
+    );
+  });
 });

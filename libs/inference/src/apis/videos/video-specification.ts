@@ -65,7 +65,8 @@ function checkMedia({ frame_images: frames, input_references: references }: Vide
   }
   if (frames?.length) return;
   for (const [index, { type }] of (references ?? []).entries()) {
-    checkListed(`input_references[${index}].type`, type.replace('_url', ''), can.references);
+    const types = can.references?.map((kind) => `${kind}_url`) ?? null;
+    checkListed(`input_references[${index}].type`, type, types);
   }
 }
 
@@ -82,7 +83,7 @@ function isWithin(factor: number, range: VideoCapabilities['upscaleFactor']): bo
 function durationOf({ duration }: VideoDto, { durations }: VideoCapabilities): number {
   const wished = duration ?? durations?.[0] ?? USUAL_SECONDS;
   if (durations === null || durations.includes(wished)) return wished;
-  throw refusal('duration', `must be one of ${durations.join(', ')} with this model`);
+  throw refusal('duration', `must be one of ${durations.join(', ')} with this model (it is ${wished})`);
 }
 
 function dimensionsOf(dto: VideoDto, can: VideoCapabilities): VideoDimensions {
@@ -119,10 +120,12 @@ function dimensionsOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonl
   const resolution = resolutionOf({ width, height });
   const [aspectRatio, ...others] = ratios.filter((ratio) => hasRatio({ width, height }, ratio));
   if (resolution === null || aspectRatio === undefined) throw refusal('size', UNFIT);
-  checkListed('size', resolution, can.resolutions);
+  if (can.resolutions !== null && !can.resolutions.includes(resolution)) {
+    throw refusal('size', `must be of one of ${can.resolutions.join(', ')} with this model (it is ${dto.size})`);
+  }
   const said = { resolution: dto.resolution ?? resolution, aspectRatio: dto.aspect_ratio ?? aspectRatio };
-  if (said.resolution !== resolution) throw refusal('size', 'is not of the resolution');
-  if (![aspectRatio, ...others].includes(said.aspectRatio)) throw refusal('size', 'is not of the aspect_ratio');
+  if (said.resolution !== resolution) throw refusal('size', `must be of the resolution ${said.resolution} (it is ${dto.size})`);
+  if (![aspectRatio, ...others].includes(said.aspectRatio)) throw refusal('size', `must be of the aspect_ratio ${said.aspectRatio} (it is ${dto.size})`);
   return { ...said, width, height };
 }
 
@@ -132,7 +135,8 @@ function usualOf(list: readonly string[] | null, usual: string): string {
 
 /** A list that is null restricts nothing. */
 function checkListed<T extends string | number>(param: string, value: T, list: readonly T[] | null): void {
-  if (list !== null && !list.includes(value)) throw refusal(param, UNFIT);
+  if (list === null || list.includes(value)) return;
+  throw refusal(param, list.length === 0 ? UNFIT : `must be one of ${list.join(', ')} with this model (it is ${value})`);
 }
 
 /**
