@@ -253,6 +253,11 @@ describe('sluice catalog discover', () => {
     expect(server.seen.filter(({ path }) => path === '/api/show')).toEqual([]);
   });
 
+  it('prints a model once that the server lists for each of its copies', async () => {
+    expect(await discover(listOf([{ id: 'llama' }, { id: 'qwen' }, { id: 'llama' }]))).toBe(EXIT.ok);
+    expect(catalogue().models().map(({ slug }) => slug)).toEqual(['local/llama', 'local/qwen']);
+  });
+
   it('gives each of many models a slug of its own', async () => {
     const ids = ['a/Llama', 'b/llama', 'c/llama:latest', 'ünïcode', '***', '---'];
     expect(await discover(listOf(ids.map((id) => ({ id, object: 'model' }))))).toBe(EXIT.ok);

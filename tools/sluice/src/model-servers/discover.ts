@@ -25,13 +25,14 @@ export async function discoverServer(client: ServerClient): Promise<DiscoveredSe
 async function listModels(client: ServerClient): Promise<readonly JsonObject[]> {
   const { status, body } = await client.get('/v1/models');
   if (status === 401 || status === 403) {
-    throw unreachable(`answered ${status} at /v1/models: name the variable with its key in --key-env`);
+    throw unreachable(`answered ${status} at /v1/models: --key-env must name a variable with a key that it takes`);
   }
   if (status !== 200) throw unreachable(`answered ${status} at /v1/models: is it a model server with OpenAI's API?`);
   const data = body?.['data'];
   // A server without models may answer null.
   if (!Array.isArray(data) && data !== null) throw unreachable('answered /v1/models without a list of models');
-  const listed = (data ?? []).filter(isObject);
+  // Some servers list a model once for each of its copies.
+  const listed = [...new Map((data ?? []).filter(isObject).map((card) => [card['id'], card])).values()];
   if (listed.length === 0) throw unreachable('has no models yet');
   if (listed.length > MOST_MODELS) throw unreachable(`has more than ${MOST_MODELS} models`);
   return listed;
