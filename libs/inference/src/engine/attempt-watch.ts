@@ -36,6 +36,9 @@ export class AttemptWatch {
   /** A call ended before its answer began. */
   failed(candidate: Candidate, error: AppError): void {
     if (error.retryable) this.#unhealthy(candidate, error);
+    if (!error.retryable || !isUpstreamFault(error)) {
+      this.parts.health.saidNothing(candidate.endpoint, candidate.credential);
+    }
     this.#ended(candidate, error);
     this.parts.onAttempt?.(candidate, endOfFailure(error), error);
   }

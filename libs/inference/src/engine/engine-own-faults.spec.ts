@@ -118,6 +118,35 @@ describe('a fault of our own', () => {
     expect(noted).toMatchObject([{ code: 'server', cause: expect.any(TypeError) }]);
   });
 
+  it.each([
+    ['a fault of our own', async (request: RoutedRequest) => ({ ...request, body: Buffer.from('{"model":1e999}') })],
+    [
+      'a request that the provider refuses',
+      async (request: RoutedRequest) => {
+        upstream.answers(400, '{"error":{"message":"temperature is too high"}}');
+        return request;
+      },
+    ],
+    [
+      'a caller that disconnects',
+      async (request: RoutedRequest) => {
+        upstream.behaviour = () => undefined;
+        return { ...request, signal: AbortSignal.timeout(200) };
+      },
+    ],
+  ])('leaves the probe of an open breaker to the next call: %s', async (_name, made) => {
+    let nowMs = 0;
+    health = new ProviderHealth(() => nowMs);
+    const endpoint = first();
+    const engine = engineOf([endpoint]);
+    for (let call = 0; call < MANY; call += 1) health.failed(endpoint);
+    nowMs += 5_000;
+    await expect(engine.answer('chat', await made(aRequest()))).rejects.toThrow();
+    upstream.answers(200, ANSWER);
+    expect(await engine.answer('chat', aRequest())).toMatchObject({ status: 200 });
+    expect(health.restOf(endpoint)).toBeNull();
+  });
+
   it('uses up no retry of the provider it never reached', async () => {
     const engine = engineOf([second('cheap'), first()], { adapters: withBug('chat', bug) });
     for (let index = 0; index < MANY; index += 1) {

@@ -124,6 +124,22 @@ describe(ProviderHealth.name, () => {
       expect([health.admits({ endpoint }), health.admits({ endpoint })]).toEqual([true, true]);
     });
 
+    it('lets another probe through at once after one that said nothing of the endpoint', () => {
+      times(20, () => health.failed(endpoint));
+      nowMs += 5_000;
+      expect(health.admits({ endpoint })).toBe(true);
+      health.saidNothing(endpoint);
+      expect([health.admits({ endpoint }), health.admits({ endpoint })]).toEqual([true, false]);
+      health.succeeded(endpoint);
+      expect([health.admits({ endpoint }), health.admits({ endpoint })]).toEqual([true, true]);
+    });
+
+    it('stays open after a call under way when it opened that said nothing of the endpoint', () => {
+      times(20, () => health.failed(endpoint));
+      health.saidNothing(endpoint);
+      expect(health.admits({ endpoint })).toBe(false);
+    });
+
     it('is not closed by a call that was under way when it opened', () => {
       times(20, () => health.failed(endpoint));
       health.succeeded(endpoint);

@@ -110,6 +110,18 @@ export class ProviderHealth implements HealthView {
   }
 
   /**
+   * Records a call whose end says nothing of the endpoint's health: it failed in this process, was refused for what it
+   * asked, or its caller disconnected. If it was the probe, the next call is one at once; otherwise callers of such
+   * calls could keep an endpoint from all others.
+   */
+  saidNothing(endpoint: Endpoint, credential: OwnCredential | null = null): void {
+    const track = this.#tracks.peek(trackKey(endpoint, credential));
+    if (track?.isProbing !== true) return;
+    track.isProbing = false;
+    track.probeAtMs = this.clock();
+  }
+
+  /**
    * Records a failure that another endpoint might not have. `restSeconds` is the `Retry-After`; `isQuota` is true if
    * the upstream limits the rate of requests.
    */
