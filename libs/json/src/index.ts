@@ -10,6 +10,7 @@ export {
   closingQuote,
   COLON,
   COMMA,
+  isBeyondDouble,
   isSpace,
   MalformedJson,
   OPEN_ARRAY,

@@ -127,10 +127,25 @@ export function numberEnd(bytes: Buffer, start: number): number {
 function exponentEnd(bytes: Buffer, start: number, sign: number): number {
   const digits = bytes[sign] === MINUS || bytes[sign] === PLUS ? sign + 1 : sign;
   const end = skipDigits(bytes, digits);
-  if (end - digits > 2 && !Number.isFinite(Number(bytes.toString('latin1', start, end)))) {
-    throw new MalformedJson('a number is too large', start);
-  }
+  if (isBeyondDouble(bytes, start, end)) throw new MalformedJson('a number is too large', start);
   return end;
+}
+
+/** Numbers up to this length, such as 9e99, fit a double. */
+const LONGEST_WITHIN_DOUBLE = 4;
+
+/**
+ * Returns whether the number between these offsets has an exponent that no double can represent. `JSON.parse` makes
+ * such a number infinite, and the cursor refuses it.
+ */
+export function isBeyondDouble(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start <= LONGEST_WITHIN_DOUBLE) return false;
+  let at = end - 1;
+  while (at > start && isDigit(bytes[at]!)) at -= 1;
+  // An exponent of two digits always fits.
+  if (end - 1 - at <= 2) return false;
+  if (bytes[at] === MINUS || bytes[at] === PLUS) at -= 1;
+  return (bytes[at]! | 0x20) === LETTER_E && !Number.isFinite(Number(bytes.toString('latin1', start, end)));
 }
 
 /** Returns the offset after `true`, `false` or `null` at `start`, whose first byte is `byte`. */

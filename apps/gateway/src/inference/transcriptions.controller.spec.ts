@@ -146,6 +146,13 @@ describe(TranscriptionsController.name, () => {
     });
   });
 
+  it('refuses a number that no reader of the body can represent', async () => {
+    const body = JSON.stringify(ONE).replace('{', '{"seed":1e999,');
+    const answer = await app.post(PATH, body);
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain('it has a number that is too large');
+  });
+
   it('takes base64 whose slashes are escaped', async () => {
     const data = Buffer.concat([WAVE, Buffer.alloc(300, 0xff)]);
     data.writeUInt32LE(data.length - 44, 40);

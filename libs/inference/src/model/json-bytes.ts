@@ -25,6 +25,13 @@ export function isSkipped(byte: number): boolean {
   return byte <= SPACE || byte === COLON;
 }
 
+/** Returns the offset of the last byte of the white space or colons at `start`; there may be megabytes. */
+export function lastSkipped(bytes: Buffer, start: number): number {
+  let end = start + 1;
+  while (end < bytes.length && isSkipped(bytes[end]!)) end += 1;
+  return end - 1;
+}
+
 /** Bytes that are part of numbers and literals; punctuation and white space are not. */
 const MARKS = new Set([QUOTE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT]);
 const IS_SCALAR = Uint8Array.from({ length: 256 }, (_, byte) => (byte > SPACE && !MARKS.has(byte) ? 1 : 0));

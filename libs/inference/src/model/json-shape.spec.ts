@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { MAX_CONTAINERS, MAX_NUMBERS, MAX_STRINGS } from '@libs/json';
+import { MalformedJson, MAX_CONTAINERS, MAX_NUMBERS, MAX_STRINGS, parseJson } from '@libs/json';
 import { MAX_DEPTH, scanJsonShape } from './json-shape';
 
 const shapeOf = (text: string): ReturnType<typeof scanJsonShape> => scanJsonShape(Buffer.from(text));
@@ -26,6 +26,25 @@ describe(scanJsonShape.name, () => {
     expect(shapeOf(`[${'[],'.repeat(MAX_CONTAINERS)}[]]`).problem).toBe('too many values');
     expect(shapeOf(`[${'1,'.repeat(1_000)}1]`).problem).toBeNull();
   });
+
+  it.each(['1e309', '-1E+400', '0.1e999', '12e00999', `${'1'.repeat(300)}e100`])(
+    'finds the number %s, which the parser makes infinite and nothing can pass on',
+    (number) => {
+      for (const text of [number, `[${number}]`, `{"a":[{"b": ${number} }]}`]) {
+        expect(shapeOf(text).problem).toBe('a number that is too large');
+        expect(() => JSON.parse(text)).not.toThrow();
+        expect(() => parseJson(Buffer.from(text))).toThrow(MalformedJson);
+      }
+    },
+  );
+
+  it.each(['1e308', '1e-400', '0e999', '123', '1'.repeat(400), '-1.5E+100', '"1e999"', 'false'])(
+    'takes %s',
+    (number) => {
+      expect(shapeOf(`[${number}]`).problem).toBeNull();
+      expect(() => parseJson(Buffer.from(`[${number}]`))).not.toThrow();
+    },
+  );
 
   it('does not look at a text to its end that can be no JSON', () => {
     expect(shapeOf(`[${','.repeat(900_000)}]`).problem).toBeNull();

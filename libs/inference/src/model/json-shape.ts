@@ -4,6 +4,7 @@ import {
   CLOSE_OBJECT,
   closingQuote,
   COMMA,
+  isBeyondDouble,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
@@ -11,7 +12,7 @@ import {
 } from '@libs/json';
 import { StringCounter, type PdfPlace } from './body-media';
 import { ByteNames, unescapedName } from './byte-names';
-import { hasEscape, isKey, isScalarByte, isSkipped } from './json-bytes';
+import { hasEscape, isKey, isScalarByte, isSkipped, lastSkipped } from './json-bytes';
 import { CacheMarks } from './cache-marks';
 import { placeOf } from './media-places';
 import { PlaceTrack } from './place-track';
@@ -144,7 +145,7 @@ class ShapeScan {
       const byte = bytes[at]!;
       if (byte === QUOTE) at = this.passString(at);
       else if (isScalarByte(byte)) at = this.passScalar(at);
-      else if (isSkipped(byte)) at = this.passSkipped(at);
+      else if (isSkipped(byte)) at = lastSkipped(bytes, at);
       else this.passMark(byte);
     }
     if (this.problem !== null) this.units += this.strings.text(at, bytes.length);
@@ -239,18 +240,11 @@ class ShapeScan {
     const { bytes } = this;
     let end = start + 1;
     while (end < bytes.length && isScalarByte(bytes[end]!)) end += 1;
+    if (isBeyondDouble(bytes, start, end)) this.problem = 'a number that is too large';
     // Numbers at the top level are settings. Deeper numbers belong to the prompt, which may be a list of token ids.
     if (this.isInPrompt && this.depth > 1) {
       this.units += places.around(this.depth) === 'json' ? this.strings.text(start, end) : SCALAR_UNITS;
     }
-    return end - 1;
-  }
-
-  /** Moves past white space or colons to the last of them; there may be megabytes. */
-  private passSkipped(start: number): number {
-    const { bytes } = this;
-    let end = start + 1;
-    while (end < bytes.length && isSkipped(bytes[end]!)) end += 1;
     return end - 1;
   }
 
