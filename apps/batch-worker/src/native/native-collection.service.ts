@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import type { NativeJob, NativeLine } from '@libs/inference';
+import { leftCallOf, type NativeJob, type NativeLine } from '@libs/inference';
 import {
   BatchResultsRepository,
   NativeBatchesRepository,
@@ -9,7 +9,7 @@ import {
   type NativeBatch,
   type NativeSegment,
 } from '@libs/persistence';
-import { answered, generationIdOf, refused } from '../batches/line-outcome';
+import { answered, charged, generationIdOf, refused } from '../batches/line-outcome';
 import { storeAllOutcomes } from '../batches/store-outcomes';
 import { seqOf, type Reach } from './native-reach';
 
@@ -115,6 +115,8 @@ async function outcomeOf(
     return answered(place, { ...answer, status: 200 });
   } catch (thrown) {
     const error = AppError.from(thrown);
+    const left = leftCallOf(error);
+    if (left !== null) return charged(refused(place, error), left);
     return error.retryable ? null : refused(place, error);
   }
 }

@@ -13,8 +13,10 @@ import { withoutUntaken } from '../dialects/untaken-parameters';
 import type { CallerParts } from './endpoint-caller';
 import { DEFAULT_TIMEOUTS } from './upstream-calls';
 import type { CancelSignal } from '../model/cancellation';
+import { leftChargeOf } from '../model/left-charge';
 import { LossLog } from '../model/loss-report';
 import { SHARED_ACCOUNT, type ProviderAccount } from '../model/provider-account';
+import { noteLeftCall } from './left-call';
 import { nativeBatchesFor, prefersNativeBatch } from './native-batch-choice';
 import { DEFAULT_BYOK_FEE } from '../pricing/byok-fee';
 import type { BatchRules, NativeBatchAccess, NativeBatches } from '../providers/native-batch';
@@ -38,7 +40,7 @@ export interface NativeLane {
   write(customId: string, body: Buffer): Buffer;
   /**
    * Returns the answer of a line in the caller's dialect, charged at batch prices.
-   * @throws AppError if it is not an answer
+   * @throws AppError if it is not an answer; `leftCallOf` returns its charge if the work is paid nevertheless
    */
   read(line: { readonly body: Buffer } | { readonly error: AppError }, of: NativeRequest): Promise<Answer>;
 }
@@ -155,7 +157,9 @@ export class NativeBatchCaller {
     const { model, endpoint, credential } = candidate;
     const byokFee = credential ? (this.#parts.byokFee ?? DEFAULT_BYOK_FEE) : undefined;
     const context = { generationId, model, endpoint, priceList: 'batch', beganMs: 0, byokFee, requestBody } as const;
-    const answer = readLine(api, translation, line, context);
+    const answer = readLine(api, translation, line, context).catch((thrown: unknown) => {
+      throw withItsCharge(thrown, candidate);
+    });
     return APIS[api].cutsLongPrompts ? orCutShort(answer, (error) => cutAnswer(error, context)) : answer;
   }
 
@@ -166,6 +170,13 @@ export class NativeBatchCaller {
     const upstream = upstreamApi === 'conversation' ? conversation : translations.get(upstreamApi)?.upstream;
     return { caller: translations.get(api)!.caller, upstream: upstream! };
   }
+}
+
+/** Returns the error of a line that is not an answer; `leftCallOf` returns what it costs nevertheless. */
+function withItsCharge(thrown: unknown, candidate: Candidate): unknown {
+  if (!(thrown instanceof AppError)) return thrown;
+  const charge = leftChargeOf(thrown);
+  return charge === undefined ? thrown : noteLeftCall(thrown, candidate, () => charge);
 }
 
 async function readLine(
