@@ -34,18 +34,12 @@ const REFUSED_MODEL = /^you don't have access to the model\b/i;
 /** Refusals of a prompt with status 403, which usually means a refused key. The key is valid. */
 const REFUSED_PROMPT = /^content violates usage guidelines|^\S{1,120} requires moderation\b.{0,60}\bflagged/i;
 
-/** Matches the 412 that Fireworks answers for an account that is not paid. */
-const SUSPENDED = /\bsuspended\b|spending limit/i;
-
 /**
  * Returns the status by which to handle a refusal: that of an account or catalogue problem, or else `status` itself.
  */
 export function meantStatus(status: number, { message, code }: Refusal): number {
   const named = code?.toLowerCase() ?? '';
-  if (status === 403) return statusOfForbidden(named, message ?? '');
-  if (status === 412) return SUSPENDED.test(message ?? '') ? 402 : 412;
-  if (status === 498) return statusOf498(`${named} ${message ?? ''}`);
-  if (status !== 400) return status;
+  if (status !== 400) return JUDGED[status]?.(named, message ?? '') ?? status;
   if (Object.hasOwn(BY_CODE, named)) return BY_CODE[named]!;
   return BY_MESSAGE.find(([pattern]) => pattern.test(message ?? ''))?.[1] ?? status;
 }
@@ -56,8 +50,20 @@ function statusOfForbidden(code: string, message: string): number {
   return code === 'model_not_found' || REFUSED_MODEL.test(message) ? 404 : 403;
 }
 
-/** Returns what a 498 means, which no standard has: no free capacity at Groq, an invalid key at Cohere. */
-function statusOf498(said: string): number {
-  if (/capacity/i.test(said)) return 503;
-  return /token|key/i.test(said) ? 401 : 498;
+/** Returns whether a 412 is Fireworks' for an account that is not paid. */
+function statusOfPrecondition(_code: string, message: string): number {
+  return /\bsuspended\b|spending limit/i.test(message) ? 402 : 412;
 }
+
+/** Returns what a 498 means, which no standard has: no free capacity at Groq, an invalid key at Cohere. */
+function statusOf498(code: string, message: string): number {
+  if (/capacity/i.test(`${code} ${message}`)) return 503;
+  return /token|key/i.test(message) ? 401 : 498;
+}
+
+/** Statuses whose meaning depends on the code and the message. */
+const JUDGED: Readonly<Partial<Record<number, (code: string, message: string) => number>>> = {
+  403: statusOfForbidden,
+  412: statusOfPrecondition,
+  498: statusOf498,
+};

@@ -255,7 +255,11 @@ describe('sluice catalog discover', () => {
 
   it('prints a model once that the server lists for each of its copies', async () => {
     expect(await discover(listOf([{ id: 'llama' }, { id: 'qwen' }, { id: 'llama' }]))).toBe(EXIT.ok);
-    expect(catalogue().models().map(({ slug }) => slug)).toEqual(['local/llama', 'local/qwen']);
+    expect(
+      catalogue()
+        .models()
+        .map(({ slug }) => slug),
+    ).toEqual(['local/llama', 'local/qwen']);
   });
 
   it('gives each of many models a slug of its own', async () => {

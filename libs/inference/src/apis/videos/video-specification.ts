@@ -120,13 +120,23 @@ function dimensionsOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonl
   const resolution = resolutionOf({ width, height });
   const [aspectRatio, ...others] = ratios.filter((ratio) => hasRatio({ width, height }, ratio));
   if (resolution === null || aspectRatio === undefined) throw refusal('size', UNFIT);
-  if (can.resolutions !== null && !can.resolutions.includes(resolution)) {
-    throw refusal('size', `must be of one of ${can.resolutions.join(', ')} with this model (it is ${dto.size})`);
-  }
   const said = { resolution: dto.resolution ?? resolution, aspectRatio: dto.aspect_ratio ?? aspectRatio };
-  if (said.resolution !== resolution) throw refusal('size', `must be of the resolution ${said.resolution} (it is ${dto.size})`);
-  if (![aspectRatio, ...others].includes(said.aspectRatio)) throw refusal('size', `must be of the aspect_ratio ${said.aspectRatio} (it is ${dto.size})`);
+  const required = requiredOfSize({ resolution, ratios: [aspectRatio, ...others] }, said, can);
+  if (required !== null) throw refusal('size', `must be of ${required} (it is ${dto.size})`);
   return { ...said, width, height };
+}
+
+/** Returns what a size must be of that it is not; null if it fits. */
+function requiredOfSize(
+  size: { readonly resolution: string; readonly ratios: readonly string[] },
+  said: Pick<VideoDimensions, 'resolution' | 'aspectRatio'>,
+  { resolutions }: VideoCapabilities,
+): string | null {
+  if (resolutions !== null && !resolutions.includes(size.resolution)) {
+    return `one of ${resolutions.join(', ')} with this model`;
+  }
+  if (said.resolution !== size.resolution) return `the resolution ${said.resolution}`;
+  return size.ratios.includes(said.aspectRatio) ? null : `the aspect_ratio ${said.aspectRatio}`;
 }
 
 function usualOf(list: readonly string[] | null, usual: string): string {
@@ -136,7 +146,10 @@ function usualOf(list: readonly string[] | null, usual: string): string {
 /** A list that is null restricts nothing. */
 function checkListed<T extends string | number>(param: string, value: T, list: readonly T[] | null): void {
   if (list === null || list.includes(value)) return;
-  throw refusal(param, list.length === 0 ? UNFIT : `must be one of ${list.join(', ')} with this model (it is ${value})`);
+  throw refusal(
+    param,
+    list.length === 0 ? UNFIT : `must be one of ${list.join(', ')} with this model (it is ${value})`,
+  );
 }
 
 /**

@@ -236,7 +236,10 @@ describe(OpenAiChatStream.name, () => {
   ])('takes no stream for whole that ends with [DONE] and a finish reason of %s', async (_what, reason) => {
     const chunk = `data: {"choices":[{"index":0,"delta":{"content":"Half"},"finish_reason":${reason}}]}\n\n`;
     const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}\n\n';
-    const stream = await OpenAiChatStream.open(bodyOf([Buffer.from(chunk), Buffer.from(`${usage}data: [DONE]\n\n`)]), context);
+    const stream = await OpenAiChatStream.open(
+      bodyOf([Buffer.from(chunk), Buffer.from(`${usage}data: [DONE]\n\n`)]),
+      context,
+    );
     const text = await textOf(stream);
     expect(text).toContain('"finish_reason":"error"');
     expect(text).toContain('"error":{"code":502');

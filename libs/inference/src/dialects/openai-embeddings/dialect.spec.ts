@@ -66,7 +66,11 @@ describe('an embeddings request for an OpenAI-speaking upstream', () => {
   });
 
   it('names what the gateway does on other APIs only', () => {
-    const asked = { plugins: [{ id: 'web' }], debug: { echo_upstream_body: true }, cache_control: { type: 'ephemeral' } };
+    const asked = {
+      plugins: [{ id: 'web' }],
+      debug: { echo_upstream_body: true },
+      cache_control: { type: 'ephemeral' },
+    };
     const body = Buffer.from(JSON.stringify({ model: 'm', input: 'a', ...asked, stop_server_tools_when: null }));
     const log = new LossLog();
     expect(JSON.parse(openAiEmbeddings.toUpstream(body, endpoint, false, log).toString())).toEqual({

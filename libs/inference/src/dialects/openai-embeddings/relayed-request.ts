@@ -22,7 +22,7 @@ export function toUpstream(
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   const retained = retainedMembers(request, set, { api: 'embeddings', account });
   const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retained];
-  for (const name of UNSERVED) if (isAsked(request, name)) log?.drop(name);
+  nameUnserved(request, log);
   remove.push(...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }));
   remove.push(...unpricedMembers(request, set, { api: 'embeddings', isOwnKey: account.isOwn, log }));
   const dimensions = chosenDimensions(request, traits);
@@ -38,9 +38,11 @@ const DIMENSIONS = 'dimensions';
 /** Fields that the gateway serves on other APIs only. */
 const UNSERVED = ['plugins', 'debug', 'stop_server_tools_when', 'cache_control'];
 
-function isAsked(request: ScannedObject, name: string): boolean {
-  const text = memberText(request, name);
-  return text !== undefined && !new JsonCursor(text).isNull();
+function nameUnserved(request: ScannedObject, log?: LossLog): void {
+  for (const name of UNSERVED) {
+    const text = memberText(request, name);
+    if (text !== undefined && !new JsonCursor(text).isNull()) log?.drop(name);
+  }
 }
 
 /** Returns the requested dimensions as JSON text, or null. @throws AppError if the model does not support them */
