@@ -18,16 +18,7 @@ const LIST_QUERY = {
   offset: 'Entries before the page.',
 };
 
-const IGNORED_FOR_EMBEDDINGS = [
-  'cache_control',
-  'debug',
-  'plugins',
-  'preset',
-  'route',
-  'stop_server_tools_when',
-  'trace',
-  'usage',
-];
+const IGNORED_FOR_EMBEDDINGS = ['cache_control', 'debug', 'plugins', 'route', 'stop_server_tools_when', 'usage'];
 
 /** Calls to models, and records of these calls. */
 export const INFERENCE_ROUTES: Routes = {

@@ -58,6 +58,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     'executed-tools',
     'hidden-thoughts',
     'numbered-calls',
+    'relayed-end',
   ],
   'openai-embeddings': ['batches', 'inputs', 'vectors'],
   'openai-responses': [
