@@ -13,6 +13,9 @@ const catalogue = aCatalogue(
   aModel({ slug: 'other/opus-9', created: 30 }),
   aModel({ slug: 'acme/flash-3.8-preview', created: 40 }),
   aModel({ slug: 'acme/3.5-flash', created: 20 }),
+  aModel({ slug: 'acme/sonnet-5', created: 0 }),
+  aModel({ slug: 'acme/sonnet-4.6', created: 50 }),
+  aModel({ slug: 'acme/sonnet-5.5', created: 0 }),
 );
 const resolve = (slug: string) => {
   const { model, ...rest } = resolveModel(slug, catalogue);
@@ -38,6 +41,7 @@ describe(resolveModel.name, () => {
     ['~acme/opus-latest', 'acme/opus-4.10', { namedBy: 'latest' }],
     ['~acme/opus-mini-latest:floor', 'acme/opus-mini-5', { namedBy: 'latest', sort: 'price' }],
     ['~acme/flash-latest', 'acme/3.5-flash', { namedBy: 'latest' }],
+    ['~acme/sonnet-latest', 'acme/sonnet-5.5', { namedBy: 'latest' }],
   ])('takes %s for %s', (name, slug, wish) => {
     expect(resolve(name)).toMatchObject({ slug, ...wish });
   });

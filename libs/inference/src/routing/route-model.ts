@@ -121,11 +121,16 @@ function findBySlug(slug: string, catalogue: Catalogue): ResolvedModel | null {
   return latest === null ? null : { ...NO_SUFFIX, model: latest, namedBy: 'latest' };
 }
 
+/** `created` of a model whose date is not known. */
+const UNDATED = 0;
 const LATEST = /^~([^/]+)\/(.+)-latest$/;
 /** Matches a version such as `5`, `4.5`, `v3`, `4o`, `2512`: the part of a name that changes between releases. */
 const VERSION = /^v?\d+(\.\d+)*[a-z]?$/;
 
-/** Returns the newest model, by date and then by version, whose name without the version is the requested one. */
+/**
+ * Returns the newest model whose name without the version is the requested one: by date where both dates are known, else
+ * by version.
+ */
 function findLatest(slug: string, catalogue: Catalogue): Model | null {
   const [, vendor, wanted] = LATEST.exec(slug) ?? [];
   if (vendor === undefined || wanted === undefined) return null;
@@ -144,7 +149,8 @@ function unversioned(name: string): string {
 }
 
 function isNewer(model: Model, than: Model): boolean {
-  if (model.created !== than.created) return model.created > than.created;
+  const areDated = model.created !== UNDATED && than.created !== UNDATED;
+  if (areDated && model.created !== than.created) return model.created > than.created;
   return model.slug.localeCompare(than.slug, 'en', { numeric: true }) > 0;
 }
 
