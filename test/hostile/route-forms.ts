@@ -165,6 +165,7 @@ export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
   'GET /api/v1/models/:id': { by: 'nobody' },
   'GET /api/v1/models/:author/:slug': { by: 'nobody' },
   'GET /api/v1/models/:author/:slug/endpoints': { by: 'nobody' },
+  'GET /api/v1/models/:id/endpoints': { by: 'nobody' },
   'GET /api/v1/model/:author/:slug': { by: 'nobody' },
   'GET /api/v1/providers': { by: 'nobody' },
   'GET /api/v1/key': {},

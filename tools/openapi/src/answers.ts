@@ -142,7 +142,7 @@ export interface EndpointEntry {
   model_id: string;
   provider_name: string;
   tag: string;
-  context_length: number | null;
+  context_length: number;
   /** Decimal strings in US dollars; rates that depend on more are objects. */
   pricing: Record<string, unknown>;
   supported_parameters: readonly string[];

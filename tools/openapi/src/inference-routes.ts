@@ -230,6 +230,11 @@ export const INFERENCE_ROUTES: Routes = {
     answer: 'EndpointsAnswer',
     errors: ['not_found'],
   },
+  'GET /api/v1/models/:id/endpoints': {
+    summary: 'List the endpoints of a model by its id with the slash escaped, or by an alias',
+    answer: 'EndpointsAnswer',
+    errors: ['not_found'],
+  },
   'GET /api/v1/model/:author/:slug': { summary: 'Show a model', answer: 'ModelAnswer', errors: ['not_found'] },
   'GET /api/v1/providers': { summary: 'List providers', answer: 'ProvidersAnswer' },
 };

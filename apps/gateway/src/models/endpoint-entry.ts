@@ -60,7 +60,8 @@ function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean, hea
     model_name: model.name,
     provider_name: endpoint.provider.name,
     tag: endpoint.provider.slug,
-    context_length: endpoint.contextLength ?? model.contextLength,
+    // An integer in the interface, also where there is no context, as for videos.
+    context_length: endpoint.contextLength ?? model.contextLength ?? 0,
     max_completion_tokens: endpoint.maxCompletionTokens,
     max_prompt_tokens: endpoint.contextLength,
     pricing: { prompt: '0', completion: '0', image: '0', request: '0', ...prices },

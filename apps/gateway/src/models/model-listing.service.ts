@@ -7,6 +7,7 @@ import {
   isModelAllowed,
   ProviderHealth,
   readRoutePolicies,
+  resolveModel,
   toBatchModelEntry,
   toModelEntry,
   unknownModelMessage,
@@ -70,7 +71,7 @@ export class ModelListingService implements ModelSpeeds {
 
   /** Returns an entry of the model list by its id or an alias. @throws AppError not_found */
   entryOf(id: string): ModelEntry {
-    const model = this.routing.catalogue().findModel(id);
+    const model = this.modelNamed(id);
     const entry = model && (id.endsWith(BATCH_SUFFIX) ? toBatchModelEntry(model) : toModelEntry(model));
     if (model === null || entry === null) throw this.notFound(id);
     const isAlias = id !== model.slug && id !== entry.id;
@@ -79,7 +80,7 @@ export class ModelListingService implements ModelSpeeds {
 
   /** @throws AppError not_found */
   endpointsOf(slug: string): ModelEndpoints {
-    const model = this.routing.catalogue().findModel(slug);
+    const model = this.modelNamed(slug);
     if (model === null) throw this.notFound(slug);
     return toModelEndpoints(model, slug.endsWith(BATCH_SUFFIX), this.health);
   }
@@ -97,6 +98,12 @@ export class ModelListingService implements ModelSpeeds {
   latencySeconds({ endpoints }: Model): number | null {
     const times = endpoints.flatMap((one) => this.health.history.recordOf(one).latency?.p50 ?? []);
     return times.length === 0 ? null : Math.min(...times);
+  }
+
+  /** Finds a model by each name that a call may use: a slug, an alias, a name with suffixes, `~vendor/name-latest`. */
+  private modelNamed(name: string): Model | null {
+    const catalogue = this.routing.catalogue();
+    return catalogue.findModel(name) ?? resolveModel(name, catalogue).model;
   }
 
   private notFound(name: string): AppError {

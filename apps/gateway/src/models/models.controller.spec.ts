@@ -223,6 +223,13 @@ describe(ModelsController.name, () => {
       },
     });
     expect((await get('/models/v/none/endpoints')).status).toBe(404);
+    const { body } = await get('/models/v/chat/endpoints');
+    for (const name of ['chatter', 'chat-2026', 'v%2Fchat', 'chatter:floor', '~v%2Fchat-latest']) {
+      expect((await get(`/models/${name}/endpoints`)).body).toBe(body);
+    }
+    const unknown = await get('/models/none/endpoints');
+    expect(unknown.status).toBe(404);
+    expect(unknown.body).toContain('The model \\"none\\" does not exist');
     expect(JSON.parse((await get('/models/v/chat:batch/endpoints')).body)).toMatchObject({
       data: { id: 'v/chat:batch' },
     });
@@ -246,7 +253,7 @@ describe(ModelsController.name, () => {
       }
     }
     const chat = data.find(({ id }) => id === 'v/chat');
-    for (const path of ['/models/chatter', '/models/chat-2026']) {
+    for (const path of ['chatter', 'chat-2026', 'v/chat:floor', '~v/chat-latest'].map((name) => `/models/${name}`)) {
       const target = { slug: 'v/chat', name: 'Chat' };
       expect(JSON.parse((await get(path)).body)).toEqual({ ...chat, alias_target: target });
     }

@@ -43,6 +43,12 @@ export class ModelsController {
     return { data: this.listing.endpointsOf(`${author}/${slug}`) };
   }
 
+  /** For a name that is one part of the path: an alias, or an id with its slash escaped. */
+  @Get('models/:id/endpoints')
+  endpointsByName(@Param('id') id: string): { data: ModelEndpoints } {
+    return { data: this.listing.endpointsOf(id) };
+  }
+
   /** For OpenAI's clients, which request `models/<id>` with an escaped slash and expect the bare entry. */
   @Get('models/:id')
   retrieve(@Param('id') id: string): ModelEntry {
