@@ -84,6 +84,13 @@ async function bookedOf({ headers }: ApiAnswer<Json>, answers = 1n) {
   return row;
 }
 
+/** The caller pays for an answer that is refused, so its usage is next to the error. */
+function expectRefusedAnswer(answer: ApiAnswer<Json>, status: number): void {
+  const { usage, ...body } = answer.body;
+  expect(usage).toMatchObject({ cost: expect.anything() as unknown });
+  expectRefusal({ status: answer.status, headers: answer.headers, body }, status);
+}
+
 describe('the plugin alignment', () => {
   it.each([
     ['/chat/completions', CHAT],
@@ -119,7 +126,7 @@ describe('the plugin alignment', () => {
     async (path, request) => {
       verdicts = verdict(0.9, 0);
       const answer = await ask(path, request);
-      expectRefusal(answer, 403);
+      expectRefusedAnswer(answer, 403);
       const blocked = { outcome: 'blocked', rules: [{ broken: true }, {}] };
       const calls = [1, 2].map((call) => ({ call, ...blocked }));
       expect(answer.body).toMatchObject({ error: { metadata: { alignment: { calls, rejected: [1, 2] } } } });
@@ -153,7 +160,7 @@ describe('the plugin alignment', () => {
   it('refuses the first blocked answer where no retry is wanted', async () => {
     verdicts = verdict(0.9, 0);
     const answer = await ask('/chat/completions', CHAT, { max_retries: 0 });
-    expectRefusal(answer, 403);
+    expectRefusedAnswer(answer, 403);
     expect(asked).toHaveLength(1);
     await bookedOf(answer);
   });
@@ -161,7 +168,7 @@ describe('the plugin alignment', () => {
   it('lets no answer through without a verdict', async () => {
     verdicts = { text: 'I would rather not.' };
     const answer = await ask('/chat/completions', CHAT);
-    expectRefusal(answer, 503);
+    expectRefusedAnswer(answer, 503);
     expect(answer.text).toContain('"outcome":"unavailable"');
     expect(answer.text).not.toContain('Acme');
     await bookedOf(answer);
@@ -170,7 +177,7 @@ describe('the plugin alignment', () => {
   it('lets no answer through while the model that judges fails, and charges the answer only', async () => {
     verdicts = { status: 400 };
     const answer = await ask('/chat/completions', CHAT);
-    expectRefusal(answer, 503);
+    expectRefusedAnswer(answer, 503);
     expect(answer.text).not.toContain('Acme');
     const row = await settledGeneration(installation.database, String(answer.headers['x-generation-id']));
     expect(textOf(amountOf(row.cost))).toBe(textOf(costAt(PRICES)));
@@ -179,7 +186,7 @@ describe('the plugin alignment', () => {
   it('judges what a model says in turns with tools of the gateway', async () => {
     verdicts = verdict(0, 0.9);
     const answer = await ask('/chat/completions', { ...CHAT, tools: [{ type: 'sluice:datetime' }] });
-    expectRefusal(answer, 403);
+    expectRefusedAnswer(answer, 403);
     expect(answer.text).not.toContain('Acme');
     expect(await bookedOf(answer)).toMatchObject({ outcome: 'failed' });
   });

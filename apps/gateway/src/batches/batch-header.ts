@@ -1,3 +1,4 @@
+import { sentValue } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { API_OF_BATCH, isBatchEndpoint, type BatchEndpoint } from '@libs/inference';
 
@@ -32,7 +33,7 @@ export class BatchHeaderReader {
         this.model = readModel(value);
         break;
       case 'completion_window':
-        if (value !== '24h') throw refused('completion_window', 'must be "24h"');
+        if (value !== '24h') throw refused('completion_window', 'must be "24h"', value);
         break;
       case 'provider':
         this.only = readProvider(value);
@@ -58,18 +59,21 @@ function parseMember(name: string, json: Buffer): unknown {
   try {
     return JSON.parse(json.toString());
   } catch {
-    const shown = /^\w{1,64}$/.test(name) ? name : 'a member';
-    throw new AppError('invalid_request', `Malformed batch input: ${shown} is not valid JSON`);
+    throw new AppError('invalid_request', `Malformed batch input: ${shownName(name)} is not valid JSON`);
   }
+}
+
+function shownName(name: string): string {
+  return /^\w{1,64}$/.test(name) ? name : 'a member';
 }
 
 function readEndpoint(value: unknown): BatchEndpoint {
   if (isBatchEndpoint(value)) return value;
-  throw refused('endpoint', `must be one of ${Object.keys(API_OF_BATCH).join(', ')}`);
+  throw refused('endpoint', `must be one of ${Object.keys(API_OF_BATCH).join(', ')}`, value);
 }
 
 function readModel(value: unknown): string {
-  if (typeof value !== 'string' || value === '') throw refused('model', 'must be a non-empty string');
+  if (typeof value !== 'string' || value === '') throw refused('model', 'must be a non-empty string', value);
   if (value.length > MAX_MODEL_LENGTH) throw refused('model', `is longer than ${MAX_MODEL_LENGTH} characters`);
   if (value.includes('\0') || !value.isWellFormed()) throw refused('model', 'must be valid text');
   return value;
@@ -77,16 +81,16 @@ function readModel(value: unknown): string {
 
 function readProvider(value: unknown): readonly string[] | null {
   if (value === null) return null;
-  if (typeof value !== 'object' || Array.isArray(value)) throw refused('provider', 'must be an object');
+  if (typeof value !== 'object' || Array.isArray(value)) throw refused('provider', 'must be an object', value);
   const other = Object.entries(value).find(([name, preference]) => name !== 'only' && preference !== null);
-  if (other !== undefined) throw refused('provider', 'may only hold "only" in a batch');
+  if (other !== undefined) throw refused(`provider.${shownName(other[0])}`, 'cannot be used in a batch, only provider.only');
   return readOnly((value as { only?: unknown }).only);
 }
 
 function readOnly(only: unknown): readonly string[] | null {
   if (only === undefined || only === null) return null;
   if (!Array.isArray(only) || only.length === 0 || only.length > MAX_PROVIDERS) {
-    throw refused('provider.only', `must be an array of 1 to ${MAX_PROVIDERS} provider slugs`);
+    throw refused('provider.only', `must be an array of 1 to ${MAX_PROVIDERS} provider slugs`, only);
   }
   if (!only.every((slug) => typeof slug === 'string' && slug !== '')) {
     throw refused('provider.only', 'must hold provider slugs');
@@ -96,9 +100,9 @@ function readOnly(only: unknown): readonly string[] | null {
 
 function readCallbackUrl(value: unknown): string | null {
   if (value === null || typeof value === 'string') return value;
-  throw refused('callback_url', 'must be a string');
+  throw refused('callback_url', 'must be a string', value);
 }
 
-function refused(param: string, what: string): AppError {
-  return new AppError('invalid_request', `${param} ${what}`, { metadata: { param } });
+function refused(param: string, what: string, value?: unknown): AppError {
+  return new AppError('invalid_request', `${param} ${what}${sentValue(param, value)}`, { metadata: { param } });
 }

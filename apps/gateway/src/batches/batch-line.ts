@@ -1,3 +1,4 @@
+import { sentValue } from '@libs/contracts';
 import { findValue, MalformedJson, withoutDoubledNames } from '@libs/json';
 import { AppError } from '@libs/errors';
 import {
@@ -56,7 +57,7 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
   if (json.length > SMALL_LINE_BYTES) refuseManyValues(where, json);
   const item = parseItem(where, json);
   const customId = readCustomId(where, item.custom_id);
-  if (!isObject(item.body)) throw refused(where, 'body', 'must be an object');
+  if (!isObject(item.body)) throw refused(where, 'body', 'must be an object', item.body);
   const body = item.body;
   checkBody(`${where}.body`, body);
   const choices = readCount(`${where}.body`, 'n', body.n, MAX_CHOICES) ?? 1;
@@ -116,7 +117,7 @@ function malformed(where: string): AppError {
 
 function readCustomId(where: string, customId: unknown): string {
   if (typeof customId !== 'string' || customId === '') {
-    throw refused(where, 'custom_id', 'must be a non-empty string');
+    throw refused(where, 'custom_id', 'must be a non-empty string', customId);
   }
   if (customId.includes('\0') || !customId.isWellFormed()) {
     throw refused(where, 'custom_id', 'must be valid text without NUL characters');
@@ -131,7 +132,7 @@ function readCustomId(where: string, customId: unknown): string {
 
 function readModel(where: string, model: unknown): string | null {
   if (model === undefined || model === null) return null;
-  if (typeof model !== 'string') throw refused(where, 'body.model', 'must be a string');
+  if (typeof model !== 'string') throw refused(where, 'body.model', 'must be a string', model);
   return model;
 }
 
@@ -161,14 +162,14 @@ function readCaps(where: string, body: JsonObject, choices: number): BatchLineDr
 function readCount(where: string, member: string, value: unknown, max: number): number | null {
   if (value === undefined || value === null) return null;
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value;
-  throw refused(where, member, `must be an integer from 1 to ${max}`);
+  throw refused(where, member, `must be an integer from 1 to ${max}`, value);
 }
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function refused(where: string, member: string, what: string): AppError {
+function refused(where: string, member: string, what: string, value?: unknown): AppError {
   const param = `${where}.${member}`;
-  return new AppError('invalid_request', `${param} ${what}`, { metadata: { param } });
+  return new AppError('invalid_request', `${param} ${what}${sentValue(param, value)}`, { metadata: { param } });
 }

@@ -1,3 +1,4 @@
+import { sentValue } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   AUDIO_FORMATS,
@@ -29,7 +30,7 @@ const MAX_REDIRECTS = 3;
 /** Returns the format with this name. @throws AppError invalid_request with the name of the field */
 export function formatNamed(name: string, member: string): AudioFormat {
   const format = audioFormatNamed(name);
-  if (format === null) throw wrong(member, `must be one of ${AUDIO_FORMATS.join(', ')}`);
+  if (format === null) throw wrong(member, `must be one of ${AUDIO_FORMATS.join(', ')}${sentValue(member, name)}`);
   return format;
 }
 

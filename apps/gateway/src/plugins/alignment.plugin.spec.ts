@@ -207,9 +207,9 @@ describe(AlignmentPlugin.name, () => {
     [{ rules: ['a', ''] }, 'plugins[0].rules[1] must be a text of 1 to 200 characters'],
     [{ rules: ['a'.repeat(201)] }, 'plugins[0].rules[0] must be a text'],
     [{ threshold: 0 }, 'plugins[0].threshold must be a number above 0'],
-    [{ threshold: 1.1 }, 'plugins[0].threshold must be a number'],
+    [{ threshold: 1.1 }, 'plugins[0].threshold must be a number above 0, at most 1 (it is 1.1)'],
     [{ mode: 'watch' }, 'plugins[0].mode must be one of enforce, audit'],
-    [{ instruct: 'yes' }, 'plugins[0].instruct must be true or false'],
+    [{ instruct: 'yes' }, 'plugins[0].instruct must be true or false (it is "yes")'],
     [{ max_retries: 4 }, 'plugins[0].max_retries must be a whole number from 0 to 3'],
     [{ max_retries: -1 }, 'plugins[0].max_retries must be a whole number from 0 to 3'],
   ])('refuses the settings %j', (more, message) => {

@@ -1,3 +1,4 @@
+import { sentValue } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { APIS } from '@libs/inference';
 import { findValue } from '@libs/json';
@@ -81,10 +82,10 @@ function readSettings(fields: Fields, path: string): Settings {
   const reader = new SettingsReader(fields, path);
   const { threshold, instruct } = fields;
   if (threshold !== undefined && !(typeof threshold === 'number' && threshold > 0 && threshold <= 1)) {
-    throw refusal(`${path}.threshold`, 'must be a number above 0, at most 1');
+    throw refusedValue(`${path}.threshold`, 'must be a number above 0, at most 1', threshold);
   }
   if (instruct !== undefined && typeof instruct !== 'boolean') {
-    throw refusal(`${path}.instruct`, 'must be true or false');
+    throw refusedValue(`${path}.instruct`, 'must be true or false', instruct);
   }
   return {
     rules: readRules(fields['rules'], `${path}.rules`),
@@ -97,12 +98,16 @@ function readSettings(fields: Fields, path: string): Settings {
 
 function readRules(rules: unknown, path: string): readonly string[] {
   if (!Array.isArray(rules) || rules.length === 0 || rules.length > MOST_RULES) {
-    throw refusal(path, `must be an array of 1 to ${MOST_RULES} rules`);
+    throw refusedValue(path, `must be an array of 1 to ${MOST_RULES} rules`, rules);
   }
   return rules.map((rule: unknown, index) => {
     if (typeof rule === 'string' && rule !== '' && rule.length <= LONGEST_RULE) return rule;
-    throw refusal(`${path}[${index}]`, `must be a text of 1 to ${LONGEST_RULE} characters`);
+    throw refusedValue(`${path}[${index}]`, `must be a text of 1 to ${LONGEST_RULE} characters`, rule);
   });
+}
+
+function refusedValue(path: string, reason: string, value: unknown): AppError {
+  return refusal(path, reason + sentValue(path, value));
 }
 
 function instructed(body: RequestBody, rules: readonly string[]) {
