@@ -67,11 +67,20 @@ export class AppError extends Error {
     };
   }
 
-  /** Reads an error from a message; anything that is not an AppError becomes `server`. */
+  /**
+   * Reads an error from a message; anything that is not an AppError becomes `server`. Never throws, and keeps no detail
+   * of another type: the sender may be under the control of an attacker.
+   */
   static fromWire(wire: unknown): AppError {
-    if (typeof wire === 'object' && wire !== null && 'code' in wire && isErrorCode(wire.code)) {
-      const { code, message, metadata, availability, retryAfterSeconds } = wire as AppErrorWire;
-      return new AppError(code, String(message), { metadata, availability, retryAfterSeconds });
+    const fields: Partial<Record<keyof AppErrorWire, unknown>> = objectOf(wire) ?? {};
+    const { code, message, metadata, availability, retryAfterSeconds: seconds } = fields;
+    if (isErrorCode(code) && typeof message === 'string') {
+      const retryAfterSeconds = typeof seconds === 'number' && seconds >= 0 ? seconds : undefined;
+      return new AppError(code, message, {
+        metadata: objectOf(metadata),
+        availability: objectOf(availability),
+        retryAfterSeconds,
+      });
     }
     return new AppError('server', 'Internal error', { internal: 'unreadable error from the broker' });
   }
@@ -84,4 +93,9 @@ export class AppError extends Error {
     const internal = thrown instanceof Error ? thrown.message : 'a value that is no Error was thrown';
     return new AppError('server', 'Internal error', { cause: thrown, internal });
   }
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
 }

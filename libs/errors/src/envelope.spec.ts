@@ -43,4 +43,23 @@ describe(toEnvelope.name, () => {
     });
     expect(toEnvelope(AppError.fromWire(JSON.parse(JSON.stringify(error.toWire()))))).toEqual(toEnvelope(error));
   });
+
+  it.each([
+    '{"code":{"toString":1}}',
+    '{"code":["conflict"]}',
+    '{"message":{"toString":1}}',
+    '{"message":null}',
+    '{"metadata":"text"}',
+    '{"metadata":[1]}',
+    '{"availability":"text"}',
+    '{"retryAfterSeconds":{"toString":1}}',
+    '{"retryAfterSeconds":-1}',
+    '{"retryAfterSeconds":"5"}',
+  ])('takes nothing of another form than an error has from the broker: %s', (changed) => {
+    const wire = { ...new AppError('conflict', 'Busy').toWire(), ...(JSON.parse(changed) as object) };
+    const read = AppError.fromWire(wire);
+    expect(['conflict', 'server']).toContain(read.code);
+    expect([read.metadata, read.availability, read.retryAfterSeconds]).toEqual([undefined, undefined, undefined]);
+    expect(['Busy', 'Internal error']).toContain(read.message);
+  });
 });

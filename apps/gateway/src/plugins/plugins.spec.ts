@@ -572,6 +572,17 @@ describe(Plugins.name, () => {
       expect((await heal('{"a":1,}', { response_format: { type: 'text' } })).isSame).toBe(true);
     });
 
+    it.each(['output_format', 'output_config', 'text'])(
+      'takes %s of any form, which may be for another API',
+      async (name) => {
+        for (const text of ['{"toString":1}', '[{"toString":1}]', 'null', '1']) {
+          const type: unknown = JSON.parse(text);
+          const more = { [name]: name === 'output_format' ? { type } : { format: { type } } };
+          expect((await heal('{"a":1,}', more)).isSame).toBe(true);
+        }
+      },
+    );
+
     it.each([
       ['responses', { input: 'Q', text: { format: { type: 'json_schema', name: 'x', schema: {} } } }],
       [

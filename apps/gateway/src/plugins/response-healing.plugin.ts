@@ -52,7 +52,10 @@ export class ResponseHealingPlugin implements Plugin {
 function wantsJson({ parsed }: RequestBody): boolean {
   const { response_format: chat, text, output_format: older, output_config: config } = parsed;
   const formats = [chat, fieldsOf(text)['format'], older, fieldsOf(config)['format']];
-  return formats.some((format) => String(fieldsOf(format)['type']).startsWith('json'));
+  return formats.some((format) => {
+    const { type } = fieldsOf(format);
+    return typeof type === 'string' && type.startsWith('json');
+  });
 }
 
 function isStructure(text: string): boolean {

@@ -197,6 +197,12 @@ describe(ServerToolPlanner.name, () => {
     expect(() => plan(body, asked)).toThrow(expect.objectContaining({ code: 'invalid_request', metadata: { param } }));
   });
 
+  it('takes an n of any form on APIs that have none', () => {
+    for (const text of ['{"toString":1}', '[{"toString":1}]', 'null', '"2"']) {
+      expect(seen({ tools: [{ type: 'sluice:look' }], n: JSON.parse(text) as unknown })).toEqual(['look']);
+    }
+  });
+
   it('reads which tools may and must be used', () => {
     const tools = [FUNCTION, { type: 'sluice:look' }, { type: 'web_search' }];
     const choiceOf = (choice: unknown) => plan({ tools, tool_choice: choice })!.conversation.toolChoice;

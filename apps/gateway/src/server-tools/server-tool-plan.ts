@@ -104,7 +104,7 @@ export class ServerToolPlanner {
     // without it.
     const mustLeave = leftOut.length > 0 && !mayLeave;
     if (named.length === 0 && !mustLeave && !this.#hasOwnItems(body['input'])) return null;
-    if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
+    if (typeof body['n'] === 'number' && body['n'] > 1) throw refusal('n', 'must be 1 where server tools are used');
     const choice = this.#readChoice(body['tool_choice'], named);
     const request = APIS[api].caller.readRequest({
       ...body,

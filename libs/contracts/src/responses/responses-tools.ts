@@ -134,7 +134,11 @@ function offeredBy(tools: readonly Fields[]): Offered {
       ofThis.add(tool['name']);
     }
   }
-  return { names, inside, families: new Set(tools.map(({ type }) => familyOf(String(type)))) };
+  return {
+    names,
+    inside,
+    families: new Set(tools.flatMap(({ type }) => (typeof type === 'string' ? [familyOf(type)] : []))),
+  };
 }
 
 function listOf(value: unknown): readonly Fields[] {

@@ -245,6 +245,16 @@ describe(ResponsesDto.name, () => {
     refuses({ tools, tool_choice: { ...allowed('look'), mode: 'none' } }, 'tool_choice.mode');
   });
 
+  it.each(['{"toString":1}', '[{"toString":1}]', 'null', '1'])(
+    'refuses the type %s of a tool, whatever is chosen',
+    (text) => {
+      const type: unknown = JSON.parse(text);
+      for (const choice of [{ type: 'web_search' }, { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'x' }] }]) {
+        refuses({ tools: [{ type }], tool_choice: choice }, 'tools[0].type');
+      }
+    },
+  );
+
   it('refuses a choice of a namespace, or of a tool in one, that is not there', () => {
     const tools = [fn({ name: 'plain' }), { type: 'namespace', name: 'agents', tools: [fn({ name: 'spawn' })] }];
     const choices = (one: object) => [one, { type: 'allowed_tools', mode: 'required', tools: [one] }];

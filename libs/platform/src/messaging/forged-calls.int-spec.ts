@@ -258,4 +258,27 @@ describe('messages that somebody else wrote', () => {
       await expect(answer).resolves.toEqual({ count: 1 });
     },
   );
+
+  it.each([
+    '{"err":{"code":"conflict","message":{"toString":1}}}',
+    '{"err":{"code":{"toString":1},"message":"Busy"}}',
+    '{"err":null}',
+    'null',
+    '[',
+  ])('fail only the call that they answer when their owner signs %s', async (answered) => {
+    for (const app of apps.splice(0)) await app.close();
+    const bus = await busOf('gateway');
+    const patient = { ...count, timeoutMs: 10_000 };
+    const waiting = [bus.call(patient, { by: 1 }), bus.call(patient, { by: 2 })];
+    const ends = Promise.allSettled(waiting);
+    for (const content of [answered, '{"response":{"count":2}}'].map((text) => Buffer.from(text))) {
+      const asked = await broker.next(count.queue.name);
+      const id: string = asked.properties.correlationId;
+      const headers = signAnswer(identities.auth, 'gateway', { contractName: count.name, id }, content);
+      broker.channel.publish('replies.gateway', asked.properties.replyTo, content, { correlationId: id, headers });
+    }
+    const [first, second] = await ends;
+    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'server' } });
+    expect(second).toEqual({ status: 'fulfilled', value: { count: 2 } });
+  });
 });

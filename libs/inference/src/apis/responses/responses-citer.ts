@@ -1,4 +1,4 @@
-import { findValue, spliceMembers, elementsOf, objectOf, type JsonObject } from '@libs/json';
+import { findValue, numberOf, spliceMembers, elementsOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import { dataEvent, frameData, frameOf, withFrameData, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerSource } from '../answer-source';
 import type { StreamCiter } from '../stream-events';
@@ -50,12 +50,17 @@ export class ResponsesCiter implements StreamCiter {
 
   #announce(said: JsonObject): readonly AnswerFrame[] {
     const { item_id, output_index, content_index, sequence_number, text } = said;
-    const citations = this.#cite(String(text));
-    this.#cited = { itemId: item_id, outputIndex: output_index, contentIndex: Number(content_index), citations };
+    const citations = this.#cite(stringOf(text) ?? '');
+    this.#cited = {
+      itemId: item_id,
+      outputIndex: output_index,
+      contentIndex: numberOf(content_index) ?? -1,
+      citations,
+    };
     const known = this.#known.get(placeOf(said)) ?? 0;
     this.#added = citations.length;
     return citations.map((annotation, index) => {
-      const number = Number(sequence_number) + index;
+      const number = (numberOf(sequence_number) ?? 0) + index;
       const place = { item_id, output_index, content_index, annotation_index: known + index };
       const event = { type: ANNOTATION_ADDED, sequence_number: number, ...place, annotation };
       return frameOf(JSON.stringify(event), dataEvent(ANNOTATION_ADDED));
@@ -67,7 +72,7 @@ export class ResponsesCiter implements StreamCiter {
     const { type, id: itemId, content } = objectOf(item);
     const contentIndex = elementsOf(content).findIndex((part) => part['type'] === 'output_text');
     if (type !== 'message' || contentIndex === -1) return;
-    const citations = this.#cite(String(elementsOf(content)[contentIndex]!['text']));
+    const citations = this.#cite(stringOf(elementsOf(content)[contentIndex]!['text']) ?? '');
     this.#cited = { itemId, outputIndex, contentIndex, citations };
   }
 
@@ -95,7 +100,7 @@ function parsed(data: Buffer): JsonObject {
 }
 
 function placeOf({ output_index: output, content_index: content }: JsonObject): string {
-  return `${String(output)} ${String(content)}`;
+  return JSON.stringify([output, content]);
 }
 
 function inPart(data: Buffer, cited: Cited): Buffer {

@@ -151,6 +151,19 @@ describe(readAnswer.name, () => {
     ]);
   });
 
+  it('leaves out sources by a number that is none', () => {
+    for (const text of ['[{"toString":1}]', '[[{"toString":1}]]', '[null]', '["0"]', '[-1]']) {
+      const { choices } = answer({
+        content: { parts: [{ text: 'Hi' }] },
+        groundingMetadata: {
+          groundingChunks: [{ web: { uri: 'https://a.example/' } }],
+          groundingSupports: [{ segment: { endIndex: 2 }, groundingChunkIndices: JSON.parse(text) as unknown }],
+        },
+      });
+      expect(choices[0]!.parts).toMatchObject([{ type: 'text', text: 'Hi' }]);
+    }
+  });
+
   it('reads log probabilities', () => {
     const token = { token: 'Hello', logProbability: -0.1 };
     const logprobsResult = { chosenCandidates: [token], topCandidates: [{ candidates: [token, { token: 'Hi' }] }] };

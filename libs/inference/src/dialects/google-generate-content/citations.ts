@@ -42,7 +42,7 @@ function readGrounding(candidate: JsonObject): Source[] {
     const segment = objectOf(support['segment']);
     const indices = support['groundingChunkIndices'];
     if (!Array.isArray(indices)) return [];
-    return indices.flatMap((index) => readChunk(chunks[Number(index)], segment));
+    return indices.flatMap((index) => readChunk(chunks[numberOf(index) ?? -1], segment));
   });
 }
 

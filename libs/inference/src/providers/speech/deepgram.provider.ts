@@ -49,7 +49,9 @@ function queryOf({ transcription, endpoint }: TranscriptionCall): URLSearchParam
   for (const keyterm of keyterms) query.append('keyterm', keyterm);
   for (const [name, value] of Object.entries(options)) {
     query.delete(name);
-    for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+    for (const one of Array.isArray(value) ? value : [value]) {
+      query.append(name, typeof one === 'string' ? one : JSON.stringify(one));
+    }
   }
   return query;
 }

@@ -245,6 +245,19 @@ describe.each(PROTOCOLS)('speech over the protocol %s', (protocol) => {
     expect(upstream.requests.map(({ path, body }) => path + body).join()).not.toContain('elsewhere');
   });
 
+  it('sends options of any form', async () => {
+    const names = ['smart_format', 'num_speakers', 'prompt'];
+    const odd = JSON.parse('{"toString":1}') as object;
+    for (const value of [odd, [odd], null]) {
+      replay();
+      const options = { acme: Object.fromEntries(names.map((name) => [name, value])) };
+      // The path of Deepgram has the options too.
+      await ask({ options }).catch((error: AppError) => expect(error.code).not.toBe('server'));
+      expect(upstream.requests).not.toHaveLength(0);
+      upstream.requests.length = 0;
+    }
+  });
+
   it('passes no options of other providers on', async () => {
     replay();
     await ask({ options: { other: { anything: 1 } } });
