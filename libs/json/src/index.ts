@@ -34,7 +34,7 @@ export {
   spliceMembers,
   withoutDoubled,
 } from './json-members';
-export { parseJson } from './json-value';
+export { findJsonObject, parseJson } from './json-value';
 export {
   booleanOf,
   defined,

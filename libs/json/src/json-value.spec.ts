@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { MalformedJson } from './json-cursor';
-import { parseJson } from './json-value';
+import { findJsonObject, parseJson } from './json-value';
 
 const anyKey = fc.oneof(fc.constantFrom('a', '"', '\\', '\u0000', '__proto__', 'constructor', ''), fc.string());
 const anyObject = fc.dictionary(anyKey, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 6, noNullPrototype: true });
@@ -39,5 +39,58 @@ describe(parseJson.name, () => {
   it.each(['1', '"\\n"'])('reads as deep as the bound, with %s inside', (inside) => {
     const text = nested(128, inside);
     expect(JSON.stringify(parseJson(Buffer.from(text)))).toBe(text);
+  });
+});
+
+describe(findJsonObject.name, () => {
+  function read(text: string): unknown {
+    try {
+      return parseJson(Buffer.from(text));
+    } catch (thrown) {
+      if (thrown instanceof MalformedJson) return null;
+      throw thrown;
+    }
+  }
+
+  it.each(['{"a":1}', ' {"a\\u0062":"\\n"}\n', '{}', `{"a":${'1'.repeat(400)}}`])(
+    'reads %s as parseJson does',
+    (text) => {
+      expect(findJsonObject(text)).toEqual(read(text));
+      expect(findJsonObject(text)).not.toBeNull();
+    },
+  );
+
+  it.each([
+    '',
+    '{',
+    'x',
+    '1',
+    'null',
+    '[{}]',
+    '"{}"',
+    '{"a":}',
+    '{"\\n":}',
+    '{"a":1e999}',
+    '{} {}',
+    '\u00a0{}',
+    '{"a":1}x',
+  ])('finds none in %j', (text) => {
+    expect(findJsonObject(text)).toBeNull();
+  });
+
+  it('finds what parseJson reads, and nothing else', () => {
+    const anyText = fc.oneof(
+      fc.json(),
+      fc.string(),
+      fc.json().map((text) => `{"a":${text}}`),
+      fc.json().map((text) => text.slice(1)),
+    );
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const value = read(text);
+        const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+        expect(findJsonObject(text)).toEqual(isObject ? value : null);
+      }),
+    );
   });
 });

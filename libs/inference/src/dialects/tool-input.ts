@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { MalformedJson, parseJson, isObject, type JsonObject } from '@libs/json';
+import { findJsonObject, isObject, type JsonObject } from '@libs/json';
 
 /** Field that holds arguments that are not a JSON object, because the input of a tool must be an object. */
 const INVALID_JSON = 'INVALID_JSON';
@@ -7,13 +7,7 @@ const INVALID_JSON = 'INVALID_JSON';
 /** Returns the `input` of a tool use from the arguments that a model wrote. */
 export function toToolInput(argumentsText: string): JsonObject {
   if (argumentsText.trim() === '') return {};
-  try {
-    const value = parseJson(Buffer.from(argumentsText));
-    if (isObject(value)) return value;
-  } catch (thrown) {
-    if (!(thrown instanceof MalformedJson)) throw thrown;
-  }
-  return { [INVALID_JSON]: argumentsText };
+  return findJsonObject(argumentsText) ?? { [INVALID_JSON]: argumentsText };
 }
 
 export function isInvalidInput(input: JsonObject): boolean {
