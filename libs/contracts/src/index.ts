@@ -69,7 +69,7 @@ export { findBodyLinkProblem, isLinkMember, isTextMember } from './links/body-li
 export { findInBody, type FoundMember, type Holder, type MemberJudge } from './links/body-walk';
 export { linkHeadOf, parseLink, placeOf, type LinkHead } from './links/link-head';
 export { isCloudStorage } from './links/media-links';
-export { isPublicAddress } from './links/public-address';
+export { isPublicAddress, namesPrivateAddress } from './links/public-address';
 export { ResponsesDto } from './responses/responses.dto';
 export { allowedDataRegions, type RoutingPolicy, type OwnedPolicy } from './routing/routing-policy';
 export { TranscriptionDto, TranscriptionJsonDto } from './transcriptions/transcriptions.dto';

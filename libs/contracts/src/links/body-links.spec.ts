@@ -163,6 +163,8 @@ const REFUSED = [
   'http://168.63.129.16/machine',
   'http://metadata./x',
   'http://169.254.169.254./x',
+  'http://169.254.169.254.nip.io/x',
+  'http://a.10-0-0-1.sslip.io/x',
   'http://kubernetes.default.svc/api',
   'http://db.corp/x',
   'http://intranet.home/x',
@@ -383,10 +385,15 @@ describe(findBodyLinkProblem.name, () => {
 });
 
 describe(findMediaLinkProblem.name, () => {
-  it.each(['https://acme.example/a b.png', ' https://acme.example/a', 'https://acme.example./a', 'https://1.1.1.1/a'])(
-    'takes %j',
-    (link) => {
-      expect(findMediaLinkProblem(link)).toBeNull();
-    },
-  );
+  it.each([
+    'https://acme.example/a b.png',
+    ' https://acme.example/a',
+    'https://acme.example./a',
+    'https://1.1.1.1/a',
+    'https://1.1.1.1.nip.io/a',
+    'https://v1.10.0.0-1.acme.example/a',
+    'https://cdn-10.0.0.1a.acme.example/a',
+  ])('takes %j', (link) => {
+    expect(findMediaLinkProblem(link)).toBeNull();
+  });
 });

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { linkHeadOf, LONGEST_LINK, placeOf, type LinkHead } from './link-head';
-import { isPublicAddress } from './public-address';
+import { isPublicAddress, namesPrivateAddress } from './public-address';
 
 /** A picture in a request body: more is refused before anybody decodes it. */
 const LONGEST_DATA_URL = 20 * 1024 * 1024;
@@ -68,7 +68,7 @@ function isPrivateHost(rooted: string): boolean {
   if (hostname.includes('..') || hostname.endsWith('.')) return true;
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0) return !isPublicAddress(address);
-  if (PRIVATE_NAMES.has(hostname)) return true;
+  if (PRIVATE_NAMES.has(hostname) || namesPrivateAddress(hostname)) return true;
   const lastDot = hostname.lastIndexOf('.');
   return lastDot === -1 || PRIVATE_LABELS.has(hostname.slice(lastDot + 1));
 }

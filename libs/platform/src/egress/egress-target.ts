@@ -1,4 +1,4 @@
-import { isPublicAddress, parseLink } from '@libs/contracts';
+import { namesPrivateAddress, parseLink } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import ipaddr from 'ipaddr.js';
 import type { ResolvedAddress } from './resolved-address';
@@ -19,8 +19,6 @@ const LONGEST_URL = 8_192;
 const HTTPS_PORT = '';
 /** Names with a different meaning in each network (RFC 6761, 6762, 8375; `internal` is reserved by ICANN). */
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|home\.arpa)$/;
-/** Matches names that contain an address: there are services that resolve them to that address. */
-const ADDRESS_IN_NAME = /(?<![\da-z])\d{1,3}([.-])\d{1,3}\1\d{1,3}\1\d{1,3}(?![\da-z])/;
 
 /**
  * Reads a URL by the WHATWG standard, which converts every spelling of an IPv4 address (decimal, octal, hexadecimal,
@@ -58,15 +56,10 @@ function readLiteral(hostname: string): ResolvedAddress | null {
   return { address: hostname, family: ipaddr.parse(hostname).kind() === 'ipv4' ? 4 : 6 };
 }
 
-function holdsPrivateAddress(hostname: string): boolean {
-  const address = ADDRESS_IN_NAME.exec(hostname)?.[0].replaceAll('-', '.');
-  return address !== undefined && ipaddr.isValid(address) && !isPublicAddress(ipaddr.parse(address).toString());
-}
-
 function oddity(url: URL, hostname: string, literal: ResolvedAddress | null): string | null {
   if (literal !== null) return 'its host must be a name, not an address';
   if (!hostname.includes('.') || LOCAL_NAME.test(hostname)) return 'its host must be a public name';
-  if (holdsPrivateAddress(hostname)) return 'its host must not be named for an address that is not public';
+  if (namesPrivateAddress(hostname)) return 'its host must not be named for an address that is not public';
   if (url.port !== HTTPS_PORT) return 'its port must be 443';
   return null;
 }
