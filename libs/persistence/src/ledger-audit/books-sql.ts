@@ -82,7 +82,8 @@ export function booksSql(isFull: boolean): string {
       SELECT api_key_hash::text AS id, sum(charged_usd) AS charged, sum(byok_usd) AS byok FROM ledger_key_days GROUP BY 1
     ), workspace AS (
       SELECT account_id || '/' || workspace_id AS id, sum(held) AS held, sum(settled) AS settled
-      FROM open WHERE workspace_id IS NOT NULL GROUP BY 1
+      FROM open WHERE workspace_id IS NOT NULL
+        AND account_id IN (SELECT a.id FROM ledger_accounts a WHERE tracks_workspaces) GROUP BY 1
     )
     SELECT 'account' AS kind, id, figure, found, expected
     FROM (SELECT * FROM ledger_accounts) a
@@ -112,7 +113,7 @@ export function booksSql(isFull: boolean): string {
     FULL JOIN (
       SELECT id, usd AS charges FROM expected WHERE scope = 'workspace'
         AND split_part(id, '/', 1) IN (SELECT a.id FROM ledger_accounts a WHERE tracks_workspaces)) e USING (id)
-    LEFT JOIN workspace USING (id)
+    FULL JOIN workspace USING (id)
     ${FIGURES([
       ['total_usd', `total_usd + ${zero('settled')}`, zero('charges')],
       ['held_usd', 'held_usd', zero('held')],

@@ -19,7 +19,7 @@ export const rowHash = (reference: string, usd: string): string =>
 
 const charges = (condition: string): string => `
   SELECT t.reference, t.amount_usd AS usd, t.debit_account AS debit, t.credit_account AS credit, t.workspace_id,
-         t.api_key_hash
+         t.api_key_hash, 1::bigint AS copy
   FROM ledger_transfers t WHERE t.kind = 'charge' AND ${condition}`;
 
 const calls = (condition: string): string => `
@@ -68,12 +68,16 @@ export const OWNERS_SQL = `
 const DIFFERS = `c.usd IS DISTINCT FROM s.usd OR c.debit IS DISTINCT FROM s.debit OR c.credit IS DISTINCT FROM s.credit
   OR c.workspace_id IS DISTINCT FROM s.workspace_id OR c.api_key_hash IS DISTINCT FROM s.api_key_hash`;
 
+/** A reference has one source. A second one, such as the row of a call on another day, has no charge. */
+const numbered = (sourceRows: string): string => `
+  SELECT s.*, row_number() OVER (PARTITION BY s.reference) AS copy FROM (${sourceRows}) s`;
+
 const differences = (chargeRows: string, sourceRows: string): string => `
   SELECT 'charge' AS kind, coalesce(c.reference, s.reference, 'a result without a generation id') AS id,
          CASE WHEN c.reference IS NULL THEN 'source without charge' WHEN s.reference IS NULL THEN 'charge without source'
               WHEN c.usd <> s.usd THEN 'amount_usd' ELSE 'owner' END AS figure,
          coalesce(c.usd, 0) AS found, coalesce(s.usd, 0) AS expected
-  FROM (${chargeRows}) c FULL JOIN (${sourceRows}) s ON s.reference = c.reference
+  FROM (${chargeRows}) c FULL JOIN (${numbered(sourceRows)}) s ON s.reference = c.reference AND s.copy = c.copy
   WHERE ${DIFFERS}`;
 
 /** Differences in the rows of the owners `$1`. */

@@ -87,5 +87,14 @@ const videos = (isFull: boolean): string => `
   ) AS f(figure, found, expected)
   WHERE found <> expected ${isFull ? '' : 'AND (v.finished_at IS NULL OR v.finished_at >= $1::timestamptz)'}`;
 
-export const ALL_JOBS_SQL = `${batches(true)} UNION ALL ${videos(true)}`;
-export const RECENT_JOBS_SQL = `${batches(false)} UNION ALL ${videos(false)}`;
+/** Holds of videos that have no row. Rows of videos are never deleted. */
+const lostVideos = (isFull: boolean): string => `
+  SELECT 'video', h.id, 'video of its hold', 0, greatest(h.amount_usd, h.settled_usd)
+  FROM ledger_holds h LEFT JOIN videos v ON v.id = h.id
+  WHERE h.id LIKE 'gen-vid-%' AND v.id IS NULL
+    ${isFull ? '' : 'AND (h.resolved_at IS NULL OR h.resolved_at >= $1::timestamptz)'}`;
+
+const jobs = (isFull: boolean): string => [batches, videos, lostVideos].map((sql) => sql(isFull)).join(' UNION ALL ');
+
+export const ALL_JOBS_SQL = jobs(true);
+export const RECENT_JOBS_SQL = jobs(false);

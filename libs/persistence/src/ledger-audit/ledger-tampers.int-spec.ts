@@ -360,6 +360,9 @@ describe('a full audit of the ledger', () => {
     ['ledger_key_days', 'charged_usd > 0'],
     ['ledger_keys', 'total_usd > 0'],
     ['ledger_workspaces', 'total_usd > 0'],
+    ['ledger_workspaces', 'total_usd = 0 AND held_usd > 0'],
+    ['videos', 'cost_usd > 0'],
+    ['videos', 'finished_at IS NULL'],
   ])('finds that a row of %s (%s) is gone', async (table, condition) => {
     const row = (await rowsOf(table, condition))[0]!;
     const copy = `copy_${randomUUID().replaceAll('-', '')}`;
@@ -368,6 +371,21 @@ describe('a full audit of the ledger', () => {
     const findings = await tampered([`DELETE FROM ${table} WHERE ${where(row)}`, back], full);
     await opened.database.execute({ sql: `DROP TABLE ${copy}` });
     expect([table, findings.length > 0]).toEqual([table, true]);
+    expect(await full()).toEqual([]);
+  });
+
+  it.each(['video', 'chat'])('finds a second row of a call of the API %s on another day', async (api) => {
+    const row = (await rowsOf('generations', `api = '${api}' AND cost_usd > 0`))[0]!;
+    const columns = Object.keys(row).filter((name) => name !== 'created_on' && name !== 'written_in');
+    const copy = `INSERT INTO generations (created_on, ${columns.join(', ')})
+      SELECT created_on - 1, ${columns.join(', ')} FROM generations WHERE ${where(row)}`;
+    const back = `DELETE FROM generations WHERE ${where(row)} AND created_on < '${row['created_on']}'`;
+    const reports = await tampered([copy, back], async () => [
+      await audits.audit({ isFull: false }),
+      await audits.audit({ isFull: true }),
+    ]);
+    const found = { kind: 'charge', id: row['id'], figure: 'source without charge' };
+    for (const { findings } of reports) expect(findings).toContainEqual(expect.objectContaining(found));
     expect(await full()).toEqual([]);
   });
 });
