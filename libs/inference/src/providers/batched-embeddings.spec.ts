@@ -1,4 +1,5 @@
 import { leftCallOf, type LeftCall } from '../engine/left-call';
+import type { PriceList } from '../pricing/price';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
 import { embedBatched } from './batched-embeddings';
 
@@ -18,9 +19,10 @@ describe(embedBatched.name, () => {
   let fixture: ReturnType<typeof anEngine>;
   let sent: Asked[];
 
-  const begin = (protocol: string, embeddings: object): void => {
+  const begin = (protocol: string, embeddings: object, pricing?: PriceList): void => {
     const provider = aProvider({ protocol, baseUrl: upstream.baseUrl });
-    const endpoint = anEndpoint({ provider, apis: ['embeddings'], capabilities: { embeddings } });
+    const traits = { provider, apis: ['embeddings'] as const, capabilities: { embeddings } };
+    const endpoint = anEndpoint({ ...traits, ...(pricing && { pricing }) });
     fixture = anEngine([aModel({ endpoints: [endpoint] })]);
   };
 
@@ -99,6 +101,24 @@ describe(embedBatched.name, () => {
     begin('openai', { max_inputs: 2 });
     upstream.answers(status, typeof answer === 'string' ? answer : JSON.stringify(answer));
     await expect(embed(['a', 'b', 'c', 'd', 'e'])).rejects.toMatchObject({ code });
+  });
+
+  it('charges pictures as the calls counted them, and says what the prompt was made of', async () => {
+    const pricing = { prompt: 10n ** 12n, completion: 0n, imageToken: 10n ** 13n };
+    begin('openai', { max_inputs: 1 }, pricing);
+    const picture = { content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] };
+    upstream.behaviour = (response, { body }) => {
+      const details = body.includes('image_url') && { prompt_tokens_details: { image_tokens: 90, text_tokens: 10 } };
+      const usage = { prompt_tokens: 100, total_tokens: 100, ...details };
+      const data = [{ object: 'embedding', index: 0, embedding: [1] }];
+      response.writeHead(200).end(JSON.stringify({ object: 'list', model: 'm', data, usage }));
+    };
+    const { usage } = await embed(['a', picture, picture]);
+    expect(usage).toMatchObject({
+      prompt_tokens: 300,
+      prompt_tokens_details: { image_tokens: 180, text_tokens: 20 },
+      cost: 0.00192,
+    });
   });
 
   it('leaves usage to be estimated unless every call was counted', async () => {

@@ -140,6 +140,19 @@ function sumOfUsage(answers: readonly BatchAnswer[]): JsonObject | undefined {
   const usages = answers.map(({ rest }) => objectOf(rest['usage']));
   const names = Object.keys(usages[0]!).filter((name) => usages.every((usage) => numberOf(usage[name]) !== undefined));
   if (names.length === 0) return undefined;
-  const sum = (name: string): number => usages.reduce((total, usage) => total + numberOf(usage[name])!, 0);
-  return Object.fromEntries(names.map((name) => [name, sum(name)]));
+  return { ...sumsOf(names, usages), ...sumOfDetails(usages) };
+}
+
+/** A call without a kind of tokens, such as one without pictures, may leave out that kind, or all details. */
+function sumOfDetails(usages: readonly JsonObject[]): JsonObject {
+  const details = usages.map((usage) => objectOf(usage[DETAILS]));
+  const names = details.flatMap(Object.keys).filter((name) => details.some((one) => numberOf(one[name]) !== undefined));
+  return names.length === 0 ? {} : { [DETAILS]: sumsOf(new Set(names), details) };
+}
+
+const DETAILS = 'prompt_tokens_details';
+
+function sumsOf(names: Iterable<string>, counts: readonly JsonObject[]): JsonObject {
+  const sum = (name: string): number => counts.reduce((total, one) => total + (numberOf(one[name]) ?? 0), 0);
+  return Object.fromEntries([...names].map((name) => [name, sum(name)]));
 }
