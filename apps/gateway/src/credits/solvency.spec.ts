@@ -91,8 +91,18 @@ describe(Solvency.name, () => {
     expect(await solvency([PAID, offer]).shortfallOf(caller)).toBeNull();
   });
 
-  it('does not take a model for free that is charged by the second', async () => {
-    expect(await solvency([PAID, BY_THE_SECOND]).shortfallOf(caller)).not.toBeNull();
+  it.each([
+    ['by the second', { audioSecond: 1n }],
+    ['by the second at each resolution', { videoSecondByResolution: { '720p': 1n } }],
+    ['by the video', { video: 1n }],
+  ])('does not take a model for free that is charged %s', async (_what, rates) => {
+    const offer = anOffer(['video'], { prompt: 0n, completion: 0n, ...rates });
+    expect(await solvency([PAID, offer]).shortfallOf(caller)).not.toBeNull();
+  });
+
+  it('takes a film for free whose seconds cost nothing at any resolution', async () => {
+    const offer = anOffer(['video'], { prompt: 0n, completion: 0n, videoSecondByResolution: { '720p': 0n } });
+    expect(await solvency([PAID, offer]).shortfallOf(caller)).toBeNull();
   });
 
   it('asks once for callers at the same time, and notices a top-up within two seconds', async () => {

@@ -119,8 +119,9 @@ function isFree({ apis, pricing, batchPricing }: Endpoint): boolean {
 }
 
 function isFreeAt(apis: readonly Api[], pricing: PriceList): boolean {
-  const { prompt, completion, request = 0n, ...others } = pricing;
+  const { prompt, completion, request = 0n, videoSecondByResolution = {}, ...others } = pricing;
   if (prompt > 0n || completion > 0n || request > 0n) return false;
   const isText = apis.some(isCallable);
-  return isText || Object.values(others).every((rate) => typeof rate !== 'bigint' || rate === 0n);
+  const rates = [...Object.values(others), ...Object.values(videoSecondByResolution)];
+  return isText || rates.every((rate) => typeof rate !== 'bigint' || rate === 0n);
 }
