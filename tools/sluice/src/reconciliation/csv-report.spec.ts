@@ -58,6 +58,8 @@ describe(readCsvReport.name, () => {
     ['line 2 of the CSV file has 2 cells, the heading 3', 'day,model,cost_usd\n2026-11-20,large'],
     ['line 2 of the CSV file: day must be a day', 'day,model,cost_usd\n20.11.2026,large,1'],
     ['line 3 of the CSV file: cost_usd must be an amount', 'day,model,cost_usd\n2026-11-20,a,1\n2026-11-20,b,$1'],
+    ['line 5 of the CSV file: cost_usd must be an amount', '\nday,model,cost_usd\n\n2026-11-20,a,1\n2026-11-20,b,$1'],
+    ['line 4 of the CSV file has 1 cells, the heading 3', 'day,model,cost_usd\r\n\r\n\r\n2026-11-20'],
     ['requests must be a whole number', 'day,model,cost_usd,requests\n2026-11-20,a,1,1.5'],
     ['batch must be false or true', 'day,model,cost_usd,batch\n2026-11-20,a,1,yes'],
     ['batch must be false or true', 'day,model,cost_usd,batch\n2026-11-20,a,1,constructor'],

@@ -35,20 +35,20 @@ const MAX_ROWS = 200_000;
  * @throws UsageError with the line and column that cannot be read
  */
 export function readCsvReport(text: string, { from, to }: DayRange): ChargeReport {
-  const [heading = [], ...lines] = cellsOf(text);
-  const columns = columnsOf(heading);
+  const [heading = NO_LINE, ...lines] = linesOf(text);
+  const columns = columnsOf(heading.cells);
   if (lines.length > MAX_ROWS) throw new UsageError(`the CSV file has more than ${MAX_ROWS} rows`);
   const hasWindows = columns.includes('context_window');
   const hasRequests = columns.includes('requests');
   const usage: ReportedUsage[] = [];
   const costs: ReportedCost[] = [];
-  lines.forEach((cells, index) => {
-    const line = new CsvLine(rowOf(columns, cells, index), index + 2);
+  for (const filled of lines) {
+    const line = new CsvLine(rowOf(columns, filled), filled.number);
     const day = line.day();
-    if (day < from || day > to) return;
+    if (day < from || day > to) continue;
     costs.push(line.cost(day));
     if (line.text('tool') === '') usage.push(line.usage(day, hasWindows, hasRequests));
-  });
+  }
   return { usage, costs };
 }
 
@@ -133,19 +133,30 @@ function columnsOf(heading: readonly string[]): Column[] {
   return heading as Column[];
 }
 
-function rowOf(columns: readonly Column[], cells: readonly string[], index: number): Row {
+function rowOf(columns: readonly Column[], { cells, number }: FilledLine): Row {
   if (cells.length !== columns.length) {
-    throw new UsageError(`line ${index + 2} of the CSV file has ${cells.length} cells, the heading ${columns.length}`);
+    throw new UsageError(`line ${number} of the CSV file has ${cells.length} cells, the heading ${columns.length}`);
   }
   return Object.fromEntries(columns.map((column, place) => [column, cells[place]!]));
 }
 
 const CELL = /^(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/;
 
-/** Splits a line. Line breaks in quotes are not supported, because no column needs one. Empty lines are left out. */
-function cellsOf(text: string): string[][] {
+/** A line that is not empty. */
+interface FilledLine {
+  /** From 1, as an editor counts the lines of the file. */
+  readonly number: number;
+  readonly cells: readonly string[];
+}
+
+const NO_LINE: FilledLine = { number: 1, cells: [] };
+
+/** Splits a text. Line breaks in quotes are not supported, because no column needs one. Empty lines are left out. */
+function linesOf(text: string): FilledLine[] {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
-  return lines.filter((line) => line.trim() !== '').map((line, index) => lineCells(line, index + 1));
+  return lines.flatMap((line, index) =>
+    line.trim() === '' ? [] : [{ number: index + 1, cells: lineCells(line, index + 1) }],
+  );
 }
 
 function lineCells(line: string, number: number): string[] {
