@@ -16,12 +16,13 @@ import { isZero, type TokenCounts } from './token-counts';
  */
 export function compareKeys(group: ChargeGroup, { book, rounding }: CompareOptions): ChargeDifference[] {
   const { day, model, usage, costs } = group;
-  const keys = new Set(costs.map(({ key }) => key));
+  // Grouped once: a file may have a hundred thousand keys.
+  const costsByKey = Map.groupBy(costs, ({ key }) => key);
+  const usageByKey = Map.groupBy(usage, ({ key }) => key);
   const isCounted = usage.some(({ tokens }) => !isZero(tokens));
-  if (keys.size < 2 || !isCounted || !isPricedAlike(group, { book, rounding })) return [];
-  const differences = [...keys].map((key) => {
-    const of = { usage: usage.filter((one) => one.key === key), costs: costs.filter((one) => one.key === key) };
-    const parts = explainKey(of, model, { book, rounding });
+  if (costsByKey.size < 2 || !isCounted || !isPricedAlike(group, { book, rounding })) return [];
+  const differences = [...costsByKey].map(([key, charged]) => {
+    const parts = explainKey({ usage: usageByKey.get(key) ?? [], costs: charged }, model, { book, rounding });
     return parts?.map((part) => ({ day, model, key: key ?? NO_KEY, ...part })) ?? null;
   });
   return differences.includes(null) ? [] : differences.flatMap((parts) => parts ?? []);
