@@ -1,8 +1,8 @@
 import { TextCounter, tokensOfUnits } from '../model/text-tokens';
-import { emptyUsage, type Usage } from '../pricing/usage';
+import type { Usage } from '../pricing/usage';
 import type { BilledUnits } from '../pricing/price';
 import type { AllowedUses } from '../pricing/tool-uses';
-import { contextLengthOf, priceOf } from './billing';
+import { contextLengthOf, priceOf, unsaidBill } from './billing';
 import type { AnswerContext } from './dialect';
 import { hiddenPictures, hiddenTokens, reservedTokens } from './hidden-output';
 import { turnsOf } from './inner-turns';
@@ -184,7 +184,7 @@ export class StreamMeter {
     const reported = this.#reported;
     const isCounted = reported !== null && reported.counts.completion !== null;
     const units = this.#usedUnits;
-    if (!isCounted && isNothing(this.#seen) && units === undefined) return this.#nothing();
+    if (!isCounted && isNothing(this.#seen) && units === undefined) return unsaidBill(this.context);
     const since = reported && countSeen(seenSince(this.#seen, reported.seen));
     const isLater = isCounted && since!.completion > 0;
     const counts = isLater ? withSeen(settledCounts(reported), since!) : (reported?.counts ?? null);
@@ -234,11 +234,6 @@ export class StreamMeter {
   #partial(counts: ReportedCounts | null, seen: SeenOutput, units = this.#usedUnits): Bill {
     const { usage, cost } = billAnswer(counts, seen, this.context, 'partial', units);
     return { usage: { ...usage, provenance: 'partial' }, cost };
-  }
-
-  #nothing(): Bill {
-    const usage = emptyUsage('partial');
-    return { usage, cost: priceOf(usage, this.context) };
   }
 }
 

@@ -131,3 +131,77 @@ describe('the charge for pictures and sound that a provider has not counted', ()
     expect(meter.left().usage.completionTokens).toBe(0);
   });
 });
+
+describe('a price for each picture of a prompt', () => {
+  const PRICES: PriceList = { prompt: 0n, completion: 0n, image: parseRate('0.002') };
+  const question = [{ type: 'text', text: 'Compare' }, picturePart(), picturePart()];
+  const message = { role: 'assistant', content: 'Alike' };
+  const chat = {
+    id: 'c',
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 600, completion_tokens: 1, total_tokens: 601 },
+  };
+  const said = {
+    id: 'm',
+    type: 'message',
+    role: 'assistant',
+    content: [{ type: 'text', text: 'Alike' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 600, output_tokens: 1 },
+  };
+  const source = { type: 'base64', media_type: 'image/png', data: PICTURE };
+  const TWO_PICTURES = 4_000_000_000n;
+
+  function picturePart(): object {
+    return { type: 'image_url', image_url: { url: URL } };
+  }
+
+  it('is charged for a whole answer of each dialect, translated or not', () => {
+    const context = contextOf(PRICES, { messages: [{ role: 'user', content: question }] });
+    const body = Buffer.from(JSON.stringify(chat));
+    const [asChat, asResponses] = [TRANSLATIONS.get('chat')!, TRANSLATIONS.get('responses')!];
+    expect(dialectOf('chat').readAnswer(body, context).cost.totalCost).toBe(TWO_PICTURES);
+    const translated = translateAnswer(body, context, { caller: asResponses.caller, upstream: asChat.upstream });
+    expect(translated.cost.totalCost).toBe(TWO_PICTURES);
+    const content = [
+      { type: 'image', source },
+      { type: 'image', source },
+    ];
+    const ofMessages = contextOf(PRICES, { messages: [{ role: 'user', content }] });
+    const { cost } = dialectOf('messages').readAnswer(Buffer.from(JSON.stringify(said)), ofMessages);
+    expect(cost.totalCost).toBe(TWO_PICTURES);
+  });
+
+  it('is charged for a stream, also one that breaks off after some words', async () => {
+    const context = contextOf(PRICES, { messages: [{ role: 'user', content: question }] });
+    expect(await priceOf(await openChat([chunk({ content: 'Al' })], context))).toBe(0.004);
+    const end = { ...chunk({}), choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: chat.usage };
+    expect(await priceOf(await openChat([chunk({ content: 'Alike' }), end], context))).toBe(0.004);
+  });
+
+  it('is charged for embeddings', () => {
+    const input = [{ content: [picturePart()] }, { content: [picturePart()] }];
+    const data = [0, 1].map((index) => ({ object: 'embedding', index, embedding: [1] }));
+    const answer = { object: 'list', data, usage: { prompt_tokens: 2, total_tokens: 2 } };
+    const { cost } = dialectOf('embeddings').readAnswer(
+      Buffer.from(JSON.stringify(answer)),
+      contextOf(PRICES, { input }),
+    );
+    expect(cost.totalCost).toBe(TWO_PICTURES);
+  });
+});
+
+describe('a price for each request', () => {
+  const PRICES: PriceList = { prompt: 0n, completion: 0n, request: parseRate('0.005') };
+
+  it.each(['chat', 'messages'] as const)('is not charged for a stream of %s in which nothing was said', async (api) => {
+    const started = { id: 'm', type: 'message', role: 'assistant', content: [], usage: {} };
+    const announced = { chat: chunk({ role: 'assistant' }), messages: { type: 'message_start', message: started } };
+    const stream = await dialectOf(api).openStream!(cutAfter([announced[api]]), contextOf(PRICES)).catch(() => null);
+    expect(stream === null ? 0 : await priceOf(stream)).toBe(0);
+  });
+
+  it('is charged for a stream that breaks off after some words', async () => {
+    expect(await priceOf(await openChat([chunk({ content: 'Al' })], contextOf(PRICES)))).toBe(0.005);
+  });
+});

@@ -17,7 +17,7 @@ import { emptyUsage } from '../../pricing/usage';
 import { TextCounter, tokensOfUnits } from '../../model/text-tokens';
 import { EVENT_END, type AnswerFrame, type FrameEvent } from '../../model/answer-frame';
 import type { UpstreamStream } from '../../wire/upstream-stream';
-import { ownMembers, priceOf } from '../billing';
+import { ownMembers, unsaidBill } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { RelayedStream } from '../relayed-stream';
 import { hiddenTokens, reservedTokens } from '../hidden-output';
@@ -181,10 +181,7 @@ export class MessagesStream extends RelayedStream<AnswerFrame> {
 
   protected override partialBill(): Bill {
     const { text, since } = this.#seenTokens;
-    if (this.#bill === null && text === 0) {
-      const usage = emptyUsage('partial');
-      return { usage, cost: priceOf(usage, this.context) };
-    }
+    if (this.#bill === null && text === 0) return unsaidBill(this.context);
     return this.#billOf(withOutput(this.#counts, since, text), 'partial');
   }
 
