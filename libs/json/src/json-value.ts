@@ -23,12 +23,17 @@ export function findJsonObject(text: string): JsonObject | null {
   const trimmed = text.trim();
   if (!trimmed.startsWith('{') || !trimmed.endsWith('}')) return null;
   const bytes = Buffer.from(text);
-  const isExact = bytes.includes(BACKSLASH);
-  const value = isExact ? undefined : parseFast(bytes);
-  if (value === undefined && !isExact) return null;
+  if (bytes.includes(BACKSLASH)) return findExactly(bytes);
+  const value = parseFast(bytes);
+  if (value === undefined) return null;
+  if (!isSound(value, 1)) return findExactly(bytes);
+  return isObject(value) ? value : null;
+}
+
+function findExactly(bytes: Buffer): JsonObject | null {
   try {
-    const sound = value !== undefined && isSound(value, 1) ? value : parseExactly(bytes);
-    return isObject(sound) ? sound : null;
+    const value = parseExactly(bytes);
+    return isObject(value) ? value : null;
   } catch (thrown) {
     if (thrown instanceof MalformedJson) return null;
     throw thrown;

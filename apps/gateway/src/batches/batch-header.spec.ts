@@ -40,16 +40,31 @@ describe(BatchHeaderReader.name, () => {
     [{ endpoint, model: 1 }, '400 model must be a non-empty string (it is 1)'],
     [{ endpoint, model: null }, '400 model must be a non-empty string (it is null)'],
     [{ endpoint, model: 'x'.repeat(257) }, '400 model is longer than 256 characters'],
-    [{ endpoint, model, completion_window: '1h' }, '400 completion_window must be "24h" (it is a string of 2 characters)'],
+    [
+      { endpoint, model, completion_window: '1h' },
+      '400 completion_window must be "24h" (it is a string of 2 characters)',
+    ],
     [{ endpoint, model, completion_window: 24 }, '400 completion_window must be "24h" (it is 24)'],
     [{ endpoint, model, completion_window: null }, '400 completion_window must be "24h" (it is null)'],
     [{ endpoint, model, callback_url: 1 }, '400 callback_url must be a string (it is 1)'],
-    [{ endpoint, model, callback_url: ['https://a.example/'] }, '400 callback_url must be a string (it is an array of 1)'],
+    [
+      { endpoint, model, callback_url: ['https://a.example/'] },
+      '400 callback_url must be a string (it is an array of 1)',
+    ],
     [{ endpoint, model, provider: [] }, '400 provider must be an object (it is an empty array)'],
     [{ endpoint, model, provider: 'x' }, '400 provider must be an object (it is "x")'],
-    [{ endpoint, model, provider: { order: ['a'] } }, '400 provider.order cannot be used in a batch, only provider.only'],
-    [{ endpoint, model, provider: { only: [] } }, '400 provider.only must be an array of 1 to 100 provider slugs (it is an empty array)'],
-    [{ endpoint, model, provider: { only: 'a' } }, '400 provider.only must be an array of 1 to 100 provider slugs (it is "a")'],
+    [
+      { endpoint, model, provider: { order: ['a'] } },
+      '400 provider.order cannot be used in a batch, only provider.only',
+    ],
+    [
+      { endpoint, model, provider: { only: [] } },
+      '400 provider.only must be an array of 1 to 100 provider slugs (it is an empty array)',
+    ],
+    [
+      { endpoint, model, provider: { only: 'a' } },
+      '400 provider.only must be an array of 1 to 100 provider slugs (it is "a")',
+    ],
     [{ endpoint, model, provider: { only: [1] } }, '400 provider.only must hold provider slugs'],
     [
       { endpoint, model, provider: { only: Array.from({ length: 10_000 }, () => 'a') } },

@@ -83,7 +83,9 @@ function readProvider(value: unknown): readonly string[] | null {
   if (value === null) return null;
   if (typeof value !== 'object' || Array.isArray(value)) throw refused('provider', 'must be an object', value);
   const other = Object.entries(value).find(([name, preference]) => name !== 'only' && preference !== null);
-  if (other !== undefined) throw refused(`provider.${shownName(other[0])}`, 'cannot be used in a batch, only provider.only');
+  if (other !== undefined) {
+    throw refused(`provider.${shownName(other[0])}`, 'cannot be used in a batch, only provider.only');
+  }
   return readOnly((value as { only?: unknown }).only);
 }
 

@@ -98,8 +98,14 @@ describe(readBatchLine, () => {
       '400 requests[3].body.max_tokens must be an integer from 1 to 10000000 (it is -Infinity)',
     ],
     ['{"custom_id":"a","body":{"temperature":1e999}}', '400 Malformed batch input: requests[3] is not valid JSON'],
-    ['{"custom_id":"a","body":{"n":1e999}}', '400 requests[3].body.n must be an integer from 1 to 128 (it is Infinity)'],
-    [{ custom_id: 'a', body: { n: 1e9 } }, '400 requests[3].body.n must be an integer from 1 to 128 (it is 1000000000)'],
+    [
+      '{"custom_id":"a","body":{"n":1e999}}',
+      '400 requests[3].body.n must be an integer from 1 to 128 (it is Infinity)',
+    ],
+    [
+      { custom_id: 'a', body: { n: 1e9 } },
+      '400 requests[3].body.n must be an integer from 1 to 128 (it is 1000000000)',
+    ],
     [
       { custom_id: 'a', body: { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] } },
       '400 requests[3].body.messages[0] holds more than text, which a batch cannot carry',
