@@ -1,19 +1,17 @@
-import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import Redis from 'ioredis';
 import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
 import { root } from '../../scripts/checkout';
+import { createDemoOrganization } from '../../scripts/development/demo-organization';
+import { ConnectedInstallation } from '../../tools/sluice/src/installation';
+import { readSluiceEnv } from '../../tools/sluice/src/sluice.env';
 import { startBroker, type InstallationBroker } from './broker';
 
 /** The Redis of the tests; an installation has keys of its own in it. */
 export const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 
-const SEED_TIMEOUT_MS = 60_000;
 const KEYS_PER_SCAN = 500;
-
-const run = promisify(execFile);
 
 export const APP_NAMES = ['auth', 'batch-worker', 'credentials', 'gateway', 'video-worker'] as const;
 export type AppName = (typeof APP_NAMES)[number];
@@ -90,10 +88,13 @@ export async function forgetRedisKeys(prefix: string): Promise<void> {
   }
 }
 
-/** Makes the demo workspace, in the environment of the auth app. */
+/** Makes the demo workspace, in the environment of an operator. */
 export async function plantSeed(environment: Readonly<Record<string, string>>): Promise<Seed> {
-  const script = join(root, 'dist/scripts/seed.js');
-  const { stdout } = await run(process.execPath, [script], { env: environment, timeout: SEED_TIMEOUT_MS });
-  const seed = JSON.parse(stdout) as { api_key: string; management_key: string; workspace_id: string };
-  return { apiKey: seed.api_key, managementKey: seed.management_key, workspaceId: seed.workspace_id };
+  const connected = new ConnectedInstallation(readSluiceEnv(environment));
+  try {
+    const seed = await createDemoOrganization(connected, await connected.bus());
+    return { apiKey: seed.api_key, managementKey: seed.management_key, workspaceId: seed.workspace_id };
+  } finally {
+    await connected.close();
+  }
 }
