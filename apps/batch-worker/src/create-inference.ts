@@ -46,6 +46,7 @@ export async function createInference(
     onProblem: (problem) => logger.error(`a changed catalogue was not taken: ${describe(problem)}`),
   });
   await catalogue.start();
+  catalogue.onChange(() => logger.log('The changed catalogue is in use'));
   const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
   const replies = new ReplyBudget(MOST_REPLY_BYTES);
   const http = new UpstreamHttp({ replies, connectOwnPlace: egress.connector() });

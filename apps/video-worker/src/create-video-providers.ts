@@ -32,6 +32,7 @@ export async function createVideoProviders(
     onProblem: (problem) => logger.error('A changed catalogue was not taken; the earlier one stays', problem),
   });
   await catalogue.start();
+  catalogue.onChange(() => logger.log('The changed catalogue is in use'));
   const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
   const http = new UpstreamHttp({
     replies: new ReplyBudget(MOST_REPLY_BYTES),

@@ -95,5 +95,6 @@ async function followCatalogue(env: GatewayEnv): Promise<CatalogueSource> {
     onProblem: (problem) => logger.error('A changed catalogue was not taken; the earlier one stays', problem),
   });
   await source.start();
+  source.onChange(() => logger.log('The changed catalogue is in use'));
   return source;
 }
