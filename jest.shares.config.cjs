@@ -1,6 +1,10 @@
-const { projects, testTimeout } = require('./jest.config.cjs');
+const config = require('./jest.config.cjs');
 
-const unit = projects.find(({ displayName }) => displayName === 'unit');
+const sharesOf = (name) => {
+  const project = config.projects.find(({ displayName }) => displayName === name);
+  return { ...project, testMatch: [`<rootDir>/test/shares/${name}-*.cjs`] };
+};
 
-// All unit specs in a few suites: loading what they share takes longer than running them.
-module.exports = { ...unit, testTimeout, testMatch: ['<rootDir>/test/unit/share-*.cjs'] };
+// All unit specs in a few suites: loading what they have in common takes longer than running them. All e2e specs in a
+// few suites: those of a suite also share installations (test/support/shared-installations.ts).
+module.exports = { ...config, projects: [sharesOf('unit'), sharesOf('e2e')] };

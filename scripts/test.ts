@@ -14,6 +14,8 @@ import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCou
 
 /** In this order: quick tests that point directly to the cause come first. */
 const PROJECTS = ['unit', 'integration', 'e2e', 'chaos', 'timed'] as const;
+/** The projects of jest.shares.config.cjs, which is for runs of all their specs. */
+const SHARED: readonly string[] = ['unit', 'e2e'];
 /** Runs only if it is requested by name (`npm run clients`), because its clients must be installed. */
 const ON_DEMAND = ['agents'] as const;
 /**
@@ -22,7 +24,7 @@ const ON_DEMAND = ['agents'] as const;
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   integration: ['--maxWorkers=100%'],
-  e2e: ['--maxWorkers=2', '--testTimeout=120000'],
+  e2e: ['--maxWorkers=2', '--testTimeout=300000'],
   agents: ['--runInBand', '--testTimeout=120000'],
   chaos: ['--maxWorkers=2'],
   timed: ['--runInBand'],
@@ -55,9 +57,9 @@ async function runProject(
   environment: NodeJS.ProcessEnv,
   reportFile: string,
 ): Promise<TestCounts> {
-  const areAllUnitTests = project === 'unit' && jestArguments.length === 0;
-  const which = areAllUnitTests ? ['--config', 'jest.shares.config.cjs'] : ['--selectProjects', project];
-  const flags = [...which, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
+  const isWhole = jestArguments.every((argument) => argument.startsWith('--shard='));
+  const config = isWhole && SHARED.includes(project) ? ['--config', 'jest.shares.config.cjs'] : [];
+  const flags = [...config, '--selectProjects', project, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
   const how = FLAGS[project] ?? ['--maxWorkers=100%'];
   const exitCode = await runNode(
     ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...how, ...jestArguments],

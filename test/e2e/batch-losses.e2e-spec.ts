@@ -63,8 +63,6 @@ async function findings(): Promise<Checked | null> {
 
 const idsOf = ({ results }: BatchBody): string[] => (results ?? []).map(({ custom_id: id }) => id);
 
-jest.setTimeout(90_000);
-
 describe('a batch that cannot be read again after its acceptance', () => {
   it('is answered with 202, keeps its lines and completes', async () => {
     await installation.database.execute({ sql: 'REVOKE SELECT ON batches FROM sluice_tenant' });

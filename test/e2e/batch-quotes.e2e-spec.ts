@@ -43,8 +43,6 @@ beforeAll(async () => {
 
 afterAll(() => started?.stop(), BOOT_TIMEOUT_MS);
 
-jest.setTimeout(3 * END_MS);
-
 function post(
   script: keyof typeof SCRIPTS,
   { tag, lines }: { tag: string; lines: number },

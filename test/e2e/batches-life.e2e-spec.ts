@@ -70,8 +70,6 @@ const errorTypes = (batch: BatchBody): string[] => [
   ...new Set((batch.results ?? []).flatMap(({ error }) => (error === null ? [] : [error.type]))),
 ];
 
-jest.setTimeout(60_000);
-
 describe('POST /batches/{id}/cancel', () => {
   it('keeps what is finished, answers the rest with an error item, charges what ran, and is over in seconds', async () => {
     const run = await submit({ tag: 'cancel', lines: 20_000 }, 'slow');

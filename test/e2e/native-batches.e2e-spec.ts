@@ -58,8 +58,6 @@ afterAll(async () => {
   await sandbox?.close();
 }, BOOT_TIMEOUT_MS);
 
-jest.setTimeout(END_WITHIN_MS + TAKEOVER_MS);
-
 beforeEach(() => sandbox.resetCalls());
 
 const chatLine = (id: string): BatchRequestLine => ({

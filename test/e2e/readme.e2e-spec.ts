@@ -35,8 +35,6 @@ afterAll(async () => {
   await sandbox?.close();
 }, 240_000);
 
-jest.setTimeout(2 * PATIENCE_MS);
-
 const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${installation.baseUrl}${path}`, {
     ...init,

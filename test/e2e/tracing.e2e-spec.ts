@@ -85,8 +85,6 @@ function spansOf(traceId: string, kinds: readonly number[]): Promise<ReceivedSpa
   });
 }
 
-jest.setTimeout(60_000);
-
 describe('traces', () => {
   it('tell of a call as part of its caller’s trace, with every call to a provider', async () => {
     const { traceId, traceparent } = newTrace();

@@ -41,8 +41,6 @@ interface UpstreamJob {
 
 /** Longer than a lease: a step that failed for a reason of the machine is taken again when its lease ends. */
 const ENDED_MS = 50_000;
-jest.setTimeout(2 * ENDED_MS);
-
 let upstream: FakeUpstream;
 let installation: Installation;
 let client: ApiClient;

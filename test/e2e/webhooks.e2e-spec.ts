@@ -17,8 +17,6 @@ import { WebhookReceiver, type ReceivedEvent } from '../support/webhook-receiver
 const MODEL = 'hooks/talker';
 const PATIENCE_MS = 20_000;
 
-jest.setTimeout(60_000);
-
 interface Event {
   readonly type: string;
   readonly created_at: string;

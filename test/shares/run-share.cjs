@@ -1,0 +1,34 @@
+const { readdirSync } = require('node:fs');
+const { join, relative } = require('node:path');
+
+const ROOT = join(__dirname, '../..');
+const UNIT_FOLDERS = ['apps', 'bench', 'libs', 'scripts', 'test', 'tools'];
+const E2E_FOLDERS = ['test/clients', 'test/e2e', 'test/hostile'];
+
+/** Runs one of so many shares of the unit specs: neighbours, which load the same files. */
+exports.unit = function runUnitShare(number, shares) {
+  const specs = specsUnder(UNIT_FOLDERS, '.spec.ts');
+  const from = Math.floor((specs.length * (number - 1)) / shares);
+  const to = Math.floor((specs.length * number) / shares);
+  run(specs.slice(from, to));
+};
+
+/** Runs one of so many shares of the e2e specs. Neighbours take about as long, so each goes to another share. */
+exports.e2e = function runE2eShare(number, shares) {
+  run(specsUnder(E2E_FOLDERS, '.e2e-spec.ts').filter((_spec, at) => at % shares === number - 1));
+};
+
+/** In one suite, whose module registry loads once what they have in common. */
+function run(specs) {
+  for (const spec of specs) describe(relative(ROOT, spec), () => void require(spec));
+}
+
+/** @returns {string[]} in the same order everywhere, so that every share is of the same whole */
+function specsUnder(folders, suffix) {
+  return folders.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true })
+      .filter((name) => name.endsWith(suffix))
+      .map((name) => join(ROOT, folder, name))
+      .toSorted(),
+  );
+}

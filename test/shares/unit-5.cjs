@@ -1,0 +1,1 @@
+require('./run-share.cjs').unit(5, 8);

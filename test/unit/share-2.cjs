@@ -1,1 +1,0 @@
-require('./run-share.cjs')(2, 8);

@@ -1,1 +1,0 @@
-require('./run-share.cjs')(4, 8);

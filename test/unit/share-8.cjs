@@ -1,1 +1,0 @@
-require('./run-share.cjs')(8, 8);
