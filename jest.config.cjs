@@ -26,6 +26,9 @@ const project = (displayName, testMatch, extra = {}) => ({
   ...extra,
 });
 
+// Ends what specs shared. Agents use the installations of e2e specs.
+const shares = { setupFilesAfterEnv: ['<rootDir>/test/support/end-shared-installations.ts'] };
+
 // unit: no services. integration: real PostgreSQL, RabbitMQ, Redis. e2e and chaos: the composed system. timed: the
 // same, where a test looks at how soon something happens.
 module.exports = {
@@ -34,9 +37,9 @@ module.exports = {
   projects: [
     project('unit', ['<rootDir>/{apps,libs,tools,scripts,test,bench}/**/*.spec.ts']),
     project('integration', ['<rootDir>/{apps,libs}/**/*.int-spec.ts']),
-    project('e2e', ['<rootDir>/test/{e2e,clients,hostile}/**/*.e2e-spec.ts']),
+    project('e2e', ['<rootDir>/test/{e2e,clients,hostile}/**/*.e2e-spec.ts'], shares),
     project('chaos', ['<rootDir>/test/chaos/**/*.chaos-spec.ts']),
-    project('agents', ['<rootDir>/test/clients/agents/*.agents-spec.ts']),
+    project('agents', ['<rootDir>/test/clients/agents/*.agents-spec.ts'], shares),
     project('timed', ['<rootDir>/test/chaos/**/*.timed-spec.ts']),
   ],
 };

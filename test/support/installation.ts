@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PartyName } from '@libs/contracts';
@@ -38,6 +38,9 @@ const READY_TIMEOUT_MS = 150_000;
 const STOP_GRACE_MS = 15_000;
 /** An app that keeps dying before it was ever ready will not be cured by waiting. */
 const HOPELESS_DEATHS = 3;
+const CATALOGUE_TAKEN = 'The changed catalogue is in use';
+/** The apps that read the catalogue. */
+const ROUTING: readonly string[] = ['gateway', 'batch-worker', 'video-worker'];
 const RESTART_TIMINGS = { firstDelayMs: 500, longestDelayMs: 500, settledAfterMs: 0 };
 
 interface LaunchedApp {
@@ -51,6 +54,8 @@ interface RunningApp {
   readonly app: SupervisedApp;
   readonly healthPort: number;
   readonly log: AppLog;
+  /** Catalogues that it took after its start. */
+  changesOfCatalogue: number;
   /** Deaths that a test brought about. */
   kills: number;
 }
@@ -64,6 +69,7 @@ export class Installation {
   readonly #running = new Map<string, RunningApp>();
   readonly #redisPrefix = `test-${randomBytes(6).toString('hex')}:`;
   #seed: Seed | undefined;
+  #isAltered = false;
 
   private constructor(
     private readonly options: InstallationOptions,
@@ -181,6 +187,7 @@ export class Installation {
 
   /** Ends an app without a chance to tidy up; it is started again by itself. */
   async kill9(name: string): Promise<void> {
+    this.#isAltered = true;
     const running = this.#find(name);
     const { app } = running;
     const deaths = app.deaths;
@@ -199,7 +206,23 @@ export class Installation {
     name: string = app,
     lives: readonly Readonly<Record<string, string>>[] = [{}],
   ): Promise<void> {
+    if (name !== app || lives.length > 1 || Object.keys(lives[0]!).length > 0) this.#isAltered = true;
     await this.#launch([{ app, name, lives }]);
+  }
+
+  /** Whether all its apps run as they were started, so that another spec can use it. */
+  get isIntact(): boolean {
+    const apps = [...this.#running.values()];
+    return !this.#isAltered && apps.every(({ app }) => app.pid !== undefined && app.deaths === 0);
+  }
+
+  /** Makes it ready for another spec: with these apps and this catalogue, and a demo workspace of its own. */
+  async reuse(apps: readonly AppName[], catalogue: string): Promise<void> {
+    await forgetRedisKeys(this.#redisPrefix);
+    await this.#replaceCatalogue(catalogue);
+    const missing = apps.filter((app) => !this.#running.has(app));
+    if (missing.length > 0) await this.#launch(missing.map((app) => ({ app, name: app, lives: [{}] })));
+    await this.#plantSeed();
   }
 
   /** Asks an app to end, and waits until it has; it stays away. */
@@ -243,9 +266,27 @@ export class Installation {
   async #boot(): Promise<void> {
     const apps = appsOf(this.options);
     await this.#launch(apps.map((app) => ({ app, name: app, lives: [{}] })));
-    if (!apps.includes('auth')) return;
+    if (apps.includes('auth')) await this.#plantSeed();
+  }
+
+  async #plantSeed(): Promise<void> {
     const operator = { DATABASE_URL: this.parts.urls.database, ...this.brokerEnvironmentOf('cli') };
     this.#seed = await plantSeed({ ...this.#environmentOf('auth'), ...operator });
+  }
+
+  /** Resolves when every app uses it. */
+  async #replaceCatalogue(text: string): Promise<void> {
+    const file = join(this.folder, 'catalogue.yaml');
+    if (readFileSync(file, 'utf8') === text) return;
+    const names = [...this.#running.keys()].filter((name) => ROUTING.includes(name));
+    const taken = (): number[] => names.map((name) => this.#find(name).changesOfCatalogue);
+    const before = taken();
+    writeFileSync(`${file}.next`, text);
+    renameSync(`${file}.next`, file);
+    for (const name of names) process.kill(this.pidOf(name), 'SIGHUP');
+    await eventually('every app uses the catalogue', READY_TIMEOUT_MS, () =>
+      taken().every((count, at) => count > before[at]!) ? true : undefined,
+    );
   }
 
   async #launch(apps: readonly LaunchedApp[]): Promise<void> {
@@ -253,7 +294,10 @@ export class Installation {
     for (const [index, { app, name, lives }] of apps.entries()) {
       if (this.#running.has(name)) throw new Error(`${name} runs already`);
       const healthPort = ports[index] ?? 0;
-      const log = new AppLog({ name, file: join(this.folder, `${name}.log`), say: () => undefined });
+      const onLine = (line: string): void => {
+        if (line.includes(CATALOGUE_TAKEN)) this.#find(name).changesOfCatalogue += 1;
+      };
+      const log = new AppLog({ name, file: join(this.folder, `${name}.log`), say: () => undefined, onLine });
       const common = { LISTEN_ADDRESS: '127.0.0.1', ...this.#environmentOf(app), HEALTH_PORT: String(healthPort) };
       const environment: Record<string, string> = { ...common, ...lives[0] };
       const spec = { name, entry: entryOf(app), folder: root, environment };
@@ -261,7 +305,7 @@ export class Installation {
         if (event === 'died') replaceAll(environment, { ...common, ...(lives[deaths] ?? lives.at(-1)) });
       };
       const supervised = new SupervisedApp(spec, log, onChange, RESTART_TIMINGS);
-      this.#running.set(name, { app: supervised, healthPort, log, kills: lives.length - 1 });
+      this.#running.set(name, { app: supervised, healthPort, log, changesOfCatalogue: 0, kills: lives.length - 1 });
       supervised.start();
     }
     await this.untilReady();

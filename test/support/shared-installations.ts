@@ -1,0 +1,55 @@
+import { Installation, type InstallationOptions } from './installation';
+import { appsOf } from './installation-parts';
+
+/** Options with which an installation can serve one spec after the other. */
+export type SharedOptions = Omit<InstallationOptions, 'between' | 'ownBroker'>;
+
+/** Settings of all shared installations, so that more specs have the same. */
+const SHARED_ENVIRONMENT = {
+  BATCH_CREDIT_GRACE_SECONDS: '1',
+  BATCH_READS_PER_MINUTE: '100000',
+  BATCH_SUBMISSIONS_PER_MINUTE: '100000',
+  LEFTOVER_READ_MS: '300',
+  VIDEO_SUBMISSIONS_PER_MINUTE: '100000',
+};
+
+const keys = new WeakMap<Installation, string>();
+const idle = new Map<Installation, string>();
+
+/**
+ * Returns an installation for a spec that restarts no app and reads neither its metrics nor whole tables or logs. It may
+ * have served earlier spec files of this suite (`jest.shares.config.cjs`): its catalogue, its demo workspace and what is
+ * in Redis are new, but its database is not empty, and it may run more apps. No two specs use one at the same time. End
+ * it with `giveBack`.
+ */
+export async function shareInstallation(options: SharedOptions): Promise<Installation> {
+  const settings = {
+    environment: { ...SHARED_ENVIRONMENT, ...options.environment },
+    environmentOf: options.environmentOf,
+  };
+  const key = JSON.stringify(settings);
+  const found = [...idle].find(([, other]) => other === key)?.[0];
+  if (found !== undefined) {
+    idle.delete(found);
+    await found.reuse(appsOf(options), options.catalogue);
+    return found;
+  }
+  const started = await Installation.start({ ...options, ...settings });
+  keys.set(started, key);
+  return started;
+}
+
+/** Leaves a shared installation to the next spec, or ends it if an app of it was restarted or died. */
+export async function giveBack(installation: Installation | undefined): Promise<void> {
+  if (installation === undefined) return;
+  const key = keys.get(installation);
+  if (key !== undefined && installation.isIntact) idle.set(installation, key);
+  else await installation.stop();
+}
+
+/** Ends all that were given back. */
+export async function endSharedInstallations(): Promise<void> {
+  const all = [...idle.keys()];
+  idle.clear();
+  await Promise.all(all.map((installation) => installation.stop()));
+}
