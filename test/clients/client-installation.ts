@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { FakeUpstream, type Behaviour } from '@libs/inference/testing';
 import { catalogueOf, type TestModel } from '../support/catalogue';
-import { Installation, type AppName } from '../support/installation';
+import type { AppName, Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { answerChat } from './chat-upstream';
 import { answerMessages } from './messages-upstream';
 import { answerResponses } from './responses-upstream';
@@ -24,9 +26,6 @@ export const VECTOR = [0.5, -0.25, 0.125, 1];
 /** The other name of a model of this installation. */
 export const aliasOf = (slug: string): string => `${slug.split('/')[1]}-by-itself`;
 
-/** How long a call is read on for its usage after its client has left. */
-const LEFTOVER_READ_MS = '300';
-
 export interface ClientInstallation {
   readonly installation: Installation;
   readonly upstream: FakeUpstream;
@@ -41,10 +40,9 @@ export async function startClientInstallation(
   const upstream = await FakeUpstream.start();
   upstream.behaviour = behave;
   try {
-    const settings = { LEFTOVER_READ_MS, ...environment };
-    const installation = await Installation.start({ catalogue: catalogueAt(upstream), apps, environment: settings });
+    const installation = await shareInstallation({ catalogue: catalogueAt(upstream), apps, environment });
     const stop = async (): Promise<void> => {
-      await installation.stop();
+      await giveBack(installation);
       await upstream.close();
     };
     return { installation, upstream, stop };
@@ -85,7 +83,8 @@ function modelsAt({ origin }: FakeUpstream): TestModel[] {
     model('clients/messages', 'polite', 'messages', 'anthropic'),
     model(VECTORS, 'vectors', 'embeddings'),
     { ...model(SPEECH, 'speech', 'transcription'), batchPricing: undefined },
-    model(LIMITED, 'limited', 'chat'),
+    // A name of its own: the gateway of a shared installation remembers until when a provider limits.
+    { ...model(LIMITED, 'limited', 'chat'), provider: `limited-${randomBytes(4).toString('hex')}` },
   ];
 }
 

@@ -6,7 +6,8 @@ import { startSandbox, type Sandbox } from '../../tools/sandbox-provider/src/sta
 import { boxAt, samplesOf } from '../../tools/sandbox-provider/src/testing/mp4-samples';
 import { catalogueOf } from '../support/catalogue';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /** The clients of OpenAI and OpenRouter, as they are published, before a provider whose films play. */
 
@@ -32,18 +33,16 @@ function catalogue(): string {
 
 beforeAll(async () => {
   sandbox = await startSandbox({ videoMs: 200 });
-  installation = await Installation.start({ apps: ['auth', 'gateway', 'video-worker'], catalogue: catalogue() });
+  installation = await shareInstallation({ apps: ['auth', 'gateway', 'video-worker'], catalogue: catalogue() });
   const { baseUrl, seed } = installation;
   openai = new OpenAI({ baseURL: baseUrl, apiKey: seed.apiKey, maxRetries: 0 });
   openrouter = new OpenRouter({ serverURL: baseUrl, apiKey: seed.apiKey, retryConfig: { strategy: 'none' } });
 }, 240_000);
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await sandbox?.close();
 }, 240_000);
-
-jest.setTimeout(2 * PATIENCE_MS);
 
 /** A PNG of a size, as far as anybody here looks. */
 function png(width: number, height: number): Buffer {

@@ -3,8 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../support/eventually';
 import type { ApiClient } from '../support/client';
 import { catalogueOf } from '../support/catalogue';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { expectRefusal } from './refusals';
 
 interface Entry {
@@ -30,7 +31,7 @@ describe('GET /audit', () => {
 
   beforeAll(async () => {
     const pricing = { prompt: '0', completion: '0' };
-    installation = await Installation.start({
+    installation = await shareInstallation({
       catalogue: catalogueOf([{ slug: 'audit/none', provider: 'none', baseUrl: 'http://127.0.0.1:9', pricing }]),
       apps: ['auth', 'gateway'],
     });
@@ -41,7 +42,7 @@ describe('GET /audit', () => {
 
   afterAll(async () => {
     await Promise.all([manager, inference, stranger].map((each) => each?.close()));
-    await installation?.stop();
+    await giveBack(installation);
   });
 
   it('gives each call an id of its own beside the one that its caller chose', async () => {

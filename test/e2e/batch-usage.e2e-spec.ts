@@ -2,7 +2,8 @@ import { FakeUpstream, type Behaviour } from '@libs/inference/testing';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /** The usage that a finished batch reports: the sum of what its provider reported line by line. */
 
@@ -48,7 +49,7 @@ beforeAll(async () => {
     pricing: PRICING,
     ...values,
   });
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogueOf([model('letters', { protocol: 'anthropic', apis: ['messages'] }), model('talk', {})]),
   });
   client = installation.client();
@@ -56,7 +57,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 240_000);
 

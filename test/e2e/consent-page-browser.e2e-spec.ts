@@ -1,7 +1,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../support/browser';
 import { catalogueOf } from '../support/catalogue';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { LoopbackSite } from './loopback-site';
 
 /** RFC 7636, appendix B. */
@@ -35,11 +36,11 @@ const complaints: string[] = [];
 beforeAll(async () => {
   browser = await startBrowser();
   app = await LoopbackSite.start();
-  installation = await Installation.start({ catalogue: catalogueOf([UNUSED_MODEL]), apps: ['auth', 'gateway'] });
+  installation = await shareInstallation({ catalogue: catalogueOf([UNUSED_MODEL]), apps: ['auth', 'gateway'] });
 }, 240_000);
 
 afterAll(async () => {
-  await Promise.all([browser?.close(), app?.stop(), installation?.stop()]);
+  await Promise.all([browser?.close(), app?.stop(), giveBack(installation)]);
 });
 
 beforeEach(() => {

@@ -1,8 +1,9 @@
 import { catalogueOf } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
 import { judgeAnswer } from '../support/documented-answers';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { CANARY } from './refusals';
 
 /** RFC 7636, appendix B. */
@@ -29,11 +30,11 @@ let installation: Installation;
 let stranger: Tenant;
 
 beforeAll(async () => {
-  installation = await Installation.start({ catalogue: catalogueOf([UNUSED_MODEL]), apps: ['auth', 'gateway'] });
+  installation = await shareInstallation({ catalogue: catalogueOf([UNUSED_MODEL]), apps: ['auth', 'gateway'] });
   stranger = await new Operator(installation).createTenant('Stranger', null);
 }, 240_000);
 
-afterAll(() => installation?.stop());
+afterAll(() => giveBack(installation));
 
 /** A browser, as far as the page can tell: it keeps cookies and sends forms as they stand. */
 class Visitor {
@@ -155,7 +156,9 @@ describe('the consent page', () => {
       'xyz',
     ]);
     const trail = await installation.database.rows({
-      sql: `SELECT status FROM audit_entries WHERE action = 'POST /auth'`,
+      sql: `SELECT status FROM audit_entries WHERE action = 'POST /auth'
+              AND organization_id = (SELECT organization_id FROM workspaces WHERE id = $1)`,
+      values: [installation.seed.workspaceId],
     });
     expect(trail).toEqual([{ status: 200 }]);
     const { status, key } = await redeem(target.searchParams.get('code'));

@@ -3,11 +3,12 @@ import { LedgerRepository } from '@libs/persistence';
 import { eventually } from '../support/eventually';
 import { GreedyModel, greedyCatalogue } from '../support/greedy-model';
 import { hostileShapes, type HostileShape } from '../support/hostile-shapes';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 import type { UpstreamDialect } from '../support/provider-scripts';
 import { say } from '../support/say';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 const CREDIT_USD = 0.05;
 const PATHS: Readonly<Record<UpstreamDialect, string>> = {
@@ -32,7 +33,7 @@ let ledger: LedgerRepository;
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
   upstream.behaviour = model.answer;
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: greedyCatalogue(upstream.origin),
     apps: ['auth', 'gateway', 'batch-worker'],
     environment: { BATCH_CREDIT_GRACE_SECONDS: '1' },
@@ -42,7 +43,7 @@ beforeAll(async () => {
 }, 240_000);
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 240_000);
 

@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { CANARY, expectRefusal } from './refusals';
 
 const CALLBACK = 'https://app.example/callback';
@@ -14,7 +15,7 @@ let colleague: ApiClient;
 let stranger: ApiClient;
 
 beforeAll(async () => {
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogueOf([
       {
         slug: 'once/any',
@@ -27,15 +28,18 @@ beforeAll(async () => {
   });
   manager = installation.client(installation.seed.managementKey);
   const operator = new Operator(installation);
-  const [{ id }] = await operator.run<[{ id: string }]>('organizations', 'list');
-  const args = ['--name', 'colleague', '--organization', id, '--management'];
+  const owner = await installation.database.firstRow<{ id: string }>({
+    sql: 'SELECT organization_id AS id FROM workspaces WHERE id = $1',
+    values: [installation.seed.workspaceId],
+  });
+  const args = ['--name', 'colleague', '--organization', owner!.id, '--management'];
   colleague = installation.client((await operator.run<{ key: string }>('keys', 'create', ...args)).key);
   stranger = installation.client((await operator.createTenant('Stranger', null)).managementKey);
 }, 240_000);
 
 afterAll(async () => {
   await Promise.all([manager, colleague, stranger].map((each) => each?.close()));
-  await installation?.stop();
+  await giveBack(installation);
 }, 240_000);
 
 const newKey = (): string => `sk-own-${CANARY}-${randomBytes(16).toString('hex')}`;

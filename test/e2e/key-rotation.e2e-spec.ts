@@ -4,8 +4,9 @@ import { chatRequests, linesOf } from '../support/batch-lines';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { Upstream } from '../support/upstream';
 import { expectRefusal } from './refusals';
 
@@ -34,7 +35,7 @@ let stranger: ApiClient;
 beforeAll(async () => {
   upstream = await Upstream.start({ steady: {} });
   const pricing = { prompt: '0.000001', completion: '0.000002' };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogueOf([{ slug: MODEL, provider: 'rotation', baseUrl: upstream.baseUrl('steady'), pricing }]),
     apps: ['auth', 'batch-worker', 'gateway'],
   });
@@ -44,7 +45,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([manager, stranger].map((each) => each?.close()));
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.stop();
 });
 

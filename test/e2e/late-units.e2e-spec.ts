@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { chatEnd, chunk, FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf } from '../support/catalogue';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
 import { settledBalanceUsd } from '../support/settled-balance';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /** Pictures and tools of a provider that come after the last usage of a stream are on the bill of the caller. */
 
@@ -60,16 +61,14 @@ function catalogue(): string {
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
   upstream.behaviour = stream;
-  installation = await Installation.start({ apps: ['auth', 'gateway'], catalogue: catalogue() });
+  installation = await shareInstallation({ apps: ['auth', 'gateway'], catalogue: catalogue() });
   operator = new Operator(installation);
 }, BOOT_TIMEOUT_MS);
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, BOOT_TIMEOUT_MS);
-
-jest.setTimeout(2 * PATIENCE_MS);
 
 async function ask({ apiKey }: Tenant, path: string, text: string): Promise<string> {
   const answer = await fetch(`${installation.baseUrl}${path}`, {

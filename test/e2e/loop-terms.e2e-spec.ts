@@ -4,9 +4,10 @@ import { LedgerRepository } from '@libs/persistence';
 import { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { greedyCatalogue, GreedyModel } from '../support/greedy-model';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
 import { settledBalanceUsd } from '../support/settled-balance';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 const CREDIT_USD = 20;
 const LOWERED_USD = 0.05;
@@ -30,12 +31,12 @@ describe('a tool loop whose terms change while it runs', () => {
       setTimeout(() => model.answer(response, request), TURN_MS);
     };
     const catalogue = greedyCatalogue(upstream.origin, { contextLength: 200_000 });
-    installation = await Installation.start({ catalogue, apps: ['auth', 'gateway'], environment: {} });
+    installation = await shareInstallation({ catalogue, apps: ['auth', 'gateway'], environment: {} });
     ledger = new LedgerRepository(installation.database);
   }, 240_000);
 
   afterAll(async () => {
-    await installation?.stop();
+    await giveBack(installation);
     await upstream?.close();
   }, 240_000);
 

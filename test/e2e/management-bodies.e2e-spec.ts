@@ -2,8 +2,9 @@ import { hashApiKey } from '@libs/contracts';
 import { FakeUpstream } from '@libs/inference/testing';
 import { catalogueOf } from '../support/catalogue';
 import { ApiClient } from '../support/client';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { expectRefusal } from './refusals';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -23,14 +24,14 @@ beforeAll(async () => {
       pricing: { prompt: '0', completion: '0' },
     },
   ]);
-  installation = await Installation.start({ catalogue, apps: ['auth', 'credentials', 'gateway'] });
+  installation = await shareInstallation({ catalogue, apps: ['auth', 'credentials', 'gateway'] });
   tenant = await new Operator(installation).createTenant('Bodies', '1');
   manager = new ApiClient(installation.baseUrl, tenant.managementKey);
 }, 240_000);
 
 afterAll(async () => {
   await manager?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 240_000);
 

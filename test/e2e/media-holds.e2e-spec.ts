@@ -6,11 +6,12 @@ import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { densePdf, denseText } from '../../apps/gateway/src/parsers/testing/dense-pdf';
 import { greedyCatalogue, GREEDY_PRICES, wholeAnswer } from '../support/greedy-model';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 import type { UpstreamDialect } from '../support/provider-scripts';
 import { say } from '../support/say';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 const CREDIT_USD = 0.05;
 const AT_ONCE = 4;
@@ -45,7 +46,7 @@ beforeAll(async () => {
     if (held === null) end();
     else void held.until.then(end);
   };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: greedyCatalogue(upstream.origin, { contextLength: CONTEXT, inputs: ['text', 'image', 'file'] }),
     apps: ['auth', 'gateway'],
     environment: {},
@@ -54,7 +55,7 @@ beforeAll(async () => {
 }, 240_000);
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 240_000);
 

@@ -1,6 +1,7 @@
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { bytesOf, exchange, type HeaderLine, type RawAnswer } from './raw-http';
 import { expectRefusal } from './refusals';
 
@@ -44,13 +45,13 @@ let client: ApiClient;
 beforeAll(async () => {
   const catalogue = JSON.parse(catalogueOf([...CHATS, ...EMBEDDERS])) as { models: { name: string }[] };
   catalogue.models[3]!.name = MARKUP;
-  installation = await Installation.start({ catalogue: JSON.stringify(catalogue), apps: ['auth', 'gateway'] });
+  installation = await shareInstallation({ catalogue: JSON.stringify(catalogue), apps: ['auth', 'gateway'] });
   client = installation.client();
 }, 240_000);
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
 });
 
 function ask(target: string, more: readonly HeaderLine[] = [], method = 'GET'): Promise<RawAnswer> {

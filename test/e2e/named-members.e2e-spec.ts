@@ -1,6 +1,7 @@
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -34,7 +35,7 @@ beforeAll(async () => {
   const [endpoint] = models.models[0]!.endpoints;
   endpoint!.pricing = { video_second: '0.001' };
   endpoint!.capabilities = { video: { durations: [2], frame_images: ['first_frame'] } };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: JSON.stringify(models),
     apps: ['auth', 'credentials', 'gateway'],
   });
@@ -44,7 +45,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([manager, client].map((each) => each?.close()));
-  await installation?.stop();
+  await giveBack(installation);
 });
 
 const paramOf = ({ status, body }: ApiAnswer<Refusal>): unknown[] => [status, body.error?.metadata?.param];

@@ -3,10 +3,11 @@ import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { ApiClient } from '../support/client';
 import { GreedyModel, greedyCatalogue } from '../support/greedy-model';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 import { say } from '../support/say';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 const LIMIT_USD = 0.6;
 /** An estimate is at least 0.6 of the tokens of a prompt, so what it reserves covers at least 0.6 of a bill. */
@@ -24,7 +25,7 @@ let ledger: LedgerRepository;
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
   upstream.behaviour = model.answer;
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: greedyCatalogue(upstream.origin),
     apps: ['auth', 'gateway', 'batch-worker'],
     environment: { BATCH_CREDIT_GRACE_SECONDS: '1' },
@@ -33,7 +34,7 @@ beforeAll(async () => {
 }, 240_000);
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 240_000);
 

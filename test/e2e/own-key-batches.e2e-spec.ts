@@ -3,7 +3,8 @@ import { FakeUpstream } from '@libs/inference/testing';
 import { PROVIDER_KEY_VARIABLE, catalogueOf } from '../support/catalogue';
 import type { ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation, PROVIDER_KEY } from '../support/installation';
+import { type Installation, PROVIDER_KEY } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /** A key that its provider refuses. */
 const OWN_KEY = `sk-own-${randomBytes(24).toString('hex')}`;
@@ -49,7 +50,7 @@ beforeAll(async () => {
     const answer = isRefused ? { error: { message: 'Incorrect API key' } } : { id: 'file-1', object: 'file' };
     response.writeHead(isRefused ? 401 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
   };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogue(),
     apps: ['auth', 'batch-worker', 'gateway', 'credentials'],
   });
@@ -64,7 +65,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 });
 

@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { challengeOf, hashApiKey } from '@libs/contracts';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
 import { Operator, type Tenant } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { bytesOf, open, readAnswer, write } from './raw-http';
 import { CANARY, expectRefusal } from './refusals';
 
@@ -35,7 +36,7 @@ let stranger: Tenant;
 beforeAll(async () => {
   upstream = await Upstream.start({ steady: {} });
   const pricing = { prompt: '0.000001', completion: '0.000002' };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogueOf([{ slug: MODEL, provider: 'pkce-talk', baseUrl: upstream.baseUrl('steady'), pricing }]),
     apps: ['auth', 'credentials', 'gateway'],
   });
@@ -46,7 +47,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([manager, client].map((each) => each?.close()));
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.stop();
 }, 240_000);
 

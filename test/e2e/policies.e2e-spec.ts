@@ -3,7 +3,8 @@ import { chatRequests, linesOf } from '../support/batch-lines';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiAnswer, ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { Upstream } from '../support/upstream';
 import { CANARY, expectRefusal } from './refusals';
 
@@ -57,13 +58,13 @@ function catalogue(): string {
 
 beforeAll(async () => {
   upstream = await Upstream.start({ steady: {} });
-  installation = await Installation.start({ catalogue: catalogue(), apps: ['auth', 'batch-worker', 'gateway'] });
+  installation = await shareInstallation({ catalogue: catalogue(), apps: ['auth', 'batch-worker', 'gateway'] });
   manager = installation.client(installation.seed.managementKey);
 }, 240_000);
 
 afterAll(async () => {
   await manager?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.stop();
 });
 

@@ -2,7 +2,8 @@ import { FakeUpstream } from '@libs/inference/testing';
 import { catalogueOf } from '../support/catalogue';
 import { answerJson, CHAT_ANSWER } from '../support/chat-answer';
 import type { ApiClient } from '../support/client';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /** What a 429 of one model of a provider does to calls of its other models. */
 
@@ -40,7 +41,7 @@ beforeAll(async () => {
     if (isLimited) answerJson(response, {}, 429, { 'retry-after': '30' });
     else answerJson(response, CHAT_ANSWER);
   };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     apps: ['auth', 'gateway'],
     catalogue: catalogue(['chat', 'other'], ['one', 'two']),
   });
@@ -49,7 +50,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, BOOT_TIMEOUT_MS);
 

@@ -4,7 +4,8 @@ import type { Browser, Page } from 'playwright-core';
 import { root, stateFolder } from '../../scripts/checkout';
 import { startBrowser } from '../support/browser';
 import { catalogueOf } from '../support/catalogue';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 const DOCUMENT = join(root, 'apps/gateway/src/openapi/openapi.json');
 /** The picture that the test leaves for readers. */
@@ -25,7 +26,7 @@ const complaints: string[] = [];
 
 beforeAll(async () => {
   browser = await startBrowser();
-  installation = await Installation.start({ catalogue: catalogueOf([UNUSED_MODEL]), apps: ['auth', 'gateway'] });
+  installation = await shareInstallation({ catalogue: catalogueOf([UNUSED_MODEL]), apps: ['auth', 'gateway'] });
   page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
   page.on('request', (request) => requested.push(request.url()));
   page.on('pageerror', ({ message }) => complaints.push(message));
@@ -35,7 +36,7 @@ beforeAll(async () => {
 }, 240_000);
 
 afterAll(async () => {
-  await Promise.all([browser?.close(), installation?.stop()]);
+  await Promise.all([browser?.close(), giveBack(installation)]);
 });
 
 describe('the reference page in a browser', () => {

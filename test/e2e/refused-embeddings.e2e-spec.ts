@@ -1,9 +1,10 @@
 import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf, type TestModel } from '../support/catalogue';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
 import { settledBalanceUsd } from '../support/settled-balance';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /** 0.10 USD per million tokens. */
 const PRICE = 0.0000001;
@@ -43,7 +44,7 @@ beforeAll(async () => {
     apis: ['embeddings'],
     pricing: { prompt: PRICE.toFixed(7), completion: '0' },
   });
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogueOf([
       endpoint('acme/many-calls', 'acme-mistral', 'mistral'),
       endpoint('acme/one-size', 'acme-plain', 'openai'),
@@ -55,7 +56,7 @@ beforeAll(async () => {
 }, 240_000);
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 240_000);
 

@@ -2,7 +2,8 @@ import { dataOfEventStream, FakeUpstream, findResponsesGrammarProblems } from '@
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { amountOf, textOf } from '../support/decimal';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { TURN_COUNTS, turnsBy, type Asked, type TurnScript } from '../support/turn-scripts';
 import { openStream } from './event-stream';
 import { expectRefusal } from './refusals';
@@ -86,7 +87,7 @@ beforeAll(async () => {
     ]),
   ) as { models: { slug: string; architecture: { output_modalities: string[] } }[] };
   catalogue.models.find(({ slug }) => slug === 'tools/picture')!.architecture.output_modalities = ['text', 'image'];
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: JSON.stringify(catalogue),
     apps: ['auth', 'gateway'],
     // How long a call is read on for its usage after its caller has left.
@@ -97,7 +98,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 });
 

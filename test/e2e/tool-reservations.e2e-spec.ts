@@ -1,11 +1,12 @@
 import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { ApiClient } from '../support/client';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { settledBalanceUsd } from '../support/settled-balance';
 import { Operator, type Tenant } from '../support/operator';
 import { say } from '../support/say';
 import { SearchingModel, searchingCatalogue } from '../support/searching-model';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /** What calls under way may cost beyond the credit: an estimate of a prompt is at least 0.6 of its tokens. */
 const MOST_SHARE = 1 / 0.6;
@@ -19,7 +20,7 @@ let ledger: LedgerRepository;
 
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: searchingCatalogue(upstream.origin),
     apps: ['auth', 'gateway', 'batch-worker'],
     environment: { BATCH_CREDIT_GRACE_SECONDS: '1' },
@@ -33,7 +34,7 @@ beforeEach(() => {
 });
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 240_000);
 

@@ -4,8 +4,9 @@ import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /**
  * Providers that take a job and whose answer is lost: one that knows repetitions, one whose list can be searched, and
@@ -64,7 +65,7 @@ function catalogue(): string {
 
 beforeAll(async () => {
   sandbox = await startSandbox({ record: true, videoMs: 200 });
-  installation = await Installation.start({
+  installation = await shareInstallation({
     apps: ['auth', 'gateway', 'video-worker'],
     catalogue: catalogue(),
     environment: { VIDEO_SUBMISSIONS_PER_MINUTE: '100000' },
@@ -75,11 +76,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await sandbox?.close();
 }, BOOT_TIMEOUT_MS);
-
-jest.setTimeout(2 * PATIENCE_MS);
 
 afterEach(async () => expect(await new LedgerRepository(installation.database).audit()).toEqual([]));
 

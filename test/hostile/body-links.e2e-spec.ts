@@ -1,6 +1,7 @@
 import { catalogueOf } from '../support/catalogue';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { Upstream } from '../support/upstream';
 import { longHosts } from './long-hosts';
 import { report } from './scale';
@@ -15,14 +16,14 @@ let installation: Installation;
 beforeAll(async () => {
   upstream = await Upstream.start({ talks: { latencyMs: 50 } });
   const pricing = { prompt: '0.00000001', completion: '0.00000001' };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogueOf([{ slug: MODEL, provider: 'hostile', baseUrl: upstream.baseUrl('talks'), pricing }]),
     apps: ['auth', 'gateway'],
   });
 }, 180_000);
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.stop();
 }, 60_000);
 

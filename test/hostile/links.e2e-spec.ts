@@ -1,8 +1,9 @@
 import { FakeUpstream } from '@libs/inference/testing';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 /** A link of the metadata service of a cloud, by which each case is found again at the upstream. */
 const METADATA = 'http://169.254.169.254/latest/meta-data/iam';
@@ -40,7 +41,7 @@ beforeAll(async () => {
     models: { architecture: { input_modalities: string[] } }[];
   };
   for (const { architecture } of catalogue.models) architecture.input_modalities = ['text', 'image', 'file', 'video'];
-  installation = await Installation.start({ catalogue: JSON.stringify(catalogue), apps: ['auth', 'gateway'] });
+  installation = await shareInstallation({ catalogue: JSON.stringify(catalogue), apps: ['auth', 'gateway'] });
   const tenant = await new Operator(installation).createTenant('links', '100');
   apiKey = tenant.apiKey;
   client = installation.client(apiKey);
@@ -48,7 +49,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 60_000);
 

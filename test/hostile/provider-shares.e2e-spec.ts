@@ -2,8 +2,9 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { catalogueOf } from '../support/catalogue';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 
 const MODEL = 'hostile/endless';
 const CONNECTIONS = 10;
@@ -46,14 +47,14 @@ describe('a provider whose connections one workspace holds', () => {
     const catalogue = catalogueOf([
       { slug: MODEL, provider: 'hostile', baseUrl, maxConcurrency: CONNECTIONS, pricing },
     ]);
-    installation = await Installation.start({ catalogue, apps: ['auth', 'gateway'] });
+    installation = await shareInstallation({ catalogue, apps: ['auth', 'gateway'] });
     const operator = new Operator(installation);
     greedy = await operator.createTenant('greedy', '100');
     other = await operator.createTenant('other', '100');
   }, 180_000);
 
   afterAll(async () => {
-    await installation?.stop();
+    await giveBack(installation);
     model.stop();
   }, 60_000);
 

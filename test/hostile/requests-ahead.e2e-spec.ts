@@ -2,7 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { Upstream } from '../support/upstream';
 import { IS_FULL, report } from './scale';
 import { Witness } from './witness';
@@ -23,7 +24,7 @@ let witness: Witness;
 beforeAll(async () => {
   upstream = await Upstream.start({ talks: {} });
   const pricing = { prompt: '0', completion: '0' };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogueOf([{ slug: MODEL, provider: 'hostile', baseUrl: upstream.baseUrl('talks'), pricing }]),
     apps: ['auth', 'gateway'],
   });
@@ -33,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.stop();
 }, 60_000);
 
