@@ -5,10 +5,11 @@ import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { amountOf } from '../support/decimal';
 import { eventually } from '../support/eventually';
-import { Installation, PROVIDER_KEY } from '../support/installation';
+import { type Installation, PROVIDER_KEY } from '../support/installation';
 import { COUNTED, scriptOf } from '../support/provider-scripts';
 import { openStream } from './event-stream';
 import { Operator, type Tenant } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { CANARY, expectRefusal, findInsides } from './refusals';
 import { settledGeneration, type StoredGeneration } from './stored-generation';
 import { findProblems, readEvents } from './stream-grammar';
@@ -77,7 +78,7 @@ beforeAll(async () => {
     pricing: PRICES,
   });
   const catalogue = catalogueOf(Object.keys(BEHAVIOURS).map(model));
-  installation = await Installation.start({ catalogue, apps: ['auth', 'gateway'] });
+  installation = await shareInstallation({ catalogue, apps: ['auth', 'gateway'] });
   client = installation.client();
   poor = await new Operator(installation).createTenant('Poor', null);
   before = await countRows(installation.database);
@@ -85,7 +86,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 }, 240_000);
 

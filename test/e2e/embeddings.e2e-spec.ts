@@ -5,7 +5,8 @@ import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { amountOf, textOf } from '../support/decimal';
 import { eventually } from '../support/eventually';
-import { Installation, PROVIDER_KEY } from '../support/installation';
+import { type Installation, PROVIDER_KEY } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { CANARY, expectRefusal } from './refusals';
 import { settledGeneration } from './stored-generation';
 
@@ -141,18 +142,16 @@ function catalogue(): string {
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
   upstream.behaviour = (response, request) => BEHAVIOURS[request.path.split('/')[1]!]!(response, request);
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogue(),
     apps: ['auth', 'gateway'],
-    // How long a call is read on for its usage after its caller has left.
-    environment: { LEFTOVER_READ_MS: '300' },
   });
   client = installation.client();
 }, 240_000);
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 });
 

@@ -36,7 +36,6 @@ beforeAll(async () => {
   installation = await shareInstallation({
     catalogue: greedyCatalogue(upstream.origin),
     apps: ['auth', 'gateway', 'batch-worker'],
-    environment: { BATCH_CREDIT_GRACE_SECONDS: '1' },
   });
   tenant = await new Operator(installation).createTenant('Hostile', null);
   ledger = new LedgerRepository(installation.database);

@@ -5,9 +5,10 @@ import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { amountOf, textOf } from '../support/decimal';
 import { eventually } from '../support/eventually';
-import { Installation, PROVIDER_KEY } from '../support/installation';
+import { type Installation, PROVIDER_KEY } from '../support/installation';
 import { eventsOf, openStream, type OpenedStream } from './event-stream';
 import { Operator, type Tenant } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { CANARY, expectRefusal } from './refusals';
 import { settledGeneration } from './stored-generation';
 
@@ -175,11 +176,9 @@ beforeAll(async () => {
     several('alone', 'broken-4', 'talker'),
     several('halfway', 'cut-1', 'talker'),
   );
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: JSON.stringify(catalogue),
     apps: ['auth', 'gateway'],
-    // How long a call is read on for its usage after its caller has left.
-    environment: { LEFTOVER_READ_MS: '300' },
   });
   client = installation.client();
   const operator = new Operator(installation);
@@ -189,7 +188,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.close();
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 });
 

@@ -5,9 +5,10 @@ import { chatRequests, linesOf } from '../support/batch-lines';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
 import { Operator, type Tenant } from '../support/operator';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { CANARY, expectRefusal } from './refusals';
 import { countRows } from '../support/stored-rows';
 
@@ -37,7 +38,7 @@ let stranger: { readonly manager: ApiClient; readonly client: ApiClient };
 beforeAll(async () => {
   upstream = await Upstream.start({ steady: {} });
   const pricing = { prompt: '0.000001', completion: '0.000002' };
-  installation = await Installation.start({
+  installation = await shareInstallation({
     catalogue: catalogueOf([{ slug: MODEL, provider: 'keys-talk', baseUrl: upstream.baseUrl('steady'), pricing }]),
     apps: ['auth', 'batch-worker', 'gateway'],
   });
@@ -48,7 +49,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([manager, stranger?.manager, stranger?.client].map((each) => each?.close()));
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.stop();
 });
 

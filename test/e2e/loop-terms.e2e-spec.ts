@@ -31,7 +31,7 @@ describe('a tool loop whose terms change while it runs', () => {
       setTimeout(() => model.answer(response, request), TURN_MS);
     };
     const catalogue = greedyCatalogue(upstream.origin, { contextLength: 200_000 });
-    installation = await shareInstallation({ catalogue, apps: ['auth', 'gateway'], environment: {} });
+    installation = await shareInstallation({ catalogue, apps: ['auth', 'gateway'] });
     ledger = new LedgerRepository(installation.database);
   }, 240_000);
 

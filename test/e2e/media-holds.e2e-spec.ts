@@ -49,7 +49,6 @@ beforeAll(async () => {
   installation = await shareInstallation({
     catalogue: greedyCatalogue(upstream.origin, { contextLength: CONTEXT, inputs: ['text', 'image', 'file'] }),
     apps: ['auth', 'gateway'],
-    environment: {},
   });
   ledger = new LedgerRepository(installation.database);
 }, 240_000);

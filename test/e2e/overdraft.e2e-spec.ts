@@ -28,7 +28,6 @@ beforeAll(async () => {
   installation = await shareInstallation({
     catalogue: greedyCatalogue(upstream.origin),
     apps: ['auth', 'gateway', 'batch-worker'],
-    environment: { BATCH_CREDIT_GRACE_SECONDS: '1' },
   });
   ledger = new LedgerRepository(installation.database);
 }, 240_000);

@@ -50,7 +50,6 @@ beforeAll(async () => {
       endpoint('acme/one-size', 'acme-plain', 'openai'),
     ]),
     apps: ['auth', 'gateway'],
-    environment: {},
   });
   ledger = new LedgerRepository(installation.database);
 }, 240_000);

@@ -90,8 +90,6 @@ beforeAll(async () => {
   installation = await shareInstallation({
     catalogue: JSON.stringify(catalogue),
     apps: ['auth', 'gateway'],
-    // How long a call is read on for its usage after its caller has left.
-    environment: { LEFTOVER_READ_MS: '300' },
   });
   client = installation.client();
 }, 240_000);

@@ -3,7 +3,8 @@ import { FakeUpstream, type Behaviour } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { chatRequests, linesOf } from '../support/batch-lines';
 import { catalogueOf } from '../support/catalogue';
-import { Installation } from '../support/installation';
+import type { Installation } from '../support/installation';
+import { giveBack, shareInstallation } from '../support/shared-installations';
 import { eventsOf, openStream } from './event-stream';
 import { bytesOf, exchange, open, write, type RawAnswer } from './raw-http';
 import { expectRefusal } from './refusals';
@@ -64,7 +65,7 @@ beforeAll(async () => {
     baseUrl: `${upstream.origin}/${name}/v1`,
     pricing: PRICES,
   }));
-  installation = await Installation.start({ catalogue: catalogueOf(models), apps: ['auth', 'gateway'] });
+  installation = await shareInstallation({ catalogue: catalogueOf(models), apps: ['auth', 'gateway'] });
   before = await countRows(installation.database);
   const chat = JSON.stringify({ model: 'slow/stalled', messages });
   const batch = JSON.stringify({
@@ -82,7 +83,7 @@ beforeAll(async () => {
 }, 90_000 + TAKES_A_MINUTE);
 
 afterAll(async () => {
-  await installation?.stop();
+  await giveBack(installation);
   await upstream?.close();
 });
 

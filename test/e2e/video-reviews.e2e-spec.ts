@@ -68,7 +68,6 @@ beforeAll(async () => {
   installation = await shareInstallation({
     apps: ['auth', 'gateway', 'video-worker'],
     catalogue: catalogue(),
-    environment: { VIDEO_SUBMISSIONS_PER_MINUTE: '100000' },
   });
   client = installation.client();
   operator = new Operator(installation);

@@ -1,8 +1,11 @@
+import { eventually } from './eventually';
 import { Installation, type InstallationOptions } from './installation';
 import { appsOf } from './installation-parts';
 
 /** Options with which an installation can serve one spec after the other. */
 export type SharedOptions = Omit<InstallationOptions, 'between' | 'ownBroker'>;
+
+const QUIET_WITHIN_MS = 3_000;
 
 /** Settings of all shared installations, so that more specs have the same. */
 const SHARED_ENVIRONMENT = {
@@ -39,12 +42,21 @@ export async function shareInstallation(options: SharedOptions): Promise<Install
   return started;
 }
 
-/** Leaves a shared installation to the next spec, or ends it if an app of it was restarted or died. */
+/**
+ * Leaves a shared installation to the next spec as soon as no call, batch or video is under way. Ends it if an app died or
+ * differs from how it was started, or if something stays under way.
+ */
 export async function giveBack(installation: Installation | undefined): Promise<void> {
   if (installation === undefined) return;
   const key = keys.get(installation);
-  if (key !== undefined && installation.isIntact) idle.set(installation, key);
+  if (key !== undefined && installation.isIntact && (await becomesQuiet(installation))) idle.set(installation, key);
   else await installation.stop();
+}
+
+async function becomesQuiet({ database }: Installation): Promise<boolean> {
+  const sql = `SELECT FROM ledger_holds WHERE state = 'open' UNION ALL SELECT FROM generations WHERE state = 'open'`;
+  const ask = async (): Promise<true | undefined> => ((await database.rows({ sql })).length === 0 ? true : undefined);
+  return eventually('nothing is under way', QUIET_WITHIN_MS, ask).catch(() => false);
 }
 
 /** Ends all that were given back. */
