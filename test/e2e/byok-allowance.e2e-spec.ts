@@ -92,7 +92,7 @@ describe('the allowance for own keys', () => {
     expect(await call()).toEqual({ said: fee, charged: fee });
     const { body } = await manager.request<{ data: { total_usage: string } }>('GET', '/credits');
     expect(Number(body.data.total_usage)).toBe(0.0000015);
-    expect(await new Operator(installation).run('ledger', 'audit')).toMatchObject({ drift: '0' });
+    expect(await new Operator(installation).runHere('ledger', 'audit')).toMatchObject({ drift: '0' });
     await manager.close();
   }, 90_000);
 });

@@ -288,7 +288,7 @@ describe('a key that a caller brings along', () => {
     expect((await call(TALKER, client, { provider: { only: ['openai'] } })).body).toMatchObject({
       usage: { is_byok: false, cost: '0.00002', cost_details: { upstream_inference_cost: null } },
     });
-    const audit = await new Operator(installation).run<{ drift: string }>('ledger', 'audit');
+    const audit = await new Operator(installation).runHere<{ drift: string }>('ledger', 'audit');
     expect(audit.drift).toBe('0');
   }, 30_000);
 
@@ -427,7 +427,7 @@ describe('the credentials app', () => {
     const [first] = [await bring(keys[0]!, { provider: 'mistral' }), await bring(keys[1]!)];
     await restart(`${newerKey},${olderKey}`);
     await felt(() => keyOfCall(PRIVATE), `Bearer ${keys[0]}`);
-    const report = await new Operator(installation).run<{ rewrapped: number; remaining: number }>(
+    const report = await new Operator(installation).runHere<{ rewrapped: number; remaining: number }>(
       'credentials',
       'rotate-kek',
     );

@@ -204,7 +204,7 @@ describe('the consent page', () => {
 
   it('signs its visitor out when the key is taken back', async () => {
     const operator = new Operator(installation);
-    const { key, hash } = await operator.run<{ key: string; hash: string }>(
+    const { key, hash } = await operator.runHere<{ key: string; hash: string }>(
       'keys',
       'create',
       '--name',
@@ -216,7 +216,7 @@ describe('the consent page', () => {
     const visitor = new Visitor();
     await visitor.open();
     expect((await visitor.signIn(key)).text).toContain('asks for an API key');
-    await operator.run('keys', 'disable', hash, '--organization', stranger.organizationId);
+    await operator.runHere('keys', 'disable', hash, '--organization', stranger.organizationId);
     expect((await visitor.submit('/auth', { decision: 'approve' })).headers.get('location')).toMatch(/^\/auth\?/);
     expect((await visitor.open()).text).toContain('Sign in to decide');
   });

@@ -33,7 +33,7 @@ beforeAll(async () => {
     values: [installation.seed.workspaceId],
   });
   const args = ['--name', 'colleague', '--organization', owner!.id, '--management'];
-  colleague = installation.client((await operator.run<{ key: string }>('keys', 'create', ...args)).key);
+  colleague = installation.client((await operator.runHere<{ key: string }>('keys', 'create', ...args)).key);
   stranger = installation.client((await operator.createTenant('Stranger', null)).managementKey);
 }, 240_000);
 

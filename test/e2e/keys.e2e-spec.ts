@@ -462,7 +462,7 @@ describe('the operator', () => {
       sql: 'SELECT organization_id AS "organizationId" FROM api_keys WHERE hash = $1',
       values: [data.hash],
     }))!;
-    await new Operator(installation).run('keys', 'disable', data.hash, '--organization', organizationId);
+    await new Operator(installation).runHere('keys', 'disable', data.hash, '--organization', organizationId);
     expect(await untilFelt(key, 200, 401)).toBeLessThan(FELT_WITHIN_MS);
   }, 30_000);
 
@@ -470,6 +470,6 @@ describe('the operator', () => {
     const operator = new Operator(installation);
     const clean = { drift: '0', drift_picousd: '0', count: 0, findings: [] };
     expect(await operator.run('ledger', 'audit', '--full')).toMatchObject({ ...clean, full: true });
-    expect(await operator.run('ledger', 'audit')).toMatchObject({ ...clean, full: false });
+    expect(await operator.runHere('ledger', 'audit')).toMatchObject({ ...clean, full: false });
   }, 30_000);
 });

@@ -109,7 +109,7 @@ async function countedBy(
     `/keys/${hashApiKey(tenant.apiKey)}`,
   );
   await Promise.all([manager.close(), client.close()]);
-  expect(await operator.run('ledger', 'audit', '--full')).toMatchObject({ drift: '0' });
+  expect(await operator.runHere('ledger', 'audit', '--full')).toMatchObject({ drift: '0' });
   const { usage, byok_usage: byok } = used.body.data;
   return usage + byok;
 }

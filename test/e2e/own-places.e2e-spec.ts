@@ -219,7 +219,7 @@ describe('a key of Azure that names a deployment of its owner’s', () => {
       // By the list price, two lines of eight tokens would be more than four times as much.
       expect(Number(batch.usage!.cost)).toBeGreaterThan(0);
       expect(Number(batch.usage!.cost)).toBeLessThan(0.000_01);
-      const audit = await new Operator(installation).run<{ drift: string }>('ledger', 'audit');
+      const audit = await new Operator(installation).runHere<{ drift: string }>('ledger', 'audit');
       expect(audit.drift).toBe('0');
     },
     120_000,

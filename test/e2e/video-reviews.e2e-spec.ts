@@ -140,9 +140,9 @@ describe('a job whose answer is lost', () => {
     expect(await look(id)).toEqual(expect.objectContaining({ id, status: 'pending' }));
     expect(made()).toBe(1);
     expect(await rowOf(id)).toEqual({ step: 'submitting', needs_review: true, hold: 'open', charges: 0, events: [] });
-    const listed = await operator.run<{ id: string; provider: string }[]>('videos', 'in-review');
+    const listed = await operator.runHere<{ id: string; provider: string }[]>('videos', 'in-review');
     expect(listed).toContainEqual(expect.objectContaining({ id, provider: 'film-unknown' }));
-    await operator.run('videos', 'resolve', id, '--failed');
+    await operator.runHere('videos', 'resolve', id, '--failed');
     await ended(id);
   });
 });
@@ -150,7 +150,7 @@ describe('a job whose answer is lost', () => {
 describe('an operator who looked at the provider', () => {
   it('names the job there, which then ends like any other', async () => {
     const { id, made } = await inReview();
-    await operator.run('videos', 'resolve', id, '--submitted', await newestAtProvider());
+    await operator.runHere('videos', 'resolve', id, '--submitted', await newestAtProvider());
     expect(await ended(id)).toMatchObject({ status: 'completed' });
     expect(made()).toBe(1);
     expect(await rowOf(id)).toMatchObject({
@@ -159,12 +159,12 @@ describe('an operator who looked at the provider', () => {
       charges: 1,
       events: [`${id}-completed`],
     });
-    await expect(operator.run('videos', 'resolve', id, '--failed')).rejects.toThrow('not in review');
+    await expect(operator.runHere('videos', 'resolve', id, '--failed')).rejects.toThrow('not in review');
   });
 
   it('fails the job, which costs nothing and is told', async () => {
     const { id } = await inReview();
-    await operator.run('videos', 'resolve', id, '--failed');
+    await operator.runHere('videos', 'resolve', id, '--failed');
     expect(await ended(id)).toMatchObject({
       status: 'failed',
       error: 'The provider did not say whether it took the job',
@@ -181,12 +181,12 @@ describe('an operator who looked at the provider', () => {
     const first = await inReview();
     const upstreamId = await newestAtProvider();
     const second = await inReview();
-    await operator.run('videos', 'resolve', first.id, '--submitted', upstreamId);
-    await expect(operator.run('videos', 'resolve', second.id, '--submitted', upstreamId)).rejects.toThrow(
+    await operator.runHere('videos', 'resolve', first.id, '--submitted', upstreamId);
+    await expect(operator.runHere('videos', 'resolve', second.id, '--submitted', upstreamId)).rejects.toThrow(
       'another video',
     );
     expect(await rowOf(second.id)).toMatchObject({ needs_review: true, hold: 'open' });
-    await operator.run('videos', 'resolve', second.id, '--failed');
+    await operator.runHere('videos', 'resolve', second.id, '--failed');
     await Promise.all([ended(first.id), ended(second.id)]);
   });
 });

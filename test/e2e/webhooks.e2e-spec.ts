@@ -261,7 +261,7 @@ describe('an address', () => {
       values: [id],
     });
     await untilGivenUp(id);
-    const listed = await operator.run<Listed[]>('webhooks', 'list', '--state', 'given-up');
+    const listed = await operator.runHere<Listed[]>('webhooks', 'list', '--state', 'given-up');
     const given = listed.find((one) => one.id === id);
     expect(given).toMatchObject({ state: 'given up', attempts: 1 });
     expect(given?.lastError).toMatch(/^callback_url is refused: /);
@@ -312,7 +312,7 @@ describe('a receiver that keeps failing', () => {
   it('gets what the operator sends again all the same, and all the rest when it takes that', async () => {
     receiver.broken.clear();
     const before = callsAt('/dead');
-    expect(await operator.run('webhooks', 'redeliver', '/dead50')).toEqual({ id: '/dead50' });
+    expect(await operator.runHere('webhooks', 'redeliver', '/dead50')).toEqual({ id: '/dead50' });
     await untilDelivered('/dead50');
     expect(callsAt('/dead')).toBe(before + 1);
     // In place of the half minute until the next probe.
@@ -328,7 +328,7 @@ describe('the operator', () => {
   it('sends an event again, under its id', async () => {
     const [first] = (await receiver.at('/signed')) as [ReceivedEvent];
     const id = String(first.headers['webhook-id']);
-    expect(await operator.run('webhooks', 'redeliver', id)).toEqual({ id });
+    expect(await operator.runHere('webhooks', 'redeliver', id)).toEqual({ id });
     const [, second] = (await receiver.at('/signed', 2)) as [ReceivedEvent, ReceivedEvent];
     expect([second.headers['webhook-id'], second.text]).toEqual([id, first.text]);
   });

@@ -16,7 +16,7 @@ const TIMEOUT_MS = 120_000;
 export class Operator {
   constructor(private readonly installation: Installation) {}
 
-  /** Runs `sluice … --json` and reads what it printed. @throws Error when it fails */
+  /** Runs the program `sluice … --json` and reads what it printed. @throws Error when it fails */
   async run<T>(...args: readonly string[]): Promise<T> {
     const { stdout } = await execute(
       process.execPath,
@@ -29,10 +29,20 @@ export class Operator {
     return JSON.parse(stdout) as T;
   }
 
+  /** The same in this process, which takes a second less: for a spec that needs what the command does. */
+  async runHere<T>(...args: readonly string[]): Promise<T> {
+    const connected = new ConnectedInstallation(readSluiceEnv(this.environment));
+    try {
+      return await runConnected<T>(args, connected);
+    } finally {
+      await connected.close();
+    }
+  }
+
   /** A tenant of its own. Without credits it cannot pay for anything. */
   async createTenant(name: string, creditsUsd: string | null): Promise<Tenant> {
     const connected = new ConnectedInstallation(readSluiceEnv(this.environment));
-    const here = <T>(...args: readonly string[]): Promise<T> => runHere<T>(args, connected);
+    const here = <T>(...args: readonly string[]): Promise<T> => runConnected<T>(args, connected);
     const createKey = async (organization: string, ...more: readonly string[]): Promise<string> =>
       (await here<{ key: string }>('keys', 'create', '--name', name, '--organization', organization, ...more)).key;
     try {
@@ -61,8 +71,7 @@ export class Operator {
   }
 }
 
-/** Runs a command in this process, which starts a whole second sooner than one of its own. */
-async function runHere<T>(args: readonly string[], connected: ConnectedInstallation): Promise<T> {
+async function runConnected<T>(args: readonly string[], connected: ConnectedInstallation): Promise<T> {
   const said: string[] = [];
   const output = { print: (text: string) => void said.push(text), complain: (text: string) => void said.push(text) };
   const code = await run([...args, '--json'], commands, connected, output);
