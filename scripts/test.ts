@@ -20,11 +20,11 @@ const SHARED: readonly string[] = ['unit', 'e2e'];
 const ON_DEMAND = ['agents'] as const;
 /**
  * The machine may be busy, and no test measures time by its own limit. Whole systems start or wait most of the time, so
- * two fit on two cores. Tests that check how soon something happens run one at a time.
+ * three suites of e2e, or two of chaos, fit on two cores. Tests that check how soon something happens run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   integration: ['--maxWorkers=100%'],
-  e2e: ['--maxWorkers=2', '--testTimeout=300000'],
+  e2e: ['--maxWorkers=3', '--testTimeout=300000'],
   agents: ['--runInBand', '--testTimeout=120000'],
   chaos: ['--maxWorkers=2'],
   timed: ['--runInBand'],
