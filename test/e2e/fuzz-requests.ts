@@ -302,6 +302,7 @@ function mutate(body: Record<string, Json>, { place, kind, value }: Mutation): v
   else if (kind === 'replace') holder[at.key] = value;
   else if (kind === 'wrap') holder[at.key] = [old];
   else if (kind === 'double') holder[at.key] = Array.isArray(old) ? [...old, ...old] : [old, old];
+  else if (Array.isArray(holder)) holder.push(value);
   else holder[typeof value === 'string' ? value : 'unheard_of'] = value;
 }
 
