@@ -34,7 +34,12 @@ export async function shareInstallation(options: SharedOptions): Promise<Install
   const found = [...idle].find(([, other]) => other === key)?.[0];
   if (found !== undefined) {
     idle.delete(found);
-    await found.reuse(appsOf(options), options.catalogue);
+    try {
+      await found.reuse(appsOf(options), options.catalogue);
+    } catch (error) {
+      await found.stop();
+      throw error;
+    }
     return found;
   }
   const started = await Installation.start({ ...options, ...settings });
