@@ -169,7 +169,7 @@ function outcomeOf(prompt: string, result: InferenceResult): ToolOutcome {
       ...(base64 === null ? { imageUrl: url, result: null } : { imageB64: base64, result: base64 }),
       ...(typeof said === 'string' && said !== '' && { revisedPrompt: said }),
     },
-    images: urls.map(String),
+    images: urls.filter((one) => typeof one === 'string'),
     ...chargeOf(result),
   };
 }

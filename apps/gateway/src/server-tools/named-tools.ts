@@ -73,7 +73,7 @@ export class NamedTools {
 
   /** Returns the tool with a type or alias, or null. */
   find(type: unknown): ServerTool | null {
-    return this.#byType.get(String(type)) ?? this.#byAlias.get(String(type)) ?? null;
+    return typeof type === 'string' ? (this.#byType.get(type) ?? this.#byAlias.get(type) ?? null) : null;
   }
 
   /** Whether a type is under the service's own name. */
@@ -93,7 +93,7 @@ export class NamedTools {
     for (const { entry, path } of tools) {
       const { type } = entry;
       if (this.isOwn(type)) sorted.own.push(this.#own(entry, path));
-      else if (rules.takesPlainNames && this.#byAlias.has(String(type))) sorted.plain.push(this.#plain(entry, path));
+      else if (rules.takesPlainNames && this.find(type) !== null) sorted.plain.push(this.#plain(entry, path));
       else if (rules.listsProviderTools && !CALLERS.has(type)) sorted.providers.push({ entry, path });
       else sorted.rest.push(entry);
     }
@@ -151,8 +151,9 @@ const SHOWN_TYPE = /^[\w:.-]{1,64}$/;
 
 /** Returns the error for a tool that is not run, with its type. `reason` goes on after "a tool that". */
 export function refusedTool({ entry, path }: ListedTool, reason: string): AppError {
-  const type = String(entry['type']);
-  return refusal(`${path}.type`, `is ${SHOWN_TYPE.test(type) ? `${type}, ` : ''}a tool that ${reason}`);
+  const { type } = entry;
+  const shown = typeof type === 'string' && SHOWN_TYPE.test(type) ? `${type}, ` : '';
+  return refusal(`${path}.type`, `is ${shown}a tool that ${reason}`);
 }
 
 /** Returns the settings of a tool choice that allows some of the tools; on chat they are in a member of its own. */

@@ -197,6 +197,17 @@ describe(ServerToolPlanner.name, () => {
     expect(() => plan(body, asked)).toThrow(expect.objectContaining({ code: 'invalid_request', metadata: { param } }));
   });
 
+  it('takes types of any form in a choice of tools', () => {
+    for (const text of ['{"toString":1}', '[{"toString":1}]', 'null', '1']) {
+      const type: unknown = JSON.parse(text);
+      const choice = { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'sluice:look' }, { type }] };
+      for (const api of ['chat', 'responses'] as const) {
+        const body = { tools: [{ type: 'sluice:look' }], tool_choice: choice };
+        expect(seen(body, { api })).toEqual(['look']);
+      }
+    }
+  });
+
   it('takes an n of any form on APIs that have none', () => {
     for (const text of ['{"toString":1}', '[{"toString":1}]', 'null', '"2"']) {
       expect(seen({ tools: [{ type: 'sluice:look' }], n: JSON.parse(text) as unknown })).toEqual(['look']);

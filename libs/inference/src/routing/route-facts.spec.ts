@@ -1,6 +1,12 @@
 import { readRouteFacts } from './route-facts';
 
 describe(readRouteFacts.name, () => {
+  it('reads modalities that are text, on APIs too that do not check them', () => {
+    const modalities = JSON.parse('["text","image",{"toString":1},[{"toString":1}],null,1]') as unknown;
+    expect(readRouteFacts({ modalities }).outputModalities).toEqual(['image']);
+    expect(readRouteFacts({ modalities: 'image' }).outputModalities).toEqual([]);
+  });
+
   const parameters = (body: object) => [...(readRouteFacts(body).parameters ?? [])].sort();
 
   it.each([

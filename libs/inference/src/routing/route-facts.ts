@@ -21,12 +21,16 @@ export function readRouteFacts(body: unknown): RouteFacts {
     mediaParts: media.parts,
     audioParts: media.audioParts,
     hasLinkedMedia: media.hasLink,
-    outputModalities: Array.isArray(modalities) ? modalities.filter((name) => name !== 'text').map(String) : [],
+    outputModalities: textsIn(modalities).filter((name) => name !== 'text'),
     maxOutputTokens: firstNumber(body.max_completion_tokens, body.max_output_tokens, body.max_tokens),
     serviceTier: tierOf(body),
     tools: toolsIn(body),
     accountReference: accountReferenceIn(body),
   };
+}
+
+function textsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
 /** `speed: fast` is another name for a tier; it counts unless a tier is given. */
