@@ -5,10 +5,9 @@ import { root } from '../../scripts/checkout';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
-import type { Installation } from '../support/installation';
+import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
 import { Operator, type Tenant } from '../support/operator';
-import { giveBack, shareInstallation } from '../support/shared-installations';
 import { findInsides } from './refusals';
 
 const MODEL = 'tenancy/talker';
@@ -53,7 +52,8 @@ let possessions: Possession[];
 beforeAll(async () => {
   upstream = await Upstream.start({ steady: {} });
   const pricing = { prompt: '0.000001', completion: '0.000002' };
-  installation = await shareInstallation({
+  // Not shared: without a batch-worker, the victim's batch stays as it is.
+  installation = await Installation.start({
     catalogue: catalogueOf([{ slug: MODEL, provider: 'openai', baseUrl: upstream.baseUrl('steady'), pricing }]),
     apps: ['auth', 'credentials', 'gateway'],
   });
@@ -71,7 +71,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
-  await giveBack(installation);
+  await installation?.stop();
   await upstream?.stop();
 }, 240_000);
 

@@ -22,7 +22,7 @@ const idle = new Map<Installation, string>();
 /**
  * Returns an installation for a spec that restarts no app and reads neither its metrics nor whole tables or logs. It may
  * have served earlier spec files of this suite (`jest.shares.config.cjs`): its catalogue, its demo workspace and what is
- * in Redis are new, but its database is not empty, and it may run more apps. No two specs use one at the same time. End
+ * in Redis are new, but its database is not empty, and it may run all apps. No two specs use one at the same time. End
  * it with `giveBack`.
  */
 export async function shareInstallation(options: SharedOptions): Promise<Installation> {
