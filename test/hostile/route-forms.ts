@@ -139,7 +139,21 @@ export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
     body: { limit_usd: 25, include_byok_in_budgets: true },
   },
   'DELETE /api/v1/workspaces/:id/budgets/:interval': MANAGER,
-  'POST /api/v1/messages': { body: { model: 'fuzz/chat', max_tokens: 10, messages: MESSAGES, system: 'Be brief.' } },
+  'POST /api/v1/messages': {
+    body: {
+      model: 'fuzz/chat',
+      max_tokens: 10,
+      messages: MESSAGES,
+      system: 'Be brief.',
+      tools: [{ type: 'sluice:datetime' }],
+      plugins: [{ id: 'response-healing' }],
+      output_config: { format: { type: 'json_schema', schema: {} } },
+      // Of other APIs.
+      modalities: ['text'],
+      response_format: { type: 'text' },
+      n: 1,
+    },
+  },
   'POST /api/v1/messages/count_tokens': { body: { model: 'fuzz/chat', messages: MESSAGES } },
   'POST /api/v1/audio/transcriptions': {
     body: {
@@ -150,7 +164,15 @@ export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
     },
   },
   'POST /api/v1/responses': {
-    body: { model: 'fuzz/chat', input: 'Hello', max_output_tokens: 10, tools: [], metadata: { a: 'b' } },
+    body: {
+      model: 'fuzz/chat',
+      input: 'Hello',
+      max_output_tokens: 10,
+      tools: [{ type: 'sluice:datetime' }, { type: 'function', name: 'f', parameters: {} }],
+      tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'f' }] },
+      plugins: [{ id: 'response-healing' }],
+      metadata: { a: 'b' },
+    },
   },
   'POST /api/v1/chat/completions': {
     body: { model: 'fuzz/chat', messages: MESSAGES, max_tokens: 10, temperature: 1, stop: ['x'], provider: {} },
