@@ -85,10 +85,12 @@ class Foothold {
         channel.publish(`replies.${this.party}`, queue, message, { persistent: true });
       }
       await channel.waitForConfirms();
-      // A stream counts its messages, and drops what is too much, some time later.
-      return await eventually(`${queue} is within its bound`, 20_000, async () => {
+      // A stream counts its messages, and drops what is too much, some seconds later.
+      let [kept, sinceMs] = [0, performance.now()];
+      return await eventually(`${queue} has settled`, 40_000, async () => {
         const { messageCount } = await channel.checkQueue(queue);
-        return messageCount > 0 && messageCount < count ? messageCount : undefined;
+        if (messageCount !== kept) [kept, sinceMs] = [messageCount, performance.now()];
+        return kept > 0 && performance.now() - sinceMs > SETTLED_MS ? kept : undefined;
       });
     } finally {
       await connection.close();
@@ -109,6 +111,8 @@ const MODEL = {
 const RAW_KEY = `sk-canary-${'b'.repeat(32)}`;
 /** For an answer that must not come; a busy machine takes a part of it. */
 const LONGEST_WAIT_MS = 8_000;
+/** Longer than a stream takes to count its messages anew. */
+const SETTLED_MS = 8_000;
 const CALLS = allContracts.filter((contract): contract is CallContract<object, object> => contract.kind === 'call');
 
 let installation: Installation;
@@ -289,9 +293,9 @@ describe('a foothold in video-worker', () => {
     async (type) => {
       if (!installation.broker.hasUsers) return;
       const block = Buffer.alloc(1024 * 1024);
-      const kept = await footholdIn('video-worker').keeps(type, block, 120);
-      // A stream drops whole segments, the last of which is being written.
-      const bound = type === 'stream' ? 80 : 64;
+      const kept = await footholdIn('video-worker').keeps(type, block, 400);
+      // A stream drops whole segments, and only when it begins another, so a fast writer is ahead of it.
+      const bound = type === 'stream' ? 192 : 64;
       expect(kept * block.length).toBeLessThanOrEqual(bound * 1024 * 1024);
       expect(kept).toBeGreaterThan(0);
     },

@@ -14,7 +14,7 @@ const MEBIBYTE = 1024 * 1024;
 /** Most bytes of waiting answers and events; a process reads them at once. */
 const MOST_WAITING_BYTES = 64 * MEBIBYTE;
 const UNUSED_MS = 3_600_000;
-/** A stream drops only whole segments, which are 500 MB if nothing else is said. */
+/** A stream drops only whole segments, when it begins another one; they are 500 MB if nothing else is said. */
 const SEGMENT_BYTES = 8 * MEBIBYTE;
 /** Messages are ids of a few hundred bytes, and a queue of jobs holds 100,000. */
 const MOST_BYTES = 128 * MEBIBYTE;
