@@ -21,29 +21,30 @@ const MOST_BYTES = 128 * MEBIBYTE;
 
 /**
  * Returns policies that limit every queue. An attacker in an app may declare queues without the limits that the app
- * itself would set. If a queue has limits of its own too, the lower one applies. A policy applies only to queues of
- * types that know all of its limits, and streams share only one with the others.
+ * itself would set. If a queue has limits of its own too, the lower one applies. A policy is for queues whose type knows
+ * all of its limits, and streams know only one of the others. Where RabbitMQ does not ask a type that, the policy of
+ * streams leaves the queues of answers and events their own one.
  */
 export function brokerPolicies(vhost: string): readonly BrokerPolicy[] {
   const policy = { vhost, 'apply-to': 'queues' } as const;
   return [
     {
       ...policy,
+      name: 'sluice-waiting',
+      pattern: String.raw`^(replies|events)\.`,
+      priority: 2,
+      definition: { 'max-length-bytes': MOST_WAITING_BYTES, expires: UNUSED_MS },
+    },
+    {
+      ...policy,
       name: 'sluice-streams',
       pattern: '.*',
-      priority: 2,
+      priority: 1,
       definition: {
         'max-length-bytes': MOST_WAITING_BYTES,
         'max-age': `${UNUSED_MS / 1_000}s`,
         'stream-max-segment-size-bytes': SEGMENT_BYTES,
       },
-    },
-    {
-      ...policy,
-      name: 'sluice-waiting',
-      pattern: String.raw`^(replies|events)\.`,
-      priority: 1,
-      definition: { 'max-length-bytes': MOST_WAITING_BYTES, expires: UNUSED_MS },
     },
     { ...policy, name: 'sluice-queues', pattern: '.*', priority: 0, definition: { 'max-length-bytes': MOST_BYTES } },
   ];
