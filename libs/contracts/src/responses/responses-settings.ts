@@ -9,7 +9,7 @@ import {
   wholeNumber,
   type MemberCheck,
 } from '../validation/member-checks';
-import { isPlainObject } from '../validation/well-formed';
+import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 import { findSchemaProblem } from './json-schema-limits';
 
 const MAX_TOKENS = 10_000_000;
@@ -40,8 +40,8 @@ export function findTextSettingsProblem(settings: unknown): string | null {
 function findFormatProblem(format: unknown): string | null {
   if (!isPlainObject(format)) return ' must be an object';
   const { type, name, schema } = format;
-  const problem = oneOf('text', 'json_object', 'json_schema')(type);
-  if (problem !== null) return `.type${problem}`;
+  // Providers define types in addition to text, json_object and json_schema.
+  if (!isNonEmptyString(type)) return '.type must be a non-empty string';
   if (type !== 'json_schema') return null;
   if (typeof name !== 'string' || !NAME.test(name)) {
     return '.name must be 1 to 64 letters, digits, underscores or dashes';

@@ -67,14 +67,16 @@ function findNamespaceProblem(tool: Fields, schemas: SchemaBudget): string | nul
   return findNameProblem(tool) ?? (problem === null ? null : `.tools${problem}`);
 }
 
-const MODES = ['auto', 'none', 'required'];
 const NAMED = ['function', 'custom'];
 
-/** Checks `tool_choice` against the tools of the same request: the chosen tool must be listed. */
+/**
+ * Checks `tool_choice` against the tools of the same request: the chosen tool must be listed. Providers define words in
+ * addition to `auto`, `none` and `required`.
+ */
 export function findToolChoiceProblem(choice: unknown, request: Readonly<Record<string, unknown>>): string | null {
   const given = givenTools(request);
   if (typeof choice === 'string') {
-    if (!MODES.includes(choice)) return ` must be one of ${MODES.join(', ')}`;
+    if (choice === '') return ' must not be empty';
     return choice === 'required' && given.length === 0 ? ' must not be required without tools' : null;
   }
   if (!isPlainObject(choice)) return ' must be text or an object';

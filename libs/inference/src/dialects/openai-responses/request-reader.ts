@@ -38,7 +38,7 @@ export function readRequest(body: JsonObject): CanonicalRequest {
     tools,
     toolChoice,
     areParallelToolCallsAllowed,
-    responseFormat: readFormat(body),
+    responseFormat: readFormat(body, unread),
     sampling: readSampling(body),
     maxOutputTokens: numberOf(body['max_output_tokens']),
     stopSequences: [],
@@ -75,10 +75,11 @@ function readTopLogprobs(body: JsonObject): number | undefined {
   return numberOf(body['top_logprobs']) ?? (includesOutput(body, LOGPROBS) ? 0 : undefined);
 }
 
-function readFormat(body: JsonObject): ResponseFormat | undefined {
+function readFormat(body: JsonObject, unread: Set<string>): ResponseFormat | undefined {
   const format = objectOrNull(objectOf(body['text'])['format']);
   if (format?.['type'] === 'text') return { type: 'text' };
   if (format?.['type'] === 'json_object') return { type: 'json' };
+  if (format !== null && format['type'] !== 'json_schema') unread.add('text.format');
   if (format?.['type'] !== 'json_schema') return undefined;
   return defined({
     type: 'json-schema' as const,

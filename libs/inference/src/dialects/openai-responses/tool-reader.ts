@@ -25,7 +25,11 @@ const CUSTOM_PARAMETERS = {
 export function readTools(names: ToolNames, choice: unknown, unread: Set<string>): ToolSettings {
   const definitions = names.tools.flatMap((tool) => readTool(tool, unread) ?? []);
   const chosen = objectOrNull(choice);
-  if (chosen === null) return defined({ tools: definitions, toolChoice: modeOf(choice) });
+  if (chosen === null) {
+    const mode = modeOf(choice);
+    if (typeof choice === 'string' && mode === undefined) unread.add('tool_choice');
+    return defined({ tools: definitions, toolChoice: mode });
+  }
   if (chosen['type'] === 'allowed_tools') {
     const allowed = allowedNames(objectsOf(chosen['tools']), names);
     return defined({

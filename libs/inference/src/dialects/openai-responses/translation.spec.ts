@@ -311,6 +311,8 @@ describe('a request of this API', () => {
     expect(read({ input: 'x', top_logprobs: 3 }).topLogprobs).toBe(3);
     const asked = read({ input: 'x', include: ['message.output_text.logprobs'] });
     expect(asked).toMatchObject({ topLogprobs: 0, unread: [] });
+    const unheard = read({ input: 'Hi', tool_choice: 'any', text: { format: { type: 'grammar', grammar: 'x' } } });
+    expect(unheard.unread.toSorted()).toEqual(['text.format', 'tool_choice']);
     expect(read({ input: 'x' })).not.toHaveProperty('topLogprobs');
   });
 
