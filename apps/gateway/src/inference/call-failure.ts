@@ -35,7 +35,7 @@ export function rephrased(error: AppError, from: AppError): AppError {
 
 /** Returns the `usage` that the error of a refused answer has; null for other errors. */
 export function failureUsage(thrown: unknown): unknown {
-  return (thrown instanceof AppError && calls.get(thrown)?.usage) || null;
+  return thrown instanceof AppError ? (calls.get(thrown)?.usage ?? null) : null;
 }
 
 /**

@@ -21,9 +21,9 @@ const MOST_BYTES = 128 * MEBIBYTE;
 
 /**
  * Returns policies that limit every queue. An attacker in an app may declare queues without the limits that the app
- * itself would set. If a queue has limits of its own too, the lower one applies. A policy is for queues whose type knows
- * all of its limits, and streams know only one of the others. Where RabbitMQ does not ask a type that, the policy of
- * streams leaves the queues of answers and events their own one.
+ * itself would set. If a queue has limits of its own too, the lower one applies. RabbitMQ applies a policy
+ * only to queues whose type knows all of its limits, so streams need a policy of their own. Some versions may apply that
+ * policy to every queue; by its priority it then leaves queues of answers and events their own limits.
  */
 export function brokerPolicies(vhost: string): readonly BrokerPolicy[] {
   const policy = { vhost, 'apply-to': 'queues' } as const;
