@@ -75,6 +75,15 @@ describe('a chat completion', () => {
     [{ debug: { echo_upstream_body: 'yes' } }, 'debug.echo_upstream_body must be a boolean'],
     [{ tool_choice: 1 }, 'tool_choice must be a string or an object'],
     [{ tool_choice: { type: 'function' } }, 'tool_choice.function.name must be a non-empty string'],
+    [
+      {
+        tool_choice: {
+          type: 'allowed_tools',
+          allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'g' } }] },
+        },
+      },
+      'tool_choice.allowed_tools.tools[0].function.name must name one of the tools',
+    ],
     [{ max_tool_calls: 31 }, 'max_tool_calls must not be greater than 30'],
     [{ max_tool_calls: 0 }, 'max_tool_calls must not be less than 1'],
     [{ image_config: [] }, 'image_config must be an object'],

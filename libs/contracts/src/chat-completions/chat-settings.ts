@@ -42,13 +42,33 @@ export function findPredictionProblem(prediction: unknown): string | null {
   return problem === null ? null : `.content${problem}`;
 }
 
-/** Checks `tool_choice`: a word, a function by name, or a tool by type. Providers define additional words. */
-export function findChatToolChoiceProblem(choice: unknown): string | null {
+/**
+ * Checks `tool_choice`: a word, a function by name, a tool by type, or some of the functions of the request. Providers
+ * define additional words.
+ */
+export function findChatToolChoiceProblem(
+  choice: unknown,
+  { tools }: Readonly<Record<string, unknown>>,
+): string | null {
   if (isNonEmptyString(choice)) return null;
   if (!isPlainObject(choice)) return ' must be a string or an object';
   if (!isNonEmptyString(choice['type'])) return '.type must be a non-empty string';
+  if (choice['type'] === 'allowed_tools') return findAllowedProblem(choice['allowed_tools'], tools);
   if (choice['type'] !== 'function') return null;
-  const called = choice['function'];
-  const hasName = isPlainObject(called) && isNonEmptyString(called['name']);
-  return hasName ? null : '.function.name must be a non-empty string';
+  return nameOf(choice) === null ? '.function.name must be a non-empty string' : null;
+}
+
+function findAllowedProblem(allowed: unknown, tools: unknown): string | null {
+  const listed = isPlainObject(allowed) && Array.isArray(allowed['tools']) ? (allowed['tools'] as unknown[]) : [];
+  const offered = new Set(Array.isArray(tools) ? tools.map(nameOf) : []);
+  const at = listed.findIndex(
+    (tool) => isPlainObject(tool) && tool['type'] === 'function' && !offered.has(nameOf(tool)),
+  );
+  return at === -1 ? null : `.allowed_tools.tools[${at}].function.name must name one of the tools`;
+}
+
+/** Returns the name of a function, or of a chosen one; null if it has none. */
+function nameOf(tool: unknown): string | null {
+  const called = isPlainObject(tool) ? tool['function'] : null;
+  return isPlainObject(called) && isNonEmptyString(called['name']) ? called['name'] : null;
 }

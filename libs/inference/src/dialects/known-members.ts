@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '@libs/json';
+import type { ToolChoice } from '../model/canonical-request';
 
 /** Members of an object, by name. */
 export interface KnownMembers {
@@ -61,13 +62,15 @@ export function lostTool(type: string): string {
 }
 
 /**
- * Adds `parallel_tool_calls` to `unread` if a request forbids parallel calls and none of the offered tools is left: the
- * setting is lost with the tools. It stays in the request, because the gateway may add tools that it runs itself.
+ * Adds to `unread` what a request forbids about tools if none of the offered tools is left: the settings are lost with
+ * the tools. They stay in the request, because the gateway may add tools that it runs itself.
  */
-export function noteIdleParallelism(
-  isAllowed: boolean | undefined,
+export function noteIdleToolSettings(
+  { isParallelAllowed, toolChoice }: { readonly isParallelAllowed?: boolean; readonly toolChoice?: ToolChoice },
   { offered, left }: { readonly offered: number; readonly left: number },
   unread: Set<string>,
 ): void {
-  if (isAllowed === false && offered > 0 && left === 0) unread.add('parallel_tool_calls');
+  if (offered === 0 || left > 0) return;
+  if (isParallelAllowed === false) unread.add('parallel_tool_calls');
+  if (toolChoice?.type === 'none') unread.add('tool_choice');
 }

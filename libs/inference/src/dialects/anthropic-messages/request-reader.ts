@@ -9,7 +9,7 @@ import type {
 } from '../../model/canonical-request';
 import type { Message, Part } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { lostTool, unknownMembers } from '../known-members';
+import { lostTool, noteIdleToolSettings, unknownMembers } from '../known-members';
 import { readCache, readContent } from './content-reader';
 import { readReasoning } from './reasoning-settings';
 import { KNOWN_MEMBERS } from './known-members';
@@ -25,10 +25,13 @@ export function readRequest(members: JsonObject): CanonicalRequest {
   const body = new CheckedObject(members);
   const unread = unknownMembers(members, KNOWN_MEMBERS);
   const choice = body.object('tool_choice');
+  const toolChoice = choice && readToolChoice(choice);
+  const tools = readTools(body, unread);
+  noteIdleToolSettings({ toolChoice }, { offered: body.objects('tools').length, left: tools.length }, unread);
   const request: CanonicalRequest = {
     messages: [...readSystem(body, unread), ...readMessages(body, unread)],
-    tools: readTools(body, unread),
-    toolChoice: choice && readToolChoice(choice),
+    tools,
+    toolChoice,
     areParallelToolCallsAllowed: choice && readParallel(choice),
     responseFormat: readFormat(body.object('output_config')),
     sampling: readSampling(body),

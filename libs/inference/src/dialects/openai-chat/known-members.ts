@@ -48,7 +48,9 @@ export const KNOWN_MEMBERS: KnownMembers = {
   tools: new KnownByType({ function: { function: FUNCTION, ...MARKS } }),
   tool_choice: new KnownByType({
     function: { function: allOf(['name']) },
-    allowed_tools: { allowed_tools: allOf(['mode', 'tools']) },
+    allowed_tools: {
+      allowed_tools: { mode: true, tools: new KnownByType({ function: { function: allOf(['name']) } }) },
+    },
   }),
   response_format: new KnownByType({ text: {}, json_object: {}, json_schema: { json_schema: SCHEMA } }),
   reasoning: REASONING_MEMBERS,

@@ -10,7 +10,7 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
-import { lostTool, noteIdleParallelism, unknownMembers } from '../known-members';
+import { lostTool, noteIdleToolSettings, unknownMembers } from '../known-members';
 import { KNOWN_MEMBERS } from './known-members';
 import { readCacheMark } from './content-reader';
 import { readMessages } from './conversation-reader';
@@ -32,12 +32,13 @@ export function readRequest(members: JsonObject): CanonicalRequest {
   const tools = allowed === null ? offered : offered.filter(({ name }) => allowed.names.has(name));
   const areParallelToolCallsAllowed = body.boolean('parallel_tool_calls');
   const counts = { offered: body.objects('tools').length, left: offered.length };
-  noteIdleParallelism(areParallelToolCallsAllowed, counts, unread);
+  const toolChoice = allowed?.mode ?? readToolChoice(body, unread);
+  noteIdleToolSettings({ isParallelAllowed: areParallelToolCallsAllowed, toolChoice }, counts, unread);
   const user = body.string('safety_identifier') ?? body.string('user');
   return defined({
     messages: readMessages(body, unread),
     tools,
-    toolChoice: allowed?.mode ?? readToolChoice(body, unread),
+    toolChoice,
     areParallelToolCallsAllowed,
     responseFormat: readResponseFormat(body, unread),
     sampling: readSampling(body),

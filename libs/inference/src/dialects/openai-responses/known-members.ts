@@ -43,6 +43,7 @@ const TOOLS = {
   custom: { ...allOf(['name', 'description']), format: new KnownByType({ text: {} }), ...MARKS },
 };
 const CHOSEN = allOf(['name', 'namespace']);
+const CHOICES = { function: CHOSEN, custom: CHOSEN, namespace: CHOSEN };
 
 const SETTINGS =
   'instructions parallel_tool_calls temperature top_p top_k frequency_penalty presence_penalty max_output_tokens ' +
@@ -61,7 +62,7 @@ export const KNOWN_MEMBERS: KnownMembers = {
     ...TOOLS,
     namespace: { name: true, tools: new KnownByType(TOOLS) },
   }),
-  tool_choice: new KnownByType({ function: CHOSEN, custom: CHOSEN, allowed_tools: allOf(['mode', 'tools']) }),
+  tool_choice: new KnownByType({ ...CHOICES, allowed_tools: { mode: true, tools: new KnownByType(CHOICES) } }),
   text: {
     verbosity: true,
     format: new KnownByType({

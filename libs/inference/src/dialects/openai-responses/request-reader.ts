@@ -6,7 +6,7 @@ import type {
   ResponseFormat,
   Sampling,
 } from '../../model/canonical-request';
-import { noteIdleParallelism, unknownMembers } from '../known-members';
+import { noteIdleToolSettings, unknownMembers } from '../known-members';
 import { hashOfUser } from '../request-members';
 import { readInput } from './conversation-reader';
 import { KNOWN_MEMBERS } from './known-members';
@@ -32,7 +32,7 @@ export function readRequest(body: JsonObject): CanonicalRequest {
   const { tools, toolChoice } = readTools(names, body['tool_choice'], unread);
   const areParallelToolCallsAllowed = booleanOf(body['parallel_tool_calls']);
   const counts = { offered: objectsOf(body['tools']).length, left: tools.length };
-  noteIdleParallelism(areParallelToolCallsAllowed, counts, unread);
+  noteIdleToolSettings({ isParallelAllowed: areParallelToolCallsAllowed, toolChoice }, counts, unread);
   const request = {
     messages: readInput(body['input'], body['instructions'], { names, unread }),
     tools,

@@ -30,12 +30,11 @@ const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
 /** Returns the body of `POST /responses` for a canonical request. It asks the upstream to store nothing. */
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
   dropUnwritten(request, log);
-  const { sampling, tools, toolChoice, serviceTier, topLogprobs } = request;
+  const { sampling, serviceTier, topLogprobs } = request;
   return defined({
     model: endpoint.upstreamModel,
     ...writeInput(request.messages, reasoningFormatOf(endpoint), log),
-    tools: tools.length === 0 ? undefined : tools.map((tool) => writeTool(tool, log)),
-    tool_choice: writeToolChoice(toolChoice),
+    ...writeTools(request, log),
     parallel_tool_calls: request.areParallelToolCallsAllowed,
     text: writeText(request),
     reasoning: writeReasoning(request, endpoint, log),
@@ -63,6 +62,15 @@ function dropUnwritten(request: CanonicalRequest, log: LossLog): void {
   if ((request.choices ?? 1) > 1) log.drop('n');
   if (request.cache !== undefined) log.drop('cache_control');
   if (request.outputModalities?.some((modality) => modality !== 'text')) log.drop('modalities');
+}
+
+/** The API refuses a choice in a request without tools. */
+function writeTools({ tools, toolChoice }: CanonicalRequest, log: LossLog): object {
+  if (tools.length > 0) {
+    return { tools: tools.map((tool) => writeTool(tool, log)), tool_choice: writeToolChoice(toolChoice) };
+  }
+  if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') log.drop('tool_choice');
+  return {};
 }
 
 function writeTool(

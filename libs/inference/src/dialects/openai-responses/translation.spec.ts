@@ -218,6 +218,14 @@ describe('a request that goes through this API', () => {
 describe('a request of this API', () => {
   const read = (body: object) => caller.readRequest(body as Record<string, unknown>);
 
+  it('sends no choice without tools, which the API refuses, and names one that is lost', () => {
+    const log = new LossLog();
+    const messages = [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] as const;
+    const asked = { messages, tools: [], sampling: {}, stopSequences: [], unread: [] };
+    expect(write({ ...asked, toolChoice: { type: 'required' } }, log)).not.toHaveProperty('tool_choice');
+    expect(log.report().dropped).toEqual(['tool_choice']);
+  });
+
   it('is text, or items that are one turn each', () => {
     expect(read({ input: 'Hi', instructions: 'Be kind' }).messages).toEqual([
       { role: 'system', parts: [{ type: 'text', text: 'Be kind' }] },
