@@ -31,7 +31,7 @@ const PRIVATE_LABELS: ReadonlySet<string> = new Set(
 );
 
 /** Names below public labels that lead inside: Google's other name for the metadata service of a machine. */
-const PRIVATE_NAMES: ReadonlySet<string> = new Set(['metadata.goog']);
+const PRIVATE_NAMES: ReadonlySet<string> = new Set(['metadata.goog', 'metadata.tencentyun.com']);
 
 /**
  * Checks a link to a picture, file or film: https or http to a public host, cloud storage, or a data URL of whole

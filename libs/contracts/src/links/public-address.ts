@@ -53,10 +53,16 @@ export function isPublicAddress(address: string): boolean {
 /** Matches names that contain an IPv4 address: there are services that resolve them to that address. */
 const ADDRESS_IN_NAME = /(?<![\da-z])(\d{1,3})([.-])(\d{1,3})\2(\d{1,3})\2(\d{1,3})(?![\da-z])/i;
 
-/** Returns whether a host name contains an address that is not public, such as `10.0.0.1.nip.io`. */
+/** Services that resolve a name to the address in it, which they take in more forms than the one above. */
+const ADDRESS_SERVICE = /(?:^|\.)(?:nip|sslip|xip)\.io\.?$/i;
+
+/**
+ * Returns whether a host name contains an address that is not public, such as `10.0.0.1.nip.io`, or may contain one in a
+ * form that is not read here, such as `7f000001.nip.io`.
+ */
 export function namesPrivateAddress(hostname: string): boolean {
   const [, first, , ...others] = ADDRESS_IN_NAME.exec(hostname) ?? [];
-  if (first === undefined) return false;
+  if (first === undefined) return ADDRESS_SERVICE.test(hostname);
   const address = [first, ...others].map(Number).join('.');
   return isIP(address) === 4 && !isPublicAddress(address);
 }

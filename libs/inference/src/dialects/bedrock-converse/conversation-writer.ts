@@ -93,7 +93,7 @@ export function writeTurns(
       const cache = block.cache ?? (index === blocks.length - 1 ? mark : undefined);
       return [plainBlock(block), ...cachePoint(cache, 'messages', family, log)];
     });
-  if (whole !== undefined) noteLostMark(turns.at(-1)?.content.at(-1), log);
+  if (whole !== undefined) noteLostMark(whole, turns.at(-1)?.content.at(-1), log);
   const messages = turns.map(({ role, content }, index) => ({
     role,
     content: write(content, index === turns.length - 1 ? whole : undefined),
@@ -102,7 +102,7 @@ export function writeTurns(
 }
 
 /** There can be one mark after a block, and none without a block. */
-function noteLostMark(last: ContentBlock | undefined, log: LossLog): void {
+function noteLostMark(whole: CacheMark, last: ContentBlock | undefined, log: LossLog): void {
   if (last === undefined) log.drop('cache_control');
-  else if (last.cache !== undefined) log.approximate('cache_control');
+  else if (last.cache !== undefined && last.cache.ttl !== whole.ttl) log.approximate('cache_control');
 }
