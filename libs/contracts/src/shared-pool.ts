@@ -2,12 +2,16 @@
 class HeldShares {
   readonly #held = new Map<string, number>();
 
-  constructor(private readonly weight: number) {}
+  /** @param free what a holder that has nothing yet may take, however little is left then */
+  constructor(
+    private readonly weight: number,
+    private readonly free: number,
+  ) {}
 
   /** @param left remaining amount of the pool after the amount is taken */
   allows(holder: string, amount: number, left: number): boolean {
-    const held = this.#held.get(holder);
-    return held === undefined || held + amount <= this.weight * left;
+    const held = this.of(holder);
+    return (held === 0 && amount <= this.free) || held + amount <= this.weight * left;
   }
 
   of(holder: string): number {
@@ -44,7 +48,8 @@ export interface Rooms {
  * A holder may take more as long as it then holds at most `weight` times what is left for all others (the dynamic
  * thresholds of shared-memory switches). One holder alone gets weight / (weight + 1) of the pool. The more holders
  * there are, the less each gets, and something is left for the next one. A holder that has nothing yet may take
- * anything that is left. Nothing is taken away from holders: their share decreases as they give back.
+ * anything that is left, or only as much as `free` without leaving a share for others. Nothing is taken away from
+ * holders: their share decreases as they give back.
  */
 export class SharedPool {
   readonly #shares: readonly HeldShares[];
@@ -54,8 +59,9 @@ export class SharedPool {
   constructor(
     readonly size: number,
     weights: readonly number[],
+    free: number = size,
   ) {
-    this.#shares = weights.map((weight) => new HeldShares(weight));
+    this.#shares = weights.map((weight) => new HeldShares(weight, free));
   }
 
   get taken(): number {

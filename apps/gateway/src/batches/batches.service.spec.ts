@@ -15,7 +15,7 @@ describe(BatchesService.name, () => {
   let reserved: number[];
 
   beforeEach(() => {
-    pools = new EdgePools({ memoryBytes: 48 * MIB });
+    pools = new EdgePools({ memoryBytes: 60 * MIB });
     reserved = [];
   });
 
@@ -78,7 +78,7 @@ describe(BatchesService.name, () => {
     const claim = claimOf('w');
     const pieces = await service.write(BATCH, TENANT, claim);
     const held = claimOf('w');
-    await held.add(26 * MIB);
+    await held.add(30 * MIB);
     const text = textOf(pieces);
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(reserved).toHaveLength(1);

@@ -134,10 +134,11 @@ export class BodyGuard implements CanActivate {
   private async readSlowly({ raw, life }: BodyRequest, { maxBytes }: BodyRule, claimant: Claimant): Promise<Buffer> {
     const { claim } = life;
     claim.arrive(claimant);
-    const announced = Number(raw.headers['content-length'] ?? UNANNOUNCED_STEP_BYTES);
-    await claim.reserve(claimant, announced * COPIES_OF_PARSED);
+    const announced = raw.headers['content-length'];
+    await claim.reserve(claimant, Number(announced ?? UNANNOUNCED_STEP_BYTES) * COPIES_OF_PARSED);
     takeExpectation(raw);
     const onLength = (bytes: number): void => {
+      if (announced !== undefined) return;
       const steps = Math.ceil(bytes / UNANNOUNCED_STEP_BYTES);
       claim.grow(claimant, steps * UNANNOUNCED_STEP_BYTES * COPIES_OF_PARSED);
     };

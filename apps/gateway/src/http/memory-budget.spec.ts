@@ -16,6 +16,15 @@ describe(MemoryBudget.name, () => {
     expect(budget.take(B, 10)).toBe(true);
   });
 
+  it('is not held by a few large bodies of several workspaces: small requests of others find room', () => {
+    const MIB = 1024 * 1024;
+    const budget = new MemoryBudget(512 * MIB);
+    const bodies = ['a', 'b', 'c', 'd', 'e'].map((name) => budget.take([name, `organization-${name}`], 160 * MIB));
+    expect(bodies).toEqual([true, true, false, false, false]);
+    expect(budget.take(['z', 'organization-z'], 64 * MIB)).toBe(true);
+    expect(budget.take(['y', 'organization-y'], MIB)).toBe(true);
+  });
+
   it('lets a request wait until another one has ended', async () => {
     const budget = new MemoryBudget(10);
     expect(budget.take(A, 10)).toBe(true);
@@ -98,10 +107,12 @@ describe(RequestClaim.name, () => {
     expect(pools.memory.reserved).toBe(0);
   });
 
-  it('lets a request that is larger than the budget have all of it, alone', async () => {
+  it('lets a request that is larger than the budget have most of it, and leaves room for small ones of others', async () => {
     const pools = small();
     const claim = new RequestClaim(pools);
     await claim.reserve(ofA, 1_000);
+    expect(pools.memory.reserved).toBe(66);
+    await new RequestClaim(pools).reserve(ofB, 34);
     expect(pools.memory.reserved).toBe(100);
   });
 

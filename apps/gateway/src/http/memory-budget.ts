@@ -1,5 +1,8 @@
 import { WaitingPool, type WaitingPoolOptions } from './waiting-pool';
 
+/** A request of this size is small: it needs no room for others. Larger ones leave a share of the budget. */
+const SMALL_BYTES = 1024 * 1024;
+
 /**
  * The bytes that requests of this process may use together: bodies while they arrive, and the data made from them.
  *
@@ -11,7 +14,7 @@ export class MemoryBudget extends WaitingPool {
     readonly bytes: number,
     options: Partial<WaitingPoolOptions> = {},
   ) {
-    super(bytes, options);
+    super(bytes, { free: SMALL_BYTES, ...options });
   }
 
   get reserved(): number {
@@ -29,11 +32,11 @@ export class MemoryBudget extends WaitingPool {
   }
 
   /**
-   * Returns how much to reserve for this many bytes. A request larger than the whole budget reserves all of it and runs
-   * alone.
+   * Returns how much to reserve for this many bytes. A request that is larger than what one workspace may hold reserves
+   * that; the rest is for others, which would wait for as long as its body arrives.
    */
   most(bytes: number): number {
-    return Math.min(bytes, this.bytes);
+    return Math.min(bytes, this.mostOfOne);
   }
 
   /** Reserves memory that is already in use, even beyond the budget. */

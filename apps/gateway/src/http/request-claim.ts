@@ -82,9 +82,9 @@ export class RequestClaim implements CallMemory {
     return this.reserve(claimant, bytes + extraBytes);
   }
 
-  /** Like `reserve`, for a body that is longer than announced. It already holds memory, so it never waits. */
+  /** Like `reserve`, for a body without a length, as it arrives. It already holds memory, so it never waits. */
   grow({ holders }: Claimant, bytes: number): void {
-    const missing = this.pools.memory.most(bytes) - this.#bytes;
+    const missing = bytes - this.#bytes;
     if (missing <= 0 || this.#isOver) return;
     this.#holders = holders;
     if (!this.pools.memory.take(holders, missing)) {

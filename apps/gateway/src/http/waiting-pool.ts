@@ -5,6 +5,8 @@ export interface WaitingPoolOptions {
   readonly longestWaitMs: number;
   /** Requests that wait at once. */
   readonly mostWaiting: number;
+  /** What a workspace that has nothing yet may take, however little is left for others then; absent: anything. */
+  readonly free?: number;
 }
 
 const DEFAULTS: WaitingPoolOptions = { longestWaitMs: 2_000, mostWaiting: 256 };
@@ -22,9 +24,9 @@ export class WaitingPool {
   readonly #longestWaitMs: number;
 
   constructor(size: number, options: Partial<WaitingPoolOptions> = {}) {
-    const { longestWaitMs, mostWaiting } = { ...DEFAULTS, ...options };
+    const { longestWaitMs, mostWaiting, free } = { ...DEFAULTS, ...options };
     this.#longestWaitMs = longestWaitMs;
-    this.pool = new SharedPool(size, WEIGHTS);
+    this.pool = new SharedPool(size, WEIGHTS, free);
     this.#line = new SharedLine(this.pool, new SharedPool(mostWaiting, WEIGHTS));
   }
 
