@@ -160,13 +160,13 @@ const RESPONSES: Readonly<Record<string, readonly Members[]>> = {
   'R17 tool_choice': [
     { ...tool({}), tool_choice: { type: 'function', name: 'b' } },
     { tool_choice: 'required' },
-    { tool_choice: CANARY },
+    { tool_choice: 7 },
   ],
   'R18 text': [
     { text: { format: { type: 'json_schema', name: 'a' } } },
     { text: { format: { type: 'json_schema', name: 'a', schema: 'x' } } },
     { text: { format: { type: 'json_schema', name: 'a', schema: { type: 'what' } } } },
-    { text: { format: { type: CANARY } } },
+    { text: { format: { type: 7 } } },
   ],
   'R19 include': [{ include: [CANARY] }, { include: CANARY }],
   'R20 modalities': each([[], ['smell']], (modalities) => ({ modalities })),

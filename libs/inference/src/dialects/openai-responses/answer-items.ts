@@ -77,7 +77,7 @@ function writeGroup(
   }
   if (part.type === 'tool-call') {
     const called = calledTool(part, toolNames);
-    if (called.isCustom) return customCallItem(itemId('ctc', responseId, index), called, part.arguments);
+    if (called.isCustom) return customCallItem(itemId('ctc', responseId, index), called, part.arguments, status);
     return functionCallItem(itemId('fc', responseId, index), called, part.arguments, status);
   }
   const firstText = group.findIndex(({ type }) => type === 'text');
@@ -150,8 +150,8 @@ export function functionCallItem(id: string, called: CalledTool, args: string, s
   return { id, type: 'function_call', ...callMembers(called), arguments: args, status };
 }
 
-export function customCallItem(id: string, called: CalledTool, args: string): object {
-  return { id, type: 'custom_tool_call', ...callMembers(called), input: customInput(args) };
+export function customCallItem(id: string, called: CalledTool, args: string, status: ItemStatus): object {
+  return { id, type: 'custom_tool_call', ...callMembers(called), input: customInput(args), status };
 }
 
 function callMembers({ callId, name, namespace }: CalledTool): object {

@@ -24,6 +24,11 @@ export interface OpenItem {
   take(event: PartEvent): void;
   /** Sends the item's first event now if it was delayed until the first content. */
   announce?(): void;
-  /** Ends the item and its open parts. Idempotent. */
-  end(status: ItemStatus): void;
+  /**
+   * Ends the item and its open parts. Idempotent.
+   *
+   * Agents such as Codex run a call as soon as it is done. If the response has failed, a call has no last events, so
+   * that nothing runs twice when the agent asks again.
+   */
+  end(status: ItemStatus, hasFailed?: boolean): void;
 }

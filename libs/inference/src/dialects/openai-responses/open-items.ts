@@ -67,11 +67,12 @@ class OpenFunctionCall implements OpenItem {
     }
   }
 
-  end(status: ItemStatus): void {
+  end(status: ItemStatus, hasFailed = false): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#closeArguments();
     this.written = this.#item(status);
+    if (hasFailed) return;
+    this.#closeArguments();
     this.sink.emit('response.output_item.done', { output_index: this.place.outputIndex, item: this.written });
   }
 
@@ -112,7 +113,7 @@ class OpenCustomCall implements OpenItem {
   }
 
   begin(): void {
-    const item = customCallItem(this.#id, this.called, '');
+    const item = customCallItem(this.#id, this.called, '', 'in_progress');
     this.sink.emit('response.output_item.added', { output_index: this.place.outputIndex, item });
   }
 
@@ -121,11 +122,13 @@ class OpenCustomCall implements OpenItem {
     else if (event.type === 'part-end') this.#closeInput();
   }
 
-  end(): void {
+  end(status: ItemStatus, hasFailed = false): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    const args = hasFailed && !this.isIdle ? '' : this.#arguments;
+    this.written = customCallItem(this.#id, this.called, args, status);
+    if (hasFailed) return;
     this.#closeInput();
-    this.written = customCallItem(this.#id, this.called, this.#arguments);
     this.sink.emit('response.output_item.done', { output_index: this.place.outputIndex, item: this.written });
   }
 

@@ -244,6 +244,19 @@ describe(ResponsesStreamWriter.name, () => {
     });
   });
 
+  it('does not say that a call is done if the response fails while it is open', () => {
+    const custom = { tools: [{ type: 'custom', name: 'patch' }] };
+    for (const [name, begun] of [
+      ['f', ['output_item.added', 'function_call_arguments.delta']],
+      ['patch', ['output_item.added']],
+    ] as const) {
+      const fail = (writer: ResponsesStreamWriter) => writer.fail(new AppError('server', 'x'), bill);
+      const { types, response } = send([start, calls(0, name), argues(0, '{"input":"a')], fail, custom);
+      expect(types).toEqual(['created', 'in_progress', ...begun, 'failed']);
+      expect(response['output']).toMatchObject([{ name, status: 'incomplete' }]);
+    }
+  });
+
   it.each([
     ['invalid_request', 'invalid_prompt'],
     ['content_policy_violation', 'image_content_policy_violation'],

@@ -112,7 +112,10 @@ export class ResponsesStreamWriter implements StreamWriter {
   #end(lastStatus: ItemStatus, bill: Bill, state: Omit<ResponseState, 'output' | 'usage'>): AnswerFrame[] {
     this.#start();
     const last = this.#items.at(-1);
-    for (const item of this.#items) item.end(item === last || !item.isIdle ? lastStatus : 'completed');
+    const hasFailed = state.failure !== undefined;
+    for (const item of this.#items) {
+      item.end(hasFailed || item === last || !item.isIdle ? lastStatus : 'completed', hasFailed);
+    }
     const response = responseObject(this.#echo, {
       ...state,
       output: this.#items.map((item) => item.written),
