@@ -5,6 +5,6 @@ const sharesOf = (name) => {
   return { ...project, testMatch: [`<rootDir>/test/shares/${name}-*.cjs`] };
 };
 
-// All unit specs in a few suites: loading what they have in common takes longer than running them. All e2e specs in a
-// few suites: those of a suite also share installations (test/support/shared-installations.ts).
-module.exports = { ...config, projects: [sharesOf('unit'), sharesOf('e2e')] };
+// All unit and integration specs in a few suites: loading what they have in common takes longer than running them. All
+// e2e specs in a few suites: those of a suite also share installations (test/support/shared-installations.ts).
+module.exports = { ...config, projects: [sharesOf('unit'), sharesOf('integration'), sharesOf('e2e')] };

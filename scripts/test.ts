@@ -15,7 +15,7 @@ import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCou
 /** In this order: quick tests that point directly to the cause come first. */
 const PROJECTS = ['unit', 'integration', 'e2e', 'chaos', 'timed'] as const;
 /** The projects of jest.shares.config.cjs, which is for runs of all their specs. */
-const SHARED: readonly string[] = ['unit', 'e2e'];
+const SHARED: readonly string[] = ['unit', 'integration', 'e2e'];
 /** Runs only if it is requested by name (`npm run clients`), because its clients must be installed. */
 const ON_DEMAND = ['agents'] as const;
 /**

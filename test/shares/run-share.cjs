@@ -3,6 +3,7 @@ const { join, relative } = require('node:path');
 
 const ROOT = join(__dirname, '../..');
 const UNIT_FOLDERS = ['apps', 'bench', 'libs', 'scripts', 'test', 'tools'];
+const INTEGRATION_FOLDERS = ['apps', 'libs'];
 const E2E_FOLDERS = ['test/clients', 'test/e2e', 'test/hostile'];
 
 /** Runs one of so many shares of the unit specs: neighbours, which load the same files. */
@@ -13,10 +14,20 @@ exports.unit = function runUnitShare(number, shares) {
   run(specs.slice(from, to));
 };
 
-/** Runs one of so many shares of the e2e specs. Neighbours take about as long, so each goes to another share. */
-exports.e2e = function runE2eShare(number, shares) {
-  run(specsUnder(E2E_FOLDERS, '.e2e-spec.ts').filter((_spec, at) => at % shares === number - 1));
+/** Runs one of so many shares of the integration specs. */
+exports.integration = function runIntegrationShare(number, shares) {
+  run(everyNth(specsUnder(INTEGRATION_FOLDERS, '.int-spec.ts'), number, shares));
 };
+
+/** Runs one of so many shares of the e2e specs. */
+exports.e2e = function runE2eShare(number, shares) {
+  run(everyNth(specsUnder(E2E_FOLDERS, '.e2e-spec.ts'), number, shares));
+};
+
+/** Neighbours take about as long, so each goes to another share. */
+function everyNth(specs, number, shares) {
+  return specs.filter((_spec, at) => at % shares === number - 1);
+}
 
 /** In one suite, whose module registry loads once what they have in common. */
 function run(specs) {

@@ -1,0 +1,1 @@
+require('./run-share.cjs').integration(4, 4);
