@@ -12,7 +12,8 @@ import { decodeReply, encodeCall } from './message-codec';
 import { publishFailuresTotal } from './messaging-metrics';
 import { refuseMessage } from './refused-messages';
 import { refusalOfAnswer, replyExchangeOf, signQuestion } from './signatures';
-import { declareReplyQueue, exchangeExists, exchangeOf } from './topology';
+import { bindReplyQueue, declareReplyQueue, exchangeExists, exchangeOf } from './topology';
+import { repeat } from './watch-consumer';
 
 /** A call as it is sent once; `timeoutMs` is how long the caller waits. */
 export interface AskedCall<Q extends object, R extends object> extends CallContract<Q, R> {
@@ -53,6 +54,7 @@ export class CallClient extends ClientProxy {
   readonly #channel: ManagedChannel<Channel>;
   readonly #pending = new Map<string, PendingCall>();
   #line: Line | undefined;
+  #keeping: AbortController | undefined;
   #wasReady = false;
 
   constructor(
@@ -70,8 +72,12 @@ export class CallClient extends ClientProxy {
         await channel.consume(replyTo, (message) => this.#onReply(channel, message), { noAck: true, exclusive: true });
         this.#line = { channel, model, replyTo, exchanges: new Map() };
         this.#wasReady = true;
+        this.#keepBound(this.#line);
       },
-      onClosed: () => this.#failAllPending(),
+      onClosed: () => {
+        this.#keeping?.abort();
+        this.#failAllPending();
+      },
     });
   }
 
@@ -130,6 +136,13 @@ export class CallClient extends ClientProxy {
     if (this.connection.isBlocked()) throw brokerFailure('the broker takes no messages');
     if (this.#pending.size >= MAX_PENDING_CALLS) throw brokerFailure('too many calls await their answer');
     return line;
+  }
+
+  /** Answers find their queue by an exchange that every process of this app may delete. */
+  #keepBound({ channel, model, replyTo }: Line): void {
+    this.#keeping = new AbortController();
+    const bind = (): Promise<void> => bindReplyQueue(model, replyExchangeOf(this.identity.party), replyTo);
+    repeat(bind, this.#keeping.signal).catch((failure: Error) => this.#channel.reopen(channel, failure));
   }
 
   /** A message to an exchange that is not there would close the channel, so each is looked for once per channel. */

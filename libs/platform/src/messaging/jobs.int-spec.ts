@@ -93,7 +93,7 @@ describe('jobs over RabbitMQ', () => {
     await broker.close();
   });
 
-  const workerHasRun = (): Promise<void> => declareTopology(broker.model, queue);
+  const workerHasRun = (): Promise<number> => declareTopology(broker.model, queue);
 
   function use(spec: QueueSpec): void {
     queue = spec;

@@ -44,6 +44,8 @@ export class QueueConsumer {
   #watching: AbortController | undefined;
   #refusals = 0;
   #fatal: unknown;
+  /** False while the broker refuses to declare again what may have been deleted. */
+  #isDeclared = false;
   #draining = false;
 
   constructor(private readonly options: QueueConsumerOptions) {
@@ -66,7 +68,7 @@ export class QueueConsumer {
   }
 
   isConsuming(): boolean {
-    return this.#channel.current !== undefined && !this.#draining;
+    return this.#channel.current !== undefined && this.#isDeclared && !this.#draining;
   }
 
   /** Resolves once messages are being taken. @throws AppError `unavailable` when that is not so after `waitMs` */
@@ -101,6 +103,7 @@ export class QueueConsumer {
     const { queue } = this.options;
     if (this.#refusals >= REFUSALS_BEFORE_REPLACING) await this.#replace(model);
     await declareTopology(model, queue);
+    this.#isDeclared = true;
     // Per consumer: a prefetch of the whole channel is refused by quorum queues (540).
     await channel.prefetch(queue.prefetch, false);
     const { consumerTag } = await channel.consume(queue.name, (message) => this.#onMessage(channel, message), {
@@ -114,11 +117,24 @@ export class QueueConsumer {
 
   #watch(channel: Channel, model: ChannelModel): void {
     this.#watching = new AbortController();
-    const { queue, watchIntervalMs } = this.options;
-    watchConsumer(model, queue.name, this.#watching.signal, watchIntervalMs).then(
+    watchConsumer(() => this.#declareAgain(model), this.#watching.signal, this.options.watchIntervalMs).then(
       (lost) => lost && this.#channel.reopen(channel, new Error('the queue has forgotten its consumer')),
       (error: unknown) => this.#logger.error(describeFailure(error)),
     );
+  }
+
+  /** Returns the number of consumers of the queue; 0 if the broker refuses the declaration. */
+  async #declareAgain(model: ChannelModel): Promise<number> {
+    const { queue } = this.options;
+    try {
+      const consumers = await declareTopology(model, queue);
+      this.#isDeclared = true;
+      return consumers;
+    } catch (error) {
+      if (this.#isDeclared) this.#logger.error(`${queue.name}: cannot be declared again: ${describeFailure(error)}`);
+      this.#isDeclared = false;
+      return 0;
+    }
   }
 
   #onMessage(channel: Channel, message: ConsumeMessage | null): void {

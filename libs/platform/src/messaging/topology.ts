@@ -37,10 +37,16 @@ export function queueDeclarations(spec: QueueSpec): readonly QueueDeclaration[] 
   return spec.kind === 'call' ? [callQueue(spec)] : [deadQueue(spec), jobQueue(spec)];
 }
 
-/** @throws when the broker refuses, e.g. 406 for a queue that exists with other arguments */
-export async function declareTopology(model: ChannelModel, spec: QueueSpec): Promise<void> {
-  await onOwnChannel(model, async (channel) => {
-    for (const declaration of queueDeclarations(spec)) await declare(channel, declaration);
+/**
+ * Declares what is missing of a queue and its exchange. Returns the number of consumers of the queue.
+ *
+ * @throws when the broker refuses, e.g. 406 for a queue that exists with other arguments
+ */
+export async function declareTopology(model: ChannelModel, spec: QueueSpec): Promise<number> {
+  return onOwnChannel(model, async (channel) => {
+    let consumers = 0;
+    for (const declaration of queueDeclarations(spec)) consumers = await declare(channel, declaration);
+    return consumers;
   });
 }
 
@@ -91,20 +97,29 @@ export async function exchangeExists(model: ChannelModel, exchange: string): Pro
 
 /** A queue for the answers to one process, which ends with its channel. */
 export async function declareReplyQueue(channel: Channel, exchange: string, name: string): Promise<void> {
-  await channel.assertExchange(exchange, 'direct', EXCHANGE);
   await channel.assertQueue(name, {
     exclusive: true,
     autoDelete: true,
     durable: false,
     arguments: { 'x-queue-type': 'classic', 'x-max-length': MAX_CALLS, 'x-overflow': 'drop-head' },
   });
-  await channel.bindQueue(name, exchange, name);
+  await bind(channel, exchange, name);
 }
 
-async function declare(channel: Channel, { name, exchange, ...options }: QueueDeclaration): Promise<void> {
+/** Declares the exchange of answers and the binding of a queue that exists, where they are missing. */
+export async function bindReplyQueue(model: ChannelModel, exchange: string, name: string): Promise<void> {
+  await onOwnChannel(model, (channel) => bind(channel, exchange, name));
+}
+
+async function declare(channel: Channel, { name, exchange, ...options }: QueueDeclaration): Promise<number> {
+  const { consumerCount } = await channel.assertQueue(name, options);
+  await bind(channel, exchange, name);
+  return consumerCount;
+}
+
+async function bind(channel: Channel, exchange: string, queue: string): Promise<void> {
   await channel.assertExchange(exchange, 'direct', EXCHANGE);
-  await channel.assertQueue(name, options);
-  await channel.bindQueue(name, exchange, name);
+  await channel.bindQueue(queue, exchange, queue);
 }
 
 /** Runs a declaration on a separate channel, because a refused one closes its channel. */
