@@ -9,6 +9,7 @@ import {
   withoutEdges,
   type LinkHead,
 } from './link-head';
+import { findHostProblem } from './host-text';
 import { findMediaLinkProblem, findPlaceProblem, findServerUrlProblem } from './media-links';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -125,16 +126,19 @@ export function findBodyLinkProblem(body: Fields): FoundMember | null {
 
 function judgeLink(name: string, value: unknown, holder: Holder, budget: LinkBudget): string | null {
   if (typeof value !== 'string' || isTextMember(name, holder)) return null;
-  if (!isLinkMember(name) && !BYTES_OR_IDS.has(name)) return findTextLinkProblem(value, budget);
+  if (!isLinkMember(name) && !BYTES_OR_IDS.has(name)) {
+    return findHostProblem(name, value) ?? findTextLinkProblem(value, budget);
+  }
   const head = linkHeadOf(value);
-  if (head === null) return isLinkMember(name) ? ' must be a URL' : findBytesProblem(value, budget);
+  if (head === null) return isLinkMember(name) ? ' must be a URL' : findBytesProblem(name, value, budget);
   if (!budget.takes(head)) return TOO_MANY;
   return name === 'server_url' ? findServerUrlProblem(value) : findLinkProblem(value);
 }
 
 /** Checks bytes or an id that have no scheme. */
-function findBytesProblem(value: string, budget: LinkBudget): string | null {
-  return NOT_BASE64.test(value.slice(0, LONGEST_LINK)) ? findTextLinkProblem(value, budget) : null;
+function findBytesProblem(name: string, value: string, budget: LinkBudget): string | null {
+  if (!NOT_BASE64.test(value.slice(0, LONGEST_LINK))) return null;
+  return findHostProblem(name, value) ?? findTextLinkProblem(value, budget);
 }
 
 /** Returns whether a field of this name holds a link that is opened. */

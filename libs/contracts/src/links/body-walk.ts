@@ -14,6 +14,8 @@ export interface Holder {
   readonly fields: Fields;
   /** Name of the field that has the object, or has the list with the object; empty for the body itself. */
   readonly place: string;
+  /** The same name of the object around it; empty for a field of the body itself. */
+  readonly within: string;
 }
 
 /**
@@ -36,17 +38,8 @@ const CALLERS_NOTES: ReadonlySet<string> = new Set([
   'session_id',
   'prompt_cache_key',
 ]);
-/** Arguments, descriptions, schemas and notes of the caller's own functions: no provider opens a link in them. */
-const CALLERS_OWN: ReadonlySet<string> = new Set([
-  'input_schema',
-  'schema',
-  'function',
-  'functions',
-  'arguments',
-  'metadata',
-  'attributes',
-  'filters',
-]);
+/** Arguments, schemas and notes of the caller's own functions and formats: no provider opens a link in them. */
+const CALLERS_OWN: ReadonlySet<string> = new Set(['input_schema', 'schema', 'arguments', 'metadata']);
 /** Blocks in a list `content` whose `input` is the argument of a tool call. */
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
 /** Tools in a list `tools` whose `parameters` are a schema. */
@@ -59,7 +52,7 @@ const LONGEST_NAME = 64;
  * problem that the check finds. The depth of a body was limited when it was parsed.
  */
 export function findInBody(body: Fields, judge: MemberJudge): FoundMember | null {
-  const holder = { fields: body, place: '' };
+  const holder = { fields: body, place: '', within: '' };
   for (const name in body) {
     if (CALLERS_NOTES.has(name) || CALLERS_OWN.has(name)) continue;
     const found = findIn(name, body[name], holder, judge);
@@ -72,7 +65,9 @@ function findIn(name: string, value: unknown, holder: Holder, judge: MemberJudge
   const what = judge(name, value, holder);
   if (what !== null) return { path: '', what };
   if (typeof value !== 'object' || value === null) return null;
-  return Array.isArray(value) ? findInList(name, value, holder, judge) : findInObject(name, value as Fields, judge);
+  return Array.isArray(value)
+    ? findInList(name, value, holder, judge)
+    : findInObject({ fields: value as Fields, place: name, within: holder.place }, judge);
 }
 
 function findInList(name: string, list: readonly unknown[], holder: Holder, judge: MemberJudge): FoundMember | null {
@@ -83,8 +78,8 @@ function findInList(name: string, list: readonly unknown[], holder: Holder, judg
   return null;
 }
 
-function findInObject(place: string, fields: Fields, judge: MemberJudge): FoundMember | null {
-  const holder = { fields, place };
+function findInObject(holder: Holder, judge: MemberJudge): FoundMember | null {
+  const { fields } = holder;
   for (const name in fields) {
     if (isCallersOwn(name, holder)) continue;
     const found = findIn(name, fields[name], holder, judge);
@@ -93,10 +88,26 @@ function findInObject(place: string, fields: Fields, judge: MemberJudge): FoundM
   return null;
 }
 
-function isCallersOwn(name: string, { fields, place }: Holder): boolean {
-  if (CALLERS_OWN.has(name)) return true;
-  if (name === 'input') return place === 'content' && CALLS.has(fields['type']);
-  return name === 'parameters' && place === 'tools' && isDescribed(fields['type']);
+/** Some names belong to the caller in certain places only: elsewhere a provider may follow a link in them. */
+function isCallersOwn(name: string, holder: Holder): boolean {
+  const { fields, place, within } = holder;
+  switch (name) {
+    case 'attributes':
+      return place === 'results' && within === 'input';
+    case 'filters':
+      return place === 'tools';
+    case 'input':
+      return place === 'content' && CALLS.has(fields['type']);
+    case 'parameters':
+      return isFunction(holder);
+    default:
+      return CALLERS_OWN.has(name);
+  }
+}
+
+function isFunction({ fields, place, within }: Holder): boolean {
+  if (place === 'tools') return isDescribed(fields['type']);
+  return place === 'function' ? within === 'tools' : place === 'functions' && within === '';
 }
 
 /** Tools under the name of a service and a colon are run by the gateway. */

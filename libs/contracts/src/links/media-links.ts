@@ -62,7 +62,8 @@ export function findPlaceProblem(value: string, place: URL | null): string | nul
   return isPrivateHost(hostname) ? ' must be on a public host' : null;
 }
 
-function isPrivateHost(rooted: string): boolean {
+/** Returns whether a host, as URL parsers write it, is an address or a name inside a network. */
+export function isPrivateHost(rooted: string): boolean {
   const hostname = rooted.replace(/\.$/, '');
   // Some resolvers skip an empty label, others look the name up unchanged.
   if (hostname.includes('..') || hostname.endsWith('.')) return true;

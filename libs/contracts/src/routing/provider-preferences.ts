@@ -1,4 +1,5 @@
 import { findTextLinkProblem } from '../links/body-links';
+import { findHostProblem } from '../links/host-text';
 import { LinkBudget } from '../links/link-head';
 import {
   findElementsProblem,
@@ -124,16 +125,17 @@ function options(value: unknown): string | null {
     return ` must be an object of at most ${MAX_SLUGS} providers`;
   }
   if (!Object.values(value).every(isPlainObject)) return ' must hold an object for each provider';
-  return findLinkIn(value, new LinkBudget());
+  return findLinkIn('options', value, new LinkBudget());
 }
 
 /** Options are sent to providers unchanged, so links in them must follow the rule for all links. */
-function findLinkIn(value: unknown, budget: LinkBudget): string | null {
-  if (typeof value === 'string') return findTextLinkProblem(value, budget);
+function findLinkIn(place: string, value: unknown, budget: LinkBudget): string | null {
+  if (typeof value === 'string') return findHostProblem(place, value) ?? findTextLinkProblem(value, budget);
   if (typeof value !== 'object' || value === null) return null;
+  const isList = Array.isArray(value);
   for (const [name, member] of Object.entries(value)) {
-    const problem = findLinkIn(member, budget);
-    if (problem !== null) return Array.isArray(value) ? `[${name}]${problem}` : `.${name}${problem}`;
+    const problem = findLinkIn(isList ? place : name, member, budget);
+    if (problem !== null) return isList ? `[${name}]${problem}` : `.${name}${problem}`;
   }
   return null;
 }

@@ -85,7 +85,7 @@ function optionReferenceIn({ provider }: JsonObject): string | null {
 function accountLinkIn(value: unknown, place: string): string | null {
   if (typeof value === 'string') return isAccountLink(value) || GOOGLE_FILE_NAME.test(value) ? '' : null;
   if (typeof value !== 'object' || value === null) return null;
-  const holder = { fields: value as JsonObject, place };
+  const holder = { fields: value as JsonObject, place, within: '' };
   for (const name of Object.keys(value)) {
     const found = linkInMember(name, holder, Array.isArray(value));
     if (found !== null) return found;
