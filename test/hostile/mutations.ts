@@ -110,7 +110,7 @@ const ODD_QUERIES: readonly string[] = [
 
 /** Returns a path with its parameters replaced by ids or odd segments, and in half of the cases an odd query. */
 export function oddPath(path: string, ids: readonly string[], dice: Dice): string {
-  const filled = path.replaceAll(/:[a-z]+/g, () => dice.of(dice.below(2) === 0 ? ids : ODD_SEGMENTS));
+  const filled = path.replaceAll(/\{[a-z]+\}/g, () => dice.of(dice.below(2) === 0 ? ids : ODD_SEGMENTS));
   return filled + (dice.below(2) === 0 ? dice.of(ODD_QUERIES) : '');
 }
 

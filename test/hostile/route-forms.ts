@@ -1,229 +1,146 @@
-/** A request that the gateway takes, from which a fuzzer makes others. `:name` in a path stands for an id. */
-export interface RouteForm {
-  readonly body?: Readonly<Record<string, unknown>>;
-  /** Sent as a form instead of as JSON. */
-  readonly isForm?: boolean;
-  /** Who asks. Default: an API key. */
-  readonly by?: 'manager' | 'nobody';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+
+type Body = Readonly<Record<string, unknown>>;
+
+interface Schema {
+  readonly $ref?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly pattern?: string;
+  readonly format?: string;
 }
 
-const MESSAGES = [{ role: 'user', content: 'Hello' }];
-const MANAGER = { by: 'manager' } as const;
+interface Operation {
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { schema: Schema; example?: Body }>> };
+}
 
-/** By method and path below the version prefix, as the gateway lists them when it starts. */
-export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
-  'GET /api/v1/workload-identity/policies': MANAGER,
-  'POST /api/v1/workload-identity/policies': {
-    ...MANAGER,
-    body: {
-      issuer_id: '00000000-0000-4000-8000-000000000000',
-      name: 'ci',
-      subject: 'repo:acme',
-      audience: 'sluice',
-      condition: 'claims.sub == "a"',
-      api_key_hash: 'a'.repeat(64),
-      enabled: true,
-      single_use: false,
-      checks: [{ kind: 'scopes', value: 'a' }],
-    },
-  },
-  'GET /api/v1/workload-identity/policies/:id': MANAGER,
-  'PATCH /api/v1/workload-identity/policies/:id': { ...MANAGER, body: { name: 'ci', enabled: false, checks: [] } },
-  'DELETE /api/v1/workload-identity/policies/:id': MANAGER,
-  'GET /api/v1/workload-identity/issuers': MANAGER,
-  'POST /api/v1/workload-identity/issuers': {
-    ...MANAGER,
-    body: { name: 'ci', issuer_url: 'https://issuer.example', jwks_url: 'https://issuer.example/jwks' },
-  },
-  'GET /api/v1/workload-identity/issuers/:id': MANAGER,
-  'PATCH /api/v1/workload-identity/issuers/:id': { ...MANAGER, body: { name: 'ci', jwks_url: null } },
-  'DELETE /api/v1/workload-identity/issuers/:id': MANAGER,
-  'GET /auth': { by: 'nobody' },
-  'POST /auth/session': { by: 'nobody', isForm: true, body: { key: 'sk-x', form_token: 'x', callback_url: 'x' } },
-  'POST /auth/session/end': { by: 'nobody', isForm: true, body: { form_token: 'x' } },
-  'POST /auth': { by: 'nobody', isForm: true, body: { form_token: 'x', decision: 'allow' } },
-  'POST /api/v1/auth/keys/code': {
-    ...MANAGER,
-    body: {
-      callback_url: 'https://app.example/back',
-      code_challenge: 'a'.repeat(43),
-      code_challenge_method: 'S256',
-      limit: 1,
-      expires_at: '2099-01-01T00:00:00Z',
-      key_label: 'app',
-      usage_limit_type: 'daily',
-    },
-  },
-  'POST /api/v1/auth/keys': {
-    by: 'nobody',
-    body: { code: 'auth_code_x', code_verifier: 'a'.repeat(43), code_challenge_method: 'S256' },
-  },
-  'POST /api/v1/oauth/token': {
-    isForm: true,
-    body: {
-      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-      subject_token: 'a.b.c',
-      subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
-      resource: 'x',
-    },
-  },
-  'GET /api/v1/oauth/jwks': { by: 'nobody' },
-  'GET /.well-known/oauth-authorization-server': { by: 'nobody' },
-  'GET /api/v1/openapi.json': { by: 'nobody' },
-  'GET /docs': { by: 'nobody' },
-  'GET /docs/:file': { by: 'nobody' },
-  'GET /api/v1/byok': MANAGER,
-  'POST /api/v1/byok': {
-    ...MANAGER,
-    body: {
-      provider: 'openai',
-      key: { api_key: 'provider-key-of-a-tenant', region: 'global' },
-      name: 'ours',
-      workspace_id: null,
-      disabled: false,
-      is_fallback: false,
-      allowed_models: ['openai/gpt-5'],
-      allowed_api_key_hashes: null,
-      allowed_user_ids: null,
-      sort_order: 1,
-    },
-  },
-  'GET /api/v1/byok/:id': MANAGER,
-  'PATCH /api/v1/byok/:id': { ...MANAGER, body: { name: 'ours', disabled: true, sort_order: 2 } },
-  'DELETE /api/v1/byok/:id': MANAGER,
-  'POST /api/v1/videos': {
-    body: {
-      model: 'fuzz/film',
-      prompt: 'A heron lands.',
-      duration: 4,
-      resolution: '720p',
-      aspect_ratio: '16:9',
-      seed: 1,
-      generate_audio: false,
-      callback_url: 'https://app.example/hook',
-      frame_images: [],
-      input_references: [],
-      provider: { only: ['fuzz-film'] },
-    },
-  },
-  'GET /api/v1/videos/models': {},
-  'GET /api/v1/videos/:id': {},
-  'HEAD /api/v1/videos/:id/content': {},
-  'GET /api/v1/videos/:id/content': {},
-  'GET /api/v1/workspaces/:id/members': MANAGER,
-  'POST /api/v1/workspaces/:id/members/add': { ...MANAGER, body: { user_ids: ['a'] } },
-  'POST /api/v1/workspaces/:id/members/remove': { ...MANAGER, body: { user_ids: ['a'] } },
-  'GET /api/v1/workspaces': MANAGER,
-  'POST /api/v1/workspaces': {
-    ...MANAGER,
-    body: {
-      name: 'Team',
-      slug: 'team',
-      description: 'A team',
-      default_text_model: 'fuzz/chat',
-      default_provider_sort: 'price',
-      io_logging_sampling_rate: 0.5,
-      io_logging_api_key_ids: [1],
-      default_callback_url: 'https://app.example/hook',
-      policy: { allowed_providers: ['fuzz-chat'], zdr: true },
-    },
-  },
-  'GET /api/v1/workspaces/:id': MANAGER,
-  'PATCH /api/v1/workspaces/:id': { ...MANAGER, body: { name: 'Team', policy: null, description: null } },
-  'POST /api/v1/workspaces/:id/webhook-secret': { ...MANAGER, body: {} },
-  'DELETE /api/v1/workspaces/:id': MANAGER,
-  'GET /api/v1/workspaces/:id/budgets': MANAGER,
-  'GET /api/v1/workspaces/:id/budgets/:interval': MANAGER,
-  'PUT /api/v1/workspaces/:id/budgets/:interval': {
-    ...MANAGER,
-    body: { limit_usd: 25, include_byok_in_budgets: true },
-  },
-  'DELETE /api/v1/workspaces/:id/budgets/:interval': MANAGER,
-  'POST /api/v1/messages': {
-    body: {
-      model: 'fuzz/chat',
-      max_tokens: 10,
-      messages: MESSAGES,
-      system: 'Be brief.',
-      tools: [{ type: 'sluice:datetime' }],
-      plugins: [{ id: 'response-healing' }],
-      output_config: { format: { type: 'json_schema', schema: {} } },
-      // Of other APIs.
-      modalities: ['text'],
-      response_format: { type: 'text' },
-      n: 1,
-    },
-  },
-  'POST /api/v1/messages/count_tokens': { body: { model: 'fuzz/chat', messages: MESSAGES } },
-  'POST /api/v1/audio/transcriptions': {
-    body: {
-      model: 'fuzz/speech',
-      input_audio: { data: 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=', format: 'wav' },
-      language: 'en',
-      temperature: 0,
-    },
-  },
-  'POST /api/v1/responses': {
-    body: {
-      model: 'fuzz/chat',
-      input: 'Hello',
-      max_output_tokens: 10,
-      tools: [{ type: 'sluice:datetime' }, { type: 'function', name: 'f', parameters: {} }],
-      tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'f' }] },
-      plugins: [{ id: 'response-healing' }],
-      metadata: { a: 'b' },
-    },
-  },
-  'POST /api/v1/chat/completions': {
-    body: { model: 'fuzz/chat', messages: MESSAGES, max_tokens: 10, temperature: 1, stop: ['x'], provider: {} },
-  },
-  'POST /api/v1/embeddings': { body: { model: 'fuzz/vectors', input: ['Hello'], encoding_format: 'float' } },
-  'GET /api/v1/generation': {},
-  'GET /api/v1/generation/content': {},
-  'GET /api/v1/models': { by: 'nobody' },
-  'GET /api/v1/models/user': {},
-  'GET /api/v1/embeddings/models': { by: 'nobody' },
-  'GET /api/v1/models/count': { by: 'nobody' },
-  'GET /api/v1/models/:id': { by: 'nobody' },
-  'GET /api/v1/models/:author/:slug': { by: 'nobody' },
-  'GET /api/v1/models/:author/:slug/endpoints': { by: 'nobody' },
-  'GET /api/v1/models/:id/endpoints': { by: 'nobody' },
-  'GET /api/v1/model/:author/:slug': { by: 'nobody' },
-  'GET /api/v1/providers': { by: 'nobody' },
-  'GET /api/v1/key': {},
-  'GET /api/v1/keys': MANAGER,
-  'POST /api/v1/keys': {
-    ...MANAGER,
-    body: {
-      name: 'app',
-      limit: 1,
-      limit_reset: 'daily',
-      expires_at: '2099-01-01T00:00:00Z',
-      include_byok_in_limit: true,
-      creator_user_id: 'a',
-      workspace_id: null,
-      policy: { allowed_models: ['fuzz/chat'] },
-    },
-  },
-  'GET /api/v1/keys/:hash': MANAGER,
-  'PATCH /api/v1/keys/:hash': { ...MANAGER, body: { name: 'app', disabled: false, limit: null, limit_reset: null } },
-  'DELETE /api/v1/keys/:hash': MANAGER,
-  'POST /api/v1/keys/:hash/rotate': { ...MANAGER, body: { overlap_seconds: 60 } },
-  'DELETE /api/v1/keys/:hash/rotation': MANAGER,
-  'GET /api/v1/credits': MANAGER,
-  'GET /api/v1/audit': MANAGER,
-  'POST /api/v1/batches': {
-    body: {
-      endpoint: '/v1/chat/completions',
-      model: 'fuzz/chat',
-      requests: [{ custom_id: 'a', body: { messages: MESSAGES } }],
-      callback_url: 'https://app.example/hook',
-      metadata: { a: 'b' },
-    },
-  },
-  'GET /api/v1/batches': {},
-  'GET /api/v1/batches/:id': {},
-  'POST /api/v1/batches/:id/cancel': { body: {} },
-  'POST /api/v1/batches/:id/retry': { body: {} },
-  'DELETE /api/v1/batches/:id': {},
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+/** How a route is asked, by the OpenAPI document. */
+export interface RouteForm {
+  /** Bodies of the declared fields, from which a fuzzer makes others; undefined for a route without a body. */
+  readonly body: fc.Arbitrary<Body> | undefined;
+  /** Sent as a form instead of as JSON. */
+  readonly isForm: boolean;
+  readonly by: 'manager' | 'caller' | 'nobody';
+}
+
+const FILE = join(__dirname, '../../apps/gateway/src/openapi/openapi.json');
+const { paths, components } = JSON.parse(readFileSync(FILE, 'utf8')) as Document;
+
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+const MOST_OPTIONAL = 5;
+const LONGEST_TEXT = 40;
+const MAX_DEPTH = 4;
+/** Values of fields that the document leaves open, or whose value must be recognized later. */
+const KNOWN: Body = {
+  key: 'provider-key-of-a-tenant',
+  input_audio: { data: 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=', format: 'wav' },
+  tools: [{ type: 'sluice:datetime' }, { type: 'function', name: 'f', parameters: {}, function: { name: 'f' } }],
+  tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'f' }] },
+  plugins: [{ id: 'response-healing' }],
+  response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } },
+  output_config: { format: { type: 'json_schema', schema: {} } },
 };
+
+/** By method and path, as the document writes them: `PATCH /api/v1/keys/{hash}`. */
+export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = Object.fromEntries(
+  Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => {
+      const verb = method.toUpperCase();
+      return [`${verb} ${path}`, formOf(verb, operation)];
+    }),
+  ),
+);
+
+function formOf(method: string, { security, requestBody }: Operation): RouteForm {
+  const [type = '', content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  const schemes = security.flatMap(Object.keys);
+  const user = schemes.includes('apiKey') ? 'caller' : 'manager';
+  // A body that a POST does not read must do no harm either.
+  const body = content === undefined ? method === 'POST' && fc.constant({}) : bodies(content.schema, content.example);
+  return { body: body || undefined, isForm: type === FORM_TYPE, by: schemes.length === 0 ? 'nobody' : user };
+}
+
+/** Every body has the fields of the example and a few others, so that many are taken. */
+function bodies(schema: Schema, example: Body = {}): fc.Arbitrary<Body> {
+  const model = String(example['model'] ?? 'sandbox/speech').replace('sandbox/', 'fuzz/');
+  return objects(schema, Object.keys(example), 0).map((made) => ({
+    ...made,
+    ...example,
+    ...Object.fromEntries(Object.entries(KNOWN).filter(([name]) => name in made)),
+    ...('model' in made && { model }),
+  }));
+}
+
+function objects(schema: Schema, always: readonly string[], depth: number): fc.Arbitrary<Body> {
+  const { properties = {}, required = [] } = resolved(schema);
+  const needed = Object.keys(properties).filter((name) => required.includes(name) || always.includes(name));
+  const others = Object.keys(properties).filter((name) => !needed.includes(name));
+  return fc.subarray(others, { maxLength: Math.min(MOST_OPTIONAL, others.length) }).chain((chosen) => {
+    const members = [...needed, ...chosen].map((name) => [name, valuesOf(properties[name]!, depth + 1)] as const);
+    return fc.record(Object.fromEntries(members), { noNullPrototype: true });
+  });
+}
+
+/** A reference with what is written next to it. */
+function resolved({ $ref, ...own }: Schema): Schema {
+  if ($ref === undefined) return own;
+  const referred = resolved(components.schemas[$ref.split('/').at(-1)!]!);
+  return { ...referred, ...own, properties: { ...referred.properties, ...own.properties } };
+}
+
+function valuesOf(schema: Schema, depth: number): fc.Arbitrary<unknown> {
+  if (schema.$ref !== undefined) return valuesOf(resolved(schema), depth);
+  if ('const' in schema) return fc.constant(schema.const);
+  if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => valuesOf(one, depth)));
+  const types = [schema.type ?? []].flat();
+  if (types.length === 0 || depth > MAX_DEPTH) return fc.jsonValue({ maxDepth: 2 });
+  return fc.oneof(...types.map((type) => valuesOfType(type, schema, depth)));
+}
+
+function valuesOfType(type: string, schema: Schema, depth: number): fc.Arbitrary<unknown> {
+  switch (type) {
+    case 'string':
+      return textsOf(schema);
+    case 'integer':
+      return fc.integer({ min: 0, max: 100 });
+    case 'number':
+      return fc.double({ min: 0, max: 10, noNaN: true });
+    case 'boolean':
+      return fc.boolean();
+    case 'array':
+      return fc.array(valuesOf(schema.items ?? {}, depth + 1), { minLength: 1, maxLength: 3 });
+    case 'object':
+      if (schema.properties !== undefined) return objects(schema, [], depth);
+      return fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3, noNullPrototype: true });
+    default:
+      return fc.constant(null);
+  }
+}
+
+function textsOf({ pattern, format }: Schema): fc.Arbitrary<string> {
+  if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern));
+  switch (format) {
+    case 'uuid':
+      return fc.uuid();
+    case 'uri':
+      return fc.constant('https://app.example/back');
+    case 'date-time':
+      return fc.constant('2099-01-01T00:00:00Z');
+    default:
+      return fc.string({ minLength: 1, maxLength: LONGEST_TEXT });
+  }
+}

@@ -34,6 +34,7 @@ const BUDGET = `${WORKSPACE}/budgets/:interval`;
 const EXAMPLES: Readonly<Record<string, object>> = {
   [`POST ${API}/keys`]: { name: 'app', limit: 1, limit_reset: 'daily' },
   [`POST ${API}/workspaces`]: { name: 'Team', slug: 'team' },
+  [`POST ${API}/byok`]: { provider: 'openai', key: 'sk-…' },
   [`POST ${API}/workload-identity/issuers`]: { name: 'ci', issuer_url: 'https://issuer.example' },
 };
 
