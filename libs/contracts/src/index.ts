@@ -78,4 +78,5 @@ export type { FrameImage, InputReference } from './videos/video-members';
 export { VIDEO_ID, VideoDto } from './videos/videos.dto';
 export * from './videos/videos.messages';
 export { sentValue, shownValue } from './validation/shown-value';
+export { memberPath } from './validation/member-path';
 export { isPlainObject } from './validation/well-formed';

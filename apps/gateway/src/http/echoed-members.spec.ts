@@ -9,7 +9,7 @@ class Change {}
 const LISTS = Object.entries(contracts)
   .filter(([name]) => name.startsWith('READ_ONLY_OF_'))
   .map(([, list]) => list as ReadOnlyMembers<object>);
-const MEMBERS = LISTS.flatMap((list) => list.fixed.map((name) => [name, list] as const));
+const MEMBERS = LISTS.flatMap((list) => [...(list.created ?? []), ...list.fixed].map((name) => [name, list] as const));
 
 describe(validateChange.name, () => {
   it('knows the lists of keys, workspaces, budgets, issuers, policies and credentials', () => {

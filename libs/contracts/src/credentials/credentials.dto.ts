@@ -69,6 +69,7 @@ export interface CredentialDto extends Required<CredentialSettingsDto> {
 
 /** When a credential was used, and its provider's verdict, change with calls; warnings depend on the catalogue. */
 export const READ_ONLY_OF_CREDENTIALS: ReadOnlyMembers<CredentialDto> = {
+  created: ['provider', 'workspace_id'],
   fixed: ['id', 'label', 'created_at', 'sort_order'],
   moving: ['last_used_at', 'last_error', 'warnings'],
 };

@@ -118,6 +118,7 @@ export interface KeyDto extends KeyLimitsDto, Required<Omit<CreateKeyDto, 'limit
 
 /** `moving`: spending and last use change with every call, and an overlap ends by itself. */
 export const READ_ONLY_OF_KEYS: ReadOnlyMembers<KeyDto> = {
+  created: ['workspace_id', 'creator_user_id', 'expires_at'],
   fixed: ['hash', 'label', 'external_user', 'created_at'],
   moving: [
     'limit_remaining',

@@ -18,7 +18,7 @@ describe(findRoutingPolicyProblem.name, () => {
     [[], ' must be an object'],
     [{ allowed_provider: ['secret'] }, '.allowed_provider is not a member of this object'],
     [{ constructor: 1 }, '.constructor is not a member of this object'],
-    [{ 'a secret': 1 }, ' has an unknown member'],
+    [{ 'a name': 1 }, '["a name"] is not a member of this object'],
     [{ allowed_providers: [] }, '.allowed_providers must be an array of 1 to 200'],
     [{ allowed_providers: null }, '.allowed_providers must be an array'],
     [{ allowed_providers: 'openai' }, '.allowed_providers must be an array'],

@@ -1,3 +1,4 @@
+import { memberStep } from './member-path';
 import { isPlainObject } from './well-formed';
 
 /** Returns what is wrong with a value, beginning with the path inside it, or null. */
@@ -14,14 +15,10 @@ export function findMembersProblem(value: unknown, checks: Readonly<Record<strin
   return null;
 }
 
-/** A name that may be shown to the caller: no secret looks like it. */
-const PLAIN_NAME = /^[A-Za-z0-9_-]{1,40}$/;
-
 /** Returns the problem of an unknown field, by name, or null: a misspelled rule would forbid nothing. */
 export function findUnknownMember(object: Readonly<Record<string, unknown>>, known: readonly string[]): string | null {
   const name = Object.keys(object).find((given) => !known.includes(given));
-  if (name === undefined) return null;
-  return PLAIN_NAME.test(name) ? `.${name} is not a member of this object` : ' has an unknown member';
+  return name === undefined ? null : `${memberStep(name)} is not a member of this object`;
 }
 
 /** Checks every element of an array of `least` to `most`. */

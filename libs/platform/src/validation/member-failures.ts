@@ -1,4 +1,4 @@
-import { sentValue } from '@libs/contracts';
+import { memberPath, sentValue } from '@libs/contracts';
 import { getMetadataStorage, IS_OPTIONAL, ValidationTypes } from 'class-validator';
 import type { Check, Metadata } from './check';
 import { argumentsOf, failureMessage, NO_MEMBER } from './failure-message';
@@ -44,9 +44,6 @@ interface Plan {
   /** Fields that are checked even if they are absent. */
   readonly required: readonly Member[];
 }
-
-/** A name that may be repeated to the caller: it does not look like a secret and fits a log line. */
-const PLAIN_NAME = /^[A-Za-z0-9_.-]{1,40}$/;
 
 const plans = new WeakMap<Function, Plan>();
 
@@ -153,12 +150,8 @@ class Walk {
     for (const name of [...namesLeftOut(object), ...Object.keys(object)]) {
       if (this.isFull) return;
       if (plan.byName.has(name)) continue;
-      const path = PLAIN_NAME.test(name) ? join(parentPath, name) : parentPath;
-      this.fail(
-        path,
-        path === parentPath ? `${path || 'The object'} has an unknown member` : `${path}${NO_MEMBER}`,
-        false,
-      );
+      const path = memberPath(parentPath, name);
+      this.fail(path, `${path}${NO_MEMBER}`, false);
     }
   }
 
