@@ -96,6 +96,8 @@ function isCallersOwn(name: string, holder: Holder): boolean {
       return place === 'results' && within === 'input';
     case 'filters':
       return place === 'tools';
+    case 'env':
+      return place === 'action';
     case 'input':
       return place === 'content' && CALLS.has(fields['type']);
     case 'parameters':

@@ -32,6 +32,7 @@ describe('links below names that belong to functions', () => {
     { messages: [{ role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'f', arguments: LINK } }] }] },
     { messages: [{ role: 'assistant', function_call: { name: 'f', arguments: LINK } }] },
     { input: [{ type: 'file_search_call', results: [{ attributes: { url: LINK } }] }] },
+    { input: [{ type: 'local_shell_call', action: { type: 'exec', command: ['curl', LINK], env: { API: LINK } } }] },
     { tools: [{ type: 'file_search', filters: { type: 'eq', key: 'url', value: LINK } }] },
   ])('are left alone in what the model reads: %j', (body) => {
     expect(pathOf(body)).toBeUndefined();
