@@ -94,27 +94,29 @@ function catalogue(): string {
 
 const USAGE = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
 
-function answer(response: ServerResponse, { path }: ReceivedRequest): void {
+const COMPLETION = { id: 'up', created: 1, model: 'm', usage: USAGE };
+const MESSAGE = { role: 'assistant', content: 'Hi' };
+const CHOICE = { index: 0, finish_reason: 'stop' };
+
+/** As the request wants it: the gateway rightly blames a provider that answers otherwise. */
+function answer(response: ServerResponse, { path, body }: ReceivedRequest): void {
+  const api = path.split('/')[1]!;
+  const asked = api === 'chat' || api === 'embeddings' ? (JSON.parse(body) as Readonly<Record<string, unknown>>) : {};
+  if (asked['stream'] === true) {
+    const chunk = { ...COMPLETION, object: 'chat.completion.chunk', choices: [{ ...CHOICE, delta: MESSAGE }] };
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+    return;
+  }
+  const embedding = Array.from({ length: Number(asked['dimensions'] ?? 1) }, () => 0.5);
   const bodies: Readonly<Record<string, object>> = {
-    chat: {
-      id: 'up',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      usage: USAGE,
-      choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
-    },
-    embeddings: {
-      object: 'list',
-      model: 'm',
-      usage: USAGE,
-      data: [{ object: 'embedding', index: 0, embedding: [0.5] }],
-    },
+    chat: { ...COMPLETION, object: 'chat.completion', choices: [{ ...CHOICE, message: MESSAGE }] },
+    embeddings: { object: 'list', model: 'm', usage: USAGE, data: [{ object: 'embedding', index: 0, embedding }] },
     speech: { text: 'Hello.' },
   };
-  const body = bodies[path.split('/')[1]!];
-  response.writeHead(body === undefined ? 400 : 200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body ?? { error: { message: 'not this', code: 'moderation_blocked' } }));
+  const known = bodies[api];
+  response.writeHead(known === undefined ? 400 : 200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(known ?? { error: { message: 'not this', code: 'moderation_blocked' } }));
 }
 
 async function rowsToAbuse(): Promise<string[]> {
