@@ -91,6 +91,23 @@ const replacedFiles = {
 const inOneByteLetters = (text) =>
   text.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
+const NAME_HELPER = 'var __name = (target, value) => __defProp(target, "name", { value, configurable: true });';
+
+/**
+ * esbuild renames what has the same name in two files, and gives each class and function its own name back when it is
+ * made. Requests make functions too, and that took a twentieth of their time. Once the app is loaded, only classes get
+ * their names back.
+ */
+function withNamesFromLoading(text) {
+  const helpers = `var __nameClass = (target, value) => __defProp(target, "name", { value, configurable: true });
+var __name = (target, value) => __isLoading ? __nameClass(target, value) : target;`;
+  const written = text.replace(NAME_HELPER, helpers).replaceAll('__name(this, "', '__nameClass(this, "');
+  if (written.includes('__name(') && !written.includes(helpers)) {
+    throw new Error('esbuild keeps names in another way: see scripts/bundle-apps.mjs');
+  }
+  return written;
+}
+
 /** Answers whether the file had another text before. A process that starts meanwhile reads one of them whole. */
 function replaceIfOther(file, text) {
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return false;
@@ -137,7 +154,10 @@ export async function openBundle(dist, name) {
     tsconfigRaw: {},
     external: [...NOT_INSTALLED, ...APART],
     define: { 'import.meta.url': '__bundleUrl' },
-    banner: { js: "const __bundleUrl = require('node:url').pathToFileURL(__filename).href;" },
+    banner: {
+      js: "const __bundleUrl = require('node:url').pathToFileURL(__filename).href;\nlet __isLoading = true;",
+    },
+    footer: { js: '__isLoading = false;' },
     plugins: [ownFolders(dist, folder), replacedFiles],
     logLevel: 'error',
   });
@@ -151,7 +171,7 @@ export async function openBundle(dist, name) {
       const { outputFiles, metafile } = await bundle.rebuild();
       inputs = Object.keys(metafile.inputs).map((file) => join(absWorkingDir, file));
       replaceIfOther(join(folder, 'main.js'), MAIN);
-      return replaceIfOther(outfile, inOneByteLetters(outputFiles[0].text));
+      return replaceIfOther(outfile, withNamesFromLoading(inOneByteLetters(outputFiles[0].text)));
     },
     close: () => bundle.dispose(),
   };

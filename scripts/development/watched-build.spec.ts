@@ -94,6 +94,30 @@ describe(WatchedBuild.name, () => {
 });
 
 describe('the bundle of an app', () => {
+  it('gives classes their own names for good, and functions that are made once it is loaded none', () => {
+    const folder = smallProject();
+    const src = join(folder, 'dist/apps/auth/src');
+    try {
+      mkdirSync(src, { recursive: true });
+      for (const file of ['one.js', 'two.js']) {
+        writeFileSync(
+          join(src, file),
+          'export class Same {}; export const late = () => { class Late {}; const inner = () => 1; return [inner, Late]; };',
+        );
+      }
+      const print = 'const [f, L] = two.late(); console.log(one.Same.name, two.Same.name, L.name, f.name === "inner");';
+      const main = `import * as one from './one.js'; import * as two from './two.js'; setTimeout(() => { ${print} });`;
+      writeFileSync(join(src, 'main.js'), main);
+      const bundler = pathToFileURL(join(root, 'scripts/bundle-apps.mjs')).href;
+      const program = `import { bundleApp } from '${bundler}'; await bundleApp('${folder}/dist', 'auth');`;
+      execFileSync(process.execPath, ['--input-type=module', '-e', program]);
+      const said = execFileSync(process.execPath, [join(folder, 'dist/apps/auth/main.js')], { encoding: 'utf8' });
+      expect(said).toBe('Same Same Late false\n');
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it('is written again only when a file that is in it was written', () => {
     const folder = smallProject();
     try {
