@@ -136,7 +136,7 @@ export type { ProviderAdapter } from './providers/provider';
 export { upstreamApiFor } from './providers/upstream-api';
 export { demandsNoRetention, forbidsRetention, providerAccountOf } from './routing/account-of-request';
 export { accountReferenceIn } from './routing/account-references';
-export type { Attempt } from './routing/attempt';
+export { attemptOf, type Attempt } from './routing/attempt';
 export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
 export {
   CredentialSource,
@@ -150,7 +150,13 @@ export { expiredRefusal } from './routing/expired-model';
 export { isOfOwnKey } from './routing/key-outcomes';
 export { attemptsBefore, failedRouteOf, sameRoute } from './routing/failed-route';
 export { keyedCandidates } from './routing/keyed-candidates';
-export { routingMetadata, translationReport, type PipelineStage, type RoutingMetadata } from './routing/metadata';
+export {
+  directMetadata,
+  routingMetadata,
+  translationReport,
+  type PipelineStage,
+  type RoutingMetadata,
+} from './routing/metadata';
 export { forbidsKeeping, refuseKeepers, type RetentionFacts } from './routing/outside-keepers';
 export { accessWith } from './routing/own-key-access';
 export { ProviderHealth } from './routing/provider-health';

@@ -35,11 +35,7 @@ export {
 } from './batches/batch-segments.repository';
 export { ALONE_FROM, CALLED_ALONE, ONE_AT_A_TIME_FROM } from './batches/segment-claims';
 export { BatchesRepository, type BatchWork } from './batches/batches.repository';
-export {
-  BatchLineViewsRepository,
-  type BatchLineContent,
-  type BatchLineView,
-} from './batches/batch-line-views.repository';
+export { BatchLineViewsRepository, type BatchLineView } from './batches/batch-line-views.repository';
 export type { BatchTotals, SummedIteration } from './batches/batch-totals';
 export type { LineUsageDetails } from './batches/line-usage';
 export {

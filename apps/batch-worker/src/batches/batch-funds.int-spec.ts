@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { Principal } from '@libs/contracts';
-import { ReplyBudget, type CatalogueSource, type InferenceEngine } from '@libs/inference';
+import { NO_LOSS, ReplyBudget, type CatalogueSource, type InferenceEngine } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import {
   BatchFundsRepository,
@@ -10,6 +10,7 @@ import {
   BatchSegmentsRepository,
   LedgerRepository,
 } from '@libs/persistence';
+import { ServicesEnv } from '@libs/platform';
 import { batchesOf, openTestDatabase, storeBatch, type OpenTestDatabase } from '@libs/persistence/testing';
 import type { BatchPayer, StoredBatch } from '@libs/persistence/testing';
 import type { BatchWorkerEnv } from '../batch-worker.env';
@@ -45,7 +46,7 @@ class DearEngine {
     const totalCost = BigInt(LINE_USD * PICO);
     const cost = { promptCost: totalCost, completionCost: 0n, totalCost };
     const counts = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
-    return { status: 200, body: Buffer.from('{}'), usage: { ...usage, ...counts }, cost };
+    return { status: 200, body: Buffer.from('{}'), usage: { ...usage, ...counts }, cost, losses: NO_LOSS };
   }
 }
 
@@ -78,7 +79,7 @@ describe('batches whose lines cost 20 times their estimate', () => {
       { BATCH_CONCURRENCY: SLOTS, BATCH_CREDIT_GRACE_SECONDS: graceSeconds } as BatchWorkerEnv,
       new BatchSegmentsRepository(database),
       new BatchResultsRepository(database),
-      new LineRunnerService(engine as unknown as InferenceEngine, source, keys),
+      new LineRunnerService(engine as unknown as InferenceEngine, source, keys, new ServicesEnv()),
       new FinalizerService(batchesOf(database), new BatchQuotesRepository(database)),
       source,
       new BatchFundsRepository(database),

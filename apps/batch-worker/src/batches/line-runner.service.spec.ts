@@ -16,6 +16,7 @@ import {
   FakeUpstream,
 } from '@libs/inference/testing';
 import type { ClaimedSegment } from '@libs/persistence';
+import { ServicesEnv } from '@libs/platform';
 import { BatchKeys } from './batch-keys';
 import { HeldSegment, type HeldLine } from './held-segment';
 import type { LineFailure } from './line-patience';
@@ -64,7 +65,7 @@ beforeEach(async () => {
   const catalogue = aCatalogue(model);
   principal = { ...OWNER, keyHash: 'hash' } as unknown as Principal;
   const keys = new BatchKeys({ findRecord: async () => answerOf(principal) });
-  runner = new LineRunnerService(engine, { current: () => catalogue } as CatalogueSource, keys);
+  runner = new LineRunnerService(engine, { current: () => catalogue } as CatalogueSource, keys, new ServicesEnv());
 });
 
 afterEach(async () => {

@@ -17,15 +17,18 @@ import {
   type ExpectedOutput,
   type InferenceRequest,
   type LeftCall,
+  type UpstreamApi,
   type UpstreamTimeouts,
 } from '@libs/inference';
 import type { ClaimedSegment, LineOutcome } from '@libs/persistence';
+import { ServicesEnv } from '@libs/platform';
 import { apiOf, candidateOf } from './batch-candidate';
 import { BatchKeys } from './batch-keys';
 import type { HeldLine } from './held-segment';
 import { answered, calledOff, charged, generationIdOf, refused, type LinePlace } from './line-outcome';
 import type { CallNews } from './lane-quotas';
 import { failureOf, unasked, type LineFailure } from './line-patience';
+import { withReportedLosses } from './reported-losses';
 
 /** Time limits of a call that differ from the usual ones. */
 export type CallLimits = Pick<UpstreamTimeouts, 'headersMs' | 'totalMs'>;
@@ -64,6 +67,7 @@ export class LineRunnerService {
     private readonly engine: InferenceEngine,
     private readonly catalogue: CatalogueSource,
     private readonly keys: BatchKeys,
+    private readonly env: ServicesEnv,
   ) {}
 
   async run(line: HeldLine, signal: CancelSignal, limits?: CallLimits): Promise<LineResult> {
@@ -92,9 +96,10 @@ export class LineRunnerService {
   ): Promise<LineResult> {
     const { claim } = line.segment;
     const place = placeOf(line);
+    const api = apiOf(claim.endpoint);
     failpoint('line-leased');
     try {
-      const result = await this.engine.callEndpoint(apiOf(claim.endpoint), candidate, {
+      const result = await this.engine.callEndpoint(api, candidate, {
         generationId: generationIdOf(place),
         body: line.body,
         expected: () => expectedOf(line),
@@ -105,7 +110,10 @@ export class LineRunnerService {
         policies: policies && readRoutePolicies(policies),
       });
       failpoint('line-answered');
-      return { kind: 'outcome', outcome: answered(place, result), news: ANSWERED };
+      const to = (): UpstreamApi => this.engine.upstreamApiOf(api, result.endpoint);
+      const route = { requested: claim.model, from: api, to };
+      const body = withReportedLosses(this.env.SERVICE_NAME, result, route);
+      return { kind: 'outcome', outcome: answered(place, { ...result, body }), news: ANSWERED };
     } catch (thrown) {
       const error = AppError.from(thrown);
       const left = leftCallOf(error);

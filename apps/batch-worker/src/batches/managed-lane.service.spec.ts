@@ -1,6 +1,6 @@
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { ReplyBudget, type Attempt, type CatalogueSource, type InferenceEngine } from '@libs/inference';
+import { NO_LOSS, ReplyBudget, type Attempt, type CatalogueSource, type InferenceEngine } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider, noteAttempts } from '@libs/inference/testing';
 import {
   ALONE_FROM,
@@ -12,6 +12,7 @@ import {
   type KeptOut,
   type LineOutcome,
 } from '@libs/persistence';
+import { ServicesEnv } from '@libs/platform';
 import type { BatchWorkerEnv } from '../batch-worker.env';
 import type { BatchKeys } from './batch-keys';
 import type { FinalizerService } from './finalizer.service';
@@ -132,7 +133,7 @@ class FakeEngine {
     if (refusal !== null) throw noteAttempts(refusal, [attempt(scope.workspaceId !== 'workspace')]);
     const usage = { promptTokens: 1, completionTokens: 1, audioPromptTokens: 0, audioCompletionTokens: 0 };
     const cost = { promptCost: 0n, completionCost: 0n, totalCost: 0n };
-    return { status: 200, body: Buffer.from('{}'), usage, cost };
+    return { status: 200, body: Buffer.from('{}'), usage, cost, losses: NO_LOSS };
   }
 }
 
@@ -172,6 +173,7 @@ function runLane(segments: FakeSegments, admits: Admission): ManagedLaneService 
     new FakeEngine(admits) as unknown as InferenceEngine,
     { current: () => catalogue } as CatalogueSource,
     { principalOf: () => ({}) as Principal } as unknown as BatchKeys,
+    new ServicesEnv(),
   );
   const results = {
     store: async (stored: readonly LineOutcome[]) => {

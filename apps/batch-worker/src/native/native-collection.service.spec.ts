@@ -2,10 +2,18 @@ import { Logger } from '@nestjs/common';
 import { createProviderAdapters, NativeBatchCaller, SharedCredentials, UpstreamHttp } from '@libs/inference';
 import { aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import type { LineOutcome, NativeBatch } from '@libs/persistence';
+import { ServicesEnv } from '@libs/platform';
 import { NativeCollectionService } from './native-collection.service';
 import type { Reach } from './native-reach';
 
-const ORDER = { reference: 'nb1', batchId: 'batch-1-0000000000000000000a', firstSeq: 0, lastSeq: 1 } as NativeBatch;
+const ORDER = {
+  reference: 'nb1',
+  batchId: 'batch-1-0000000000000000000a',
+  endpoint: '/v1/embeddings',
+  model: 'acme/large',
+  firstSeq: 0,
+  lastSeq: 1,
+} as NativeBatch;
 const JOB = { id: 'job', state: 'ended', reference: null, outputs: [], failure: null } as const;
 const rate = (microUsd: bigint) => ({ prompt: microUsd * 10n ** 12n, completion: 0n });
 const endpoint = anEndpoint({
@@ -44,6 +52,7 @@ async function collected(request: object, ...answers: readonly object[]): Promis
         return { stored: outcomes.length, batchesWithDoneSegments: [], batchesAheadOfHold: [] };
       },
     } as never,
+    new ServicesEnv(),
   );
   await service.collect(ORDER, JOB, reach);
   return stored;
@@ -67,6 +76,20 @@ describe(NativeCollectionService.name, () => {
       promptTokens: 8,
       promptCostUsd: '0.000008',
       costUsd: '0.000008',
+    });
+  });
+
+  it('names the fields that the provider of an order was not sent', async () => {
+    const [plain] = await collected({ input: 'a' }, embedded(1, 2));
+    expect(JSON.parse(String(plain?.body))).not.toHaveProperty('sluice_metadata');
+    const [reported] = await collected({ input: 'a', debug: { timings: true } }, embedded(1, 2));
+    expect(JSON.parse(String(reported?.body))).toMatchObject({
+      object: 'list',
+      sluice_metadata: {
+        attempt: 1,
+        requested: 'acme/large',
+        translation: { from: 'embeddings', to: 'embeddings', dropped: ['debug'], approximated: [] },
+      },
     });
   });
 

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { leftCallOf, type NativeJob, type NativeLine } from '@libs/inference';
+import { attemptOf, leftCallOf, type NativeJob, type NativeLine } from '@libs/inference';
 import {
   BatchResultsRepository,
   NativeBatchesRepository,
@@ -9,7 +9,10 @@ import {
   type NativeBatch,
   type NativeSegment,
 } from '@libs/persistence';
-import { answered, charged, generationIdOf, refused } from '../batches/line-outcome';
+import { ServicesEnv } from '@libs/platform';
+import { apiOf } from '../batches/batch-candidate';
+import { answered, charged, generationIdOf, refused, type LinePlace } from '../batches/line-outcome';
+import { withReportedLosses } from '../batches/reported-losses';
 import { storeAllOutcomes } from '../batches/store-outcomes';
 import { seqOf, type Reach } from './native-reach';
 
@@ -46,6 +49,7 @@ export class NativeCollectionService {
     private readonly orders: NativeBatchesRepository,
     private readonly segments: NativeSegmentsRepository,
     private readonly results: BatchResultsRepository,
+    private readonly env: ServicesEnv,
   ) {}
 
   async collect(order: NativeBatch, job: NativeJob, reach: Reach): Promise<Collected> {
@@ -89,36 +93,46 @@ export class NativeCollectionService {
       const request = requests.get(seq);
       if (request === undefined) continue;
       const place = { lease: segment, batchId: order.batchId, seq, customId: request.customId };
-      const outcome = await outcomeOf(line, place, request.body, reach);
+      const outcome = await this.outcomeOf(line, place, { order, reach, requestBody: request.body });
       if (outcome !== null) outcomes.push(outcome);
     }
     if (outcomes.length === 0) return 0;
     return storeAllOutcomes(this.results, outcomes, this.logger);
   }
+
+  /** Returns the result that a line gets; null if a single call may succeed instead. */
+  private async outcomeOf(
+    line: NativeLine,
+    place: LinePlace,
+    { order, reach: { lane, candidate }, requestBody }: AskedLine,
+  ): Promise<LineOutcome | null> {
+    if (line.kind === 'not-run') return null;
+    try {
+      const generationId = generationIdOf(place);
+      const answer = await lane.read(line.kind === 'answer' ? { body: line.body } : { error: line.error }, {
+        candidate,
+        generationId,
+        requestBody,
+      });
+      const from = apiOf(order.endpoint);
+      const served = { ...answer, ...candidate, attempts: [attemptOf(from, candidate, null, 0)] };
+      const route = { requested: order.model, from, to: () => lane.upstreamApi };
+      const body = withReportedLosses(this.env.SERVICE_NAME, served, route);
+      return answered(place, { ...answer, body, status: 200 });
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      const left = leftCallOf(error);
+      if (left !== null) return charged(refused(place, error), left);
+      return error.retryable ? null : refused(place, error);
+    }
+  }
 }
 
-/** Returns the result that a line gets; null if a single call may succeed instead. */
-async function outcomeOf(
-  line: NativeLine,
-  place: Parameters<typeof refused>[0],
-  requestBody: Buffer,
-  { lane, candidate }: Reach,
-): Promise<LineOutcome | null> {
-  if (line.kind === 'not-run') return null;
-  try {
-    const generationId = generationIdOf(place);
-    const answer = await lane.read(line.kind === 'answer' ? { body: line.body } : { error: line.error }, {
-      candidate,
-      generationId,
-      requestBody,
-    });
-    return answered(place, { ...answer, status: 200 });
-  } catch (thrown) {
-    const error = AppError.from(thrown);
-    const left = leftCallOf(error);
-    if (left !== null) return charged(refused(place, error), left);
-    return error.retryable ? null : refused(place, error);
-  }
+/** A line as it was sent in an order. */
+interface AskedLine {
+  readonly order: NativeBatch;
+  readonly reach: Reach;
+  readonly requestBody: Buffer;
 }
 
 /** Segments are in order and do not overlap. */

@@ -10,7 +10,8 @@ import {
   type Endpoint,
   type BatchEndpoint,
 } from '@libs/inference';
-import type { BatchLineContent, BatchLineView, BatchLineViewsRepository, WorkspaceTenant } from '@libs/persistence';
+import type { BatchLineView, BatchLineViewsRepository, WorkspaceTenant } from '@libs/persistence';
+import { callerFacts } from './caller-facts';
 import { contentOutput } from './call-contents';
 import { contentInput } from './content-input';
 import { generationEntry, type ContentEntry, type GenerationEntry, type ProviderNames } from './generation-entry';
@@ -27,7 +28,7 @@ const NOT_KEPT = { num_media_prompt: null, num_input_audio_prompt: null, provide
 /** Shows batch lines as generations, from the stored data of their batches. */
 export class BatchLineGenerations {
   constructor(
-    private readonly lines: Pick<BatchLineViewsRepository, 'find' | 'findContent'>,
+    private readonly lines: Pick<BatchLineViewsRepository, 'find'>,
     private readonly nameOf: ProviderNames,
     private readonly catalogue: () => Catalogue,
   ) {}
@@ -47,7 +48,7 @@ export class BatchLineGenerations {
   /** Returns the content of the line. It is stored as long as the batch, even if contents of calls are not stored. */
   async content(id: string, tenant: WorkspaceTenant): Promise<ContentEntry | null> {
     const piece = readNumberedId('gen-batch', 'batch', id);
-    const line = piece && (await this.lines.findContent(id, piece, tenant, MOST_READ_BYTES));
+    const line = piece && (await this.lines.find(id, piece, tenant, MOST_READ_BYTES));
     if (line === null) return null;
     const words = this.readBody(line, wordsOfAnswer) ?? NO_WORDS;
     return { input: inputOf(line), output: contentOutput(words), error: this.errorOf(line) };
@@ -83,10 +84,13 @@ function apiOf({ endpoint }: BatchLineView): CallableApi {
   return API_OF_BATCH[endpoint as BatchEndpoint];
 }
 
-function inputOf(line: BatchLineContent): unknown {
-  const { request, requestBytes } = line;
-  const body = request === null ? {} : (JSON.parse(request.toString()) as Readonly<Record<string, unknown>>);
-  return JSON.parse(contentInput(apiOf(line), body, requestBytes));
+function inputOf(line: BatchLineView): unknown {
+  return JSON.parse(contentInput(apiOf(line), requestOf(line), line.requestBytes));
+}
+
+/** Returns the body of the line; empty if it is too long to be read. */
+function requestOf({ request }: BatchLineView): Readonly<Record<string, unknown>> {
+  return request === null ? {} : (JSON.parse(request.toString()) as Readonly<Record<string, unknown>>);
 }
 
 function viewOf(id: string, line: BatchLineView, { finishReason, nativeFinishReason }: AnswerEnd) {
@@ -104,6 +108,7 @@ function viewOf(id: string, line: BatchLineView, { finishReason, nativeFinishRea
     generationMs: null,
     details: {
       attempts: [],
+      ...callerFacts(apiOf(line), requestOf(line)),
       ...(requestId !== null && { requestId }),
       ...(nativeFinishReason !== null && { nativeFinishReason }),
       ...(serviceTier !== null && { serviceTier }),

@@ -1,6 +1,4 @@
-import { createHash } from 'node:crypto';
 import {
-  CALLER_APIS,
   formatUsd,
   toolCostTexts,
   totalToolCost,
@@ -13,7 +11,7 @@ import {
 } from '@libs/inference';
 import type { GenerationDetails } from '@libs/persistence';
 import { soldTierOf } from '../generations/asked-call';
-import { storedTrace } from '../generations/caller-trace';
+import { callerFacts, type NamingBody } from '../generations/caller-facts';
 import { storedText } from '../generations/stored-text';
 import type { LoopServed } from '../server-tools/server-tool-engine';
 import type { IncomingCall } from '../generations/incoming-call';
@@ -34,25 +32,22 @@ export type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finis
 /** Returns the call without its prompt, which may be long: a stream is recorded when it ends. */
 export function withoutPrompt({ api, call, aim }: RecordedCall): RecordedCall {
   const { client, sessionId } = call;
-  const { session_id, user, safety_identifier, metadata, trace } = call.parsed as Body;
+  const { session_id, user, safety_identifier, metadata, trace } = call.parsed as NamingBody;
   const { mediaParts, audioParts } = aim.request;
-  const parsed: Body = { session_id, user, safety_identifier, metadata: { user_id: metadata?.user_id }, trace };
+  const parsed: NamingBody = { session_id, user, safety_identifier, metadata: { user_id: metadata?.user_id }, trace };
   return { api, call: { client, sessionId, parsed }, aim: { request: { mediaParts, audioParts } } };
 }
 
 /** Returns the details for the record of a call that no provider answered. */
 export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly Attempt[]): GenerationDetails {
   const { client, parsed, sessionId } = call;
-  const body = parsed as Body;
   return {
     requestId: client?.requestId,
     userAgent: client?.userAgent,
     origin: client?.origin,
     httpReferer: client?.httpReferer,
     appTitle: client?.appTitle,
-    sessionId: storedText(body.session_id || sessionId),
-    trace: storedTrace(body.trace),
-    externalUser: hashedUserOf(api, body),
+    ...callerFacts(api, parsed as NamingBody, sessionId),
     mediaParts: aim.request.mediaParts || undefined,
     audioParts: aim.request.audioParts || undefined,
     attempts: attempts.map(({ model, providerSlug, status, tookMs, isByok }) => ({
@@ -88,24 +83,6 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
 function gatewayToolsOf({ totalCost, promptCost, completionCost }: Cost): string | undefined {
   const tools = totalCost - promptCost - completionCost;
   return tools > 0n ? formatUsd(tools) : undefined;
-}
-
-interface Body {
-  readonly session_id?: string | null;
-  readonly user?: unknown;
-  readonly safety_identifier?: unknown;
-  readonly metadata?: { readonly user_id?: unknown } | null;
-  readonly trace?: unknown;
-}
-
-/**
- * Returns the hash of the end user's id. Only the caller, who can compute the same hash, knows the id; upstreams
- * receive only the hash.
- */
-function hashedUserOf(api: Api, body: Body): string | undefined {
-  const named = CALLER_APIS[api].endUserOf({ ...body });
-  if (typeof named !== 'string' || named === '') return undefined;
-  return createHash('sha256').update(named).digest('hex');
 }
 
 /** Returns what the gateway's tools did. */

@@ -196,7 +196,7 @@ export class EndpointCaller {
     isStream: boolean,
   ): Promise<OpenedTurn> {
     const { endpoint } = candidate;
-    const pair = this.#translationOf(api, this.#upstreamApiOf(api, endpoint), endpoint);
+    const pair = this.#translationOf(api, this.upstreamApiOf(api, endpoint), endpoint);
     const context = this.#contextOf(api, candidate, request);
     const { sent, losses } = translateRequest(pair, candidate, request, isStream);
     if (!isStream) {
@@ -215,11 +215,12 @@ export class EndpointCaller {
 
   /** Returns the translation to use; null if the endpoint has the caller's own API. */
   #pairOf(api: CallableApi, endpoint: Endpoint): Pair | null {
-    const upstreamApi = this.#upstreamApiOf(api, endpoint);
+    const upstreamApi = this.upstreamApiOf(api, endpoint);
     return upstreamApi === api ? null : this.#translationOf(api, upstreamApi, endpoint);
   }
 
-  #upstreamApiOf(api: CallableApi, endpoint: Endpoint): UpstreamApi {
+  /** Returns the API in which an endpoint is asked. @throws AppError if it cannot be asked */
+  upstreamApiOf(api: CallableApi, endpoint: Endpoint): UpstreamApi {
     const { protocol } = endpoint.provider;
     const upstreamApi = upstreamApiFor(api, endpoint, this.#parts.adapters.get(protocol), this.#translations);
     if (upstreamApi === null) throw unusable(endpoint, `protocol ${protocol} cannot serve ${api}`);

@@ -1,6 +1,7 @@
 import { isCallable } from '../apis/apis';
 import { AppError } from '@libs/errors';
-import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
+import type { Endpoint } from '../catalogue/catalogue';
+import type { CallableApi, StreamableApi, UpstreamApi } from '../dialects/dialect-pairs';
 import { parseRequest } from '../dialects/request-members';
 import { StreamDebug } from '../dialects/stream-debug';
 import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
@@ -163,6 +164,11 @@ export class InferenceEngine {
     const answered = await this.#try(api, payable, asked, this.#answerer(api), () => true);
     this.#watch.answered(answered);
     return whole(answered);
+  }
+
+  /** Returns the API in which an endpoint that has answered was asked. */
+  upstreamApiOf(api: CallableApi, endpoint: Endpoint): UpstreamApi {
+    return this.#caller.upstreamApiOf(api, endpoint);
   }
 
   async #route<T>(

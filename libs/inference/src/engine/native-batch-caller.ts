@@ -1,5 +1,4 @@
 import { AppError } from '@libs/errors';
-import { inAccount } from '../dialects/asked-account';
 import { dialectOf } from '../dialects';
 import { APIS } from '../apis/apis';
 import { TRANSLATIONS, type CallableApi, type UpstreamApi } from '../dialects/dialect-pairs';
@@ -8,16 +7,15 @@ import { cutAnswer, orCutShort } from '../dialects/cut-short';
 import { parseRequest } from '../dialects/request-members';
 import { translateAnswer } from '../dialects/translated-answer';
 import type { Translation } from '../dialects/translation';
-import { withCappedOutput } from '../dialects/output-cap';
-import { withoutUntaken } from '../dialects/untaken-parameters';
-import type { CallerParts } from './endpoint-caller';
+import type { Answered, CallerParts } from './endpoint-caller';
 import { DEFAULT_TIMEOUTS } from './upstream-calls';
 import type { CancelSignal } from '../model/cancellation';
 import { leftChargeOf } from '../model/left-charge';
-import { LossLog } from '../model/loss-report';
-import { SHARED_ACCOUNT, type ProviderAccount } from '../model/provider-account';
+import { NO_LOSS, type LossReport } from '../model/loss-report';
+import { SHARED_ACCOUNT } from '../model/provider-account';
 import { noteLeftCall } from './left-call';
 import { nativeBatchesFor, prefersNativeBatch } from './native-batch-choice';
+import { writeLine } from './request-writer';
 import { DEFAULT_BYOK_FEE } from '../pricing/byok-fee';
 import type { BatchRules, NativeBatchAccess, NativeBatches } from '../providers/native-batch';
 import type { Endpoint } from '../catalogue/catalogue';
@@ -42,7 +40,7 @@ export interface NativeLane {
    * Returns the answer of a line in the caller's dialect, charged at batch prices.
    * @throws AppError if it is not an answer; `leftCallOf` returns its charge if the work is paid nevertheless
    */
-  read(line: { readonly body: Buffer } | { readonly error: AppError }, of: NativeRequest): Promise<Answer>;
+  read(line: { readonly body: Buffer } | { readonly error: AppError }, of: NativeRequest): Promise<Answered>;
 }
 
 /** The request that a line answers. */
@@ -81,14 +79,18 @@ export class NativeBatchCaller {
     if (found === null) return null;
     const { batches, upstreamApi } = found;
     const translation = this.#translationOf(api, upstreamApi, endpoint);
+    const written = (body: Buffer) => writeLine(api, translation, body, { endpoint, account });
     return {
       batches,
       upstreamApi,
       write: (customId, body) => {
         if (!account.isOwn) checkForSharedCapacity(api, parseRequest(body), endpoint);
-        return batches.line(customId, toUpstream(api, translation, body, endpoint, account), upstreamApi);
+        return batches.line(customId, written(body).sent, upstreamApi);
       },
-      read: (line, of) => this.#read(api, translation, line, of),
+      read: async (line, of) => {
+        const answer = await this.#read(api, translation, line, of);
+        return { ...answer, losses: lossesOf(() => written(of.requestBody).losses) };
+      },
     };
   }
 
@@ -190,22 +192,15 @@ async function readLine(
   return dialectOf(api).readAnswer(line.body, context);
 }
 
-function toUpstream(
-  api: CallableApi,
-  translation: Translation | null,
-  body: Buffer,
-  endpoint: Endpoint,
-  account: ProviderAccount,
-): Buffer {
-  if (translation === null) return dialectOf(api).toUpstream(body, endpoint, false, undefined, account);
-  // Does not log losses: a batch has no metadata in which its caller could read them.
-  const log = new LossLog();
-  const request = withoutUntaken(translation.caller.readRequest(parseRequest(body)), endpoint, log);
-  const asked = inAccount(
-    withCappedOutput(request, endpoint, log, () => 'max_tokens'),
-    endpoint,
-    account,
-    log,
-  );
-  return Buffer.from(JSON.stringify(translation.upstream.writeRequest(asked, endpoint, false, log)));
+/**
+ * Returns what was lost when a line was written. It is not stored, so the line is written again; if the catalogue has
+ * changed so that the line cannot be written any more, nothing is known.
+ */
+function lossesOf(write: () => LossReport): LossReport {
+  try {
+    return write();
+  } catch (thrown) {
+    if (thrown instanceof AppError) return NO_LOSS;
+    throw thrown;
+  }
 }

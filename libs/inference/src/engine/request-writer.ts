@@ -1,3 +1,4 @@
+import type { Endpoint } from '../catalogue/catalogue';
 import { dialectOf } from '../dialects';
 import { inAccount } from '../dialects/asked-account';
 import type { CallableApi } from '../dialects/dialect-pairs';
@@ -10,6 +11,7 @@ import type { InferenceRequest } from './inference-call';
 import { RequestReading } from './request-reading';
 import { LossLog, type LossReport } from '../model/loss-report';
 import { outputCapMember } from '../model/output-limit';
+import type { ProviderAccount } from '../model/provider-account';
 import { lostBetas } from '../providers/anthropic-betas';
 import { providerAccountOf } from '../routing/account-of-request';
 import type { Candidate } from '../routing/route-plan';
@@ -51,22 +53,50 @@ export function passRequest(
 
 /** Returns the request for an endpoint that has another API. */
 export function translateRequest(
-  { caller, upstream }: WrittenPair,
+  pair: WrittenPair,
   addressee: Addressee,
   addressed: Addressed,
   isStream: boolean,
 ): Written {
-  const { endpoint } = addressee;
-  const { body, parsed, reading = new RequestReading() } = addressed;
   const log = lossLogFor(addressee, addressed);
+  const account = providerAccountOf(addressee, addressed);
+  const sent = writeTranslated(pair, addressed, { endpoint: addressee.endpoint, account, isStream }, log);
+  return { sent, losses: log.report() };
+}
+
+/** Returns one line of a batch for an endpoint. `pair` is null if the endpoint has the caller's API. */
+export function writeLine(
+  api: CallableApi,
+  pair: WrittenPair | null,
+  body: Buffer,
+  { endpoint, account }: Pick<Destination, 'endpoint' | 'account'>,
+): Written {
+  const log = new LossLog();
+  const sent =
+    pair === null
+      ? dialectOf(api).toUpstream(body, endpoint, false, log, account)
+      : writeTranslated(pair, { body }, { endpoint, account, isStream: false }, log);
+  return { sent, losses: log.report() };
+}
+
+interface Destination {
+  readonly endpoint: Endpoint;
+  readonly account: ProviderAccount;
+  readonly isStream: boolean;
+}
+
+function writeTranslated(
+  { caller, upstream }: WrittenPair,
+  { body, parsed, reading = new RequestReading() }: Pick<Addressed, 'body' | 'parsed' | 'reading'>,
+  { endpoint, account, isStream }: Destination,
+  log: LossLog,
+): Buffer {
   const request = reading.read(caller, body, parsed);
   for (const member of request.unread) log.drop(member);
-  const account = providerAccountOf(addressee, addressed);
   const capMember = (): string => outputCapMember(parsed ?? parseRequest(body));
   const capped = withCappedOutput(withoutUntaken(request, endpoint, log), endpoint, log, capMember);
   const taken = inAccount(capped, endpoint, account, log);
-  const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
-  return { sent, losses: log.report() };
+  return Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
 }
 
 function lossLogFor({ endpoint, credential }: Addressee, { betas }: Addressed): LossLog {

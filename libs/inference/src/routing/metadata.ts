@@ -91,6 +91,18 @@ export function routingMetadata(report: RoutingReport): RoutingMetadata {
   };
 }
 
+/** Returns the report of a call to an endpoint that was given, so that no route was planned. */
+export function directMetadata(
+  requested: string,
+  served: Candidate & { readonly attempts: readonly Attempt[] },
+  translation: TranslationReport | null,
+): RoutingMetadata {
+  const { model, endpoint, credential = null, attempts } = served;
+  const considered = [{ model, endpoint, credential, excludedBy: null }];
+  const plan = { candidates: [served], considered, requested, resolved: model.slug, namedBy: 'direct' } as const;
+  return routingMetadata({ plan, attempts, served, translation });
+}
+
 /** Returns the fields that a translation lost; null if the bytes passed through. */
 export function translationReport(
   from: Api,

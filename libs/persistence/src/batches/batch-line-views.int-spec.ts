@@ -1,6 +1,6 @@
 import { mintId, numberedId, readNumberedId } from '@libs/contracts';
 import { openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
-import { BatchLineViewsRepository, type BatchLineContent } from './batch-line-views.repository';
+import { BatchLineViewsRepository, type BatchLineView } from './batch-line-views.repository';
 import type { WorkspaceTenant } from '../tenants/tenant';
 
 const MOST_BYTES = 1_000;
@@ -35,8 +35,8 @@ describe(BatchLineViewsRepository.name, () => {
     });
   }
 
-  function find(id: string, tenant: WorkspaceTenant = batch.owner): Promise<BatchLineContent | null> {
-    return lines.findContent(id, readNumberedId('gen-batch', 'batch', id)!, tenant, MOST_BYTES);
+  function find(id: string, tenant: WorkspaceTenant = batch.owner): Promise<BatchLineView | null> {
+    return lines.find(id, readNumberedId('gen-batch', 'batch', id)!, tenant, MOST_BYTES);
   }
 
   it('finds a line, its answer and its request by the id of its generation', async () => {

@@ -6,7 +6,7 @@ import type { LineError } from './batch-results.repository';
 import { isByok, listUsd } from './result-price-sql';
 import { BATCH_RETENTION_DAYS } from './batch-views.repository';
 
-/** A finished line of a batch. Amounts are exact decimal strings in US dollars. */
+/** A finished line of a batch, with its request. Amounts are exact decimal strings in US dollars. */
 export interface BatchLineView {
   readonly workspaceId: string;
   readonly endpoint: string;
@@ -29,10 +29,6 @@ export interface BatchLineView {
   /** Null for a line that failed, and for a body longer than requested. */
   readonly body: Buffer | null;
   readonly error: LineError | null;
-}
-
-/** A finished line together with its request. */
-export interface BatchLineContent extends BatchLineView {
   /** Null if it is longer than requested. */
   readonly request: Buffer | null;
   readonly requestBytes: number;
@@ -48,37 +44,17 @@ export class BatchLineViewsRepository {
   constructor(private readonly database: Database) {}
 
   /** Returns the line, if it has an outcome that is still stored and its batch belongs to the workspace. */
-  find(
-    generationId: string,
-    piece: NumberedPiece,
-    tenant: WorkspaceTenant,
-    mostBytes: number,
-  ): Promise<BatchLineView | null> {
-    return this.findBy({ name: 'batch-line-view', columns: '', tables: '' }, generationId, piece, tenant, mostBytes);
-  }
-
-  /** Returns the line together with its request. */
-  findContent(
-    generationId: string,
-    piece: NumberedPiece,
-    tenant: WorkspaceTenant,
-    mostBytes: number,
-  ): Promise<BatchLineContent | null> {
-    return this.findBy<BatchLineContent>(WITH_REQUEST, generationId, piece, tenant, mostBytes);
-  }
-
-  private async findBy<Row extends BatchLineView>(
-    { name, columns, tables }: typeof WITH_REQUEST,
+  async find(
     generationId: string,
     { wholeStem, index }: NumberedPiece,
     tenant: WorkspaceTenant,
     mostBytes: number,
-  ): Promise<Row | null> {
+  ): Promise<BatchLineView | null> {
     if (index > LAST_SEQ) return null;
     const batchIds = await this.batchesLike(wholeStem, tenant);
     if (batchIds.length === 0) return null;
-    return this.database.asTenant(tenant, batchIds).firstRow<Row>({
-      name,
+    return this.database.asTenant(tenant, batchIds).firstRow<BatchLineView>({
+      name: 'batch-line-view',
       sql: `
         SELECT b.workspace_id AS "workspaceId", b.endpoint, b.model, b.provider, b.upstream_model AS "upstreamModel",
           b.created_at AS "createdAt", r.request_id AS "requestId", r.status_code AS "statusCode",
@@ -86,9 +62,11 @@ export class BatchLineViewsRepository {
           r.cached_tokens::float8 AS "cachedTokens", r.reasoning_tokens::float8 AS "reasoningTokens",
           r.cost_usd::text AS "costUsd", r.service_tier AS "serviceTier", r.error,
           CASE WHEN ${isByok('r')} THEN ${listUsd('r')}::text END AS "upstreamCostUsd",
-          CASE WHEN octet_length(r.body) <= $4 THEN r.body END AS body${columns}
+          CASE WHEN octet_length(r.body) <= $4 THEN r.body END AS body,
+          CASE WHEN octet_length(l.body) <= $4 THEN l.body END AS request, octet_length(l.body) AS "requestBytes"
         FROM batches b
-        JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number AND r.seq = $2 ${tables}
+        JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number AND r.seq = $2
+        JOIN batch_lines l ON l.created_on = b.created_on AND l.batch_number = b.number AND l.seq = $2
         WHERE b.id = ANY($1) AND b.workspace_id = $5 AND r.generation_id = $3`,
       values: [batchIds, index, generationId, mostBytes, tenant.workspaceId],
     });
@@ -112,9 +90,3 @@ export class BatchLineViewsRepository {
 /** Longer than the missing part of an id, so that it sorts after all of them in any collation. */
 const AFTER_ALL = 'zzzzzzz';
 const LAST_SEQ = 2_147_483_647;
-
-const WITH_REQUEST = {
-  name: 'batch-line-content',
-  columns: `, CASE WHEN octet_length(l.body) <= $4 THEN l.body END AS request, octet_length(l.body) AS "requestBytes"`,
-  tables: 'JOIN batch_lines l ON l.created_on = b.created_on AND l.batch_number = b.number AND l.seq = $2',
-};
