@@ -93,3 +93,15 @@ it('shows the trace, the session and the user of a line with its generation', as
     external_user: expect.stringMatching(/^[0-9a-f]{64}$/),
   });
 });
+
+it.each([
+  [CHAT, { messages: MESSAGES }, { type: 'web_search' }],
+  ['/v1/responses', { input: 'Hello' }, { type: 'web_search' }],
+  ['/v1/messages', { messages: MESSAGES, max_tokens: 5 }, { type: 'web_search_20250305', name: 'web_search' }],
+])('names the line of %s with a search, which a batch cannot make, and runs nothing', async (endpoint, body, tool) => {
+  upstream.requests.length = 0;
+  const batch = await run(endpoint, body, { ...body, tools: [tool] });
+  expect(batch).toMatchObject({ status: 'failed', results: [] });
+  expect(batch.error?.message).toContain(`requests[1].body: tools[0] (${tool.type}) `);
+  expect(upstream.requests).toEqual([]);
+});

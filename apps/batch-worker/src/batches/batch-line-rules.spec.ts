@@ -19,7 +19,7 @@ describe(BatchLineRules.name, () => {
 
   it('needs a price for tools that come later in the input too', () => {
     const body = later({ type: 'web_search' }, { type: 'code_interpreter' });
-    expect(problemOf(body)).toMatch(/^input\[1\]\.tools\[1\] has no price here/);
+    expect(problemOf(body)).toMatch(/^input\[1\]\.tools\[1\] \(code_interpreter\) has no price here/);
     expect(problemOf(body, { allowsTool: () => true })).toBeNull();
   });
 
@@ -31,7 +31,9 @@ describe(BatchLineRules.name, () => {
   });
 
   it('runs no tools of the gateway that come later', () => {
-    expect(problemOf(later({ type: 'sluice:datetime' }))).toMatch(/^input\[1\]\.tools\[0\] is run by the gateway/);
+    expect(problemOf(later({ type: 'sluice:datetime' }))).toMatch(
+      /^input\[1\]\.tools\[0\] \(sluice:datetime\) is run by the gateway/,
+    );
   });
 
   it('takes namespaces at a provider without the API, whose tools become functions there', () => {
@@ -62,9 +64,9 @@ describe(BatchLineRules.name, () => {
   });
 
   it.each([
-    [{ tools: [{ type: 'x_search' }] }, 'tools[0] has no price here'],
-    [{ tools: [{ type: 'builtin_function' }] }, 'tools[0] cannot be charged'],
-    [{ tools: [{ type: 'other:search' }] }, 'tools[0] cannot be charged'],
+    [{ tools: [{ type: 'x_search' }] }, 'tools[0] (x_search) has no price here'],
+    [{ tools: [{ type: 'builtin_function' }] }, 'tools[0] (builtin_function) cannot be charged'],
+    [{ tools: [{ type: 'other:search' }] }, 'tools[0] (other:search) cannot be charged'],
     [{ web_search_options: {} }, 'web_search_options has no price here'],
     [{ mcp_servers: [{ url: 'https://a.test' }] }, 'mcp_servers cannot be used in a batch'],
   ])('takes no tool of a provider on chat completions that cannot be charged: %j', (members, problem) => {

@@ -171,12 +171,16 @@ describe(BatchValidationService.name, () => {
     ['/v1/chat/completions', { ...chat, modalities: ['text', 'audio'] }, 'modalities may only hold "text"'],
     ['/v1/chat/completions', { ...chat, audio: { voice: 'x' } }, 'audio cannot be used'],
     ['/v1/chat/completions', { ...chat, image_config: {} }, 'image_config cannot be used'],
-    ['/v1/chat/completions', { ...chat, tools: [{ type: 'gate:datetime' }] }, 'tools[0] is run by the gateway'],
+    [
+      '/v1/chat/completions',
+      { ...chat, tools: [{ type: 'gate:datetime' }] },
+      'tools[0] (gate:datetime) is run by the gateway',
+    ],
     ['/v1/chat/completions', { messages: [...MESSAGES, part] }, 'messages[1] holds more than text'],
     ['/v1/chat/completions', { messages: [...MESSAGES, painted] }, 'messages[1] holds more than text'],
     ['/v1/chat/completions', { messages: [...MESSAGES, spoken] }, 'messages[1] holds more than text'],
     ['/v1/responses', { input: 'Hello!', plugins: [{ id: 'web', enabled: true }] }, 'plugins run in the gateway'],
-    ['/v1/responses', { input: 'Hello!', tools: [search] }, 'tools[0] is run by the gateway'],
+    ['/v1/responses', { input: 'Hello!', tools: [search] }, 'tools[0] (web_search) is run by the gateway'],
     [
       '/v1/responses',
       {
@@ -197,12 +201,12 @@ describe(BatchValidationService.name, () => {
     [
       '/v1/messages',
       { ...message, tools: [{ type: 'computer_20250124', name: 'computer' }] },
-      'tools[0] cannot be used',
+      'tools[0] (computer_20250124) cannot be used',
     ],
     [
       '/v1/messages',
       { ...message, tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'acme/large' }] },
-      'tools[0] cannot be used',
+      'tools[0] (advisor_20260301) cannot be used',
     ],
     [
       '/v1/messages',
@@ -243,7 +247,9 @@ describe(BatchValidationService.name, () => {
     const body = { input: 'Hi', tools: [{ type: 'web_search' }, { type: 'file_search' }] };
     const known = { protocol: 'openai', apis: ['responses'] };
     const unpriced = await validatedAt({ ...known, pricing: { webSearch: 1n } }, '/v1/responses', body);
-    expect(unpriced.failure).toContain('body: tools[1] has no price here: it needs a provider key of your own');
+    expect(unpriced.failure).toContain(
+      'body: tools[1] (file_search) has no price here: it needs a provider key of your own',
+    );
     for (const more of [{ pricing: { webSearch: 1n, tools: { file_search: 0n } } }, { isOwnKey: true }]) {
       expect((await validatedAt({ ...known, ...more }, '/v1/responses', body)).failure).toBeNull();
     }
@@ -268,7 +274,9 @@ describe(BatchValidationService.name, () => {
   it('leaves tools and searches of a provider to one that speaks the API itself', async () => {
     const translated = { protocol: 'anthropic', apis: ['messages'] };
     const hosted = { input: 'Hello!', tools: [{ type: 'web_search' }] };
-    expect((await validatedAt(translated, '/v1/responses', hosted)).failure).toContain('tools[0] is no function');
+    expect((await validatedAt(translated, '/v1/responses', hosted)).failure).toContain(
+      'tools[0] (web_search) is no function',
+    );
     const options = { ...chat, web_search_options: {} };
     expect((await validatedAt(translated, '/v1/chat/completions', options)).failure).toContain('web_search_options');
     expect((await validatedAt(null, '/v1/responses', hosted)).hasBegun).toBe(true);
