@@ -29,7 +29,7 @@ export function leftOutOf(
   return found.filter((one) => {
     const { tool, parameters } = one;
     const isAsked = mustUse || tool === chosen || !isAnyEngine(parameters['engine']);
-    return plain.includes(one) && tool.isOmitted === true && !isAsked;
+    return plain.includes(one) && tool.isReady === false && tool.isOptional === true && !isAsked;
   });
 }
 

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { APIS, bringsTools, type StreamableApi } from '@libs/inference';
+import { APIS, bringsTools, toolOfType, type StreamableApi } from '@libs/inference';
 import type { ServerTool } from './server-tool';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -33,9 +33,6 @@ function laterTools(item: unknown, path: string): readonly ListedTool[] {
 function pathsOf(list: unknown, path: string): readonly ListedTool[] {
   return listOf(list).map((entry, at) => ({ path: `${path}[${at}]`, entry }));
 }
-
-/** Types of tools that the caller runs, on every API. */
-const CALLERS: ReadonlySet<unknown> = new Set([undefined, 'function', 'custom', 'namespace']);
 
 /** The tools of a request, grouped by who runs them. */
 export interface SortedTools {
@@ -81,6 +78,16 @@ export class NamedTools {
     return typeof type === 'string' && type.startsWith(this.#prefix);
   }
 
+  /**
+   * Returns whether a tool of a provider may be left out where none runs it: a search, in an API in which the gateway's
+   * search has no plain name.
+   */
+  isOptional(api: StreamableApi, { type }: Fields): boolean {
+    if (APIS[api].tools.takesPlainNames || typeof type !== 'string') return false;
+    const name = toolOfType(type);
+    return this.tools.some((tool) => tool.name === name && tool.isOptional === true);
+  }
+
   /** @throws AppError invalid_request for an unknown tool with the service prefix, or a tool that occurs twice */
   sort(api: StreamableApi, tools: readonly ListedTool[]): SortedTools {
     const sorted = {
@@ -94,7 +101,7 @@ export class NamedTools {
       const { type } = entry;
       if (this.isOwn(type)) sorted.own.push(this.#own(entry, path));
       else if (rules.takesPlainNames && this.find(type) !== null) sorted.plain.push(this.#plain(entry, path));
-      else if (rules.listsProviderTools && !CALLERS.has(type)) sorted.providers.push({ entry, path });
+      else if (!rules.callerTypes.has(type)) sorted.providers.push({ entry, path });
       else sorted.rest.push(entry);
     }
     return sorted;

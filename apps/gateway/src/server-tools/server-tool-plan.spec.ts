@@ -88,7 +88,8 @@ describe(ServerToolPlanner.name, () => {
       'web_search',
     ]);
     expect(seen({ tools: [{ type: 'web_search' }] })).toEqual(['web_search']);
-    expect(plan({ max_tokens: 5, tools: [{ type: 'web_search_20250305' }] }, { api: 'messages' })).toBeNull();
+    const search20250305 = { max_tokens: 5, tools: [{ type: 'web_search_20250305' }] };
+    expect(plan(search20250305, { api: 'messages', isNative })).toBeNull();
   });
 
   it('searches itself where only some endpoints could, if it has something to search with', () => {
@@ -122,7 +123,7 @@ describe(ServerToolPlanner.name, () => {
   });
 
   describe('where nothing can search', () => {
-    const idle = Object.assign(search(), { isReady: false, isOmitted: true });
+    const idle = Object.assign(search(), { isReady: false, isOptional: true });
     const asked = { tools: [idle, new FakeTool('look')] };
 
     it('goes without a search that is offered plainly, and says so', () => {
@@ -157,7 +158,7 @@ describe(ServerToolPlanner.name, () => {
   });
 
   it('needs no endpoint with a price for a search that the request can do without and none sells', () => {
-    const idle = Object.assign(search(), { isReady: false, isOmitted: true });
+    const idle = Object.assign(search(), { isReady: false, isOptional: true });
     const needs = (body: object, sold: boolean) =>
       new ServerToolPlanner({
         serviceName: 'sluice',

@@ -90,14 +90,14 @@ export class ServerToolPlanner {
     models: readonly string[],
     settings?: WorkspaceSettings,
   ): ServerToolPlan | null {
-    if (!mayConcernUs(body)) return null;
+    if (!mayConcernUs(api, body)) return null;
     const sorted = this.#names.sort(api, listedTools(body));
     const deferred = deferredNames(sorted.rest);
     const search = searchSettings(body['deferred_tools']);
     const mayLeave = APIS[api].tools.leavesPlainNames;
     const share = (isMeant?: (endpoint: Endpoint) => boolean): NativeShare =>
-      mayLeave ? this.parts.nativeShare(models, api, isMeant) : 'none';
-    const found = once(this.#named(sorted, deferred.size > 0 ? search : null, share));
+      this.parts.nativeShare(models, api, isMeant);
+    const found = once(this.#named(api, sorted, deferred.size > 0 ? search : null, share));
     const leftOut = leftOutOf(found, sorted, (type) => this.#names.find(type), body['tool_choice']);
     const named = found.filter((one) => !leftOut.includes(one));
     // True if endpoints with the API would receive the tool unchanged: the request is then always read and written
@@ -109,7 +109,7 @@ export class ServerToolPlanner {
     const request = APIS[api].caller.readRequest({
       ...body,
       input: withoutTools(body['input']),
-      tools: [...sorted.rest, ...leftOut.map(({ entry }) => entry)],
+      tools: [...sorted.rest, ...[...leftOut, ...sorted.providers].map(({ entry }) => entry)],
       tool_choice: choice.rest,
     });
     const surroundings = { deferred, imageModel: settings?.default_image_model };
@@ -121,18 +121,17 @@ export class ServerToolPlanner {
    * provider's tool. Returns none if every endpoint would lose it. `body` is validated.
    */
   needsOf(api: StreamableApi, body: Fields, models: readonly string[]): readonly EndpointNeed[] {
-    if (!mayConcernUs(body)) return [];
+    if (!mayConcernUs(api, body)) return [];
     const sorted = this.#names.sort(api, listedTools(body));
-    const { providers, rest } = sorted;
+    const { providers } = sorted;
     const omitted = this.#omittedOf(sorted, body, this.parts.nativeShare(models, api, sellsSearch));
     const plain = sorted.plain.filter((one) => !omitted.includes(one));
     const asked = toolsSentIn(body, (type) => this.#names.isOwn(type)).filter(
       ({ member, dearerMember }) => dearerMember !== undefined || omitted.every(({ path }) => path !== member),
     );
-    const isNeeded =
-      asked.length + plain.length + providers.length > 0 ||
-      (APIS[api].tools.passesUnknownTypes && rest.some(isSpecial));
-    if (!isNeeded || this.parts.nativeShare(models, api) === 'none') return [];
+    if (asked.length + plain.length + providers.length === 0 || this.parts.nativeShare(models, api) === 'none') {
+      return [];
+    }
     const message = 'No provider of the model that may serve runs the tools of the request';
     const isNative = (endpoint: Endpoint): boolean => this.parts.isNative(endpoint, api);
     return [{ member: 'tools', message, isMetBy: isNative }, ...asked.map((one) => needOfTool(api, one))];
@@ -146,6 +145,7 @@ export class ServerToolPlanner {
 
   /** The tools that we run. */
   #named(
+    api: StreamableApi,
     sorted: SortedTools,
     search: Fields | null,
     nativeShare: (isMeant?: (endpoint: Endpoint) => boolean) => NativeShare,
@@ -154,11 +154,13 @@ export class ServerToolPlanner {
     const searchTool = search === null ? null : this.#searchTool(own, search);
     const mine = searchTool === null ? own : [...own.filter(({ tool }) => tool !== searchTool.tool), searchTool];
     if (providers.length + plain.length === 0) return mine;
-    const share = nativeShare();
-    const isNative = share !== 'none';
-    const isLeft = (): boolean => areLeftToProvider(plain, nativeShare(sellsSearch));
-    if (isNative && mine.length === 0 && (providers.length > 0 || isLeft())) return [];
-    const [unrun] = providers;
+    const isNative = nativeShare() !== 'none';
+    const isLeft = (): boolean =>
+      APIS[api].tools.leavesPlainNames
+        ? providers.length > 0 || areLeftToProvider(plain, nativeShare(sellsSearch))
+        : plain.length === 0;
+    if (isNative && mine.length === 0 && isLeft()) return [];
+    const unrun = providers.find(({ entry }) => !this.#names.isOptional(api, entry));
     if (unrun === undefined) return [...mine, ...plain];
     throw refusedTool(unrun, isNative ? 'cannot be used beside server tools' : 'no provider of the model runs');
   }
@@ -235,16 +237,12 @@ interface ReadChoice {
 }
 
 /** Fast check: most requests have only functions, or no tools at all. */
-function mayConcernUs(body: Fields): boolean {
+function mayConcernUs(api: StreamableApi, body: Fields): boolean {
   const { tools, input, deferred_tools: deferral } = body;
-  if (Array.isArray(tools) && tools.some(isSpecial)) return true;
+  const { callerTypes } = APIS[api].tools;
+  if (Array.isArray(tools) && tools.some((tool) => !callerTypes.has((tool as Fields)['type']))) return true;
   if (toolsBesideList(body).length > 0) return true;
   return (deferral !== undefined && deferral !== null) || listOf(input).some(isOfTools);
-}
-
-function isSpecial(tool: unknown): boolean {
-  const { type } = tool as Fields;
-  return type !== undefined && type !== 'function' && type !== 'custom';
 }
 
 /** Returns whether an item is the result of a gateway tool, or defines more tools. */

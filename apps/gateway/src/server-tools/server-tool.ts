@@ -86,8 +86,11 @@ export interface ServerTool {
   readonly aliases?: readonly string[];
   /** False if this installation lacks what the tool needs, so that it cannot be used; absent: true. */
   readonly isReady?: boolean;
-  /** True if a request that names the tool without prefix, and does not require it, is answered without it. */
-  readonly isOmitted?: boolean;
+  /**
+   * True if a request that names the tool without prefix, and does not require it, is answered without it where nothing
+   * can run it.
+   */
+  readonly isOptional?: boolean;
   /**
    * Sets the tool up for one request. `parameters` is the entry's settings object, empty if it has none.
    * @throws AppError invalid_request with the name of the field after `path`

@@ -33,8 +33,8 @@ export class WebSearchTool implements ServerTool {
     return this.web.hasEngine;
   }
 
-  get isOmitted(): boolean {
-    return !this.web.hasEngine && this.web.isOptional;
+  get isOptional(): boolean {
+    return this.web.isOptional;
   }
 
   bind(parameters: Fields, path: string): BoundTool {

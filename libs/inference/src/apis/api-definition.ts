@@ -85,12 +85,10 @@ export interface TurnsView {
 
 /** How requests name tools that the gateway or a provider runs. */
 export interface ToolRules {
+  /** Types of the tools that the caller runs; undefined: a tool without a type. Other tools are run by a provider. */
+  readonly callerTypes: ReadonlySet<unknown>;
   /** True if a tool of the gateway may be named without the service prefix. */
   readonly takesPlainNames: boolean;
-  /** True if the API refuses tools that only a provider can run when no endpoint runs them. */
-  readonly listsProviderTools: boolean;
-  /** True if a tool of an unknown type requires an endpoint that has this API. */
-  readonly passesUnknownTypes: boolean;
   /** True if a gateway tool under its plain name may be left to a provider that has the same tool. */
   readonly leavesPlainNames: boolean;
   /** Returns whether answers report the number of uses of a provider's tool. */

@@ -60,9 +60,8 @@ export const chatApi: ConversationApi = {
   stream: chatStream,
   untranslatable: [],
   tools: {
+    callerTypes: new Set([undefined, 'function', 'custom']),
     takesPlainNames: true,
-    listsProviderTools: false,
-    passesUnknownTypes: false,
     leavesPlainNames: false,
     countsUses: (tool) => COUNTED.has(tool),
     showsItems: false,

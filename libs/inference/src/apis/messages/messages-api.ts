@@ -38,9 +38,8 @@ export const messagesApi: ConversationApi = {
   stream: messageStream,
   untranslatable: [],
   tools: {
+    callerTypes: new Set([undefined, 'custom']),
     takesPlainNames: false,
-    listsProviderTools: false,
-    passesUnknownTypes: true,
     leavesPlainNames: false,
     countsUses: () => true,
     showsItems: false,

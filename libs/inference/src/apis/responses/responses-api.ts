@@ -33,9 +33,8 @@ export const responsesApi: ConversationApi = {
   answer: responseAnswer,
   stream: responseStream,
   tools: {
+    callerTypes: new Set([undefined, 'function', 'custom', 'namespace']),
     takesPlainNames: true,
-    listsProviderTools: true,
-    passesUnknownTypes: false,
     leavesPlainNames: true,
     countsUses: () => true,
     showsItems: true,
