@@ -125,7 +125,10 @@ describe(CredentialsController.name, () => {
   beforeEach(async () => {
     bus = new VaultBus();
     env.BYOK_CREATED_STATUS = 200;
-    const catalogue = { providers: () => [{ slug: 'house-brand' }, { slug: 'openai' }, AZURE] } as unknown as Catalogue;
+    const catalogue = {
+      providers: () => [{ slug: 'house-brand' }, { slug: 'openai' }, AZURE],
+      findModel: (name: string) => (name === 'gpt-4o' ? {} : null),
+    } as unknown as Catalogue;
     const uses = { findUses: async () => new Map([[ID, new Date('2026-02-03T04:05:06Z')]]) };
     const module = await Test.createTestingModule({
       controllers: [CredentialsController],
@@ -304,7 +307,7 @@ describe(CredentialsController.name, () => {
     ['a hash twice', { allowed_api_key_hashes: [HASH, HASH] }, 'allowed_api_key_hashes'],
     ['a text for a list of hashes', { allowed_api_key_hashes: HASH }, 'allowed_api_key_hashes'],
     ['too many models', { allowed_models: many(101) }, 'allowed_models'],
-    ['a model without a vendor', { allowed_models: [canary] }, 'allowed_models'],
+    ['a model without a vendor that is no alias', { allowed_models: [canary] }, 'allowed_models'],
     ['an empty model', { allowed_models: [''] }, 'allowed_models'],
     ['a number for a model', { allowed_models: [1] }, 'allowed_models'],
     ['an object for the models', { allowed_models: { 0: 'a/b' } }, 'allowed_models'],
@@ -360,6 +363,14 @@ describe(CredentialsController.name, () => {
       expect(bus.asked).toEqual([]);
     },
   );
+
+  it('takes aliases of models in allowed_models', async () => {
+    const wanted = { allowed_models: ['gpt-4o', 'openai/o3'] };
+    expect((await ask('POST', '/byok', { key: KEY, provider: 'openai', ...wanted })).status).toBe(200);
+    expect((await ask('PATCH', `/byok/${ID}`, wanted)).status).toBe(200);
+    for (const { request } of bus.asked) expect(request).toMatchObject({ allowedModels: ['gpt-4o', 'openai/o3'] });
+    expect(bus.asked).toHaveLength(2);
+  });
 
   it.each([...keys, ...settings])('refuses %s in a change, too', async (_what, wrong, member) => {
     const answer = await ask('PATCH', `/byok/${ID}`, wrong);

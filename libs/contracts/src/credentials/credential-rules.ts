@@ -37,8 +37,9 @@ function isCredentialKey(value: unknown): boolean {
 }
 
 const MAX_ENTRIES = 100;
-const MODEL_SLUG = /^~?[A-Za-z0-9][\w.-]*(?:\/[A-Za-z0-9][\w.-]*)+(?::[a-z0-9-]+)?$/;
-const MAX_MODEL_SLUG_LENGTH = 256;
+/** A slug `<vendor>/<model>`, or an alias such as `gpt-4o`. */
+const MODEL_NAME = /^~?[A-Za-z0-9][\w.-]*(?:\/[A-Za-z0-9][\w.-]*)*(?::[a-z0-9-]+)?$/;
+const MAX_MODEL_NAME_LENGTH = 256;
 /** Same limit as for the `creator_user_id` of a key, with which it is compared. */
 const MAX_USER_ID_LENGTH = 200;
 
@@ -49,13 +50,13 @@ export function AreKeyHashes(options?: ValidationOptions): PropertyDecorator {
   return rule('areKeyHashes', (value) => isListOf(value, 1, isOne), expected, options);
 }
 
-/** Validates a list of at most 100 different model slugs. */
-export function AreModelSlugs(options?: ValidationOptions): PropertyDecorator {
-  const isOne = (value: string): boolean => value.length <= MAX_MODEL_SLUG_LENGTH && MODEL_SLUG.test(value);
+/** Validates a list of at most 100 different slugs or aliases of models. */
+export function AreModelNames(options?: ValidationOptions): PropertyDecorator {
+  const isOne = (value: string): boolean => value.length <= MAX_MODEL_NAME_LENGTH && MODEL_NAME.test(value);
   return rule(
-    'areModelSlugs',
+    'areModelNames',
     (value) => isListOf(value, 0, isOne),
-    `must be at most ${MAX_ENTRIES} different model slugs`,
+    `must be at most ${MAX_ENTRIES} different slugs or aliases of models`,
     options,
   );
 }

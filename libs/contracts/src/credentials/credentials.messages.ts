@@ -6,7 +6,7 @@ import { Page } from '../organizations/page';
 import { BothOf, Complete } from '../validation/derived-classes';
 import {
   AreKeyHashes,
-  AreModelSlugs,
+  AreModelNames,
   AreUserIds,
   CREDENTIAL_REGIONS,
   MAX_CREDENTIAL_NAME_LENGTH,
@@ -43,7 +43,7 @@ export class CredentialSettings {
   allowedApiKeyHashes?: string[] | null;
 
   @IsOptional()
-  @AreModelSlugs()
+  @AreModelNames()
   allowedModels?: string[] | null;
 
   @IsOptional()
