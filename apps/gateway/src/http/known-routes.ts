@@ -1,9 +1,12 @@
+import { slipsBetween } from '@libs/inference';
 import { API_PREFIX, bareSegments, isUnder } from './paths';
 
 /** Matches one path segment of any text. */
 const ANY = ':';
 /** Such as `/openai/deployments/{name}`. */
 const MOST_PREFIX_PARTS = 4;
+/** Longer paths are not compared with the routes letter by letter. */
+const MOST_MISSPELT_PARTS = 4;
 
 interface KnownRoute {
   readonly url: string;
@@ -45,12 +48,24 @@ export class KnownRoutes {
     const found = this.similarTo(rest);
     const behind = found.length > 0 || isUnder(API_PREFIX, path) ? [] : this.behindPrefix(rest);
     const [first] = [...found, ...behind].toSorted((one, other) => countAny(one) - countAny(other));
-    return first === undefined ? null : shownUrl(first);
+    const meant = first ?? this.misspelt(rest);
+    return meant === null ? null : shownUrl(meant);
   }
 
   private similarTo(rest: readonly string[]): readonly KnownRoute[] {
     const whole = [API_PREFIX, ''].map((prefix) => `${prefix}/${rest.join('/')}`.split('/'));
     return [...this.routes.values()].filter(({ segments }) => whole.some((each) => matches(segments, each)));
+  }
+
+  /** Returns the route of which a path is a misspelling, such as `/v1/message`; null if there is none. */
+  private misspelt(rest: readonly string[]): KnownRoute | null {
+    if (rest.length > MOST_MISSPELT_PARTS) return null;
+    const slips = [...this.routes.values()].flatMap((route) => {
+      const count = slipsFrom(bareSegments(route.url), rest);
+      return count === null ? [] : [{ route, count }];
+    });
+    const [nearest] = slips.toSorted((one, other) => one.count - other.count);
+    return nearest?.route ?? null;
   }
 
   /** Returns the routes without an id with which a path ends: other services have theirs below a prefix. */
@@ -69,6 +84,19 @@ function shownUrl({ url }: KnownRoute): string {
 
 function countAny({ segments }: KnownRoute): number {
   return segments.filter((segment) => segment === ANY).length;
+}
+
+/** Returns how many slips are in the fixed parts of a path; null if it is no misspelling of the route. */
+function slipsFrom(pattern: readonly string[], segments: readonly string[]): number | null {
+  if (pattern.length !== segments.length) return null;
+  let sum = 0;
+  for (const [index, part] of pattern.entries()) {
+    const isSame = part.startsWith(ANY) || part === segments[index];
+    const slips = isSame ? 0 : slipsBetween(part, segments[index]!);
+    if (slips === null) return null;
+    sum += slips;
+  }
+  return sum;
 }
 
 function matches(pattern: readonly string[], segments: readonly string[]): boolean {

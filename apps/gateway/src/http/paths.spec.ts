@@ -43,16 +43,31 @@ describe(KnownRoutes.name, () => {
     ['/api/v1/v1/models/gpt-4o', '/api/v1/models/{id}'],
     ['/models/openai/gpt-4o', '/api/v1/models/{author}/{slug}'],
     ['/api/v1/docs/x', '/docs/{file}'],
+    ['/v1/message', '/api/v1/messages'],
+    ['/api/v1/chat/completion', '/api/v1/chat/completions'],
+    ['/v1/caht/compeltions', '/api/v1/chat/completions'],
+    ['/api/v1/model/gpt-4o', '/api/v1/models/{id}'],
   ])('takes %s to be meant for %s', (path, meant) => {
     expect(routes.meantBy(path)).toBe(meant);
   });
 
-  it.each(['/', '', '*', '/api', '/api/v1/', '/v1/v1', '/completions', '/chat', '/messages/x', 'ftp://h/messages'])(
-    'takes %s to be meant for none',
-    (path) => {
-      expect(routes.meantBy(path)).toBeNull();
-    },
-  );
+  it.each([
+    '/',
+    '',
+    '*',
+    '/api',
+    '/api/v1/',
+    '/v1/v1',
+    '/completions',
+    '/chat',
+    '/messages/x',
+    '/massage',
+    '/mode',
+    '/sk-live-1',
+    'ftp://h/messages',
+  ])('takes %s to be meant for none', (path) => {
+    expect(routes.meantBy(path)).toBeNull();
+  });
 
   it('is soon done with a path of thousands of parts', () => {
     // Time of this process, so that a busy machine does not fail the test.

@@ -8,6 +8,7 @@ const catalogue = aCatalogue(
   aModel({ slug: 'anthropic/claude-opus-5.5', aliases: ['claude-opus-5-5'] }),
   aModel({ slug: 'anthropic/claude-sonnet-4.5', aliases: ['claude-sonnet-4-5'] }),
   aModel({ slug: 'acme/vectors', aliases: ['embed-everything'] }),
+  aModel({ slug: 'acme/chat' }),
 );
 const said = (name: string) => unknownModelMessage(name, catalogue);
 
@@ -18,13 +19,18 @@ describe(unknownModelMessage.name, () => {
     ['claude-3-5-sonnet-20241022', 'anthropic/claude-sonnet-4.5'],
     ['anthropic/claude-opus-5-5:free', 'anthropic/claude-opus-5.5'],
     ['Embed_Everything-2', 'acme/vectors'],
+    ['acme/chta', 'acme/chat'],
+    ['claud-opsu-5.5', 'anthropic/claude-opus-5.5'],
   ])('names models that are called almost %s', (name, near) => {
     expect(said(name)).toMatch(new RegExp(`^The model "${name}" does not exist. Did you mean ${near}`));
   });
 
-  it.each(['mistral-large', 'x', 'no/such', '🦜', '::::', '__proto__'])('names none for %s', (name) => {
-    expect(said(name)).toMatch(/^The model ".*" does not exist$/);
-  });
+  it.each(['mistral-large', 'x', 'no/such', 'acme/hat-trick', '🦜', '::::', '__proto__'])(
+    'names none for %s',
+    (name) => {
+      expect(said(name)).toMatch(/^The model ".*" does not exist$/);
+    },
+  );
 
   it('cuts a long name, and looks for what is alike in a moment', () => {
     const long = `gpt-4o${'-x'.repeat(2_000_000)}`;

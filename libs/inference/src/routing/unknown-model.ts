@@ -1,4 +1,5 @@
 import { namesOf, type Catalogue } from '../catalogue/catalogue';
+import { slipsBetween } from '../model/edit-distance';
 
 /** Longer names are cut when shown, and no similar names are suggested. */
 const LONGEST_SHOWN = 80;
@@ -42,10 +43,11 @@ export function theModel(name: string): string {
 
 /** Returns the slugs of the models whose names are most similar to a name, the most similar first. */
 function nearModels(name: string, catalogue: Catalogue): readonly string[] {
-  const wanted = pairsOf(name.slice(0, LONGEST_SHOWN));
+  const letters = lettersOf(name.slice(0, LONGEST_SHOWN));
+  const wanted = { letters, pairs: pairsOf(letters) };
   const likeness = new Map<string, number>();
-  for (const { slug, pairs } of knownNames(catalogue)) {
-    const found = likenessOf(wanted, pairs);
+  for (const { slug, ...known } of knownNames(catalogue)) {
+    const found = likenessOf(wanted, known);
     if (found >= LEAST_LIKENESS && found > (likeness.get(slug) ?? 0)) likeness.set(slug, found);
   }
   return [...likeness]
@@ -54,9 +56,13 @@ function nearModels(name: string, catalogue: Catalogue): readonly string[] {
     .map(([slug]) => slug);
 }
 
-interface KnownName {
-  readonly slug: string;
+interface ComparedName {
+  readonly letters: string;
   readonly pairs: ReadonlySet<string>;
+}
+
+interface KnownName extends ComparedName {
+  readonly slug: string;
 }
 
 const knownNamesOf = new WeakMap<Catalogue, readonly KnownName[]>();
@@ -68,23 +74,35 @@ function knownNames(catalogue: Catalogue): readonly KnownName[] {
     known = catalogue
       .models()
       .filter(({ slug }) => slug.length <= LONGEST_SHOWN)
-      .flatMap((model) => namesOf(model).map((name) => ({ slug: model.slug, pairs: pairsOf(name) })));
+      .flatMap((model) =>
+        namesOf(model)
+          .map(lettersOf)
+          .map((letters) => ({ slug: model.slug, letters, pairs: pairsOf(letters) })),
+      );
     knownNamesOf.set(catalogue, known);
   }
   return known;
 }
 
-/** Returns the similarity of two sets of letter pairs, by the number that they share (Dice coefficient). */
-function likenessOf(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
+/**
+ * Returns the similarity of two names: by the letter pairs that they share (Dice coefficient), or by the slips of the
+ * keyboard between them, which leave few pairs of a short name.
+ */
+function likenessOf(one: ComparedName, other: ComparedName): number {
   let shared = 0;
-  for (const pair of one) if (other.has(pair)) shared += 1;
-  return (2 * shared) / (one.size + other.size || 1);
+  for (const pair of one.pairs) if (other.pairs.has(pair)) shared += 1;
+  const byPairs = (2 * shared) / (one.pairs.size + other.pairs.size || 1);
+  const slips = slipsBetween(one.letters, other.letters);
+  return slips === null ? byPairs : Math.max(byPairs, 1 - slips / other.letters.length);
 }
 
-/** Returns the pairs of adjacent letters in a name, without its vendor, variant, date and punctuation. */
-function pairsOf(name: string): ReadonlySet<string> {
+/** Returns the letters and digits of a name, without its vendor, variant and date. */
+function lettersOf(name: string): string {
   const [bare = ''] = name.toLowerCase().split('/').slice(-1);
-  const letters = (bare.split(':', 1)[0] ?? '').replace(/\d{8}$|\d{4}-\d{2}-\d{2}$/, '').replace(/[^a-z0-9]/g, '');
+  return (bare.split(':', 1)[0] ?? '').replace(/\d{8}$|\d{4}-\d{2}-\d{2}$/, '').replace(/[^a-z0-9]/g, '');
+}
+
+function pairsOf(letters: string): ReadonlySet<string> {
   const pairs = new Set<string>();
   for (let i = 0; i + 1 < letters.length; i += 1) pairs.add(letters.slice(i, i + 2));
   return pairs;
