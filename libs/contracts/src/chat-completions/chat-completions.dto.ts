@@ -13,6 +13,7 @@ import {
 } from 'class-validator';
 import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { IsStoredText } from '../organizations/member-rules';
+import { findDebugProblem } from '../responses/responses-settings';
 import { IsWellFormed } from '../validation/well-formed';
 import {
   findMessagesProblem,
@@ -22,7 +23,6 @@ import {
   findToolsProblem,
 } from './chat-messages';
 import {
-  findChatDebugProblem,
   findChatModalitiesProblem,
   findChatReasoningProblem,
   findChatToolChoiceProblem,
@@ -118,7 +118,7 @@ export class ChatCompletionDto extends OpenAiConversationDto {
   prediction?: object | null;
 
   @IsOptional()
-  @IsWellFormed(findChatDebugProblem)
+  @IsWellFormed(findDebugProblem)
   debug?: object | null;
 
   @IsOptional()

@@ -20,11 +20,6 @@ export function findStreamOptionsProblem(options: unknown): string | null {
   return findMembersProblem(options, { include_usage: isBoolean });
 }
 
-/** Checks `debug`. */
-export function findChatDebugProblem(debug: unknown): string | null {
-  return findMembersProblem(debug, { echo_upstream_body: isBoolean });
-}
-
 /** Checks `logit_bias`: a number for each token. */
 export function findLogitBiasProblem(bias: unknown): string | null {
   const fits = isPlainObject(bias) && Object.values(bias).every((value) => typeof value === 'number');

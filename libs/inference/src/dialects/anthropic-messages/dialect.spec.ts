@@ -5,6 +5,7 @@ import { aModel, anEndpoint } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { anthropicMessages } from './dialect';
 import { toTokenCount } from './count-tokens';
+import { readRequest } from './request-reader';
 
 const endpoint = anEndpoint({ apis: ['messages'] });
 const context = (values: Partial<AnswerContext> = {}): AnswerContext => ({
@@ -64,6 +65,18 @@ describe('a messages request for an upstream that speaks messages', () => {
     expect(toUpstream(`{${members.join(',')},"model":"m","max_tokens":1,${own}}`)).toBe(
       `{"model":"acme-large-2026","max_tokens":1,${own}}`,
     );
+  });
+
+  it('names debug, which has no effect in this API', () => {
+    const droppedOf = (members: string): readonly string[] => {
+      const log = new LossLog();
+      anthropicMessages.toUpstream(Buffer.from(`{"model":"m","max_tokens":1${members}}`), anEndpoint(), false, log);
+      return log.report().dropped;
+    };
+    expect(droppedOf(',"debug":{"echo_upstream_body":true}')).toEqual(['debug']);
+    for (const members of ['', ',"debug":null', ',"trace":{"a":"b"}']) expect(droppedOf(members)).toEqual([]);
+    const body = { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 1, debug: { echo_upstream_body: true } };
+    expect(readRequest(body).unread).toEqual(['debug']);
   });
 
   it('loses samplers that the model is not listed with, and says so', () => {

@@ -1,5 +1,5 @@
 import { allOf, KnownByType, type KnownMembers } from '../known-members';
-import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
+import { MESSAGES_GATEWAY_MEMBERS, UNSERVED_MEMBER } from './gateway-members';
 
 const MARK: KnownMembers = { cache_control: allOf(['ttl']) };
 
@@ -34,7 +34,7 @@ const SETTINGS = 'model stream temperature top_p top_k max_tokens stop_sequences
 
 /** Members of a request that are read into the canonical model, and those that do not concern the model. */
 export const KNOWN_MEMBERS: KnownMembers = {
-  ...allOf(MESSAGES_GATEWAY_MEMBERS),
+  ...allOf(MESSAGES_GATEWAY_MEMBERS.filter((name) => name !== UNSERVED_MEMBER)),
   ...allOf(SETTINGS.split(' ')),
   ...MARK,
   system: BLOCKS,

@@ -10,7 +10,7 @@ import { hashedUser, memberText, scanRequest } from '../request-members';
 import { dropRetained, retainedMembers, usersInNotes } from '../retained-members';
 import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
-import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
+import { MESSAGES_GATEWAY_MEMBERS, UNSERVED_MEMBER } from './gateway-members';
 import { maxTokensOf } from './request-writer';
 import { withoutForeignThoughts } from './returned-thoughts';
 
@@ -50,6 +50,7 @@ export function toUpstream(
     retained.filter((name) => name !== 'user'),
     log,
   );
+  if (!isNothing(memberText(request, UNSERVED_MEMBER))) log?.drop(UNSERVED_MEMBER);
   const unsent = [...unpriced, ...retained, ...unsampled(request, endpoint, log)];
   const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent, ...dropForeignThoughts(request, set, log)];
   return spliceMembers(request, { set, remove });
