@@ -83,7 +83,7 @@ const VALIDATORS = {
     isStoredText: lengthOf,
     isCredentialKey: { type: 'string', writeOnly: true },
     areKeyHashes: { minItems: 1, maxItems: 100, uniqueItems: true },
-    areModelSlugs: { maxItems: 100, uniqueItems: true },
+    areModelNames: { maxItems: 100, uniqueItems: true },
     areUserIds: { maxItems: 100, uniqueItems: true },
   },
   // The library's types are those of OpenAPI 3.0, in which an exclusive bound is not a number.
