@@ -30,6 +30,9 @@ const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   timed: ['--runInBand'],
 };
 
+/** How long e2e tests wait at least for what happens in another process. */
+const E2E_PATIENCE_MS = '120000';
+
 const jest = join(root, 'node_modules/jest/bin/jest.js');
 
 interface Selection {
@@ -117,7 +120,12 @@ async function main(): Promise<number> {
       for (const project of projects) {
         say(`\n--- ${project} tests`);
         const ran = await withBroker(project, join(reports, 'rabbitmq'), (broker) =>
-          runProject(project, jestArguments, { ...environment, ...broker }, join(reports, `${project}.json`)),
+          runProject(
+            project,
+            jestArguments,
+            { ...environment, ...broker, ...(project === 'e2e' && { TEST_PATIENCE_MS: E2E_PATIENCE_MS }) },
+            join(reports, `${project}.json`),
+          ),
         );
         counts = addCounts(counts, ran);
       }

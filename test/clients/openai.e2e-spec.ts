@@ -243,7 +243,7 @@ describe('the OpenAI client', () => {
       batch = await client.batches.retrieve(batch.id);
     }
     expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 2, completed: 2, failed: 0 } });
-  }, 60_000);
+  });
 
   it('knows a key that is not accepted', async () => {
     const stranger = new OpenAI({

@@ -408,7 +408,7 @@ describe('a submission', () => {
     );
     const answer = await expectRefused(() => sendRaw(JSON.stringify(batchOf({ requests }))), 422);
     expect(answer.body).toContain('line-0');
-  }, 30_000);
+  });
 
   it('B33 of which more arrives than was announced is cut where it was to end', async () => {
     const text = JSON.stringify(batchOf());
@@ -424,13 +424,13 @@ describe('a submission', () => {
     const items = Array.from({ length: 500_001 }, (_, at) => `{"custom_id":"${at}","body":{}}`);
     const body = Buffer.from(`{"endpoint":"${ENDPOINT}","model":"${CHAT}","requests":[${items.join(',')}]}`);
     await expectRefused(() => sendRaw(body), 413);
-  }, 60_000);
+  });
 
   it('B38 that breaks off after twenty megabytes is refused', async () => {
     const body = largeBody(20 * MEBIBYTE).slice(0, -1);
     const framing: HeaderLine[] = [['Transfer-Encoding', 'chunked']];
     await expectRefused(() => exchange(installation.baseUrl, [submissionOf('', { framing }), ...chunkedOf(body)]), 400);
-  }, 30_000);
+  });
 
   it('B39 that is abandoned on its way leaves nothing', async () => {
     const before = await traces();
@@ -446,7 +446,7 @@ describe('a submission', () => {
       const now = await traces();
       return JSON.stringify(now) === JSON.stringify(before) ? true : undefined;
     });
-  }, 30_000);
+  });
 
   it('B50 that is compressed is refused', async () => {
     const more: HeaderLine[] = [['Content-Encoding', 'gzip']];
@@ -489,14 +489,14 @@ describe('a submission at the limit of its size', () => {
     const batch = await finished((JSON.parse(answer.body) as BatchBody).id, client, 45_000);
     expect(batch).toMatchObject({ status: 'completed', request_counts: { failed: 0 } });
     expect(batch.results).toHaveLength(batch.request_counts.total);
-  }, 60_000);
+  });
 
   it('B31, B32 is refused with one byte more, which only shows at the end of a chunked body', async () => {
     const framing: HeaderLine[] = [['Transfer-Encoding', 'chunked']];
     const pieces = [submissionOf('', { framing }), ...chunkedOf(largeBody(MAX_BYTES + 1))];
     await expectRefused(() => exchange(installation.baseUrl, pieces), 413);
     await expectRefused(() => sendRaw('', { framing: [['Content-Length', String(MAX_BYTES + 1)]] }), 413);
-  }, 60_000);
+  });
 });
 
 describe('lines that do not fit their endpoint', () => {
@@ -622,7 +622,7 @@ describe('an organization with one dollar', () => {
     }
     for (const { body } of accepted) await finished(body.id, other.organization);
     expect((await readBooks(installation.database, accepted[0]!.body.id)).drift).toEqual([]);
-  }, 30_000);
+  });
 
   it('B40 may repeat a submission that took what it had left, and is told of the same batch', async () => {
     const submit = (lines: number): Promise<ApiAnswer<BatchBody>> =>
@@ -633,7 +633,7 @@ describe('an organization with one dollar', () => {
     const again = await submit(lines);
     expect([again.status, again.body.id]).toEqual([202, first.body.id]);
     await finished(first.body.id, other.organization);
-  }, 30_000);
+  });
 });
 
 describe('reading a batch', () => {
@@ -767,7 +767,7 @@ describe('reading a batch', () => {
     });
     await installation.startApp('batch-worker');
     expect((await finished(id)).status).toBe('completed');
-  }, 60_000);
+  });
 
   it('GB2 that is at work shows how far it is and no results', async () => {
     const { id } = await submitted(batchOf({ model: PRICEY }));
@@ -783,7 +783,7 @@ describe('reading a batch', () => {
       request_counts: { total: 2 },
     });
     expect((await finished(id)).results).toHaveLength(2);
-  }, 30_000);
+  });
 
   it('GB4 ends thirty days after it was created, and not before', async () => {
     const { id } = await finished((await submitted(batchOf())).id);
@@ -820,7 +820,7 @@ describe('a workspace in a hurry', () => {
     expect(accepted.length).toBeLessThanOrEqual(60 + refilled);
     for (const answer of answers.filter(({ status }) => status !== 202)) expectLimited(answer);
     for (const { body } of accepted) await finished(body.id, other.limited);
-  }, 60_000);
+  });
 
   it('does not use up its submissions with mistakes', async () => {
     const before = await countRows(installation.database);
@@ -876,7 +876,7 @@ describe('without RabbitMQ', () => {
     });
     expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 2, completed: 2, failed: 0 } });
     expect(['gateway', 'auth', 'batch-worker'].map((name) => installation.deathsOf(name))).toEqual([0, 0, 0]);
-  }, 120_000);
+  });
 });
 
 describe('at the end of all this', () => {

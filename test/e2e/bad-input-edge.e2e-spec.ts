@@ -675,7 +675,7 @@ describe('what is good', () => {
         status: endpoint.path === '/keys' ? 201 : 200,
       });
     }
-  }, 30_000);
+  });
 });
 
 describe('the logs', () => {
@@ -760,5 +760,5 @@ describe('without PostgreSQL', () => {
       chat.status === 200 ? { status: 200, state: 'settled' } : { status: 503, state: 'nothing' },
     );
     expect(['gateway', 'auth', 'batch-worker'].map((name) => installation.deathsOf(name))).toEqual([0, 0, 0]);
-  }, 40_000);
+  });
 });

@@ -94,5 +94,5 @@ describe('the allowance for own keys', () => {
     expect(Number(body.data.total_usage)).toBe(0.0000015);
     expect(await new Operator(installation).runHere('ledger', 'audit')).toMatchObject({ drift: '0' });
     await manager.close();
-  }, 90_000);
+  });
 });

@@ -290,7 +290,7 @@ describe('a key that a caller brings along', () => {
     });
     const audit = await new Operator(installation).runHere<{ drift: string }>('ledger', 'audit');
     expect(audit.drift).toBe('0');
-  }, 30_000);
+  });
 
   it('runs batches', async () => {
     const line = { custom_id: 'c1', body: { messages: [{ role: 'user', content: 'Hello?' }], max_tokens: 8 } };
@@ -316,7 +316,7 @@ describe('a key that a caller brings along', () => {
     });
     const keys = upstream.requests.slice(seen).map(({ headers }) => headers.authorization);
     expect(keys).toEqual([`Bearer ${key}`, `Bearer ${key}`]);
-  }, 60_000);
+  });
 
   it('serves requests that ask for zero data retention where it declares it', async () => {
     const key = newKey();
@@ -420,7 +420,7 @@ describe('the credentials app', () => {
     for (let index = 0; index < 20; index += 1) statuses.push((await call(TALKER)).status);
     expect(new Set(statuses)).toEqual(new Set([200]));
     await installation.startApp('credentials');
-  }, 60_000);
+  });
 
   it('changes its key-encryption key while keys are in use, and then does without the old one', async () => {
     const keys = [newKey(), newKey()];
@@ -438,7 +438,7 @@ describe('the credentials app', () => {
     const late = newKey();
     await manager.request('PATCH', `/byok/${first!.id}`, { key: late });
     await felt(() => keyOfCall(PRIVATE), `Bearer ${late}`);
-  }, 60_000);
+  });
 });
 
 describe('raw keys', () => {

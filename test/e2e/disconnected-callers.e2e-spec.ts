@@ -269,7 +269,7 @@ describe('many callers who leave at their first token', () => {
       expectCharge(row);
       await eventually('the provider is let go', 5_000, () => (calls.get(tag)![0]!.destroyed ? true : undefined));
     }
-  }, 60_000);
+  });
 });
 
 describe('a gateway that stops while it reads on', () => {
@@ -286,5 +286,5 @@ describe('a gateway that stops while it reads on', () => {
     expectCharge(row);
     await installation.untilReady();
     expect(await new LedgerRepository(installation.database).audit()).toEqual([]);
-  }, 60_000);
+  });
 });

@@ -199,7 +199,7 @@ describe('a gateway that is told to end while it works', () => {
       leftId: left.headers.get('x-generation-id')!,
       end: await ending,
     };
-  }, 60_000);
+  });
 
   /** A batch whose last bytes come when the gateway is already ending. */
   async function beginUpload(): Promise<{ finish: () => Promise<RawAnswer> }> {
@@ -315,7 +315,7 @@ describe('a gateway that is told to end while it works', () => {
     await installation.untilReady();
     const { id } = JSON.parse(outcome.upload.body) as BatchBody;
     expect((await finished(id)).status).toBe('completed');
-  }, 40_000);
+  });
 });
 
 function finished(id: string): Promise<BatchBody> {
@@ -368,7 +368,7 @@ describe('a batch worker that is told to end in the middle of a batch', () => {
     // Every answer that the provider gave is an answer that was kept.
     expect(repeatedAnswers(history)).toBe(0);
     expect((await lines.counts()).calls).toBe(LINES);
-  }, 60_000);
+  });
 
   it('leaves the rest to a second worker without waiting for leases to run out', async () => {
     await installation.startApp('batch-worker', 'second-worker');
@@ -381,5 +381,5 @@ describe('a batch worker that is told to end in the middle of a batch', () => {
     expect(history.batch!.request_counts).toEqual({ total: LINES, completed: LINES, failed: 0 });
     expect(findViolations(history)).toEqual([]);
     expect(repeatedAnswers(history)).toBe(0);
-  }, 60_000);
+  });
 });

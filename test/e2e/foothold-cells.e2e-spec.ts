@@ -36,7 +36,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-cells-'));
   [broker, databases] = await Promise.all([startBroker(folder, false), AppDatabases.create()]);
   logins = await databases.connectApps();
-}, 120_000);
+});
 
 afterAll(async () => {
   await databases?.close();

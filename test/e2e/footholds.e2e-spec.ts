@@ -135,7 +135,7 @@ beforeAll(async () => {
     values: [credentialId],
   });
   organizationId = row!.id;
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const foothold of footholds) await foothold.close();

@@ -464,12 +464,12 @@ describe('the operator', () => {
     }))!;
     await new Operator(installation).runHere('keys', 'disable', data.hash, '--organization', organizationId);
     expect(await untilFelt(key, 200, 401)).toBeLessThan(FELT_WITHIN_MS);
-  }, 30_000);
+  });
 
   it('finds the books balanced', async () => {
     const operator = new Operator(installation);
     const clean = { drift: '0', drift_picousd: '0', count: 0, findings: [] };
     expect(await operator.run('ledger', 'audit', '--full')).toMatchObject({ ...clean, full: true });
     expect(await operator.runHere('ledger', 'audit')).toMatchObject({ ...clean, full: false });
-  }, 30_000);
+  });
 });

@@ -147,7 +147,7 @@ beforeAll(async () => {
   expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
   expect(answer.body.data).toMatchObject({ provider: 'azure', warnings: [] });
   await eventually('the key is in use', 20_000, async () => ((await chat()).status === 200 ? true : undefined));
-}, 120_000);
+});
 
 afterAll(async () => {
   await Promise.all([manager, client].map((each) => each?.close()));

@@ -345,7 +345,7 @@ describe('a batch', () => {
       const own = installation.client();
       ended = await Promise.all(ids.map((id) => untilDone(own, id)));
       await own.close();
-    }, 60_000);
+    });
 
     afterAll(() => Promise.all([restricted?.client.close(), deleted?.client.close()]));
 

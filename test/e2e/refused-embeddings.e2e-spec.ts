@@ -84,7 +84,7 @@ it('charges what was embedded before an input was refused', async () => {
   // Credits end it like any other use.
   expect(statuses.at(0)).toBe(400);
   expect(statuses.at(-1)).toBe(402);
-}, 120_000);
+});
 
 it('charges an answer whose only flaw is that the provider passed over `dimensions`', async () => {
   const operator = new Operator(installation);
@@ -100,4 +100,4 @@ it('charges an answer whose only flaw is that the provider passed over `dimensio
   expect(0.4 - balance).toBeCloseTo(chargedTokens * PRICE, 9);
   // The endpoint did nothing wrong.
   expect((await embed(other.apiKey, { model: 'acme/one-size', input: ['alpha'] })).status).toBe(200);
-}, 120_000);
+});

@@ -338,7 +338,7 @@ describe('a transcription', () => {
     expect((await uploadLast('plain', tooLong)).status).toBe(413);
     expectRefusal(await ask('plain', { input_audio: { data: tooLong.toString('base64'), format: 'wav' } }), 413);
     expect(uploads).toHaveLength(3);
-  }, 30_000);
+  });
 
   it('A36 outlives callers who leave in the middle of their upload', async () => {
     const port = Number(new URL(installation.baseUrl).port);
@@ -361,7 +361,7 @@ describe('a transcription', () => {
     expect((await ask('plain')).status).toBe(200);
     expect(uploads).toHaveLength(1);
     expect(installation.deathsOf('gateway')).toBe(0);
-  }, 30_000);
+  });
 
   it('ends the provider when its caller leaves, and charges nothing', async () => {
     const before = abandoned;

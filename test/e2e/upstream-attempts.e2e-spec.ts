@@ -56,7 +56,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await installation?.stop();
   await upstream?.close();
-}, 60_000);
+});
 
 async function ask(models: readonly string[], members: object = {}): Promise<Answered> {
   const answer = await fetch(`${installation.baseUrl}/chat/completions`, {

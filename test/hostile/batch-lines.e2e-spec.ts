@@ -9,7 +9,7 @@ const MIB = 1_024 * 1_024;
 let system: BatchInstallation;
 beforeAll(async () => {
   system = await startBatchInstallation({ scripts: { talks: { latencyMs: 10 } }, environment: {}, pricing: PRICING });
-}, 180_000);
+});
 afterAll(async () => system?.stop(), 60_000);
 
 async function msOfHealth(): Promise<number> {

@@ -20,12 +20,12 @@ beforeAll(async () => {
     catalogue: catalogueOf([{ slug: MODEL, provider: 'hostile', baseUrl: upstream.baseUrl('talks'), pricing }]),
     apps: ['auth', 'gateway'],
   });
-}, 180_000);
+});
 
 afterAll(async () => {
   await giveBack(installation);
   await upstream?.stop();
-}, 60_000);
+});
 
 const bodyOf = (links: readonly string[]): string =>
   JSON.stringify({ model: MODEL, max_tokens: 8, messages: [{ role: 'user', content: 'hi' }], links });
@@ -66,7 +66,7 @@ describe('a body full of links with long hosts', () => {
     // Reading and refusing bodies of that size takes a share too, as it does for any text.
     expect(during.callsPerSecond).toBeGreaterThan(0.3 * before.callsPerSecond);
     expect(during.failures).toEqual({});
-  }, 60_000);
+  });
 
   it.each([
     ['too long for a name', () => longHosts(3 * KIB * KIB)],

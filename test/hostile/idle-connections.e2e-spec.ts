@@ -22,12 +22,12 @@ beforeAll(async () => {
     apps: ['auth', 'gateway'],
     environmentOf: { gateway: { MAX_CONNECTIONS: String(MOST) } },
   });
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const socket of idle) socket.destroy();
   await installation?.stop();
-}, 60_000);
+});
 
 function open(localAddress: string): Socket {
   const { hostname, port } = new URL(installation.baseUrl);
@@ -67,7 +67,7 @@ it('leaves probes and callers alone while seven addresses hold idle connections'
   }
   report({ what: 'idle connections', MOST, addresses: ADDRESSES.length, statuses: Object.fromEntries(statuses) });
   expect(new Set(statuses.keys())).toEqual(new Set(['/health/ready 200', '/api/v1/key 200']));
-}, 120_000);
+});
 
 it('closes no connection for others on which a request of a known caller is arriving', async () => {
   for (const socket of idle.splice(0)) socket.destroy();
@@ -95,4 +95,4 @@ it('closes no connection for others on which a request of a known caller is arri
   calling.write(body.slice(5));
   await once(calling, 'close');
   expect(answer).toMatch(/\r\n\r\nHTTP\/1\.1 400 /);
-}, 120_000);
+});

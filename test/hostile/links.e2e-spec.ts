@@ -45,13 +45,13 @@ beforeAll(async () => {
   const tenant = await new Operator(installation).createTenant('links', '100');
   apiKey = tenant.apiKey;
   client = installation.client(apiKey);
-}, 180_000);
+});
 
 afterAll(async () => {
   await client?.close();
   await giveBack(installation);
   await upstream?.close();
-}, 60_000);
+});
 
 const user = { role: 'user', content: 'hello' };
 const image = (url: string): object => ({ type: 'image_url', image_url: { url } });

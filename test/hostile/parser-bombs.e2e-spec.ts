@@ -55,7 +55,7 @@ beforeAll(async () => {
     environmentOf: { gateway: { EGRESS_ALLOW_CIDRS: '127.0.0.0/8', NODE_EXTRA_CA_CERTS: authority } },
   });
   client = installation.client();
-}, 90_000);
+});
 
 afterAll(async () => {
   process.stdout.write(`${report.join('\n')}\n`);
@@ -192,7 +192,7 @@ describe('files and pages that are bombs', () => {
     expect((await sendFile(tinyPdf(['Three']))).status).toBe(200);
     expect(asked.join()).toContain('Three');
     expect(installation.deathsOf('gateway')).toBe(0);
-  }, 60_000);
+  });
 
   it('leaves no child behind when the gateway is killed', async () => {
     const children = childrenOf(installation.pidOf('gateway'));
@@ -201,5 +201,5 @@ describe('files and pages that are bombs', () => {
     await eventually('the children end', 60_000, () =>
       children.some((pid) => existsSync(`/proc/${pid}`)) ? undefined : true,
     );
-  }, 90_000);
+  });
 });

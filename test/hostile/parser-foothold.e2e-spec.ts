@@ -17,11 +17,11 @@ beforeAll(async () => {
     catalogue: catalogueOf([{ slug: 'a/b', provider: 'openai', baseUrl: 'http://127.0.0.1:9/v1', pricing }]),
     apps: APPS,
   });
-}, 180_000);
+});
 
 afterAll(async () => {
   await installation?.stop();
-}, 60_000);
+});
 
 function maskOf(pid: number, name: string): bigint {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -51,5 +51,5 @@ describe('a parser that was taken over', () => {
     await child.end();
     expect(outcome.state).toBe('broken');
     expect(JSON.stringify(outcome)).not.toMatch(/ranInPid|HTTP/);
-  }, 60_000);
+  });
 });

@@ -30,13 +30,13 @@ beforeAll(async () => {
   });
   client = installation.client();
   witness = new Witness(client, MODEL, new URL(installation.baseUrl).origin);
-}, 180_000);
+});
 
 afterAll(async () => {
   await client?.close();
   await giveBack(installation);
   await upstream?.stop();
-}, 60_000);
+});
 
 /**
  * A caller without a key who sends `ahead` requests at a time on each connection, the next when these are answered, and

@@ -37,13 +37,13 @@ beforeAll(async () => {
   attacker = await new Operator(installation).createTenant('attacker', '100');
   client = installation.client();
   witness = new Witness(client, MODEL, origin());
-}, 180_000);
+});
 
 afterAll(async () => {
   await client?.close();
   await installation?.stop();
   await upstream?.stop();
-}, 60_000);
+});
 
 function origin(): string {
   return new URL(installation.baseUrl).origin;
