@@ -80,15 +80,21 @@ const assistant = object(
   },
 );
 
+const customCall = (id: Json, name: Json, input: Json): Json => ({ id, type: 'custom', custom: { name, input } });
+
 /** A turn with a call and its result: a result without its call is refused by some APIs. */
 const round = fc
-  .tuple(anyMarker, anyMarker, anyArguments, object({}, { content: anyMarker, ...name }))
-  .chain(([id, called, args, more]) =>
+  .tuple(anyMarker, anyMarker, anyArguments, object({}, { content: anyMarker, ...name }), fc.boolean())
+  .chain(([id, called, args, more, isCustom]) =>
     fc.tuple(
       fc.constant<Json>({
         role: 'assistant',
         ...more,
-        tool_calls: [{ id, type: 'function', function: { name: called, arguments: args } }],
+        tool_calls: [
+          isCustom
+            ? customCall(id, called, args)
+            : { id, type: 'function', function: { name: called, arguments: args } },
+        ],
       }),
       object(
         {
@@ -110,6 +116,20 @@ const tool = object(
   },
   { cache_control: anyCacheControl },
 );
+
+const customTool = object({
+  type: is('custom'),
+  custom: object(
+    { name: anyMarker },
+    {
+      description: anyMarker,
+      format: fc.oneof(
+        object({ type: is('text') }),
+        object({ type: is('grammar'), grammar: object({ syntax: is('lark'), definition: anyMarker }) }),
+      ),
+    },
+  ),
+});
 
 /** Values of what the OpenAPI document only says to be objects, lists of objects or words. */
 export const CHAT_MEMBERS: Readonly<Record<string, fc.Arbitrary<Json>>> = {
@@ -138,10 +158,11 @@ export const CHAT_MEMBERS: Readonly<Record<string, fc.Arbitrary<Json>>> = {
   }),
   debug: object({ echo_upstream_body: is(false) }),
   plugins: list(object({ id: is('web') }), 1, 1),
-  tools: list(tool),
+  tools: list(fc.oneof(tool, tool, customTool)),
   tool_choice: fc.oneof(
     oneOf('auto', 'none', 'required'),
     object({ type: is('function'), function: object({ name: anyMarker }) }),
+    object({ type: is('custom'), custom: object({ name: anyMarker }) }),
     object({
       type: is('allowed_tools'),
       allowed_tools: object({

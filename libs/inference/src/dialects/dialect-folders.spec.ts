@@ -55,6 +55,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     'call-pieces',
     'chunk-complaint',
     'chunk-head',
+    'custom-tools',
     'executed-tools',
     'hidden-thoughts',
     'numbered-calls',

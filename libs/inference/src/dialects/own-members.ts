@@ -23,8 +23,16 @@ const CACHE_MARK_KEY = Buffer.from(`"${CACHE_MARK}"`);
 /** Fields that the gateway accepts on both APIs but OpenAI on neither: OpenAI refuses a request with one of them. */
 const OWN_MEMBERS = new Set([...SAMPLERS, 'image_config', CACHE_MARK]);
 
+/** OpenAI itself, in any of its regions. */
+const OPENAI = /^https:\/\/(?:[a-z0-9-]+\.)?api\.openai\.com(?:[:/]|$)/;
+
 const NO_NAMES: readonly string[] = [];
 const NO_EDITS: readonly ByteEdit[] = [];
+
+/** Returns whether an endpoint is OpenAI's or Azure's, whose APIs have what OpenAI documents. */
+export function isOpenAis({ provider: { protocol, baseUrl } }: Endpoint): boolean {
+  return protocol === 'azure' || (protocol === 'openai' && OPENAI.test(baseUrl));
+}
 
 /**
  * Returns whether an endpoint accepts a field that OpenAI's API does not have. `capabilities` decides, under the name

@@ -1,9 +1,6 @@
 import type { Endpoint } from '../catalogue/catalogue';
 import type { ProviderAccount } from '../model/provider-account';
-import { isTaken } from './own-members';
-
-/** OpenAI itself, in any of its regions. */
-const OPENAI = /^https:\/\/(?:[a-z0-9-]+\.)?api\.openai\.com(?:[:/]|$)/;
+import { isOpenAis, isTaken } from './own-members';
 
 /**
  * Returns whether to send `store: false` with a chat request: without it, a setting of the account may make the
@@ -12,8 +9,5 @@ const OPENAI = /^https:\/\/(?:[a-z0-9-]+\.)?api\.openai\.com(?:[:/]|$)/;
  */
 export function mustRefuseStoring(endpoint: Endpoint, { isOwn, keepsNothing }: ProviderAccount): boolean {
   if (isOwn && !keepsNothing) return false;
-  const { protocol, baseUrl } = endpoint.provider;
-  return (
-    isTaken(endpoint, 'chat', 'store') ?? (protocol === 'azure' || (protocol === 'openai' && OPENAI.test(baseUrl)))
-  );
+  return isTaken(endpoint, 'chat', 'store') ?? isOpenAis(endpoint);
 }

@@ -72,6 +72,8 @@ export type StreamWriter = PieceWriter<AnswerFrame>;
 export interface UpstreamTranslation {
   /** Returns the JSON body for the endpoint. Logs settings that the dialect has no field for. */
   writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object;
+  /** Returns whether `writeRequest` may be given tools with `freeText` for the endpoint; absent: never. */
+  readonly takesFreeText?: (endpoint: Endpoint) => boolean;
   /** @throws AppError provider_unavailable if the upstream's 200 is not an answer, or the error that it contains */
   readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer;
   readStream(endpoint: Endpoint): StreamReader;

@@ -6,7 +6,14 @@ export interface ToolDefinition {
   /** JSON Schema of the arguments; null means none are taken. */
   readonly parameters: Readonly<Record<string, unknown>> | null;
   readonly strict?: boolean;
+  /** Present if the tool takes free text; `parameters` then describe a function with one text, for other APIs. */
+  readonly freeText?: FreeText;
   readonly cache?: CacheMark;
+}
+
+export interface FreeText {
+  /** Absent: any text. */
+  readonly grammar?: { readonly syntax: string; readonly definition: string };
 }
 
 export type ToolChoice =

@@ -1,10 +1,12 @@
-import { defined } from '@libs/json';
+import { defined, type JsonObject } from '@libs/json';
 import { toEnvelope } from '@libs/errors';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import type { AnswerContext } from '../dialect';
+import { textOfArguments } from '../free-text-tools';
 import type { Bill } from '../translation';
 import { shifted, writeAnnotation } from './citations';
+import { customNames } from './custom-tools';
 import { writeLogprobs } from './logprobs';
 import { hidesThoughts } from './hidden-thoughts';
 import { plainThought, writeDetails, writeToolUse } from './reasoning';
@@ -12,9 +14,10 @@ import { chatUsage } from './usage';
 import { unixSeconds } from '../../model/unix-seconds';
 
 /** A whole answer as a `chat.completion`. */
-export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
+export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext, request?: JsonObject): object {
   const { generationId, model, endpoint, requestBody } = context;
   const isHidden = hidesThoughts(requestBody);
+  const freeTexts = customNames(requestBody, request);
   return defined({
     id: generationId,
     object: 'chat.completion',
@@ -22,7 +25,7 @@ export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: Answer
     model: model.slug,
     provider: endpoint.provider.name,
     choices: answer.choices.map((choice, index) => ({
-      ...writeChoice(choice, index, isHidden),
+      ...writeChoice(choice, index, { isHidden, freeTexts }),
       ...(answer.failure && { error: toEnvelope(answer.failure).error }),
     })),
     service_tier: answer.serviceTier,
@@ -31,18 +34,25 @@ export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: Answer
   });
 }
 
-function writeChoice({ parts, finishReason, nativeFinishReason, logprobs }: Choice, index: number, isHidden: boolean) {
+interface Asked {
+  /** Whether the caller hides thoughts. */
+  readonly isHidden: boolean;
+  readonly freeTexts: ReadonlySet<string>;
+}
+
+function writeChoice(choice: Choice, index: number, { isHidden, freeTexts }: Asked) {
+  const { parts, finishReason, nativeFinishReason, logprobs } = choice;
   const isRefusal = parts.some(({ type }) => type === 'refusal') && !parts.some(({ type }) => type === 'text');
   return {
     index,
     finish_reason: finishReason,
     native_finish_reason: nativeFinishReason,
     logprobs: writeLogprobs(logprobs, isRefusal ? 'refusal' : 'content'),
-    message: writeMessage(isHidden ? parts.filter((part) => !isDetail(part)) : parts),
+    message: writeMessage(isHidden ? parts.filter((part) => !isDetail(part)) : parts, freeTexts),
   };
 }
 
-function writeMessage(parts: readonly AnswerPart[]): object {
+function writeMessage(parts: readonly AnswerPart[], freeTexts: ReadonlySet<string>): object {
   const { text, annotations } = joinTexts(parts);
   const refusals = parts.filter((part) => part.type === 'refusal');
   const thoughts = parts.filter((part) => part.type === 'reasoning');
@@ -62,8 +72,9 @@ function writeMessage(parts: readonly AnswerPart[]): object {
       tool_calls: calls.map(({ id, name, arguments: text }, index) => ({
         id,
         index,
-        type: 'function',
-        function: { name, arguments: text },
+        ...(freeTexts.has(name)
+          ? { type: 'custom', custom: { name, input: textOfArguments(text) } }
+          : { type: 'function', function: { name, arguments: text } }),
       })),
     }),
     ...(annotations.length > 0 && { annotations: annotations.map(writeAnnotation) }),

@@ -1,6 +1,7 @@
 import { defined } from '@libs/json';
 import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolCallPart } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
+import { argumentsOfText } from '../free-text-tools';
 import { readCacheMark, readContent, readImage } from './content-reader';
 import { isThought, readThoughts, toReasoningParts } from './reasoning';
 
@@ -52,9 +53,15 @@ function readReasoning(message: CheckedObject, unread: Set<string>): Part[] {
 }
 
 function readToolCall(call: CheckedObject): ToolCallPart {
-  if (call.has('type') && call.value('type') !== 'function') throw call.refuse('type', 'must be function');
+  const id = call.requiredString('id');
+  if (call.value('type') === 'custom') {
+    const custom = call.requiredObject('custom');
+    const text = argumentsOfText(custom.string('input') ?? '');
+    return { type: 'tool-call', id, name: custom.requiredString('name'), arguments: text };
+  }
+  if (call.has('type') && call.value('type') !== 'function') throw call.refuse('type', 'must be function or custom');
   const { name, text } = readFunction(call.requiredObject('function'));
-  return { type: 'tool-call', id: call.requiredString('id'), name, arguments: text };
+  return { type: 'tool-call', id, name, arguments: text };
 }
 
 function readFunction(called: CheckedObject): { name: string; text: string } {

@@ -13,7 +13,7 @@ export const openAiChatTranslation: Translation = {
   caller: {
     readRequest,
     writeAnswer,
-    writeStream: (context) => new ChatStreamWriter(context),
+    writeStream: (context, request) => new ChatStreamWriter(context, request),
   },
   upstream: {
     writeRequest,

@@ -14,6 +14,10 @@ const PARTS = new KnownByType({
   input_video: VIDEO,
 });
 const THOUGHT = allOf(['text', 'signature', 'summary', 'data', 'id', 'format', 'index']);
+/** Formats of the text that a custom tool takes. */
+const FORMATS = new KnownByType({ text: {}, grammar: { grammar: allOf(['syntax', 'definition']) } });
+const CUSTOM: KnownMembers = { ...allOf(['name', 'description']), format: FORMATS };
+const CHOICES = { function: { function: allOf(['name']) }, custom: { custom: allOf(['name']) } };
 const FUNCTION = allOf(['name', 'description', 'parameters', 'strict']);
 const SCHEMA = allOf(['name', 'schema', 'description', 'strict']);
 
@@ -27,7 +31,7 @@ const MESSAGE: KnownMembers = {
     'reasoning.encrypted': THOUGHT,
   }),
   images: { ...IMAGE, index: true },
-  tool_calls: { id: true, index: true, function: allOf(['name', 'arguments']) },
+  tool_calls: { id: true, index: true, function: allOf(['name', 'arguments']), custom: allOf(['name', 'input']) },
   ...allOf(['role', 'name', 'tool_call_id', 'refusal', 'reasoning', 'reasoning_content']),
   ...allOf(['audio', 'annotations', 'function_call']),
   ...MARKS,
@@ -45,12 +49,10 @@ export const KNOWN_MEMBERS: KnownMembers = {
   ...allOf(SETTINGS.split(' ')),
   ...MARKS,
   messages: MESSAGE,
-  tools: new KnownByType({ function: { function: FUNCTION, ...MARKS } }),
+  tools: new KnownByType({ function: { function: FUNCTION, ...MARKS }, custom: { custom: CUSTOM, ...MARKS } }),
   tool_choice: new KnownByType({
-    function: { function: allOf(['name']) },
-    allowed_tools: {
-      allowed_tools: { mode: true, tools: new KnownByType({ function: { function: allOf(['name']) } }) },
-    },
+    ...CHOICES,
+    allowed_tools: { allowed_tools: { mode: true, tools: new KnownByType(CHOICES) } },
   }),
   response_format: new KnownByType({ text: {}, json_object: {}, json_schema: { json_schema: SCHEMA } }),
   reasoning: REASONING_MEMBERS,

@@ -10,6 +10,7 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
+import { FREE_TEXT_PARAMETERS, readFreeText } from '../free-text-tools';
 import { lostTool, noteIdleToolSettings, unknownMembers } from '../known-members';
 import { KNOWN_MEMBERS } from './known-members';
 import { readCacheMark } from './content-reader';
@@ -62,6 +63,7 @@ function readTools(body: CheckedObject, unread: Set<string>): ToolDefinition[] {
   return body.objects('tools').flatMap((tool) => {
     const type = tool.requiredString('type');
     if (type === 'function') return [readTool(tool)];
+    if (type === 'custom') return [readCustomTool(tool, unread)];
     unread.add(lostTool(type));
     return [];
   });
@@ -78,14 +80,28 @@ function readTool(tool: CheckedObject): ToolDefinition {
   });
 }
 
-/** Returns the functions to which `tool_choice` narrows the tools; null if it does not. */
+function readCustomTool(tool: CheckedObject, unread: Set<string>): ToolDefinition {
+  const definition = tool.requiredObject('custom');
+  const format = definition.object('format')?.members ?? {};
+  return defined({
+    name: definition.requiredString('name'),
+    description: definition.string('description'),
+    parameters: FREE_TEXT_PARAMETERS,
+    freeText: readFreeText({ ...format, ...objectOf(format['grammar']) }, 'tools.custom.format', unread),
+    cache: readCacheMark(tool),
+  });
+}
+
+/** Returns the tools to which `tool_choice` narrows the tools; null if it does not. */
 function readAllowedTools(
   body: CheckedObject,
 ): { readonly names: ReadonlySet<string>; readonly mode: ToolChoice } | null {
   const choice = objectOf(body.value('tool_choice'));
   const { mode, tools } = objectOf(choice['allowed_tools']);
   if (choice['type'] !== 'allowed_tools' || (mode !== 'auto' && mode !== 'required')) return null;
-  const names = objectsOf(tools).flatMap((tool) => stringOf(objectOf(tool['function'])['name']) ?? []);
+  const names = objectsOf(tools).flatMap(
+    (tool) => stringOf(objectOf(tool['function'] ?? tool['custom'])['name']) ?? [],
+  );
   return { names: new Set(names), mode: { type: mode } };
 }
 
@@ -95,8 +111,9 @@ function readToolChoice(body: CheckedObject, unread: Set<string>): ToolChoice | 
   if (value === 'auto' || value === 'none' || value === 'required') return { type: value };
   if (typeof value === 'string') throw body.refuse('tool_choice', 'must be one of none, auto, required or an object');
   const choice = body.requiredObject('tool_choice');
-  if (choice.requiredString('type') === 'function') {
-    return { type: 'tool', name: choice.requiredObject('function').requiredString('name') };
+  const type = choice.requiredString('type');
+  if (type === 'function' || type === 'custom') {
+    return { type: 'tool', name: choice.requiredObject(type).requiredString('name') };
   }
   unread.add('tool_choice');
   return undefined;

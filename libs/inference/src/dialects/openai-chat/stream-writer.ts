@@ -1,4 +1,4 @@
-import { defined } from '@libs/json';
+import { defined, type JsonObject } from '@libs/json';
 import type { AppError } from '@libs/errors';
 import { DONE_FRAME, type AnswerFrame } from '../../model/answer-frame';
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
@@ -6,9 +6,11 @@ import type { Annotation } from '../../model/conversation';
 import { ownMembers } from '../billing';
 import { chatChunk, debugChunk, failureChunk, usageChunk } from './stream-events';
 import type { AnswerContext } from '../dialect';
+import { textOfArguments } from '../free-text-tools';
 import type { StreamDebug } from '../stream-debug';
 import type { Bill, StreamWriter } from '../translation';
 import { shifted, writeAnnotation } from './citations';
+import { customNames } from './custom-tools';
 import { writeLogprobs } from './logprobs';
 import { hidesThoughts } from './hidden-thoughts';
 import { plainThought, writeDetails, writeToolUse } from './reasoning';
@@ -23,11 +25,15 @@ interface OpenPart {
   readonly index: number;
   /** For a text: the length of all text before it. */
   readonly textStart: number;
+  /** Present in a call of a tool that takes free text: its arguments so far. */
+  pending?: string;
 }
 
 /** Writes one answer as a stream of `chat.completion.chunk` events. */
 export class ChatStreamWriter implements StreamWriter {
   readonly #own: Readonly<Record<string, string>>;
+  /** Names of the tools that are called with free text. */
+  readonly #freeTexts: ReadonlySet<string>;
   readonly #isReasoningHidden: boolean;
   readonly #parts = new Map<number, OpenPart>();
   /** By kind; thoughts and uses of tools are counted together. */
@@ -37,9 +43,10 @@ export class ChatStreamWriter implements StreamWriter {
   #textLength = 0;
   #hasRole = false;
 
-  constructor(context: AnswerContext) {
+  constructor(context: AnswerContext, request?: JsonObject) {
     this.#own = ownMembers(context);
     this.#debug = context.debug;
+    this.#freeTexts = customNames(context.requestBody, request);
     this.#isReasoningHidden = hidesThoughts(context.requestBody);
   }
 
@@ -64,12 +71,11 @@ export class ChatStreamWriter implements StreamWriter {
       case 'reasoning-delta':
         return this.#reasoning(event);
       case 'tool-arguments-delta':
-        return [this.#delta({ tool_calls: [this.#callPiece(event.part, event.arguments)] })];
+        return this.#argue(event.part, event.arguments);
       case 'part-end':
-        this.#parts.delete(event.part);
-        return [];
+        return this.#endPart(event.part);
       case 'finish':
-        return [this.#finish(event)];
+        return [...[...this.#parts.keys()].flatMap((part) => this.#endPart(part)), this.#finish(event)];
       default:
         return [];
     }
@@ -87,11 +93,16 @@ export class ChatStreamWriter implements StreamWriter {
     const counted = event.kind === 'server-tool' ? 'reasoning' : event.kind;
     const index = this.#counts.get(counted) ?? 0;
     this.#counts.set(counted, index + 1);
-    this.#parts.set(event.part, { kind: event.kind, index, textStart: this.#textLength });
+    const isFree = event.kind === 'tool-call' && this.#freeTexts.has(event.name);
+    const open = { kind: event.kind, index, textStart: this.#textLength };
+    this.#parts.set(event.part, isFree ? { ...open, pending: '' } : open);
     if (event.kind === 'server-tool') return this.#toolUse(event, index);
     if (event.kind === 'tool-call') {
       const { id, name } = event;
-      return [this.#delta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] })];
+      const called = isFree
+        ? { type: 'custom', custom: { name, input: '' } }
+        : { type: 'function', function: { name, arguments: '' } };
+      return [this.#delta({ tool_calls: [{ index, id, ...called }] })];
     }
     return event.kind === 'generated-image' ? [this.#delta({ images: [writeImage(event.url)] })] : [];
   }
@@ -119,8 +130,21 @@ export class ChatStreamWriter implements StreamWriter {
     return details.length === 0 ? [] : [this.#delta({ reasoning_details: details })];
   }
 
-  #callPiece(part: number, text: string): object {
-    return { index: this.#parts.get(part)?.index ?? 0, function: { arguments: text } };
+  /** Keeps pieces of a call with free text: the text is inside JSON, so it is sent when the call is complete. */
+  #argue(part: number, text: string): AnswerFrame[] {
+    const open = this.#parts.get(part);
+    if (open?.pending === undefined) {
+      return [this.#delta({ tool_calls: [{ index: open?.index ?? 0, function: { arguments: text } }] })];
+    }
+    open.pending += text;
+    return [];
+  }
+
+  #endPart(part: number): AnswerFrame[] {
+    const { index, pending } = this.#parts.get(part) ?? {};
+    this.#parts.delete(part);
+    if (!pending) return [];
+    return [this.#delta({ tool_calls: [{ index, custom: { input: textOfArguments(pending) } }] })];
   }
 
   #finish({ finishReason, nativeFinishReason, serviceTier }: Extract<AnswerEvent, { type: 'finish' }>): AnswerFrame {

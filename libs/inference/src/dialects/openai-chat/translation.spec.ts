@@ -232,8 +232,8 @@ describe('a chat request', () => {
   });
 
   it('names each tool that only chat has as lost, by its type', () => {
-    const tools = [{ type: 'custom', custom: { name: 'a' } }, { type: 'hologram' }, { type: 'a b' }];
-    expect(read({ messages: [], tools }).unread).toEqual(['tools.custom', 'tools.hologram', 'tools']);
+    const tools = [{ type: 'hologram' }, { type: 'a b' }];
+    expect(read({ messages: [], tools }).unread).toEqual(['tools.hologram', 'tools']);
   });
 
   it('narrows the tools to those that may be used', () => {
@@ -253,8 +253,8 @@ describe('a chat request', () => {
 
   it('names a wish about parallel calls that is lost with all tools', () => {
     const body = { messages: [], parallel_tool_calls: false };
-    const tools = [{ type: 'custom', custom: { name: 'a' } }];
-    expect(read({ ...body, tools }).unread).toEqual(['tools.custom', 'parallel_tool_calls']);
+    const tools = [{ type: 'hologram' }];
+    expect(read({ ...body, tools }).unread).toEqual(['tools.hologram', 'parallel_tool_calls']);
     expect(read({ ...body, tools: [] }).unread).toEqual([]);
   });
 
@@ -304,8 +304,8 @@ describe('a chat request', () => {
     ],
     [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].tool_call_id is required'],
     [
-      { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'custom' }] }] },
-      'messages[0].tool_calls[0].type must be function',
+      { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'hologram' }] }] },
+      'messages[0].tool_calls[0].type must be function or custom',
     ],
     [{ temperature: 'hot' }, 'temperature must be a number'],
     [{ max_tokens: 1.5 }, 'max_tokens must be an integer'],

@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto';
-import { parseJson, MalformedJson, objectOf, stringOf } from '@libs/json';
 import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart, TextPart } from '../../model/conversation';
-import { CUSTOM_INPUT } from './conversation-reader';
 import { reasoningItem, writeAnnotation } from './conversation-writer';
 import { isResponsesFormat } from './reasoning';
+import { textOfArguments } from '../free-text-tools';
 import { seal } from '../sealed-thoughts';
 import type { ToolNames, ToolPlace } from './tool-names';
 
@@ -151,22 +150,11 @@ export function functionCallItem(id: string, called: CalledTool, args: string, s
 }
 
 export function customCallItem(id: string, called: CalledTool, args: string, status: ItemStatus): object {
-  return { id, type: 'custom_tool_call', ...callMembers(called), input: customInput(args), status };
+  return { id, type: 'custom_tool_call', ...callMembers(called), input: textOfArguments(args), status };
 }
 
 function callMembers({ callId, name, namespace }: CalledTool): object {
   return { call_id: callId, name, ...(namespace !== undefined && { namespace }) };
-}
-
-/** Returns the free text inside a function's arguments (see `customArguments`); the arguments if there is none. */
-export function customInput(args: string): string {
-  try {
-    return stringOf(objectOf(parseJson(Buffer.from(args)))[CUSTOM_INPUT]) ?? args;
-  } catch (thrown) {
-    // If the model did not write valid JSON, the caller gets the text unchanged.
-    if (thrown instanceof MalformedJson) return args;
-    throw thrown;
-  }
 }
 
 /** Returns a picture as bare base64, or as its link if only that is known. */

@@ -4,9 +4,9 @@ import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/cano
 import type { ReasoningFormat } from '../../model/conversation';
 import { brokenAnswer, errorInside, type UpstreamComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { argumentsOfText } from '../free-text-tools';
 import { isReported } from '../reported-error';
 import { usageDetails } from '../usage-details';
-import { customArguments } from './conversation-reader';
 import { readPart, readReasoning } from './content-reader';
 import { reasoningFormatOf } from './reasoning';
 import { isFailed } from './error';
@@ -89,7 +89,7 @@ export function partsOfItem(item: JsonObject, format: ReasoningFormat): AnswerPa
     case 'function_call':
       return [toolCall(item, stringOf(item['arguments']) ?? '')];
     case 'custom_tool_call':
-      return [toolCall(item, customArguments(stringOf(item['input']) ?? ''))];
+      return [toolCall(item, argumentsOfText(stringOf(item['input']) ?? ''))];
     case 'image_generation_call':
       return generatedImage(item);
     default:

@@ -2,15 +2,13 @@ import { objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { AppError } from '@libs/errors';
 import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolResultPart } from '../../model/conversation';
 import { bringsTools } from '../../model/provider-tools';
+import { argumentsOfText } from '../free-text-tools';
 import { readPart, readReasoning } from './content-reader';
 import type { ToolNames } from './tool-names';
 
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant'];
 
 const RESULTS = new Set(['function_call_output', 'custom_tool_call_output']);
-
-/** Name of the only parameter of a function that replaces a custom tool; the parameter holds the free text. */
-export const CUSTOM_INPUT = 'input';
 
 /** Context for reading the items of a conversation. */
 interface InputReading {
@@ -84,7 +82,7 @@ function addItem(messages: OpenMessage[], item: JsonObject, reading: InputReadin
 /** Reads an item that the model produced and that is not a message. */
 function readSaid(type: string, item: JsonObject, { names, unread }: InputReading): Part[] {
   if (type === 'function_call') return [toolCall(item, stringOf(item['arguments']) ?? '', names)];
-  if (type === 'custom_tool_call') return [toolCall(item, customArguments(stringOf(item['input']) ?? ''), names)];
+  if (type === 'custom_tool_call') return [toolCall(item, argumentsOfText(stringOf(item['input']) ?? ''), names)];
   if (type === 'reasoning') return [readReasoning(item)];
   unread.add(`input.${type}`);
   return [];
@@ -124,11 +122,6 @@ function readContent(content: unknown, unread: Set<string>): Part[] {
 function toolCall(item: JsonObject, args: string, names: ToolNames): Part {
   const name = names.flatName(stringOf(item['name']) ?? '', stringOf(item['namespace']));
   return { type: 'tool-call', id: callIdOf(item), name, arguments: args };
-}
-
-/** Returns free text as the arguments of the function that replaces a custom tool. */
-export function customArguments(input: string): string {
-  return JSON.stringify({ [CUSTOM_INPUT]: input });
 }
 
 function toolResult(item: JsonObject, unread: Set<string>): ToolResultPart {

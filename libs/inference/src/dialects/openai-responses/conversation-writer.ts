@@ -1,11 +1,32 @@
 import { defined } from '@libs/json';
-import type { Message, Part, ReasoningFormat, ReasoningPart, ToolResultPart } from '../../model/conversation';
+import type {
+  Message,
+  Part,
+  ReasoningFormat,
+  ReasoningPart,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
+import { textOfArguments } from '../free-text-tools';
 import { urlOfSource } from './media';
 
 export interface WrittenInput {
   readonly instructions?: string;
   readonly input: readonly object[];
+}
+
+/** Facts about the upstream and the request that decide how items are written. */
+interface InputReader {
+  /** The format of the thoughts that the upstream accepts back. */
+  readonly format: ReasoningFormat;
+  /** Names of the tools that are called with free text. */
+  readonly freeTexts: ReadonlySet<string>;
+}
+
+interface InputForm extends InputReader {
+  /** Ids of the calls so far that were written with free text: their results have another type too. */
+  readonly freeCalls: Set<string>;
 }
 
 type SpokenPart = Exclude<Part, { type: 'reasoning' | 'tool-call' | 'tool-result' }>;
@@ -14,11 +35,12 @@ type SpokenPart = Exclude<Part, { type: 'reasoning' | 'tool-call' | 'tool-result
  * Returns a conversation as items. A first system message of plain text becomes the instructions; everything
  * else keeps its place. Thoughts go back only to the kind of provider that signed or encrypted them.
  */
-export function writeInput(messages: readonly Message[], format: ReasoningFormat, log: LossLog): WrittenInput {
+export function writeInput(messages: readonly Message[], reader: InputReader, log: LossLog): WrittenInput {
   const [first, ...rest] = messages;
   const instructions = first === undefined ? null : plainSystemText(first);
   const listed = instructions === null ? messages : rest;
-  const input = listed.flatMap((message) => new MessageWriter(message, format, log).items());
+  const form: InputForm = { ...reader, freeCalls: new Set() };
+  const input = listed.flatMap((message) => new MessageWriter(message, form, log).items());
   return instructions === null ? { input } : { instructions, input };
 }
 
@@ -34,7 +56,7 @@ class MessageWriter {
 
   constructor(
     private readonly message: Message,
-    private readonly format: ReasoningFormat,
+    private readonly form: InputForm,
     private readonly log: LossLog,
   ) {}
 
@@ -48,7 +70,7 @@ class MessageWriter {
 
   #add(part: Part): void {
     if (part.type === 'tool-call') {
-      this.#push({ type: 'function_call', call_id: part.id, name: part.name, arguments: part.arguments });
+      this.#push(this.#toolCall(part));
     } else if (part.type === 'tool-result') {
       this.#push(this.#toolOutput(part));
     } else if (part.type === 'reasoning') {
@@ -74,19 +96,24 @@ class MessageWriter {
 
   /** Drops a thought with only an id or a summary: the upstream has not stored it and would not find it. */
   #addReasoning(part: ReasoningPart): void {
-    const isOwn = part.format === this.format && (part.encrypted !== undefined || part.text !== undefined);
+    const isOwn = part.format === this.form.format && (part.encrypted !== undefined || part.text !== undefined);
     const mayBeOwn = part.encrypted !== undefined && (part.format === undefined || part.format === 'unknown');
     if (isOwn || mayBeOwn) this.#push(thoughtOf(part));
     else this.log.drop('reasoning');
   }
 
+  #toolCall({ id, name, arguments: args }: ToolCallPart): object {
+    if (!this.form.freeTexts.has(name)) return { type: 'function_call', call_id: id, name, arguments: args };
+    this.form.freeCalls.add(id);
+    return { type: 'custom_tool_call', call_id: id, name, input: textOfArguments(args) };
+  }
+
   #toolOutput({ callId, parts, isError, cache }: ToolResultPart): object {
     if (isError === true) this.log.approximate('is_error');
     if (cache) this.log.drop('cache_control');
-    const [only] = parts;
-    const isPlain = parts.length === 0 || (parts.length === 1 && only?.type === 'text' && !only.cache);
-    const output = isPlain ? (only?.type === 'text' ? only.text : '') : parts.map((part) => this.#input(part));
-    return { type: 'function_call_output', call_id: callId, output };
+    const output = plainOutput(parts) ?? parts.map((part) => this.#input(part));
+    const type = this.form.freeCalls.has(callId) ? 'custom_tool_call_output' : 'function_call_output';
+    return { type, call_id: callId, output };
   }
 
   #spoken(part: SpokenPart): object | null {
@@ -123,6 +150,12 @@ class MessageWriter {
   #noteCache(part: SpokenPart): void {
     if ('cache' in part && part.cache !== undefined) this.log.drop('cache_control');
   }
+}
+
+/** Returns the text of a result that is nothing else; null for other results. */
+function plainOutput([only, ...others]: ToolResultPart['parts']): string | null {
+  if (only === undefined) return '';
+  return others.length === 0 && only.type === 'text' && !only.cache ? only.text : null;
 }
 
 type Source = Extract<Part, { type: 'image' }>['source'];

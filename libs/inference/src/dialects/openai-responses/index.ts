@@ -4,7 +4,7 @@ import { readRequest } from './request-reader';
 import { ResponsesStreamReader } from './stream-reader';
 import { ResponsesStreamWriter } from './stream-writer';
 import { writeAnswer } from './answer-writer';
-import { writeRequest } from './request-writer';
+import { takesFreeText, writeRequest } from './request-writer';
 
 export { openAiResponses } from './dialect';
 
@@ -17,6 +17,7 @@ export const openAiResponsesTranslation: Translation = {
   },
   upstream: {
     writeRequest,
+    takesFreeText,
     readAnswer,
     readStream: (endpoint) => new ResponsesStreamReader(endpoint),
   },

@@ -39,8 +39,11 @@ const ITEMS = new KnownByType(
 
 const TOOLS = {
   function: { ...allOf(['name', 'description', 'parameters', 'strict']), ...MARKS },
-  // A grammar is named as a whole.
-  custom: { ...allOf(['name', 'description']), format: new KnownByType({ text: {} }), ...MARKS },
+  custom: {
+    ...allOf(['name', 'description']),
+    format: new KnownByType({ text: {}, grammar: allOf(['syntax', 'definition']) }),
+    ...MARKS,
+  },
 };
 const CHOSEN = allOf(['name', 'namespace']);
 const CHOICES = { function: CHOSEN, custom: CHOSEN, namespace: CHOSEN };

@@ -1,13 +1,13 @@
 import {
   calledTool,
   customCallItem,
-  customInput,
   functionCallItem,
   imageItem,
   itemId,
   type CalledTool,
   type ItemStatus,
 } from './answer-items';
+import { textOfArguments } from '../free-text-tools';
 import type { EventSink } from './stream-events';
 import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
 import { OpenMessage } from './open-message';
@@ -136,7 +136,7 @@ class OpenCustomCall implements OpenItem {
     if (this.isIdle) return;
     this.isIdle = true;
     const where = { item_id: this.#id, output_index: this.place.outputIndex };
-    const input = customInput(this.#arguments);
+    const input = textOfArguments(this.#arguments);
     if (input !== '') this.sink.emit('response.custom_tool_call_input.delta', { ...where, delta: input });
     this.sink.emit('response.custom_tool_call_input.done', { ...where, input });
   }

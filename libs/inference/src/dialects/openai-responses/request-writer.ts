@@ -10,6 +10,8 @@ import type {
 import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { freeTextNames } from '../free-text-tools';
+import { isOpenAis, isTaken } from '../own-members';
 import { isKnownToThink, thinks } from '../untaken-parameters';
 import { reasoningFormatOf } from './reasoning';
 import { writeInput } from './conversation-writer';
@@ -31,10 +33,11 @@ const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
   dropUnwritten(request, log);
   const { sampling, serviceTier, topLogprobs } = request;
+  const freeTexts = freeTextNames(request.tools);
   return defined({
     model: endpoint.upstreamModel,
-    ...writeInput(request.messages, reasoningFormatOf(endpoint), log),
-    ...writeTools(request, log),
+    ...writeInput(request.messages, { format: reasoningFormatOf(endpoint), freeTexts }, log),
+    ...writeTools(request, freeTexts, log),
     parallel_tool_calls: request.areParallelToolCallsAllowed,
     text: writeText(request),
     reasoning: writeReasoning(request, endpoint, log),
@@ -64,26 +67,36 @@ function dropUnwritten(request: CanonicalRequest, log: LossLog): void {
   if (request.outputModalities?.some((modality) => modality !== 'text')) log.drop('modalities');
 }
 
+/** Returns whether the upstream has OpenAI's custom tools. Of other providers of this API few take them. */
+export function takesFreeText(endpoint: Endpoint): boolean {
+  return isTaken(endpoint, 'responses', 'custom_tools') ?? isOpenAis(endpoint);
+}
+
 /** The API refuses a choice in a request without tools. */
-function writeTools({ tools, toolChoice }: CanonicalRequest, log: LossLog): object {
+function writeTools({ tools, toolChoice }: CanonicalRequest, freeTexts: ReadonlySet<string>, log: LossLog): object {
   if (tools.length > 0) {
-    return { tools: tools.map((tool) => writeTool(tool, log)), tool_choice: writeToolChoice(toolChoice) };
+    return { tools: tools.map((tool) => writeTool(tool, log)), tool_choice: writeToolChoice(toolChoice, freeTexts) };
   }
   if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') log.drop('tool_choice');
   return {};
 }
 
 function writeTool(
-  { name, description, parameters, strict, cache }: CanonicalRequest['tools'][number],
+  { name, description, parameters, strict, freeText, cache }: CanonicalRequest['tools'][number],
   log: LossLog,
 ): object {
   if (cache) log.drop('cache_control');
+  if (freeText !== undefined) {
+    const format = freeText.grammar && { type: 'grammar', ...freeText.grammar };
+    return defined({ type: 'custom', name, description, format });
+  }
   // An absent `strict` means true in this API, and false in all others.
   return defined({ type: 'function', name, description, parameters, strict: strict ?? false });
 }
 
-function writeToolChoice(choice: ToolChoice | undefined): unknown {
-  return choice?.type === 'tool' ? { type: 'function', name: choice.name } : choice?.type;
+function writeToolChoice(choice: ToolChoice | undefined, freeTexts: ReadonlySet<string>): unknown {
+  if (choice?.type !== 'tool') return choice?.type;
+  return { type: freeTexts.has(choice.name) ? 'custom' : 'function', name: choice.name };
 }
 
 function writeText({ responseFormat, verbosity }: CanonicalRequest): object | undefined {

@@ -1,22 +1,14 @@
 import { booleanOf, defined, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import type { ToolChoice, ToolDefinition } from '../../model/canonical-request';
+import { FREE_TEXT_PARAMETERS, readFreeText } from '../free-text-tools';
 import { lostTool } from '../known-members';
 import { readCacheMark } from './content-reader';
-import { CUSTOM_INPUT } from './conversation-reader';
 import type { FlatTool, ToolNames } from './tool-names';
 
 export interface ToolSettings {
   readonly tools: readonly ToolDefinition[];
   readonly toolChoice?: ToolChoice;
 }
-
-/** Parameters of a function with one text, which replaces a tool that takes free text. */
-const CUSTOM_PARAMETERS = {
-  type: 'object',
-  properties: { [CUSTOM_INPUT]: { type: 'string' } },
-  required: [CUSTOM_INPUT],
-  additionalProperties: false,
-} as const;
 
 /**
  * Returns the functions of a request and the choice among them, including functions in namespaces and in the input.
@@ -81,8 +73,8 @@ function readTool({ name, tool }: FlatTool, unread: Set<string>): ToolDefinition
     return defined({ name, description, parameters: objectOrNull(tool['parameters']), strict, cache });
   }
   if (name !== '' && tool['type'] === 'custom') {
-    if (objectOf(tool['format'])['type'] === 'grammar') unread.add('tools.format');
-    return defined({ name, description, parameters: CUSTOM_PARAMETERS, cache });
+    const freeText = readFreeText(objectOf(tool['format']), 'tools.format', unread);
+    return defined({ name, description, parameters: FREE_TEXT_PARAMETERS, freeText, cache });
   }
   unread.add(lostTool(stringOf(tool['type']) ?? ''));
   return null;

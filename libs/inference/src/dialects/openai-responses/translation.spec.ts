@@ -277,7 +277,7 @@ describe('a request of this API', () => {
     expect(cache).toEqual({});
   });
 
-  it('has functions, and tools with free text that become functions', () => {
+  it('has functions, and tools with free text', () => {
     const tools = [
       { type: 'function', name: 'f', parameters: { type: 'object' }, strict: null },
       {
@@ -291,10 +291,14 @@ describe('a request of this API', () => {
     const { tools: read1, toolChoice, unread } = read({ tools, tool_choice: { type: 'custom', name: 'shell' } });
     expect(read1).toEqual([
       { name: 'f', parameters: { type: 'object' } },
-      expect.objectContaining({ name: 'shell', description: 'runs' }),
+      expect.objectContaining({
+        name: 'shell',
+        description: 'runs',
+        freeText: { grammar: { syntax: 'lark', definition: '' } },
+      }),
     ]);
     expect(toolChoice).toEqual({ type: 'tool', name: 'shell' });
-    expect(unread).toEqual(['tools.format', 'tools.sluice:web_search']);
+    expect(unread).toEqual(['tools.sluice:web_search']);
     const allowed = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'f' }] };
     expect(read({ tools, tool_choice: allowed })).toMatchObject({
       tools: [{ name: 'f' }],
