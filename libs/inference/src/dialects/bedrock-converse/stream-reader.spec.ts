@@ -96,6 +96,7 @@ describe(ConverseStreamReader.name, () => {
 
   it.each<[string, readonly Event[]]>([
     ['is cut', [START, delta(0, { text: 'a' })]],
+    ['ends without a reason', [START, delta(0, { text: 'a' }), ['messageStop', {}], METADATA]],
     ['goes on with a use of a tool that has not started', [START, delta(0, { toolUse: { input: '{}' } })]],
     ['names no block', [START, ['contentBlockDelta', { delta: { text: 'a' } }]]],
   ])('refuses a stream that %s', (_what, events) => {

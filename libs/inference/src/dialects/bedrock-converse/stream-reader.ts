@@ -57,8 +57,7 @@ export class ConverseStreamReader implements StreamReader {
       case 'contentBlockStop':
         return this.#open?.index === this.#indexOf(event) ? this.#close() : [];
       case 'messageStop':
-        this.#stop = readStop(event);
-        return this.#finish(false);
+        return this.#onStop(event);
       case 'metadata':
         this.#metadata = event;
         return [...this.#start(), ...this.#report(event), ...this.#finish(false)];
@@ -170,6 +169,12 @@ export class ConverseStreamReader implements StreamReader {
   #report(metadata: JsonObject): AnswerEvent[] {
     const { usage, units } = readUsage(metadata['usage']);
     return usage === null ? [] : [{ type: 'usage', usage, ...(units && { units }) }];
+  }
+
+  #onStop(event: JsonObject): AnswerEvent[] {
+    this.#stop = readStop(event);
+    if (this.#stop.nativeFinishReason === null) throw this.#broken('the message ended without a reason');
+    return this.#finish(false);
   }
 
   /** Finishes at the end of the body, or as soon as both the stop reason and the usage have arrived. */

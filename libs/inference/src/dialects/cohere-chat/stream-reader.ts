@@ -1,5 +1,6 @@
 import { numberOf, objectOf, stringOf, type JsonObject } from '@libs/json';
 import type { AnswerEvent } from '../../model/canonical-answer';
+import type { AppError } from '@libs/errors';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
 import { PartSequence } from '../openai-chat/part-sequence';
@@ -150,10 +151,20 @@ export class CohereStreamReader implements StreamReader {
     this.#parts.endAll();
     const usage = readUsage(delta['usage']);
     const native = stringOf(delta['finish_reason']) ?? null;
+    const failure = this.#failureIn(delta);
+    if (failure !== null && usage === null) throw failure;
+    if (failure === null && native === null) throw brokenAnswer(this.#provider, 'the message ended without a reason');
+    const ending = failure === null ? { finishReason: toFinish(native) } : { finishReason: 'error' as const, failure };
     return [
       ...this.#parts.take(),
       ...(usage === null ? [] : [{ type: 'usage' as const, usage }]),
-      { type: 'finish', finishReason: toFinish(native), nativeFinishReason: native },
+      { type: 'finish', ...ending, nativeFinishReason: native },
     ];
+  }
+
+  /** Returns the error that the last event reports next to the usage; null if there is none. */
+  #failureIn({ error }: JsonObject): AppError | null {
+    const message = stringOf(error);
+    return message === undefined ? null : errorInside(this.#provider, { message, code: null, status: null });
   }
 }

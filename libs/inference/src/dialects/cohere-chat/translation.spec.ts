@@ -482,10 +482,25 @@ describe('a stream of Cohere', () => {
     ['of no JSON', [start, { name: null, data: '{"type":' }]],
     ['of no objects', [start, { name: null, data: '[]' }]],
     ['that breaks off with an error', [start, event('error', { message: 'boom' })]],
+    ['that ends without a reason', [start, event('message-end', { delta: { usage: billed(5, 2) } })]],
+    ['that ends with an error', [start, event('message-end', { delta: { error: 'boom' } })]],
     ['of no type', [start, { name: null, data: '{"message":"boom"}' }]],
   ])('%s is no answer', (_what, events) => {
     expect(() => stream(...events)).toThrow(unavailable);
   });
+
+  it.each([{}, { finish_reason: 'ERROR' }, { finish_reason: 'COMPLETE' }])(
+    'charges a stream whose end reports an error with its usage: %j',
+    (ending) => {
+      const reader = cohereChatTranslation.readStream(plain);
+      const last = event('message-end', { delta: { ...ending, error: 'boom', usage: billed(5, 2) } });
+      const events = [...reader.read(start), ...reader.read(last), ...reader.end()];
+      expect(events.slice(-2)).toEqual([
+        expect.objectContaining({ type: 'usage' }),
+        expect.objectContaining({ type: 'finish', finishReason: 'error', failure: unavailable }),
+      ]);
+    },
+  );
 
   it('passes over what it does not know and what comes after the end', () => {
     const done = { name: null, data: '[DONE]' };
