@@ -9,7 +9,7 @@ import {
   withoutEdges,
   type LinkHead,
 } from './link-head';
-import { findHostProblem } from './host-text';
+import { findHostProblem, withPlainHost } from './host-text';
 import { findMediaLinkProblem, findPlaceProblem, findServerUrlProblem } from './media-links';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -30,6 +30,7 @@ const TEXTS: ReadonlySet<string> = new Set([
   'output',
   'system',
   'prompt',
+  'revised_prompt',
   'instructions',
   'instruction',
   'developer',
@@ -63,6 +64,7 @@ const TEXTS: ReadonlySet<string> = new Set([
   'stdout',
   'stderr',
   'logs',
+  'lines',
   'error',
   'message',
   'messages',
@@ -108,9 +110,9 @@ const OPENED_BY_SOME: ReadonlySet<string> = new Set([
  * Matches a link that takes its scheme from the page it is on, or from the program that opens it. Programs that read it
  * like browsers treat a backslash as a slash, drop tabs and line ends, and treat a number as an address.
  */
-const WITHOUT_SCHEME = /^[/\\][\t\n\r]*[/\\](?=[^\s/\\]*[.:[]|(?:localhost|\d+|0x[\da-f]+)(?:[/\\?#]|$))/i;
-/** Schemes before a link through which some programs open it, such as FFmpeg's `cache:http://…`. */
-const WRAPPING = /^(?:[a-z][a-z0-9+.-]*:)+(?=(?:https?|file|ftp):)/i;
+const WITHOUT_SCHEME = /^[/\\](?:[\t\n\r]*[/\\])+(?=[^\s/\\]*[.:[]|(?:localhost|\d+|0x[\da-f]+)(?:[/\\?#]|$))/i;
+/** Schemes before a link through which some programs open it, such as FFmpeg's `cache:http://…`, with their options. */
+const WRAPPING = /^(?:[a-z][a-z0-9+.,-]*:)+(?=(?:https?|file|ftp):)/i;
 const TOO_MANY = ' is beyond the number of links that one request may hold';
 
 /**
@@ -159,17 +161,26 @@ function findLinkProblem(link: string): string | null {
 
 /** Checks the text of a field that is not known to hold links: the whole text may be a link. */
 export function findTextLinkProblem(value: string, budget: LinkBudget): string | null {
-  const link = withoutEdges(value);
+  const link = withPlainHost(withoutEdges(value));
   if (WITHOUT_SCHEME.test(link)) return findTextLinkProblem(link.replace(WITHOUT_SCHEME, 'https://'), budget);
+  const wrapping = WRAPPING.exec(link.slice(0, LONGEST_LINK))?.[0];
   const head = linkHeadOf(value);
-  if (head === null || head.scheme === 'data') return null;
-  if (!isOpened(head, value)) {
-    const wrapping = WRAPPING.exec(link.slice(0, LONGEST_LINK));
-    return wrapping === null ? null : findTextLinkProblem(link.slice(wrapping[0].length), budget);
+  if (head?.scheme === 'data') return null;
+  if (head === null || !isOpened(head, value)) {
+    return wrapping === undefined ? null : findListedLinkProblem(link.slice(wrapping.length), budget);
   }
   if (!budget.takes(head)) return TOO_MANY;
   const place = placeOf(head);
   return isProse(value, head, place) ? null : findPlaceProblem(value, place);
+}
+
+/** Checks the links that FFmpeg joins: `concat:https://…|https://…`. */
+function findListedLinkProblem(list: string, budget: LinkBudget): string | null {
+  for (const link of list.split('|')) {
+    const problem = findTextLinkProblem(link, budget);
+    if (problem !== null) return problem;
+  }
+  return null;
 }
 
 function isOpened({ hasAuthority, scheme }: LinkHead, value: string): boolean {

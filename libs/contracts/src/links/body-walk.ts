@@ -42,6 +42,8 @@ const CALLERS_NOTES: ReadonlySet<string> = new Set([
 const CALLERS_OWN: ReadonlySet<string> = new Set(['input_schema', 'schema', 'arguments', 'metadata']);
 /** Blocks in a list `content` whose `input` is the argument of a tool call. */
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
+/** What a model did in an earlier search. Nothing opens the page again. */
+const SEARCH_STEPS: ReadonlySet<unknown> = new Set(['open_page', 'find_in_page']);
 /** Tools in a list `tools` whose `parameters` are a schema. */
 const FUNCTIONS: ReadonlySet<unknown> = new Set(['function', 'custom']);
 /** Longest name in a path: callers choose names, and an error must stay short. */
@@ -88,23 +90,22 @@ function findInObject(holder: Holder, judge: MemberJudge): FoundMember | null {
   return null;
 }
 
-/** Some names belong to the caller in certain places only: elsewhere a provider may follow a link in them. */
+/** Names that belong to the caller in certain places only: elsewhere a provider may follow a link in them. */
+const OWN_IN_PLACES: ReadonlyMap<string, (holder: Holder) => boolean> = new Map([
+  ['attributes', ({ place, within }) => place === 'results' && within === 'input'],
+  ['current_url', ({ place, within }) => place === 'output' && within === 'input'],
+  ['env', ({ place }) => place === 'action'],
+  ['filters', ({ place }) => place === 'tools'],
+  ['input', ({ fields, place }) => place === 'content' && CALLS.has(fields['type'])],
+  ['input_examples', ({ place }) => place === 'tools'],
+  ['output_schema', ({ place }) => place === 'tools'],
+  ['parameters', isFunction],
+  ['url', ({ fields, place, within }) => place === 'action' && within === 'input' && SEARCH_STEPS.has(fields['type'])],
+  ['working_directory', ({ place }) => place === 'action'],
+]);
+
 function isCallersOwn(name: string, holder: Holder): boolean {
-  const { fields, place, within } = holder;
-  switch (name) {
-    case 'attributes':
-      return place === 'results' && within === 'input';
-    case 'filters':
-      return place === 'tools';
-    case 'env':
-      return place === 'action';
-    case 'input':
-      return place === 'content' && CALLS.has(fields['type']);
-    case 'parameters':
-      return isFunction(holder);
-    default:
-      return CALLERS_OWN.has(name);
-  }
+  return CALLERS_OWN.has(name) || OWN_IN_PLACES.get(name)?.(holder) === true;
 }
 
 function isFunction({ fields, place, within }: Holder): boolean {

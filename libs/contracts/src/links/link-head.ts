@@ -57,6 +57,7 @@ export function withoutEdges(text: string): string {
   return text.slice(start, end);
 }
 
+const NEXT_LINE = 0x85;
 const WIDE_BLANKS: ReadonlySet<number> = new Set([0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff]);
 
 /**
@@ -64,7 +65,7 @@ const WIDE_BLANKS: ReadonlySet<number> = new Set([0xa0, 0x1680, 0x2028, 0x2029, 
  * megabytes of them.
  */
 function isEdge(code: number): boolean {
-  if (code < 0xa0) return code <= 0x20;
+  if (code < 0xa0) return code <= 0x20 || code === NEXT_LINE;
   return (code >= 0x2000 && code <= 0x200a) || WIDE_BLANKS.has(code);
 }
 

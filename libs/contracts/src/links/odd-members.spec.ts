@@ -34,8 +34,28 @@ describe('links below names that belong to functions', () => {
     { input: [{ type: 'file_search_call', results: [{ attributes: { url: LINK } }] }] },
     { input: [{ type: 'local_shell_call', action: { type: 'exec', command: ['curl', LINK], env: { API: LINK } } }] },
     { tools: [{ type: 'file_search', filters: { type: 'eq', key: 'url', value: LINK } }] },
+    { tools: [{ name: 'f', input_schema: schema, input_examples: [{ url: LINK }] }] },
+    { tools: [{ type: 'function', name: 'f', parameters: schema, output_schema: schema }] },
+    { input: [{ type: 'web_search_call', action: { type: 'open_page', url: LINK } }] },
+    { input: [{ type: 'web_search_call', action: { type: 'open_page', url: '' } }] },
+    { input: [{ type: 'web_search_call', action: { type: 'find_in_page', url: LINK, pattern: 'x' } }] },
+    { input: [{ type: 'local_shell_call', action: { working_directory: String.raw`\\wsl.localhost\Ubuntu\home` } }] },
+    { input: [{ type: 'computer_call_output', output: { type: 'computer_screenshot', current_url: LINK } }] },
+    { messages: [{ role: 'user', content: [{ type: 'x', content: { lines: [LINK, 'localhost:80/'] } }] }] },
+    { input: [{ type: 'image_generation_call', revised_prompt: LINK }] },
   ])('are left alone in what the model reads: %j', (body) => {
     expect(pathOf(body)).toBeUndefined();
+  });
+
+  it.each<[object, string]>([
+    [{ action: { type: 'open_page', url: LINK } }, 'action.url'],
+    [{ input: [{ action: { type: 'open_page', image_url: LINK } }] }, 'input[0].action.image_url'],
+    [{ input: [{ action: { type: 'click', url: LINK } }] }, 'input[0].action.url'],
+    [{ later: { output: { current_url: LINK } } }, 'later.output.current_url'],
+    [{ input_examples: [{ url: LINK }] }, 'input_examples[0].url'],
+    [{ output_schema: { url: LINK } }, 'output_schema.url'],
+  ])('are refused where they are not the past of a model or a part of a tool: %j', (body, path) => {
+    expect(pathOf(body)).toBe(path);
   });
 });
 
@@ -53,6 +73,23 @@ describe('hosts without a scheme', () => {
     'vault.service.consul:8200',
     '10.0.0.1.nip.io/x',
     'user@localhost/x',
+    'user@other@localhost/x',
+    `${'u'.repeat(70)}@localhost/x`,
+    'localhost/8',
+    'vault.internal/12',
+    'localhost./x',
+    '127.0.0.1./x',
+    'metadata.google.internal.:80',
+    '127.0.0.1:/x',
+    '127.0.0.1:000080',
+    '10.0.0.1/80',
+    '0177.0.0.1/x',
+    '0x7f.0.0.1/x',
+    '0x7f000001/x',
+    '127\u30020\uff0e0\uff611/x',
+    '\uff4cocalhost/x',
+    'local\u00adhost:80',
+    '\u0085localhost:80',
   ])('are refused in a field of any name: %j', (text) => {
     expect(pathOf({ picture: text })).toBe('picture');
     expect(pathOf({ later: [{ at: text }] })).toBe('later[0].at');
@@ -83,10 +120,31 @@ describe('hosts without a scheme', () => {
     '10.0.0.1: the first address',
     'localhost:notes',
     'src/main.rs',
+    '0x10/0x20',
+    '1024.1.1.1/x',
+    '10.0.0.0/32',
+    'localhost:',
+    '\u4f60\u597d/\u4e16\u754c',
+    '//\u6ce8\u91ca',
+    '//\u6ce8\u91ca\u3002\u8fd9\u662f',
+    '///docs.example/x',
+    'a.@'.repeat(1_000_000),
     'a'.repeat(4_000_000),
     'a.'.repeat(2_000_000),
   ])('are not seen in other text: %.40j', (text) => {
     expect(pathOf({ picture: text })).toBeUndefined();
+  });
+
+  it.each([
+    '///10.0.0.1/x',
+    '/\t//localhost/x',
+    '//127\u30020\u30020\u30021/x',
+    '//\uff4cocalhost/x',
+    '//\uff10x7f000001/x',
+    'concat:https://acme.example/a|http://10.0.0.1/b',
+    'subfile,,start,0,end,9,,:http://10.0.0.1/a',
+  ])('are refused behind slashes and the prefixes of programs: %j', (text) => {
+    expect(pathOf({ picture: text })).toBe('picture');
   });
 
   it('are refused in the options of a provider', () => {
