@@ -154,7 +154,7 @@ export class InferenceService {
     const aim = this.aimOf(api, call, checked, prompt);
     const plugins = this.pluginsFor(api, call, checked);
     const models = [route.model, ...route.models];
-    const usage = { ...expectedOf(checked, aim), api, models };
+    const usage = { ...expectedOf(checked, aim), api, models, bodyBytes: call.body.length };
     const turnPicoUsd = ({ tokens: promptTokens, kinds: promptKinds }: CountedPrompt): PicoUsd =>
       this.routing.holdFor(call.caller, { ...usage, promptTokens, promptKinds }, call.ownKeys);
     // Plugins that replace files by text: the text is reserved once it exists.

@@ -95,6 +95,25 @@ describe('the hold of a call', () => {
     expect(hold).toBe(BigInt(tokens) * 10_000_000n);
   });
 
+  it.each([
+    [{ max_inputs: 10 }, { answers: 25, bodyBytes: 0 }, 3],
+    [{ max_inputs: 10, max_request_tokens: 500 }, { answers: 25, bodyBytes: 1_500 }, 6],
+    [{ max_request_tokens: 500 }, { answers: 2, bodyBytes: 9_000 }, 2],
+    [{}, { answers: 25, bodyBytes: 9_000 }, 1],
+  ])('reserves a request for each call that embeddings take with %j: %j', (embeddings, size, requests) => {
+    const pricing = { prompt: 0n, completion: 0n, request: parseRate('0.01') };
+    const endpoint = anEndpoint({ apis: ['embeddings'], capabilities: { embeddings }, pricing });
+    const asked = {
+      api: 'embeddings',
+      models: ['acme/e'],
+      promptTokens: 9,
+      maxTokens: null,
+      ...size,
+    } as const;
+    const hold = estimateHold(aCatalogue(aModel({ slug: 'acme/e', endpoints: [endpoint] })), asked);
+    expect(hold).toBe(BigInt(requests) * 10_000_000_000n);
+  });
+
   const pricing = { ...DEAR, webSearch: parseRate('0.01'), tools: { file_search: parseRate('0.0025') } };
   const toolHold = (tools: readonly object[], more: object = {}, overrides: PriceList['overrides'] = []): bigint => {
     const endpoint = anEndpoint({ apis: ['responses'], contextLength: 400_000, pricing: { ...pricing, overrides } });

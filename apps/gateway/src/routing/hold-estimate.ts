@@ -1,6 +1,7 @@
 import {
   cachesUnasked,
   definitionOf,
+  embeddingsCallsAt,
   endpointsNamed,
   heldOutputTokens,
   highestPricesFor,
@@ -35,6 +36,8 @@ export interface ExpectedUsage {
   /** The caller's cap on one answer, or null. */
   readonly maxTokens: number | null;
   readonly answers: number;
+  /** Size of the request body, for embeddings that take several calls; 0 if absent. */
+  readonly bodyBytes?: number;
   /** Absent where nothing thinks. */
   readonly thinking?: ThinkingWish;
   /** Tokens of a prediction; absent if there is none. */
@@ -99,11 +102,16 @@ function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
     cachesUnasked: cachesUnasked(endpoint),
     completionTokens: generates ? heldOutputTokens(endpoint, expected) : 0,
     answers: generates ? answers : 0,
+    calls: callsAt(endpoint, expected),
     tools: usesAt(endpoint, api, toolUses),
     contextLength,
   };
   const most = promptTokensRead({ ...use, promptTokens: mostPromptTokens(prompt) });
   return priceExpected(highestPricesFor(endpoint.pricing, prompt, most), use);
+}
+
+function callsAt(endpoint: Endpoint, { api, answers, bodyBytes = 0 }: ExpectedUsage): number {
+  return api === 'embeddings' ? embeddingsCallsAt(endpoint, answers, bodyBytes) : 1;
 }
 
 const NO_USES: readonly AllowedUses[] = [];

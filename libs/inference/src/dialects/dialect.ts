@@ -42,6 +42,8 @@ export interface AnswerContext {
    * Provider tools that the request asks for; absent: `requestBody` still lists all of them. Used by `askedTools` only.
    */
   readonly providerTools?: readonly ProviderTool[] | undefined;
+  /** Number of the provider's calls that gave the answer; absent: 1. Only embeddings take several. */
+  readonly calls?: number | undefined;
   /** Facts about the calls to providers, for the first events of a stream; present if the caller asked for them. */
   readonly debug?: StreamDebug;
 }

@@ -125,9 +125,9 @@ export class EndpointCaller {
     const context = this.#contextOf(api, candidate, request);
     if (pair === null) {
       const { dialect, sent, losses } = passRequest(api, candidate, request, false);
-      const { body } = await this.#askWhole(api, candidate, request, sent, context);
+      const { body, calls } = await this.#askWhole(api, candidate, request, sent, context);
       if (this.#parts.gathersAnswers) await turnEnd();
-      return { ...dialect.readAnswer(body, context), losses };
+      return { ...dialect.readAnswer(body, calls === undefined ? context : { ...context, calls }), losses };
     }
     const { sent, losses } = translateRequest(pair, candidate, request, false);
     const { body } = await this.#askWhole(pair.upstreamApi, candidate, request, sent, context);

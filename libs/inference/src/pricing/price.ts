@@ -29,7 +29,7 @@ export interface PriceList {
   readonly imageOutputToken?: Rate;
   /** Reasoning among the completion tokens. */
   readonly internalReasoning?: Rate;
-  /** Per request, once. */
+  /** Per request to the provider. */
   readonly request?: Rate;
   /** Per image of the prompt. */
   readonly image?: Rate;
@@ -87,6 +87,8 @@ export interface BilledUnits {
   /** The part of `usage.cachedTokens` that is audio, if the provider counts it. */
   readonly cachedAudioTokens?: number;
   readonly images?: number;
+  /** Requests to the provider; 1 if absent. */
+  readonly requests?: number;
   readonly outputImages?: number;
   readonly webSearches?: number;
   /** Other tools that the provider ran. */
@@ -109,9 +111,7 @@ export interface Cost {
   readonly promptCost: PicoUsd;
   /** The output's share. The list price is the sum of both shares. */
   readonly completionCost: PicoUsd;
-  /**
-   * The amount that the provider charges the key's owner, by its list price. Set only if a caller's own key was used.
-   */
+  /** What the provider charges the owner of a caller's own key, by its list price; absent without such a key. */
   readonly upstreamCost?: PicoUsd;
   /** The part of `totalCost` that is our fee for the use of a caller's own key. */
   readonly byokFee?: PicoUsd;
@@ -213,7 +213,8 @@ function outputTokens(prices: PriceList, usage: Usage): bigint {
 }
 
 function inputUnits(prices: PriceList, units: BilledUnits): bigint {
-  const whole = (prices.request ?? 0n) + charge(units.images, prices.image) + toolRates(prices, units);
+  const whole =
+    charge(units.requests ?? 1, prices.request) + charge(units.images, prices.image) + toolRates(prices, units);
   return PER_UNIT * whole + charge(units.audioMs, audioSecondRate(prices, units));
 }
 
@@ -265,10 +266,7 @@ function picturesSold(prices: PriceList, { outputImages = 0, tools }: BilledUnit
 
 const PICTURE_TOOL: ProviderTool = 'image_generation';
 
-/**
- * Returns the rate per second of video at a resolution: the rate for this resolution, else the general rate, else the
- * highest of the listed rates, so that an unknown resolution is never free.
- */
+/** Returns the rate per second of a resolution, else the general one, else the highest, so that none is free. */
 export function videoSecondRate(prices: PriceList, resolution: string | undefined): Rate | undefined {
   const byResolution = prices.videoSecondByResolution ?? {};
   const key = resolution?.toLowerCase();

@@ -15,16 +15,17 @@ const CALLS_AT_ONCE = 4;
  */
 export async function embedBatched(
   call: UpstreamCall,
-  limits: EmbeddingsLimits | null,
+  limits: EmbeddingsLimits,
   embed: (call: UpstreamCall) => Promise<UpstreamResult>,
 ): Promise<UpstreamResult> {
-  const batches = limits === null ? null : splitEmbeddings(call.body, limits);
+  const batches = splitEmbeddings(call.body, limits);
   if (batches === null) return embed(call);
   const { provider } = call.endpoint;
   return await callInOrder(
     {
       items: batches,
       mostAtOnce: CALLS_AT_ONCE,
+      inputsOf: ({ inputs }) => inputs,
       ask: async ({ body, inputs }, one) => readBatchAnswer((await embed({ ...one, body })).body, inputs, provider),
       join: (answers) => ({ status: 200, body: joinEmbeddings(answers) }),
     },

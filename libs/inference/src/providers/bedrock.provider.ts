@@ -64,9 +64,10 @@ export class BedrockProvider implements ProviderAdapter {
     const invocations = toInvocations(call.body, endpoint);
     return await callInOrder(
       {
-        items: invocations.bodies,
+        items: invocations.batches,
         mostAtOnce: CALLS_AT_ONCE,
-        ask: async (body, one) => readInvocation(await this.#post('invoke', { ...one, body }), endpoint),
+        inputsOf: ({ inputs }) => inputs,
+        ask: async ({ body }, one) => readInvocation(await this.#post('invoke', { ...one, body }), endpoint),
         join: (embedded) => writeEmbeddingsAnswer(embedded, invocations, endpoint),
       },
       call,

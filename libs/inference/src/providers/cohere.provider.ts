@@ -2,6 +2,7 @@ import { cohereChatTranslation } from '../dialects/cohere-chat';
 import { joinEmbedAnswers, readEmbedAnswer } from '../dialects/cohere-embeddings/answer-reader';
 import { toEmbedBatches } from '../dialects/cohere-embeddings/request-writer';
 import { JsonExchange } from '../wire/json-exchange';
+import { embeddingsLimitsAt } from '../dialects/embeddings-limits';
 import { callInOrder } from '../wire/ordered-calls';
 import type { ProviderAdapter } from './provider';
 import type { UpstreamStream } from '../wire/upstream-stream';
@@ -38,13 +39,14 @@ export class CohereProvider implements ProviderAdapter {
 
   /** Embeds a list of any length; splits it into several calls if needed and adds up their usage. */
   async embed(call: UpstreamCall): Promise<UpstreamResult> {
-    const { provider } = call.endpoint;
+    const { endpoint } = call;
     return await callInOrder(
       {
-        items: toEmbedBatches(call.body),
+        items: toEmbedBatches(call.body, embeddingsLimitsAt(endpoint).mostInputs),
         mostAtOnce: CALLS_AT_ONCE,
+        inputsOf: ({ inputs }) => inputs,
         ask: async ({ body, inputs }, one) =>
-          readEmbedAnswer((await this.#embeddings.post('/embed', { ...one, body })).body, inputs, provider),
+          readEmbedAnswer((await this.#embeddings.post('/embed', { ...one, body })).body, inputs, endpoint.provider),
         join: (answers) => ({ status: 200, body: joinEmbedAnswers(answers) }),
       },
       call,

@@ -13,6 +13,7 @@ import {
 } from '../dialects/google-embeddings/request-writer';
 import { GoogleRest } from './google-rest';
 import { VertexAccess, vertexModelName } from './google-vertex-access';
+import { embeddingsLimitsAt } from '../dialects/embeddings-limits';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';
 import type { ProviderAdapter } from './provider';
 import type { UpstreamStream } from '../wire/upstream-stream';
@@ -25,9 +26,6 @@ const ANTHROPIC_VERSION = '"vertex-2023-10-16"';
 const TIER_HEADER = 'x-vertex-ai-llm-shared-request-type';
 const ANTHROPIC_COUNTER = 'publishers/anthropic/models/count-tokens';
 
-/** Most inputs of one prediction. The upstream allows 20,000 tokens, and a token has at least two bytes. */
-const MOST_INPUTS = 250;
-const MOST_BYTES = 40_000;
 const MOST_CALLS_AT_ONCE = 8;
 
 /**
@@ -81,10 +79,11 @@ export class GoogleVertexProvider implements ProviderAdapter {
     // The first embedding model of the family, and all models before it, use the prediction API.
     if (!readsPurposes(endpoint)) {
       const ask = (texts: readonly string[], one: UpstreamCall) => this.#predict(texts, request, one);
-      return await callInOrder({ ...split, items: textBatches(request, endpoint), ask }, call);
+      const inputsOf = ({ length }: readonly string[]): number => length;
+      return await callInOrder({ ...split, items: textBatches(request, endpoint), inputsOf, ask }, call);
     }
     const ask = (parts: readonly WirePart[], one: UpstreamCall) => this.#embedContent(parts, request, one);
-    return await callInOrder({ ...split, items: request.inputs, ask }, call);
+    return await callInOrder({ ...split, items: request.inputs, inputsOf: () => 1, ask }, call);
   }
 
   async #embedContent(
@@ -145,11 +144,7 @@ function asPrediction(body: Buffer, remove: readonly string[]): Buffer {
   return spliceMembers(withPlacedMark(body), { set: { anthropic_version: ANTHROPIC_VERSION }, remove });
 }
 
-function isSingleTextModel(upstreamModel: string): boolean {
-  return upstreamModel.includes('gemini-embedding-001');
-}
-
-function textBatches({ inputs }: EmbeddingsRequest, { upstreamModel }: Endpoint): string[][] {
-  const mostInputs = isSingleTextModel(upstreamModel) ? 1 : MOST_INPUTS;
-  return batchesOf(inputs.map(textOf), mostInputs, MOST_BYTES, (text) => Buffer.byteLength(text));
+function textBatches({ inputs }: EmbeddingsRequest, endpoint: Endpoint): string[][] {
+  const { mostInputs, mostBytes } = embeddingsLimitsAt(endpoint);
+  return batchesOf(inputs.map(textOf), mostInputs, mostBytes, (text) => Buffer.byteLength(text));
 }

@@ -8,6 +8,7 @@ import { GoogleBatches } from './google-batch';
 import { googleError, isGoneFile } from '../dialects/google-generate-content/error';
 import { apiKeyCredential, GoogleRest } from './google-rest';
 import type { NativeBatches } from './native-batch';
+import { embeddingsLimitsAt } from '../dialects/embeddings-limits';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';
 import type { ProviderAdapter } from './provider';
 import type { UpstreamStream } from '../wire/upstream-stream';
@@ -17,8 +18,6 @@ import type { UpstreamHttp } from '../wire/upstream-http';
 import { GoogleVideos } from './videos/google-videos';
 import { VideoRest } from './videos/video-rest';
 
-/** Most inputs of one call. */
-const MOST_INPUTS = 100;
 const MOST_CALLS_AT_ONCE = 4;
 
 /** The Gemini API (`generativelanguage.googleapis.com/v1beta`). */
@@ -55,8 +54,9 @@ export class GoogleProvider implements ProviderAdapter {
     const request = readEmbeddingsRequest(call.body, endpoint);
     return await callInOrder(
       {
-        items: batchesOf(request.inputs, MOST_INPUTS),
+        items: batchesOf(request.inputs, embeddingsLimitsAt(endpoint).mostInputs),
         mostAtOnce: MOST_CALLS_AT_ONCE,
+        inputsOf: ({ length }) => length,
         ask: (batch, one) => this.#embedBatch(batch, request, one),
         join: (embedded) => writeEmbeddingsAnswer(embedded, request, endpoint),
       },

@@ -1,5 +1,6 @@
 import { mistralChatTranslation } from '../dialects/mistral-chat';
 import { toMistralEmbeddings } from '../dialects/mistral-embeddings/request-writer';
+import { embeddingsLimitsAt } from '../dialects/embeddings-limits';
 import { embedBatched } from './batched-embeddings';
 import { asBearer, JsonExchange } from '../wire/json-exchange';
 import { MistralBatches } from './mistral-batch';
@@ -12,9 +13,6 @@ import { MistralSpeech } from './speech/mistral-speech';
 import type { UpstreamHttp } from '../wire/upstream-http';
 
 const CHAT_PATH = '/chat/completions';
-
-/** Most inputs and bytes of one call. The upstream allows 16,384 tokens, and a token has at least two bytes. */
-const EMBEDDED_AT_ONCE = { mostInputs: 256, mostBytes: 32_768 };
 
 /** Mistral's REST protocol. */
 export class MistralProvider implements ProviderAdapter {
@@ -42,6 +40,6 @@ export class MistralProvider implements ProviderAdapter {
 
   embed(call: UpstreamCall): Promise<UpstreamResult> {
     const written = { ...call, body: toMistralEmbeddings(call.body) };
-    return embedBatched(written, EMBEDDED_AT_ONCE, (one) => this.#exchange.post('/embeddings', one));
+    return embedBatched(written, embeddingsLimitsAt(call.endpoint), (one) => this.#exchange.post('/embeddings', one));
   }
 }

@@ -1,4 +1,4 @@
-import { embeddingsLimitsOf } from '../dialects/openai-embeddings/traits';
+import { embeddingsLimitsAt } from '../dialects/embeddings-limits';
 import { embedBatched } from './batched-embeddings';
 import { asBearer, JsonExchange, type Authenticate } from '../wire/json-exchange';
 import type { BatchManners } from './batch-rest';
@@ -46,7 +46,7 @@ export class OpenAiProvider implements ProviderAdapter {
   }
 
   embed(call: UpstreamCall): Promise<UpstreamResult> {
-    return embedBatched(call, embeddingsLimitsOf(call.endpoint), (one) => this.#exchange.post('/embeddings', one));
+    return embedBatched(call, embeddingsLimitsAt(call.endpoint), (one) => this.#exchange.post('/embeddings', one));
   }
 
   chatStream(call: UpstreamCall): Promise<UpstreamStream> {

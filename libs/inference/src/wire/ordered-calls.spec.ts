@@ -24,7 +24,9 @@ const ask = <Item>(
   signal?: AbortSignal,
 ) => {
   const join = (results: readonly unknown[]) => ({ status: 200, body: Buffer.from(results.join()) });
-  return callInOrder({ items, mostAtOnce, ask: one, join }, call(signal)).then(({ body }) => body.toString());
+  return callInOrder({ items, mostAtOnce, inputsOf: () => 2, ask: one, join }, call(signal)).then(({ body }) =>
+    body.toString(),
+  );
 };
 
 const failureOf = async (asked: Promise<unknown>): Promise<AppError> =>
@@ -72,13 +74,15 @@ describe(callInOrder.name, () => {
     });
     const error = await failureOf(run);
     expect([error.code, asked.includes('never')]).toEqual(['invalid_request', false]);
-    expect(answeredPartOf(error)?.toString()).toBe('first');
+    expect(answeredPartOf(error)?.body.toString()).toBe('first');
     const late = ask(['slow', 'refused', 'never'], 2, async (item) => {
       if (item === 'refused') throw fault('invalid_request');
       await after(20);
       return item;
     });
-    expect(answeredPartOf(await failureOf(late))?.toString()).toBe('slow');
+    const part = answeredPartOf(await failureOf(late));
+    expect(part).toMatchObject({ body: Buffer.from('slow'), calls: 1 });
+    expect([0, 1, 2, 3, 4].filter((index) => part?.hasInput(index))).toEqual([0, 1]);
   });
 
   it('notes nothing where nothing was answered', async () => {

@@ -9,6 +9,8 @@ import { isUpstreamFault } from './upstream-fault';
 export interface SplitRequest<Item, Result> {
   readonly items: readonly Item[];
   readonly mostAtOnce: number;
+  /** Number of the request's inputs that the item contains. */
+  inputsOf(item: Item): number;
   ask(item: Item, call: UpstreamCall): Promise<Result>;
   /** Joins results into one answer: all of them in the order of the items, or those before a failure. */
   join(results: readonly Result[]): UpstreamResult;
@@ -46,7 +48,7 @@ class OrderedCalls<Item, Result> {
     const { items, mostAtOnce } = this.request;
     await Promise.all(Array.from({ length: Math.min(mostAtOnce, items.length) }, () => this.#work()));
     this.#signal.abort();
-    if (this.#failure === null) return this.request.join(this.#results);
+    if (this.#failure === null) return this.#joined(this.#results);
     throw this.#withPart(this.#failure.thrown);
   }
 
@@ -119,7 +121,16 @@ class OrderedCalls<Item, Result> {
   #withPart(thrown: unknown): unknown {
     const came = this.#results.filter((result) => result !== undefined);
     if (came.length === 0 || !(thrown instanceof AppError) || isAbandoned(thrown)) return thrown;
-    return noteAnsweredPart(thrown, () => this.request.join(came).body);
+    return noteAnsweredPart(thrown, () => {
+      const answered = this.request.items.flatMap((item, index) =>
+        Array.from({ length: this.request.inputsOf(item) }, () => this.#results[index] !== undefined),
+      );
+      return { body: this.#joined(came).body, calls: came.length, hasInput: (index) => answered[index] === true };
+    });
+  }
+
+  #joined(results: readonly Result[]): UpstreamResult {
+    return { ...this.request.join(results), calls: results.length };
   }
 }
 

@@ -39,4 +39,6 @@ export type SizedBody = (Iterable<Buffer> | AsyncIterable<Buffer>) & { readonly 
 export interface UpstreamResult {
   readonly status: number;
   readonly body: Buffer;
+  /** Number of calls that gave the answer; 1 if absent. */
+  readonly calls?: number;
 }

@@ -2,11 +2,12 @@ import { parseJson, numberOf, objectOf, stringOf, type JsonObject } from '@libs/
 import { CheckedObject } from '../checked-object';
 import { batchesOf } from '../../wire/ordered-calls';
 import type { Endpoint } from '../../catalogue/catalogue';
+import type { EmbedBatch } from '../cohere-embeddings/request-writer';
 import { modelsOf } from './traits';
 
 /** The calls that an OpenAI-shaped embeddings request needs. */
 export interface Invocations {
-  readonly bodies: readonly Buffer[];
+  readonly batches: readonly EmbedBatch[];
   readonly isBase64: boolean;
 }
 
@@ -20,9 +21,10 @@ export function toInvocations(body: Buffer, endpoint: Endpoint): Invocations {
   const request = objectOf(parseJson(body));
   const wanted = { dimensions: numberOf(request['dimensions']), inputType: stringOf(request['input_type']) };
   return {
-    bodies: batchesOf(textsOf(request), models.mostTexts).map((texts) =>
-      Buffer.from(JSON.stringify(models.write(texts, wanted))),
-    ),
+    batches: batchesOf(textsOf(request), models.mostTexts).map((texts) => ({
+      body: Buffer.from(JSON.stringify(models.write(texts, wanted))),
+      inputs: texts.length,
+    })),
     isBase64: request['encoding_format'] === 'base64',
   };
 }

@@ -2,9 +2,6 @@ import { parseJson, objectOf, objectsOf, stringOf, type JsonObject } from '@libs
 import { AppError } from '@libs/errors';
 import { batchesOf } from '../../wire/ordered-calls';
 
-/** Most inputs that the upstream accepts in one call. */
-const MOST_INPUTS = 96;
-
 /**
  * The upstream requires a purpose for the vectors, which OpenAI's API does not have. Most vectors are made
  * to be found by a search, so this is the default.
@@ -41,7 +38,7 @@ export interface EmbedBatch {
  * an input: one that is too long is an error, as with other providers.
  * @throws AppError invalid_request for inputs that the upstream has no form for
  */
-export function toEmbedBatches(body: Buffer): readonly EmbedBatch[] {
+export function toEmbedBatches(body: Buffer, mostInputs: number): readonly EmbedBatch[] {
   const { model, input, input_type: inputType, dimensions } = objectOf(parseJson(body));
   const settings = {
     model,
@@ -53,7 +50,7 @@ export function toEmbedBatches(body: Buffer): readonly EmbedBatch[] {
   const inputs = typeof input === 'string' ? [input] : (input as readonly unknown[]);
   const isText = typeof inputs[0] === 'string';
   const written = isText ? inputs : inputs.map(toContent);
-  return batchesOf(written, MOST_INPUTS).map((some) => {
+  return batchesOf(written, mostInputs).map((some) => {
     const text = JSON.stringify({ ...settings, [isText ? 'texts' : 'inputs']: some });
     return { body: Buffer.from(text), inputs: some.length };
   });

@@ -39,7 +39,7 @@ export function splitEmbeddings(
   const batches = batchesOf(inputsOf(request), mostInputs, mostBytes, ({ length }) => length);
   if (batches.length <= 1) return null;
   return batches.map((some) => ({
-    body: spliceMembers(request, { set: { input: Buffer.concat([OPEN, joined(some), CLOSE]) } }),
+    body: spliceMembers(request, { set: { input: listOf(some) } }),
     inputs: some.length,
   }));
 }
@@ -49,7 +49,7 @@ const CLOSE = Buffer.from(']');
 const COMMA = Buffer.from(',');
 
 /** Returns the inputs of a list as JSON texts; none if the input is one text or one list of token ids. */
-function inputsOf(request: ScannedObject): readonly Buffer[] {
+export function inputsOf(request: ScannedObject): readonly Buffer[] {
   const list = memberText(request, 'input');
   if (list === undefined) return [];
   const cursor = new JsonCursor(list);
@@ -62,6 +62,11 @@ function inputsOf(request: ScannedObject): readonly Buffer[] {
     inputs.push(list.subarray(start, cursor.position));
   });
   return inputs;
+}
+
+/** Returns a list of JSON texts. */
+export function listOf(values: readonly Buffer[]): Buffer {
+  return Buffer.concat([OPEN, joined(values), CLOSE]);
 }
 
 function joined(values: readonly Buffer[]): Buffer {

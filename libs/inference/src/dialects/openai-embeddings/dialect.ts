@@ -1,8 +1,9 @@
-import { JsonCursor, MalformedJson, applyEdits, memberEdits, missingMembers } from '@libs/json';
+import { JsonCursor, MalformedJson, applyEdits, memberEdits, missingMembers, spliceMembers } from '@libs/json';
 import { AppError } from '@libs/errors';
 import { chargeLeft, type LeftCharge } from '../../model/left-charge';
 import { filmTokens } from '../../pricing/prompt-kinds';
 import type { Usage } from '../../pricing/usage';
+import type { AnsweredPart } from '../../wire/answered-part';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { contextLengthOf, ownMembers, priceOf } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
@@ -11,6 +12,9 @@ import { settleUsage, usageEdits, usageText } from '../openai-usage';
 import { NO_COUNTS, countedUnits, type ReportedCounts } from '../reported-counts';
 import { likelyPrompt, reservedPrompt } from '../reserved-prompt';
 import type { Bill } from '../translation';
+import { scanRequest } from '../request-members';
+import { embeddingsCallsAt } from '../embeddings-limits';
+import { inputsOf, listOf } from './batches';
 import { toUpstream } from './relayed-request';
 
 /** Dialect of OpenAI's Embeddings API for upstreams that have the same API. */
@@ -56,16 +60,27 @@ function refusedDimensions(made: number): AppError {
 }
 
 /** Returns the charge for the calls of a request that were answered before another one failed. */
-export function answeredEmbeddings(part: Buffer, context: AnswerContext): LeftCharge {
-  const reader = new EmbeddingsReader(part, readExpectation(context.requestBody));
+export function answeredEmbeddings(part: AnsweredPart, whole: AnswerContext): LeftCharge {
+  const requestBody = withInputs(whole.requestBody, (index) => part.hasInput(index));
+  const context = { ...whole, requestBody, prompt: undefined, calls: part.calls };
+  const reader = new EmbeddingsReader(part.body, readExpectation(requestBody));
   readOrRefuse(reader, context);
   return { ...billOf(reader.usage?.counts ?? null, reader.expected.inputs, context), upstreamId: reader.id };
+}
+
+/** Returns the request with only those of its inputs. */
+function withInputs(body: Buffer, isIn: (index: number) => boolean): Buffer {
+  const request = scanRequest(body);
+  const inputs = inputsOf(request).filter((_, index) => isIn(index));
+  return inputs.length === 0 ? body : spliceMembers(request, { set: { input: listOf(inputs) } });
 }
 
 /** Returns the bill of a call whose caller disconnected before the answer: the reserved amount for its inputs. */
 export function leftEmbeddings(context: AnswerContext): Bill {
   const { inputs } = readExpectation(context.requestBody);
-  return billOf(null, inputs, context, reservedPrompt(context).tokens);
+  const { tokens } = reservedPrompt(context);
+  const calls = embeddingsCallsAt(context.endpoint, inputs, context.requestBody.length);
+  return billOf(null, inputs, { ...context, calls }, tokens);
 }
 
 /** Returns the usage and its price. Media that the upstream does not count count as in the reservation. */
@@ -77,7 +92,7 @@ function billOf(
 ): Bill {
   const counts = hasMedia(reported) ? reported : { ...(reported ?? NO_COUNTS), ...mediaReserved(context) };
   const usage = usageOf(counts, inputs, context, reservedTokens);
-  return { usage, cost: priceOf(usage, context, countedUnits(counts)) };
+  return { usage, cost: priceOf(usage, context, { ...countedUnits(counts), requests: context.calls ?? 1 }) };
 }
 
 function hasMedia(counts: ReportedCounts | null): counts is ReportedCounts {
