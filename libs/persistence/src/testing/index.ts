@@ -12,6 +12,7 @@ export {
   type StoredBatch,
 } from './batch-fixture';
 export { booksOfSpec } from './books';
+export { openClockedBooks, type ClockedBooks } from './clocked-books';
 export { chargedBatch, chargedCall, chargedVideo } from './charges-fixture';
 export { DatabaseProxy, type CommitFault } from './database-proxy';
 export { anOpening, aSettlement } from './generation-fixture';
