@@ -113,6 +113,7 @@ const OPENED_BY_SOME: ReadonlySet<string> = new Set([
 const WITHOUT_SCHEME = /^[/\\](?:[\t\n\r]*[/\\])+(?=[^\s/\\]*[.:[]|(?:localhost|\d+|0x[\da-f]+)(?:[/\\?#]|$))/i;
 /** Schemes before a link through which some programs open it, such as FFmpeg's `cache:http://…`, with their options. */
 const WRAPPING = /^(?:[a-z][a-z0-9+.,-]*:)+(?=(?:https?|file|ftp):)/i;
+const NEXT_LINK = /\|(?=(?:https?|file|ftp):)/i;
 const TOO_MANY = ' is beyond the number of links that one request may hold';
 
 /**
@@ -162,21 +163,21 @@ function findLinkProblem(link: string): string | null {
 /** Checks the text of a field that is not known to hold links: the whole text may be a link. */
 export function findTextLinkProblem(value: string, budget: LinkBudget): string | null {
   const link = withPlainHost(withoutEdges(value));
-  if (WITHOUT_SCHEME.test(link)) return findTextLinkProblem(link.replace(WITHOUT_SCHEME, 'https://'), budget);
-  const wrapping = WRAPPING.exec(link.slice(0, LONGEST_LINK))?.[0];
+  // Only the beginning: expressions run out of stack on megabytes of slashes.
+  const slashes = WITHOUT_SCHEME.exec(link.slice(0, LONGEST_LINK))?.[0];
+  if (slashes !== undefined) return findTextLinkProblem(`https://${link.slice(slashes.length)}`, budget);
   const head = linkHeadOf(value);
-  if (head?.scheme === 'data') return null;
-  if (head === null || !isOpened(head, value)) {
-    return wrapping === undefined ? null : findListedLinkProblem(link.slice(wrapping.length), budget);
-  }
+  if (head === null || !isOpened(head, value)) return findWrappedLinkProblem(link, budget);
   if (!budget.takes(head)) return TOO_MANY;
   const place = placeOf(head);
   return isProse(value, head, place) ? null : findPlaceProblem(value, place);
 }
 
-/** Checks the links that FFmpeg joins: `concat:https://…|https://…`. */
-function findListedLinkProblem(list: string, budget: LinkBudget): string | null {
-  for (const link of list.split('|')) {
+/** Checks a link in another one, or the several that FFmpeg joins: `concat:https://…|https://…`. */
+function findWrappedLinkProblem(text: string, budget: LinkBudget): string | null {
+  const wrapping = WRAPPING.exec(text.slice(0, LONGEST_LINK))?.[0];
+  if (wrapping === undefined || /^data:/i.test(wrapping)) return null;
+  for (const link of text.slice(wrapping.length).split(NEXT_LINK)) {
     const problem = findTextLinkProblem(link, budget);
     if (problem !== null) return problem;
   }
@@ -184,6 +185,7 @@ function findListedLinkProblem(list: string, budget: LinkBudget): string | null 
 }
 
 function isOpened({ hasAuthority, scheme }: LinkHead, value: string): boolean {
+  if (scheme === 'data') return false;
   return hasAuthority || OPENED.has(scheme) || (OPENED_BY_SOME.has(scheme) && !/\s/.test(withoutEdges(value)));
 }
 

@@ -5,7 +5,7 @@ import { isPrivateHost } from './media-links';
 const LONGEST_HOST = 300;
 const USER = String.raw`(?:[^\s/\\?#]{1,255}@)?`;
 /** Four numbers, of which parsers also accept octal and hexadecimal ones; a single one only in hexadecimal. */
-const ADDRESS = String.raw`(?:(?:0x[\da-f]{1,8}|\d{1,11})\.){3}(?:0x[\da-f]{1,8}|\d{1,11})|0x0*[\da-f]{7,8}`;
+const ADDRESS = String.raw`(?:(?:0x[\da-f]{1,8}|\d{1,11})\.){3}(?:0x[\da-f]{1,8}|\d{1,11})|0x0{0,4}[\da-f]{7,8}`;
 const RANGE = String.raw`\/(?:\d|[12]\d|3[0-2])$`;
 /** An address that is no range of addresses such as `10.0.0.0/8`, or a name; both may end with a dot. */
 const HOST = String.raw`((?:${ADDRESS})\.?(?!${RANGE})|(?:localhost|(?:[\w-]+\.)+[a-z][a-z\d-]*)\.?|\[[\da-f:.]{2,45}\])`;

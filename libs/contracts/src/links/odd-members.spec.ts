@@ -129,6 +129,8 @@ describe('hosts without a scheme', () => {
     '//\u6ce8\u91ca\u3002\u8fd9\u662f',
     '///docs.example/x',
     'a.@'.repeat(1_000_000),
+    `${'/'.repeat(16_000_000)}.`,
+    `c:https://acme.example/${'|x'.repeat(1_000)}`,
     'a'.repeat(4_000_000),
     'a.'.repeat(2_000_000),
   ])('are not seen in other text: %.40j', (text) => {
