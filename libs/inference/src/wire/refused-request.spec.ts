@@ -214,6 +214,7 @@ const recorded: readonly (readonly [string, string, number, unknown])[] = [
     ),
   ],
   ['invalid_image', 'Gemini', 400, google('Unable to process input image. Please retry or report in the forum.')],
+  ['invalid_image', 'Gemini', 400, google('Provided image is not valid.')],
   [
     'invalid_image',
     'vLLM',

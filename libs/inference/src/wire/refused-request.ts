@@ -67,7 +67,7 @@ const BY_MESSAGE: readonly (readonly [RegExp, ErrorCode])[] = [
     'unsupported_image_format',
   ],
   [
-    /valid image|invalid image|identify image|(?:not|unable to|failed to) (?:process|decode|parse)\b.{0,20}\bimage\b|appears to be an? image|does not match the (?:provided media type|specified image format)/i,
+    /valid image|invalid image|\bimage is (?:not valid|invalid)|identify image|(?:not|unable to|failed to) (?:process|decode|parse)\b.{0,20}\bimage\b|appears to be an? image|does not match the (?:provided media type|specified image format)/i,
     'invalid_image',
   ],
   [/\bimage\b.{0,80}(?:too small|at least \d|smaller than)|must be larger than 10\b/i, 'image_too_small'],
