@@ -7,6 +7,7 @@ import { callStatus } from '../apis/call-status';
 import type { RoutedRequest, StreamResult } from './inference-call';
 import { attemptsBefore } from '../routing/failed-route';
 import { ProviderHealth } from '../routing/provider-health';
+import { upstreamStatusOf } from '../wire/upstream-error';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, textOf } from '../testing';
 
 const ANSWER = JSON.stringify({
@@ -162,9 +163,19 @@ describe(InferenceEngine.name, () => {
   it('tells of every attempt, and the shortest wait, when all have failed', async () => {
     first.answers(429, '', { 'retry-after': '9' });
     second.answers(429, '', { 'retry-after': '4' });
+    const { model } = aRequest();
+    const availability = {
+      code: 'capacity_exhausted',
+      retryable: true,
+      requested_models: [model],
+      docs_url: 'docs/errors.md#capacity_exhausted',
+      retry_after: 4,
+      affected_providers: ['Cheap', 'Dear'],
+    };
     expect((await refusal(twoProviders().answer('chat', aRequest()))).toWire()).toEqual({
       code: 'rate_limit_exceeded',
       message: 'The provider limits the rate of requests',
+      availability,
       retryAfterSeconds: 4,
       metadata: {
         provider_name: 'Dear',
@@ -175,6 +186,18 @@ describe(InferenceEngine.name, () => {
         ],
       },
     });
+  });
+
+  it.each([
+    [429, ''],
+    [404, '{"error":{"code":"model_not_found","message":"The model does not exist"}}'],
+  ])('keeps the status %d of the only provider for the batch worker', async (status, body) => {
+    first.answers(status, body);
+    const { engine, http } = anEngine([aModel({ endpoints: [anEndpoint({ provider: providers().cheap })] })]);
+    closers.push(() => http.close());
+    const error = await refusal(engine.answer('chat', aRequest()));
+    expect(error.availability).toBeDefined();
+    expect(upstreamStatusOf(error)).toBe(status);
   });
 
   it('tries three endpoints and no more', async () => {

@@ -1,11 +1,12 @@
 import type { Secret } from '@libs/contracts';
-import { AppError } from '@libs/errors';
+import { AppError, type ErrorCode } from '@libs/errors';
 import { failedTogether, type Attempt } from './attempt';
-import { keyRefusalOf } from '../wire/upstream-error';
+import type { AttemptEnd } from './attempt-end';
+import { keyRefusalOf, withStatusOf } from '../wire/upstream-error';
 import { notedRefusal } from '../wire/upstream-refusal';
 import type { CredentialScope, CredentialSource } from './credential-source';
 import type { Candidate } from './planned-route';
-import { OWN_KEY_REFUSED, refusal } from './route-refusal';
+import { OWN_KEY_REFUSED, refusal, type AvailabilityCode } from './route-refusal';
 
 /** What a provider can have against a caller's own key or its account. */
 const OF_OWN_KEY = {
@@ -24,11 +25,14 @@ export function isOfOwnKey(error: AppError): boolean {
 /**
  * Returns the error of a request whose attempts all failed, as `failedTogether` does. 401, 402 or 403 if all failed
  * because providers refused the caller's own keys or their accounts, which the caller must correct; 404 if no provider
- * knows the model.
+ * knows the model. The last, and 429 if all providers limit the rate, have an `availability`.
  */
 export function failedByAll(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
   const error = failedTogether(attempts, errors);
-  if (attempts.length > 0 && attempts.every(({ end }) => end === 'unknown_model')) return unknownToAll(attempts, error);
+  const all = (end: AttemptEnd): boolean => attempts.length > 0 && attempts.every((one) => one.end === end);
+  // A retry does not help: the operator has to correct the catalogue.
+  if (all('unknown_model')) return sharedByAll('not_found', 'model_unavailable_upstream', attempts, error);
+  if (all('rate_limited')) return sharedByAll('rate_limit_exceeded', 'capacity_exhausted', attempts, error);
   const code = attempts.every(({ isByok }) => isByok) ? ownKeyCode(errors) : null;
   if (code === null) return error;
   const { metadata, retryAfterSeconds, internal } = error;
@@ -47,17 +51,22 @@ function ownKeyCode(errors: readonly AppError[]): keyof typeof OF_OWN_KEY | null
 
 const REFUSED: ReadonlySet<string | null> = new Set(['refused_key', 'refused_account']);
 
-/** A retry does not help: the operator has to correct the catalogue. */
-function unknownToAll(attempts: readonly Attempt[], error: AppError): AppError {
-  const reason = { error: 'not_found', code: 'model_unavailable_upstream', message: error.message } as const;
-  const models = [...new Set(attempts.map(({ model }) => model))];
-  const { code, availability } = refusal(
-    reason,
-    models,
+/** Returns the error of attempts that all ended alike, with its `availability`. */
+function sharedByAll(
+  code: ErrorCode,
+  availabilityCode: AvailabilityCode,
+  attempts: readonly Attempt[],
+  error: AppError,
+): AppError {
+  const { message, metadata, internal, retryAfterSeconds } = error;
+  const { availability } = refusal(
+    { error: code, code: availabilityCode, message },
+    [...new Set(attempts.map(({ model }) => model))],
     attempts.map(({ providerName }) => providerName),
+    retryAfterSeconds,
   );
-  const { metadata, internal } = error;
-  return new AppError(code, error.message, { availability, metadata, internal, cause: error });
+  const shared = new AppError(code, message, { availability, metadata, internal, retryAfterSeconds, cause: error });
+  return withStatusOf(error, shared);
 }
 
 /** Reports whether providers accept the callers' own keys. */

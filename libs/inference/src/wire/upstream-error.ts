@@ -152,6 +152,13 @@ export function upstreamStatusOf(error: AppError): number | null {
   return statuses.get(error) ?? null;
 }
 
+/** Returns `error`, which replaces `other`, with the upstream's status of `other`. */
+export function withStatusOf(other: AppError, error: AppError): AppError {
+  const status = upstreamStatusOf(other);
+  if (status !== null) statuses.set(error, status);
+  return error;
+}
+
 /** Returns the status with which the upstream refused the key itself; null for every other error. */
 export function keyRefusalOf(error: AppError): 401 | 403 | null {
   const status = upstreamStatusOf(error);
