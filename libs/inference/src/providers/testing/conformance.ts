@@ -19,6 +19,12 @@ interface RecordedError {
   };
 }
 
+/** What the error of a request says about the model if its only provider answers so. */
+const AVAILABILITY: Readonly<Record<string, object>> = {
+  not_found: { code: 'model_unavailable_upstream', retryable: false },
+  rate_limit_exceeded: { code: 'capacity_exhausted', retryable: true },
+};
+
 const PROMPT = { model: 'acme/large', messages: [{ role: 'user', content: 'Say hello' }] };
 
 /** How an API shows what the suite asks about. */
@@ -173,10 +179,8 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
         message: expected.message,
         metadata: { provider_name: 'Acme', ...(expected.hint !== null && { provider_code: expected.hint }) },
         ...(expected.retryAfterSeconds !== undefined && { retryAfterSeconds: expected.retryAfterSeconds }),
-        // No provider knows the model.
-        ...(expected.code === 'not_found' && {
-          availability: expect.objectContaining({ code: 'model_unavailable_upstream', retryable: false }) as object,
-        }),
+        // The only provider does not know the model, or limits the rate.
+        ...(AVAILABILITY[expected.code] && { availability: expect.objectContaining(AVAILABILITY[expected.code]!) }),
       });
       expect(`${error.internal} ${error.stack}`).not.toContain(FIXTURE_KEY);
     });
