@@ -77,6 +77,7 @@ export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routi
 export type { FrameImage, InputReference } from './videos/video-members';
 export { VIDEO_ID, VideoDto } from './videos/videos.dto';
 export * from './videos/videos.messages';
-export { sentValue, shownValue } from './validation/shown-value';
+export { slipsBetween } from './validation/edit-distance';
+export { sentValue, shownType, shownValue } from './validation/shown-value';
 export { memberPath } from './validation/member-path';
 export { isPlainObject } from './validation/well-formed';

@@ -2,16 +2,16 @@
 class HeldShares {
   readonly #held = new Map<string, number>();
 
-  /** @param free what a holder that has nothing yet may take, however little is left then */
+  /** @param smallAmount a holder that has nothing yet may take so much, however little is left then */
   constructor(
     private readonly weight: number,
-    private readonly free: number,
+    private readonly smallAmount: number,
   ) {}
 
   /** @param left remaining amount of the pool after the amount is taken */
   allows(holder: string, amount: number, left: number): boolean {
     const held = this.of(holder);
-    return (held === 0 && amount <= this.free) || held + amount <= this.weight * left;
+    return (held === 0 && amount <= this.smallAmount) || held + amount <= this.weight * left;
   }
 
   of(holder: string): number {
@@ -48,7 +48,7 @@ export interface Rooms {
  * A holder may take more as long as it then holds at most `weight` times what is left for all others (the dynamic
  * thresholds of shared-memory switches). One holder alone gets weight / (weight + 1) of the pool. The more holders
  * there are, the less each gets, and something is left for the next one. A holder that has nothing yet may take
- * anything that is left, or only as much as `free` without leaving a share for others. Nothing is taken away from
+ * anything that is left, or only as much as `smallAmount` without leaving a share for others. Nothing is taken away from
  * holders: their share decreases as they give back.
  */
 export class SharedPool {
@@ -59,9 +59,9 @@ export class SharedPool {
   constructor(
     readonly size: number,
     weights: readonly number[],
-    free: number = size,
+    smallAmount: number = size,
   ) {
-    this.#shares = weights.map((weight) => new HeldShares(weight, free));
+    this.#shares = weights.map((weight) => new HeldShares(weight, smallAmount));
   }
 
   get taken(): number {

@@ -58,7 +58,6 @@ export type { Message, Part, Role, ToolResultPart } from './model/conversation';
 export type { Turn } from './model/conversation-turn';
 export { turnBody } from './model/turn-body';
 export { mayDropCap } from './model/dropped-cap';
-export { slipsBetween } from './model/edit-distance';
 export {
   estimatePrompt,
   estimatePromptTokens,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { countEmbeddingsInputs, findBodyLinkProblem } from '@libs/contracts';
+import { countEmbeddingsInputs, findBodyLinkProblem, shownType } from '@libs/contracts';
 import {
   accountReferenceIn,
   type Api,
@@ -188,15 +188,14 @@ function problemOfTool(entry: JsonObject, route: BatchRoute): string | null {
   const { type } = entry;
   const tool = typeof type === 'string' ? toolSentAs(type) : null;
   const problem = problemOfType(entry, route) ?? (tool === null ? null : problemOfUse(tool, route));
-  if (problem !== null) return `${shownType(type)} ${problem}`;
+  if (problem !== null) return `${typeNote(type)} ${problem}`;
   const dearer = tool === null || route.isOwnKey ? null : dearerSetting(tool, entry);
   return dearer && `.${dearer} costs more than the price of the tool: it needs a provider key of your own`;
 }
 
-const SHOWN_TYPE = /^[\w:.-]{1,64}$/;
-
-function shownType(type: unknown): string {
-  return typeof type === 'string' && SHOWN_TYPE.test(type) ? ` (${type})` : '';
+function typeNote(type: unknown): string {
+  const shown = shownType(type);
+  return shown === null ? '' : ` (${shown})`;
 }
 
 function problemOfType({ type, engine }: JsonObject, { serviceName, isNative, api }: BatchRoute): string | null {

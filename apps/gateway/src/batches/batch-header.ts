@@ -1,4 +1,4 @@
-import { sentValue } from '@libs/contracts';
+import { memberPath, sentValue } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { API_OF_BATCH, isBatchEndpoint, type BatchEndpoint } from '@libs/inference';
 
@@ -59,12 +59,8 @@ function parseMember(name: string, json: Buffer): unknown {
   try {
     return JSON.parse(json.toString());
   } catch {
-    throw new AppError('invalid_request', `Malformed batch input: ${shownName(name)} is not valid JSON`);
+    throw new AppError('invalid_request', `Malformed batch input: ${memberPath('', name)} is not valid JSON`);
   }
-}
-
-function shownName(name: string): string {
-  return /^\w{1,64}$/.test(name) ? name : 'a member';
 }
 
 function readEndpoint(value: unknown): BatchEndpoint {
@@ -84,7 +80,7 @@ function readProvider(value: unknown): readonly string[] | null {
   if (typeof value !== 'object' || Array.isArray(value)) throw refused('provider', 'must be an object', value);
   const other = Object.entries(value).find(([name, preference]) => name !== 'only' && preference !== null);
   if (other !== undefined) {
-    throw refused(`provider.${shownName(other[0])}`, 'cannot be used in a batch, only provider.only');
+    throw refused(memberPath('provider', other[0]), 'cannot be used in a batch, only provider.only');
   }
   return readOnly((value as { only?: unknown }).only);
 }

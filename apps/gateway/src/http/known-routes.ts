@@ -1,4 +1,4 @@
-import { slipsBetween } from '@libs/inference';
+import { slipsBetween } from '@libs/contracts';
 import { API_PREFIX, bareSegments, isUnder } from './paths';
 
 /** Matches one path segment of any text. */

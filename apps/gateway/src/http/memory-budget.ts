@@ -14,7 +14,7 @@ export class MemoryBudget extends WaitingPool {
     readonly bytes: number,
     options: Partial<WaitingPoolOptions> = {},
   ) {
-    super(bytes, { free: SMALL_BYTES, ...options });
+    super(bytes, { smallAmount: SMALL_BYTES, ...options });
   }
 
   get reserved(): number {

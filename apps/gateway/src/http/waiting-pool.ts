@@ -6,7 +6,7 @@ export interface WaitingPoolOptions {
   /** Requests that wait at once. */
   readonly mostWaiting: number;
   /** What a workspace that has nothing yet may take, however little is left for others then; absent: anything. */
-  readonly free?: number;
+  readonly smallAmount?: number;
 }
 
 const DEFAULTS: WaitingPoolOptions = { longestWaitMs: 2_000, mostWaiting: 256 };
@@ -24,9 +24,9 @@ export class WaitingPool {
   readonly #longestWaitMs: number;
 
   constructor(size: number, options: Partial<WaitingPoolOptions> = {}) {
-    const { longestWaitMs, mostWaiting, free } = { ...DEFAULTS, ...options };
+    const { longestWaitMs, mostWaiting, smallAmount } = { ...DEFAULTS, ...options };
     this.#longestWaitMs = longestWaitMs;
-    this.pool = new SharedPool(size, WEIGHTS, free);
+    this.pool = new SharedPool(size, WEIGHTS, smallAmount);
     this.#line = new SharedLine(this.pool, new SharedPool(mostWaiting, WEIGHTS));
   }
 

@@ -1,3 +1,4 @@
+import { shownType } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { APIS, bringsTools, toolOfType, type StreamableApi } from '@libs/inference';
 import type { ServerTool } from './server-tool';
@@ -154,13 +155,10 @@ export function freeName(wanted: string, serviceName: string, taken: Set<string>
   return name;
 }
 
-const SHOWN_TYPE = /^[\w:.-]{1,64}$/;
-
 /** Returns the error for a tool that is not run, with its type. `reason` goes on after "a tool that". */
 export function refusedTool({ entry, path }: ListedTool, reason: string): AppError {
-  const { type } = entry;
-  const shown = typeof type === 'string' && SHOWN_TYPE.test(type) ? `${type}, ` : '';
-  return refusal(`${path}.type`, `is ${shown}a tool that ${reason}`);
+  const type = shownType(entry['type']);
+  return refusal(`${path}.type`, `is ${type === null ? '' : `${type}, `}a tool that ${reason}`);
 }
 
 /** Returns the settings of a tool choice that allows some of the tools; on chat they are in a member of its own. */

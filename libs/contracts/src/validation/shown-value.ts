@@ -30,6 +30,13 @@ export function sentValue(path: string, value: unknown): string {
   return value === undefined ? '' : ` (it is ${shownValue(path, value)})`;
 }
 
+const TYPE = /^[\w:.-]{1,64}$/;
+
+/** Returns the type of a tool for a message; null if it does not look like one. */
+export function shownType(type: unknown): string | null {
+  return typeof type === 'string' && TYPE.test(type) ? type : null;
+}
+
 function shownText(text: string, isForSecrets: boolean): string {
   if (text === '') return 'an empty string';
   return !isForSecrets && HARMLESS.test(text) ? `"${text}"` : `a string of ${text.length} characters`;

@@ -7,7 +7,7 @@ import { emptyUsage } from '../pricing/usage';
 import { aModel, anEndpoint, dataOfEventStream } from '../testing';
 import type { AnswerContext } from './dialect';
 import { anthropicMessagesTranslation } from './anthropic-messages';
-import { requestFor } from './free-text-tools';
+import { withTakenTools } from './free-text-tools';
 import { openAiChatTranslation } from './openai-chat';
 import { openAiResponsesTranslation } from './openai-responses';
 import type { CallerTranslation, Translation } from './translation';
@@ -59,7 +59,7 @@ function translated(caller: CallerTranslation, body: object, { upstream }: Trans
   const log = new LossLog();
   const request = caller.readRequest(parseJson(Buffer.from(JSON.stringify(body))) as JsonObject);
   for (const member of request.unread) log.drop(member);
-  const sent = upstream.writeRequest(requestFor(upstream, endpoint, request, log), endpoint, false, log);
+  const sent = upstream.writeRequest(withTakenTools(upstream, endpoint, request, log), endpoint, false, log);
   return { sent: parseJson(Buffer.from(JSON.stringify(sent))), ...log.report() };
 }
 

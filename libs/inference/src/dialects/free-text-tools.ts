@@ -54,7 +54,7 @@ export function textOfArguments(args: string): string {
  * Returns the request with tools that take free text if the endpoint takes them, and with functions in their place
  * otherwise. A function has no grammar, so that is logged as lost.
  */
-export function requestFor(
+export function withTakenTools(
   { takesFreeText }: Pick<UpstreamTranslation, 'takesFreeText'>,
   endpoint: Endpoint,
   request: CanonicalRequest,

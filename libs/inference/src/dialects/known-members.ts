@@ -1,3 +1,4 @@
+import { shownType } from '@libs/contracts';
 import { isObject, type JsonObject } from '@libs/json';
 import type { ToolChoice } from '../model/canonical-request';
 
@@ -54,11 +55,9 @@ function membersOf({ type }: JsonObject, { types, usual }: KnownByType): KnownMe
   return Object.hasOwn(types, name) ? types[name]! : null;
 }
 
-const KNOWN_WORD = /^[\w:.-]{1,64}$/;
-
 /** Returns the name under which a tool of this type is reported as lost. */
 export function lostTool(type: string): string {
-  return KNOWN_WORD.test(type) ? `tools.${type}` : 'tools';
+  return shownType(type) === null ? 'tools' : `tools.${type}`;
 }
 
 /**

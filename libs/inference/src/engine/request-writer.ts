@@ -6,7 +6,7 @@ import type { Dialect } from '../dialects/dialect';
 import type { CallerTranslation, Translation } from '../dialects/translation';
 import { withCappedOutput } from '../dialects/output-cap';
 import { parseRequest } from '../dialects/request-members';
-import { requestFor } from '../dialects/free-text-tools';
+import { withTakenTools } from '../dialects/free-text-tools';
 import { withoutUntaken } from '../dialects/untaken-parameters';
 import type { InferenceRequest } from './inference-call';
 import { RequestReading } from './request-reading';
@@ -96,7 +96,7 @@ function writeTranslated(
   for (const member of request.unread) log.drop(member);
   const capMember = (): string => outputCapMember(parsed ?? parseRequest(body));
   const capped = withCappedOutput(withoutUntaken(request, endpoint, log), endpoint, log, capMember);
-  const taken = requestFor(upstream, endpoint, inAccount(capped, endpoint, account, log), log);
+  const taken = withTakenTools(upstream, endpoint, inAccount(capped, endpoint, account, log), log);
   return Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
 }
 

@@ -31,8 +31,8 @@ export function failedByAll(attempts: readonly Attempt[], errors: readonly AppEr
   const error = failedTogether(attempts, errors);
   const all = (end: AttemptEnd): boolean => attempts.length > 0 && attempts.every((one) => one.end === end);
   // A retry does not help: the operator has to correct the catalogue.
-  if (all('unknown_model')) return sharedByAll('not_found', 'model_unavailable_upstream', attempts, error);
-  if (all('rate_limited')) return sharedByAll('rate_limit_exceeded', 'capacity_exhausted', attempts, error);
+  if (all('unknown_model')) return withAvailability('not_found', 'model_unavailable_upstream', attempts, error);
+  if (all('rate_limited')) return withAvailability('rate_limit_exceeded', 'capacity_exhausted', attempts, error);
   const code = attempts.every(({ isByok }) => isByok) ? ownKeyCode(errors) : null;
   if (code === null) return error;
   const { metadata, retryAfterSeconds, internal } = error;
@@ -52,7 +52,7 @@ function ownKeyCode(errors: readonly AppError[]): keyof typeof OF_OWN_KEY | null
 const REFUSED: ReadonlySet<string | null> = new Set(['refused_key', 'refused_account']);
 
 /** Returns the error of attempts that all ended alike, with its `availability`. */
-function sharedByAll(
+function withAvailability(
   code: ErrorCode,
   availabilityCode: AvailabilityCode,
   attempts: readonly Attempt[],

@@ -1,5 +1,5 @@
 import { namesOf, type Catalogue } from '../catalogue/catalogue';
-import { slipsBetween } from '../model/edit-distance';
+import { slipsBetween } from '@libs/contracts';
 
 /** Longer names are cut when shown, and no similar names are suggested. */
 const LONGEST_SHOWN = 80;

@@ -152,9 +152,9 @@ export function upstreamStatusOf(error: AppError): number | null {
   return statuses.get(error) ?? null;
 }
 
-/** Returns `error`, which replaces `other`, with the upstream's status of `other`. */
-export function withStatusOf(other: AppError, error: AppError): AppError {
-  const status = upstreamStatusOf(other);
+/** Returns `error`, which replaces `replaced`, with the upstream's status of that. */
+export function withStatusOf(replaced: AppError, error: AppError): AppError {
+  const status = upstreamStatusOf(replaced);
   if (status !== null) statuses.set(error, status);
   return error;
 }
