@@ -169,6 +169,7 @@ export {
   endpointsNamed,
   recordedName,
   resolveModel,
+  UNDATED,
   type ResolvedModel,
   type UnresolvedModel,
 } from './routing/route-model';

@@ -1,5 +1,5 @@
 import { MODEL_WISHES, type ListModelsQueryDto, type ModelOrder } from '@libs/contracts';
-import { isInRegion, isNamedIn, parseRate, type Endpoint, type Model, type ModelEntry } from '@libs/inference';
+import { isInRegion, isNamedIn, parseRate, UNDATED, type Endpoint, type Model, type ModelEntry } from '@libs/inference';
 
 /** A model of the catalogue, and the form in which callers see it. */
 export interface ListedModel {
@@ -95,7 +95,9 @@ function endpointFilters({ providers, region, zdr }: ListModelsQueryDto): (Keeps
 }
 
 function numberFilters(query: ListModelsQueryDto, nowSeconds: number): (Keeps | null)[] {
-  const ageOf = ({ entry }: ListedModel): number => nowSeconds - entry.created;
+  const aged = (test: (seconds: number) => boolean): Keeps => {
+    return ({ entry: { created } }) => created !== UNDATED && test(nowSeconds - created);
+  };
   return [
     filter(
       query.context,
@@ -103,8 +105,8 @@ function numberFilters(query: ListModelsQueryDto, nowSeconds: number): (Keeps | 
         ({ entry }) =>
           (entry.context_length ?? 0) >= Number(least),
     ),
-    filter(query.min_age_days, (days) => (listed) => ageOf(listed) >= Number(days) * DAY_SECONDS),
-    filter(query.max_age_days, (days) => (listed) => ageOf(listed) <= Number(days) * DAY_SECONDS),
+    filter(query.min_age_days, (days) => aged((seconds) => seconds >= Number(days) * DAY_SECONDS)),
+    filter(query.max_age_days, (days) => aged((seconds) => seconds <= Number(days) * DAY_SECONDS)),
     filter(query.min_price, (price) => (listed) => promptPrice(listed) >= parseRate(price)),
     filter(query.max_price, (price) => (listed) => promptPrice(listed) <= parseRate(price)),
     filter(query.min_output_price, (price) => (listed) => outputPrice(listed) >= parseRate(price)),

@@ -39,8 +39,8 @@ models:${models.join('')}
   return parseCatalogue([{ name: 'test.yaml', text }]);
 }
 
-function severalKinds(nowSeconds: number): Catalogue {
-  const days = (count: number): number => nowSeconds - count * 86_400;
+function severalKinds(nowSeconds: number, written: (date: number) => string = String): Catalogue {
+  const days = (count: number): string => written(nowSeconds - count * 86_400);
   const endpoint = (provider: string, apis: string, pricing: string, more: string): string =>
     `{ provider: ${provider}, upstream_model: u, apis: [${apis}], pricing: ${pricing}, max_completion_tokens: 5,
        quantization: unknown, capabilities: {}, ${more} }`;
@@ -283,6 +283,18 @@ describe(ModelsController.name, () => {
       expect(status).toBe(200);
       return (JSON.parse(body) as Listing).data.map(({ id }) => id);
     };
+
+    it('judges no model by its age if its date is not known, and sorts it behind the others', async () => {
+      const nowSeconds = Math.floor(before / 1_000);
+      catalogue = severalKinds(nowSeconds, (date) => (date < nowSeconds - 300 * 86_400 ? '0' : String(date)));
+      try {
+        expect(await ids('?min_age_days=5')).toEqual(['b/new']);
+        expect(await ids('?max_age_days=30000')).toEqual(['b/new', 'b/draws']);
+        expect(await ids('?sort=newest')).toEqual(['b/draws', 'b/new', 'a/old']);
+      } finally {
+        catalogue = severalKinds(nowSeconds);
+      }
+    });
 
     it.each([
       ['q=OLD%20words', ['a/old']],

@@ -122,7 +122,7 @@ function findBySlug(slug: string, catalogue: Catalogue): ResolvedModel | null {
 }
 
 /** `created` of a model whose date is not known. */
-const UNDATED = 0;
+export const UNDATED = 0;
 const LATEST = /^~([^/]+)\/(.+)-latest$/;
 /** Matches a version such as `5`, `4.5`, `v3`, `4o`, `2512`: the part of a name that changes between releases. */
 const VERSION = /^v?\d+(\.\d+)*[a-z]?$/;
