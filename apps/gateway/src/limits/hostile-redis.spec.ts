@@ -110,6 +110,18 @@ describe('a Redis that is not one', () => {
     await expectBack();
   });
 
+  it.each([
+    ['grants', GRANTED],
+    ['words', '+OK\r\n'],
+    ['errors', '-ERR no\r\n'],
+  ])('is left when it answers more than it was asked: %s', async (_what, reply) => {
+    redis.onScript = (socket) => socket.write(reply.repeat(2));
+    await limiter.connect();
+    await limiter.take(LIMIT, 'a');
+    await eventually(() => redis.connections > 1, 'a new connection', 2_000);
+    await expectBack();
+  });
+
   it('is left when its answer comes a byte at a time and never ends', async () => {
     redis.onScript = (socket) => drip(socket);
     await limiter.connect();

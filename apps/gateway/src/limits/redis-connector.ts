@@ -10,7 +10,8 @@ type Stream = Awaited<ReturnType<AbstractConnector['connect']>>;
 
 /**
  * Connects to Redis and closes a connection at the first reply that no command of ours has. The client alone would
- * allocate what a reply announces, keep whatever comes, and throw on some replies where no caller can catch it.
+ * allocate what a reply announces, keep whatever comes, throw on some replies where no caller can catch it, and read
+ * replies that answer nothing for as long as they come.
  */
 export class RedisConnector extends AbstractConnector {
   readonly #options: RedisOptions;
@@ -28,6 +29,16 @@ export class RedisConnector extends AbstractConnector {
     this.stream.once('error', (error) => (this.firstError = error));
     const replies = new RedisReplies();
     checkArriving(this.stream, (chunk) => (replies.areExpected(chunk) ? null : new Error(UNEXPECTED)));
+    countCommands(this.stream, replies);
     return this.stream;
   }
+}
+
+/** The client writes each command by one call. */
+function countCommands(stream: Stream, replies: RedisReplies): void {
+  const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+  stream.write = (...args: unknown[]): boolean => {
+    replies.expectOne();
+    return write(...args);
+  };
 }

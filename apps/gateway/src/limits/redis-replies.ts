@@ -8,13 +8,20 @@ const PAIR = '*2\r';
 
 /**
  * Knows the replies to commands of ours, in the protocol of Redis (RESP2): a line with a text, an error or a number, or
- * a list of two numbers.
+ * a list of two numbers. There is one for each command.
  */
 export class RedisReplies {
   /** The line that has not arrived in full. */
   #rest = '';
   /** How many numbers of a list are yet to come. */
   #numbers = 0;
+  /** How many commands have no reply yet. */
+  #unanswered = 0;
+
+  /** Says that a command was sent. */
+  expectOne(): void {
+    this.#unanswered += 1;
+  }
 
   /** Returns whether the next bytes continue such replies. Once false, the connection cannot be read any more. */
   areExpected(chunk: Buffer): boolean {
@@ -28,6 +35,8 @@ export class RedisReplies {
       this.#numbers -= 1;
       return NUMBER.test(line);
     }
+    this.#unanswered -= 1;
+    if (this.#unanswered < 0) return false;
     if (line === PAIR) this.#numbers = 2;
     return line === PAIR || (line.length <= MAX_LINE && LINE.test(line));
   }
