@@ -139,6 +139,7 @@ const submitted = async (body: Json, by: ApiClient = client): Promise<BatchBody>
     status: 'validating',
     results: null,
     finalized_at: null,
+    expires_at: answer.body.created_at + 86_400,
     error: null,
   });
   return answer.body;

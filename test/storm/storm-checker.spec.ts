@@ -74,6 +74,7 @@ function batchBody(): BatchBody {
     status: 'completed',
     created_at: 1,
     finalized_at: 2,
+    expires_at: 86_400,
     request_counts: { total: LINES.length, completed: LINES.length, failed: 0 },
     usage: {
       prompt_tokens,

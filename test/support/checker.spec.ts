@@ -50,6 +50,7 @@ function goodBatch(): BatchBody {
     status: 'completed',
     created_at: 1,
     finalized_at: 2,
+    expires_at: 86_400,
     request_counts: { total: LINES.length, completed: LINES.length - 1, failed: 1 },
     usage: {
       prompt_tokens: promptTokens,

@@ -39,6 +39,7 @@ export interface BatchBody {
   readonly status: string;
   readonly created_at: number;
   readonly finalized_at: number | null;
+  readonly expires_at: number;
   readonly request_counts: { readonly total: number; readonly completed: number; readonly failed: number };
   readonly usage: BatchUsageBody | null;
   readonly error: { readonly message: string } | null;

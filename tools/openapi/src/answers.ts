@@ -232,6 +232,8 @@ export interface BatchJobAnswer {
   /** Unix seconds. */
   created_at: number;
   finalized_at: number | null;
+  /** When its window ends, in Unix seconds: requests that have not run by then expire. */
+  expires_at: number;
   request_counts: { total: number; completed: number; failed: number };
   usage: Record<string, unknown> | null;
   error: { message: string } | null;

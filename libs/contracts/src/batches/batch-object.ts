@@ -16,6 +16,8 @@ export interface BatchSnapshot {
     | 'cancelled';
   readonly createdAt: number;
   readonly finalizedAt: number | null;
+  /** When its window ends: what has not run by then expires. */
+  readonly expiresAt: number;
   readonly total: number;
   readonly completed: number;
   readonly failed: number;
@@ -34,6 +36,7 @@ export function toBatchObject(batch: BatchSnapshot): object {
     status: batch.status,
     created_at: batch.createdAt,
     finalized_at: batch.finalizedAt,
+    expires_at: batch.expiresAt,
     request_counts: { total: batch.total, completed: batch.completed, failed: batch.failed },
     usage: batch.usage,
     error: batch.errorMessage === null ? null : { message: batch.errorMessage },

@@ -36,6 +36,7 @@ export interface BatchViewRow {
   status: BatchView['status'];
   created_at: number;
   finalized_at: number | null;
+  expires_at: number;
   total: number;
   completed: number;
   failed: number;
@@ -54,6 +55,7 @@ export const BATCH_RETENTION_DAYS = 30;
 const viewColumns = (completed: string, failed: string): string => `
   b.id, b.number, b.created_on::text AS created_on, b.endpoint, b.model, b.completion_window, b.status,
   extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
+  extract(epoch FROM b.expires_at)::float8 AS expires_at,
   b.total, coalesce(b.completed, ${completed})::integer AS completed, coalesce(b.failed, ${failed})::integer AS failed,
   b.usage, b.error_message, b.provider, b.quote, b.callback_url,
   b.created_at <= now() - interval '${BATCH_RETENTION_DAYS} days' AS results_gone`;
@@ -171,6 +173,7 @@ export function toBatchView(row: BatchViewRow): BatchView {
     status: row.status,
     createdAt: Math.floor(row.created_at),
     finalizedAt: row.finalized_at === null ? null : Math.floor(row.finalized_at),
+    expiresAt: Math.floor(row.expires_at),
     total: row.total,
     completed: row.completed,
     failed: row.failed,
