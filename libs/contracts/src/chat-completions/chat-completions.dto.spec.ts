@@ -6,6 +6,13 @@ const CHAT = { model: 'a', messages: [{ role: 'user', content: 'x' }] };
 
 const TOOL = { type: 'function', function: { name: 'f', parameters: {} } };
 
+const CUSTOM = { type: 'custom', custom: { name: 'c' } };
+
+const allowing = (...tools: readonly object[]): object => ({
+  tools: [TOOL, CUSTOM],
+  tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools } },
+});
+
 const marked = (marks: object): object => ({ role: 'user', content: [{ type: 'text', text: 'x', ...marks }] });
 
 /** What is wrong with the members, one line each. */
@@ -35,6 +42,7 @@ describe('a chat completion', () => {
     { tool_choice: 'required', max_tool_calls: 30 },
     { tool_choice: { type: 'function', function: { name: 'f' } } },
     { tool_choice: { type: 'sluice:web_search' } },
+    allowing(TOOL, CUSTOM, { type: 'sluice:web_search' }),
     { reasoning: null, modalities: null, prediction: null, tool_choice: null, route: null, min_p: null, debug: null },
     { some_future_member: 1 },
   ])('may say %j', (members) => {
@@ -83,6 +91,19 @@ describe('a chat completion', () => {
           allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'g' } }] },
         },
       },
+      'tool_choice.allowed_tools.tools[0].function.name must name one of the tools',
+    ],
+    [{ tool_choice: { type: 'custom' } }, 'tool_choice.custom.name must be a non-empty string'],
+    [
+      allowing(TOOL, { type: 'custom', custom: { name: 'f' } }),
+      'tool_choice.allowed_tools.tools[1].custom.name must name one of the tools',
+    ],
+    [
+      allowing({ type: 'function', function: { name: 'c' } }),
+      'tool_choice.allowed_tools.tools[0].function.name must name one of the tools',
+    ],
+    [
+      allowing({ type: 'function', name: 'f' }),
       'tool_choice.allowed_tools.tools[0].function.name must name one of the tools',
     ],
     [{ max_tool_calls: 31 }, 'max_tool_calls must not be greater than 30'],

@@ -37,9 +37,12 @@ export function findPredictionProblem(prediction: unknown): string | null {
   return problem === null ? null : `.content${problem}`;
 }
 
+/** Types of the tools that a caller runs. Each has its name in a field that is called like the type. */
+const NAMED: readonly string[] = ['function', 'custom'];
+
 /**
- * Checks `tool_choice`: a word, a function by name, a tool by type, or some of the functions of the request. Providers
- * define additional words.
+ * Checks `tool_choice`: a word, a function or custom tool by name, a tool by type, or some of the tools of the request.
+ * Providers define additional words.
  */
 export function findChatToolChoiceProblem(
   choice: unknown,
@@ -47,23 +50,33 @@ export function findChatToolChoiceProblem(
 ): string | null {
   if (isNonEmptyString(choice)) return null;
   if (!isPlainObject(choice)) return ' must be a string or an object';
-  if (!isNonEmptyString(choice['type'])) return '.type must be a non-empty string';
-  if (choice['type'] === 'allowed_tools') return findAllowedProblem(choice['allowed_tools'], tools);
-  if (choice['type'] !== 'function') return null;
-  return nameOf(choice) === null ? '.function.name must be a non-empty string' : null;
+  const { type } = choice;
+  if (!isNonEmptyString(type)) return '.type must be a non-empty string';
+  if (type === 'allowed_tools') return findAllowedProblem(choice['allowed_tools'], tools);
+  if (!NAMED.includes(type)) return null;
+  return nameOf(choice, type) === null ? `.${type}.name must be a non-empty string` : null;
 }
 
+/** An allowed tool that is not there would leave fewer tools than the caller expects, or none. */
 function findAllowedProblem(allowed: unknown, tools: unknown): string | null {
-  const listed = isPlainObject(allowed) && Array.isArray(allowed['tools']) ? (allowed['tools'] as unknown[]) : [];
-  const offered = new Set(Array.isArray(tools) ? tools.map(nameOf) : []);
-  const at = listed.findIndex(
-    (tool) => isPlainObject(tool) && tool['type'] === 'function' && !offered.has(nameOf(tool)),
-  );
-  return at === -1 ? null : `.allowed_tools.tools[${at}].function.name must name one of the tools`;
+  const listed = isPlainObject(allowed) ? listOf(allowed['tools']) : [];
+  for (const type of NAMED) {
+    const offered = new Set(namesOf(listOf(tools), type));
+    const at = namesOf(listed, type).findIndex((name) => name === null || (name !== undefined && !offered.has(name)));
+    if (at !== -1) return `.allowed_tools.tools[${at}].${type}.name must name one of the tools`;
+  }
+  return null;
 }
 
-/** Returns the name of a function, or of a chosen one; null if it has none. */
-function nameOf(tool: unknown): string | null {
-  const called = isPlainObject(tool) ? tool['function'] : null;
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** Returns the name of each tool of a type; undefined for tools of other types. */
+function namesOf(tools: readonly unknown[], type: string): readonly (string | null | undefined)[] {
+  return tools.map((tool) => (isPlainObject(tool) && tool['type'] === type ? nameOf(tool, type) : undefined));
+}
+
+/** Returns the name of a tool, or of a chosen one; null if it has none. */
+function nameOf(tool: Readonly<Record<string, unknown>>, type: string): string | null {
+  const called = tool[type];
   return isPlainObject(called) && isNonEmptyString(called['name']) ? called['name'] : null;
 }
