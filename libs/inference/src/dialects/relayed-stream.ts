@@ -8,12 +8,13 @@ import { UNITS_PER_TOKEN } from '../model/text-tokens';
 import { chargeLeft } from '../model/left-charge';
 import { isEventTooDense } from '../wire/dense-answer';
 import { denseAnswer, isOversized, oversizedEvent, oversizedStream } from '../wire/oversized-answer';
-import { brokenAnswer, isHeldBack } from '../wire/upstream-error';
+import { brokenAnswer, isHeldBack, notAnswered } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
 import { EventSplitter, EventTooLarge } from './event-splitter';
 import { unlikelyTokens } from './reserved-prompt';
 import type { Bill } from './translation';
+import { UnframedBody } from './unframed-body';
 
 const LARGEST_EVENT = 8 * 1024 * 1024;
 /** Most bytes of an answer that are kept for its last event, which are as many as a whole answer may have. */
@@ -51,6 +52,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   protected isLeft = false;
   readonly #upstream: UpstreamStream;
   readonly #splitter: EventSplitter;
+  readonly #unframed = new UnframedBody();
   #settle!: (outcome: StreamOutcome) => void;
   #state: TerminalState | null = null;
   #bill: Bill | null = null;
@@ -66,6 +68,7 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
   ) {
     this.#upstream = upstream;
     this.#splitter = new EventSplitter(LARGEST_EVENT, (data, name) => {
+      this.#unframed.drop();
       if (this.isDone) return;
       const line = eventData(data);
       if (isEventTooDense(line)) throw denseAnswer(context.endpoint.provider);
@@ -178,14 +181,22 @@ export abstract class RelayedStream<Piece> implements StreamOf<Piece>, AsyncIter
     const chunk = await this.#upstream.read(this.#splitter.keptBytes + counted);
     if (this.#state !== null) return;
     if (chunk !== null) {
+      this.#unframed.add(chunk);
       this.#splitter.push(chunk);
     } else {
       this.#splitter.end();
+      this.#refuseUnframed();
       if (!this.isDone) this.onEnd();
       this.isDone = true;
     }
     if (this.isDone && !this.isCommitted) throw this.broken('the stream is empty');
     if (this.isDone) this.#complete();
+  }
+
+  /** Throws the error that the upstream reports if its body is JSON instead of events. */
+  #refuseUnframed(): void {
+    const body = this.#unframed.take();
+    if (body !== null) throw notAnswered(this.context.endpoint.provider, body, 'the stream has no events');
   }
 
   #complete(): void {
