@@ -127,7 +127,7 @@ describe(CredentialsController.name, () => {
     env.BYOK_CREATED_STATUS = 200;
     const catalogue = {
       providers: () => [{ slug: 'house-brand' }, { slug: 'openai' }, AZURE],
-      findModel: (name: string) => (name === 'gpt-4o' ? {} : null),
+      findModel: (name: string) => (/^(?:openai\/)?gpt-4o(?::batch)?$/.test(name) ? {} : null),
     } as unknown as Catalogue;
     const uses = { findUses: async () => new Map([[ID, new Date('2026-02-03T04:05:06Z')]]) };
     const module = await Test.createTestingModule({
@@ -308,6 +308,11 @@ describe(CredentialsController.name, () => {
     ['a text for a list of hashes', { allowed_api_key_hashes: HASH }, 'allowed_api_key_hashes'],
     ['too many models', { allowed_models: many(101) }, 'allowed_models'],
     ['a model without a vendor that is no alias', { allowed_models: [canary] }, 'allowed_models'],
+    ['a model of batches', { allowed_models: ['x/later', 'openai/gpt-4o:batch'] }, 'allowed_models'],
+    ['a later model of batches', { allowed_models: ['x/later:batch'] }, 'allowed_models'],
+    ['an alias of batches', { allowed_models: ['gpt-4o:batch'] }, 'allowed_models'],
+    ['a variant of a model', { allowed_models: ['openai/gpt-4o:floor'] }, 'allowed_models'],
+    ['a newest model', { allowed_models: ['~openai/gpt-latest'] }, 'allowed_models'],
     ['an empty model', { allowed_models: [''] }, 'allowed_models'],
     ['a number for a model', { allowed_models: [1] }, 'allowed_models'],
     ['an object for the models', { allowed_models: { 0: 'a/b' } }, 'allowed_models'],

@@ -23,7 +23,7 @@ import type { LastUsesRepository } from '@libs/persistence';
 import type { MessageBus } from '@libs/platform';
 import { CredentialIntake } from './credential-intake';
 import { credentialView } from './credential-view';
-import { requireKnownAliases } from './allowed-models';
+import { requireModelNames } from './allowed-models';
 import { requireKnownHosts, warningsOf } from './key-places';
 
 const DEFAULT_PAGE = 50;
@@ -49,7 +49,7 @@ export class CredentialsService {
     const { key, provider, workspace_id: workspaceId = null } = body;
     this.#requireProvider(provider);
     requireKnownHosts(key, this.catalogue().providers());
-    requireKnownAliases(body.allowed_models, this.catalogue());
+    requireModelNames(body.allowed_models, this.catalogue());
     const settings = fromHttp(givenFields(CredentialSettingsDto, body));
     const members = { ...settings, ...(id !== undefined && { id }), organizationId, workspaceId, provider };
     const record = await this.#intake.send(key, organizationId, (sealedKey) =>
@@ -85,7 +85,7 @@ export class CredentialsService {
   async update(caller: Principal, id: string, body: UpdateCredentialDto): Promise<CredentialDto> {
     const members = { ...fromHttp(givenFields(CredentialSettingsDto, body)), ...ownCredential(caller, id) };
     const { key, allowed_models: allowedModels } = body;
-    requireKnownAliases(allowedModels, this.catalogue());
+    requireModelNames(allowedModels, this.catalogue());
     if (key === undefined) return this.#view(caller, await this.bus.call(UpdateCredential, members));
     requireKnownHosts(key, this.catalogue().providers());
     const record = await this.#intake.send(key, caller.organizationId, (sealedKey) =>
