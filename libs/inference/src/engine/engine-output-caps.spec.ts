@@ -63,13 +63,20 @@ describe('a cap above what the endpoint gives', () => {
     expect(lastSent(upstream)).toMatchObject({ max_tokens: 200_000 });
   });
 
-  it('is refused with both numbers where the operator wants that', async () => {
-    const members = { messages, max_tokens: 32_000 };
-    const asked = ask({ ...CHAT, members, parts: { capsOutput: false } });
+  it.each([
+    ['chat', 'max_tokens', { messages }],
+    ['chat', 'max_completion_tokens', { messages, max_tokens: 5 }],
+    ['responses', 'max_output_tokens', { input: 'Hi' }],
+    ['messages', 'max_tokens', { messages }],
+  ] as const)('of %s by %s is refused with both numbers where the operator wants that', async (api, field, members) => {
+    const asked = ask({ ...CHAT, api, members: { ...members, [field]: 32_000 }, parts: { capsOutput: false } });
     await expect(asked).rejects.toThrow(AppError);
     await expect(asked).rejects.toMatchObject({
       code: 'max_tokens_exceeded',
-      message: expect.stringContaining('gives that many output tokens: 32000 were asked for, and 16000 are the most'),
+      message: expect.stringMatching(
+        new RegExp(`gives that many output tokens: 32000 were asked for, and 16000 are the most.*; lower ${field}$`),
+      ),
+      availability: { constraint: { field } },
     });
     expect(upstream.requests).toHaveLength(0);
   });

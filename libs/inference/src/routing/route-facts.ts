@@ -1,5 +1,6 @@
 import { isObject } from '@libs/json';
 import { tierNamed } from '../catalogue/service-tiers';
+import { outputCapMember } from '../model/output-limit';
 import { toolsIn } from '../model/provider-tools';
 import { accountReferenceIn } from './account-references';
 import type { RouteFacts } from './route-request';
@@ -15,6 +16,7 @@ export function readRouteFacts(body: unknown): RouteFacts {
   if (!isObject(body)) return {};
   const { modalities } = body;
   const media = mediaOf(body);
+  const outputField = outputCapMember(body);
   return {
     parameters: parametersOf(body),
     inputModalities: [...media.kinds],
@@ -22,7 +24,8 @@ export function readRouteFacts(body: unknown): RouteFacts {
     audioParts: media.audioParts,
     hasLinkedMedia: media.hasLink,
     outputModalities: textsIn(modalities).filter((name) => name !== 'text'),
-    maxOutputTokens: firstNumber(body.max_completion_tokens, body.max_output_tokens, body.max_tokens),
+    maxOutputTokens: numberOrNull(body[outputField]),
+    maxOutputTokensField: outputField,
     serviceTier: tierOf(body),
     tools: toolsIn(body),
     accountReference: accountReferenceIn(body),
@@ -155,6 +158,6 @@ function isLinked(media: unknown): boolean {
   return typeof link === 'string' && /^https?:/i.test(link);
 }
 
-function firstNumber(...values: readonly unknown[]): number | null {
-  return (values.find((value) => typeof value === 'number') as number | undefined) ?? null;
+function numberOrNull(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
 }

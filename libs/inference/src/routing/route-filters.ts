@@ -109,7 +109,12 @@ function promptFilter({ estimatedPromptTokens = 0 }: RouteRequest): HardFilter {
 }
 
 /** If answers must not be capped, rules out endpoints that produce fewer tokens than requested. */
-function outputFilters({ maxOutputTokens: asked = null, capsOutput = true, preferences }: RouteRequest): HardFilter[] {
+function outputFilters({
+  maxOutputTokens: asked = null,
+  maxOutputTokensField: field = 'max_tokens',
+  capsOutput = true,
+  preferences,
+}: RouteRequest): HardFilter[] {
   if (asked === null || (capsOutput && preferences?.requireParameters !== true)) return [];
   let longest = 0;
   return [
@@ -121,7 +126,7 @@ function outputFilters({ maxOutputTokens: asked = null, capsOutput = true, prefe
       },
       get reason() {
         const message = `${ANSWER_TOO_LONG.message}: ${asked} were asked for, and ${longest} are the most{providers}`;
-        return { ...ANSWER_TOO_LONG, message, constraint: { field: 'max_tokens', detail: message } };
+        return { ...ANSWER_TOO_LONG, message, constraint: { field, detail: message }, remedy: `lower ${field}` };
       },
     },
   ];

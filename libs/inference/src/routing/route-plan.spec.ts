@@ -509,7 +509,7 @@ describe('hard filters', () => {
   it('say the numbers where a request is too long', () => {
     const long = refusal({ maxOutputTokens: 32_000, capsOutput: false });
     expect(long.message).toBe(
-      'No provider of the model "acme/large" gives that many output tokens: 32000 were asked for, and 16000 are the most (it has DEAR, CHEAP, MIDDLE); change max_tokens, or leave it out',
+      'No provider of the model "acme/large" gives that many output tokens: 32000 were asked for, and 16000 are the most (it has DEAR, CHEAP, MIDDLE); lower max_tokens',
     );
     expect(long).toMatchObject({ code: 'max_tokens_exceeded', availability: { constraint: { field: 'max_tokens' } } });
     expect(refusal({ estimatedPromptTokens: 600_000 }).message).toBe(

@@ -45,6 +45,8 @@ export interface Reason {
   readonly excludedBy?: ExcludedBy;
   /** The field that removed the last endpoint, and what it demanded, as `message`. Never contains a value of the request. */
   readonly constraint?: { readonly field: string; readonly detail: string };
+  /** What the caller can do about the constraint. Default: change the field, or leave it out. */
+  readonly remedy?: string;
 }
 
 const DOCUMENT = 'docs/errors.md';
@@ -87,15 +89,13 @@ const MOST_SHOWN = 5;
 
 /** Returns the message with the name of the model, its providers, and what the caller can change. */
 function messageOf(
-  { error, message, constraint }: Reason,
+  { error, message, constraint, remedy = `change ${constraint?.field}, or leave it out` }: Reason,
   models: readonly string[],
   providers: readonly string[],
 ): string {
   const named = filled(message, models.length === 1 ? models[0]! : REDACTED, shownProviders(providers));
   if (constraint === undefined) return named;
-  const remedy =
-    error === 'permission_denied' ? 'a management key can change it' : `change ${constraint.field}, or leave it out`;
-  return `${named}; ${remedy}`;
+  return `${named}; ${error === 'permission_denied' ? 'a management key can change it' : remedy}`;
 }
 
 function shownProviders(providers: readonly string[]): string {

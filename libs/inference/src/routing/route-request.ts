@@ -86,6 +86,8 @@ export interface RouteFacts {
   /** Other than text. */
   readonly outputModalities?: readonly string[];
   readonly maxOutputTokens?: number | null;
+  /** The field of the request that has this number. Default: `max_tokens`. */
+  readonly maxOutputTokensField?: string;
   /** The tier as in the request: auto, default, fast, flex, priority, scale, ultrafast. */
   readonly serviceTier?: string | null;
   /** Tools that a provider or the gateway would run. */
