@@ -32,9 +32,9 @@ export class VideoContentsService {
    * @param holders the workspace that asks, and its organization
    * @throws AppError gone; provider_overloaded if too many videos are being downloaded
    */
-  async open({ key }: KeptVideo, range: ByteRange | null, holders: readonly string[]): Promise<Readable> {
+  async open({ key, bytes }: KeptVideo, range: ByteRange | null, holders: readonly string[]): Promise<Readable> {
     try {
-      return await this.downloads.open(holders, () => this.blobs.read(key, range ?? undefined));
+      return await this.downloads.open(holders, () => this.blobs.read(key, bytes, range ?? undefined));
     } catch (thrown) {
       const error = AppError.from(thrown);
       if (error.code !== 'not_found') throw error;

@@ -35,7 +35,7 @@ describe(VideoDownloads.name, () => {
 
   const downloads = new VideoDownloads(undefined, { longestWaitMs: 50 });
   const read = (workspace: string): Promise<Readable> =>
-    downloads.open([workspace, workspace], () => store.read('video/film'));
+    downloads.open([workspace, workspace], () => store.read('video/film', FILM.length));
 
   it('serves others while readers of one workspace leave as many videos unread as they may', async () => {
     const settled = await Promise.allSettled(Array.from({ length: MANY }, () => read('slow')));
@@ -54,7 +54,7 @@ describe(VideoDownloads.name, () => {
 
   it('lets one that waits in when another is over', async () => {
     const one = new VideoDownloads(1, { longestWaitMs: 5_000 });
-    const open = (): Promise<Readable> => one.open(['a', 'a'], () => store.read('video/film'));
+    const open = (): Promise<Readable> => one.open(['a', 'a'], () => store.read('video/film', FILM.length));
     const first = await open();
     const second = open();
     first.destroy();
@@ -64,20 +64,20 @@ describe(VideoDownloads.name, () => {
   it('gives the place back of a video that is closed before it is handed out', async () => {
     const one = new VideoDownloads(1, { longestWaitMs: 10 });
     const closed = async (): Promise<Readable> => {
-      const video = await store.read('video/film');
-      const ended = once(video, 'error');
+      const video = await store.read('video/film', FILM.length);
+      const ended = once(video, 'close');
       video.destroy();
       await ended;
       return video;
     };
     await one.open(['a', 'a'], closed);
-    (await one.open(['b', 'b'], () => store.read('video/film'))).destroy();
+    (await one.open(['b', 'b'], () => store.read('video/film', FILM.length))).destroy();
   });
 
   it('gives the place back where nothing could be opened', async () => {
     const one = new VideoDownloads(1, { longestWaitMs: 10 });
     const gone = new AppError('not_found', 'Not found');
     await expect(one.open(['a', 'a'], () => Promise.reject(gone))).rejects.toBe(gone);
-    (await one.open(['b', 'b'], () => store.read('video/film'))).destroy();
+    (await one.open(['b', 'b'], () => store.read('video/film', FILM.length))).destroy();
   });
 });

@@ -15,8 +15,12 @@ export abstract class BlobStore {
    */
   abstract write(key: string, chunks: AsyncIterable<Buffer>, contentType: string): Promise<number>;
 
-  /** @throws AppError not_found if there is no such blob */
-  abstract read(key: string, range?: ByteRange): Promise<Readable>;
+  /**
+   * Returns the blob or a part of it. The stream fails if it ends early, and before it goes on for longer.
+   * @param bytes the length that `write` returned
+   * @throws AppError not_found if there is no such blob; server if it has another length
+   */
+  abstract read(key: string, bytes: number, range?: ByteRange): Promise<Readable>;
 
   /** Removing a blob that does not exist is not an error. */
   abstract remove(key: string): Promise<void>;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -64,11 +64,15 @@ class Bucket {
       return void response.writeHead(204).end();
     }
     const object = this.objects.get(path);
-    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
     if (!object) return void response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>');
-    if (first === undefined) return void response.writeHead(200).end(object);
-    response.writeHead(206).end(object.subarray(Number(first), Number(last) + 1));
+    sendObject(response, object, request.headers.range);
   }
+}
+
+function sendObject(response: ServerResponse, object: Buffer, range = ''): void {
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(range) ?? [];
+  const part = first === undefined ? object : object.subarray(Number(first), Number(last) + 1);
+  response.writeHead(first === undefined ? 200 : 206, { 'content-length': part.length }).end(part);
 }
 
 function isSigned({ method, url, headers }: IncomingMessage): boolean {
@@ -103,14 +107,14 @@ describe.each(['folder', 'bucket'])('blobs in a %s', (kind) => {
 
   it('come back as they went, whole and in parts', async () => {
     expect(await store.write('videos/gen-vid-1-a/0', piecesOf('hello ', 'there'), 'video/mp4')).toBe(11);
-    expect(await text(await store.read('videos/gen-vid-1-a/0'))).toBe('hello there');
-    expect(await text(await store.read('videos/gen-vid-1-a/0', { first: 6, last: 8 }))).toBe('the');
+    expect(await text(await store.read('videos/gen-vid-1-a/0', 11))).toBe('hello there');
+    expect(await text(await store.read('videos/gen-vid-1-a/0', 11, { first: 6, last: 8 }))).toBe('the');
   });
 
   it('are replaced by others of their name', async () => {
     await store.write('a', piecesOf('one'), 'video/mp4');
     await store.write('a', piecesOf('other'), 'video/mp4');
-    expect(await text(await store.read('a'))).toBe('other');
+    expect(await text(await store.read('a', 5))).toBe('other');
     expect(names()).toHaveLength(1);
   });
 
@@ -123,16 +127,23 @@ describe.each(['folder', 'bucket'])('blobs in a %s', (kind) => {
     await store.write('a', piecesOf('one'), 'video/mp4');
     await store.remove('a');
     await store.remove('a');
-    const gone = store.read('a');
+    const gone = store.read('a', 3);
     await expect(gone).rejects.toBeInstanceOf(AppError);
     await expect(gone).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('are refused when another length was stored under their name', async () => {
+    await store.write('a', piecesOf('one and more'), 'video/mp4');
+    for (const bytes of [11, 13]) {
+      await expect(store.read('a', bytes)).rejects.toMatchObject({ code: 'server', message: 'Internal error' });
+    }
   });
 
   it.each(['../up', '/etc/passwd', 'a//b', '', 'a/../../b', 'a\0b', 'x'.repeat(81)])(
     'are never kept under %j',
     async (key) => {
       await expect(store.write(key, piecesOf('one'), 'video/mp4')).rejects.toThrow(TypeError);
-      await expect(store.read(key)).rejects.toThrow(TypeError);
+      await expect(store.read(key, 3)).rejects.toThrow(TypeError);
     },
   );
 });
@@ -142,7 +153,7 @@ describe(S3BlobStore.name, () => {
     const bucket = new Bucket();
     await bucket.start();
     const wrong = new S3BlobStore(bucket.url('another secret'));
-    const refusals = [await wrong.read('a').catch((error: unknown) => error)];
+    const refusals = [await wrong.read('a', 3).catch((error: unknown) => error)];
     await bucket.stop();
     refusals.push(await wrong.write('a', piecesOf('one'), 'video/mp4').catch((error: unknown) => error));
     await wrong.close();
@@ -151,20 +162,63 @@ describe(S3BlobStore.name, () => {
       expect(JSON.stringify(refusal) + String((refusal as AppError).internal)).not.toContain('another');
     }
   });
+});
 
-  it('gives up an answer with a head of thousands of lines', async () => {
-    const server = createTcpServer((socket) => {
-      socket.on('error', () => undefined);
-      socket.write(`HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(3_000)}Content-Length: 2\r\n\r\nok`);
+describe('a bucket that does not speak as S3 does', () => {
+  let store: S3BlobStore;
+  let server: TcpServer;
+  let answer: (socket: Socket) => void;
+
+  beforeAll(async () => {
+    server = createTcpServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => answer(socket));
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    const store = new S3BlobStore(new Secret(`http://a:b@127.0.0.1:${port}/films`));
-    try {
-      await expect(store.read('a')).rejects.toMatchObject({ code: 'server' });
-    } finally {
-      await store.close();
-      server.close();
+    store = new S3BlobStore(new Secret(`http://a:b@127.0.0.1:${(server.address() as AddressInfo).port}/films`));
+  });
+
+  afterAll(async () => {
+    await store.close();
+    server.close();
+  });
+
+  it('is given up for a head of thousands of lines', async () => {
+    answer = (socket) => socket.write(`HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(3_000)}Content-Length: 2\r\n\r\nok`);
+    await expect(store.read('a', 2)).rejects.toMatchObject({ code: 'server' });
+  });
+
+  it.each([
+    ['fewer bytes', 'ab'],
+    ['no bytes', ''],
+    ['more bytes', 'abcdHTTP/1.1 200 OK\r\n\r\n'],
+  ])('fails a stream of %s than it promised to store', async (_what, sent) => {
+    for (const range of [undefined, { first: 4, last: 6 }]) {
+      const status = range ? '206 Partial Content' : '200 OK';
+      answer = (socket) => socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n${sent}`);
+      const read: Buffer[] = [];
+      const reading = async (): Promise<void> => {
+        for await (const chunk of await store.read('a', range ? 9 : 3, range)) read.push(chunk as Buffer);
+      };
+      await expect(reading()).rejects.toMatchObject({ code: 'server' });
+      expect(Buffer.concat(read).length).toBeLessThanOrEqual(3);
     }
   });
+
+  it('does not make callers wait for the rest of an answer', async () => {
+    const sendSlowly = (socket: Socket): void => {
+      const timer = setInterval(() => socket.write('a'), 50);
+      socket.once('close', () => clearInterval(timer));
+    };
+    const answerSlowly =
+      (status: number) =>
+      (socket: Socket): void => {
+        socket.write(`HTTP/1.1 ${status} Words\r\nContent-Length: 100000\r\n\r\n`);
+        sendSlowly(socket);
+      };
+    answer = answerSlowly(200);
+    expect(await store.write('a', piecesOf('one'), 'video/mp4')).toBe(3);
+    await store.remove('a');
+    answer = answerSlowly(500);
+    await expect(store.read('a', 3)).rejects.toMatchObject({ internal: 'the bucket of videos answered 500' });
+  }, 10_000);
 });

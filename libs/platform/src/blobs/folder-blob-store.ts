@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '@libs/errors';
 import { BlobStore, checkBlobKey, type ByteRange } from './blob-store';
+import { lengthOf, withExactLength, wrongLength } from './exact-length';
 
 /** Blobs as files. A file gets its name when it is complete and synced to the disk. */
 export class FolderBlobStore extends BlobStore {
@@ -32,9 +33,14 @@ export class FolderBlobStore extends BlobStore {
     }
   }
 
-  override async read(key: string, range?: ByteRange): Promise<Readable> {
+  override async read(key: string, bytes: number, range?: ByteRange): Promise<Readable> {
     const file = await this.#open(key);
-    return file.createReadStream({ start: range?.first ?? 0, ...(range && { end: range.last }) });
+    if ((await file.stat()).size !== bytes) {
+      await file.close();
+      throw wrongLength();
+    }
+    const stream = file.createReadStream({ start: range?.first ?? 0, ...(range && { end: range.last }) });
+    return withExactLength(stream, lengthOf(bytes, range));
   }
 
   override async remove(key: string): Promise<void> {

@@ -8,12 +8,18 @@ import { AppError } from '@libs/errors';
 import { sign } from 'aws4';
 import { buildConnector, Pool, type Dispatcher } from 'undici';
 import { BlobStore, checkBlobKey, type ByteRange } from './blob-store';
+import { lengthOf, withExactLength, wrongLength } from './exact-length';
 import { FolderBlobStore } from './folder-blob-store';
 
 /** More than the downloads that the gateway serves at once. */
 const CONNECTIONS = 80;
 const IDLE_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
+/** Time for the head of an answer, all bytes of an upload included. */
+const HEAD_MS = { GET: 60_000, PUT: 900_000, DELETE: 60_000 };
+/** A body that is of no interest may end by itself, which keeps the connection. */
+const REST_MS = 1_000;
+const MOST_REST_BYTES = 64 * 1024;
 const DEFAULT_REGION = 'us-east-1';
 /** The body of an upload is not part of its signature: it is read only once, from a file, while it is sent. */
 const UNSIGNED = 'UNSIGNED-PAYLOAD';
@@ -64,22 +70,25 @@ export class S3BlobStore extends BlobStore {
       const { size } = await stat(file);
       const headers = { 'content-length': String(size), 'content-type': contentType };
       const { body } = await this.#send({ method: 'PUT', key, headers, body: createReadStream(file) }, [200]);
-      await body.dump();
+      discard(body);
       return bytes;
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
   }
 
-  override async read(key: string, range?: ByteRange): Promise<Readable> {
+  override async read(key: string, bytes: number, range?: ByteRange): Promise<Readable> {
     const headers: Record<string, string> = range ? { range: `bytes=${range.first}-${range.last}` } : {};
-    const { body } = await this.#send({ method: 'GET', key, headers }, range ? [206] : [200]);
-    return body;
+    const answer = await this.#send({ method: 'GET', key, headers }, range ? [206] : [200]);
+    const length = lengthOf(bytes, range);
+    if (Number(answer.headers['content-length'] ?? length) === length) return withExactLength(answer.body, length);
+    discard(answer.body);
+    throw wrongLength();
   }
 
   override async remove(key: string): Promise<void> {
     const { body } = await this.#send({ method: 'DELETE', key }, [200, 204, 404]);
-    await body.dump();
+    discard(body);
   }
 
   async close(): Promise<void> {
@@ -98,6 +107,8 @@ export class S3BlobStore extends BlobStore {
       },
       this.#credentials,
     );
+    const time = new AbortController();
+    const timer = setTimeout(() => time.abort(), HEAD_MS[method]);
     let answer: Dispatcher.ResponseData;
     try {
       answer = await this.#pool.request({
@@ -105,16 +116,24 @@ export class S3BlobStore extends BlobStore {
         path,
         headers: signed.headers as Record<string, string>,
         body: body ?? null,
+        signal: time.signal,
       });
     } catch (error) {
       body?.destroy();
       throw unavailable('cannot be reached', error);
+    } finally {
+      clearTimeout(timer);
     }
     if (fine.includes(answer.statusCode)) return answer;
-    await answer.body.dump();
+    discard(answer.body);
     if (answer.statusCode === 404) throw new AppError('not_found', 'Not found', { internal: 'a blob is gone' });
     throw unavailable(`answered ${answer.statusCode}`);
   }
+}
+
+/** Nothing waits for the rest of an answer: a bucket could send it byte by byte. */
+function discard(body: Dispatcher.ResponseData['body']): void {
+  body.dump({ limit: MOST_REST_BYTES, signal: AbortSignal.timeout(REST_MS) }).catch(() => undefined);
 }
 
 function unavailable(why: string, cause?: unknown): AppError {
