@@ -4,12 +4,13 @@ import { upstreamCacheKey, upstreamUser, type ProviderAccount } from '../model/p
 import type { Endpoint } from '../catalogue/catalogue';
 import { withAskedTier } from './asked-tier';
 import { withPricedMarks } from './cache-lifetime';
+import { withoutUsers } from './retained-members';
 import { mustRefuseStoring } from './stored-chats';
 
 /**
  * Adapts a canonical request to the account that pays for it. It keeps only tiers and cache lifetimes that have a price
- * there, binds the cache key and end user to the tenant, and turns storing off if the provider must not store the
- * request.
+ * there, binds the cache key and end user to the tenant, takes other names of the end user from the metadata, and turns
+ * storing off if the provider must not store the request.
  */
 export function inAccount(
   request: CanonicalRequest,
@@ -19,7 +20,9 @@ export function inAccount(
 ): CanonicalRequest {
   const marked = withPricedMarks(request, endpoint, account, log);
   const tiered = withAskedTier(marked, endpoint, { isOwnKey: account.isOwn, log });
-  const asked = mustRefuseStoring(endpoint, account) ? { ...tiered, refusesStoring: true } : tiered;
+  const metadata = withoutUsers(tiered.metadata, account);
+  const named = metadata === tiered.metadata ? tiered : { ...tiered, metadata };
+  const asked = mustRefuseStoring(endpoint, account) ? { ...named, refusesStoring: true } : named;
   const { promptCacheKey, endUser } = asked;
   if (account.isOwn || (promptCacheKey === undefined && endUser === undefined)) return asked;
   return {

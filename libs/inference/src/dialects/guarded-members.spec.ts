@@ -101,6 +101,27 @@ describe('who the end user is', () => {
     expect(of({ metadata: { userId: 'alice', a: 'b' } }, 'acme')).toEqual({ a: 'b' });
   });
 
+  const notes = { user_id: 'alice', endUser: 'alice', USER: 'alice', safety_identifier: 'alice', a: 'b' };
+
+  it.each(['chat', 'responses', 'embeddings'] as const)(
+    'is not in the metadata of %s for an account of others',
+    (api) => {
+      const of = (account: ProviderAccount, metadata: unknown = notes): unknown =>
+        sent(api, { store: false, metadata }, account)['metadata'];
+      for (const account of [SHARED, ZERO, OWN_ZERO]) expect(of(account)).toEqual({ a: 'b' });
+      expect(of(OWN)).toEqual(notes);
+      expect(of(SHARED, 'text')).toBe('text');
+      expect(of(SHARED, { a: 'b' })).toEqual({ a: 'b' });
+    },
+  );
+
+  it('is not in the metadata of a translated request for an account of others', () => {
+    const request = { metadata: notes, messages: [], tools: [] } as unknown as CanonicalRequest;
+    const of = (account: ProviderAccount): unknown => inAccount(request, anEndpoint(), account, new LossLog()).metadata;
+    for (const account of [SHARED, ZERO, OWN_ZERO]) expect(of(account)).toEqual({ a: 'b' });
+    expect(of(OWN)).toEqual(notes);
+  });
+
   it('is read from either member for a translation, as its hash', () => {
     const messages = [{ role: 'user', content: 'x' }];
     const of = (members: object): unknown => readRequest({ messages, ...members }).endUser;

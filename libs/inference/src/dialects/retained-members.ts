@@ -120,12 +120,31 @@ export function retainedInChat(
   const mustRefuse = mustRefuseStoring(endpoint, account);
   if (mustRefuse) set['store'] = 'false';
   const isUnstored = mustRefuse || removed.some((name) => STORE.has(name));
-  return isUnstored ? [...removed, 'metadata'] : removed;
+  if (!isUnstored) return removed;
+  delete set['metadata'];
+  return [...removed, 'metadata'];
 }
 
-/** Returns the names of fields in a request's metadata that identify the end user, except for the API's own field. */
+/** Returns the names of fields in the metadata of messages that identify the end user, except for the API's own field. */
 export function usersInNotes({ members }: ScannedObject): readonly string[] {
-  return members.flatMap(({ key }) => (key !== 'user_id' && CARES[CARED.find(key) ?? ''] === 'user' ? [key] : []));
+  return members.flatMap(({ key }) => (key !== 'user_id' && isUser(key) ? [key] : []));
+}
+
+/** Returns metadata without the fields that identify the end user, unless the account is the caller's and may keep them. */
+export function withoutUsers<Value>(
+  notes: Readonly<Record<string, Value>> | undefined,
+  account: ProviderAccount,
+): Readonly<Record<string, Value>> | undefined {
+  if (notes === undefined || mayKeepUsers(account) || !Object.keys(notes).some(isUser)) return notes;
+  return Object.fromEntries(Object.entries(notes).filter(([key]) => !isUser(key)));
+}
+
+function isUser(name: string): boolean {
+  return CARES[CARED.find(name) ?? ''] === 'user';
+}
+
+function mayKeepUsers({ isOwn, keepsNothing }: ProviderAccount): boolean {
+  return isOwn && !keepsNothing;
 }
 
 const VERDICTS: Readonly<Record<Care, (member: Named, settings: Settings) => Verdict>> = {
@@ -134,7 +153,7 @@ const VERDICTS: Readonly<Record<Care, (member: Named, settings: Settings) => Ver
   lifetime: (member, { account }) => !account.keepsNothing || !isGiven(member) || withoutLifetime(member),
   'cache-key': (member, { account }) => account.isOwn || isNull(member) || boundKey(member, account),
   user: (member, settings) => hashedUser(member, settings),
-  notes: ({ key, name }) => key === name,
+  notes: (member, settings) => member.key === member.name && guardedNotes(member, settings),
 };
 
 function mayKeepAnswer({ name }: Named, { api, account }: Settings): boolean {
@@ -148,6 +167,14 @@ function withoutLifetime({ name, key, text }: Named): Verdict {
   const options = scanMembers(text);
   const remove = options.members.flatMap(({ key: option }) => (option === 'mode' ? [] : [option]));
   return remove.length === 0 || spliceMembers(options, { remove });
+}
+
+/** The metadata of messages has a field for the end user, and is read with it. */
+function guardedNotes({ text }: Named, { api, account }: Settings): Verdict {
+  if (api === 'messages' || mayKeepUsers(account) || !new JsonCursor(text).isObject()) return true;
+  const notes = scanMembers(text);
+  const remove = notes.members.flatMap(({ key }) => (isUser(key) ? [key] : []));
+  return remove.length === 0 || spliceMembers(notes, { remove });
 }
 
 function boundKey(member: Named, account: ProviderAccount): Verdict {
