@@ -33,14 +33,23 @@ export function describeError(thrown: unknown, depth = 0): LoggedError {
 
 /** Replaces the message of a JSON syntax error: it quotes the text, which may be an answer or a request. */
 const OF_SYNTAX = 'The text has no valid syntax';
+/** Replaces the message of an error that has a provider's own words: they may repeat the prompt. */
+const OF_PROVIDER = 'The provider refused the request';
 
-function messageOf({ name, message }: Error): string {
-  return name === 'SyntaxError' ? OF_SYNTAX : message;
+function messageOf(error: Error): string {
+  return replacementOf(error) ?? error.message;
 }
 
 function stackOf(error: Error, stack: string): string {
-  const quoted = error.name === 'SyntaxError' ? error.message : '';
-  return quoted === '' ? stack : stack.replaceAll(quoted, OF_SYNTAX);
+  const replacement = replacementOf(error);
+  return replacement === null || error.message === '' ? stack : stack.replaceAll(error.message, replacement);
+}
+
+function replacementOf(error: Error): string | null {
+  if (error.name === 'SyntaxError') return OF_SYNTAX;
+  // Errors of the gateway's own name no provider; with a 5xx the words are the gateway's.
+  const isOfProvider = error instanceof AppError && error.metadata?.['provider_name'] !== undefined;
+  return isOfProvider && error.status < 500 ? OF_PROVIDER : null;
 }
 
 function describeCode(error: Error): { code?: string } {

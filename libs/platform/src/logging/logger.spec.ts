@@ -108,6 +108,15 @@ describe(AppLogger.name, () => {
     expect(JSON.stringify(last())).not.toContain('Smith');
   });
 
+  it('leaves out the words of a provider, which may repeat the prompt', () => {
+    const { logger, last } = record();
+    const metadata = { provider_name: 'Acme' };
+    const refusal = new AppError('invalid_request', 'not this: Dr Smith', { metadata, internal: 'acme answered 400' });
+    logger.error('Failed', { err: new AppError('server', 'Internal error', { cause: refusal }) });
+    expect(last().err.cause).toMatchObject({ code: 'invalid_request', internal: 'acme answered 400' });
+    expect(JSON.stringify(last())).not.toContain('Smith');
+  });
+
   it('survives causes in a circle, thrown non-errors and texts without end', () => {
     const { logger, last } = record();
     const first = new Error('a');
