@@ -15,6 +15,7 @@ const SECRET = 'bucket-secret-that-no-answer-shows';
 const FORGED = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged';
 const CONTENT_MS = 60_000;
 const STORED_MS = 50_000;
+const SLOW_HEAD_MS = 1_000;
 
 type Serve = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -80,7 +81,10 @@ beforeAll(async () => {
   installation = await Installation.start({
     catalogue: catalogue(Number(new URL(upstream.origin).port)),
     apps: ['auth', 'gateway', 'credentials', 'video-worker'],
-    environment: { BLOB_S3_URL: `http://KEY:${SECRET}@127.0.0.1:${port}/films/kept` },
+    environment: {
+      BLOB_S3_URL: `http://KEY:${SECRET}@127.0.0.1:${port}/films/kept`,
+      VIDEO_READS_PER_MINUTE: '100000',
+    },
   });
   client = installation.client();
 }, 240_000);
@@ -170,6 +174,25 @@ describe('a bucket of films that is broken or hostile', () => {
     expect(answer.status).toBe(500);
     expect(answer.body.error).toEqual({ code: 500, message: 'Internal error', metadata: { error_type: 'server' } });
   });
+
+  it('keeps no place for callers that left while it was silent', async () => {
+    get = (response) => void setTimeout(() => response.writeHead(200).end(FILM), SLOW_HEAD_MS);
+    const url = `${installation.baseUrl}/videos/${id}/content`;
+    const headers = { authorization: `Bearer ${installation.seed.apiKey}` };
+    // Some get no place, and 503.
+    const leave = (): Promise<unknown> =>
+      fetch(url, { headers, signal: AbortSignal.timeout(SLOW_HEAD_MS / 2) }).catch(() => null);
+    const ends = [];
+    for (let round = 0; round < 3; round += 1) ends.push(...(await Promise.all(Array.from({ length: 40 }, leave))));
+    expect(ends.filter((end) => end === null).length).toBeGreaterThan(20);
+    get = send(FILM);
+    await eventually('films are sent again', 10_000, async () =>
+      (await fetch(url, { headers })).status === 200 ? true : undefined,
+    );
+    const opened = await Promise.all(Array.from({ length: 20 }, () => fetch(url, { headers })));
+    expect(opened.map(({ status }) => status)).toEqual(opened.map(() => 200));
+    for (const answer of opened) expect((await answer.arrayBuffer()).byteLength).toBe(FILM.length);
+  }, 60_000);
 
   it('has a film stored again after each failure, and waits for no rest of an answer', async () => {
     const failures = [

@@ -204,6 +204,15 @@ describe('a bucket that does not speak as S3 does', () => {
     }
   });
 
+  it('has stored nothing when it answers before the upload has ended', async () => {
+    answer = (socket) => {
+      socket.pause();
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    };
+    const film = Array.from({ length: 32 }, () => 'x'.repeat(1024 * 1024));
+    await expect(store.write('a', piecesOf(...film), 'video/mp4')).rejects.toMatchObject({ code: 'server' });
+  });
+
   it('does not make callers wait for the rest of an answer', async () => {
     const sendSlowly = (socket: Socket): void => {
       const timer = setInterval(() => socket.write('a'), 50);

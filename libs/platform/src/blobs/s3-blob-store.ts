@@ -69,8 +69,10 @@ export class S3BlobStore extends BlobStore {
       const file = join(folder, 'upload');
       const { size } = await stat(file);
       const headers = { 'content-length': String(size), 'content-type': contentType };
-      const { body } = await this.#send({ method: 'PUT', key, headers, body: createReadStream(file) }, [200]);
+      const upload = createReadStream(file);
+      const { body } = await this.#send({ method: 'PUT', key, headers, body: upload }, [200]);
       discard(body);
+      if (upload.bytesRead < size) throw unavailable('answered before the upload had ended');
       return bytes;
     } finally {
       await rm(folder, { recursive: true, force: true });
