@@ -127,6 +127,23 @@ describe('tools that take free text', () => {
     expect(dropped).toEqual([]);
   });
 
+  it('have results of their own type where a function is called with the id of an earlier call', () => {
+    const called = (call: object): object => ({ role: 'assistant', content: null, tool_calls: [{ id: 'c', ...call }] });
+    const result = { role: 'tool', tool_call_id: 'c', content: 'b' };
+    const shell = { type: 'custom', custom: { name: 'shell', input: 'ls' } };
+    const look = { type: 'function', function: { name: 'look', arguments: '{}' } };
+    const messages = [called(shell), result, called(look), result, called(shell), result];
+    const { sent } = translated(
+      openAiChatTranslation.caller,
+      { ...OF_CHAT, messages },
+      openAiResponsesTranslation,
+      openai,
+    );
+    const types = (sent as { input: { type: string }[] }).input.map(({ type }) => type);
+    const [custom, plain] = ['custom_tool_call', 'function_call'];
+    expect(types).toEqual([custom, `${custom}_output`, plain, `${plain}_output`, custom, `${custom}_output`]);
+  });
+
   it('are called on chat with their text, in a whole answer', () => {
     const output = [
       { type: 'custom_tool_call', call_id: 'c_1', name: 'shell', input: 'ls "a"\n' },

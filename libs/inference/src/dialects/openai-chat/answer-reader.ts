@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
@@ -94,19 +95,22 @@ export function readImages(message: JsonObject): string[] {
   return objectsOf(message['images']).flatMap((image) => stringOf(objectOf(image['image_url'])['url']) ?? []);
 }
 
-function readToolCall(call: JsonObject, position: number): AnswerPart {
+function readToolCall(call: JsonObject): AnswerPart {
   const called = objectOf(call['function']);
   const text = called['arguments'];
   return {
     type: 'tool-call',
-    id: stringOf(call['id']) || missingCallId(position),
+    id: stringOf(call['id']) || missingCallId(),
     name: stringOf(called['name']) ?? '',
     // Returns the arguments of a call. Some upstreams send them as an object instead of JSON text.
     arguments: isObject(text) ? JSON.stringify(text) : (stringOf(text) ?? ''),
   };
 }
 
-/** Returns an id for a call without one, from its position among the calls of the answer. */
-export function missingCallId(position: number): string {
-  return `call_${position}`;
+/**
+ * Returns an id for a call without one. It differs from those of earlier answers: results are paired with calls by id,
+ * and Anthropic refuses a conversation in which two calls have the same one.
+ */
+export function missingCallId(): string {
+  return `call_${randomUUID()}`;
 }

@@ -28,7 +28,6 @@ export class CallPieces {
   /** Calls that wait for their turn, with the arguments that have arrived. */
   readonly #waiting = new Map<NumberedCall, string>();
   #open: NumberedCall | null = null;
-  #turn = 0;
   #heldCharacters = 0;
 
   constructor(private readonly listener: CallListener) {
@@ -74,8 +73,7 @@ export class CallPieces {
     const [[call, held]] = this.#waiting as unknown as [[NumberedCall, string]];
     this.#waiting.delete(call);
     this.#open = call;
-    this.listener.onTurn({ id: call.id ?? missingCallId(this.#turn), name: call.name });
-    this.#turn += 1;
+    this.listener.onTurn({ id: call.id ?? missingCallId(), name: call.name });
     this.#heldCharacters -= held.length;
     this.#pass(held);
   }

@@ -484,8 +484,16 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
       function: { name: 'f', arguments: '{}' },
     }));
     const choices = [{ index: 0, message: { content: null, tool_calls: calls }, finish_reason: 'tool_calls' }];
-    const ids = [{ id: 'call_0' }, { id: 'a' }, { id: 'call_2' }];
-    expect(readAnswer(anAnswer({ choices })).json).toMatchObject({ choices: [{ message: { tool_calls: ids } }] });
+    const read = { choices };
+    const idsOf = (): unknown[] => {
+      const answer: unknown = JSON.parse(readAnswer(anAnswer({ choices })).text);
+      return (answer as typeof read).choices[0]!.message.tool_calls.map(({ id }) => id);
+    };
+    const made = expect.stringMatching(/^call_[\da-f-]{36}$/);
+    const ids = [idsOf(), idsOf()];
+    for (const each of ids) expect(each).toEqual([made, 'a', made]);
+    // No two calls of a conversation may have the same id.
+    expect(new Set(ids.flat()).size).toBe(5);
   });
 
   it.each([null, '', {}, false])('is whole beside an error that says nothing: %j', (error) => {

@@ -38,7 +38,7 @@ export class NumberedCalls {
       const known = this.#numbersOf(choice).callOf(piece);
       const set: Record<string, string> = {};
       if (piece.index !== known.number) set['index'] = String(known.number);
-      if (!piece.id && !this.#begun.has(known)) set['id'] = JSON.stringify(missingCallId(known.number));
+      if (!piece.id && !this.#begun.has(known)) set['id'] = JSON.stringify(missingCallId());
       this.#begun.add(known);
       return memberEdits(call, { set });
     });
@@ -54,15 +54,14 @@ export class NumberedCalls {
 /** Returns the edits that give each tool call of a whole answer an id if it has none, in order. Throws MalformedJson. */
 export function identifyingEdits(answer: Buffer): readonly ByteEdit[] {
   if (!answer.includes(CALLS)) return NO_EDITS;
-  return callsIn(answer, 'message').flatMap(({ call, position }) => {
+  return callsIn(answer, 'message').flatMap(({ call }) => {
     if (pieceOf(call).id) return [];
-    return memberEdits(call, { set: { id: JSON.stringify(missingCallId(position)) } });
+    return memberEdits(call, { set: { id: JSON.stringify(missingCallId()) } });
   });
 }
 
 interface FoundCall {
   readonly choice: number;
-  readonly position: number;
   readonly call: ScannedObject;
 }
 
@@ -74,7 +73,7 @@ function callsIn(bytes: Buffer, holder: string): readonly FoundCall[] {
     const cursor = said && new JsonCursor(bytes, said.valueStart);
     if (!cursor?.isObject()) return [];
     const number = numberOf(valueOf(choice, 'index')) ?? place;
-    return objectsAt(scanMembersAt(cursor), CALLS).map((call, position) => ({ choice: number, position, call }));
+    return objectsAt(scanMembersAt(cursor), CALLS).map((call) => ({ choice: number, call }));
   });
 }
 

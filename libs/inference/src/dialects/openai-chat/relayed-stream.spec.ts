@@ -118,8 +118,14 @@ describe(OpenAiChatStream.name, () => {
       [{ index: 0, function: { arguments: ':1}' } }],
       [aCall(undefined, 'g', '{}', { index: 1 })],
     ];
-    const got = await callsThrough(deltas);
-    expect(got.map((call) => (call as { id?: string }).id)).toEqual(['call_0', undefined, 'call_1']);
+    const made = expect.stringMatching(/^call_[\da-f-]{36}$/);
+    const ids = new Set<unknown>();
+    for (const got of [await callsThrough(deltas), await callsThrough(deltas)]) {
+      const [first, rest, second] = got.map((call) => (call as { id?: string }).id);
+      expect([first, rest, second]).toEqual([made, undefined, made]);
+      ids.add(first).add(second);
+    }
+    expect(ids.size).toBe(4);
   });
 
   it('passes on tool calls as they are where they have what they need', async () => {

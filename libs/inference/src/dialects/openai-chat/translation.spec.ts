@@ -502,7 +502,7 @@ describe('a chat answer', () => {
           parts: [
             { type: 'reasoning', text: 'why' },
             { type: 'text', text: 'ab' },
-            { type: 'tool-call', id: 'call_0', name: 'f', arguments: '{"a":1}' },
+            { type: 'tool-call', id: expect.stringMatching(/^call_[\da-f-]{36}$/), name: 'f', arguments: '{"a":1}' },
           ],
           finishReason: 'length',
           nativeFinishReason: 'max_tokens',

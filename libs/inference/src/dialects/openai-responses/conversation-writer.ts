@@ -103,7 +103,11 @@ class MessageWriter {
   }
 
   #toolCall({ id, name, arguments: args }: ToolCallPart): object {
-    if (!this.form.freeTexts.has(name)) return { type: 'function_call', call_id: id, name, arguments: args };
+    if (!this.form.freeTexts.has(name)) {
+      // A later call may have the id of an earlier one: some upstreams number the calls of each answer anew.
+      this.form.freeCalls.delete(id);
+      return { type: 'function_call', call_id: id, name, arguments: args };
+    }
     this.form.freeCalls.add(id);
     return { type: 'custom_tool_call', call_id: id, name, input: textOfArguments(args) };
   }
