@@ -73,6 +73,43 @@ describe.each([...TRANSLATIONS])('the words of an answer of %s', (api, { caller 
   });
 });
 
+describe('a call of a custom tool', () => {
+  const input = 'ls "a"\n😀';
+  const called = [{ id: 'call_1', name: 'shell', arguments: JSON.stringify({ input }) }];
+
+  it.each([
+    ['chat', [{ type: 'custom', custom: { name: 'shell' } }]],
+    ['responses', [{ type: 'custom', name: 'shell' }]],
+  ] as const)('is among the words on %s, whole and streamed', (api, tools) => {
+    const { caller } = TRANSLATIONS.get(api)!;
+    const said: readonly AnswerPart[] = [{ type: 'tool-call', ...called[0]! }];
+    const asked = { ...context, requestBody: Buffer.from(JSON.stringify({ model: 'acme/large', tools })) };
+    const choice = { parts: said, finishReason: 'tool_calls' as const, nativeFinishReason: null };
+    const answer = { upstreamId: 'up-1', createdAt: 1, choices: [choice], usage: bill.usage };
+    const whole = Buffer.from(JSON.stringify(caller.writeAnswer(answer, bill, asked)));
+    expect(whole.includes('custom')).toBe(true);
+    expect(wordsOfAnswer(api, whole, endpoint).toolCalls).toEqual(called);
+    const writer = caller.writeStream(asked);
+    const frames = eventsOf(said, bill.usage, 5).flatMap((event) => writer.write(event));
+    expect(wordsOfStream(api, joinFrames([...frames, ...writer.complete(bill)]), endpoint).toolCalls).toEqual(called);
+  });
+
+  it('has the text of all pieces that a provider sends', () => {
+    const piece = (index: number, custom: object, more: object = {}): string =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...more, custom }] } }] })}\n\n`;
+    const begun = (index: number): string =>
+      piece(index, { name: 'shell', input: '' }, { id: `c_${index}`, type: 'custom' });
+    const events = [
+      begun(0),
+      begun(1),
+      ...['ls "', 'a"\n😀'].flatMap((text) => [piece(0, { input: text }), piece(1, { input: text })]),
+      'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n',
+    ];
+    const { toolCalls } = wordsOfStream('chat', Buffer.from(`${events.join('')}data: [DONE]\n\n`), endpoint);
+    expect(toolCalls).toEqual(['c_0', 'c_1'].map((id) => ({ ...called[0], id })));
+  });
+});
+
 describe(wordsOfAnswer.name, () => {
   it('finds no words in vectors', () => {
     expect(wordsOfAnswer('embeddings', Buffer.from('{"data":[]}'), endpoint).text).toBeNull();

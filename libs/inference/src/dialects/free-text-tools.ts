@@ -39,6 +39,14 @@ export function argumentsOfText(text: string): string {
   return JSON.stringify({ [INPUT]: text });
 }
 
+/** Begins and ends the arguments of a free text whose pieces arrive one after the other. */
+export const TEXT_ARGUMENTS = { start: `{"${INPUT}":"`, end: '"}' } as const;
+
+/** Returns a piece of free text as it is inside the arguments. */
+export function argumentsOfPiece(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
 /** Returns the free text inside a function's arguments; the arguments if there is none. */
 export function textOfArguments(args: string): string {
   try {

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '@libs/json';
+import { defined, isObject, numberOf, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '@libs/json';
 import { tierWord } from '../../catalogue/service-tiers';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { TextPart } from '../../model/conversation';
 import { endWithoutReason } from '../../model/finish-reason';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
+import { argumentsOfText } from '../free-text-tools';
 import { isReported } from '../reported-error';
 import { usageDetails } from '../usage-details';
 import { readAnnotations } from './citations';
@@ -96,8 +97,9 @@ export function readImages(message: JsonObject): string[] {
 }
 
 function readToolCall(call: JsonObject): AnswerPart {
-  const called = objectOf(call['function']);
-  const text = called['arguments'];
+  const custom = objectOrNull(call['custom']);
+  const called = custom ?? objectOf(call['function']);
+  const text = custom === null ? called['arguments'] : argumentsOfText(stringOf(custom['input']) ?? '');
   return {
     type: 'tool-call',
     id: stringOf(call['id']) || missingCallId(),
