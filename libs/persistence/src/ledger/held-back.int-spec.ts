@@ -92,6 +92,34 @@ describe(tryWhileHeldBack.name, () => {
     await books.generations.settle([aSettlement(call, '0')]);
   });
 
+  it('tries again at once, also while many requests wait, what is covered by the time of its refusal', async () => {
+    const call = await openCall('0.07', {});
+    const refusal = await refusalOf(call);
+    const others = Array.from({ length: 16 }, () => new HeldBack(call.organizationId).afterSettlements(refusal)!);
+    let tries = 0;
+    const attempt = async (): Promise<void> => {
+      tries += 1;
+      if (tries > 1) return;
+      await books.generations.settle([aSettlement(call, '0.000001')]);
+      throw await refusalOf(call);
+    };
+    await tryWhileHeldBack(call.organizationId, attempt);
+    expect(tries).toBe(2);
+    await Promise.all(others);
+  });
+
+  it('does not try for ever what others take each time', async () => {
+    const call = await openCall('0.07', {});
+    await books.generations.settle([aSettlement(call, '0.000001')]);
+    let tries = 0;
+    const attempt = async (): Promise<void> => {
+      tries += 1;
+      throw await refusalOf(call);
+    };
+    await expect(tryWhileHeldBack(call.organizationId, attempt)).rejects.toMatchObject({ code: 'payment_required' });
+    expect(tries).toBeLessThanOrEqual(30);
+  });
+
   it('lets few requests of an organization wait', async () => {
     const call = await openCall('0.07', {});
     const refusal = await refusalOf(call);

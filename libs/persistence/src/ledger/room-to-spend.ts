@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { Session, SqlValue } from '../session';
 import { leftOfLimit, type SpendingLimit } from './key-limit';
-import { noteHeldBack } from './held-back';
+import { noteCovered, noteHeldBack } from './held-back';
 import type { AmountToHold, HoldRefusal } from './set-aside';
 import { budgetRows, budgetsJson } from './workspace-budgets';
 
@@ -16,7 +16,9 @@ const ROOM_SQL = `
          trim_scale(greatest(0, key_left.usd))::text AS key_limit,
          budget.reset, trim_scale(greatest(0, budget.left_usd))::text AS budget,
          coalesce(a.balance_usd >= $8::numeric, false) AND coalesce(key_left.usd + k.held_usd >= $8::numeric, true)
-           AND coalesce(budget.left_usd + budget.held_usd >= $8::numeric, true) AS "isHeldBack"
+           AND coalesce(budget.left_usd + budget.held_usd >= $8::numeric, true) AS "isHeldBack",
+         CASE $9::text WHEN 'credits' THEN a.balance_usd - a.held_usd WHEN 'key_limit' THEN key_left.usd
+           ELSE budget.left_usd END >= $8::numeric AS "isCovered"
   FROM (SELECT) one
   LEFT JOIN ledger_accounts a ON a.id = 'org:' || $1::uuid
   LEFT JOIN ledger_keys k ON k.api_key_hash = $2
@@ -31,6 +33,8 @@ interface Room extends Readonly<Record<HoldRefusal, string | null>> {
   readonly reset: SpendingLimit['reset'];
   /** Whether the amount is covered if all that is set aside is given back. */
   readonly isHeldBack: boolean;
+  /** Whether what refused the amount covers it by now. */
+  readonly isCovered: boolean | null;
 }
 
 /** Returns the error for a refused amount: what refused it, what is left of that now, and what was requested. */
@@ -39,7 +43,7 @@ export async function refusalOf(
   spender: Spender,
   { by, amountUsd }: { readonly by: HoldRefusal; readonly amountUsd: string },
 ): Promise<AppError> {
-  const values = [...roomValues(spender), amountUsd];
+  const values = [...roomValues(spender), amountUsd, by];
   const room = await session.firstRow<Room>({ name: 'ledger-room-to-spend', sql: ROOM_SQL, values });
   const leftUsd = room?.[by] ?? '0';
   const error = new AppError(
@@ -47,6 +51,7 @@ export async function refusalOf(
     `${describe(by, room?.reset ?? null)} ${leftUsd} USD; this request reserves ${amountUsd} USD`,
     { metadata: { limit: by, left_usd: leftUsd, reserved_usd: amountUsd } },
   );
+  if (room?.isCovered === true) return noteCovered(error);
   return room?.isHeldBack === true ? noteHeldBack(error) : error;
 }
 
