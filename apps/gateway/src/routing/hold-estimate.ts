@@ -18,6 +18,7 @@ import {
   type Endpoint,
   type PicoUsd,
   type PromptKinds,
+  type ProviderFilter,
   type ThinkingWish,
 } from '@libs/inference';
 
@@ -54,37 +55,51 @@ export function estimateHold(
   catalogue: Catalogue,
   expected: ExpectedUsage,
   chargedShare: ChargedShare | null = null,
+  hasKey: ProviderFilter | null = null,
 ): PicoUsd {
   const mayServe = (endpoint: Endpoint): boolean => upstreamApiFor(expected.api, endpoint, undefined) !== null;
-  const priced = { models: expected.models, mayServe, listPriceAt: (at: Endpoint) => costAt(at, expected) };
+  const priced = { models: expected.models, mayServe, hasKey, listPriceAt: (at: Endpoint) => costAt(at, expected) };
   return dearestCharge(catalogue, priced, chargedShare);
 }
 
-/** Returns the highest charge of the endpoints that may serve one of these models. */
-export function dearestCharge(
+/** Work of which the cost is to be reserved. */
+export interface PricedWork {
+  readonly models: readonly string[];
+  readonly mayServe: (endpoint: Endpoint) => boolean;
+  readonly listPriceAt: (endpoint: Endpoint) => PicoUsd;
+  /** Whether any key may be used at a provider; null: not known. */
+  readonly hasKey: ProviderFilter | null;
+}
+
+/**
+ * Returns the highest charge of the endpoints that may serve one of these models. Endpoints for which there is no key
+ * count only if there is a key for none.
+ */
+export function dearestCharge(catalogue: Catalogue, work: PricedWork, chargedShare: ChargedShare | null): PicoUsd {
+  const charges = work.models.flatMap((name) => chargesOf(name, catalogue, work, chargedShare));
+  const withKey = charges.filter(({ provider }) => work.hasKey?.(provider) === true);
+  const counted = withKey.length > 0 ? withKey : charges;
+  return counted.reduce((dearest, { picoUsd }) => (picoUsd > dearest ? picoUsd : dearest), 0n);
+}
+
+interface EndpointCharge {
+  readonly provider: Endpoint['provider'];
+  readonly picoUsd: PicoUsd;
+}
+
+function chargesOf(
+  name: string,
   catalogue: Catalogue,
-  {
-    models,
-    mayServe,
-    listPriceAt,
-  }: {
-    readonly models: readonly string[];
-    readonly mayServe: (endpoint: Endpoint) => boolean;
-    readonly listPriceAt: (endpoint: Endpoint) => PicoUsd;
-  },
+  { mayServe, listPriceAt }: PricedWork,
   chargedShare: ChargedShare | null,
-): PicoUsd {
-  let dearest = 0n;
-  for (const name of models) {
-    const model = chargedShare === null ? null : resolveModel(name, catalogue).model;
-    for (const endpoint of endpointsNamed(name, catalogue)) {
-      if (!mayServe(endpoint)) continue;
-      const listPrice = listPriceAt(endpoint);
-      const cost = model === null ? listPrice : reservedOf(listPrice, chargedShare!(model, endpoint));
-      if (cost > dearest) dearest = cost;
-    }
-  }
-  return dearest;
+): EndpointCharge[] {
+  const model = chargedShare === null ? null : resolveModel(name, catalogue).model;
+  const endpoints = endpointsNamed(name, catalogue).filter(mayServe);
+  return endpoints.map((endpoint) => {
+    const listPrice = listPriceAt(endpoint);
+    const picoUsd = model === null ? listPrice : reservedOf(listPrice, chargedShare!(model, endpoint));
+    return { provider: endpoint.provider, picoUsd };
+  });
 }
 
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {

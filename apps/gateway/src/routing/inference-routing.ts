@@ -17,6 +17,7 @@ import {
   type OwnCredential,
   type PicoUsd,
   type ProviderAdapter,
+  type ProviderFilter,
   type RoutePlan,
   type RouteRequest,
   type Share,
@@ -56,7 +57,14 @@ export class InferenceRouting {
    * @param ownKeys the keys with which its routes are planned; without them everything costs its list price
    */
   holdFor(caller: Principal, expected: ExpectedUsage, ownKeys?: readonly OwnCredential[]): PicoUsd {
-    return estimateHold(this.catalogue(), expected, this.chargedShareFor(caller, ownKeys));
+    const share = this.chargedShareFor(caller, ownKeys);
+    return estimateHold(this.catalogue(), expected, share, this.hasKeyWithout(ownKeys));
+  }
+
+  /** Returns which providers the operator has a key for, if the caller has none of its own; null otherwise. */
+  hasKeyWithout(ownKeys?: readonly OwnCredential[]): ProviderFilter | null {
+    const hasOwnKeys = this.byok !== null && ownKeys?.length !== 0;
+    return hasOwnKeys ? null : this.credentials.availableProviders();
   }
 
   /** Returns the share of the list price for calls that only these keys may serve; null: list prices everywhere. */

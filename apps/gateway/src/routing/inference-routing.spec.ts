@@ -1,0 +1,37 @@
+import { parsePercent, SharedCredentials, type CatalogueSource, type OwnCredential } from '@libs/inference';
+import { aCatalogue, aModel, anEndpoint, anOwnCredential, aProvider } from '@libs/inference/testing';
+import { aPrincipal } from '@libs/platform/testing';
+import { InferenceRouting } from './inference-routing';
+
+const at = (slug: string, prompt: bigint) =>
+  anEndpoint({ provider: aProvider({ slug, apiKeyEnv: `${slug}_KEY` }), pricing: { prompt, completion: 0n } });
+const endpoints = [at('cheap', 10_000_000n), at('dear', 60_000_000n)];
+const catalogue = aCatalogue(aModel({ slug: 'acme/large', endpoints }));
+const expected = { api: 'chat', models: ['acme/large'], promptTokens: 100_000, maxTokens: 0, answers: 1 } as const;
+const [CHEAP, DEAR] = [1_000_000n, 6_000_000n];
+
+function holdOf(operatorKeys: readonly string[], own?: readonly OwnCredential[]): bigint {
+  const shared = new SharedCredentials(Object.fromEntries(operatorKeys.map((slug) => [`${slug}_KEY`, 'key'])));
+  const byok = own ? { credentials: { ownCredentials: () => own }, fee: parsePercent('5') } : null;
+  const source = { current: () => catalogue } as CatalogueSource;
+  const routing = new InferenceRouting(source, new Map(), shared, byok);
+  return routing.holdFor(aPrincipal(), expected, own);
+}
+
+describe('the hold of a call without own provider keys', () => {
+  it.each([[undefined], [[]]])('counts no provider of which the operator has no key (%p)', (own) => {
+    expect(holdOf(['cheap'], own)).toBe(CHEAP);
+    expect(holdOf(['cheap', 'dear'], own)).toBe(DEAR);
+  });
+
+  it('counts all providers where the operator has no key at all', () => {
+    expect(holdOf([], [])).toBe(DEAR);
+  });
+
+  it('counts a provider that an own key opens', () => {
+    const own = [anOwnCredential({ provider: 'dear' })];
+    // A fee of 5 per cent at `dear`.
+    expect(holdOf(['cheap'], own)).toBe(CHEAP);
+    expect(holdOf(['dear'], own)).toBe(DEAR);
+  });
+});
