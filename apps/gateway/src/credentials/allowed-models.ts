@@ -20,7 +20,7 @@ export function requireModelNames(names: readonly string[] | null | undefined, c
 function problemOf(name: string, catalogue: Catalogue): string | null {
   const isOfBatch = name.endsWith(BATCH_SUFFIX);
   if (!isOfBatch && catalogue.findModel(name) !== null) return null;
-  if (name.startsWith('~')) return 'stands for different models in time; name a model by its slug';
+  if (name.startsWith('~')) return 'means other models over time; name a model by its slug';
   const [bare = ''] = name.split(':');
   if (isOfBatch || (bare !== name && catalogue.findModel(bare) !== null)) {
     return 'has a suffix; name the model without it, which includes all of its variants';

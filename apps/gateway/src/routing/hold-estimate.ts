@@ -62,7 +62,7 @@ export function estimateHold(
   return dearestCharge(catalogue, priced, chargedShare);
 }
 
-/** Work of which the cost is to be reserved. */
+/** Work whose cost is to be reserved. */
 export interface PricedWork {
   readonly models: readonly string[];
   readonly mayServe: (endpoint: Endpoint) => boolean;
@@ -76,30 +76,22 @@ export interface PricedWork {
  * count only if there is a key for none.
  */
 export function dearestCharge(catalogue: Catalogue, work: PricedWork, chargedShare: ChargedShare | null): PicoUsd {
-  const charges = work.models.flatMap((name) => chargesOf(name, catalogue, work, chargedShare));
-  const withKey = charges.filter(({ provider }) => work.hasKey?.(provider) === true);
-  const counted = withKey.length > 0 ? withKey : charges;
-  return counted.reduce((dearest, { picoUsd }) => (picoUsd > dearest ? picoUsd : dearest), 0n);
+  let dearest = 0n;
+  let dearestWithKey: PicoUsd | null = null;
+  for (const name of work.models) {
+    const model = chargedShare === null ? null : resolveModel(name, catalogue).model;
+    for (const endpoint of endpointsNamed(name, catalogue)) {
+      if (!work.mayServe(endpoint)) continue;
+      const cost = reservedOf(work.listPriceAt(endpoint), model && chargedShare!(model, endpoint));
+      dearest = larger(dearest, cost);
+      if (work.hasKey?.(endpoint.provider) === true) dearestWithKey = larger(dearestWithKey ?? 0n, cost);
+    }
+  }
+  return dearestWithKey ?? dearest;
 }
 
-interface EndpointCharge {
-  readonly provider: Endpoint['provider'];
-  readonly picoUsd: PicoUsd;
-}
-
-function chargesOf(
-  name: string,
-  catalogue: Catalogue,
-  { mayServe, listPriceAt }: PricedWork,
-  chargedShare: ChargedShare | null,
-): EndpointCharge[] {
-  const model = chargedShare === null ? null : resolveModel(name, catalogue).model;
-  const endpoints = endpointsNamed(name, catalogue).filter(mayServe);
-  return endpoints.map((endpoint) => {
-    const listPrice = listPriceAt(endpoint);
-    const picoUsd = model === null ? listPrice : reservedOf(listPrice, chargedShare!(model, endpoint));
-    return { provider: endpoint.provider, picoUsd };
-  });
+function larger(left: PicoUsd, right: PicoUsd): PicoUsd {
+  return left > right ? left : right;
 }
 
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {

@@ -19,7 +19,7 @@ function holdOf(operatorKeys: readonly string[], own?: readonly OwnCredential[])
 }
 
 describe('the hold of a call without own provider keys', () => {
-  it.each([[undefined], [[]]])('counts no provider of which the operator has no key (%p)', (own) => {
+  it.each([[undefined], [[]]])('counts no provider without a key of the operator (%p)', (own) => {
     expect(holdOf(['cheap'], own)).toBe(CHEAP);
     expect(holdOf(['cheap', 'dear'], own)).toBe(DEAR);
   });
