@@ -54,7 +54,8 @@ export class InferenceRouting {
 
   /**
    * Returns the most that a call or one of its turns is expected to cost its caller.
-   * @param ownKeys the keys with which its routes are planned; without them everything costs its list price
+   * @param ownKeys the keys with which its routes are planned; without them, whatever a key of the operator may serve costs
+   * its list price
    */
   holdFor(caller: Principal, expected: ExpectedUsage, ownKeys?: readonly OwnCredential[]): PicoUsd {
     const share = this.chargedShareFor(caller, ownKeys);
@@ -70,7 +71,12 @@ export class InferenceRouting {
   /** Returns the share of the list price for calls that only these keys may serve; null: list prices everywhere. */
   chargedShareFor(caller: Principal, ownKeys?: readonly OwnCredential[]): ChargedShare | null {
     if (this.byok === null) return null;
-    return chargedShareFor(caller, ownKeys ?? null, this.credentials.availableProviders(), this.byok.fee);
+    const { fee } = this.byok;
+    const hasKey = this.credentials.availableProviders();
+    const share = chargedShareFor(caller, ownKeys ?? null, hasKey, fee);
+    // Whatever own keys there are: at a provider without a key of the operator, a call costs the fee or nothing.
+    if (share === null && ownKeys === undefined) return (_model, { provider }) => (hasKey(provider) ? null : fee);
+    return share;
   }
 
   /** See `recordedName`. */
