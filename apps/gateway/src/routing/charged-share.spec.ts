@@ -53,8 +53,9 @@ describe(chargedShareFor.name, () => {
     expect(holdOf([{}], [acme], LIMITED, false)).toBe(LIST_PRICE + FEE);
   });
 
-  it('holds the list price and the fee where keys are not known and a limit counts them', () => {
+  it('holds the list price and the fee, that price or the fee where keys are not known', () => {
     expect(chargedShareFor(LIMITED, null, () => true, parsePercent('5'))?.(model, acme)).toBe(1_050_000n);
-    expect(chargedShareFor(aPrincipal(), null, () => true, parsePercent('5'))).toBeNull();
+    expect(chargedShareFor(aPrincipal(), null, () => true, parsePercent('5'))?.(model, acme)).toBeNull();
+    expect(chargedShareFor(aPrincipal(), null, () => false, parsePercent('5'))?.(model, acme)).toBe(50_000n);
   });
 });

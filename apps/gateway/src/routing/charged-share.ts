@@ -56,7 +56,7 @@ export function ownKeysAtHand(
  * Returns the BYOK fee for endpoints that only the caller's own keys may serve, because the keys demand it or because
  * the operator has no key there. If a limit counts what the provider charges, the list price and the fee are reserved.
  * Null, which means list prices, if the caller has no keys.
- * @param ownKeys null if they are not known
+ * @param ownKeys null if they are not known: where the operator has no key, a call costs the fee or nothing
  */
 export function chargedShareFor(
   caller: Principal,
@@ -66,7 +66,9 @@ export function chargedShareFor(
 ): ChargedShare | null {
   if (ownKeys?.length === 0) return null;
   const isCounted = countsByok({ keyLimit: keyLimitOf(caller), budgets: caller.budgets });
-  if (ownKeys === null) return isCounted ? () => countedShare(fee) : null;
+  if (ownKeys === null) {
+    return isCounted ? () => countedShare(fee) : (_model, { provider }) => (isAvailable(provider) ? null : fee);
+  }
   const scope = credentialScopeOf(caller);
   return (model, endpoint) => {
     const own = ownKeysFor(model, model.endpoints, ownKeys, scope);

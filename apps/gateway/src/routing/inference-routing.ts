@@ -71,12 +71,7 @@ export class InferenceRouting {
   /** Returns the share of the list price for calls that only these keys may serve; null: list prices everywhere. */
   chargedShareFor(caller: Principal, ownKeys?: readonly OwnCredential[]): ChargedShare | null {
     if (this.byok === null) return null;
-    const { fee } = this.byok;
-    const hasKey = this.credentials.availableProviders();
-    const share = chargedShareFor(caller, ownKeys ?? null, hasKey, fee);
-    // Whatever own keys there are: at a provider without a key of the operator, a call costs the fee or nothing.
-    if (share === null && ownKeys === undefined) return (_model, { provider }) => (hasKey(provider) ? null : fee);
-    return share;
+    return chargedShareFor(caller, ownKeys ?? null, this.credentials.availableProviders(), this.byok.fee);
   }
 
   /** See `recordedName`. */
