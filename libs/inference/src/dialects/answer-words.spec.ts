@@ -94,19 +94,30 @@ describe('a call of a custom tool', () => {
     expect(wordsOfStream(api, joinFrames([...frames, ...writer.complete(bill)]), endpoint).toolCalls).toEqual(called);
   });
 
+  const delta = (said: object): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta: said }] })}\n\n`;
+  const piece = (custom: object, more: object): string => delta({ tool_calls: [{ ...more, custom }] });
+  const begun = (more: object): string => piece({ name: 'shell', input: '' }, { ...more, type: 'custom' });
+  const ended = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n' + 'data: [DONE]\n\n';
+  const wordsIn = (...events: readonly string[]) =>
+    wordsOfStream('chat', Buffer.from(events.join('') + ended), endpoint);
+  const pieces = ['ls "', 'a"\n😀'];
+
   it('has the text of all pieces that a provider sends', () => {
-    const piece = (index: number, custom: object, more: object = {}): string =>
-      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...more, custom }] } }] })}\n\n`;
-    const begun = (index: number): string =>
-      piece(index, { name: 'shell', input: '' }, { id: `c_${index}`, type: 'custom' });
-    const events = [
-      begun(0),
-      begun(1),
-      ...['ls "', 'a"\n😀'].flatMap((text) => [piece(0, { input: text }), piece(1, { input: text })]),
-      'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n',
-    ];
-    const { toolCalls } = wordsOfStream('chat', Buffer.from(`${events.join('')}data: [DONE]\n\n`), endpoint);
+    const sent = pieces.flatMap((text) => [0, 1].map((index) => piece({ input: text }, { index })));
+    const { toolCalls } = wordsIn(begun({ index: 0, id: 'c_0' }), begun({ index: 1, id: 'c_1' }), ...sent);
     expect(toolCalls).toEqual(['c_0', 'c_1'].map((id) => ({ ...called[0], id })));
+  });
+
+  it('ends where the provider goes on with something else', () => {
+    const sent = pieces.map((text) => piece({ input: text }, { index: 0 }));
+    const { toolCalls, text } = wordsIn(begun({ index: 0, id: 'call_1' }), ...sent, delta({ content: 'Done.' }));
+    expect(toolCalls).toEqual(called);
+    expect(text).toBe('Done.');
+  });
+
+  it('is one call without a number and with an id in its first piece only', () => {
+    const sent = pieces.map((text) => piece({ input: text }, {}));
+    expect(wordsIn(begun({ id: 'call_1' }), ...sent).toolCalls).toEqual(called);
   });
 });
 

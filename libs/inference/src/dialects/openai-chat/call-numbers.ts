@@ -1,9 +1,13 @@
+import { TEXT_ARGUMENTS } from '../free-text-tools';
+
 /** A piece of a tool call in a stream. Null fields are not part of this piece. */
 export interface CallPiece {
   readonly index: number | null;
   readonly id: string | null;
   readonly name: string | null;
   readonly text: string;
+  /** True for a piece of the free text of a custom tool, as it is inside the arguments. */
+  readonly isFreeText?: boolean;
 }
 
 /** A tool call of a stream, as far as it has arrived. */
@@ -12,6 +16,8 @@ export interface NumberedCall {
   readonly number: number;
   id: string | null;
   name: string;
+  /** True if its arguments hold the free text of a custom tool, whose end the protocol does not show. */
+  readonly isFreeText: boolean;
   /** Bracket balance of all arguments so far. */
   readonly balance: JsonBalance;
   /** True if another part of the answer has begun after it. */
@@ -38,7 +44,7 @@ export class CallNumbers {
   /** Returns the call of a piece, with its id, name and arguments. */
   callOf(piece: CallPiece): NumberedCall {
     const known = this.#knownOf(piece);
-    const call = known === undefined || isAnother(piece, known) ? this.#begin(piece.index) : known;
+    const call = known === undefined || isAnother(piece, known) ? this.#begin(piece) : known;
     if (piece.id) call.id ??= piece.id;
     if (piece.name && call.name === '') call.name = piece.name;
     call.balance.push(piece.text);
@@ -52,10 +58,11 @@ export class CallNumbers {
     return name && last !== undefined && isWhole(last) ? undefined : last;
   }
 
-  #begin(index: number | null): NumberedCall {
+  #begin({ index, isFreeText = false }: CallPiece): NumberedCall {
     if (this.#calls.length === MOST_CALLS) this.onBroken('too many tool calls');
     const number = index === null || this.#taken.has(index) ? this.#free() : index;
-    const call: NumberedCall = { number, id: null, name: '', balance: new JsonBalance(), isOver: false };
+    const call: NumberedCall = { number, id: null, name: '', isFreeText, balance: new JsonBalance(), isOver: false };
+    if (isFreeText) call.balance.push(TEXT_ARGUMENTS.start);
     this.#calls.push(call);
     this.#taken.add(number);
     this.#newest.set(index ?? number, call);

@@ -1,3 +1,4 @@
+import { TEXT_ARGUMENTS } from '../free-text-tools';
 import { missingCallId } from './answer-reader';
 import { CallNumbers, type CallPiece, type NumberedCall } from './call-numbers';
 
@@ -75,7 +76,7 @@ export class CallPieces {
     this.#open = call;
     this.listener.onTurn({ id: call.id ?? missingCallId(), name: call.name });
     this.#heldCharacters -= held.length;
-    this.#pass(held);
+    this.#pass(call.isFreeText ? TEXT_ARGUMENTS.start + held : held);
   }
 
   #pass(text: string): void {
@@ -83,7 +84,9 @@ export class CallPieces {
   }
 
   #endOpen(): void {
-    if (this.#open !== null) this.#open.isOver = true;
+    if (this.#open === null) return;
+    if (this.#open.isFreeText) this.#pass(TEXT_ARGUMENTS.end);
+    this.#open.isOver = true;
     this.#open = null;
   }
 }

@@ -3,10 +3,9 @@ import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { FinishReason } from '../../model/finish-reason';
 import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
 import type { Provider } from '../../catalogue/catalogue';
-import { argumentsOfPiece, TEXT_ARGUMENTS } from '../free-text-tools';
+import { argumentsOfPiece } from '../free-text-tools';
 import type { ToolUnits } from '../reported-tools';
 import type { StreamReader, UpstreamEvent } from '../translation';
-import type { CallPiece } from './call-numbers';
 import { reportsError } from './chunk-complaint';
 import { readAnnotations } from './citations';
 import { ExecutedTools } from './executed-tools';
@@ -19,8 +18,6 @@ import { readStop } from './stop-reason';
 
 const DONE_WORD = '[DONE]';
 
-type CallPlace = Pick<CallPiece, 'index' | 'id'>;
-
 /**
  * Reads the first choice of a stream of `chat.completion.chunk` events; translated requests ask for one choice only.
  */
@@ -28,8 +25,6 @@ export class ChatStreamReader implements StreamReader {
   readonly #provider: Provider;
   readonly #parts: PartSequence;
   readonly #ran = new ExecutedTools();
-  /** Calls of custom tools, by index or else by id. */
-  readonly #freeTexts = new Map<unknown, CallPlace>();
   #hasStarted = false;
   #isOver = false;
   #stop: { readonly finishReason: FinishReason; readonly nativeFinishReason: string } | null = null;
@@ -120,22 +115,15 @@ export class ChatStreamReader implements StreamReader {
   #readCall(call: JsonObject): void {
     const custom = objectOrNull(call['custom']);
     const called = custom ?? objectOf(call['function']);
-    const at = { index: numberOf(call['index']) ?? null, id: stringOf(call['id']) || null };
     const text = called['arguments'];
     const plain = isObject(text) ? JSON.stringify(text) : (stringOf(text) ?? '');
     this.#parts.call({
-      ...at,
+      index: numberOf(call['index']) ?? null,
+      id: stringOf(call['id']) || null,
       name: stringOf(called['name']) || null,
-      text: custom === null ? plain : this.#readFreeText(at, stringOf(custom['input']) ?? ''),
+      text: custom === null ? plain : argumentsOfPiece(stringOf(custom['input']) ?? ''),
+      isFreeText: custom !== null,
     });
-  }
-
-  /** Returns a piece of the text of a custom tool as a piece of arguments, which end with the answer. */
-  #readFreeText(at: CallPlace, text: string): string {
-    const key = at.index ?? at.id;
-    const isFirst = !this.#freeTexts.has(key);
-    if (isFirst) this.#freeTexts.set(key, at);
-    return (isFirst ? TEXT_ARGUMENTS.start : '') + argumentsOfPiece(text);
   }
 
   /** Returns the last events, once the upstream has ended: the usage comes after the finish reason. */
@@ -145,7 +133,6 @@ export class ChatStreamReader implements StreamReader {
     // Relays write `[DONE]` also after an answer that was cut.
     if (this.#stop === null) throw brokenAnswer(this.#provider, 'the stream ended without a reason');
     this.#isOver = true;
-    for (const at of this.#freeTexts.values()) this.#parts.call({ ...at, name: null, text: TEXT_ARGUMENTS.end });
     this.#parts.endAll();
     const finish = {
       type: 'finish' as const,
