@@ -129,7 +129,7 @@ export class TranscriptionService {
     const priced = {
       models: [model],
       mayServe: ({ apis }: Endpoint) => apis.includes(API),
-      hasKey: this.routing.hasKeyWithout(ownKeys),
+      hasKey: this.routing.providersWithKey(ownKeys),
       listPriceAt: (at: Endpoint) => this.engine.mostExpensiveTranscription(transcription, at),
     };
     return dearestCharge(this.routing.catalogue(), priced, this.routing.chargedShareFor(caller, ownKeys));

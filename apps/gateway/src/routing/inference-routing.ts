@@ -54,16 +54,16 @@ export class InferenceRouting {
 
   /**
    * Returns the most that a call or one of its turns is expected to cost its caller.
-   * @param ownKeys the keys with which its routes are planned; without them, whatever a key of the operator may serve costs
-   * its list price
+   * @param ownKeys the keys with which its routes are planned; without them, what a key of the operator may serve costs its
+   * list price
    */
   holdFor(caller: Principal, expected: ExpectedUsage, ownKeys?: readonly OwnCredential[]): PicoUsd {
     const share = this.chargedShareFor(caller, ownKeys);
-    return estimateHold(this.catalogue(), expected, share, this.hasKeyWithout(ownKeys));
+    return estimateHold(this.catalogue(), expected, share, this.providersWithKey(ownKeys));
   }
 
   /** Returns which providers the operator has a key for, if the caller has none of its own; null otherwise. */
-  hasKeyWithout(ownKeys?: readonly OwnCredential[]): ProviderFilter | null {
+  providersWithKey(ownKeys?: readonly OwnCredential[]): ProviderFilter | null {
     const hasOwnKeys = this.byok !== null && ownKeys?.length !== 0;
     return hasOwnKeys ? null : this.credentials.availableProviders();
   }
