@@ -5,7 +5,7 @@ import { SHARED_ACCOUNT } from '../../model/provider-account';
 import { scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './gateway-members';
-import { dropForeignThoughts } from './relayed-request';
+import { dropForeignContent } from './relayed-request';
 import { readOrRefuse, valueOf } from './relayed-answer';
 
 /** Fields that control the answer: `count_tokens` has no answer and refuses them. */
@@ -25,7 +25,7 @@ export function toTokenCount(body: Buffer, endpoint: Endpoint, account = SHARED_
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   const retained = retainedMembers(request, set, { api: 'messages', account });
-  const unsent = [...retained, ...dropForeignThoughts(request, set)];
+  const unsent = [...retained, ...dropForeignContent(request, set)];
   return spliceMembers(request, { set, remove: [...MESSAGES_GATEWAY_MEMBERS, ...ANSWER_MEMBERS, ...unsent] });
 }
 

@@ -12,6 +12,7 @@ import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { MESSAGES_GATEWAY_MEMBERS, UNSERVED_MEMBER } from './gateway-members';
 import { maxTokensOf } from './request-writer';
+import { withoutForeignCitations } from './returned-citations';
 import { withoutForeignThoughts } from './returned-thoughts';
 
 /** Returns the upstream's value for a tier: it has `auto`, which allows priority, and `standard_only`. */
@@ -52,16 +53,30 @@ export function toUpstream(
   );
   if (!isNothing(memberText(request, UNSERVED_MEMBER))) log?.drop(UNSERVED_MEMBER);
   const unsent = [...unpriced, ...retained, ...unsampled(request, endpoint, log)];
-  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent, ...dropForeignThoughts(request, set, log)];
+  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent, ...dropForeignContent(request, set, log)];
   return spliceMembers(request, { set, remove });
 }
 
-/** Leaves out thoughts of other models. Returns `thinking` if the model may not think on after them. */
-export function dropForeignThoughts(
+/**
+ * Leaves out what other models or the gateway wrote and a provider of this API cannot read. Returns `thinking` if the
+ * model may not think on after it.
+ */
+export function dropForeignContent(
   request: ScannedObject,
   set: Record<string, string | Buffer>,
   log?: LossLog,
 ): string[] {
+  const removed = dropForeignThoughts(request, set, log);
+  const text = set['messages'] ?? memberText(request, 'messages');
+  const messages = Buffer.isBuffer(text) ? withoutForeignCitations(text) : null;
+  if (messages === null) return removed;
+  set['messages'] = messages;
+  log?.drop('messages.content.citations');
+  return removed;
+}
+
+/** Leaves out thoughts of other models. Returns `thinking` if the model may not think on after them. */
+function dropForeignThoughts(request: ScannedObject, set: Record<string, string | Buffer>, log?: LossLog): string[] {
   const text = memberText(request, 'messages');
   const found = text === undefined ? null : withoutForeignThoughts(text);
   if (found === null) return [];
