@@ -220,6 +220,29 @@ describe(BearerGuard.name, () => {
     });
   });
 
+  it.each([
+    ['x-api-key', { 'x-api-key': '', authorization: 'Bearer KEY' }],
+    ['x-api-key of blanks', { 'x-api-key': '  ', authorization: 'Bearer KEY' }],
+    ['Authorization', { 'x-api-key': 'KEY', authorization: '' }],
+    ['token', { 'x-api-key': 'KEY', authorization: 'Bearer ' }],
+  ])('takes the other credential of a client that sends an empty %s', async (_what, headers) => {
+    const sent = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.replace('KEY', apiKey)]),
+    );
+    const response = await app.inject({ method: 'GET', url: '/keyed', headers: sent });
+    expect(response.json()).toEqual({ caller: 'api' });
+  });
+
+  it.each([{ 'x-api-key': '' }, { 'x-api-key': ' ', authorization: '' }, { authorization: 'Bearer' }])(
+    'refuses a request whose credentials are all empty: %j',
+    async (headers) => {
+      const response = await app.inject({ method: 'GET', url: '/keyed', headers });
+      expect(response.statusCode).toBe(401);
+      expect(response.body).not.toContain('x-api-key');
+      expect(bus.asked).toEqual([]);
+    },
+  );
+
   it('says of a key in x-api-key that the route does not take it there, where it does not', async () => {
     const response = await app.inject({ method: 'GET', url: '/inference', headers: { 'x-api-key': apiKey } });
     expect(response.statusCode).toBe(401);

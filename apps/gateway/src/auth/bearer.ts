@@ -28,22 +28,32 @@ export function readBearer(rawHeaders: readonly string[]): string {
 
 const KEY = /^[^\s]+$/;
 
+/** An Authorization header without a credential, as clients send it for a token that is set to nothing. */
+const NO_BEARER = /^\s*(?:Bearer\s*)?$/i;
+
 /**
  * Returns the key of a request whose route also accepts `x-api-key`. Refuses a request with both headers, because a
- * proxy on the way may have checked the other credential.
+ * proxy on the way may have checked the other credential. An empty header is none: Anthropic's clients send one for
+ * `ANTHROPIC_API_KEY=""`.
  * @throws AppError `authentication` unless there is exactly one
  */
 export function readBearerOrKey(rawHeaders: readonly string[]): string {
-  const key = onlyValueOf('x-api-key', rawHeaders);
+  const key = keyOf(rawHeaders);
   if (key === null) return readBearer(rawHeaders);
-  if (onlyValueOf('authorization', rawHeaders) !== null) throw twoCredentials();
+  if (!NO_BEARER.test(onlyValueOf('authorization', rawHeaders) ?? '')) throw twoCredentials();
   if (!KEY.test(key)) throw badCredential();
   return key;
 }
 
-/** Returns whether the request has an `x-api-key` header. @throws AppError `authentication` if it has two */
+/** Returns whether the request has a key in `x-api-key`. @throws AppError `authentication` if it has two such headers */
 export function hasKeyHeader(rawHeaders: readonly string[]): boolean {
-  return onlyValueOf('x-api-key', rawHeaders) !== null;
+  return keyOf(rawHeaders) !== null;
+}
+
+/** Returns the key in `x-api-key`; null if the header is missing or empty. */
+function keyOf(rawHeaders: readonly string[]): string | null {
+  const key = onlyValueOf('x-api-key', rawHeaders);
+  return key === null || key.trim() === '' ? null : key;
 }
 
 function onlyValueOf(wanted: string, rawHeaders: readonly string[]): string | null {
