@@ -178,8 +178,8 @@ function groupAliases(
     const group = groups.has(target) && !groups.has(alias) && ALIAS.test(alias) ? target : null;
     if (group === null) {
       notes.add(
-        'router_settings.model_group_alias',
-        'an alias is skipped: it must be a new name, and its model must be in model_list',
+        `router_settings.model_group_alias.${alias}`,
+        'the alias is skipped: it must be a new name, and its model must be in model_list',
       );
     } else aliases.set(group, [...(aliases.get(group) ?? []), alias]);
   }
