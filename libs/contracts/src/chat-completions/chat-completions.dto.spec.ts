@@ -80,7 +80,7 @@ describe('a chat completion', () => {
     [{ stream_options: true }, 'stream_options must be an object'],
     [{ route: 'x' }, 'route must be one of'],
     [{ trace: 'x' }, 'trace must be an object'],
-    [{ debug: { echo_upstream_body: true } }, 'debug.echo_upstream_body needs stream to be true'],
+    [{ debug: { echo_upstream_body: true } }, 'debug.echo_upstream_body must be false without stream'],
     [{ debug: { echo_upstream_body: 'yes' } }, 'debug.echo_upstream_body must be a boolean'],
     [{ tool_choice: 1 }, 'tool_choice must be a string or an object'],
     [{ tool_choice: { type: 'function' } }, 'tool_choice.function.name must be a non-empty string'],

@@ -111,7 +111,7 @@ export function findDebugProblem(debug: unknown, { stream }: Readonly<Record<str
   const problem = findMembersProblem(debug, { echo_upstream_body: isBoolean });
   if (problem !== null) return problem;
   const isEcho = (debug as Record<string, unknown>)['echo_upstream_body'] === true;
-  return isEcho && stream !== true ? '.echo_upstream_body needs stream to be true' : null;
+  return isEcho && stream !== true ? '.echo_upstream_body must be false without stream' : null;
 }
 
 const DEFERRED: Readonly<Record<string, MemberCheck>> = {
