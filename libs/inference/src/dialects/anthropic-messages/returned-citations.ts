@@ -1,6 +1,7 @@
 import { JsonCursor, applyEdits, findMember, scanMembersAt, type ByteEdit, type ScannedObject } from '@libs/json';
 import { removalsOf } from '../list-removals';
 import { memberText } from '../request-members';
+import { eachObject, eachReturnedTurn } from './returned-turns';
 
 /** What requests with such citations contain, as clients write JSON. */
 const SIGNS: readonly Buffer[] = ['"encrypted_index":""', '"encrypted_index": ""'].map((text) => Buffer.from(text));
@@ -13,8 +14,7 @@ const SIGNS: readonly Buffer[] = ['"encrypted_index":""', '"encrypted_index": ""
 export function withoutForeignCitations(messages: Buffer): Buffer | null {
   if (!SIGNS.some((sign) => messages.includes(sign))) return null;
   const edits: ByteEdit[] = [];
-  eachObject(new JsonCursor(messages), (message) => {
-    if (memberText(message, 'role')?.toString() !== '"assistant"') return;
+  eachReturnedTurn(messages, (message) => {
     const content = listAt(message, 'content');
     if (content !== null) eachObject(content, (block) => edits.push(...removals(block)));
   });
@@ -49,12 +49,4 @@ function listAt(object: ScannedObject, name: string): JsonCursor | null {
   if (member === undefined) return null;
   const cursor = new JsonCursor(object.bytes, member.valueStart);
   return cursor.isArray() ? cursor : null;
-}
-
-function eachObject(cursor: JsonCursor, visit: (object: ScannedObject) => void): void {
-  if (!cursor.isArray()) return;
-  cursor.readArray(() => {
-    if (!cursor.isObject()) return cursor.skipValue();
-    visit(scanMembersAt(cursor));
-  });
 }

@@ -2,6 +2,7 @@ import { JsonCursor, applyEdits, findMember, scanMembersAt, type ByteEdit, type 
 import { removalsOf } from '../list-removals';
 import { memberText } from '../request-members';
 import { SEAL_MARK } from '../sealed-thoughts';
+import { eachReturnedTurn } from './returned-turns';
 
 /** Messages of a request without thoughts that this API's providers did not write. */
 export interface OwnThoughts {
@@ -29,14 +30,9 @@ interface Block {
  */
 export function withoutForeignThoughts(messages: Buffer): OwnThoughts | null {
   if (!SIGNS.some((sign) => messages.includes(sign))) return null;
-  const cursor = new JsonCursor(messages);
-  if (!cursor.isArray()) return null;
   const edits: ByteEdit[] = [];
   let isLastBare = false;
-  cursor.readArray(() => {
-    if (!cursor.isObject()) return cursor.skipValue();
-    const message = scanMembersAt(cursor);
-    if (memberText(message, 'role')?.toString() !== '"assistant"') return;
+  eachReturnedTurn(messages, (message) => {
     const blocks = blocksOf(message);
     edits.push(...removals(message, blocks));
     const kinds = new Set(blocks.map(({ kind }) => kind));
