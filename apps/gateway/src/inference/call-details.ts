@@ -40,14 +40,17 @@ export function withoutPrompt({ api, call, aim }: RecordedCall): RecordedCall {
 
 /** Returns the details for the record of a call that no provider answered. */
 export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly Attempt[]): GenerationDetails {
-  const { client, parsed, sessionId } = call;
+  const { client, parsed } = call;
+  const { sessionId, trace, externalUser } = callerFacts(api, parsed as NamingBody, call.sessionId);
   return {
     requestId: client?.requestId,
     userAgent: client?.userAgent,
     origin: client?.origin,
     httpReferer: client?.httpReferer,
     appTitle: client?.appTitle,
-    ...callerFacts(api, parsed as NamingBody, sessionId),
+    sessionId,
+    trace,
+    externalUser,
     mediaParts: aim.request.mediaParts || undefined,
     audioParts: aim.request.audioParts || undefined,
     attempts: attempts.map(({ model, providerSlug, status, tookMs, isByok }) => ({
@@ -64,7 +67,9 @@ export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly
 export function answerDetails(recorded: RecordedCall, server: Server, ended: Ended): GenerationDetails {
   const { endpoint, credential } = server;
   const { upstreamCost, cacheDiscount, toolCosts, cacheWrite1hTokens } = ended.cost;
-  return Object.assign(callDetails(recorded, server.attempts), {
+  const { fetches, asked, turns, search } = workOfTools(server);
+  return {
+    ...callDetails(recorded, server.attempts),
     nativeFinishReason: storedText(ended.nativeFinishReason),
     serviceTier: soldTierOf(endpoint),
     isByok: credential ? true : undefined,
@@ -75,8 +80,11 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
     providerToolsUsd: toolCosts && formatUsd(totalToolCost(toolCosts)),
     providerTools: toolCosts && toolCostTexts(toolCosts),
     gatewayToolsUsd: credential ? undefined : gatewayToolsOf(ended.cost),
-    ...workOfTools(server),
-  } satisfies Omit<GenerationDetails, 'attempts'>);
+    fetches,
+    asked,
+    turns,
+    search,
+  };
 }
 
 /** The total charge includes the gateway's own tools; the two parts of the list price do not. */

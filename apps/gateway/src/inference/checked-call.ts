@@ -49,8 +49,10 @@ function checkMembers(api: CallableApi, parsed: unknown, settings?: WorkspaceSet
   const body = dto as object as JsonObject;
   // If an API has no `fallbacks`, the field is not validated.
   const models = dto.models ?? (hasFallbacks ? dto.fallbacks?.map((fallback) => fallback.model) : null);
-  const route = routeWishOf({ ...dto, models }, hasDefaultModel ? settings?.default_text_model : undefined);
-  return { route, ...outputOf(body), toolUses: toolUsesOf(body) };
+  const { model, provider, route: order } = dto;
+  const wanted = { model, models, provider, route: order };
+  const route = routeWishOf(wanted, hasDefaultModel ? settings?.default_text_model : undefined);
+  return { ...outputOf(body), route, toolUses: toolUsesOf(body) };
 }
 
 const LONGEST_SESSION_ID = 256;
@@ -77,9 +79,12 @@ export function routedRequest(
   const definition = definitionOf(api);
   // Embeddings belong to no conversation unless the caller names one; transcriptions never do.
   const isConversation = definition !== null && (definition.generates || sessionId !== null);
+  const { model, models, preferences } = route;
   return {
-    ...route,
     ...readRouteFacts(body),
+    model,
+    models,
+    preferences,
     generationId: call.generationId,
     body: call.body,
     parsed: body,

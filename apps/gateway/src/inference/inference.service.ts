@@ -238,7 +238,7 @@ function expectedOf(
   { answers, maxTokens, thinking, predictedTokens, toolUses }: CheckedCall,
   { turns }: Pick<Aim, 'turns'>,
 ) {
-  return { answers, maxTokens, thinking, predictedTokens, ...(turns === null && { toolUses }) };
+  return { answers, maxTokens, thinking, predictedTokens, toolUses: turns === null ? toolUses : [] };
 }
 
 /** A separate function, so that its closure, which lives as long as the stream, contains nothing of the prompt. */

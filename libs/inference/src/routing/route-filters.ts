@@ -101,7 +101,7 @@ function promptFilter({ estimatedPromptTokens = 0 }: RouteRequest): HardFilter {
       longest = Math.max(longest, contextLength ?? 0);
       return contextLength === null || leastTokens <= contextLength;
     },
-    get reason() {
+    reason() {
       const numbers = `about ${Math.ceil(estimatedPromptTokens)} tokens, and ${longest} are the most`;
       return { ...PROMPT_TOO_LONG, message: `${PROMPT_TOO_LONG.message}: ${numbers}` };
     },
@@ -124,7 +124,7 @@ function outputFilters({
         longest = Math.max(longest, limit);
         return asked <= limit;
       },
-      get reason() {
+      reason() {
         const message = `${ANSWER_TOO_LONG.message}: ${asked} were asked for, and ${longest} are the most{providers}`;
         return { ...ANSWER_TOO_LONG, message, constraint: { field, detail: message }, remedy: `lower ${field}` };
       },
@@ -148,7 +148,7 @@ function translationFilter(lostMembers: LostMembers): HardFilter {
       for (const member of members) lost.add(member);
       return members.length === 0;
     },
-    get reason() {
+    reason() {
       const detail = `${LOST_IN_TRANSLATION.message}; not carried: ${[...lost].slice(0, MOST_NAMED).join(', ')}`;
       return { ...LOST_IN_TRANSLATION, constraint: { field: REQUIRE_PARAMETERS, detail } };
     },

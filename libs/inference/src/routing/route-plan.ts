@@ -191,7 +191,7 @@ function filtered(contenders: Contender[], hard: readonly HardFilter[], slug: st
   for (const filter of [...hard, TIER_FILTER]) {
     if (left.every((contender) => filter.keeps(contender))) continue;
     const kept = left.filter((contender) => filter.keeps(contender));
-    const { reason } = filter;
+    const reason = typeof filter.reason === 'function' ? filter.reason() : filter.reason;
     const dropped = left.filter((contender) => !kept.includes(contender));
     for (const one of dropped) one.excludedBy = reason.constraint?.field ?? reason.excludedBy ?? reason.code;
     if (kept.length === 0) return refusal(reason, [slug], providersOf(left.map(({ endpoint }) => endpoint)));

@@ -10,8 +10,13 @@ import type { RoutePolicy } from './route-request';
 
 /** A rule that no plan may break, and the error message for the case that it removes all endpoints. */
 export interface HardFilter {
-  readonly reason: Reason;
+  /** A function, if the message names what the filter has seen. */
+  readonly reason: Reason | (() => Reason);
   readonly keeps: (contender: Contender) => boolean;
+}
+
+interface PolicyFilter extends HardFilter {
+  readonly reason: Reason;
 }
 
 /**
@@ -19,15 +24,15 @@ export interface HardFilter {
  * forbidden (403).
  * @param tools that a provider or the gateway would run for the request
  */
-export function policyFilters(policy: RoutePolicy, tools: readonly ProviderTool[] = NO_TOOLS): readonly HardFilter[] {
+export function policyFilters(policy: RoutePolicy, tools: readonly ProviderTool[] = NO_TOOLS): readonly PolicyFilter[] {
   return tools.length === 0 ? endpointFilters(policy) : [...endpointFilters(policy), ...toolFilters(policy, tools)];
 }
 
 const NO_TOOLS: readonly ProviderTool[] = [];
 
-function endpointFilters(policy: RoutePolicy): readonly HardFilter[] {
+function endpointFilters(policy: RoutePolicy): readonly PolicyFilter[] {
   const { allowedProviders, ignoredProviders, allowedModels, ignoredModels, regions } = policy;
-  const filters: HardFilter[] = [];
+  const filters: PolicyFilter[] = [];
   const add = (member: string, rule: Omit<Rule, 'member'>, keeps: HardFilter['keeps']): void => {
     filters.push({ reason: forbiddenBy(policy, { ...rule, member }), keeps });
   };
@@ -44,7 +49,7 @@ function endpointFilters(policy: RoutePolicy): readonly HardFilter[] {
 }
 
 /** Returns the filters of a policy on tools, which apply to all endpoints equally. */
-function toolFilters(policy: RoutePolicy, tools: readonly ProviderTool[]): readonly HardFilter[] {
+function toolFilters(policy: RoutePolicy, tools: readonly ProviderTool[]): readonly PolicyFilter[] {
   return forbiddenTools(policy, tools).map(({ member, tool }) => ({
     reason: forbiddenBy(policy, { ...toolRule(tool), member }),
     keeps: () => false,

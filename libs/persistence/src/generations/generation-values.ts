@@ -93,6 +93,11 @@ export function settlementValues(settlements: readonly GenerationSettlement[]): 
     plainArray(settlements.map((s) => s.generationMs)),
     plainArray(settlements.map((s) => s.byokFeeUsd ?? null)),
     // JSON, because in an array literal each quote would have to be escaped.
-    JSON.stringify(settlements.map((s) => ({ ...s.details, ...costParts(s), ...askedParts(s) }))),
+    JSON.stringify(settlements.map(detailsOf)),
   ];
+}
+
+function detailsOf(settlement: GenerationSettlement): object {
+  const [cost, asked] = [costParts(settlement), askedParts(settlement)];
+  return cost === null && asked === null ? settlement.details : { ...settlement.details, ...cost, ...asked };
 }

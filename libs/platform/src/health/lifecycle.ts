@@ -5,6 +5,7 @@ import { createLogger, type AppLogger, type LogDestination } from '../logging/lo
 import { metricsRegistry, startProcessMetrics } from '../telemetry/metrics';
 import type { Telemetry } from '../telemetry/open-telemetry';
 import { collectGarbage } from './collect-garbage';
+import { keepFormOfTicks } from './kept-tick';
 import { DrainSteps } from './drain-steps';
 import { HealthRoutes } from './health-routes';
 import { startHealthServer, type HealthServer } from './health-server';
@@ -87,6 +88,7 @@ class Lifecycle<Env extends ServicesEnv> {
 
   async boot(): Promise<void> {
     this.listenToProcess();
+    keepFormOfTicks();
     try {
       const env = this.app.readEnv();
       this.drainDelayMs = env.DRAIN_DELAY_MS;
