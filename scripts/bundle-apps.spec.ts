@@ -1,5 +1,7 @@
-import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { root } from './checkout';
 
 const APPS = ['auth', 'batch-worker', 'credentials', 'gateway', 'video-worker'];
@@ -16,4 +18,58 @@ describe('an app in one file', () => {
     expect(stdout + stderr).toContain('Bad environment');
     expect(stdout).toContain('forms shared: [true,true,true,true]');
   });
+
+  it('keeps the many exports of a library in a fast form, and those of a file that it exports whole', () => {
+    const names = Array.from({ length: 200 }, (_, place) => `name${place}`);
+    const lines = bundleAndRun({
+      'libs/many/src/values.js': names.map((name) => `exports.${name} = '${name}';`).join('\n'),
+      'libs/many/src/more.js': 'exports.more = () => 1;\nexports.name7 = "not this one";',
+      'libs/many/src/index.js': [
+        `${names.map((name) => `exports.${name}`).join(' = ')} = void 0;`,
+        'const __exportStar = () => undefined;',
+        'var values_1 = require("./values");',
+        ...names.map(
+          (name) =>
+            `Object.defineProperty(exports, "${name}", { enumerable: true, get: function () { return values_1.${name}; } });`,
+        ),
+        '__exportStar(require("./more"), exports);',
+      ].join('\n'),
+      'apps/sample/src/main.js': `
+        const many = require('../../../libs/many/src/index.js');
+        const use = () => many.name9 + many.more();
+        for (let times = 0; times < 200; times += 1) use();
+        const isFast = require('node:vm').runInThisContext('(object) => %HasFastProperties(object)');
+        console.log(use(), many.name7, isFast(many));`,
+    });
+    expect(lines).toBe('name91 name7 true\n');
+  });
+
+  it('says which export a circle of files leaves without a value', () => {
+    const files = {
+      'apps/sample/src/main.js': 'require("./index.js");',
+      'apps/sample/src/index.js':
+        'var one_1 = require("./one");\n' +
+        'Object.defineProperty(exports, "one", { enumerable: true, get: function () { return one_1.one; } });',
+      'apps/sample/src/one.js': 'const index_1 = require("./main.js");\n',
+    };
+    expect(() => bundleAndRun(files)).toThrow('one is exported before it is made');
+  });
 });
+
+/** Bundles an app of these compiled files, and returns what it prints. */
+function bundleAndRun(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bundle-'));
+  try {
+    const dist = join(folder, 'dist');
+    for (const [path, text] of Object.entries({ 'libs/none.js': '', ...files })) {
+      mkdirSync(dirname(join(dist, path)), { recursive: true });
+      writeFileSync(join(dist, path), `"use strict";\n${text}\n`);
+    }
+    const script = `import(${JSON.stringify(join(__dirname, 'bundle-apps.mjs'))}).then((m) => m.bundleApp(${JSON.stringify(dist)}, 'sample'))`;
+    execFileSync(process.execPath, ['-e', script]);
+    const app = join(dist, 'apps/sample/main.js');
+    return execFileSync(process.execPath, ['--allow-natives-syntax', app], { encoding: 'utf8', stdio: 'pipe' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -5,6 +5,7 @@
 const SMALL_PIECE = 4 * 1024;
 const FIRST_BLOCK = 1024;
 const LARGEST_BLOCK = 64 * 1024;
+const NO_BLOCK = Buffer.alloc(0);
 
 /**
  * Collects bytes that arrive in pieces. Small pieces are copied together, so that the memory in use stays close to the
@@ -16,7 +17,7 @@ export class GatheredPieces {
   /** A small piece that no other small one has followed yet. */
   #lone: Buffer | null = null;
   /** Small pieces are copied into this block one after another. Its used part never changes. */
-  #block = Buffer.alloc(0);
+  #block = NO_BLOCK;
   #start = 0;
   #end = 0;
 
