@@ -8,18 +8,18 @@ const APPS = ['auth', 'batch-worker', 'credentials', 'gateway', 'video-worker'];
 const FORMS = join(__dirname, '../test/support/shared-forms.cjs');
 
 describe('an app in one file', () => {
-  // Without an environment an app ends as soon as it is loaded.
+  // With a bad environment an app ends as soon as it is loaded, also while other apps use its ports.
   it.each(APPS)('leaves V8 room for the maps of objects: %s', (app) => {
     const main = join(root, 'dist/apps', app, 'main.js');
     const { stdout, stderr } = spawnSync(process.execPath, ['--allow-natives-syntax', '--require', FORMS, main], {
-      env: {},
+      env: { LOG_LEVEL: 'no such level' },
       encoding: 'utf8',
     });
     expect(stdout + stderr).toContain('Bad environment');
     expect(stdout).toContain('forms shared: [true,true,true,true]');
   });
 
-  it('keeps the many exports of a library in a fast form, and those of a file that it exports whole', () => {
+  it('stores the many exports of a library, and of a file that it exports whole, with fast properties', () => {
     const names = Array.from({ length: 200 }, (_, place) => `name${place}`);
     const lines = bundleAndRun({
       'libs/many/src/values.js': names.map((name) => `exports.${name} = '${name}';`).join('\n'),

@@ -49,8 +49,7 @@ function checkMembers(api: CallableApi, parsed: unknown, settings?: WorkspaceSet
   const body = dto as object as JsonObject;
   // If an API has no `fallbacks`, the field is not validated.
   const models = dto.models ?? (hasFallbacks ? dto.fallbacks?.map((fallback) => fallback.model) : null);
-  const { model, provider, route: order } = dto;
-  const wanted = { model, models, provider, route: order };
+  const wanted = { model: dto.model, models, provider: dto.provider, route: dto.route };
   const route = routeWishOf(wanted, hasDefaultModel ? settings?.default_text_model : undefined);
   return { ...outputOf(body), route, toolUses: toolUsesOf(body) };
 }

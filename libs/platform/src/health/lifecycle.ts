@@ -5,11 +5,11 @@ import { createLogger, type AppLogger, type LogDestination } from '../logging/lo
 import { metricsRegistry, startProcessMetrics } from '../telemetry/metrics';
 import type { Telemetry } from '../telemetry/open-telemetry';
 import { collectGarbage } from './collect-garbage';
-import { keepFormOfTicks } from './kept-tick';
 import { DrainSteps } from './drain-steps';
 import { HealthRoutes } from './health-routes';
 import { startHealthServer, type HealthServer } from './health-server';
 import { Readiness } from './readiness';
+import { keepTickShape } from './tick-shape';
 
 /** The objects with which an app is started. */
 export interface AppContext<Env extends ServicesEnv = ServicesEnv> {
@@ -88,7 +88,7 @@ class Lifecycle<Env extends ServicesEnv> {
 
   async boot(): Promise<void> {
     this.listenToProcess();
-    keepFormOfTicks();
+    keepTickShape();
     try {
       const env = this.app.readEnv();
       this.drainDelayMs = env.DRAIN_DELAY_MS;
