@@ -47,7 +47,7 @@ function withPlainExports(text) {
     .replaceAll(REEXPORT, 'exports.$1 = __present("$1", $2);')
     .replaceAll(
       REEXPORTED_FILE,
-      'for (const [name, value] of Object.entries($1)) if (!Object.hasOwn(exports, name)) exports[name] = value;',
+      'for (const [name, value] of Object.entries($1)) if (!Object.hasOwn(exports, name)) exports[name] = __present(name, value);',
     );
   if (ANY_REEXPORT.test(written)) {
     throw new Error('TypeScript exports again in another way: see scripts/bundle-apps.mjs');
