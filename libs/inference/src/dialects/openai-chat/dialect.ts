@@ -6,13 +6,14 @@ import { ownMembers } from '../billing';
 import { billAnswer } from '../answer-billing';
 import { TextCounter } from '../../model/text-tokens';
 import { ExecutedTools } from './executed-tools';
-import { chatEdits, readChatObject, type ChatObject, type ChatReading } from './relayed-answer';
+import { chatEdits, readChatObject, type ChatObject } from './relayed-answer';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { OpenAiChatStream } from './relayed-stream';
 import { hidesThoughts } from './hidden-thoughts';
 import { identifyingEdits } from './numbered-calls';
 import { usageEdits, usageText } from '../openai-usage';
 import { mostToolUnits, orNone, scannedToolUnits } from '../reported-tools';
+import type { SeenOutput } from '../seen-output';
 import { servedBy } from '../served-tier';
 import { saidBeside } from '../usage-details';
 import { toUpstream } from './relayed-request';
@@ -26,15 +27,14 @@ const REQUIRED = { object: '"chat.completion"', system_fingerprint: 'null' } as 
 
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;
-  const text = new TextCounter();
   const ran = new ExecutedTools();
-  const chat = readOrRefuse(body, context, { text, ran });
+  const chat = readOrRefuse(body, context, ran);
   if (chat.error !== null) {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, chat.error.valueStart), 0));
   }
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
   const served = servedBy(context, chat.serviceTier);
-  const seen = { contentUnits: text.units, pictures: chat.pictures, audioBytes: chat.audioBytes };
+  const seen = new WholeOutput(body, chat);
   const { reported } = chat;
   const counted = reported === null ? {} : scannedToolUnits(reported.object);
   const units = orNone(mostToolUnits(ran.units, counted));
@@ -42,7 +42,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const set = { ...ownMembers(context), ...missingMembers(chat, { ...REQUIRED, created: String(unixSeconds()) }) };
   if (chat.usage === null) set['usage'] = usageText(usage, cost, true);
   const billed = chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true);
-  const edits = chatEdits(chat, { set }, joinEdits(identifyingEdits(body), billed));
+  const edits = chatEdits(chat, { set }, joinEdits(chat.hasCalls ? identifyingEdits(body) : [], billed));
   return {
     body: applyEdits(body, edits),
     usage,
@@ -54,9 +54,29 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   };
 }
 
-function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext, counters: ChatReading): ChatObject {
+/** Output of a whole answer. Its text is counted only on demand, because most providers report how long it is. */
+class WholeOutput implements SeenOutput {
+  readonly pictures: number;
+  readonly audioBytes: number;
+
+  constructor(
+    private readonly body: Buffer,
+    { pictures, audioBytes }: ChatObject,
+  ) {
+    this.pictures = pictures;
+    this.audioBytes = audioBytes;
+  }
+
+  get contentUnits(): number {
+    const text = new TextCounter();
+    readChatObject(this.body, { text });
+    return text.units;
+  }
+}
+
+function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext, ran: ExecutedTools): ChatObject {
   try {
-    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody), ...counters });
+    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody), ran });
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
     throw thrown;

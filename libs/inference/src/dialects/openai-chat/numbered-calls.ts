@@ -53,7 +53,6 @@ export class NumberedCalls {
 
 /** Returns the edits that give each tool call of a whole answer an id if it has none, in order. Throws MalformedJson. */
 export function identifyingEdits(answer: Buffer): readonly ByteEdit[] {
-  if (!answer.includes(CALLS)) return NO_EDITS;
   return callsIn(answer, 'message').flatMap(({ call }) => {
     if (pieceOf(call).id) return [];
     return memberEdits(call, { set: { id: JSON.stringify(missingCallId()) } });

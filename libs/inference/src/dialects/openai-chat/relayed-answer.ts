@@ -26,6 +26,8 @@ export interface ChatObject extends ScannedObject {
   readonly pictures: number;
   /** Length of the sound in base64 characters. */
   readonly audioBytes: number;
+  /** Whether the model calls functions in some choice. */
+  readonly hasCalls: boolean;
   readonly usage: ReportedUsage | null;
   /** `usage`, or else the usage inside a choice (Moonshot) or inside `x_groq`. */
   readonly reported: ReportedUsage | null;
@@ -76,6 +78,7 @@ class ChatReader implements ChatObject {
   nativeFinishReason: string | null = null;
   pictures = 0;
   audioBytes = 0;
+  hasCalls = false;
   usage: ReportedUsage | null = null;
   serviceTier: string | null = null;
   error: JsonMember | null = null;
@@ -86,7 +89,7 @@ class ChatReader implements ChatObject {
   /** Number of the choice at the cursor. */
   #choice = 0;
   /** Whether the model calls functions in the choice at the cursor. */
-  #hasCalls = false;
+  #choiceHasCalls = false;
 
   /** `hidden`: fields to remove from messages and deltas. */
   constructor(
@@ -158,7 +161,7 @@ class ChatReader implements ChatObject {
     const members: JsonMember[] = [];
     let native: string | null = null;
     let isWhole = false;
-    this.#hasCalls = false;
+    this.#choiceHasCalls = false;
     cursor.enterObject();
     for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
       const { keyStart, position: valueStart } = cursor;
@@ -181,7 +184,8 @@ class ChatReader implements ChatObject {
 
   /** `isWhole`: the answer is not a stream. */
   #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
-    const end = readEnd(choice, { native, isWhole, hasCalls: this.#hasCalls });
+    const end = readEnd(choice, { native, isWhole, hasCalls: this.#choiceHasCalls });
+    if (this.#choiceHasCalls) this.hasCalls = true;
     if (end.finishReason !== null) {
       this.finishReason = end.finishReason;
       this.nativeFinishReason = end.nativeFinishReason;
@@ -237,7 +241,7 @@ class ChatReader implements ChatObject {
       cursor.enterArray();
       while (cursor.nextElement()) {
         if (key === 'images') this.pictures += 1;
-        else if (key === 'tool_calls') this.#hasCalls = true;
+        else if (key === 'tool_calls') this.#choiceHasCalls = true;
         this.#readContent(key, around);
       }
     } else {
