@@ -20,7 +20,6 @@ export {
   type Rate,
 } from './pricing/money';
 export { hourWriteRate, priceUsage, toolRate, type BilledUnits, type Cost, type PriceList } from './pricing/price';
-export { embeddingsCallsAt } from './dialects/embeddings-limits';
 export { priceExpected, promptTokensRead, type ExpectedUse } from './pricing/price-estimate';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';
 export type { PromptKinds } from './pricing/prompt-kinds';

@@ -3,6 +3,7 @@ import { countEmbeddingsInputs, findBodyLinkProblem, shownType } from '@libs/con
 import {
   accountReferenceIn,
   type Api,
+  APIS,
   type BatchRules,
   bringsTools,
   countsUses,
@@ -199,16 +200,15 @@ function typeNote(type: unknown): string {
 }
 
 function problemOfType({ type, engine }: JsonObject, { serviceName, isNative, api }: BatchRoute): string | null {
-  if (typeof type !== 'string' || isOfCaller(type, api)) return null;
+  if (typeof type !== 'string' || runByCaller(api, type)) return null;
   const isOurs = type.startsWith(`${serviceName}:`) || !OWN_ENGINES.has(engine);
   if (isOurs) return 'is run by the gateway, which does not handle the lines of a batch';
   if (BETA_TOOLS[api]?.test(type)) return 'cannot be used in a batch';
   return isNative ? null : 'is no function, and the provider of this batch runs no other tools';
 }
 
-/** A namespace of the Responses API belongs to the caller: a translation converts it to functions. */
-function isOfCaller(type: string, api: Api): boolean {
-  return type === 'function' || type === 'custom' || (type === 'namespace' && api === 'responses');
+function runByCaller(api: Api, type: string): boolean {
+  return isConversationApi(api) && APIS[api].tools.callerTypes.has(type);
 }
 
 function problemOfUse(tool: ProviderTool, { api, allowsTool }: BatchRoute): string | null {

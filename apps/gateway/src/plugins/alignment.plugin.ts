@@ -1,6 +1,6 @@
 import { sentValue } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { APIS } from '@libs/inference';
+import { APIS, type StreamableApi } from '@libs/inference';
 import { findValue } from '@libs/json';
 import { fieldsOf, listOf, refusal, type Fields } from '../server-tools/named-tools';
 import { SettingsReader } from '../server-tools/web-settings';
@@ -9,6 +9,7 @@ import type { AskModel, BoundPlugin, Plugin, PluginContext, Review, ReviewedCall
 import type { RequestBody } from './request-body';
 
 const STAGE = { type: 'guardrail', name: 'alignment' } as const;
+const JUDGED_APIS: ReadonlySet<StreamableApi> = new Set(['chat', 'responses']);
 const MOST_RULES = 128;
 const LONGEST_RULE = 200;
 const DEFAULT_THRESHOLD = 0.7;
@@ -58,7 +59,7 @@ export class AlignmentPlugin implements Plugin {
     return {
       stage: STAGE,
       check: (api, { stream }) => {
-        if (api === 'messages') throw refusal(`${path}.id`, 'is for chat completions and responses only');
+        if (!JUDGED_APIS.has(api)) throw refusal(`${path}.id`, 'is for chat completions and responses only');
         if (stream === true) throw refusal(`${path}.id`, 'judges whole answers: ask without stream');
       },
       prepare: (body) => {

@@ -1,7 +1,6 @@
 import {
   cachesUnasked,
   definitionOf,
-  embeddingsCallsAt,
   endpointsNamed,
   heldOutputTokens,
   highestPricesFor,
@@ -118,7 +117,7 @@ function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
 }
 
 function callsAt(endpoint: Endpoint, { api, answers, bodyBytes = 0 }: ExpectedUsage): number {
-  return api === 'embeddings' ? embeddingsCallsAt(endpoint, answers, bodyBytes) : 1;
+  return definitionOf(api)?.callsAt?.(endpoint, answers, bodyBytes) ?? 1;
 }
 
 const NO_USES: readonly AllowedUses[] = [];

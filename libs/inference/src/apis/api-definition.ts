@@ -42,6 +42,8 @@ export interface ApiDefinition extends CallerApi {
   readonly outputOf: (body: JsonObject) => ExpectedOutput;
   /** Returns the uses of a provider's tools that a body may make, and the compactions that it may lead to. */
   readonly toolUsesOf: (body: JsonObject) => readonly AllowedUses[];
+  /** Returns the calls that a request is split into at an endpoint; absent if it is always one. */
+  readonly callsAt?: (endpoint: Endpoint, answers: number, bodyBytes: number) => number;
   /** Returns the output tokens to expect at an endpoint for an answer without a cap. */
   readonly uncappedTokensAt: (endpoint: Endpoint) => number;
   /** Returns the tokens that must fit into a model's context together. */

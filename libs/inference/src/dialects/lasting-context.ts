@@ -20,6 +20,9 @@ const OF_ANSWERS: Readonly<Record<StreamableApi, readonly string[]>> = {
   messages: OF_BILLS,
 };
 
+/** APIs whose answers repeat the tools of the request. */
+const SHOWING_TOOLS: ReadonlySet<StreamableApi> = new Set(['responses']);
+
 export interface LastingContext {
   readonly context: AnswerContext;
   /** Returns how many bytes of a long request are kept; 0 for a short one. */
@@ -34,9 +37,9 @@ export function lastingContext(api: StreamableApi, context: AnswerContext, parse
   const { requestBody } = context;
   if (requestBody.length <= SHORT_BYTES) return { context, keptBytes: 0 };
   const prompt = context.prompt ?? estimatePrompt(requestBody);
-  const request = api === 'responses' ? (parsed ?? parseRequest(requestBody)) : {};
-  const providerTools = api === 'responses' ? providerToolsIn(request) : undefined;
-  const kept = membersOf(requestBody, OF_ANSWERS[api], laterTools(request));
+  const request = SHOWING_TOOLS.has(api) ? (parsed ?? parseRequest(requestBody)) : null;
+  const providerTools = request === null ? undefined : providerToolsIn(request);
+  const kept = membersOf(requestBody, OF_ANSWERS[api], request === null ? [] : laterTools(request));
   return { context: { ...context, requestBody: kept, prompt, providerTools }, keptBytes: kept.length };
 }
 

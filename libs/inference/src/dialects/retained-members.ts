@@ -48,16 +48,10 @@ const USERS: Readonly<Record<RelayedApi, readonly string[]>> = {
   messages: [],
   embeddings: ['user', 'safety_identifier'],
 };
-/**
- * Fields that are never sent in a request of the Responses API: nothing is stored, not even in the caller's own
- * account.
- */
-const NEVER_IN_RESPONSES: ReadonlySet<string> = new Set([
-  'store',
-  'background',
-  'previous_response_id',
-  'conversation',
-]);
+/** Fields that are never sent, by API: nothing is stored, not even in the caller's own account. */
+const NEVER_SENT: Readonly<Partial<Record<RelayedApi, ReadonlySet<string>>>> = {
+  responses: new Set(['store', 'background', 'previous_response_id', 'conversation']),
+};
 
 interface Settings {
   readonly api: RelayedApi;
@@ -157,7 +151,7 @@ const VERDICTS: Readonly<Record<Care, (member: Named, settings: Settings) => Ver
 };
 
 function mayKeepAnswer({ name }: Named, { api, account }: Settings): boolean {
-  if (api === 'responses' && NEVER_IN_RESPONSES.has(name)) return false;
+  if (NEVER_SENT[api]?.has(name) === true) return false;
   return account.isOwn && !account.keepsNothing;
 }
 

@@ -1,4 +1,5 @@
 import { countEmbeddingsInputs, EmbeddingsDto } from '@libs/contracts';
+import { embeddingsCallsAt } from '../../dialects/embeddings-limits';
 import { longestInputTokens } from '../../dialects/openai-embeddings/inputs';
 import { NO_THINKING_WISH } from '../../model/expected-output';
 import type { ApiDefinition } from '../api-definition';
@@ -18,6 +19,7 @@ export const embeddingsApi: ApiDefinition = {
     thinking: NO_THINKING_WISH,
   }),
   toolUsesOf: () => [],
+  callsAt: embeddingsCallsAt,
   uncappedTokensAt: () => 0,
   // Each input may fill the model's context, so only the longest one counts.
   contextTokensOf: longestInputTokens,
