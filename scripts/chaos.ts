@@ -1,6 +1,6 @@
 /**
- * `npm run chaos`: the long form of the chaos tests, minutes to hours; arguments go to jest, and
- * `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]` puts each defect of
+ * `npm run chaos -- short`: each chaos test once, about ten minutes. `npm run chaos`: their long form, up to hours.
+ * Further arguments go to jest; `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]` puts each defect of
  * test/chaos/mutants.ts into a copy of the checkout, runs its tests there and names the one that failed, as it
  * must. `npm run chaos -- storm` runs random loads under random faults and checks the invariants (docs/storm.md).
  */
@@ -24,9 +24,13 @@ const FILES = [
   'tsconfig.build.json',
 ];
 
+function runTests(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const selected = [...args, '--selectProjects', 'chaos', 'timed'];
+  return runNode([join(root, 'dist/scripts/test.js'), ...selected], environment);
+}
+
 function runLongForm(args: readonly string[]): Promise<number> {
-  const flags = ['--selectProjects', 'chaos', 'timed', '--testTimeout=3600000'];
-  return runNode([join(root, 'dist/scripts/test.js'), ...flags, ...args], { ...process.env, SLUICE_CHAOS: 'full' });
+  return runTests(['--testTimeout=3600000', ...args], { ...process.env, SLUICE_CHAOS: 'full' });
 }
 
 interface JestReport {
@@ -118,6 +122,7 @@ async function hunt(names: readonly string[]): Promise<number> {
 function main(): Promise<number> {
   const args = process.argv.slice(2);
   if (args[0] === 'storm') return stormCommand(args.slice(1));
+  if (args[0] === 'short') return runTests(args.slice(1), process.env);
   if (args[0] !== '--mutants') return runLongForm(args);
   return hunt(args.slice(1));
 }

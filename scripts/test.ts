@@ -1,6 +1,6 @@
 /**
- * `npm test`: finds or starts the services, then runs every jest project. Arguments go to jest:
- * `npm test -- libs/errors`, `npm test -- --selectProjects unit`. The last line is `N passed, N failed`.
+ * `npm test`: finds or starts the services, then runs the jest projects `unit`, `integration` and `e2e`. Arguments go
+ * to jest: `npm test -- libs/errors`, `npm test -- --selectProjects unit`. The last line is `N passed, N failed`.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,11 +13,11 @@ import { findServices, serviceEnvironment, stopServices } from './services/find-
 import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCounts } from './test-counts';
 
 /** In this order: quick tests that point directly to the cause come first. */
-const PROJECTS = ['unit', 'integration', 'e2e', 'chaos', 'timed'] as const;
+const PROJECTS = ['unit', 'integration', 'e2e'] as const;
 /** The projects of jest.shares.config.cjs, which is for runs of all their specs. */
 const SHARED: readonly string[] = ['unit', 'integration', 'e2e'];
-/** Runs only if it is requested by name (`npm run clients`), because its clients must be installed. */
-const ON_DEMAND = ['agents'] as const;
+/** Run only if they are selected, as `npm run chaos` and `npm run clients` do: they take long, or need other programs. */
+const ON_DEMAND = ['chaos', 'timed', 'agents'] as const;
 /**
  * The machine may be busy, and no test measures time by its own limit. Whole systems start or wait most of the time, so
  * three suites of e2e, or two of chaos, fit on two cores. Tests that check how soon something happens run one at a time.
