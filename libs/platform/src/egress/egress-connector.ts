@@ -11,6 +11,8 @@ export interface ConnectorOptions {
   readonly certificateAuthorities: string | undefined;
   /** 0: no clock of its own. */
   readonly timeoutMs: number;
+  /** Ends a connection, even before it is made: undici itself ends a request only once it has a connection. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -19,7 +21,7 @@ export interface ConnectorOptions {
  */
 export function judgedConnector(
   addresses: readonly ResolvedAddress[],
-  { certificateAuthorities, timeoutMs }: ConnectorOptions,
+  { certificateAuthorities, timeoutMs, signal }: ConnectorOptions,
 ): buildConnector.connector {
   const connect = guardConnections(
     buildConnector({
@@ -32,6 +34,7 @@ export function judgedConnector(
         else found(null, addresses[0]!.address, addresses[0]!.family);
       },
       ...(certificateAuthorities !== undefined && { ca: certificateAuthorities }),
+      ...(signal !== undefined && { signal }),
     }),
   );
   return (connectOptions, callback) => {

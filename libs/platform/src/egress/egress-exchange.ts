@@ -34,7 +34,7 @@ export async function exchangeOnce(
   options: HopOptions,
 ): Promise<HopAnswer> {
   // Only the deadline of the whole exchange applies.
-  const connect = judgedConnector(addresses, { certificateAuthorities: options.certificateAuthorities, timeoutMs: 0 });
+  const connect = judgedConnector(addresses, { ...options, timeoutMs: 0 });
   const client = new Client(originOf(target), { connect, allowH2: false });
   try {
     const answer = await client.request({
