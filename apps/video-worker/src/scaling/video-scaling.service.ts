@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { VideoDemandRepository } from '@libs/persistence';
 import { HealthRoutes, WorkerForecast, type WorkersWanted } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
-import { DELIVERIES_AT_ONCE, DELIVERIES_PER_HOST } from '../webhooks/delivery-bounds';
+import { DELIVERIES_AT_ONCE, DELIVERIES_PER_HOST, DELIVERIES_PER_ORGANIZATION } from '../webhooks/delivery-bounds';
 import { StepTimes } from './step-times';
 import { videoWorkersWanted } from './video-workers-wanted';
 
@@ -19,7 +19,7 @@ export class VideoScalingService extends WorkerForecast {
   }
 
   protected async count(): Promise<WorkersWanted> {
-    const demand = await this.demand.open(DELIVERIES_PER_HOST);
+    const demand = await this.demand.open(DELIVERIES_PER_HOST, DELIVERIES_PER_ORGANIZATION);
     const places = { steps: this.env.VIDEO_CONCURRENCY, deliveries: DELIVERIES_AT_ONCE };
     const { stepsUnderWay, submissionsDue, pollsDue, deliveries } = demand;
     return {

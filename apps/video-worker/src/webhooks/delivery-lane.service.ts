@@ -10,7 +10,12 @@ import {
 } from '@libs/persistence';
 import { counter, durationHistogram, EachAlone, LeasedWork } from '@libs/platform';
 import { receiverVerdict, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
-import { DELIVERIES_AT_ONCE, DELIVERIES_PER_HOST } from './delivery-bounds';
+import {
+  DELIVERIES_AT_ONCE,
+  DELIVERIES_PER_HOST,
+  DELIVERIES_PER_ORGANIZATION,
+  DELIVERIES_PER_ORGANIZATION_AT_HOST,
+} from './delivery-bounds';
 import { FAILURES_TO_OPEN, type Admission } from './receiver-breaker';
 import { ReceiverBreakers } from './receiver-breakers';
 import { SigningSecrets } from './signing-secrets';
@@ -30,6 +35,11 @@ const LIFETIME_MS = 75 * 3_600_000;
 const MOST_DEATHS = 30;
 const NO_MORE_WORKERS = 'its workers ended before the end of their attempts';
 const NO_MORE_TIME = 'its receiver failed for as long as it was owed';
+const MOST_AT_ONCE = {
+  perHost: DELIVERIES_PER_HOST,
+  perOrganization: DELIVERIES_PER_ORGANIZATION,
+  perOrganizationAtHost: DELIVERIES_PER_ORGANIZATION_AT_HOST,
+} as const;
 const UNCONDITIONAL: Admission = { kind: 'attempt', isProbe: false };
 
 const attempts = counter({
@@ -47,8 +57,8 @@ const heldBack = counter({
 });
 
 /**
- * Sends events: many at a time, but few per host, so that a slow or unreachable receiver does not delay the others. A
- * receiver that failed several times in a row is probed with one event at a time, while its other events wait.
+ * Sends events: many at a time, but few per host and per organization, so that slow or unreachable receivers do not
+ * delay the others. A receiver that failed several times in a row is probed with one event at a time, while its other events wait.
  *
  * An attempt is claimed in its row before it is made, and its outcome is stored with the fence of the claim. If the
  * worker dies in between, the claim expires and the event is sent once more, with the same id.
@@ -87,7 +97,7 @@ export class DeliveryLaneService {
     if (limit <= 0) return;
     try {
       const exceptIds = this.each.restingIds();
-      const due = await this.deliveries.claim({ limit, perHost: DELIVERIES_PER_HOST, leaseMs: LEASE_MS, exceptIds });
+      const due = await this.deliveries.claim({ limit, ...MOST_AT_ONCE, leaseMs: LEASE_MS, exceptIds });
       for (const webhook of due) this.work.begin(webhook);
     } catch (error) {
       this.logger.warn(`events could not be claimed: ${messageOf(error)}`);
@@ -100,7 +110,7 @@ export class DeliveryLaneService {
       return;
     }
     // An event that a caller sends again by hand is always sent, so that the caller sees the receiver's answer.
-    const admission = webhook.isByHand ? UNCONDITIONAL : this.breakers.admit(webhook.url);
+    const admission = webhook.isByHand ? UNCONDITIONAL : this.breakers.admit(webhook);
     if (admission.kind === 'wait') await this.holdBack(webhook, admission.waitMs);
     else await this.attempt(webhook, admission.isProbe);
   }
@@ -132,10 +142,10 @@ export class DeliveryLaneService {
     }
   }
 
-  private judge({ id, url }: ClaimedWebhook, isProbe: boolean, outcome: AttemptOutcome | null): void {
+  private judge(webhook: ClaimedWebhook, isProbe: boolean, outcome: AttemptOutcome | null): void {
     const verdict = outcome === null ? 'unknown' : receiverVerdict(outcome);
-    if (!this.breakers.note(url, isProbe, verdict)) return;
-    this.logger.warn(`the receiver of event ${id} failed ${FAILURES_TO_OPEN} times in a row: it is probed`);
+    if (!this.breakers.note(webhook, isProbe, verdict)) return;
+    this.logger.warn(`the receiver of event ${webhook.id} failed ${FAILURES_TO_OPEN} times in a row: it is probed`);
   }
 
   /** Delays the event without counting an attempt, together with all others that wait for this receiver. */

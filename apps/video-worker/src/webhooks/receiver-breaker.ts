@@ -20,7 +20,7 @@ export type ReceiverVerdict = 'alive' | 'failing' | 'unknown';
 
 export const HEALTHY: BreakerState = { kind: 'closed', failures: 0 };
 
-/** As many as may run at one host: a burst that meets a dead receiver costs one round. */
+/** As many as may run at one host: a burst that meets a dead receiver costs one round or two. */
 export const FAILURES_TO_OPEN = 5;
 const FIRST_PAUSE_MS = 30_000;
 /** Longest wait of a receiver that works again, without jitter. */

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { FAILURES_TO_OPEN, LONGEST_PAUSE_MS } from './receiver-breaker';
 import { ReceiverBreakers } from './receiver-breakers';
 
-const URL = 'https://receiver.example/hook?token=canary';
-const OTHER = 'https://receiver.example/other';
+const receiver = (url: string, organizationId = 'one') => ({ organizationId, url });
+const URL = receiver('https://receiver.example/hook?token=canary');
+const OTHER = receiver('https://receiver.example/other');
 const ATTEMPT = { kind: 'attempt', isProbe: false };
 const PROBE = { kind: 'attempt', isProbe: true };
 
@@ -21,8 +22,8 @@ describe(ReceiverBreakers.name, () => {
     );
   });
 
-  const fail = (times: number, url = URL): boolean[] =>
-    Array.from({ length: times }, () => breakers.note(url, false, 'failing'));
+  const fail = (times: number, at = URL): boolean[] =>
+    Array.from({ length: times }, () => breakers.note(at, false, 'failing'));
 
   /** The pause that follows, in milliseconds. */
   function pause(): number {
@@ -45,6 +46,14 @@ describe(ReceiverBreakers.name, () => {
     expect(breakers.admit(URL)).toEqual({ kind: 'wait', waitMs: 30_000 });
     expect(breakers.admit(OTHER)).toEqual(ATTEMPT);
     expect(breakers.openCount).toBe(1);
+  });
+
+  it('holds back nothing for an organization by what happens to the events of another at its URL', () => {
+    fail(FAILURES_TO_OPEN);
+    const own = receiver(URL.url, 'two');
+    expect(breakers.admit(own)).toEqual(ATTEMPT);
+    breakers.note(own, false, 'alive');
+    expect(breakers.admit(URL)).toMatchObject({ kind: 'wait' });
   });
 
   it('begins to count anew after a success', () => {
@@ -123,10 +132,10 @@ describe(ReceiverBreakers.name, () => {
     fail(5);
     fail(5, OTHER);
     for (let index = 0; index < 1_998; index += 1) {
-      fail(1, `https://r${index}.example/`);
+      fail(1, receiver(`https://r${index}.example/`));
       breakers.admit(URL);
     }
-    fail(1, 'https://last.example/');
+    fail(1, receiver('https://last.example/'));
     expect(breakers.admit(URL)).toMatchObject({ kind: 'wait' });
     expect(breakers.admit(OTHER)).toEqual(ATTEMPT);
     expect(breakers.openCount).toBe(1);

@@ -52,6 +52,7 @@ import { RecordedTerms1763900000320 } from './1763900000320-recorded-terms';
 import { ApartFeeds1763900000330 } from './1763900000330-apart-feeds';
 import { EndedStatuses1763900000340 } from './1763900000340-ended-statuses';
 import { AuditTargets1763900000350 } from './1763900000350-audit-targets';
+import { FairWebhooks1763900000360 } from './1763900000360-fair-webhooks';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -109,4 +110,5 @@ export const migrations = [
   ApartFeeds1763900000330,
   EndedStatuses1763900000340,
   AuditTargets1763900000350,
+  FairWebhooks1763900000360,
 ];

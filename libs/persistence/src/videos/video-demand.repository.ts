@@ -8,7 +8,7 @@ export interface VideoDemand {
   readonly submissionsDue: number;
   /** Due polls of videos. Each poll ends with the download. */
   readonly pollsDue: number;
-  /** Events that are being sent now, or are due; per receiver at most as many as are sent at once. */
+  /** Events that are being sent now, or are due; per receiver and organization at most as many as are sent at once. */
   readonly deliveries: number;
 }
 
@@ -17,8 +17,11 @@ export interface VideoDemand {
 export class VideoDemandRepository {
   constructor(private readonly database: Database) {}
 
-  /** @param perHost events that all workers together send to one receiver at once */
-  async open(perHost: number): Promise<VideoDemand> {
+  /**
+   * @param perHost events that all workers together send to one receiver at once
+   * @param perOrganization events that they send for one organization at once
+   */
+  async open(perHost: number, perOrganization: number): Promise<VideoDemand> {
     const row = await this.database.firstRow<VideoDemand>({
       name: 'video-demand',
       sql: `
@@ -31,13 +34,16 @@ export class VideoDemandRepository {
             FROM videos WHERE finished_at IS NULL
           ) open_videos
         ) v, (
-          SELECT coalesce(sum(least(events, $1)), 0)::float8 AS deliveries FROM (
-            SELECT count(*) AS events FROM webhook_deliveries
+          SELECT least(
+            coalesce(sum(least(events, $1)) FILTER (WHERE organization_id IS NULL), 0),
+            coalesce(sum(least(events, $2)) FILTER (WHERE organization_id IS NOT NULL), 0)
+          )::float8 AS deliveries FROM (
+            SELECT organization_id, count(*) AS events FROM webhook_deliveries
             WHERE delivered_at IS NULL AND given_up_at IS NULL AND (next_attempt_at <= now() OR lease_until >= now())
-            GROUP BY host
-          ) hosts
+            GROUP BY GROUPING SETS ((host), (organization_id))
+          ) sets
         ) d`,
-      values: [perHost],
+      values: [perHost, perOrganization],
     });
     return row!;
   }

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { openTestDatabase, type OpenTestDatabase } from '../testing/test-database';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository';
-import type { ClaimedWebhook } from './webhook-delivery';
+import type { ClaimBounds, ClaimedWebhook } from './webhook-delivery';
+
+const ORGANIZATION = randomUUID();
+const OTHER_ORGANIZATION = randomUUID();
 
 describe(WebhookDeliveriesRepository.name, () => {
   let open: OpenTestDatabase;
@@ -17,11 +20,16 @@ describe(WebhookDeliveriesRepository.name, () => {
 
   beforeEach(() => open.database.execute({ sql: 'TRUNCATE webhook_deliveries, outbox' }));
 
-  const enqueue = (id: string, url = 'https://receiver.example/hook', payload: object = { id }): Promise<boolean> =>
+  const enqueue = (
+    id: string,
+    url = 'https://receiver.example/hook',
+    payload: object = { id },
+    organizationId = ORGANIZATION,
+  ): Promise<boolean> =>
     open.database.transaction((session) =>
       repository.enqueue(session, {
         id,
-        organizationId: randomUUID(),
+        organizationId,
         workspaceId: randomUUID(),
         url,
         type: 'batch.completed',
@@ -29,9 +37,12 @@ describe(WebhookDeliveriesRepository.name, () => {
       }),
     );
 
-  const claim = (
-    bounds: Partial<{ limit: number; perHost: number; leaseMs: number }> = {},
-  ): Promise<ClaimedWebhook[]> => repository.claim({ limit: 10, perHost: 5, leaseMs: 60_000, ...bounds });
+  const claim = (bounds: Partial<ClaimBounds> = {}): Promise<ClaimedWebhook[]> => {
+    const most = { limit: 10, perHost: 5, perOrganization: 100, perOrganizationAtHost: 100 };
+    return repository.claim({ ...most, leaseMs: 60_000, ...bounds });
+  };
+
+  const ids = (claimed: readonly ClaimedWebhook[]): string[] => claimed.map(({ id }) => id).toSorted();
 
   const row = (id: string) =>
     open.database.firstRow<Record<string, unknown>>({
@@ -145,6 +156,35 @@ describe(WebhookDeliveriesRepository.name, () => {
     expect((await claim({ limit: 10, perHost: 4 })).map(({ id }) => id)).toEqual(['busy-4']);
   });
 
+  it('takes of each organization only as many as there is room for, however many hosts it names', async () => {
+    for (let index = 0; index < 30; index += 1) await enqueue(`many-${index}`, `https://r${index}.example/`);
+    const taken = await claim({ limit: 10, perOrganization: 6 });
+    expect(taken).toHaveLength(6);
+    await enqueue('other', 'https://quiet.example/', {}, OTHER_ORGANIZATION);
+    expect(ids(await claim({ perOrganization: 6 }))).toEqual(['other']);
+    await repository.markDelivered(taken[0]!, 200);
+    expect(await claim({ perOrganization: 6 })).toHaveLength(1);
+  });
+
+  it('leaves a place at a host to another organization', async () => {
+    for (let index = 0; index < 30; index += 1) await enqueue(`many-${index}`);
+    const bounds = { perHost: 5, perOrganizationAtHost: 4 };
+    expect(await claim(bounds)).toHaveLength(4);
+    for (const id of ['other', 'second']) await enqueue(id, undefined, {}, OTHER_ORGANIZATION);
+    expect(ids(await claim(bounds))).toEqual(['other']);
+    expect(await claim(bounds)).toEqual([]);
+  });
+
+  it('takes turns between organizations, the one with the fewest under way first', async () => {
+    for (let index = 0; index < 30; index += 1) await enqueue(`many-${index}`, `https://r${index}.example/`);
+    expect(await claim({ limit: 3 })).toHaveLength(3);
+    for (let index = 0; index < 9; index += 1) {
+      await enqueue(`few-${index}`, `https://q${index}.example/`, {}, OTHER_ORGANIZATION);
+    }
+    const taken = await claim({ limit: 5 });
+    expect(taken.map(({ id }) => id.split('-')[0]).toSorted()).toEqual(['few', 'few', 'few', 'few', 'many']);
+  });
+
   it('waits as long as it was told before the next attempt', async () => {
     await enqueue('one');
     const [first] = await claim();
@@ -197,6 +237,23 @@ describe(WebhookDeliveriesRepository.name, () => {
       await open.database.execute({ sql: 'UPDATE webhook_deliveries SET next_attempt_at = now()' });
       const again = await claim({ limit: 20, perHost: 20 });
       expect(again.map(({ attempts }) => attempts)).toEqual(Array.from({ length: 8 }, () => 1));
+    });
+
+    it('does not make another organization wait that has the same URL', async () => {
+      for (const id of ['one', 'two']) await enqueue(id);
+      await enqueue('other', undefined, {}, OTHER_ORGANIZATION);
+      const claimed = await claim({ limit: 3, perOrganizationAtHost: 1 });
+      expect(
+        await repository.holdBack(
+          claimed.find(({ id }) => id === 'one')!,
+          HOLD,
+        ),
+      ).toBe(2);
+      await repository.release(
+        claimed.find(({ id }) => id === 'other')!,
+        0,
+      );
+      expect(ids(await claim())).toEqual(['other']);
     });
 
     it('leaves alone what is under way, what waits for later and what the operator sent', async () => {
@@ -258,11 +315,11 @@ describe(WebhookDeliveriesRepository.name, () => {
       claimed.find(({ id }) => id === 'given-up')!,
       { status: 410, error: 'gone' },
     );
-    const ids = async (state: 'pending' | 'delivered' | 'given up' | null, limit = 10) =>
+    const idsOf = async (state: 'pending' | 'delivered' | 'given up' | null, limit = 10) =>
       (await repository.list({ state, workspaceId: null, limit })).map(({ id }) => id);
-    expect(await ids(null)).toEqual(['pending', 'given-up', 'delivered']);
-    expect(await ids(null, 1)).toEqual(['pending']);
-    expect(await ids('given up')).toEqual(['given-up']);
+    expect(await idsOf(null)).toEqual(['pending', 'given-up', 'delivered']);
+    expect(await idsOf(null, 1)).toEqual(['pending']);
+    expect(await idsOf('given up')).toEqual(['given-up']);
     expect(await repository.list({ state: null, workspaceId: randomUUID(), limit: 10 })).toEqual([]);
     expect(JSON.stringify(await repository.list({ state: null, workspaceId: null, limit: 10 }))).not.toContain(
       'canary',

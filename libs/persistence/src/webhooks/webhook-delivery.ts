@@ -49,6 +49,10 @@ export interface ClaimBounds {
   readonly limit: number;
   /** Most running deliveries of one host, including those of other workers. */
   readonly perHost: number;
+  /** Most running deliveries of one organization, including those of other workers. */
+  readonly perOrganization: number;
+  /** Most running deliveries of one organization at one host. */
+  readonly perOrganizationAtHost: number;
   /** Longer than an attempt can take, because leases are not renewed. */
   readonly leaseMs: number;
   /** Deliveries to leave alone. */
