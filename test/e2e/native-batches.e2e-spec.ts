@@ -127,6 +127,29 @@ describe('a batch at its provider', () => {
     expect(bodyIds.every((one) => one.startsWith('gen-batch-'))).toBe(true);
   });
 
+  it('is run line by line once a policy demands that nothing is kept, also where that was set after it was taken in', async () => {
+    const manager = installation.client(installation.seed.managementKey);
+    const workspace = `/workspaces/${installation.seed.workspaceId}`;
+    const setPolicy = async (policy: object | null): Promise<void> => {
+      expect(await manager.request('PATCH', workspace, { policy })).toMatchObject({ status: 200 });
+    };
+    await installation.stopApp('batch-worker');
+    const id = await submit('steady', 'unkept', 5);
+    await setPolicy({ zdr: true });
+    await installation.startApp('batch-worker');
+    try {
+      const batch = await ended(id);
+      expectWhole(batch, 'unkept', 5);
+      expect(batch).toMatchObject({ status: 'completed', request_counts: { completed: 5 } });
+      const routes = ['POST /v1/files', 'POST /v1/batches', 'POST /v1/chat/completions'];
+      expect(routes.map(called)).toEqual([0, 0, 5]);
+    } finally {
+      await setPolicy(null);
+      await manager.close();
+      await delay(1_000);
+    }
+  });
+
   it('is quoted as such: nothing is known of when its provider will have it', async () => {
     const requests = [chatLine('quoted')];
     const body = { endpoint: '/v1/chat/completions', model: 'tests/steady', requests };

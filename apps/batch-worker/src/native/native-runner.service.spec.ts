@@ -39,12 +39,14 @@ async function stepsOf(
     if (job instanceof AppError) throw job;
     return { id: 'job', state: 'ended', failure: null, ...job };
   };
-  const model = aModel({ endpoints: [anEndpoint({ provider: aProvider({ slug: 'acme' }), upstreamModel: 'large' })] });
+  const provider = aProvider({ slug: 'acme' });
+  const model = aModel({ endpoints: [anEndpoint({ provider, upstreamModel: 'large', zdr: true })] });
   const catalogue = aCatalogue(model);
   const caller = {
-    laneOf: () => ({ batches: { poll } }),
+    laneOf: () => ({ batches: { poll, remove: async () => steps.push('file removed') } }),
     noteAnswer: () => undefined,
     noteFailure: () => undefined,
+    withKey: async (candidate: object) => candidate,
     withSameKey: async (candidate: object) => candidate,
     accessTo: async ({ endpoint }: Candidate) => ({ endpoint, timeouts: {} }),
   };
@@ -85,6 +87,17 @@ describe(NativeRunnerService.name, () => {
   ] as const)('submits an order only when its cost is reserved: %s', async (cover, steps) => {
     expect(await stepsOf(ORDER, {}, true, 0, undefined, cover)).toEqual(steps);
   });
+
+  it.each([{ zdr: true }, { data_collection: 'deny' }] as const)(
+    'gives a provider no order under a policy that was set after the batch was taken in: %j',
+    async (policy) => {
+      const principalOf = async () => ({ policies: [{ owner: 'workspace', policy }] }) as unknown as Principal;
+      const under = (order: Partial<NativeBatch>) => stepsOf({ ...ORDER, ...order }, {}, true, 0, principalOf);
+      expect(await under({ state: 'planned', inputFileId: null })).toEqual(['finished', 'lane woken']);
+      expect(await under({ inputFileId: 'file' })).toEqual(['file removed', 'finished', 'lane woken']);
+      expect(await under({ state: 'running', upstreamId: 'job' })).toEqual(['collected', 'finished', 'lane woken']);
+    },
+  );
 
   it('sends an order again that did not arrive, and leaves its lines to single calls the third time', async () => {
     expect(await stepsOf({ ...ORDER, losses: 2 })).toEqual(['submitted', 'lane woken']);

@@ -4,10 +4,12 @@ import { AppError } from '@libs/errors';
 import {
   allowedCandidates,
   CatalogueSource,
+  forbidsRetention,
   NativeBatchCaller,
   readRoutePolicies,
   type CancelSignal,
   type NativeJob,
+  type RoutePolicy,
 } from '@libs/inference';
 import { NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
 import { BatchKeys } from '../batches/batch-keys';
@@ -82,35 +84,34 @@ export class NativeRunnerService {
     else if (order.state === 'running') await this.follow(order, at);
     else if (order.losses >= MOST_LOSSES) await this.finish(order, 'the provider did not take it');
     else {
-      const principal = await this.checkAllowed(order, at);
-      await this.submitCovered(order, at, principal);
+      const principal = await this.keys.principalOf(order);
+      const policies = readRoutePolicies(principal.policies ?? []);
+      if (policies.some(forbidsRetention)) await this.withdraw(order, at);
+      else await this.submitCovered(order, at, principal, policies);
     }
   }
 
-  private async submitCovered(order: NativeBatch, at: Reach, principal: Principal): Promise<void> {
+  /** Leaves the order to single calls, because its provider must no longer keep anything of it. */
+  private async withdraw(order: NativeBatch, { lane, access }: Reach): Promise<void> {
+    const { inputFileId } = order;
+    if (inputFileId !== null) await lane.batches.remove({ id: null, inputFileId, outputs: [] }, access);
+    await this.finish(order, 'a policy demands that its provider keeps nothing');
+  }
+
+  private async submitCovered(
+    order: NativeBatch,
+    at: Reach,
+    principal: Principal,
+    policies: readonly RoutePolicy[],
+  ): Promise<void> {
+    checkPlaces(at, policies);
     const cover = await this.funds.cover(order, principal);
     if (cover === 'waits') return;
     // Our own lane ends its lines one by one, each with the refusal.
     if (cover === 'unpaid') return this.finish(order, 'there is no credit for it');
-    await this.submission.submit(order, at);
+    await this.submission.submit(order, at, policies);
     this.lane.wake();
     await this.finalizer.finishIfDone(order.batchNumber);
-  }
-
-  /**
-   * Checks the order like a single line before its call. An order that may not be sent is left to single calls, which
-   * refuse it line by line. An order that is already at the provider is collected.
-   * @throws AppError authentication for a key that may no longer be used, permission_denied by a policy
-   */
-  private async checkAllowed(order: NativeBatch, { candidate, access }: Reach): Promise<Principal> {
-    const principal = await this.keys.principalOf(order);
-    const { policies } = principal;
-    // A key of the caller's own may move the candidate to another host; both places must be allowed.
-    const places = [candidate, { ...candidate, endpoint: access.endpoint }];
-    for (const place of policies ? places : []) {
-      allowedCandidates([place], readRoutePolicies(policies!), candidate.model.slug);
-    }
-    return principal;
   }
 
   private async follow(order: NativeBatch, at: Reach): Promise<void> {
@@ -175,6 +176,18 @@ export class NativeRunnerService {
     const delayMs = retryAfterSeconds === undefined ? backoffMs(failures) : retryAfterSeconds * 1_000;
     await this.orders.rest(order, Math.min(delayMs, LAST_BACKOFF_MS), problem);
     this.logger.warn(`order ${order.reference} at ${order.provider} waits: ${problem}`);
+  }
+}
+
+/**
+ * Checks the order like a single line before its call. An order that may not be sent is left to single calls, which
+ * refuse it line by line. An order that is already at the provider is collected.
+ * @throws AppError permission_denied by a policy
+ */
+function checkPlaces({ candidate, access }: Reach, policies: readonly RoutePolicy[]): void {
+  // A key of the caller's own may move the candidate to another host; both places must be allowed.
+  for (const place of [candidate, { ...candidate, endpoint: access.endpoint }]) {
+    allowedCandidates([place], policies, candidate.model.slug);
   }
 }
 

@@ -1,6 +1,13 @@
 import { AppError } from '@libs/errors';
 import { upstreamError, type Provider } from '@libs/inference';
-import type { NativeBatch, NativeBatchesRepository, NativeSegmentsRepository } from '@libs/persistence';
+import { aModel, anEndpoint } from '@libs/inference/testing';
+import type {
+  BatchResultsRepository,
+  LineOutcome,
+  NativeBatch,
+  NativeBatchesRepository,
+  NativeSegmentsRepository,
+} from '@libs/persistence';
 import type { Reach } from './native-reach';
 import { NativeSubmissionService } from './native-submission.service';
 
@@ -132,11 +139,47 @@ describe(NativeSubmissionService.name, () => {
         null as never,
       );
       const lane = { batches, upstreamApi: 'chat', write: () => Buffer.from('{}') };
-      await service.submit(order, { lane, access: 'question', sending: 'lines' } as unknown as Reach);
+      const candidate = { model: aModel(), endpoint: anEndpoint() };
+      await service.submit(order, { lane, candidate, access: 'question', sending: 'lines' } as unknown as Reach);
       return used;
     };
     expect(await accessesOf(ORDER, async () => 'file-1')).toEqual(['question']);
     expect(await accessesOf({ ...ORDER, inputFileId: null })).toEqual(['lines']);
+  });
+
+  it('does not send a line whose tools a policy forbids, and refuses it as a single call is', async () => {
+    const bodies = ['web_search', 'function'].map((type) => Buffer.from(JSON.stringify({ tools: [{ type }] })));
+    const sent: string[] = [];
+    const stored: LineOutcome[] = [];
+    const segments = {
+      held: async () => [{}],
+      unfinishedLines: async () => bodies.map((body, seq) => ({ seq, body })),
+    };
+    const results = {
+      store: async (outcomes: readonly LineOutcome[]) => {
+        stored.push(...outcomes);
+        return outcomes.length;
+      },
+    };
+    const service = new NativeSubmissionService(
+      new FakeOrders() as unknown as NativeBatchesRepository,
+      segments as unknown as NativeSegmentsRepository,
+      results as unknown as BatchResultsRepository,
+    );
+    const lane = {
+      batches: { create: async () => ({ id: 'job' }) },
+      upstreamApi: 'chat',
+      write: (customId: string) => {
+        sent.push(customId);
+        return Buffer.from('{}');
+      },
+    };
+    const candidate = { model: aModel(), endpoint: anEndpoint() };
+    const order = { ...ORDER, inputFileId: null, batchId: 'batch-1763806272-0123456789ABCDEFGHIJ' };
+    const policies = [{ owner: 'key', ignoredTools: ['web_search'] }] as const;
+    await service.submit(order, { lane, candidate } as unknown as Reach, policies);
+    expect(sent).toEqual(['nb1-1']);
+    expect(stored).toMatchObject([{ seq: 0, error: { error_type: 'permission_denied' } }]);
   });
 
   it('leaves open what became of an order whose connection broke', async () => {

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError, type ErrorCode } from '@libs/errors';
-import { upstreamStatusOf, type NativeJob } from '@libs/inference';
+import { allowedCandidates, ruledToolsIn, upstreamStatusOf, type NativeJob, type RoutePolicy } from '@libs/inference';
 import { ProviderPlaces } from '@libs/platform';
 import {
   BatchResultsRepository,
@@ -51,13 +51,13 @@ export class NativeSubmissionService {
   ) {}
 
   /** Sends the order and stores the provider's id; delays it if other orders of this process are first. */
-  async submit(order: NativeBatch, reach: Reach): Promise<void> {
+  async submit(order: NativeBatch, reach: Reach, policies: readonly RoutePolicy[] = []): Promise<void> {
     if (!this.places.take(order)) {
       await this.orders.wait(order, TURN_MS);
       return;
     }
     try {
-      await this.send(order, reach);
+      await this.send(order, reach, policies);
     } finally {
       this.places.give(order);
     }
@@ -105,10 +105,10 @@ export class NativeSubmissionService {
     return ids.some((id) => !taken.has(id));
   }
 
-  private async send(order: NativeBatch, reach: Reach): Promise<void> {
+  private async send(order: NativeBatch, reach: Reach, policies: readonly RoutePolicy[]): Promise<void> {
     const { batches } = reach.lane;
     const isInline = batches.upload === undefined;
-    const prepared = order.state === 'planned' || isInline ? await this.prepare(order, reach) : null;
+    const prepared = order.state === 'planned' || isInline ? await this.prepare(order, reach, policies) : null;
     if (prepared !== null && prepared.length === 0) {
       await this.orders.finish(order, null);
       return;
@@ -128,13 +128,18 @@ export class NativeSubmissionService {
     return isReady;
   }
 
-  /** Returns the lines in the provider's form. Lines that cannot be sent get their outcome at once. */
-  private async prepare(order: NativeBatch, { lane }: Reach): Promise<readonly Buffer[]> {
+  /** Returns the lines in the provider's form. Lines that cannot or may not be sent get their outcome at once. */
+  private async prepare(
+    order: NativeBatch,
+    { lane, candidate }: Reach,
+    policies: readonly RoutePolicy[],
+  ): Promise<readonly Buffer[]> {
     const lines: Buffer[] = [];
     for (const segment of await this.segments.held(order)) {
       const failed: LineOutcome[] = [];
       for (const line of await this.segments.unfinishedLines(order, segment)) {
         try {
+          allowedCandidates([candidate], policies, candidate.model.slug, ruledToolsIn(line.body, policies));
           lines.push(lane.write(customIdOf(order, line.seq), line.body));
         } catch (thrown) {
           const place = { lease: segment, batchId: order.batchId, seq: line.seq, customId: line.customId };

@@ -12,7 +12,6 @@ import { whole, type Admission, type Attempted, type AttemptOutcome, type Run } 
 import type { InferenceRequest, InferenceResult, RoutedRequest, StreamResult } from './inference-call';
 import type { TurnRequest, TurnResult } from './turn-request';
 import { NO_LOSS } from '../model/loss-report';
-import { toolsIn } from '../model/provider-tools';
 import type { PicoUsd } from '../pricing/money';
 import { callCancelled } from '../model/cancellation';
 import { isPaid, leftCallOf, noteLeftCall } from './left-call';
@@ -24,7 +23,7 @@ import { failedOnRoute, noteAttempts } from '../routing/failed-route';
 import { failedByAll } from '../routing/key-outcomes';
 import type { Candidate, RoutePlan } from '../routing/route-plan';
 import { RoutePlanner, type PlannerParts, type RoutableApi } from './route-planner';
-import { allowedCandidates, rulesTools } from '../routing/route-policy';
+import { allowedCandidates, ruledToolsIn } from '../routing/route-policy';
 import { payableCandidates } from '../routing/shared-needs';
 import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from '../routing/sticky-routes';
@@ -157,7 +156,7 @@ export class InferenceEngine {
     const own = found instanceof Promise ? await found : found;
     const candidates = usableCandidates(candidate, own, scope, hasKey(candidate.endpoint.provider));
     if (candidates.length === 0) throw forbiddenByKeys(candidate);
-    const tools = policies.some(rulesTools) ? toolsIn(parseRequest(request.body)) : [];
+    const tools = ruledToolsIn(request.body, policies);
     const allowed = allowedCandidates(candidates, policies, candidate.model.slug, tools);
     const payable = isForOwnKey ? payableCandidates(api, parseRequest(request.body), allowed) : allowed;
     const asked = { ...request, reading: new RequestReading() };

@@ -1,4 +1,5 @@
-import { keepsFiles } from '../model/provider-tools';
+import { parseRequest } from '../dialects/request-members';
+import { keepsFiles, toolsIn } from '../model/provider-tools';
 import type { ProviderTool } from '../pricing/tool-uses';
 import { forbidsRetention } from './account-of-request';
 import type { Endpoint, Model } from '../catalogue/catalogue-entries';
@@ -101,8 +102,12 @@ export function isModelAllowed(model: Model, policies: readonly RoutePolicy[]): 
   });
 }
 
-/** Whether a policy says anything of tools. */
-export function rulesTools(policy: RoutePolicy): boolean {
+/** Returns the tools that a body asks for; none if no policy says anything of tools. */
+export function ruledToolsIn(body: Buffer, policies: readonly RoutePolicy[]): readonly ProviderTool[] {
+  return policies.some(rulesTools) ? toolsIn(parseRequest(body)) : NO_TOOLS;
+}
+
+function rulesTools(policy: RoutePolicy): boolean {
   return Boolean(policy.allowedTools ?? policy.ignoredTools) || forbidsRetention(policy);
 }
 
