@@ -75,6 +75,16 @@ describe('marks in the content of a request', () => {
   });
 });
 
+describe.each(APIS)('what is for our records alone: %s', (api) => {
+  it('reaches no upstream, in no spelling', () => {
+    for (const name of ['session_id', 'sessionId', 'SESSION-ID', 'trace', 'Trace', 'external_user', 'externalUser']) {
+      for (const account of [SHARED, ZERO, OWN, OWN_ZERO]) {
+        expect(textSent(api, { [name]: 'canary' }, account)).not.toContain('canary');
+      }
+    }
+  });
+});
+
 describe('who the end user is', () => {
   it.each([
     ['chat', 'user'],

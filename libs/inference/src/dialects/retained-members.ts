@@ -12,8 +12,9 @@ import { mustRefuseStoring } from './stored-chats';
  * - `prompt`: it stores the prompt for longer; `lifetime` is such a setting inside an object with other settings;
  * - `cache-key`: decides whose prompts are cached together;
  * - `user`: identifies the end user; `notes` may do so too.
+ * - `record`: is for the records of the gateway alone, which takes it out in its own spelling.
  */
-type Care = 'answer' | 'prompt' | 'lifetime' | 'cache-key' | 'user' | 'notes';
+type Care = 'answer' | 'prompt' | 'lifetime' | 'cache-key' | 'user' | 'notes' | 'record';
 
 /** `extra_body` may hold any field; some providers treat its fields as fields of the request. */
 const CARES: Readonly<Record<string, Care>> = {
@@ -35,8 +36,11 @@ const CARES: Readonly<Record<string, Care>> = {
   user_id: 'user',
   end_user: 'user',
   end_user_id: 'user',
+  external_user: 'user',
   user_security_context: 'user',
   metadata: 'notes',
+  session_id: 'record',
+  trace: 'record',
 };
 const CARED = new MemberNames(Object.keys(CARES));
 const STORE = new MemberNames(['store']);
@@ -148,6 +152,7 @@ const VERDICTS: Readonly<Record<Care, (member: Named, settings: Settings) => Ver
   'cache-key': (member, { account }) => account.isOwn || isNull(member) || boundKey(member, account),
   user: (member, settings) => hashedUser(member, settings),
   notes: (member, settings) => member.key === member.name && guardedNotes(member, settings),
+  record: ({ name, key }) => key === name,
 };
 
 function mayKeepAnswer({ name }: Named, { api, account }: Settings): boolean {
