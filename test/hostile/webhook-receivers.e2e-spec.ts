@@ -12,6 +12,7 @@ import { report } from './scale';
 
 const HOSTS = Array.from({ length: 40 }, (_, at) => `127.0.7.${at + 1}`);
 const PATIENCE_MS = 40_000;
+const KILLS = 3;
 /** For an event of another customer, on a machine that is busy otherwise. An attempt that fails takes 15 seconds. */
 const SOON_MS = 5_000;
 
@@ -40,6 +41,7 @@ const STATUSES: Readonly<Record<ConductPath, number | null>> = {
   '/busy-before': 429,
   '/busy-for-ages': 503,
   '/gone': 410,
+  '/slow': 204,
   '/fine': 204,
 };
 
@@ -222,6 +224,27 @@ describe('a customer', () => {
     await expectNeighbourServed('near-same', '127.0.0.1');
   });
 });
+
+it('loses no event, and repeats only what was under way, when its worker is killed again and again', async () => {
+  const events = timesEach(4, HOSTS, 'killed', '/slow');
+  const begun = odd.paths.length;
+  await owe(events);
+  for (let kills = 0; kills < KILLS; kills += 1) {
+    const before = odd.paths.length;
+    await eventually('further attempts', PATIENCE_MS, () => (odd.paths.length > before + 4 ? true : undefined));
+    await installation.kill9('video-worker');
+    // Its leases would run out within the minute.
+    await installation.database.execute({
+      sql: `UPDATE webhook_deliveries SET lease_until = now() - interval '1 second' WHERE lease_until > now()`,
+    });
+  }
+  const rows = await untilTried('killed-');
+  expect(rows.filter(({ state, attempts }) => state !== 'delivered' || attempts !== 1)).toEqual([]);
+  const attempts = odd.paths.length - begun;
+  report({ events: rows.length, attempts, kills: KILLS });
+  expect(rows).toHaveLength(Object.keys(events).length);
+  expect(attempts).toBeLessThanOrEqual(rows.length + KILLS * 16);
+}, 120_000);
 
 it('nothing that a receiver sent, and no URL, is in the logs', () => {
   const logs = readdirSync(installation.folder)

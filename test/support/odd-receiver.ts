@@ -11,6 +11,7 @@ export interface Identity {
 export type Conduct = (socket: TLSSocket) => void;
 
 const EVERY_MS = 5;
+const SLOW_MS = 300;
 
 const repeated =
   (head: string, piece: string, everyMs = EVERY_MS): Conduct =>
@@ -66,6 +67,7 @@ export const CONDUCTS = {
     'HTTP/1.1 503 Busy\r\nretry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\ncontent-length: 0\r\n\r\n',
   ),
   '/gone': saying('HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n'),
+  '/slow': (socket) => void setTimeout(() => socket.end('HTTP/1.1 204 No Content\r\n\r\n'), SLOW_MS),
   '/fine': saying('HTTP/1.1 204 No Content\r\n\r\n'),
 } as const satisfies Readonly<Record<string, Conduct>>;
 
