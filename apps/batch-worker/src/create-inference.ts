@@ -11,6 +11,7 @@ import {
   ReplyBudget,
   SharedCredentials,
   UpstreamHttp,
+  watchSharedKeys,
   type CallerParts,
   type CredentialVault,
   monotonicMs,
@@ -47,13 +48,15 @@ export async function createInference(
   });
   await catalogue.start();
   catalogue.onChange(() => logger.log('The changed catalogue is in use'));
+  const shared = new SharedCredentials(variables);
+  watchSharedKeys(catalogue, shared, (text) => logger.warn(text));
   const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
   const replies = new ReplyBudget(MOST_REPLY_BYTES);
   const http = new UpstreamHttp({ replies, connectOwnPlace: egress.connector() });
   const adapters = createProviderAdapters(http);
   const partsWith = (vault: CredentialVault): CallerParts => ({
     adapters,
-    credentials: new CallerCredentials(new SharedCredentials(variables), vault),
+    credentials: new CallerCredentials(shared, vault),
     clock: monotonicMs,
     byokFee: parsePercent(env.BYOK_FEE_PERCENT),
   });

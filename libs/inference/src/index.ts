@@ -164,6 +164,7 @@ export { accountOf, providerOfQuota, QuotaGroups, quotaGroupsOf, type AccountMod
 export { isForCaller, ownKeysFor } from './routing/route-credentials';
 export { readRouteFacts } from './routing/route-facts';
 export { unknownModelMessage } from './routing/unknown-model';
+export { watchSharedKeys } from './routing/watch-shared-keys';
 export {
   endpointsNamed,
   recordedName,

@@ -10,6 +10,7 @@ import {
   ReplyBudget,
   SharedCredentials,
   UpstreamHttp,
+  watchSharedKeys,
   type ProviderAdapter,
 } from '@libs/inference';
 import { LastUses } from '@libs/persistence';
@@ -30,7 +31,7 @@ export const ADAPTERS = Symbol('provider adapters');
     { provide: CatalogueSource, inject: [GatewayEnv], useFactory: followCatalogue },
     /** How this process's calls ended, for its routes and its listings. */
     { provide: ProviderHealth, useFactory: () => new ProviderHealth(monotonicMs) },
-    { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
+    { provide: SharedCredentials, inject: [CatalogueSource], useFactory: readSharedKeys },
     {
       provide: CallerCredentials,
       inject: [SharedCredentials, MessageBus, Feeds, GatewayEnv, LastUses],
@@ -86,6 +87,13 @@ export class RoutingModule implements OnApplicationShutdown {
     await this.source.close();
     await this.http.close();
   }
+}
+
+function readSharedKeys(source: CatalogueSource): SharedCredentials {
+  const logger = new Logger('Catalogue');
+  const credentials = new SharedCredentials(providerKeyVariables());
+  watchSharedKeys(source, credentials, (text) => logger.warn(text));
+  return credentials;
 }
 
 async function followCatalogue(env: GatewayEnv): Promise<CatalogueSource> {

@@ -6,6 +6,9 @@ describe(SharedCredentials.name, () => {
     ACME_API_KEY: ' secret-1\n',
     EMPTY_API_KEY: ' ',
     UNSET_API_KEY: undefined,
+    COPIED_API_KEY: 'sk-…',
+    SERVICE_ACCOUNT: '{\n  "type": "service_account"\n}',
+    PROMPT: 'an arrow → of a shell',
   });
   const provider = (apiKeyEnv: string | null) => aProvider({ apiKeyEnv });
 
@@ -13,9 +16,14 @@ describe(SharedCredentials.name, () => {
     expect(credentials.forProvider(provider('ACME_API_KEY'))?.reveal()).toBe('secret-1');
   });
 
-  it.each(['EMPTY_API_KEY', 'UNSET_API_KEY', 'NO_SUCH_KEY', '__proto__'])('has no key in %s', (name) => {
+  it.each(['EMPTY_API_KEY', 'UNSET_API_KEY', 'NO_SUCH_KEY', '__proto__', 'COPIED_API_KEY'])('has no key in %s', (name) => {
     expect(credentials.forProvider(provider(name))).toBeNull();
     expect(credentials.availableProviders()(provider(name))).toBe(false);
+  });
+
+  it('names the variables of the catalogue whose values no request can carry', () => {
+    const names = ['ACME_API_KEY', 'COPIED_API_KEY', 'COPIED_API_KEY', 'SERVICE_ACCOUNT', null];
+    expect(credentials.unsendableFor(names.map(provider))).toEqual(['COPIED_API_KEY']);
   });
 
   it('lets providers that ask for no key be called without', () => {

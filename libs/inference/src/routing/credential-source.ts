@@ -75,12 +75,16 @@ export abstract class CredentialSource {
   }
 }
 
+/** Characters that no header can carry, such as an ellipsis. Line breaks are allowed: a key may be a file of JSON. */
+const UNSENDABLE = /[^\t\n\r\x20-\x7e\x80-\xff]/;
+
 /**
  * The operator's own keys, the same for every caller: the values of the environment variables in the catalogue's
- * `api_key_env`.
+ * `api_key_env`. A value that no request can carry counts as absent.
  */
 export class SharedCredentials extends CredentialSource {
   readonly #secrets = new Map<string, Secret>();
+  readonly #unsendable = new Set<string>();
   readonly #isAvailable: ProviderFilter = ({ apiKeyEnv }) => apiKeyEnv === null || this.#secrets.has(apiKeyEnv);
 
   /** `variables` from the environment; empty ones count as absent. */
@@ -88,8 +92,16 @@ export class SharedCredentials extends CredentialSource {
     super();
     for (const [name, value] of Object.entries(variables)) {
       const key = value?.trim();
-      if (key) this.#secrets.set(name, new Secret(key));
+      if (!key) continue;
+      if (UNSENDABLE.test(key)) this.#unsendable.add(name);
+      else this.#secrets.set(name, new Secret(key));
     }
+  }
+
+  /** Returns the variables of these providers that have a value which no request can carry. */
+  unsendableFor(providers: readonly Provider[]): string[] {
+    const names = providers.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []).filter((name) => this.#unsendable.has(name));
+    return [...new Set(names)];
   }
 
   override availableProviders(): ProviderFilter {
