@@ -201,9 +201,9 @@ export interface GenerationAnswer {
     /** The model that served; if none did, or if it is not known yet, the requested one. */
     model: string;
     provider_name: string | null;
-    /** Milliseconds from the call to its first byte. */
+    /** Milliseconds from the arrival of the request to the first byte of the answer. */
     latency: number | null;
-    /** Milliseconds from the call to its end. */
+    /** Milliseconds from the arrival of the request to the end of the answer. */
     generation_time: number | null;
     total_cost: number;
     usage: number;

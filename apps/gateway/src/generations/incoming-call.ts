@@ -7,6 +7,8 @@ import type { CallClient } from './call-client';
 /** A caller's request as it came in. */
 export interface IncomingCall {
   readonly generationId: string;
+  /** When the request began to arrive, in milliseconds of `performance.now`. */
+  readonly arrivedMs: number;
   readonly caller: Principal;
   readonly body: Buffer;
   readonly parsed: unknown;

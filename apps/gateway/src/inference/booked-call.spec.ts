@@ -17,13 +17,18 @@ const failing = (error: AppError) => (): Promise<InferenceResult> => Promise.rej
 /** Plugins that have cost one pico-dollar. */
 const plugins = { charged: (outcome: CallOutcome) => ({ ...outcome, costPicoUsd: 1n }) } as unknown as PluginRun;
 
+const CALL = { generationId: 'gen-1-abc', caller: aPrincipal(), parsed: {} };
+
 function aCall(changes: Partial<Booking> = {}, isAhead = true) {
   const ended: string[] = [];
+  const times: (number | null)[] = [];
   const used: number[] = [];
   const abort = new Cancellation();
   const books = {
-    end: (_ticket: GenerationTicket, { outcome }: CallOutcome, isWithdrawn: boolean) =>
-      void ended.push(isWithdrawn ? 'withdrawn' : outcome),
+    end: (_ticket: GenerationTicket, { outcome, generationMs }: CallOutcome, isWithdrawn: boolean) => {
+      ended.push(isWithdrawn ? 'withdrawn' : outcome);
+      times.push(generationMs);
+    },
     extend: async () => undefined,
     underHeld: new UnderHeldCalls(),
   };
@@ -31,7 +36,7 @@ function aCall(changes: Partial<Booking> = {}, isAhead = true) {
     { open: (opening, hold) => new GenerationTicket(opening, hold, isAhead, books) },
     {
       api: 'chat',
-      call: { generationId: 'gen-1-abc', caller: aPrincipal(), parsed: {}, abort } as unknown as IncomingCall,
+      call: { ...CALL, arrivedMs: performance.now() - 5_000, abort } as unknown as IncomingCall,
       aim: { request: { model: 'test/chat' } } as Booking['aim'],
       streamed: false,
       holdPicoUsd: 1n,
@@ -42,7 +47,7 @@ function aCall(changes: Partial<Booking> = {}, isAhead = true) {
       ...changes,
     },
   );
-  return { booked, abort, ended, used };
+  return { booked, abort, ended, used, times };
 }
 
 const refusing = () => {
@@ -57,6 +62,12 @@ describe(BookedCall.name, () => {
     await expect(booked.reach(failing(OVERLOADED))).rejects.toBe(OVERLOADED);
     expect(ended).toEqual(['failed']);
     expect(used).toEqual([0]);
+  });
+
+  it('counts the time of a call from the arrival of its request', async () => {
+    const { booked, times } = aCall();
+    await expect(booked.reach(failing(OVERLOADED))).rejects.toBe(OVERLOADED);
+    expect(times).toEqual([expect.closeTo(5_000, -3)]);
   });
 
   it('withdraws a call that no endpoint can serve', async () => {

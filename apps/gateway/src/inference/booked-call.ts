@@ -61,7 +61,7 @@ export class BookedCall {
     if (unprovenPicoUsd > holdPicoUsd) call.abort.leavePatiently();
     this.#admission = admission;
     this.#plugins = plugins;
-    this.#startedMs = performance.now();
+    this.#startedMs = call.arrivedMs;
   }
 
   /** Why the payment for the call was refused; null if it was not. */
@@ -84,8 +84,8 @@ export class BookedCall {
       else await covered;
       failpoint('call-covered');
       const result = await ask();
-      const seconds = (performance.now() - this.#startedMs) / 1_000;
-      observeUpstream(this.#recorded.api, result.endpoint.provider.slug, seconds);
+      const asked = result.attempts.at(-1);
+      if (asked !== undefined) observeUpstream(this.#recorded.api, asked.providerSlug, asked.tookMs / 1_000);
       return result;
     } catch (thrown) {
       throw this.#fail(thrown, isAdmitted);

@@ -96,6 +96,7 @@ export class CallReplier {
     const session = headers['x-session-id'];
     const call: IncomingCall = {
       generationId,
+      arrivedMs: request.life.startedMs,
       caller,
       body: request.rawBody!,
       parsed: request.body,

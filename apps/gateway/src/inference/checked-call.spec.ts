@@ -10,6 +10,7 @@ const CHAT = { model: 'test/chat', messages: [{ role: 'user', content: 'Hello!' 
 
 const callOf = (parsed: object, values: Partial<IncomingCall> = {}): IncomingCall => ({
   generationId: 'gen-1-abc',
+  arrivedMs: 0,
   caller,
   body: Buffer.from(JSON.stringify(parsed)),
   parsed,

@@ -47,13 +47,14 @@ export class TranscriptionReplier {
   #callOf(
     generationId: string,
     caller: Principal,
-    { headers, id, life: { claim } }: ExplainedRequest,
+    { headers, id, life: { claim, startedMs } }: ExplainedRequest,
     { dto }: IncomingTranscription,
     { abort }: CallLife,
   ): IncomingCall {
     const session = headers['x-session-id'];
     return {
       generationId,
+      arrivedMs: startedMs,
       caller,
       body: NO_BODY,
       parsed: dto,

@@ -12,8 +12,11 @@ describe(watchSharedKeys.name, () => {
     const said: string[] = [];
     let current = catalogueOf('ONE_KEY', 'GOOD_KEY');
     let change: (() => void) | undefined;
-    const source = { current: () => current, onChange: (listener: () => void) => ((change = listener), () => undefined) };
-    watchSharedKeys(source, credentials, (text) => said.push(text));
+    const onChange = (listener: (next: Catalogue) => void) => {
+      change = () => listener(current);
+      return () => undefined;
+    };
+    watchSharedKeys({ current: () => current, onChange }, credentials, (text) => said.push(text));
     expect(said).toEqual(['The value of ONE_KEY is no key: it has a character that no request can carry. It is not used']);
 
     current = catalogueOf('ONE_KEY', 'TWO_KEY');

@@ -86,7 +86,15 @@ export class PluginBench {
     this.#pools = new EdgePools({ memoryBytes: this.memoryBytes });
     const memory = new RequestClaim(this.#pools);
     memory.work({ isPublic: false, holders: ['ws', 'org'] });
-    const call: IncomingCall = { generationId: 'gen-1', caller, body: bytes, parsed: body, abort: this.abort, memory };
+    const call: IncomingCall = {
+      generationId: 'gen-1',
+      arrivedMs: 0,
+      caller,
+      body: bytes,
+      parsed: body,
+      abort: this.abort,
+      memory,
+    };
     return this.#plugins().runFor(api, call, checkCall(api, body));
   }
 
