@@ -61,7 +61,7 @@ describe('the environment in docs/operations.md', () => {
   });
 
   it('says that no app reads a variable only where that is so', () => {
-    const sentence = /no app reads them yet: (.+?)\. /.exec(section)?.[1] ?? '';
+    const sentence = /no app reads it: (.+?)\. /.exec(section)?.[1] ?? '';
     const unread = variableNames(sentence, /`([A-Z_0-9]+)`/g);
     expect(unread.length).toBeGreaterThan(0);
     expect(unread.filter((name) => declared.includes(name))).toEqual([]);
