@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createLogger } from '@libs/platform/testing';
 import { AppLog } from './app-log';
 
 describe(AppLog.name, () => {
@@ -24,16 +25,22 @@ describe(AppLog.name, () => {
     log = new AppLog({ name: 'auth', file, say: (line) => shown.push(line) });
   };
 
-  const entry = (level: number, msg: string, more: object = {}): string =>
-    `${JSON.stringify({ level, msg, ...more })}\n`;
+  /** The logger of an app that writes into the log. */
+  const logger = () =>
+    createLogger({ app: 'auth', level: 'info', destination: { write: (line) => log.take('stdout', line) } });
 
   it('writes every line to the file and shows warnings and errors', () => {
     open();
-    log.take('stdout', entry(30, 'ready'));
-    log.take('stdout', entry(40, 'slow'));
-    log.take('stdout', entry(50, 'lost', { err: { message: 'no route' } }));
-    expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(3);
-    expect(shown).toEqual(['[auth] warning: slow', '[auth] error: lost: no route']);
+    logger().log('ready');
+    logger().warn('slow');
+    logger().warn('A call failed', { cause: 'ENOTFOUND' });
+    logger().error('lost', new Error('no route'));
+    expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(4);
+    expect(shown).toEqual([
+      '[auth] warning: slow',
+      '[auth] warning: A call failed: ENOTFOUND',
+      '[auth] error: lost: no route',
+    ]);
   });
 
   it('puts a line together that arrives in pieces, without mixing the two streams', () => {
@@ -48,7 +55,7 @@ describe(AppLog.name, () => {
 
   it('stops showing a storm of warnings, and says where the rest is', () => {
     open();
-    for (let i = 0; i < 100; i += 1) log.take('stdout', entry(40, `warning ${i}`));
+    for (let i = 0; i < 100; i += 1) logger().warn(`warning ${i}`);
     expect(shown).toHaveLength(20);
     expect(shown.at(-1)).toBe(`[auth] … more of this in ${file}`);
     expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(100);

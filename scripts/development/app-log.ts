@@ -6,7 +6,12 @@ const KEPT_LINES = 40;
 const LONGEST_LINE = 64 * 1024;
 const ECHOED_LINES_PER_WINDOW = 20;
 const ECHO_WINDOW_MS = 10_000;
-const WARN = 40;
+/** How the terminal names the levels of a log that it shows. */
+const SHOWN_LEVELS = new Map([
+  ['warn', 'warning'],
+  ['error', 'error'],
+  ['fatal', 'error'],
+]);
 
 export interface AppLogOptions {
   readonly name: string;
@@ -96,23 +101,25 @@ function worthShowing(stream: 'stdout' | 'stderr', line: string): string | undef
   if (line.trim() === '') return undefined;
   const entry = logEntry(line);
   if (entry === undefined) return stream === 'stderr' ? line : undefined;
-  if (entry.level < WARN) return undefined;
-  const kind = entry.level > WARN ? 'error' : 'warning';
-  return [kind, entry.msg, (entry.err ?? entry.error)?.message].filter((part) => part !== undefined).join(': ');
+  const kind = SHOWN_LEVELS.get(entry.level);
+  if (kind === undefined) return undefined;
+  const reason = (entry.err ?? entry.error)?.message ?? entry.cause;
+  return [kind, entry.msg, reason].filter((part) => typeof part === 'string').join(': ');
 }
 
 interface LogEntry {
-  readonly level: number;
+  readonly level: string;
   readonly msg?: string;
   readonly err?: { readonly message?: string };
   readonly error?: { readonly message?: string };
+  readonly cause?: unknown;
 }
 
 function logEntry(line: string): LogEntry | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     const entry = JSON.parse(line) as Partial<LogEntry>;
-    return typeof entry.level === 'number' ? (entry as LogEntry) : undefined;
+    return typeof entry.level === 'string' ? (entry as LogEntry) : undefined;
   } catch {
     return undefined;
   }

@@ -11,7 +11,6 @@ import {
   ReplyBudget,
   SharedCredentials,
   UpstreamHttp,
-  watchSharedKeys,
   type CallerParts,
   type CredentialVault,
   monotonicMs,
@@ -24,6 +23,8 @@ export interface Inference {
   engineWith(vault: CredentialVault): InferenceEngine;
   nativeWith(vault: CredentialVault): NativeBatchCaller;
   readonly catalogue: CatalogueSource;
+  /** The operator's keys. */
+  readonly shared: SharedCredentials;
   /** Limits the answers in memory. */
   readonly replies: ReplyBudget;
   close(): Promise<void>;
@@ -49,7 +50,6 @@ export async function createInference(
   await catalogue.start();
   catalogue.onChange(() => logger.log('The changed catalogue is in use'));
   const shared = new SharedCredentials(variables);
-  watchSharedKeys(catalogue, shared, (text) => logger.warn(text));
   const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
   const replies = new ReplyBudget(MOST_REPLY_BYTES);
   const http = new UpstreamHttp({ replies, connectOwnPlace: egress.connector() });
@@ -75,6 +75,7 @@ export async function createInference(
     engineWith,
     nativeWith: (vault) => new NativeBatchCaller(partsWith(vault)),
     catalogue,
+    shared,
     replies,
     close: async () => {
       await catalogue.close();

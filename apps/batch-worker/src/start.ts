@@ -1,6 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { queues } from '@libs/contracts';
+import { watchSharedKeys } from '@libs/inference';
 import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
 import { providerKeyVariables, type BatchWorkerEnv } from './batch-worker.env';
 import { BatchWorkerModule } from './batch-worker.module';
@@ -23,6 +24,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   const worker = BatchWorkerModule.for(context.env, inference);
   const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
+  watchSharedKeys(inference.catalogue, inference.shared, (text) => context.logger.warn(text, 'Catalogue'));
   await app.init();
   const [lane, reporter, native, sweeper, stopper, partitions, holds] = [
     app.get(ManagedLaneService),

@@ -6,7 +6,6 @@ import {
   ReplyBudget,
   SharedCredentials,
   UpstreamHttp,
-  watchSharedKeys,
   type ProviderAdapter,
 } from '@libs/inference';
 import { Egress } from '@libs/platform';
@@ -34,8 +33,6 @@ export async function createVideoProviders(
   });
   await catalogue.start();
   catalogue.onChange(() => logger.log('The changed catalogue is in use'));
-  const shared = new SharedCredentials(variables);
-  watchSharedKeys(catalogue, shared, (text) => logger.warn(text));
   const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
   const http = new UpstreamHttp({
     replies: new ReplyBudget(MOST_REPLY_BYTES),
@@ -44,7 +41,7 @@ export async function createVideoProviders(
   return {
     catalogue,
     adapters: createProviderAdapters(http),
-    shared,
+    shared: new SharedCredentials(variables),
     close: async () => {
       await catalogue.close();
       await http.close();

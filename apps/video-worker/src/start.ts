@@ -1,6 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { queues } from '@libs/contracts';
+import { watchSharedKeys } from '@libs/inference';
 import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
 import { createVideoProviders } from './create-video-providers';
 import { providerKeyVariables, type VideoWorkerEnv } from './video-worker.env';
@@ -20,6 +21,7 @@ export async function start(context: AppContext<VideoWorkerEnv>): Promise<Runnin
   const worker = VideoWorkerModule.for(context.env, providers);
   const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
+  watchSharedKeys(providers.catalogue, providers.shared, (text) => context.logger.warn(text, 'Catalogue'));
   await app.init();
   const [videos, videoSweeper] = [app.get(VideoLaneService), app.get(VideoSweeperService)];
   const scaling = app.get(VideoScalingService);

@@ -16,10 +16,13 @@ describe(SharedCredentials.name, () => {
     expect(credentials.forProvider(provider('ACME_API_KEY'))?.reveal()).toBe('secret-1');
   });
 
-  it.each(['EMPTY_API_KEY', 'UNSET_API_KEY', 'NO_SUCH_KEY', '__proto__', 'COPIED_API_KEY'])('has no key in %s', (name) => {
-    expect(credentials.forProvider(provider(name))).toBeNull();
-    expect(credentials.availableProviders()(provider(name))).toBe(false);
-  });
+  it.each(['EMPTY_API_KEY', 'UNSET_API_KEY', 'NO_SUCH_KEY', '__proto__', 'COPIED_API_KEY'])(
+    'has no key in %s',
+    (name) => {
+      expect(credentials.forProvider(provider(name))).toBeNull();
+      expect(credentials.availableProviders()(provider(name))).toBe(false);
+    },
+  );
 
   it('names the variables of the catalogue whose values no request can carry', () => {
     const names = ['ACME_API_KEY', 'COPIED_API_KEY', 'COPIED_API_KEY', 'SERVICE_ACCOUNT', null];

@@ -17,7 +17,9 @@ describe(watchSharedKeys.name, () => {
       return () => undefined;
     };
     watchSharedKeys({ current: () => current, onChange }, credentials, (text) => said.push(text));
-    expect(said).toEqual(['The value of ONE_KEY is no key: it has a character that no request can carry. It is not used']);
+    expect(said).toEqual([
+      'The value of ONE_KEY is no key: it has a character that no request can carry. It is not used',
+    ]);
 
     current = catalogueOf('ONE_KEY', 'TWO_KEY');
     change?.();

@@ -2,6 +2,7 @@ export { HttpsHost } from '../egress/testing/https-host';
 export { selfSignedCertificate, type SelfSignedCertificate } from '../egress/testing/self-signed-certificate';
 export { FakeMessageBus } from '../messaging/testing/fake-message-bus';
 export { KnownQuestions, testIdentities } from '../messaging/testing/test-identities';
+export { createLogger } from '../logging/logger';
 export { captureLog } from './captured-log';
 export { aPrincipal } from './principal-fixture';
 export { TcpProxy } from './tcp-proxy';
