@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import { Cancellation, type InferenceResult } from '@libs/inference';
+import { metricsRegistry } from '@libs/platform';
 import { aPrincipal } from '@libs/platform/testing';
 import { UnderHeldCalls } from '../generations/under-held-calls';
 import { GenerationTicket, type CallOutcome } from '../generations/generation-ticket';
@@ -68,6 +69,18 @@ describe(BookedCall.name, () => {
     const { booked, times } = aCall();
     await expect(booked.reach(failing(OVERLOADED))).rejects.toBe(OVERLOADED);
     expect(times).toEqual([expect.closeTo(5_000, -3)]);
+  });
+
+  it('measures the provider that answered, without the wait before it and the providers that failed', async () => {
+    const { booked } = aCall();
+    const attempts = [
+      { providerSlug: 'slow', tookMs: 3_000 },
+      { providerSlug: 'quick', tookMs: 20 },
+    ];
+    await booked.reach(() => Promise.resolve({ attempts } as unknown as InferenceResult));
+    const { values } = await metricsRegistry.getSingleMetric('sluice_upstream_first_byte_seconds')!.get();
+    const sums = values.filter((value) => 'metricName' in value && String(value.metricName).endsWith('_sum'));
+    expect(sums.map(({ labels, value }) => [labels['provider'], value])).toEqual([['quick', 0.02]]);
   });
 
   it('withdraws a call that no endpoint can serve', async () => {
