@@ -4,11 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { root } from '../../scripts/checkout';
 import { startSandbox, type Sandbox } from '../../tools/sandbox-provider/src/start-sandbox';
 import { boxesOf, samplesOf } from '../../tools/sandbox-provider/src/testing/mp4-samples';
+import { runProgram } from '../clients/agents/run-program';
+import { fencesOf, readMarkdown } from '../docs/markdown';
 import { startBrowser } from '../support/browser';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 
-/** What a new user tries after reading the README, with the sandbox's own catalogue: the same requests, and real answers. */
+/** What a new user tries after reading the README and guides, with the sandbox's own catalogue: the same requests, and real answers. */
 
 const SANDBOX_KEY = 'a-key-of-the-sandbox';
 const PATIENCE_MS = 30_000;
@@ -92,5 +94,57 @@ describe('a new user', () => {
     expect(boxesOf(film).map(({ name }) => name)).toEqual(['ftyp', 'moov', 'mdat']);
     expect(samplesOf(film)).toHaveLength(duration * 10);
     expect(await played(film)).toEqual({ seconds: duration, width: 160, height: 90 });
+  });
+});
+
+/** Runs the commands of a guide in a POSIX shell. Only the address, the keys and what a guide leaves open are changed. */
+async function follow(guide: string, changes: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { baseUrl, seed } = installation;
+  const keyOf = (name: string): string => `$(node -p "require('./.sluice/dev.json').${name}")`;
+  const setting = {
+    'http://127.0.0.1:8080/api/v1': baseUrl,
+    [keyOf('api_key')]: seed.apiKey,
+    [keyOf('management_key')]: seed.managementKey,
+    ...changes,
+  };
+  const blocks = fencesOf(readMarkdown(`docs/ways/${guide}.md`)).filter(({ language }) => language === 'sh');
+  const shown = blocks.map(({ text }) => text).join('\n');
+  const script = Object.entries(setting).reduce((text, [from, to]) => text.replaceAll(from, to), shown);
+  const ran = await runProgram('sh', ['-euc', script], {
+    folder: root,
+    environment: { PATH: process.env.PATH },
+    timeoutMs: PATIENCE_MS,
+  });
+  expect(ran).toMatchObject({ code: 0, stderr: '' });
+  return ran.stdout;
+}
+
+describe('a guide', () => {
+  it('gives teams workspaces, budgets and keys', async () => {
+    const said = await follow('teams-with-budgets');
+    expect(said).not.toContain('"error"');
+    const headers = { authorization: `Bearer ${installation.seed.managementKey}` };
+    const { data } = (await (await ask('/workspaces', { headers })).json()) as { data: { id: string; slug: string }[] };
+    expect(data.map(({ slug }) => slug)).toEqual(expect.arrayContaining(['search', 'support', 'research']));
+    const { id } = data.find(({ slug }) => slug === 'search')!;
+    const budgets = await (await ask(`/workspaces/${id}/budgets`, { headers })).json();
+    expect(budgets).toMatchObject({ data: [{ limit_usd: 50, reset_interval: 'monthly' }] });
+    const keys = await (await ask(`/keys?workspace_id=${id}`, { headers })).json();
+    expect(keys).toMatchObject({ data: [{ name: 'search service', limit: 20, limit_reset: 'monthly' }] });
+  });
+
+  it('shows what became of a slow call', async () => {
+    const body = JSON.stringify({ model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello!' }] });
+    const answer = await ask('/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+    const said = await follow('one-slow-call', {
+      'gen-…': answer.headers.get('x-generation-id')!,
+      'grep req-… .sluice/logs/gateway.log': ':',
+    });
+    expect(said).toMatch(/"latency":\d+,"generation_time":\d+/);
+    expect(said).toContain('"sluice_metadata":');
   });
 });
