@@ -43,7 +43,7 @@ export function draftServer({ kind, models, maxConcurrency }: DiscoveredServer, 
   };
   return {
     draft: {
-      remarks: [`What ${kind.name} at this address serves, as sluice catalog discover saw it.`, ...REMARKS],
+      remarks: [`The models of this server (${kind.name}), as sluice catalog discover saw them.`, ...REMARKS],
       providers: [provider],
       models: usable.map((model) => toDraft(model, slug, slugs)),
     },
