@@ -125,7 +125,7 @@ async function main(): Promise<void> {
     say(`Ready after ${secondsSince(startedAt)} s.`);
     if (process.argv.includes('--check')) return;
     if (process.argv.includes('--watch')) {
-      await run.watch();
+      if ((await Promise.race([run.watch(), interrupted])) === 'interrupted') return;
       say('Apps whose sources change are started again.');
     }
     say('Logs are in .sluice/logs. Ctrl-C stops everything that was started here.');

@@ -27,6 +27,7 @@ describe(WatchedBuild.name, () => {
   let notify: () => void;
   const said: string[] = [];
   const taken: string[] = [];
+  let takenAtStart = 0;
   /** In one step: the compiler would also take a file that is only half written. */
   const source = (text: string): void => {
     writeFileSync(join(folder, 'main.ts.new'), text);
@@ -67,11 +68,17 @@ describe(WatchedBuild.name, () => {
     build = new WatchedBuild(folder, () => Promise.resolve(bundle), ['auth'], say, onChange);
     notify = () => undefined;
     await build.start();
+    takenAtStart = taken.length;
   });
 
   afterAll(async () => {
     await build.close();
     rmSync(folder, { recursive: true, force: true });
+  });
+
+  // The compiler does not see changes of files that it has read before it watches them.
+  it('has started once the compiler has compiled everything and watches', () => {
+    expect(takenAtStart).toBe(1);
   });
 
   it('hands over an app whose file changed, once what changed is compiled', async () => {

@@ -18,6 +18,7 @@ export class WatchedBuild {
   #errors: string[] = [];
   #isClosed = false;
   #running: Promise<void> = Promise.resolve();
+  readonly #watching = Promise.withResolvers<void>();
 
   constructor(
     private readonly root: string,
@@ -28,18 +29,28 @@ export class WatchedBuild {
     private readonly onChange: (names: readonly string[]) => Promise<void>,
   ) {}
 
-  /** Resolves when changes are watched for. */
+  /**
+   * Resolves when changes are watched for: after the first compilation, because a change during it may be missed. Also
+   * resolves if the compiler ends.
+   */
   async start(): Promise<void> {
     for (const name of this.appNames) this.#bundles.set(name, await this.open(name));
     await this.#bundle();
+    if (this.#isClosed) return;
     const args = [join(this.root, COMPILER), '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'];
     const compiler = spawn(process.execPath, args, { cwd: this.root, stdio: ['ignore', 'pipe', 'inherit'] });
     this.#compiler = compiler;
     compiler.once('exit', (code) => {
       if (!this.#isClosed) this.say(`The compiler ended with code ${code}; changes are no longer seen.`);
+      this.#watching.resolve();
     });
-    compiler.once('error', (error) => this.say(`The compiler could not be started: ${error.message}`));
+    compiler.once('error', (error) => {
+      this.say(`The compiler could not be started: ${error.message}`);
+      this.#watching.resolve();
+    });
     createInterface({ input: compiler.stdout }).on('line', (line) => this.#take(line));
+    await this.#watching.promise;
+    await this.#running;
   }
 
   async close(): Promise<void> {
@@ -59,6 +70,7 @@ export class WatchedBuild {
     this.#errors = [];
     if (errors === '0') this.#running = this.#running.then(() => this.#takeOver());
     else this.say(`${found.join('\n')}\nThe apps go on with what was built before.`);
+    this.#watching.resolve();
   }
 
   async #takeOver(): Promise<void> {
