@@ -13,7 +13,7 @@ import { Installation } from '../support/installation';
 /** What reaches providers under a policy of zero retention, whatever the caller asks for. */
 
 const MARK = 'c4n4ry-of-what-must-not-be-kept';
-const PROMPT = 'pr0mpt-that-nobody-may-keep';
+const PROMPT = 'pr0mpt-that-must-not-be-kept';
 
 const ANSWER = {
   id: 'x',

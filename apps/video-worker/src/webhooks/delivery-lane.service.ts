@@ -58,7 +58,8 @@ const heldBack = counter({
 
 /**
  * Sends events: many at a time, but few per host and per organization, so that slow or unreachable receivers do not
- * delay the others. A receiver that failed several times in a row is probed with one event at a time, while its other events wait.
+ * delay the others. A receiver that failed several times in a row is probed with one event at a time, while its other
+ * events wait.
  *
  * An attempt is claimed in its row before it is made, and its outcome is stored with the fence of the claim. If the
  * worker dies in between, the claim expires and the event is sent once more, with the same id.

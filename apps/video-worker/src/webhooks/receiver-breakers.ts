@@ -18,8 +18,9 @@ export interface Receiver {
 
 /**
  * One circuit breaker per organization and callback URL, in this process: a receiver that keeps failing is not called
- * for every due event. What one organization sends to the URL of another closes nothing to that one. Only receivers that have failed are remembered; the one without an attempt for the longest time is dropped
- * first. URLs may contain secrets, so they are never shown.
+ * for every due event. What one organization sends to the URL of another has no effect on that one. Only receivers that
+ * have failed are remembered; the one without an attempt for the longest time is dropped first. URLs may contain
+ * secrets, so they are never shown.
  */
 export class ReceiverBreakers {
   readonly #states = new Map<string, BreakerState>();

@@ -7,7 +7,7 @@ describe(SharedCredentials.name, () => {
     EMPTY_API_KEY: ' ',
     UNSET_API_KEY: undefined,
     COPIED_API_KEY: 'sk-…',
-    SERVICE_ACCOUNT: '{\n  "type": "service_account"\n}',
+    SERVICE_ACCOUNT: '{\n  "type": "service_account",\n  "display_name": "Bündel → Köln"\n}',
     PROMPT: 'an arrow → of a shell',
   });
   const provider = (apiKeyEnv: string | null) => aProvider({ apiKeyEnv });

@@ -117,8 +117,8 @@ export class WebhookDeliveriesRepository {
 
   /**
    * Gives a delivery back as if it had not been tried, to be claimed after `delayMs`, and delays everything else that
-   * its organization has due at its URL. Exceptions: events that the operator sent again, and events older than `lifetimeMs`, which must
-   * end.
+   * its organization has due at its URL. Exceptions: events that the operator sent again, and events older than
+   * `lifetimeMs`, which must end.
    * @returns how many deliveries wait now
    */
   async holdBack(
