@@ -234,7 +234,7 @@ export const housekeepingMutants: readonly Mutant[] = [
   {
     name: 'house-webhook-deaths',
     defect: 'the death of a worker counts as an attempt at a webhook',
-    file: 'libs/persistence/src/webhooks/webhook-deliveries.repository.ts',
+    file: 'libs/persistence/src/webhooks/webhook-claim.ts',
     find: 'w.attempts + 1 AS attempts,',
     replace: 'w.attempts + w.unfinished AS attempts,',
     project: 'integration',
