@@ -79,4 +79,19 @@ describe(CallerCredits.name, () => {
     expect(credits.covers(inWorkspace([FORTY]), USD)).toBe(false);
     expect(credits.covers(payer(null), USD)).toBe(true);
   });
+
+  it('lets calls wait again 100 ms after the first of them that held nothing', () => {
+    let nowMs = 0;
+    const known = new CallerCredits(() => nowMs);
+    const limited = { ...payer(FORTY), budgets: [FORTY] };
+    known.learn(limited, { ...rich, keyLeftUsd: '40', workspaceLeftUsd: '40' });
+    for (nowMs = 5_000; nowMs <= 5_100; nowMs += 20) {
+      expect(known.covers(limited, USD / 10n)).toBe(true);
+      known.spentWithoutHold(limited, USD / 10n, 0n);
+    }
+    expect(known.covers(limited, USD / 10n)).toBe(false);
+    expect(known.covers(payer(null), USD / 10n)).toBe(false);
+    known.learn(limited, { ...rich, keyLeftUsd: '39', workspaceLeftUsd: '39' });
+    expect(known.covers(limited, USD / 10n)).toBe(true);
+  });
 });

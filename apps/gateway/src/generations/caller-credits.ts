@@ -54,13 +54,22 @@ export class CallerCredits {
 
   /** @param byokPicoUsd amount that the caller's own provider charged in addition, which some limits count */
   spent(payer: Payer, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd = 0n): void {
-    this.organizations.spent(payer.organizationId, amountPicoUsd);
+    this.note('spent', payer, amountPicoUsd, byokPicoUsd);
+  }
+
+  /** The same for a call that ended before its hold was written. */
+  spentWithoutHold(payer: Payer, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd): void {
+    this.note('spentWithoutHold', payer, amountPicoUsd, byokPicoUsd);
+  }
+
+  private note(how: 'spent' | 'spentWithoutHold', payer: Payer, amount: PicoUsd, byok: PicoUsd): void {
+    this.organizations[how](payer.organizationId, amount);
     const limit = limitOf(payer);
-    const counted = amountPicoUsd + byokPicoUsd;
-    if (limit !== null) this.limits.spent(limit, payer.keyLimit?.includesByok === true ? counted : amountPicoUsd);
+    const counted = amount + byok;
+    if (limit !== null) this.limits[how](limit, payer.keyLimit?.includesByok === true ? counted : amount);
     const budget = budgetOf(payer);
     const isCounted = payer.budgets?.some(({ includesByok }) => includesByok) === true;
-    if (budget !== null) this.budgets.spent(budget, isCounted ? counted : amountPicoUsd);
+    if (budget !== null) this.budgets[how](budget, isCounted ? counted : amount);
   }
 
   /** Removes the payer of a refused hold, whose known credits are out of date. */

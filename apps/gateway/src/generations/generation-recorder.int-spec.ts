@@ -108,4 +108,37 @@ describe(GenerationRecorder.name, () => {
     await recorder.flush();
     expect((await charges()).map(({ reference }) => reference)).toEqual([opening!.id]);
   });
+
+  it('spends what an organization has once, although calls at two gateways end before their holds are written', async () => {
+    const [opening] = await openings(1);
+    let nowMs = 0;
+    const silent = { log() {}, warn() {}, error() {} };
+    const gateways = [0, 1].map(
+      () =>
+        new GenerationRecorder(
+          new GenerationsRepository(database),
+          async (one) => one,
+          silent,
+          () => nowMs,
+        ),
+    );
+    const cost = { costUsd: '0.1', costPicoUsd: DOLLAR / 10n };
+    const nothing = { costUsd: '0', costPicoUsd: 0n };
+    let refused = 0;
+    for (let round = 0; round < 100; round += 1, nowMs += 40) {
+      for (const gateway of gateways) {
+        const ticket = gateway.open({ ...opening!, id: anOpening().id }, cost.costPicoUsd);
+        const isPaid = ticket.covered === null || (await ticket.covered.then(isTrue, isFalse));
+        if (isPaid) ticket.settle(outcomeOf(ticket.opening, cost));
+        else ticket.withdraw(outcomeOf(ticket.opening, nothing));
+        refused += isPaid ? 0 : 1;
+        await gateway.flush();
+      }
+    }
+    const { balanceUsd } = await new LedgerRepository(database).accountOf(opening!.organizationId);
+    expect([Number(balanceUsd), refused]).toEqual([0, 100]);
+  });
 });
+
+const isTrue = (): boolean => true;
+const isFalse = (): boolean => false;

@@ -4,12 +4,17 @@ interface Credit {
   availablePicoUsd: PicoUsd;
   /** Holds of calls that have started but are not in the ledger yet. */
   startedPicoUsd: PicoUsd;
-  knownAtMs: number;
+  freshUntilMs: number;
 }
 
 const MOST_PAYERS = 10_000;
 /** After this time the value is not used, because another process may have spent the money. */
 const FRESH_FOR_MS = 10_000;
+/**
+ * The same after a call that ended without a hold. Such calls do not read the ledger, so many of them could spend what
+ * other processes have spent already.
+ */
+const FRESH_WITHOUT_HOLD_MS = 100;
 const LEAST_COMFORT_PICO_USD = 1_000_000_000_000n;
 const COMFORT_FACTOR = 20n;
 
@@ -26,7 +31,7 @@ export class KnownCredits {
   /** Returns whether the payer's known credit exceeds the hold so clearly that the call need not wait for it. */
   covers(payerId: string, holdPicoUsd: PicoUsd): boolean {
     const credit = this.credits.get(payerId);
-    if (credit === undefined || this.nowMs() - credit.knownAtMs > FRESH_FOR_MS) return false;
+    if (credit === undefined || this.nowMs() > credit.freshUntilMs) return false;
     const wanted = COMFORT_FACTOR * holdPicoUsd;
     const comfort = wanted > LEAST_COMFORT_PICO_USD ? wanted : LEAST_COMFORT_PICO_USD;
     return credit.availablePicoUsd - credit.startedPicoUsd >= comfort;
@@ -36,7 +41,7 @@ export class KnownCredits {
   learn(payerId: string, availablePicoUsd: PicoUsd): void {
     const startedPicoUsd = this.credits.get(payerId)?.startedPicoUsd ?? 0n;
     this.credits.delete(payerId);
-    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, knownAtMs: this.nowMs() });
+    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, freshUntilMs: this.nowMs() + FRESH_FOR_MS });
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
@@ -51,6 +56,14 @@ export class KnownCredits {
   spent(payerId: string, amountPicoUsd: PicoUsd): void {
     const credit = this.credits.get(payerId);
     if (credit !== undefined) credit.availablePicoUsd -= amountPicoUsd;
+  }
+
+  /** Notes a charge of a call that held nothing; soon a call will wait, which reads the ledger. */
+  spentWithoutHold(payerId: string, amountPicoUsd: PicoUsd): void {
+    this.spent(payerId, amountPicoUsd);
+    const credit = this.credits.get(payerId);
+    if (credit === undefined) return;
+    credit.freshUntilMs = Math.min(credit.freshUntilMs, this.nowMs() + FRESH_WITHOUT_HOLD_MS);
   }
 
   forget(payerId: string): void {
