@@ -37,7 +37,7 @@ describe(CallerCredits.name, () => {
 
   it('counts what has started and what was spent against the limit', () => {
     credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
-    credits.started(payer(FORTY), 20n * USD);
+    credits.started(payer(FORTY), USD);
     expect(credits.covers(payer(FORTY), USD)).toBe(true);
     credits.spent(payer(FORTY), 1n);
     expect(credits.covers(payer(FORTY), USD)).toBe(false);
@@ -93,5 +93,13 @@ describe(CallerCredits.name, () => {
     expect(known.covers(payer(null), USD / 10n)).toBe(false);
     known.learn(limited, { ...rich, keyLeftUsd: '39', workspaceLeftUsd: '39' });
     expect(known.covers(limited, USD / 10n)).toBe(true);
+  });
+
+  it('lets calls together start with a twentieth of what is known, whether they end at once or not', () => {
+    credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
+    credits.started(payer(FORTY), USD);
+    credits.spentWithoutHold(payer(FORTY), USD / 2n, 0n);
+    expect(credits.covers(payer(FORTY), USD / 2n)).toBe(false);
+    expect(credits.covers(payer(FORTY), USD / 4n)).toBe(true);
   });
 });

@@ -44,8 +44,8 @@ const spared = counter({
  * - **No call spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits for it,
  *   with one exception: if, seconds ago, the organization's credit, the key's limit and the workspace's budgets had at
  *   least one dollar and twenty times the hold left, the call starts at once and the hold is written meanwhile, or not
- *   at all if the call is over by then; 100 ms later, calls wait again. If the hold fails, the call is aborted. So the
- *   most that can be overdrawn is what such calls use in these 100 ms. That is charged and shown as overage.
+ *   at all if the call is over by then; 100 ms later, calls wait again. If the hold fails, the call is aborted. All such
+ *   calls share that twentieth, so it is the most that a process can overdraw. It is charged and shown as overage.
  * - **A crash is visible.** The row is sent as soon as the call. A process that dies leaves open rows; `AbandonedSweep`
  *   marks them as abandoned and releases the holds. Only a call that began in the last 25 ms, or a shorter one whose
  *   charge was not yet written, may leave no row and not be charged.

@@ -4,6 +4,8 @@ interface Credit {
   availablePicoUsd: PicoUsd;
   /** Holds of calls that have started but are not in the ledger yet. */
   startedPicoUsd: PicoUsd;
+  /** Charges, since the ledger was read, of calls that held nothing. */
+  unheldPicoUsd: PicoUsd;
   freshUntilMs: number;
 }
 
@@ -28,20 +30,25 @@ export class KnownCredits {
 
   constructor(private readonly nowMs: () => number) {}
 
-  /** Returns whether the payer's known credit exceeds the hold so clearly that the call need not wait for it. */
+  /**
+   * Returns whether the payer's known credit exceeds the hold so clearly that the call need not wait for it. All calls
+   * that did not wait since the ledger was read count together: they are what this process may overdraw if others have
+   * spent the credit.
+   */
   covers(payerId: string, holdPicoUsd: PicoUsd): boolean {
     const credit = this.credits.get(payerId);
     if (credit === undefined || this.nowMs() > credit.freshUntilMs) return false;
-    const wanted = COMFORT_FACTOR * holdPicoUsd;
+    const wanted = COMFORT_FACTOR * (credit.startedPicoUsd + credit.unheldPicoUsd + holdPicoUsd);
     const comfort = wanted > LEAST_COMFORT_PICO_USD ? wanted : LEAST_COMFORT_PICO_USD;
-    return credit.availablePicoUsd - credit.startedPicoUsd >= comfort;
+    return credit.availablePicoUsd >= comfort;
   }
 
   /** Notes what the books say now. */
   learn(payerId: string, availablePicoUsd: PicoUsd): void {
     const startedPicoUsd = this.credits.get(payerId)?.startedPicoUsd ?? 0n;
     this.credits.delete(payerId);
-    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, freshUntilMs: this.nowMs() + FRESH_FOR_MS });
+    const freshUntilMs = this.nowMs() + FRESH_FOR_MS;
+    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, unheldPicoUsd: 0n, freshUntilMs });
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
@@ -63,6 +70,7 @@ export class KnownCredits {
     this.spent(payerId, amountPicoUsd);
     const credit = this.credits.get(payerId);
     if (credit === undefined) return;
+    credit.unheldPicoUsd += amountPicoUsd;
     credit.freshUntilMs = Math.min(credit.freshUntilMs, this.nowMs() + FRESH_WITHOUT_HOLD_MS);
   }
 
