@@ -80,19 +80,20 @@ describe(CallerCredits.name, () => {
     expect(credits.covers(payer(null), USD)).toBe(true);
   });
 
-  it('lets calls wait again 100 ms after the first of them that held nothing', () => {
+  it('asks for the ledger every 100 ms while calls end that held nothing', () => {
     let nowMs = 0;
     const known = new CallerCredits(() => nowMs);
     const limited = { ...payer(FORTY), budgets: [FORTY] };
     known.learn(limited, { ...rich, keyLeftUsd: '40', workspaceLeftUsd: '40' });
-    for (nowMs = 5_000; nowMs <= 5_100; nowMs += 20) {
-      expect(known.covers(limited, USD / 10n)).toBe(true);
-      known.spentWithoutHold(limited, USD / 10n, 0n);
-    }
-    expect(known.covers(limited, USD / 10n)).toBe(false);
-    expect(known.covers(payer(null), USD / 10n)).toBe(false);
+    nowMs = 5_000;
+    expect(known.takeDue(limited)).toBe(false);
+    known.spentWithoutHold(limited, USD / 100n, 0n);
+    const dueAt: number[] = [];
+    for (; nowMs <= 5_250; nowMs += 10) if (known.takeDue(limited)) dueAt.push(nowMs);
+    expect(dueAt).toEqual([5_100, 5_200]);
     known.learn(limited, { ...rich, keyLeftUsd: '39', workspaceLeftUsd: '39' });
-    expect(known.covers(limited, USD / 10n)).toBe(true);
+    nowMs += 1_000;
+    expect(known.takeDue(limited)).toBe(false);
   });
 
   it('lets calls together start with a twentieth of what is known, whether they end at once or not', () => {

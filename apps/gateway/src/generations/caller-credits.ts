@@ -72,6 +72,18 @@ export class CallerCredits {
     if (budget !== null) this.budgets[how](budget, isCounted ? counted : amount);
   }
 
+  /** Returns whether a hold of the payer is to be written soon, because that reads the ledger. */
+  takeDue(payer: Payer): boolean {
+    const limit = limitOf(payer);
+    const budget = budgetOf(payer);
+    const due = [
+      this.organizations.takeDue(payer.organizationId),
+      limit !== null && this.limits.takeDue(limit),
+      budget !== null && this.budgets.takeDue(budget),
+    ];
+    return due.includes(true);
+  }
+
   /** Removes the payer of a refused hold, whose known credits are out of date. */
   forget(payer: Payer): void {
     this.organizations.forget(payer.organizationId);

@@ -550,6 +550,19 @@ describe(GenerationRecorder.name, () => {
       expect(books.balanceOf('acme')).toBe(99n * USD);
     });
 
+    it('reads the ledger again after such a call with the hold of a later one, which does not wait', async () => {
+      recorder.open(opening('a'), USD).settle(costing(USD));
+      await recorder.flush();
+      // Another gateway spends nearly everything.
+      books.balances.set('acme', 2n * USD);
+      nowMs += 100;
+      const later = recorder.open(opening('b'), USD);
+      expect(later.covered).toBeNull();
+      await settledRounds();
+      expect(books.openCalls).toEqual([['b']]);
+      expect(recorder.open(opening('c'), USD).covered).not.toBeNull();
+    });
+
     it('writes nothing at all for a call that was withdrawn in time', async () => {
       recorder.open(opening('a'), USD).withdraw(costing(0n));
       await recorder.flush();

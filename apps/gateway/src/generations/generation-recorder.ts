@@ -44,8 +44,8 @@ const spared = counter({
  * - **No call spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits for it,
  *   with one exception: if, seconds ago, the organization's credit, the key's limit and the workspace's budgets had at
  *   least one dollar and twenty times the hold left, the call starts at once and the hold is written meanwhile, or not
- *   at all if the call is over by then; 100 ms later, calls wait again. If the hold fails, the call is aborted. All such
- *   calls share that twentieth, so it is the most that a process can overdraw. It is charged and shown as overage.
+ *   at all if the call is over by then; a later hold then reads the ledger. If the hold fails, the call is aborted. All
+ *   such calls share that twentieth: the most that a process can overdraw, which is charged and shown as overage.
  * - **A crash is visible.** The row is sent as soon as the call. A process that dies leaves open rows; `AbandonedSweep`
  *   marks them as abandoned and releases the holds. Only a call that began in the last 25 ms, or a shorter one whose
  *   charge was not yet written, may leave no row and not be charged.
@@ -117,7 +117,7 @@ export class GenerationRecorder {
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause, leastPicoUsd);
     this.openings.add(ticket);
     this.calls.began();
-    if (!isAhead) this.hurry();
+    if (!isAhead || this.credits.takeDue(opening)) this.hurry();
     return ticket;
   }
 

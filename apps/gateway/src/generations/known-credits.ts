@@ -6,17 +6,19 @@ interface Credit {
   startedPicoUsd: PicoUsd;
   /** Charges, since the ledger was read, of calls that held nothing. */
   unheldPicoUsd: PicoUsd;
-  freshUntilMs: number;
+  readAtMs: number;
+  /** From when on the ledger is to be read again, although no call waits for it. */
+  dueAtMs: number;
 }
 
 const MOST_PAYERS = 10_000;
 /** After this time the value is not used, because another process may have spent the money. */
 const FRESH_FOR_MS = 10_000;
 /**
- * The same after a call that ended without a hold. Such calls do not read the ledger, so many of them could spend what
- * other processes have spent already.
+ * The ledger is read again so soon after a call that ended without a hold. Such calls do not read it themselves, so many
+ * of them could spend what other processes have spent already.
  */
-const FRESH_WITHOUT_HOLD_MS = 100;
+const READ_AGAIN_MS = 100;
 const LEAST_COMFORT_PICO_USD = 1_000_000_000_000n;
 const COMFORT_FACTOR = 20n;
 
@@ -37,7 +39,7 @@ export class KnownCredits {
    */
   covers(payerId: string, holdPicoUsd: PicoUsd): boolean {
     const credit = this.credits.get(payerId);
-    if (credit === undefined || this.nowMs() > credit.freshUntilMs) return false;
+    if (credit === undefined || this.nowMs() - credit.readAtMs > FRESH_FOR_MS) return false;
     const wanted = COMFORT_FACTOR * (credit.startedPicoUsd + credit.unheldPicoUsd + holdPicoUsd);
     const comfort = wanted > LEAST_COMFORT_PICO_USD ? wanted : LEAST_COMFORT_PICO_USD;
     return credit.availablePicoUsd >= comfort;
@@ -47,8 +49,8 @@ export class KnownCredits {
   learn(payerId: string, availablePicoUsd: PicoUsd): void {
     const startedPicoUsd = this.credits.get(payerId)?.startedPicoUsd ?? 0n;
     this.credits.delete(payerId);
-    const freshUntilMs = this.nowMs() + FRESH_FOR_MS;
-    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, unheldPicoUsd: 0n, freshUntilMs });
+    const readAtMs = this.nowMs();
+    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, unheldPicoUsd: 0n, readAtMs, dueAtMs: Infinity });
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
@@ -65,13 +67,21 @@ export class KnownCredits {
     if (credit !== undefined) credit.availablePicoUsd -= amountPicoUsd;
   }
 
-  /** Notes a charge of a call that held nothing; soon a call will wait, which reads the ledger. */
+  /** Notes a charge of a call that held nothing. */
   spentWithoutHold(payerId: string, amountPicoUsd: PicoUsd): void {
     this.spent(payerId, amountPicoUsd);
     const credit = this.credits.get(payerId);
     if (credit === undefined) return;
     credit.unheldPicoUsd += amountPicoUsd;
-    credit.freshUntilMs = Math.min(credit.freshUntilMs, this.nowMs() + FRESH_WITHOUT_HOLD_MS);
+    credit.dueAtMs = Math.min(credit.dueAtMs, this.nowMs() + READ_AGAIN_MS);
+  }
+
+  /** Returns whether the ledger is to be read for this payer now; true once in `READ_AGAIN_MS`. */
+  takeDue(payerId: string): boolean {
+    const credit = this.credits.get(payerId);
+    if (credit === undefined || this.nowMs() < credit.dueAtMs) return false;
+    credit.dueAtMs = this.nowMs() + READ_AGAIN_MS;
+    return true;
   }
 
   forget(payerId: string): void {
