@@ -1,8 +1,9 @@
 /**
  * `npm run chaos -- short`: each chaos test once, about ten minutes. `npm run chaos`: their long form, up to hours.
- * Further arguments go to jest; `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]` puts each defect of
- * test/chaos/mutants.ts into a copy of the checkout, runs its tests there and names the one that failed, as it
- * must. `npm run chaos -- storm` runs random loads under random faults and checks the invariants (docs/storm.md).
+ * Further arguments go to jest; `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]`
+ * puts each defect of test/chaos/mutants.ts into a copy of the checkout, runs its tests there and names the one that
+ * failed, as it must. `npm run chaos -- storm` runs random loads under random faults and checks the invariants
+ * (docs/storm.md).
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -73,7 +73,7 @@ export const CONDUCTS = {
 
 export type ConductPath = keyof typeof CONDUCTS;
 
-/** A server of somebody who is broken or means harm, at every address of the loopback network. */
+/** A broken or hostile receiver of webhooks, at every loopback address. */
 export class OddReceiver {
   /** The paths of the requests, as they came. */
   readonly paths: string[] = [];

@@ -200,14 +200,14 @@ function typeNote(type: unknown): string {
 }
 
 function problemOfType({ type, engine }: JsonObject, { serviceName, isNative, api }: BatchRoute): string | null {
-  if (typeof type !== 'string' || runByCaller(api, type)) return null;
+  if (typeof type !== 'string' || isRunByCaller(api, type)) return null;
   const isOurs = type.startsWith(`${serviceName}:`) || !OWN_ENGINES.has(engine);
   if (isOurs) return 'is run by the gateway, which does not handle the lines of a batch';
   if (BETA_TOOLS[api]?.test(type)) return 'cannot be used in a batch';
   return isNative ? null : 'is no function, and the provider of this batch runs no other tools';
 }
 
-function runByCaller(api: Api, type: string): boolean {
+function isRunByCaller(api: Api, type: string): boolean {
   return isConversationApi(api) && APIS[api].tools.callerTypes.has(type);
 }
 

@@ -86,8 +86,9 @@ export class NativeRunnerService {
     else {
       const principal = await this.keys.principalOf(order);
       const policies = readRoutePolicies(principal.policies ?? []);
-      if (policies.some(forbidsRetention)) await this.withdraw(order, at);
-      else await this.submitCovered(order, at, principal, policies);
+      if (policies.some(forbidsRetention)) return this.withdraw(order, at);
+      checkPlaces(at, policies);
+      await this.submitCovered(order, at, principal, policies);
     }
   }
 
@@ -104,7 +105,6 @@ export class NativeRunnerService {
     principal: Principal,
     policies: readonly RoutePolicy[],
   ): Promise<void> {
-    checkPlaces(at, policies);
     const cover = await this.funds.cover(order, principal);
     if (cover === 'waits') return;
     // Our own lane ends its lines one by one, each with the refusal.

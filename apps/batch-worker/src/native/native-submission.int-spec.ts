@@ -52,7 +52,7 @@ describe(NativeSubmissionService.name, () => {
       new NativeSegmentsRepository(opened.database),
       new BatchResultsRepository(opened.database),
     );
-    await service.submit(order, { lane: { batches, upstreamApi: 'chat' }, access: {} } as unknown as Reach);
+    await service.submit(order, { lane: { batches, upstreamApi: 'chat' }, access: {} } as unknown as Reach, []);
   }
 
   const row = () =>

@@ -46,7 +46,7 @@ async function writtenAfter(refusal: AppError): Promise<readonly string[]> {
   const orders = new FakeOrders();
   const unused = null as never;
   const service = new NativeSubmissionService(orders as unknown as NativeBatchesRepository, unused, unused);
-  await expect(service.submit(ORDER, reachOf(refusal))).rejects.toBe(refusal);
+  await expect(service.submit(ORDER, reachOf(refusal), [])).rejects.toBe(refusal);
   return orders.written;
 }
 
@@ -74,7 +74,7 @@ describe(NativeSubmissionService.name, () => {
         isReady: async () => isReady,
         create: async () => ({ id: 'job' }),
       };
-      await service.submit(ORDER, { lane: { batches, upstreamApi: 'chat' }, access: {} } as unknown as Reach);
+      await service.submit(ORDER, { lane: { batches, upstreamApi: 'chat' }, access: {} } as unknown as Reach, []);
       return orders.written;
     };
     expect(await orderedWhere(false)).toEqual(['rests']);
@@ -93,6 +93,7 @@ describe(NativeSubmissionService.name, () => {
         service.submit(
           { ...ORDER, ...one },
           reachOf(() => isAnswered.promise),
+          [],
         ),
       );
       await new Promise(setImmediate);
@@ -100,6 +101,7 @@ describe(NativeSubmissionService.name, () => {
       await service.submit(
         { ...ORDER, ...order },
         reachOf(async () => ({ id: 'job' })),
+        [],
       );
       const written = orders.written.slice(begun);
       isAnswered.resolve({ id: 'late' });
@@ -140,7 +142,7 @@ describe(NativeSubmissionService.name, () => {
       );
       const lane = { batches, upstreamApi: 'chat', write: () => Buffer.from('{}') };
       const candidate = { model: aModel(), endpoint: anEndpoint() };
-      await service.submit(order, { lane, candidate, access: 'question', sending: 'lines' } as unknown as Reach);
+      await service.submit(order, { lane, candidate, access: 'question', sending: 'lines' } as unknown as Reach, []);
       return used;
     };
     expect(await accessesOf(ORDER, async () => 'file-1')).toEqual(['question']);

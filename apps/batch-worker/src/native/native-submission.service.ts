@@ -51,7 +51,7 @@ export class NativeSubmissionService {
   ) {}
 
   /** Sends the order and stores the provider's id; delays it if other orders of this process are first. */
-  async submit(order: NativeBatch, reach: Reach, policies: readonly RoutePolicy[] = []): Promise<void> {
+  async submit(order: NativeBatch, reach: Reach, policies: readonly RoutePolicy[]): Promise<void> {
     if (!this.places.take(order)) {
       await this.orders.wait(order, TURN_MS);
       return;

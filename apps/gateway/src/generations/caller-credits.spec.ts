@@ -86,14 +86,14 @@ describe(CallerCredits.name, () => {
     const limited = { ...payer(FORTY), budgets: [FORTY] };
     known.learn(limited, { ...rich, keyLeftUsd: '40', workspaceLeftUsd: '40' });
     nowMs = 5_000;
-    expect(known.takeDue(limited)).toBe(false);
+    expect(known.takeReread(limited)).toBe(false);
     known.spentWithoutHold(limited, USD / 100n, 0n);
     const dueAt: number[] = [];
-    for (; nowMs <= 5_250; nowMs += 10) if (known.takeDue(limited)) dueAt.push(nowMs);
+    for (; nowMs <= 5_250; nowMs += 10) if (known.takeReread(limited)) dueAt.push(nowMs);
     expect(dueAt).toEqual([5_100, 5_200]);
     known.learn(limited, { ...rich, keyLeftUsd: '39', workspaceLeftUsd: '39' });
     nowMs += 1_000;
-    expect(known.takeDue(limited)).toBe(false);
+    expect(known.takeReread(limited)).toBe(false);
   });
 
   it('lets calls together start with a twentieth of what is known, whether they end at once or not', () => {

@@ -73,13 +73,13 @@ export class CallerCredits {
   }
 
   /** Returns whether a hold of the payer is to be written soon, because that reads the ledger. */
-  takeDue(payer: Payer): boolean {
+  takeReread(payer: Payer): boolean {
     const limit = limitOf(payer);
     const budget = budgetOf(payer);
     const due = [
-      this.organizations.takeDue(payer.organizationId),
-      limit !== null && this.limits.takeDue(limit),
-      budget !== null && this.budgets.takeDue(budget),
+      this.organizations.takeReread(payer.organizationId),
+      limit !== null && this.limits.takeReread(limit),
+      budget !== null && this.budgets.takeReread(budget),
     ];
     return due.includes(true);
   }

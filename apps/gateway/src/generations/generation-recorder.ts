@@ -117,7 +117,7 @@ export class GenerationRecorder {
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause, leastPicoUsd);
     this.openings.add(ticket);
     this.calls.began();
-    if (!isAhead || this.credits.takeDue(opening)) this.hurry();
+    if (!isAhead || this.credits.takeReread(opening)) this.hurry();
     return ticket;
   }
 

@@ -8,17 +8,17 @@ interface Credit {
   unheldPicoUsd: PicoUsd;
   readAtMs: number;
   /** From when on the ledger is to be read again, although no call waits for it. */
-  dueAtMs: number;
+  rereadAtMs: number;
 }
 
 const MOST_PAYERS = 10_000;
 /** After this time the value is not used, because another process may have spent the money. */
 const FRESH_FOR_MS = 10_000;
 /**
- * The ledger is read again so soon after a call that ended without a hold. Such calls do not read it themselves, so many
- * of them could spend what other processes have spent already.
+ * How soon the ledger is read again after a call that ended without a hold. Such calls do not read it themselves, so
+ * many of them could spend what other processes have spent already.
  */
-const READ_AGAIN_MS = 100;
+const REREAD_AFTER_MS = 100;
 const LEAST_COMFORT_PICO_USD = 1_000_000_000_000n;
 const COMFORT_FACTOR = 20n;
 
@@ -50,7 +50,7 @@ export class KnownCredits {
     const startedPicoUsd = this.credits.get(payerId)?.startedPicoUsd ?? 0n;
     this.credits.delete(payerId);
     const readAtMs = this.nowMs();
-    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, unheldPicoUsd: 0n, readAtMs, dueAtMs: Infinity });
+    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, unheldPicoUsd: 0n, readAtMs, rereadAtMs: Infinity });
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
@@ -73,14 +73,14 @@ export class KnownCredits {
     const credit = this.credits.get(payerId);
     if (credit === undefined) return;
     credit.unheldPicoUsd += amountPicoUsd;
-    credit.dueAtMs = Math.min(credit.dueAtMs, this.nowMs() + READ_AGAIN_MS);
+    credit.rereadAtMs = Math.min(credit.rereadAtMs, this.nowMs() + REREAD_AFTER_MS);
   }
 
-  /** Returns whether the ledger is to be read for this payer now; true once in `READ_AGAIN_MS`. */
-  takeDue(payerId: string): boolean {
+  /** Returns whether the ledger is to be read for this payer now; true once in `REREAD_AFTER_MS`. */
+  takeReread(payerId: string): boolean {
     const credit = this.credits.get(payerId);
-    if (credit === undefined || this.nowMs() < credit.dueAtMs) return false;
-    credit.dueAtMs = this.nowMs() + READ_AGAIN_MS;
+    if (credit === undefined || this.nowMs() < credit.rereadAtMs) return false;
+    credit.rereadAtMs = this.nowMs() + REREAD_AFTER_MS;
     return true;
   }
 

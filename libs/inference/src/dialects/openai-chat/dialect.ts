@@ -34,7 +34,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   }
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
   const served = servedBy(context, chat.serviceTier);
-  const seen = new WholeOutput(body, chat);
+  const seen = new WholeOutput(chat);
   const { reported } = chat;
   const counted = reported === null ? {} : scannedToolUnits(reported.object);
   const units = orNone(mostToolUnits(ran.units, counted));
@@ -58,19 +58,21 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
 class WholeOutput implements SeenOutput {
   readonly pictures: number;
   readonly audioBytes: number;
+  private readonly bytes: Buffer;
+  #text: TextCounter | null = null;
 
-  constructor(
-    private readonly body: Buffer,
-    { pictures, audioBytes }: ChatObject,
-  ) {
+  constructor({ pictures, audioBytes, bytes }: ChatObject) {
     this.pictures = pictures;
     this.audioBytes = audioBytes;
+    this.bytes = bytes;
   }
 
   get contentUnits(): number {
-    const text = new TextCounter();
-    readChatObject(this.body, { text });
-    return text.units;
+    if (this.#text === null) {
+      this.#text = new TextCounter();
+      readChatObject(this.bytes, { text: this.#text });
+    }
+    return this.#text.units;
   }
 }
 
