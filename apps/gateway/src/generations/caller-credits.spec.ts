@@ -87,10 +87,11 @@ describe(CallerCredits.name, () => {
     known.learn(limited, { ...rich, keyLeftUsd: '40', workspaceLeftUsd: '40' });
     nowMs = 5_000;
     expect(known.takeReread(limited)).toBe(false);
-    known.spentWithoutHold(limited, USD / 100n, 0n);
+    known.spentWithoutHold({ ...limited, id: 'a' }, USD / 100n, 0n);
     const dueAt: number[] = [];
     for (; nowMs <= 5_250; nowMs += 10) if (known.takeReread(limited)) dueAt.push(nowMs);
     expect(dueAt).toEqual([5_100, 5_200]);
+    known.charged({ id: 'a' });
     known.learn(limited, { ...rich, keyLeftUsd: '39', workspaceLeftUsd: '39' });
     nowMs += 1_000;
     expect(known.takeReread(limited)).toBe(false);
@@ -99,7 +100,7 @@ describe(CallerCredits.name, () => {
   it('lets calls together start with a twentieth of what is known, whether they end at once or not', () => {
     credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
     credits.started(payer(FORTY), USD);
-    credits.spentWithoutHold(payer(FORTY), USD / 2n, 0n);
+    credits.spentWithoutHold({ ...payer(FORTY), id: 'a' }, USD / 2n, 0n);
     expect(credits.covers(payer(FORTY), USD / 2n)).toBe(false);
     expect(credits.covers(payer(FORTY), USD / 4n)).toBe(true);
   });

@@ -1,11 +1,20 @@
 import { parseUsd, type PicoUsd } from '@libs/inference';
 import type { GenerationOpening, OpeningVerdict, SpendingLimit } from '@libs/persistence';
+import type { GenerationTicket } from './generation-ticket';
 import { KnownCredits } from './known-credits';
 
 /** The organization, workspace and key whose money a call uses. */
 export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | 'apiKeyHash' | 'keyLimit' | 'budgets'>;
 
 export type Granted = Extract<OpeningVerdict, { readonly refusedBy: null }>;
+
+type AheadCall = Pick<GenerationTicket, 'isAhead' | 'state' | 'opening' | 'holdPicoUsd'>;
+
+interface Uncharged {
+  readonly payer: Payer;
+  readonly amountPicoUsd: PicoUsd;
+  readonly byokPicoUsd: PicoUsd;
+}
 
 /**
  * Remembers what callers could spend when the ledger was last read: the credits of their organizations, the rest of the
@@ -16,6 +25,8 @@ export class CallerCredits {
   private readonly organizations: KnownCredits;
   private readonly limits: KnownCredits;
   private readonly budgets: KnownCredits;
+  /** By the id of the call, as many as charges may wait. */
+  private readonly uncharged = new Map<string, Uncharged>();
 
   constructor(nowMs: () => number) {
     this.organizations = new KnownCredits(nowMs);
@@ -43,6 +54,11 @@ export class CallerCredits {
     if (budget !== null && workspaceLeftUsd !== null) this.budgets.learn(budget, parseUsd(workspaceLeftUsd));
   }
 
+  /** Notes that the hold of a call is written or not needed, if it started before that. */
+  noLongerAhead({ isAhead, opening, holdPicoUsd }: AheadCall): void {
+    if (isAhead) this.started(opening, -holdPicoUsd);
+  }
+
   /** Notes a call that started before its hold was written; negative after the hold is written or not needed. */
   started(payer: Payer, holdPicoUsd: PicoUsd): void {
     this.organizations.started(payer.organizationId, holdPicoUsd);
@@ -52,17 +68,37 @@ export class CallerCredits {
     if (budget !== null) this.budgets.started(budget, holdPicoUsd);
   }
 
+  /**
+   * Notes the charge of a call whose hold was sent to the ledger.
+   * @param byokPicoUsd see `spent`
+   */
+  spentBy(call: AheadCall, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd): void {
+    const { opening, state, holdPicoUsd } = call;
+    if (state === 'open') return this.spent(opening, amountPicoUsd - holdPicoUsd, byokPicoUsd);
+    if (state === 'unknown') this.noLongerAhead(call);
+    this.spentWithoutHold(opening, amountPicoUsd, byokPicoUsd);
+  }
+
   /** @param byokPicoUsd amount that the caller's own provider charged in addition, which some limits count */
   spent(payer: Payer, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd = 0n): void {
     this.note('spent', payer, amountPicoUsd, byokPicoUsd);
   }
 
-  /** The same for a call that ended before its hold was written. */
-  spentWithoutHold(payer: Payer, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd): void {
-    this.note('spentWithoutHold', payer, amountPicoUsd, byokPicoUsd);
+  /** The same for a call whose hold is not known to be written. It counts until `charged` is called with its id. */
+  spentWithoutHold(call: Payer & { readonly id: string }, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd): void {
+    this.uncharged.set(call.id, { payer: call, amountPicoUsd, byokPicoUsd });
+    this.note('spentWithoutHold', call, amountPicoUsd, byokPicoUsd);
   }
 
-  private note(how: 'spent' | 'spentWithoutHold', payer: Payer, amount: PicoUsd, byok: PicoUsd): void {
+  /** Notes that the charge of a call is in the ledger. */
+  charged({ id }: { readonly id: string }): void {
+    const call = this.uncharged.get(id);
+    if (call === undefined) return;
+    this.uncharged.delete(id);
+    this.note('charged', call.payer, call.amountPicoUsd, call.byokPicoUsd);
+  }
+
+  private note(how: 'spent' | 'spentWithoutHold' | 'charged', payer: Payer, amount: PicoUsd, byok: PicoUsd): void {
     this.organizations[how](payer.organizationId, amount);
     const limit = limitOf(payer);
     const counted = amount + byok;

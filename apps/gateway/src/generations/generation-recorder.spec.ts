@@ -615,6 +615,38 @@ describe(GenerationRecorder.name, () => {
       expect(books.balanceOf('acme') - books.heldBy('acme')).toBeGreaterThanOrEqual(0n);
     });
 
+    it('lets calls together go ahead with a twentieth while holds get no answer, those that are over included', async () => {
+      books.openFailure = Object.assign(new Error('locked'), { code: '57014' });
+      const wentAhead: number[] = [];
+      for (let index = 0; index < 30; index += 1) {
+        const ticket = recorder.open(opening(`a${index}`), USD / 2n);
+        if (ticket.covered === null) wentAhead.push(index);
+        else ticket.covered.catch(() => undefined);
+        await settledRounds();
+        nowMs += 30;
+        if (index % 2 === 0) ticket.settle(costing(USD / 2n));
+      }
+      expect(wentAhead.length).toBeLessThanOrEqual(10);
+      expect(wentAhead.length).toBeGreaterThan(5);
+      books.openFailure = null;
+      await recorder.flush();
+    });
+
+    it('counts charges that the ledger lacks when a hold reads it', async () => {
+      books.settleFailure = Object.assign(new Error('locked'), { code: '57014' });
+      let wentAhead = 0;
+      for (let index = 0; index < 40; index += 1, nowMs += 40) {
+        const ticket = recorder.open(opening(`a${index}`), USD / 2n);
+        if (ticket.covered === null) wentAhead += 1;
+        else await ticket.covered.catch(() => undefined);
+        ticket.settle(costing(USD / 2n));
+        await settledRounds();
+      }
+      expect(wentAhead).toBeLessThanOrEqual(10);
+      books.settleFailure = null;
+      await recorder.flush();
+    });
+
     it('asks again after ten seconds, because others spend too', () => {
       nowMs = 10_001;
       expect(recorder.open(opening('a'), 1n).covered).not.toBeNull();

@@ -81,7 +81,10 @@ export class GenerationRecorder {
   ) {
     this.credits = new CallerCredits(nowMs);
     this.locked = new RecentlyLocked(nowMs);
-    this.settlements = new SettlementQueue(repository, logger, (charge) => this.underHeld.paid(charge));
+    this.settlements = new SettlementQueue(repository, logger, (charge) => {
+      this.credits.charged(charge);
+      this.underHeld.paid(charge);
+    });
     const { extend } = new HoldExtensions(repository, this.credits, presentTerms);
     this.books = { end: this.onEnd, extend, underHeld: this.underHeld };
     this.unpaid = new UnpaidCalls(repository, {
@@ -145,7 +148,7 @@ export class GenerationRecorder {
         ticket.deferred = settlementOf(ticket.opening, outcome);
         break;
       case 'refused':
-        if (outcome.costPicoUsd > 0n) this.settlements.add(settlementOf(ticket.opening, outcome));
+        if (outcome.costPicoUsd > 0n) this.endWritten(ticket, outcome);
         else this.underHeld.paid(ticket.opening);
         break;
       case 'open':
@@ -157,19 +160,17 @@ export class GenerationRecorder {
   };
 
   /** Ends a call whose row will not be written; only its charge records it. */
-  private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
-    if (isAhead) this.credits.started(opening, -holdPicoUsd);
-    if (outcome === null) {
-      this.underHeld.paid(opening);
-      return;
-    }
+  private endUnwritten(ticket: GenerationTicket, outcome: CallOutcome | null): void {
+    const { opening } = ticket;
+    this.credits.noLongerAhead(ticket);
+    if (outcome === null) return this.underHeld.paid(opening);
     this.credits.spentWithoutHold(opening, outcome.costPicoUsd, byokOf(outcome));
     this.settlements.add(settlementOf(opening, outcome));
   }
 
-  private endWritten({ opening, state, holdPicoUsd }: GenerationTicket, outcome: CallOutcome): void {
-    if (state === 'open') this.credits.spent(opening, outcome.costPicoUsd - holdPicoUsd, byokOf(outcome));
-    this.settlements.add(settlementOf(opening, outcome));
+  private endWritten(ticket: GenerationTicket, outcome: CallOutcome): void {
+    this.credits.spentBy(ticket, outcome.costPicoUsd, byokOf(outcome));
+    this.settlements.add(settlementOf(ticket.opening, outcome));
   }
 
   /** Commits soon, because the call waits for it. Calls of the same turn of the event loop share the commit. */
@@ -257,8 +258,9 @@ export class GenerationRecorder {
 
   /** Passes the outcome of the opening to the ticket, by `notify`, as soon as it is known. */
   private decided(ticket: GenerationTicket, notify: () => void): void {
-    this.noLongerAhead(ticket);
     notify();
+    // A call whose hold may be missing counts as started until it ends.
+    if (ticket.state !== 'unknown') this.credits.noLongerAhead(ticket);
     this.settleDeferred(ticket);
   }
 
@@ -278,10 +280,6 @@ export class GenerationRecorder {
     return missing;
   }
 
-  private noLongerAhead({ isAhead, opening, holdPicoUsd }: GenerationTicket): void {
-    if (isAhead) this.credits.started(opening, -holdPicoUsd);
-  }
-
   /** Settles a call that ended while its row was being written. */
   private settleDeferred(ticket: GenerationTicket): void {
     const { deferred } = ticket;
@@ -292,9 +290,7 @@ export class GenerationRecorder {
       this.underHeld.paid(ticket.opening);
       return;
     }
-    if (ticket.state === 'open') {
-      this.credits.spent(ticket.opening, parseUsd(deferred.costUsd) - ticket.holdPicoUsd, byokOf(deferred));
-    }
+    this.credits.spentBy(ticket, parseUsd(deferred.costUsd), byokOf(deferred));
     this.settlements.add(deferred);
   }
 }

@@ -4,8 +4,10 @@ interface Credit {
   availablePicoUsd: PicoUsd;
   /** Holds of calls that have started but are not in the ledger yet. */
   startedPicoUsd: PicoUsd;
-  /** Charges, since the ledger was read, of calls that held nothing. */
+  /** Charges of calls that held nothing: those since the ledger was read, and those that it lacked then. */
   unheldPicoUsd: PicoUsd;
+  /** The part of them that is not in the ledger yet. */
+  pendingPicoUsd: PicoUsd;
   readAtMs: number;
   /** From when on the ledger is to be read again, although no call waits for it. */
   rereadAtMs: number;
@@ -21,6 +23,8 @@ const FRESH_FOR_MS = 10_000;
 const REREAD_AFTER_MS = 100;
 const LEAST_COMFORT_PICO_USD = 1_000_000_000_000n;
 const COMFORT_FACTOR = 20n;
+
+const NOTHING_UNDER_WAY = { startedPicoUsd: 0n, pendingPicoUsd: 0n } as const;
 
 /**
  * What payers (organizations, keys with a limit, workspaces with a budget) could spend when the ledger was last read,
@@ -45,12 +49,19 @@ export class KnownCredits {
     return credit.availablePicoUsd >= comfort;
   }
 
-  /** Notes what the books say now. */
-  learn(payerId: string, availablePicoUsd: PicoUsd): void {
-    const startedPicoUsd = this.credits.get(payerId)?.startedPicoUsd ?? 0n;
-    this.credits.delete(payerId);
+  /** Notes what the ledger says now. */
+  learn(payerId: string, inLedgerPicoUsd: PicoUsd): void {
+    const { startedPicoUsd, pendingPicoUsd } = this.credits.get(payerId) ?? NOTHING_UNDER_WAY;
     const readAtMs = this.nowMs();
-    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, unheldPicoUsd: 0n, readAtMs, rereadAtMs: Infinity });
+    this.credits.delete(payerId);
+    this.credits.set(payerId, {
+      availablePicoUsd: inLedgerPicoUsd - pendingPicoUsd,
+      startedPicoUsd,
+      unheldPicoUsd: pendingPicoUsd,
+      pendingPicoUsd,
+      readAtMs,
+      rereadAtMs: pendingPicoUsd > 0n ? readAtMs + REREAD_AFTER_MS : Infinity,
+    });
     if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
@@ -73,7 +84,16 @@ export class KnownCredits {
     const credit = this.credits.get(payerId);
     if (credit === undefined) return;
     credit.unheldPicoUsd += amountPicoUsd;
+    credit.pendingPicoUsd += amountPicoUsd;
     credit.rereadAtMs = Math.min(credit.rereadAtMs, this.nowMs() + REREAD_AFTER_MS);
+  }
+
+  /** Notes that a charge of a call that held nothing is in the ledger now. */
+  charged(payerId: string, amountPicoUsd: PicoUsd): void {
+    const credit = this.credits.get(payerId);
+    if (credit === undefined) return;
+    const pendingPicoUsd = credit.pendingPicoUsd - amountPicoUsd;
+    credit.pendingPicoUsd = pendingPicoUsd > 0n ? pendingPicoUsd : 0n;
   }
 
   /** Returns whether the ledger is to be read for this payer now; true once in `REREAD_AFTER_MS`. */
@@ -84,7 +104,9 @@ export class KnownCredits {
     return true;
   }
 
+  /** Notes that the value is out of date. What is under way is still counted. */
   forget(payerId: string): void {
-    this.credits.delete(payerId);
+    const credit = this.credits.get(payerId);
+    if (credit !== undefined) credit.readAtMs = -Infinity;
   }
 }
