@@ -7,6 +7,7 @@ describe(SharedCredentials.name, () => {
     EMPTY_API_KEY: ' ',
     UNSET_API_KEY: undefined,
     COPIED_API_KEY: 'sk-…',
+    WRAPPED_API_KEY: 'sk-first\nsecond',
     SERVICE_ACCOUNT: '{\n  "type": "service_account",\n  "display_name": "Bündel → Köln"\n}',
     PROMPT: 'an arrow → of a shell',
   });
@@ -16,7 +17,7 @@ describe(SharedCredentials.name, () => {
     expect(credentials.forProvider(provider('ACME_API_KEY'))?.reveal()).toBe('secret-1');
   });
 
-  it.each(['EMPTY_API_KEY', 'UNSET_API_KEY', 'NO_SUCH_KEY', '__proto__', 'COPIED_API_KEY'])(
+  it.each(['EMPTY_API_KEY', 'UNSET_API_KEY', 'NO_SUCH_KEY', '__proto__', 'COPIED_API_KEY', 'WRAPPED_API_KEY'])(
     'has no key in %s',
     (name) => {
       expect(credentials.forProvider(provider(name))).toBeNull();
@@ -25,8 +26,8 @@ describe(SharedCredentials.name, () => {
   );
 
   it('names the variables of the catalogue whose values no request can carry', () => {
-    const names = ['ACME_API_KEY', 'COPIED_API_KEY', 'COPIED_API_KEY', 'SERVICE_ACCOUNT', null];
-    expect(credentials.unsendableFor(names.map(provider))).toEqual(['COPIED_API_KEY']);
+    const names = ['ACME_API_KEY', 'COPIED_API_KEY', 'COPIED_API_KEY', 'WRAPPED_API_KEY', 'SERVICE_ACCOUNT', null];
+    expect(credentials.unsendableFor(names.map(provider))).toEqual(['COPIED_API_KEY', 'WRAPPED_API_KEY']);
   });
 
   it('lets providers that ask for no key be called without', () => {

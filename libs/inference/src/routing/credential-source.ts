@@ -75,8 +75,8 @@ export abstract class CredentialSource {
   }
 }
 
-/** A character that no header can carry, such as an ellipsis, in a key that is not a file of JSON. */
-const UNSENDABLE = /^(?!\{).*[^\t\n\r\x20-\x7e\x80-\xff]/s;
+/** A character that no header can carry, such as an ellipsis or a line break, in a key that is not a file of JSON. */
+const UNSENDABLE = /^(?!\{).*[^\t\x20-\x7e\x80-\xff]/s;
 
 /**
  * The operator's own keys, the same for every caller: the values of the environment variables in the catalogue's
