@@ -183,7 +183,7 @@ export {
   type RoutingPreferences,
   type StickyKey,
 } from './routing/route-plan';
-export { allowedCandidates, isModelAllowed, ruledToolsIn } from './routing/route-policy';
+export { allowedCandidates, isModelAllowed, ruledToolsIn, rulesTools } from './routing/route-policy';
 export { readRoutingPreferences } from './routing/route-preferences';
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';

@@ -1,6 +1,12 @@
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { Cancellation, type Candidate, type CatalogueSource, type NativeBatchCaller } from '@libs/inference';
+import {
+  Cancellation,
+  type Candidate,
+  type CatalogueSource,
+  type NativeBatchCaller,
+  type RoutePolicy,
+} from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import type { NativeBatch, NativeBatchesRepository } from '@libs/persistence';
 import type { BatchKeys } from '../batches/batch-keys';
@@ -8,6 +14,7 @@ import type { FinalizerService } from '../batches/finalizer.service';
 import type { ManagedLaneService } from '../batches/managed-lane.service';
 import type { NativeCollectionService } from './native-collection.service';
 import type { NativeFundsService, OrderCover } from './native-funds.service';
+import type { Reach } from './native-reach';
 import { NativeRunnerService } from './native-runner.service';
 import type { NativeSubmissionService } from './native-submission.service';
 
@@ -24,6 +31,19 @@ const ORDER = {
   isWanted: true,
   isLate: false,
 } as unknown as NativeBatch;
+
+/** Sends every order whose lines ask for no web search, unless nothing of it is left. */
+function submissionTo(steps: string[]): NativeSubmissionService {
+  const submission = {
+    submit: async ({ reference }: NativeBatch) => reference !== 'nothing-left' && steps.push('submitted') > 0,
+    checkLines: async (_order: NativeBatch, _at: Reach, policies: readonly RoutePolicy[]) => {
+      if (policies.some(({ ignoredTools }) => ignoredTools?.includes('web_search'))) {
+        throw new AppError('permission_denied', 'The tool web_search is not allowed by the workspace');
+      }
+    },
+  };
+  return submission as unknown as NativeSubmissionService;
+}
 
 /** What is done with an order, in its order. */
 async function stepsOf(
@@ -43,7 +63,7 @@ async function stepsOf(
   const model = aModel({ endpoints: [anEndpoint({ provider, upstreamModel: 'large', zdr: true })] });
   const catalogue = aCatalogue(model);
   const caller = {
-    laneOf: () => ({ batches: { poll, remove: async () => steps.push('file removed') } }),
+    laneOf: () => ({ batches: { poll, remove: async () => (steps.push('file removed'), 'deleted') } }),
     noteAnswer: () => undefined,
     noteFailure: () => undefined,
     withKey: async (candidate: object) => candidate,
@@ -60,7 +80,7 @@ async function stepsOf(
       wait: async () => steps.push('waits') > 0,
       abandon: async () => steps.push('abandoned') > 0,
     } as unknown as NativeBatchesRepository,
-    { submit: async () => void steps.push('submitted') } as unknown as NativeSubmissionService,
+    submissionTo(steps),
     {
       collect: async () => {
         steps.push('collected');
@@ -98,6 +118,19 @@ describe(NativeRunnerService.name, () => {
       expect(await under({ state: 'running', upstreamId: 'job' })).toEqual(['collected', 'finished', 'lane woken']);
     },
   );
+
+  it('removes the file of an order in which a line asks for a tool that was forbidden after the upload', async () => {
+    const policy = { ignored_tools: ['web_search'] };
+    const principalOf = async () => ({ policies: [{ owner: 'workspace', policy }] }) as unknown as Principal;
+    const under = (order: Partial<NativeBatch>) => stepsOf({ ...ORDER, ...order }, {}, true, 0, principalOf);
+    expect(await under({ inputFileId: 'file' })).toEqual(['file removed', 'finished', 'lane woken']);
+    // What is not uploaded yet is checked line by line.
+    expect(await under({ state: 'planned', inputFileId: null })).toEqual(['submitted', 'lane woken']);
+  });
+
+  it('ends an order when none of its lines is left to send', async () => {
+    expect(await stepsOf({ ...ORDER, reference: 'nothing-left' })).toEqual(['finished', 'lane woken']);
+  });
 
   it('sends an order again that did not arrive, and leaves its lines to single calls the third time', async () => {
     expect(await stepsOf({ ...ORDER, losses: 2 })).toEqual(['submitted', 'lane woken']);

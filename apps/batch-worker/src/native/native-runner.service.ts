@@ -86,17 +86,37 @@ export class NativeRunnerService {
     else {
       const principal = await this.keys.principalOf(order);
       const policies = readRoutePolicies(principal.policies ?? []);
-      if (policies.some(forbidsRetention)) return this.withdraw(order, at);
-      checkPlaces(at, policies);
-      await this.submitCovered(order, at, principal, policies);
+      const refusal = await this.findRefusal(order, at, policies);
+      if (refusal !== null) await this.withdraw(order, at, refusal);
+      else await this.submitCovered(order, at, principal, policies);
     }
   }
 
-  /** Leaves the order to single calls, because its provider must no longer keep anything of it. */
-  private async withdraw(order: NativeBatch, { lane, access }: Reach): Promise<void> {
-    const { inputFileId } = order;
-    if (inputFileId !== null) await lane.batches.remove({ id: null, inputFileId, outputs: [] }, access);
-    await this.finish(order, 'a policy demands that its provider keeps nothing');
+  /**
+   * Returns why a policy keeps the order from its provider, as it is now; null if none does. Lines that are not sent yet
+   * are refused one by one later; a file that the provider has cannot be changed.
+   */
+  private async findRefusal(order: NativeBatch, at: Reach, policies: readonly RoutePolicy[]): Promise<string | null> {
+    if (policies.some(forbidsRetention)) return 'a policy demands that its provider keeps nothing';
+    try {
+      checkPlaces(at, policies);
+      if (order.inputFileId !== null) await this.submission.checkLines(order, at, policies);
+      return null;
+    } catch (thrown) {
+      const { code, message } = AppError.from(thrown);
+      if (code !== 'permission_denied') throw thrown;
+      return message;
+    }
+  }
+
+  /** Removes what was uploaded, and leaves the order to single calls. */
+  private async withdraw(order: NativeBatch, { lane, access }: Reach, refusal: string): Promise<void> {
+    const { inputFileId, reference, provider } = order;
+    if (inputFileId !== null) {
+      const removed = await lane.batches.remove({ id: null, inputFileId, outputs: [] }, access);
+      if (removed !== 'deleted') this.logger.warn(`the file of order ${reference} stays at ${provider}: ${removed}`);
+    }
+    await this.finish(order, refusal);
   }
 
   private async submitCovered(
@@ -109,7 +129,7 @@ export class NativeRunnerService {
     if (cover === 'waits') return;
     // Our own lane ends its lines one by one, each with the refusal.
     if (cover === 'unpaid') return this.finish(order, 'there is no credit for it');
-    await this.submission.submit(order, at, policies);
+    if (!(await this.submission.submit(order, at, policies))) return this.finish(order, null);
     this.lane.wake();
     await this.finalizer.finishIfDone(order.batchNumber);
   }
@@ -180,8 +200,7 @@ export class NativeRunnerService {
 }
 
 /**
- * Checks the order like a single line before its call. An order that may not be sent is left to single calls, which
- * refuse it line by line. An order that is already at the provider is collected.
+ * Checks the order like a single line before its call.
  * @throws AppError permission_denied by a policy
  */
 function checkPlaces({ candidate, access }: Reach, policies: readonly RoutePolicy[]): void {

@@ -149,39 +149,60 @@ describe(NativeSubmissionService.name, () => {
     expect(await accessesOf({ ...ORDER, inputFileId: null })).toEqual(['lines']);
   });
 
-  it('does not send a line whose tools a policy forbids, and refuses it as a single call is', async () => {
-    const bodies = ['web_search', 'function'].map((type) => Buffer.from(JSON.stringify({ tools: [{ type }] })));
-    const sent: string[] = [];
-    const stored: LineOutcome[] = [];
-    const segments = {
-      held: async () => [{}],
-      unfinishedLines: async () => bodies.map((body, seq) => ({ seq, body })),
-    };
-    const results = {
-      store: async (outcomes: readonly LineOutcome[]) => {
-        stored.push(...outcomes);
-        return outcomes.length;
-      },
-    };
-    const service = new NativeSubmissionService(
-      new FakeOrders() as unknown as NativeBatchesRepository,
-      segments as unknown as NativeSegmentsRepository,
-      results as unknown as BatchResultsRepository,
-    );
-    const lane = {
-      batches: { create: async () => ({ id: 'job' }) },
-      upstreamApi: 'chat',
-      write: (customId: string) => {
-        sent.push(customId);
-        return Buffer.from('{}');
-      },
-    };
-    const candidate = { model: aModel(), endpoint: anEndpoint() };
-    const order = { ...ORDER, inputFileId: null, batchId: 'batch-1763806272-0123456789ABCDEFGHIJ' };
+  describe('where a policy forbids a tool', () => {
     const policies = [{ owner: 'key', ignoredTools: ['web_search'] }] as const;
-    await service.submit(order, { lane, candidate } as unknown as Reach, policies);
-    expect(sent).toEqual(['nb1-1']);
-    expect(stored).toMatchObject([{ seq: 0, error: { error_type: 'permission_denied' } }]);
+    const order = { ...ORDER, inputFileId: null, batchId: 'batch-1763806272-0123456789ABCDEFGHIJ' };
+
+    const withLines = (tools: readonly string[]) => {
+      const bodies = tools.map((type) => Buffer.from(JSON.stringify({ tools: [{ type }] })));
+      const sent: string[] = [];
+      const stored: LineOutcome[] = [];
+      const segments = {
+        held: async () => [{}],
+        unfinishedLines: async () => bodies.map((body, seq) => ({ seq, body })),
+      };
+      const results = {
+        store: async (outcomes: readonly LineOutcome[]) => {
+          stored.push(...outcomes);
+          return outcomes.length;
+        },
+      };
+      const service = new NativeSubmissionService(
+        new FakeOrders() as unknown as NativeBatchesRepository,
+        segments as unknown as NativeSegmentsRepository,
+        results as unknown as BatchResultsRepository,
+      );
+      const lane = {
+        batches: { create: async () => ({ id: 'job' }) },
+        upstreamApi: 'chat',
+        write: (customId: string) => {
+          sent.push(customId);
+          return Buffer.from('{}');
+        },
+      };
+      const at = { lane, candidate: { model: aModel(), endpoint: anEndpoint() } } as unknown as Reach;
+      return { service, at, sent, stored };
+    };
+
+    it('does not send a line that asks for it, and refuses it as a single call is', async () => {
+      const { service, at, sent, stored } = withLines(['web_search', 'function']);
+      expect(await service.submit(order, at, policies)).toBe(true);
+      expect(sent).toEqual(['nb1-1']);
+      expect(stored).toMatchObject([{ seq: 0, error: { error_type: 'permission_denied' } }]);
+    });
+
+    it('says so when no line is left', async () => {
+      const { service, at, sent } = withLines(['web_search', 'web_search']);
+      expect(await service.submit(order, at, policies)).toBe(false);
+      expect(sent).toEqual([]);
+    });
+
+    it('finds a line that asks for it in a file that the provider has', async () => {
+      const { service, at } = withLines(['function', 'web_search']);
+      await expect(service.checkLines(order, at, policies)).rejects.toMatchObject({ code: 'permission_denied' });
+      await service.checkLines(order, at, [{ owner: 'key', ignoredTools: ['mcp'] }]);
+      await service.checkLines(order, at, []);
+    });
   });
 
   it('leaves open what became of an order whose connection broke', async () => {

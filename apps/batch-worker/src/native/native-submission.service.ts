@@ -1,6 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError, type ErrorCode } from '@libs/errors';
-import { allowedCandidates, ruledToolsIn, upstreamStatusOf, type NativeJob, type RoutePolicy } from '@libs/inference';
+import {
+  allowedCandidates,
+  ruledToolsIn,
+  rulesTools,
+  upstreamStatusOf,
+  type Candidate,
+  type NativeJob,
+  type RoutePolicy,
+} from '@libs/inference';
 import { ProviderPlaces } from '@libs/platform';
 import {
   BatchResultsRepository,
@@ -50,16 +58,30 @@ export class NativeSubmissionService {
     private readonly results: BatchResultsRepository,
   ) {}
 
-  /** Sends the order and stores the provider's id; delays it if other orders of this process are first. */
-  async submit(order: NativeBatch, reach: Reach, policies: readonly RoutePolicy[]): Promise<void> {
+  /**
+   * Sends the order and stores the provider's id; delays it if other orders of this process are first. Returns false if
+   * none of its lines is left to send.
+   */
+  async submit(order: NativeBatch, reach: Reach, policies: readonly RoutePolicy[]): Promise<boolean> {
     if (!this.places.take(order)) {
       await this.orders.wait(order, TURN_MS);
-      return;
+      return true;
     }
     try {
-      await this.send(order, reach, policies);
+      return await this.send(order, reach, policies);
     } finally {
       this.places.give(order);
+    }
+  }
+
+  /**
+   * Checks the lines of an order whose file the provider has, as `submit` does before it sends one.
+   * @throws AppError permission_denied by a policy, of the first line that may not be sent
+   */
+  async checkLines(order: NativeBatch, { candidate }: Reach, policies: readonly RoutePolicy[]): Promise<void> {
+    if (!policies.some(rulesTools)) return;
+    for (const segment of await this.segments.held(order)) {
+      for (const { body } of await this.segments.unfinishedLines(order, segment)) checkLine(body, candidate, policies);
     }
   }
 
@@ -105,16 +127,14 @@ export class NativeSubmissionService {
     return ids.some((id) => !taken.has(id));
   }
 
-  private async send(order: NativeBatch, reach: Reach, policies: readonly RoutePolicy[]): Promise<void> {
+  private async send(order: NativeBatch, reach: Reach, policies: readonly RoutePolicy[]): Promise<boolean> {
     const { batches } = reach.lane;
     const isInline = batches.upload === undefined;
     const prepared = order.state === 'planned' || isInline ? await this.prepare(order, reach, policies) : null;
-    if (prepared !== null && prepared.length === 0) {
-      await this.orders.finish(order, null);
-      return;
-    }
+    if (prepared !== null && prepared.length === 0) return false;
     const uploaded = order.state === 'planned' ? await this.upload(order, reach, prepared ?? []) : order;
     if (uploaded !== null) await this.create(uploaded, reach, isInline ? (prepared ?? []) : []);
+    return true;
   }
 
   /**
@@ -139,7 +159,7 @@ export class NativeSubmissionService {
       const failed: LineOutcome[] = [];
       for (const line of await this.segments.unfinishedLines(order, segment)) {
         try {
-          allowedCandidates([candidate], policies, candidate.model.slug, ruledToolsIn(line.body, policies));
+          checkLine(line.body, candidate, policies);
           lines.push(lane.write(customIdOf(order, line.seq), line.body));
         } catch (thrown) {
           const place = { lease: segment, batchId: order.batchId, seq: line.seq, customId: line.customId };
@@ -215,6 +235,11 @@ const WEIGHTS = { account: 0.5, provider: 1 };
 const TURN_MS = 1_000;
 /** Providers process small files within seconds, large ones within minutes. */
 const FILE_LOOK_MS = 5_000;
+
+/** @throws AppError permission_denied by a policy */
+function checkLine(body: Buffer, candidate: Candidate, policies: readonly RoutePolicy[]): void {
+  allowedCandidates([candidate], policies, candidate.model.slug, ruledToolsIn(body, policies));
+}
 
 /** Includes refusals of the key, and of a provider without this model or route, which callers see as an outage. */
 function isRefusal(error: AppError): boolean {

@@ -107,7 +107,8 @@ export function ruledToolsIn(body: Buffer, policies: readonly RoutePolicy[]): re
   return policies.some(rulesTools) ? toolsIn(parseRequest(body)) : NO_TOOLS;
 }
 
-function rulesTools(policy: RoutePolicy): boolean {
+/** Whether a policy says anything of tools. */
+export function rulesTools(policy: RoutePolicy): boolean {
   return Boolean(policy.allowedTools ?? policy.ignoredTools) || forbidsRetention(policy);
 }
 
