@@ -16,6 +16,8 @@ const IS_FULL = 'w.organization_id IN (SELECT organization_id FROM busy_organiza
  * Claims due events. The parameters are: the most to claim, the most under way at a host, of an organization and of an
  * organization at a host, the lease in milliseconds, and ids to leave alone.
  *
+ * A place at a host goes to no event that its organization has no room for: the bound of organizations comes first.
+ *
  * A lane is an organization and a host. Lanes are found by steps along the index; an organization that has all that it
  * may have under way is passed over in one step, however many hosts it has.
  */
@@ -55,16 +57,17 @@ WITH RECURSIVE busy AS MATERIALIZED (
       AND (lease_until IS NULL OR lease_until < now()) AND id <> ALL($6::text[])
     ORDER BY next_attempt_at LIMIT greatest(0, $4::integer - l.in_lane)
   ) w WHERE l.at_host < $2::integer
-), at_hosts AS (
-  SELECT d.*, at_host + row_number() OVER (PARTITION BY host ORDER BY lane_rank, next_attempt_at) AS host_rank
+), of_organizations AS (
+  SELECT d.*, of_organization
+    + row_number() OVER (PARTITION BY organization_id ORDER BY lane_rank, next_attempt_at) AS organization_rank
   FROM due d
 ), fair AS (
-  SELECT h.*, of_organization
-    + row_number() OVER (PARTITION BY organization_id ORDER BY lane_rank, next_attempt_at) AS organization_rank
-  FROM at_hosts h WHERE host_rank <= $2::integer
+  SELECT o.*, at_host
+    + row_number() OVER (PARTITION BY host ORDER BY lane_rank, organization_rank, next_attempt_at) AS host_rank
+  FROM of_organizations o WHERE organization_rank <= $3::integer
 ), picked AS (
   SELECT w.id FROM webhook_deliveries w JOIN (
-    SELECT id, organization_rank, next_attempt_at FROM fair WHERE organization_rank <= $3::integer
+    SELECT id, organization_rank, next_attempt_at FROM fair WHERE host_rank <= $2::integer
     ORDER BY organization_rank, next_attempt_at LIMIT $1
   ) first ON first.id = w.id
   WHERE ${PENDING} AND w.next_attempt_at <= now() AND (w.lease_until IS NULL OR w.lease_until < now())

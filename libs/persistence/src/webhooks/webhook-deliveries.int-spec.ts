@@ -175,6 +175,13 @@ describe(WebhookDeliveriesRepository.name, () => {
     expect(await claim(bounds)).toEqual([]);
   });
 
+  it('gives no place at a host to an event that its organization has no room for', async () => {
+    await enqueue('busy', 'https://silent.example/');
+    await enqueue('behind', 'https://shared.example/');
+    await enqueue('other', 'https://shared.example/', {}, OTHER_ORGANIZATION);
+    expect(ids(await claim({ perHost: 1, perOrganization: 1 }))).toEqual(['busy', 'other']);
+  });
+
   it('takes turns between organizations, the one with the fewest under way first', async () => {
     for (let index = 0; index < 30; index += 1) await enqueue(`many-${index}`, `https://r${index}.example/`);
     expect(await claim({ limit: 3 })).toHaveLength(3);

@@ -44,6 +44,7 @@ export interface AttemptResult {
   readonly error: string | null;
 }
 
+/** Claims that two workers make in the same moment may exceed a bound by what the other one takes. */
 export interface ClaimBounds {
   /** Most deliveries to claim. */
   readonly limit: number;
