@@ -97,7 +97,7 @@ describe('a fault of our own', () => {
     ],
     [
       'a key that is no header',
-      () => ({ credentials: new SharedCredentials({ ACME_API_KEY: 'two\nlines' }) }),
+      () => ({ credentials: new SharedCredentials({ ACME_API_KEY: '{\n"two": "lines"}' }) }),
       'server',
     ],
   ])('does not count against a provider: %s', async (_name, parts, code) => {
@@ -161,7 +161,7 @@ describe('a fault of our own', () => {
       aModel({ endpoints: [keyed] }),
       aModel({ slug: 'acme/free', endpoints: [anEndpoint({ provider: shared })] }),
     ];
-    const credentials = new SharedCredentials({ ACME_API_KEY: 'two\nlines' });
+    const credentials = new SharedCredentials({ ACME_API_KEY: '{\n"two": "lines"}' });
     const timeouts = { headersMs: 1_000, idleMs: 1_000, totalMs: 1_000 };
     const { engine, http: own } = anEngine(models, { credentials, timeouts });
     try {
