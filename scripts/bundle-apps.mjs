@@ -159,6 +159,9 @@ function replaceIfOther(file, text) {
   return true;
 }
 
+/** A file system may give a file the time of the last tick of the kernel's clock, which is up to 10 ms old. */
+const CLOCK_STEP_MS = 20;
+
 /** Whether a file is there and was last written before then. */
 function isOlder(file, timeMs) {
   const { mtimeMs = timeMs } = statSync(file, { throwIfNoEntry: false }) ?? {};
@@ -210,7 +213,7 @@ export async function openBundle(dist, name) {
     async write() {
       const isFresh = inputs !== undefined && existsSync(outfile) && inputs.every((file) => isOlder(file, readSince));
       if (isFresh) return false;
-      readSince = Date.now();
+      readSince = Date.now() - CLOCK_STEP_MS;
       const { outputFiles, metafile } = await bundle.rebuild();
       inputs = Object.keys(metafile.inputs).map((file) => join(absWorkingDir, file));
       replaceIfOther(join(folder, 'main.js'), MAIN);

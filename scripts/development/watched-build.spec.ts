@@ -131,16 +131,20 @@ describe('the bundle of an app', () => {
       mkdirSync(join(folder, 'dist/apps/auth/src'), { recursive: true });
       const bundler = pathToFileURL(join(root, 'scripts/bundle-apps.mjs')).href;
       const program = `
-        import { writeFileSync } from 'node:fs';
+        import { utimesSync, writeFileSync } from 'node:fs';
         import { openBundle } from '${bundler}';
-        const write = (file, text) => writeFileSync('${folder}/dist/apps/auth/src/' + file, text);
+        const source = '${folder}/dist/apps/auth/src/';
+        const write = (file, text) => writeFileSync(source + file, text);
         write('main.js', "console.log(require('./answer').answer);");
         write('answer.js', 'exports.answer = 1;');
         const bundle = await openBundle('${folder}/dist', 'auth');
+        const begun = Date.now();
         const written = [await bundle.write(), await bundle.write()];
         write('elsewhere.js', '');
         written.push(await bundle.write());
         write('answer.js', 'exports.answer = 2;');
+        // The time that a file gets may be that of a tick before the build began.
+        utimesSync(source + 'answer.js', begun / 1_000, (begun - 8) / 1_000);
         written.push(await bundle.write());
         await bundle.close();
         console.log(JSON.stringify(written));`;
