@@ -19,11 +19,13 @@ const SHARED: readonly string[] = ['unit', 'integration', 'e2e'];
 /** Run only if they are selected, as `npm run chaos` and `npm run clients` do: they take long, or need other programs. */
 const ON_DEMAND = ['chaos', 'timed', 'agents'] as const;
 /**
- * The machine may be busy, and no test measures time by its own limit. Whole systems start or wait most of the time, so
- * three suites of e2e, or two of chaos, fit on two cores. Tests that check how soon something happens run one at a time.
+ * The machine may be busy, and no test measures time by its own limit. Unit and integration specs wait about half of the
+ * time, so all four suites run at once. Whole systems start or wait most of the time, so three suites of e2e, or two of
+ * chaos, fit on two cores. Tests that check how soon something happens run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
-  integration: ['--maxWorkers=100%'],
+  unit: ['--maxWorkers=4'],
+  integration: ['--maxWorkers=4'],
   e2e: ['--maxWorkers=3', '--testTimeout=300000'],
   agents: ['--runInBand', '--testTimeout=120000'],
   chaos: ['--maxWorkers=2'],

@@ -6,12 +6,9 @@ const UNIT_FOLDERS = ['apps', 'bench', 'libs', 'scripts', 'test', 'tools'];
 const INTEGRATION_FOLDERS = ['apps', 'libs'];
 const E2E_FOLDERS = ['test/clients', 'test/e2e', 'test/hostile'];
 
-/** Runs one of so many shares of the unit specs: neighbours, which load the same files. */
+/** Runs one of so many shares of the unit specs. */
 exports.unit = function runUnitShare(number, shares) {
-  const specs = specsUnder(UNIT_FOLDERS, '.spec.ts');
-  const from = Math.floor((specs.length * (number - 1)) / shares);
-  const to = Math.floor((specs.length * number) / shares);
-  run(specs.slice(from, to));
+  run(everyNth(specsUnder(UNIT_FOLDERS, '.spec.ts'), number, shares));
 };
 
 /** Runs one of so many shares of the integration specs. */

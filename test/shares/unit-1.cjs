@@ -1,1 +1,1 @@
-require('./run-share.cjs').unit(1, 8);
+require('./run-share.cjs').unit(1, 4);

@@ -1,1 +1,1 @@
-require('./run-share.cjs').unit(2, 8);
+require('./run-share.cjs').unit(2, 4);

@@ -1,1 +1,1 @@
-require('./run-share.cjs').unit(3, 8);
+require('./run-share.cjs').unit(3, 4);

@@ -1,1 +1,1 @@
-require('./run-share.cjs').unit(4, 8);
+require('./run-share.cjs').unit(4, 4);

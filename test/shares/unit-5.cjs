@@ -1,1 +1,0 @@
-require('./run-share.cjs').unit(5, 8);
