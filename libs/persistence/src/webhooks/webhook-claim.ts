@@ -63,7 +63,7 @@ WITH RECURSIVE busy AS MATERIALIZED (
   FROM due d
 ), fair AS (
   SELECT o.*, at_host
-    + row_number() OVER (PARTITION BY host ORDER BY lane_rank, organization_rank, next_attempt_at) AS host_rank
+    + row_number() OVER (PARTITION BY host ORDER BY lane_rank, next_attempt_at) AS host_rank
   FROM of_organizations o WHERE organization_rank <= $3::integer
 ), picked AS (
   SELECT w.id FROM webhook_deliveries w JOIN (

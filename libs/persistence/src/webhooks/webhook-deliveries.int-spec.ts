@@ -182,6 +182,14 @@ describe(WebhookDeliveriesRepository.name, () => {
     expect(ids(await claim({ perHost: 1, perOrganization: 1 }))).toEqual(['busy', 'other']);
   });
 
+  it('gives a place at a host to the event that waits longest, whatever its organization has under way elsewhere', async () => {
+    await enqueue('elsewhere', 'https://slow.example/');
+    expect(await claim()).toHaveLength(1);
+    await enqueue('older', 'https://shared.example/');
+    await enqueue('newer', 'https://shared.example/', {}, OTHER_ORGANIZATION);
+    expect(ids(await claim({ perHost: 1 }))).toEqual(['older']);
+  });
+
   it('takes turns between organizations, the one with the fewest under way first', async () => {
     for (let index = 0; index < 30; index += 1) await enqueue(`many-${index}`, `https://r${index}.example/`);
     expect(await claim({ limit: 3 })).toHaveLength(3);
