@@ -133,7 +133,7 @@ export class NativeSubmissionService {
     const prepared = order.state === 'planned' || isInline ? await this.prepare(order, reach, policies) : null;
     if (prepared !== null && prepared.length === 0) return false;
     const uploaded = order.state === 'planned' ? await this.upload(order, reach, prepared ?? []) : order;
-    if (uploaded !== null) await this.create(uploaded, reach, isInline ? (prepared ?? []) : []);
+    if (uploaded !== null) await this.create(uploaded, reach, isInline ? prepared : null);
     return true;
   }
 
@@ -184,10 +184,11 @@ export class NativeSubmissionService {
     return isOurs ? { ...order, state: 'uploaded', credentialId, inputFileId, sentLines: lines.length } : null;
   }
 
-  private async create(order: NativeBatch, reach: Reach, lines: readonly Buffer[]): Promise<void> {
+  /** @param lines those that are sent with the order; null if they are in its file */
+  private async create(order: NativeBatch, reach: Reach, lines: readonly Buffer[] | null): Promise<void> {
     const { lane, access, sending } = reach;
     if (!(await this.isReady(order, reach))) return;
-    if (!(await this.orders.submitting(order))) {
+    if (!(await this.orders.submitting(order, lines?.length ?? null))) {
       await this.orders.rest(order, 0);
       return;
     }
@@ -195,7 +196,7 @@ export class NativeSubmissionService {
     const job = await this.orRefused(
       order,
       lane.batches.create(
-        { reference, api: lane.upstreamApi, inputFileId, lines },
+        { reference, api: lane.upstreamApi, inputFileId, lines: lines ?? [] },
         inputFileId === null ? sending : access,
       ),
     );

@@ -105,7 +105,7 @@ describe(NativeBatchesRepository.name, () => {
     const writes = [
       orders.pin(stale, null),
       orders.uploaded(stale, 'file', 8),
-      orders.submitting(stale),
+      orders.submitting(stale, null),
       orders.running(stale, 'job', false),
       orders.renew(stale, LEASE_MS),
       orders.finish(stale, null),
@@ -143,7 +143,7 @@ describe(NativeBatchesRepository.name, () => {
     const [one, other] = await orders.claim(2, LEASE_MS);
     for (const order of [one!, other!]) {
       await orders.uploaded(order, null, 4);
-      await orders.submitting(order);
+      await orders.submitting(order, null);
     }
     expect(await orders.running(one!, 'job-1', false)).toBe(true);
     expect(await orders.running(other!, 'job-1', true)).toBe(false);
@@ -158,11 +158,11 @@ describe(NativeBatchesRepository.name, () => {
     await planned();
     let order = await claimOne();
     await orders.uploaded(order, 'file', 8);
-    await orders.submitting(order);
+    await orders.submitting(order, null);
     expect(await orders.notSubmitted(order)).toBe(true);
     order = await claimOne();
     expect(order).toMatchObject({ state: 'uploaded', submittedAt: null, losses: 0 });
-    await orders.submitting(order);
+    await orders.submitting(order, null);
     expect(await orders.notArrived(order)).toBe(true);
     expect(await claimOne()).toMatchObject({ state: 'uploaded', submittedAt: null, losses: 1 });
   });
@@ -173,7 +173,7 @@ describe(NativeBatchesRepository.name, () => {
     for (const order of [first, second]) {
       await orders.pin(order, null);
       await orders.uploaded(order, `file-${order.part}`, 4);
-      await orders.submitting(order);
+      await orders.submitting(order, null);
       await orders.running(order, `job-${order.part}`, false);
     }
     expect(await orders.postpone(second, 0)).toBe(true);
@@ -186,7 +186,7 @@ describe(NativeBatchesRepository.name, () => {
       submittedAt: null,
       notOurs: [`job-${second.part}`],
     });
-    await orders.submitting(again);
+    await orders.submitting(again, null);
     await orders.running(again, 'job-again', false);
     await orders.finish(first, null);
     expect(await orders.postpone(again, 0)).toBe(false);
@@ -241,7 +241,7 @@ describe(NativeBatchesRepository.name, () => {
       sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', stop_by = now() WHERE id = $1`,
       values: [batch.id],
     });
-    expect(await orders.submitting(order)).toBe(false);
+    expect(await orders.submitting(order, null)).toBe(false);
     await orders.rest(order, 0);
     expect(await claimOne()).toMatchObject({ state: 'uploaded', submittedAt: null, isWanted: false });
   });
@@ -249,7 +249,7 @@ describe(NativeBatchesRepository.name, () => {
   it('leaves orders of a batch that is being stopped to their rest whose provider did not answer, or is searched', async () => {
     const batch = await planned(4);
     const order = await claimOne();
-    await orders.submitting(order);
+    await orders.submitting(order, null);
     await orders.looked(order, 60_000);
     await test.database.execute({
       sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', stop_by = now() WHERE id = $1`,

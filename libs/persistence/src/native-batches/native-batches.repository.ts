@@ -95,14 +95,17 @@ export class NativeBatchesRepository {
   /**
    * Records the intent to submit: from now on the provider may have the order. Also returns false if its batch is
    * stopping.
+   * @param sentLines lines that are sent with the order itself, by whose number it may have to be found; null for those
+   * of a file
    */
-  async submitting(order: NativeLease): Promise<boolean> {
+  async submitting(order: NativeLease, sentLines: number | null): Promise<boolean> {
     const touched = await this.database.execute({
       name: 'native-submitting',
-      sql: `UPDATE native_batches n SET state = 'submitting', submitted_at = now(), looks = 0
+      sql: `UPDATE native_batches n SET state = 'submitting', submitted_at = now(), looks = 0,
+              sent_lines = coalesce($3, n.sent_lines)
             FROM batches b
             WHERE n.reference = $1 AND n.fence = $2 AND n.state <> 'done' AND b.number = n.batch_number AND ${IS_WANTED}`,
-      values: [order.reference, order.fence],
+      values: [order.reference, order.fence, sentLines],
     });
     return touched === 1;
   }
