@@ -57,6 +57,20 @@ describe(CallerCredits.name, () => {
     }
   });
 
+  it('counts what has started however many other payers come in between', () => {
+    const busy = { ...payer(null), organizationId: 'busy' };
+    const twenty = { ...rich, availableUsd: '20', keyLeftUsd: null };
+    credits.learn(busy, twenty);
+    credits.started(busy, USD);
+    for (let index = 0; index <= 10_000; index += 1) {
+      credits.learn({ ...payer(null), organizationId: `other ${index}` }, { ...rich, keyLeftUsd: null });
+    }
+    credits.learn(busy, twenty);
+    expect(credits.covers(busy, USD / 2n)).toBe(false);
+    credits.started(busy, -USD);
+    expect(credits.covers(busy, USD)).toBe(true);
+  });
+
   it('knows nothing of a limit that was changed, or of one that a hold was refused by', () => {
     credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
     expect(credits.covers(payer({ ...FORTY, amountUsd: '30' }), USD)).toBe(false);

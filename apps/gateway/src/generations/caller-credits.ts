@@ -8,7 +8,14 @@ export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | '
 
 export type Granted = Extract<OpeningVerdict, { readonly refusedBy: null }>;
 
-type AheadCall = Pick<GenerationTicket, 'isAhead' | 'state' | 'opening' | 'holdPicoUsd'>;
+type AheadCall = Pick<GenerationTicket, 'isAhead' | 'state' | 'opening' | 'holdPicoUsd' | 'mostPicoUsd'>;
+
+/** What was charged of payers before the ledger was asked about them. */
+export interface LedgerMark {
+  readonly organization: PicoUsd;
+  readonly limit: PicoUsd;
+  readonly budget: PicoUsd;
+}
 
 interface Uncharged {
   readonly payer: Payer;
@@ -45,18 +52,36 @@ export class CallerCredits {
     );
   }
 
-  /** Notes what the books say now. */
-  learn(payer: Payer, { availableUsd, keyLeftUsd, workspaceLeftUsd = null }: Granted): void {
-    this.organizations.learn(payer.organizationId, parseUsd(availableUsd));
+  /** Returns what to pass to `learn` with the verdict on a hold that is sent to the ledger now. */
+  beforeReading(payer: Payer): LedgerMark {
     const limit = limitOf(payer);
-    if (limit !== null && keyLeftUsd !== null) this.limits.learn(limit, parseUsd(keyLeftUsd));
     const budget = budgetOf(payer);
-    if (budget !== null && workspaceLeftUsd !== null) this.budgets.learn(budget, parseUsd(workspaceLeftUsd));
+    return {
+      organization: this.organizations.beforeReading(payer.organizationId),
+      limit: limit === null ? 0n : this.limits.beforeReading(limit),
+      budget: budget === null ? 0n : this.budgets.beforeReading(budget),
+    };
+  }
+
+  /** Notes what the ledger said. */
+  learn(
+    payer: Payer,
+    { availableUsd, keyLeftUsd, workspaceLeftUsd = null }: Granted,
+    before: LedgerMark = this.beforeReading(payer),
+  ): void {
+    this.organizations.learn(payer.organizationId, parseUsd(availableUsd), before.organization);
+    const limit = limitOf(payer);
+    if (limit !== null && keyLeftUsd !== null) this.limits.learn(limit, parseUsd(keyLeftUsd), before.limit);
+    const budget = budgetOf(payer);
+    if (budget !== null && workspaceLeftUsd !== null) {
+      this.budgets.learn(budget, parseUsd(workspaceLeftUsd), before.budget);
+    }
   }
 
   /** Notes that the hold of a call is written or not needed, if it started before that. */
-  noLongerAhead({ isAhead, opening, holdPicoUsd }: AheadCall): void {
-    if (isAhead) this.started(opening, -holdPicoUsd);
+  noLongerAhead({ isAhead, opening, mostPicoUsd }: AheadCall): void {
+    // What it started with, because an extension is noted as spent.
+    if (isAhead) this.started(opening, -mostPicoUsd);
   }
 
   /** Notes a call that started before its hold was written; negative after the hold is written or not needed. */

@@ -632,6 +632,22 @@ describe(GenerationRecorder.name, () => {
       await recorder.flush();
     });
 
+    it('counts other calls on when one is over whose hold got no answer and was extended', async () => {
+      books.openFailure = Object.assign(new Error('locked'), { code: '57014' });
+      const [extended, other] = ['a', 'b'].map((id) => recorder.open(opening(id), 2n * USD));
+      await Promise.all([extended!.decided(), other!.decided()]);
+      expect([extended!.state, other!.state]).toEqual(['unknown', 'unknown']);
+      books.openFailure = null;
+      books.rows.set('a', { state: 'open', hold: 2n * USD, cost: 0n });
+      await extended!.cover(4n * USD);
+      extended!.settle(costing(0n));
+      await recorder.flush();
+      // 94 USD are known, and two of the other call count: 2.7 more is the most that may start.
+      expect(recorder.open(opening('c'), 3n * USD).covered).not.toBeNull();
+      other!.settle(costing(0n));
+      await recorder.flush();
+    });
+
     it('counts charges that the ledger lacks when a hold reads it', async () => {
       books.settleFailure = Object.assign(new Error('locked'), { code: '57014' });
       let wentAhead = 0;
@@ -644,6 +660,32 @@ describe(GenerationRecorder.name, () => {
       }
       expect(wentAhead).toBeLessThanOrEqual(10);
       books.settleFailure = null;
+      await recorder.flush();
+    });
+
+    it('counts what was charged since the ledger was asked, because its answer may lack that', async () => {
+      const asked = Promise.withResolvers<void>();
+      const open = books.open.bind(books);
+      books.open = async (openings) => {
+        const verdicts = await open(openings);
+        await asked.promise;
+        return verdicts;
+      };
+      const slow = recorder.open(opening('slow'), 5n * USD, null, 6n * USD);
+      await settledRounds();
+      // Each is over before its row is written, and its charge is committed at once.
+      for (let index = 0; index < 4; index += 1) {
+        const ticket = recorder.open(opening(`a${index}`), USD);
+        expect(ticket.covered).toBeNull();
+        ticket.settle(costing(USD));
+      }
+      while ([...books.rows.values()].filter(({ state }) => state === 'settled').length < 5) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      asked.resolve();
+      await slow.covered;
+      expect(recorder.open(opening('b'), USD).covered).not.toBeNull();
+      slow.settle(costing(0n));
       await recorder.flush();
     });
 

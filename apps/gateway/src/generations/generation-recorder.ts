@@ -11,7 +11,7 @@ import {
 } from '@libs/persistence';
 import { counter, gauge, tracing } from '@libs/platform';
 import { callSpan } from './call-span';
-import { CallerCredits } from './caller-credits';
+import { CallerCredits, type LedgerMark } from './caller-credits';
 import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
 import { byokOf, openingRowOf, settlementOf, type UnpaidCall } from './generation-rows';
 import { HoldExtensions } from './hold-extensions';
@@ -36,6 +36,8 @@ const spared = counter({
   name: 'sluice_generations_settled_at_once_total',
   help: 'Calls that were over before their hold was written',
 });
+
+type Marks = ReadonlyMap<GenerationTicket, LedgerMark>;
 
 /**
  * Records every synchronous call in the ledger: a row with a hold while it runs, and a charge when it ends. Both are
@@ -206,17 +208,18 @@ export class GenerationRecorder {
   /** @returns the calls that cannot be paid for together */
   private async tryOpen(group: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
     for (const ticket of group) ticket.state = 'writing';
+    const marks: Marks = new Map(group.map((ticket) => [ticket, this.credits.beforeReading(ticket.opening)]));
     const open = (some: readonly GenerationTicket[]) => this.repository.open(some.map(openingRowOf));
     const { stored, refused, stuck, failed } = await storeApart(group, open, ({ opening }) => opening.organizationId);
-    const missing = stored.flatMap(({ rows, result }) => this.judge(rows, result));
+    const missing = stored.flatMap(({ rows, result }) => this.judge(rows, result, marks));
     for (const { row, error } of refused) this.notOpened(row, error);
     this.onStuck(stuck);
     if (failed !== null) this.unanswered(failed.rows, failed.error);
     return missing;
   }
 
-  private judge(group: readonly GenerationTicket[], verdicts: readonly OpeningVerdict[]): UnpaidCall[] {
-    const told = new Set<OpeningVerdict>();
+  private judge(group: readonly GenerationTicket[], verdicts: readonly OpeningVerdict[], marks: Marks): UnpaidCall[] {
+    const learned = new Set<OpeningVerdict>();
     const missing: UnpaidCall[] = [];
     for (const [index, ticket] of group.entries()) {
       const verdict = verdicts[index]!;
@@ -224,8 +227,8 @@ export class GenerationRecorder {
         missing.push({ ticket, refusedBy: verdict.refusedBy });
         continue;
       }
-      if (!told.has(verdict)) this.credits.learn(ticket.opening, verdict);
-      told.add(verdict);
+      if (!learned.has(verdict)) this.credits.learn(ticket.opening, verdict, marks.get(ticket)!);
+      learned.add(verdict);
       this.locked.unlocked(ticket.opening);
       this.decided(ticket, () => ticket.opened());
     }

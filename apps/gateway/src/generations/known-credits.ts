@@ -8,11 +8,14 @@ interface Credit {
   unheldPicoUsd: PicoUsd;
   /** The part of them that is not in the ledger yet. */
   pendingPicoUsd: PicoUsd;
+  /** All of them that have reached the ledger. It only grows. */
+  chargedPicoUsd: PicoUsd;
   readAtMs: number;
   /** From when on the ledger is to be read again, although no call waits for it. */
   rereadAtMs: number;
 }
 
+/** In addition to those of calls under way. */
 const MOST_PAYERS = 10_000;
 /** After this time the value is not used, because another process may have spent the money. */
 const FRESH_FOR_MS = 10_000;
@@ -24,7 +27,7 @@ const REREAD_AFTER_MS = 100;
 const LEAST_COMFORT_PICO_USD = 1_000_000_000_000n;
 const COMFORT_FACTOR = 20n;
 
-const NOTHING_UNDER_WAY = { startedPicoUsd: 0n, pendingPicoUsd: 0n } as const;
+const NOTHING_KNOWN = { startedPicoUsd: 0n, pendingPicoUsd: 0n, chargedPicoUsd: 0n } as const;
 
 /**
  * What payers (organizations, keys with a limit, workspaces with a budget) could spend when the ledger was last read,
@@ -49,20 +52,37 @@ export class KnownCredits {
     return credit.availablePicoUsd >= comfort;
   }
 
-  /** Notes what the ledger says now. */
-  learn(payerId: string, inLedgerPicoUsd: PicoUsd): void {
-    const { startedPicoUsd, pendingPicoUsd } = this.credits.get(payerId) ?? NOTHING_UNDER_WAY;
+  /** Returns what to pass to `learn` with what the ledger says when it is read from now on. */
+  beforeReading(payerId: string): PicoUsd {
+    return this.credits.get(payerId)?.chargedPicoUsd ?? 0n;
+  }
+
+  /** Notes what the ledger said. It may lack the charges that were written since it was asked. */
+  learn(payerId: string, inLedgerPicoUsd: PicoUsd, chargedBeforePicoUsd: PicoUsd): void {
+    const { startedPicoUsd, pendingPicoUsd, chargedPicoUsd } = this.credits.get(payerId) ?? NOTHING_KNOWN;
     const readAtMs = this.nowMs();
+    const since = chargedPicoUsd - chargedBeforePicoUsd;
+    const lackedPicoUsd = pendingPicoUsd + (since > 0n ? since : 0n);
     this.credits.delete(payerId);
     this.credits.set(payerId, {
-      availablePicoUsd: inLedgerPicoUsd - pendingPicoUsd,
+      availablePicoUsd: inLedgerPicoUsd - lackedPicoUsd,
       startedPicoUsd,
-      unheldPicoUsd: pendingPicoUsd,
+      unheldPicoUsd: lackedPicoUsd,
       pendingPicoUsd,
+      chargedPicoUsd,
       readAtMs,
-      rereadAtMs: pendingPicoUsd > 0n ? readAtMs + REREAD_AFTER_MS : Infinity,
+      rereadAtMs: lackedPicoUsd > 0n ? readAtMs + REREAD_AFTER_MS : Infinity,
     });
-    if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
+    if (this.credits.size > MOST_PAYERS) this.dropOldest();
+  }
+
+  /** A payer of calls under way is kept: without what they may cost, others could start. */
+  private dropOldest(): void {
+    for (const [payerId, { startedPicoUsd, pendingPicoUsd }] of this.credits) {
+      if (startedPicoUsd + pendingPicoUsd > 0n) continue;
+      this.credits.delete(payerId);
+      return;
+    }
   }
 
   /** Notes a call that started before its hold was written; negative after the hold is written or not needed. */
@@ -94,6 +114,7 @@ export class KnownCredits {
     if (credit === undefined) return;
     const pendingPicoUsd = credit.pendingPicoUsd - amountPicoUsd;
     credit.pendingPicoUsd = pendingPicoUsd > 0n ? pendingPicoUsd : 0n;
+    credit.chargedPicoUsd += amountPicoUsd;
   }
 
   /** Returns whether the ledger is to be read for this payer now; true once in `REREAD_AFTER_MS`. */
