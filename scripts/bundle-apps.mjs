@@ -70,10 +70,9 @@ function rewrittenFiles(dist) {
  * A module in the bundle still finds what lies in the folder of its own file. The filter names the files: esbuild reads
  * all others by itself, and again only when they change.
  */
-const ownFiles = (dist, appFolder) => ({
+const ownFiles = (files, appFolder) => ({
   name: 'own-files',
   setup({ onLoad }) {
-    const files = rewrittenFiles(dist);
     if (files.length === 0) return;
     onLoad({ filter: new RegExp(`^(?:${files.map((file) => RegExp.escape(file)).join('|')})$`) }, ({ path }) => {
       const folder = JSON.stringify(relative(appFolder, dirname(path)));
@@ -162,6 +161,9 @@ function replaceIfOther(file, text) {
 /** A file system may give a file the time of the last tick of the kernel's clock, which is up to 10 ms old. */
 const CLOCK_STEP_MS = 20;
 
+/** No file that is written from now on has an earlier time. */
+const justNow = () => Date.now() - CLOCK_STEP_MS;
+
 /** Whether a file is there and was last written before then. */
 function isOlder(file, timeMs) {
   const { mtimeMs = timeMs } = statSync(file, { throwIfNoEntry: false }) ?? {};
@@ -183,11 +185,40 @@ require('./app.js');
 export async function openBundle(dist, name) {
   const folder = join(dist, 'apps', name);
   const outfile = join(folder, 'app.js');
-  const absWorkingDir = dirname(dist);
+  let opened = await openContext(dist, folder);
+  let inputs;
+  let readSince = 0;
+  return {
+    async write() {
+      const isFresh = inputs !== undefined && existsSync(outfile) && inputs.every((file) => isOlder(file, readSince));
+      if (isFresh) return false;
+      const begun = justNow();
+      let result = await opened.bundle.rebuild();
+      if (opened.misses(inputsOf(result, dist))) {
+        await opened.bundle.dispose();
+        opened = await openContext(dist, folder);
+        result = await opened.bundle.rebuild();
+      }
+      inputs = inputsOf(result, dist);
+      readSince = begun;
+      replaceIfOther(join(folder, 'main.js'), MAIN);
+      const { text } = result.outputFiles[0];
+      return replaceIfOther(outfile, withNamesFromLoading(withoutMapsOfModules(inOneByteLetters(text))));
+    },
+    close: () => opened.bundle.dispose(),
+  };
+}
+
+const inputsOf = ({ metafile }, dist) => Object.keys(metafile.inputs).map((file) => join(dirname(dist), file));
+
+/** `misses` answers whether one of the files has needed another text only since the context was opened. */
+async function openContext(dist, folder) {
+  const openedAt = justNow();
+  const rewritten = new Set(rewrittenFiles(dist));
   const bundle = await context({
-    absWorkingDir,
+    absWorkingDir: dirname(dist),
     entryPoints: [join(folder, 'src/main.js')],
-    outfile,
+    outfile: join(folder, 'app.js'),
     write: false,
     metafile: true,
     bundle: true,
@@ -204,23 +235,15 @@ export async function openBundle(dist, name) {
       js: `const __bundleUrl = require('node:url').pathToFileURL(__filename).href;\nlet __isLoading = true;\n${PRESENT}`,
     },
     footer: { js: '__isLoading = false;' },
-    plugins: [ownFiles(dist, folder), replacedFiles],
+    plugins: [ownFiles([...rewritten], folder), replacedFiles],
     logLevel: 'error',
   });
-  let inputs;
-  let readSince = 0;
-  return {
-    async write() {
-      const isFresh = inputs !== undefined && existsSync(outfile) && inputs.every((file) => isOlder(file, readSince));
-      if (isFresh) return false;
-      readSince = Date.now() - CLOCK_STEP_MS;
-      const { outputFiles, metafile } = await bundle.rebuild();
-      inputs = Object.keys(metafile.inputs).map((file) => join(absWorkingDir, file));
-      replaceIfOther(join(folder, 'main.js'), MAIN);
-      return replaceIfOther(outfile, withNamesFromLoading(withoutMapsOfModules(inOneByteLetters(outputFiles[0].text))));
-    },
-    close: () => bundle.dispose(),
-  };
+  const isMissed = (file) =>
+    file.startsWith(join(dist, '/')) &&
+    !rewritten.has(file) &&
+    !isOlder(file, openedAt) &&
+    REWRITTEN.test(readFileSync(file, 'utf8'));
+  return { bundle, misses: (files) => files.some(isMissed) };
 }
 
 /** Makes the file of one app. @throws as `openBundle` */

@@ -125,6 +125,34 @@ describe('the bundle of an app', () => {
     }
   });
 
+  it('is written again after one that failed, and with what a file has needed since the first', () => {
+    const folder = smallProject();
+    try {
+      mkdirSync(join(folder, 'dist/apps/auth/src'), { recursive: true });
+      const bundler = pathToFileURL(join(root, 'scripts/bundle-apps.mjs')).href;
+      const program = `
+        import { utimesSync, writeFileSync } from 'node:fs';
+        import { openBundle } from '${bundler}';
+        const source = '${folder}/dist/apps/auth/src/';
+        const write = (file, text) => writeFileSync(source + file, text);
+        write('main.js', "console.log(require('./answer').answer);");
+        write('answer.js', 'exports.answer = 1;');
+        for (const file of ['main.js', 'answer.js']) utimesSync(source + file, 1, 1);
+        const bundle = await openBundle('${folder}/dist', 'auth');
+        await bundle.write();
+        write('answer.js', "exports.answer = require('./absent');");
+        await bundle.write().catch(() => undefined);
+        write('absent.js', 'module.exports = __dirname;');
+        await bundle.write();
+        await bundle.close();`;
+      execFileSync(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'ignore'] });
+      const main = join(folder, 'dist/apps/auth/main.js');
+      expect(execFileSync(process.execPath, [main], { encoding: 'utf8' })).toBe(`${folder}/dist/apps/auth/src\n`);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it('is written again only when a file that is in it was written', () => {
     const folder = smallProject();
     try {
