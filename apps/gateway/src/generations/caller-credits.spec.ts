@@ -71,6 +71,17 @@ describe(CallerCredits.name, () => {
     expect(credits.covers(busy, USD)).toBe(true);
   });
 
+  it('counts a charge that waits although nothing was known of its payer before', () => {
+    const unknown = { ...payer(null), id: 'a' };
+    credits.spentWithoutHold(unknown, 2n * USD, 0n);
+    expect(credits.covers(unknown, 1n)).toBe(false);
+    credits.learn(unknown, { ...rich, availableUsd: '42', keyLeftUsd: null });
+    expect(credits.covers(unknown, 1n)).toBe(false);
+    credits.charged(unknown);
+    credits.learn(unknown, { ...rich, availableUsd: '40', keyLeftUsd: null });
+    expect(credits.covers(unknown, 2n * USD)).toBe(true);
+  });
+
   it('knows nothing of a limit that was changed, or of one that a hold was refused by', () => {
     credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
     expect(credits.covers(payer({ ...FORTY, amountUsd: '30' }), USD)).toBe(false);

@@ -73,11 +73,28 @@ export class KnownCredits {
       readAtMs,
       rereadAtMs: lackedPicoUsd > 0n ? readAtMs + REREAD_AFTER_MS : Infinity,
     });
-    if (this.credits.size > MOST_PAYERS) this.dropOldest();
+    this.dropOldest();
+  }
+
+  /** A payer about whom the ledger has said nothing yet. */
+  private unread(payerId: string): Credit {
+    this.dropOldest();
+    const credit: Credit = {
+      availablePicoUsd: 0n,
+      startedPicoUsd: 0n,
+      unheldPicoUsd: 0n,
+      pendingPicoUsd: 0n,
+      chargedPicoUsd: 0n,
+      readAtMs: -Infinity,
+      rereadAtMs: Infinity,
+    };
+    this.credits.set(payerId, credit);
+    return credit;
   }
 
   /** A payer of calls under way is kept: without what they may cost, others could start. */
   private dropOldest(): void {
+    if (this.credits.size <= MOST_PAYERS) return;
     for (const [payerId, { startedPicoUsd, pendingPicoUsd }] of this.credits) {
       if (startedPicoUsd + pendingPicoUsd > 0n) continue;
       this.credits.delete(payerId);
@@ -100,9 +117,8 @@ export class KnownCredits {
 
   /** Notes a charge of a call that held nothing. */
   spentWithoutHold(payerId: string, amountPicoUsd: PicoUsd): void {
-    this.spent(payerId, amountPicoUsd);
-    const credit = this.credits.get(payerId);
-    if (credit === undefined) return;
+    const credit = this.credits.get(payerId) ?? this.unread(payerId);
+    credit.availablePicoUsd -= amountPicoUsd;
     credit.unheldPicoUsd += amountPicoUsd;
     credit.pendingPicoUsd += amountPicoUsd;
     credit.rereadAtMs = Math.min(credit.rereadAtMs, this.nowMs() + REREAD_AFTER_MS);
