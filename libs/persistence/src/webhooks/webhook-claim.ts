@@ -12,11 +12,16 @@ const LONGEST_REST_MS = 3_600_000;
 
 const IS_FULL = 'w.organization_id IN (SELECT organization_id FROM busy_organizations WHERE is_full) AS is_full';
 
+/** As long as an attempt may take. */
+const LONG_WAIT = `interval '15 seconds'`;
+
 /**
  * Claims due events. The parameters are: the most to claim, the most under way at a host, of an organization and of an
  * organization at a host, the lease in milliseconds, and ids to leave alone.
  *
- * A place at a host goes to no event that its organization has no room for: the bound of organizations comes first.
+ * A place at a host goes to no event that its organization has no room for: the bound of organizations comes first. It
+ * goes to the event that waits longest, and among those that wait long by lot: otherwise a few organizations with many
+ * old events for a receiver that never answers would have all places of its host, again and again.
  *
  * A lane is an organization and a host. Lanes are found by steps along the index; an organization that has all that it
  * may have under way is passed over in one step, however many hosts it has.
@@ -63,7 +68,7 @@ WITH RECURSIVE busy AS MATERIALIZED (
   FROM due d
 ), fair AS (
   SELECT o.*, at_host
-    + row_number() OVER (PARTITION BY host ORDER BY lane_rank, next_attempt_at) AS host_rank
+    + row_number() OVER (PARTITION BY host ORDER BY lane_rank, greatest(next_attempt_at, now() - ${LONG_WAIT}), random()) AS host_rank
   FROM of_organizations o WHERE organization_rank <= $3::integer
 ), picked AS (
   SELECT w.id FROM webhook_deliveries w JOIN (

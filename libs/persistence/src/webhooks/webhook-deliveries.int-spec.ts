@@ -190,6 +190,26 @@ describe(WebhookDeliveriesRepository.name, () => {
     expect(ids(await claim({ perHost: 1 }))).toEqual(['older']);
   });
 
+  it('gives a place at a host in the end to an event behind many older ones of several organizations', async () => {
+    for (let index = 0; index < 5; index += 1) {
+      const organization = randomUUID();
+      for (let event = 0; event < 40; event += 1) {
+        await enqueue(`${index}-${event}`, 'https://s.example/', {}, organization);
+      }
+    }
+    await enqueue('other', 'https://s.example/', {}, OTHER_ORGANIZATION);
+    const sql = `UPDATE webhook_deliveries SET next_attempt_at = now() - make_interval(secs => $1) WHERE (id = 'other') = $2`;
+    await open.database.execute({ sql, values: [3_600, false] });
+    await open.database.execute({ sql, values: [20, true] });
+    let claims = 0;
+    for (let isServed = false; !isServed; claims += 1) {
+      expect(claims).toBeLessThan(195);
+      const [taken] = await claim({ perHost: 1 });
+      await repository.markDelivered(taken!, 200);
+      isServed = taken!.id === 'other';
+    }
+  });
+
   it('takes turns between organizations, the one with the fewest under way first', async () => {
     for (let index = 0; index < 30; index += 1) await enqueue(`many-${index}`, `https://r${index}.example/`);
     expect(await claim({ limit: 3 })).toHaveLength(3);
