@@ -18,6 +18,7 @@ const SHARED_ENVIRONMENT = {
 
 const keys = new WeakMap<Installation, string>();
 const idle = new Map<Installation, string>();
+let isOver = false;
 
 /**
  * Returns an installation for a spec that restarts no app and reads neither its metrics nor whole tables or logs. It may
@@ -53,7 +54,7 @@ export async function shareInstallation(options: SharedOptions): Promise<Install
  */
 export async function giveBack(installation: Installation | undefined): Promise<void> {
   if (installation === undefined) return;
-  const key = keys.get(installation);
+  const key = isOver ? undefined : keys.get(installation);
   if (key !== undefined && installation.isIntact && (await becomesQuiet(installation))) idle.set(installation, key);
   else await installation.stop();
 }
@@ -64,8 +65,9 @@ async function becomesQuiet({ database }: Installation): Promise<boolean> {
   return eventually('nothing is under way', QUIET_WITHIN_MS, ask).catch(() => false);
 }
 
-/** Ends all that were given back. */
+/** Ends all that were given back. What is given back later ends then: hooks at the top of a spec come after this one. */
 export async function endSharedInstallations(): Promise<void> {
+  isOver = true;
   const all = [...idle.keys()];
   idle.clear();
   await Promise.all(all.map((installation) => installation.stop()));
