@@ -125,47 +125,47 @@ describe('the bundle of an app', () => {
     }
   });
 
-  it('is written again after one that failed, and with what a file has needed since the first', () => {
+  /** Runs steps with a bundle of `main.js` and `answer.js`; returns what they print, and then what the app prints. */
+  function outputOf(steps: string): { readonly steps: string; readonly app: string; readonly source: string } {
     const folder = smallProject();
     try {
-      mkdirSync(join(folder, 'dist/apps/auth/src'), { recursive: true });
+      const source = join(folder, 'dist/apps/auth/src/');
+      mkdirSync(source, { recursive: true });
       const bundler = pathToFileURL(join(root, 'scripts/bundle-apps.mjs')).href;
       const program = `
         import { utimesSync, writeFileSync } from 'node:fs';
         import { openBundle } from '${bundler}';
-        const source = '${folder}/dist/apps/auth/src/';
+        const source = '${source}';
+        const dist = '${folder}/dist';
         const write = (file, text) => writeFileSync(source + file, text);
         write('main.js', "console.log(require('./answer').answer);");
         write('answer.js', 'exports.answer = 1;');
+        ${steps}
+        await bundle.close();`;
+      const run = (args: readonly string[]): string =>
+        execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+      const printed = run(['--input-type=module', '-e', program]);
+      return { steps: printed, app: run([join(folder, 'dist/apps/auth/main.js')]), source };
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  it('is written again after one that failed, and with what a file has needed since the first', () => {
+    const { app, source } = outputOf(`
         for (const file of ['main.js', 'answer.js']) utimesSync(source + file, 1, 1);
-        const bundle = await openBundle('${folder}/dist', 'auth');
+        const bundle = await openBundle(dist, 'auth');
         await bundle.write();
         write('answer.js', "exports.answer = require('./absent');");
         await bundle.write().catch(() => undefined);
         write('absent.js', 'module.exports = __dirname;');
-        await bundle.write();
-        await bundle.close();`;
-      execFileSync(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'ignore'] });
-      const main = join(folder, 'dist/apps/auth/main.js');
-      expect(execFileSync(process.execPath, [main], { encoding: 'utf8' })).toBe(`${folder}/dist/apps/auth/src\n`);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+        await bundle.write();`);
+    expect(`${app.trim()}/`).toBe(source);
   });
 
   it('is written again only when a file that is in it was written', () => {
-    const folder = smallProject();
-    try {
-      mkdirSync(join(folder, 'dist/apps/auth/src'), { recursive: true });
-      const bundler = pathToFileURL(join(root, 'scripts/bundle-apps.mjs')).href;
-      const program = `
-        import { utimesSync, writeFileSync } from 'node:fs';
-        import { openBundle } from '${bundler}';
-        const source = '${folder}/dist/apps/auth/src/';
-        const write = (file, text) => writeFileSync(source + file, text);
-        write('main.js', "console.log(require('./answer').answer);");
-        write('answer.js', 'exports.answer = 1;');
-        const bundle = await openBundle('${folder}/dist', 'auth');
+    const { steps, app } = outputOf(`
+        const bundle = await openBundle(dist, 'auth');
         const begun = Date.now();
         const written = [await bundle.write(), await bundle.write()];
         write('elsewhere.js', '');
@@ -174,14 +174,8 @@ describe('the bundle of an app', () => {
         // The time that a file gets may be that of a tick before the build began.
         utimesSync(source + 'answer.js', begun / 1_000, (begun - 8) / 1_000);
         written.push(await bundle.write());
-        await bundle.close();
-        console.log(JSON.stringify(written));`;
-      const written = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
-      expect(JSON.parse(written)).toEqual([true, false, false, true]);
-      const main = join(folder, 'dist/apps/auth/main.js');
-      expect(execFileSync(process.execPath, [main], { encoding: 'utf8' })).toBe('2\n');
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+        console.log(JSON.stringify(written));`);
+    expect(JSON.parse(steps)).toEqual([true, false, false, true]);
+    expect(app).toBe('2\n');
   });
 });

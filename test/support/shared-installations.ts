@@ -18,7 +18,7 @@ const SHARED_ENVIRONMENT = {
 
 const keys = new WeakMap<Installation, string>();
 const idle = new Map<Installation, string>();
-let isOver = false;
+let isSuiteOver = false;
 
 /**
  * Returns an installation for a spec that restarts no app and reads neither its metrics nor whole tables or logs. It may
@@ -54,7 +54,7 @@ export async function shareInstallation(options: SharedOptions): Promise<Install
  */
 export async function giveBack(installation: Installation | undefined): Promise<void> {
   if (installation === undefined) return;
-  const key = isOver ? undefined : keys.get(installation);
+  const key = isSuiteOver ? undefined : keys.get(installation);
   if (key !== undefined && installation.isIntact && (await becomesQuiet(installation))) idle.set(installation, key);
   else await installation.stop();
 }
@@ -67,7 +67,7 @@ async function becomesQuiet({ database }: Installation): Promise<boolean> {
 
 /** Ends all that were given back. What is given back later ends then: hooks at the top of a spec come after this one. */
 export async function endSharedInstallations(): Promise<void> {
-  isOver = true;
+  isSuiteOver = true;
   const all = [...idle.keys()];
   idle.clear();
   await Promise.all(all.map((installation) => installation.stop()));

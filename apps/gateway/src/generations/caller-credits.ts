@@ -8,7 +8,7 @@ export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | '
 
 export type Granted = Extract<OpeningVerdict, { readonly refusedBy: null }>;
 
-type AheadCall = Pick<GenerationTicket, 'isAhead' | 'state' | 'opening' | 'holdPicoUsd' | 'mostPicoUsd'>;
+type CallFacts = Pick<GenerationTicket, 'isAhead' | 'state' | 'opening' | 'holdPicoUsd' | 'mostPicoUsd'>;
 
 /** What was charged of payers before the ledger was asked about them. */
 export interface LedgerMark {
@@ -64,11 +64,7 @@ export class CallerCredits {
   }
 
   /** Notes what the ledger said. */
-  learn(
-    payer: Payer,
-    { availableUsd, keyLeftUsd, workspaceLeftUsd = null }: Granted,
-    before: LedgerMark = this.beforeReading(payer),
-  ): void {
+  learn(payer: Payer, { availableUsd, keyLeftUsd, workspaceLeftUsd = null }: Granted, before: LedgerMark): void {
     this.organizations.learn(payer.organizationId, parseUsd(availableUsd), before.organization);
     const limit = limitOf(payer);
     if (limit !== null && keyLeftUsd !== null) this.limits.learn(limit, parseUsd(keyLeftUsd), before.limit);
@@ -79,7 +75,7 @@ export class CallerCredits {
   }
 
   /** Notes that the hold of a call is written or not needed, if it started before that. */
-  noLongerAhead({ isAhead, opening, mostPicoUsd }: AheadCall): void {
+  noLongerAhead({ isAhead, opening, mostPicoUsd }: CallFacts): void {
     // What it started with, because an extension is noted as spent.
     if (isAhead) this.started(opening, -mostPicoUsd);
   }
@@ -97,7 +93,7 @@ export class CallerCredits {
    * Notes the charge of a call whose hold was sent to the ledger.
    * @param byokPicoUsd see `spent`
    */
-  spentBy(call: AheadCall, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd): void {
+  spentBy(call: CallFacts, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd): void {
     const { opening, state, holdPicoUsd } = call;
     if (state === 'open') return this.spent(opening, amountPicoUsd - holdPicoUsd, byokPicoUsd);
     if (state === 'unknown') this.noLongerAhead(call);
