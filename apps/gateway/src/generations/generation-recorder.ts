@@ -49,8 +49,8 @@ type Marks = ReadonlyMap<GenerationTicket, LedgerMark>;
  *   at all if the call is over by then; a later hold then reads the ledger. If the hold fails, the call is aborted. All
  *   such calls share that twentieth: the most that a process can overdraw, which is charged and shown as overage.
  * - **A crash is visible.** The row is sent as soon as the call. A process that dies leaves open rows; `AbandonedSweep`
- *   marks them as abandoned and releases the holds. Only a call that began in the last 25 ms, or a shorter one whose
- *   charge was not yet written, may leave no row and not be charged.
+ *   marks them as abandoned and releases the holds. A call that began in the last 25 ms, or whose charge is not
+ *   written yet, is not charged, and one that was over before its hold was written leaves no row.
  * - **Every call is charged once.** A ticket ends once. The charge's key is the generation's id, so repeating it after
  *   an unknown outcome changes nothing. If a call ends before its row is written, its charge writes the row, or waits
  *   if the row is being written at that moment.
