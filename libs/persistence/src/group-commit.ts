@@ -28,8 +28,13 @@ export interface GroupCommitOptions<Row, Try extends GroupTry<Row>> {
   /** As in {@link StuckRows}. */
   readonly keyOf?: (row: Row) => unknown;
   readonly payerOf?: (row: Row) => unknown;
-  /** Never throws. Returns nothing if no row can be left or stuck. */
-  readonly store: (rows: readonly Row[]) => Promise<Try | void>;
+  /**
+   * Never throws. Returns nothing if no row can be left or stuck.
+   * @param isApart true for a row that waits separately: no other row waits for the result
+   */
+  readonly store: (rows: readonly Row[], isApart: boolean) => Promise<Try | void>;
+  /** Called for each row that waits separately from now on. */
+  readonly onApart?: (row: Row) => void;
   /** Called when rows to store again are back in their places. */
   readonly onTried?: (tried: Try, isFirstFailure: boolean) => void;
 }
@@ -55,6 +60,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
       keyOf: options.keyOf ?? ((row) => row),
       payerOf: options.payerOf,
       store: (row) => this.#storeAlone(row),
+      onKept: options.onApart,
       onFree: (rows) => rows.forEach((row) => this.add(row)),
     });
   }
@@ -138,7 +144,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
   }
 
   async #storeGroup(group: readonly Row[]): Promise<void> {
-    const tried = await this.options.store(group);
+    const tried = await this.options.store(group, false);
     this.#storing = [];
     this.#storingWeight = 0;
     if (!tried) return;
@@ -160,7 +166,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
   }
 
   async #storeAlone(row: Row): Promise<unknown> {
-    const tried = await this.options.store([row]);
+    const tried = await this.options.store([row], true);
     if (!tried) return null;
     if (tried.error === null) this.options.onTried?.(tried, false);
     return tried.error;

@@ -72,6 +72,7 @@ export type {
   GenerationSettlement,
   OpeningTerms,
 } from './generations/generation-records';
+export { DelayedChargesRepository } from './generations/delayed-charges.repository';
 export { GenerationsRepository, type GenerationView, type OpeningVerdict } from './generations/generations.repository';
 export { LastUses } from './last-uses/last-uses';
 export { LastUsesRepository } from './last-uses/last-uses.repository';

@@ -131,7 +131,7 @@ export class PartitionsRepository {
   private briefly<Row extends QueryResultRow>(seconds: number, statement: SqlStatement): Promise<Row | null> {
     return this.database.transaction(async (session) => {
       await session.mayTake(seconds);
-      await session.client.query(`SET LOCAL lock_timeout = '1s'`);
+      await session.mayWaitForLocks(1_000);
       return session.firstRow<Row>(statement);
     });
   }

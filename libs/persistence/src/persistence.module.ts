@@ -22,6 +22,7 @@ import { dataSourceOptions, type EntityClass } from './data-source';
 import { Database } from './database';
 import { FeedsRepository } from './feeds/feeds.repository';
 import { GenerationContentsRepository } from './generations/generation-contents.repository';
+import { DelayedChargesRepository } from './generations/delayed-charges.repository';
 import { GenerationsRepository } from './generations/generations.repository';
 import { ByokAllowance } from './ledger/byok-allowance';
 import { LastUses } from './last-uses/last-uses';
@@ -72,6 +73,7 @@ const repositories = [
   BatchResultPagesRepository,
   BatchWorkersRepository,
   FeedsRepository,
+  DelayedChargesRepository,
   GenerationsRepository,
   GenerationContentsRepository,
   LastUsesRepository,

@@ -45,6 +45,11 @@ export class Session {
     await this.client.query(`SET LOCAL statement_timeout = '${seconds}s'`);
   }
 
+  /** Lets statements of this transaction wait this long for each lock; the normal limit is two seconds. */
+  async mayWaitForLocks(ms: number): Promise<void> {
+    await this.client.query(`SET LOCAL lock_timeout = '${ms}ms'`);
+  }
+
   /**
    * Calls `onRow` for each row of `SELECT …`, in PostgreSQL's binary COPY format: `bytea` arrives as bytes, where a
    * plain query would send hex text. COPY takes no parameters, so the text must not contain any input of callers.

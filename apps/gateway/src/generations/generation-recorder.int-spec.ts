@@ -115,12 +115,7 @@ describe(GenerationRecorder.name, () => {
     const silent = { log() {}, warn() {}, error() {} };
     const gateways = [0, 1].map(
       () =>
-        new GenerationRecorder(
-          new GenerationsRepository(database),
-          async (one) => one,
-          silent,
-          () => nowMs,
-        ),
+        new GenerationRecorder(new GenerationsRepository(database), async (one) => one, silent, { nowMs: () => nowMs }),
     );
     const cost = { costUsd: '0.1', costPicoUsd: DOLLAR / 10n };
     const nothing = { costUsd: '0', costPicoUsd: 0n };

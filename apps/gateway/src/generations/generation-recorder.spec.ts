@@ -154,12 +154,7 @@ describe(GenerationRecorder.name, () => {
   beforeEach(() => {
     books = new Books();
     nowMs = 0;
-    recorder = new GenerationRecorder(
-      books,
-      async (opening) => opening,
-      silent,
-      () => nowMs,
-    );
+    recorder = new GenerationRecorder(books, async (opening) => opening, silent, { nowMs: () => nowMs });
   });
 
   /** Lets the recorder learn that the organization has plenty. */
@@ -416,12 +411,7 @@ describe(GenerationRecorder.name, () => {
 
   it('does not count the hold of an answer of another gateway that is over', async () => {
     books.balances.set('acme', USD);
-    const other = new GenerationRecorder(
-      books,
-      async (opening) => opening,
-      silent,
-      () => nowMs,
-    );
+    const other = new GenerationRecorder(books, async (opening) => opening, silent, { nowMs: () => nowMs });
     for (let i = 0; i < 4; i += 1) {
       const ticket = [recorder, other][i % 2]!.open(opening(`a${i}`), (9n * USD) / 10n);
       await ticket.covered;
@@ -450,7 +440,7 @@ describe(GenerationRecorder.name, () => {
       }
       return { ...call, keyLimit };
     };
-    const other = new GenerationRecorder(books, terms, silent, () => nowMs);
+    const other = new GenerationRecorder(books, terms, silent, { nowMs: () => nowMs });
     const ticket = other.open(opening('a'), USD);
     await ticket.covered;
     await ticket.cover(2n * USD);

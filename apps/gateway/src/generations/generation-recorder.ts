@@ -9,15 +9,17 @@ import {
   type OpeningVerdict,
   type RefusedRow,
 } from '@libs/persistence';
-import { counter, gauge, tracing } from '@libs/platform';
+import { tracing } from '@libs/platform';
 import { callSpan } from './call-span';
 import { CallerCredits, type LedgerMark } from './caller-credits';
+import type { DelayedCharges } from './delayed-charges';
 import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
 import { byokOf, openingRowOf, settlementOf, type UnpaidCall } from './generation-rows';
 import { HoldExtensions } from './hold-extensions';
 import type { PresentTerms } from './present-terms';
 import { OpenCalls } from './open-calls';
 import { RecentlyLocked } from './recently-locked';
+import { measureWaiting, opened, spared, unopened } from './recorder-metrics';
 import { SettlementQueue } from './settlement-queue';
 import { UnderHeldCalls } from './under-held-calls';
 import { UnpaidCalls } from './unpaid-calls';
@@ -27,15 +29,10 @@ const MOST_WAITING = 10_000;
 /** How long rows that no call waits for are collected. A call that ends before needs no separate row. */
 const GATHER_MS = 25;
 
-const opened = counter({ name: 'sluice_generations_opened_total', help: 'Calls whose hold was committed' });
-const unopened = counter({
-  name: 'sluice_generations_unopened_total',
-  help: 'Calls whose hold the database refused as invalid; each one is in the log',
-});
-const spared = counter({
-  name: 'sluice_generations_settled_at_once_total',
-  help: 'Calls that were over before their hold was written',
-});
+export interface RecorderOptions {
+  readonly delayed?: Pick<DelayedCharges, 'add' | 'done'> | undefined;
+  readonly nowMs?: () => number;
+}
 
 type Marks = ReadonlyMap<GenerationTicket, LedgerMark>;
 
@@ -50,7 +47,8 @@ type Marks = ReadonlyMap<GenerationTicket, LedgerMark>;
  *   such calls share that twentieth: the most that a process can overdraw, which is charged and shown as overage.
  * - **A crash is visible.** The row is sent as soon as the call. A process that dies leaves open rows; `AbandonedSweep`
  *   marks them as abandoned and releases the holds. A call that began in the last 25 ms, or whose charge is not
- *   written yet, is not charged, and one that was over before its hold was written leaves no row.
+ *   written yet, is not charged, and one that was over before its hold was written leaves no row. Charges of a locked
+ *   account are written down without its lock, see `DelayedCharges`.
  * - **Every call is charged once.** A ticket ends once. The charge's key is the generation's id, so repeating it after
  *   an unknown outcome changes nothing. If a call ends before its row is written, its charge writes the row, or waits
  *   if the row is being written at that moment.
@@ -79,13 +77,16 @@ export class GenerationRecorder {
     private readonly repository: Pick<GenerationsRepository, 'open' | 'settle' | 'extend' | 'refusal'>,
     presentTerms: PresentTerms,
     private readonly logger: LoggerService,
-    nowMs: () => number = () => performance.now(),
+    { delayed, nowMs = () => performance.now() }: RecorderOptions = {},
   ) {
     this.credits = new CallerCredits(nowMs);
     this.locked = new RecentlyLocked(nowMs);
-    this.settlements = new SettlementQueue(repository, logger, (charge) => {
-      this.credits.charged(charge);
-      this.underHeld.paid(charge);
+    this.settlements = new SettlementQueue(repository, logger, {
+      onDone: (charge) => {
+        this.credits.charged(charge);
+        this.underHeld.paid(charge);
+      },
+      delayed,
     });
     const { extend } = new HoldExtensions(repository, this.credits, presentTerms);
     this.books = { end: this.onEnd, extend, underHeld: this.underHeld };
@@ -95,15 +96,7 @@ export class GenerationRecorder {
       nextPaid: (organizationId, ms) => this.underHeld.nextPaid(organizationId, ms),
       inBackground: (work) => this.inBackground(work),
     });
-    gauge({
-      name: 'sluice_generations_waiting',
-      help: 'Rows that wait to be written',
-      labelNames: ['kind'],
-      collect: (metric) => {
-        metric.set({ kind: 'opening' }, this.openings.waiting);
-        metric.set({ kind: 'settlement' }, this.settlements.size);
-      },
-    });
+    measureWaiting(() => ({ opening: this.openings.waiting, settlement: this.settlements.size }));
   }
 
   /**

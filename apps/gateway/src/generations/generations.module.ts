@@ -1,6 +1,7 @@
 import { Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import {
   BatchLineViewsRepository,
+  DelayedChargesRepository,
   GenerationContentsRepository,
   GenerationsRepository,
   SingleRunner,
@@ -14,6 +15,8 @@ import { BatchLineGenerations } from './batch-line-generations';
 import { CallContents } from './call-contents';
 import { ContentLog } from './content-log';
 import { ContentRetention } from './content-retention';
+import { DelayedCharges } from './delayed-charges';
+import { DelayedSweep } from './delayed-sweep';
 import { GenerationRecorder } from './generation-recorder';
 import { GenerationsController } from './generations.controller';
 import { GenerationsService } from './generations.service';
@@ -27,9 +30,25 @@ import { RoutingModule } from '../routing/routing.module';
   providers: [
     {
       provide: GenerationRecorder,
-      inject: [GenerationsRepository, KeyDirectory, AppLogger],
-      useFactory: (repository: GenerationsRepository, keys: KeyDirectory, logger: AppLogger) =>
-        new GenerationRecorder(repository, presentTermsOf(keys), logger.child(GenerationRecorder.name)),
+      inject: [GenerationsRepository, KeyDirectory, AppLogger, DelayedCharges],
+      useFactory: (repository: GenerationsRepository, keys: KeyDirectory, logger: AppLogger, delayed: DelayedCharges) =>
+        new GenerationRecorder(repository, presentTermsOf(keys), logger.child(GenerationRecorder.name), { delayed }),
+    },
+    {
+      provide: DelayedCharges,
+      inject: [DelayedChargesRepository, AppLogger],
+      useFactory: (repository: DelayedChargesRepository, logger: AppLogger) =>
+        new DelayedCharges(repository, logger.child(DelayedCharges.name)),
+    },
+    {
+      provide: DelayedSweep,
+      inject: [GenerationsRepository, DelayedChargesRepository, AppLogger, SingleRunner],
+      useFactory: (
+        generations: GenerationsRepository,
+        delayed: DelayedChargesRepository,
+        logger: AppLogger,
+        runner: SingleRunner,
+      ) => new DelayedSweep(generations, delayed, logger.child(DelayedSweep.name), runner),
     },
     {
       provide: AbandonedSweep,
@@ -82,6 +101,7 @@ import { RoutingModule } from '../routing/routing.module';
 export class GenerationsModule implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     @Inject(AbandonedSweep) private readonly sweep: AbandonedSweep,
+    @Inject(DelayedSweep) private readonly delayed: DelayedSweep,
     @Inject(ContentLog) private readonly contents: ContentLog,
     @Inject(ContentRetention) private readonly retention: ContentRetention,
   ) {}
@@ -89,11 +109,12 @@ export class GenerationsModule implements OnApplicationBootstrap, OnModuleDestro
   /** Stored contents are deleted after their retention time, even after storing was turned off. */
   onApplicationBootstrap(): void {
     this.sweep.start();
+    this.delayed.start();
     this.retention.start();
   }
 
   async onModuleDestroy(): Promise<void> {
-    await Promise.all([this.sweep.stop(), this.retention.stop()]);
+    await Promise.all([this.sweep.stop(), this.delayed.stop(), this.retention.stop()]);
     await this.contents.flush();
   }
 }

@@ -54,7 +54,7 @@ describe(RecentlyLocked.name, () => {
       books,
       async (opening) => opening,
       { log() {}, error() {}, warn() {} },
-      () => nowMs,
+      { nowMs: () => nowMs },
     );
     const first = call('acme');
     while (books.tries.length === 0) await new Promise(setImmediate);

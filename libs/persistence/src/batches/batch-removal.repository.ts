@@ -50,7 +50,7 @@ export class BatchRemovalRepository {
   async remove(id: string, tenant: WorkspaceTenant, begin: boolean): Promise<RemovalAnswer> {
     return this.database.asTenant(tenant, [id]).transaction(async (session) => {
       await session.mayTake(60);
-      await session.client.query(`SET LOCAL lock_timeout = '30s'`);
+      await session.mayWaitForLocks(30_000);
       const batch = await lock(session, id, tenant.workspaceId);
       if (batch === null) return { kind: 'unknown' };
       if (!batch.finalized) return { kind: 'unfinished' };

@@ -53,6 +53,7 @@ import { ApartFeeds1763900000330 } from './1763900000330-apart-feeds';
 import { EndedStatuses1763900000340 } from './1763900000340-ended-statuses';
 import { AuditTargets1763900000350 } from './1763900000350-audit-targets';
 import { FairWebhooks1763900000360 } from './1763900000360-fair-webhooks';
+import { DelayedCharges1763900000370 } from './1763900000370-delayed-charges';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -111,4 +112,5 @@ export const migrations = [
   EndedStatuses1763900000340,
   AuditTargets1763900000350,
   FairWebhooks1763900000360,
+  DelayedCharges1763900000370,
 ];

@@ -112,6 +112,7 @@ const GATEWAY: AppRights = {
       outcome, finish_reason, usage_provenance, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens,
       cost_usd, latency_ms, generation_ms, details, written_in)`,
     generation_contents: 'SELECT, INSERT, UPDATE (created_on), DELETE',
+    delayed_charges: 'SELECT, INSERT, DELETE',
     idempotency_keys: 'SELECT (organization_id, route, key_hash, created_at), UPDATE (created_at), DELETE',
   },
   asTenant: {
