@@ -14,6 +14,7 @@ const ORDER = {
   upstreamId: 'job-1',
   inputFileId: null,
   submittedAt: new Date(0),
+  unansweredUploads: 0,
   outputIds: [],
 } as unknown as NativeBatch;
 
@@ -94,5 +95,11 @@ describe(NativeRemovalService.name, () => {
     const lost = { ...ORDER, upstreamId: null };
     expect(await reportedWhere(async () => 'deleted', lost)).toEqual(['unsupported']);
     expect(await reportedWhere(async () => 'deleted', { ...lost, inputFileId: 'file-1' })).toEqual(['unsupported']);
+  });
+
+  it('does not claim that a file is deleted that may have arrived when its answer was lost', async () => {
+    const lost = { ...ORDER, upstreamId: null, submittedAt: null, unansweredUploads: 1 };
+    expect(await reportedWhere(async () => 'deleted', lost)).toEqual(['unsupported']);
+    expect(await reportedWhere(async () => 'deleted', { ...ORDER, unansweredUploads: 1 })).toEqual(['unsupported']);
   });
 });

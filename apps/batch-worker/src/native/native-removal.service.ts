@@ -33,9 +33,9 @@ export class NativeRemovalService {
   }
 
   private async remove(order: NativeBatch): Promise<RemovalOutcome> {
-    const { upstreamId, inputFileId } = order;
-    // Returns whether an order was sent and neither found nor refused: if the provider has the job, its id is unknown.
-    const isLost = upstreamId === null && order.submittedAt !== null;
+    const { upstreamId, inputFileId, unansweredUploads } = order;
+    // The provider may have a job, or a file, whose id is unknown: it was sent and neither found nor refused.
+    const isLost = (upstreamId === null && order.submittedAt !== null) || unansweredUploads > 0;
     if (upstreamId === null && inputFileId === null) return isLost ? 'unsupported' : 'nothing';
     try {
       const at = await reach(order, this.catalogue.current(), this.caller, new Cancellation());

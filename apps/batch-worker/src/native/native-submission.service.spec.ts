@@ -24,6 +24,10 @@ class FakeOrders {
   readonly notArrived = this.#writes('not arrived');
   readonly looked = this.#writes('looked');
   readonly notSubmitted = this.#writes('not submitted');
+  readonly pin = this.#writes('pinned');
+  readonly uploading = this.#writes('uploading');
+  readonly uploaded = this.#writes('uploaded');
+  readonly notUploaded = this.#writes('not uploaded');
 
   async takenFor(): Promise<ReadonlySet<string>> {
     return new Set();
@@ -79,6 +83,37 @@ describe(NativeSubmissionService.name, () => {
     };
     expect(await orderedWhere(false)).toEqual(['rests']);
     expect(await orderedWhere(true)).toEqual(['submitting', 'runs', 'rests']);
+  });
+
+  it('records an upload before it begins, and that it is over only if the provider answered', async () => {
+    const writtenWhere = async (upload: (() => Promise<string>) | undefined): Promise<readonly string[]> => {
+      const orders = new FakeOrders();
+      const segments = { held: async () => [{}], unfinishedLines: async () => [{ seq: 0, body: Buffer.from('{}') }] };
+      const service = new NativeSubmissionService(
+        orders as unknown as NativeBatchesRepository,
+        segments as unknown as NativeSegmentsRepository,
+        null as never,
+      );
+      const began = upload && (() => (orders.written.push('sent'), upload()));
+      const batches = { upload: began, create: async () => ({ id: 'job' }) };
+      const lane = { batches, upstreamApi: 'chat', write: () => Buffer.from('{}') };
+      const reach = { lane, candidate: { model: aModel(), endpoint: anEndpoint() }, access: {} } as unknown as Reach;
+      const planned = {
+        ...ORDER,
+        state: 'planned',
+        inputFileId: null,
+        batchId: 'batch-1763806272-0123456789ABCDEFGHIJ',
+      };
+      await service.submit(planned as NativeBatch, reach, []).catch(() => orders.written.push('failed'));
+      return orders.written;
+    };
+    const sent = ['uploading', 'sent'];
+    const created = ['submitting', 'runs', 'rests'];
+    expect(await writtenWhere(async () => 'file-1')).toEqual([...sent, 'uploaded', ...created]);
+    expect(await writtenWhere(() => Promise.reject(answered(413)))).toEqual([...sent, 'not uploaded', 'failed']);
+    expect(await writtenWhere(() => Promise.reject(answered(503)))).toEqual([...sent, 'failed']);
+    expect(await writtenWhere(() => Promise.reject(new Error('reset')))).toEqual([...sent, 'failed']);
+    expect(await writtenWhere(undefined)).toEqual(['pinned', 'uploaded', ...created]);
   });
 
   describe('while a provider answers nothing', () => {

@@ -177,9 +177,13 @@ export class NativeSubmissionService {
     lines: readonly Buffer[],
   ): Promise<NativeBatch | null> {
     const credentialId = candidate.credential?.id ?? null;
-    if (!(await this.orders.pin(order, credentialId))) return null;
+    const isPinned = await (lane.batches.upload === undefined
+      ? this.orders.pin(order, credentialId)
+      : this.orders.uploading(order, credentialId));
+    if (!isPinned) return null;
     const { reference } = order;
-    const inputFileId = (await lane.batches.upload?.({ reference, lines }, sending)) ?? null;
+    const file = lane.batches.upload?.({ reference, lines }, sending);
+    const inputFileId = file === undefined ? null : await this.orNotUploaded(order, file);
     const isOurs = await this.orders.uploaded(order, inputFileId, lines.length);
     return isOurs ? { ...order, state: 'uploaded', credentialId, inputFileId, sentLines: lines.length } : null;
   }
@@ -213,6 +217,15 @@ export class NativeSubmissionService {
     }
     this.logger.warn(`job ${jobId} at ${order.provider} came too late for order ${order.reference}: it is called off`);
     await lane.batches.cancel(jobId, access);
+  }
+
+  private async orNotUploaded(order: NativeBatch, uploaded: Promise<string>): Promise<string> {
+    try {
+      return await uploaded;
+    } catch (thrown) {
+      if (isRefusal(AppError.from(thrown))) await this.orders.notUploaded(order);
+      throw thrown;
+    }
   }
 
   private async orRefused(order: NativeBatch, created: Promise<NativeJob>): Promise<NativeJob> {

@@ -54,6 +54,7 @@ import { EndedStatuses1763900000340 } from './1763900000340-ended-statuses';
 import { AuditTargets1763900000350 } from './1763900000350-audit-targets';
 import { FairWebhooks1763900000360 } from './1763900000360-fair-webhooks';
 import { DelayedCharges1763900000370 } from './1763900000370-delayed-charges';
+import { UnansweredUploads1763900000380 } from './1763900000380-unanswered-uploads';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -113,4 +114,5 @@ export const migrations = [
   AuditTargets1763900000350,
   FairWebhooks1763900000360,
   DelayedCharges1763900000370,
+  UnansweredUploads1763900000380,
 ];

@@ -28,6 +28,8 @@ export interface NativeBatch {
   /** Whether only its owner's own keys may serve it. */
   readonly isOwnKeysOnly: boolean;
   readonly inputFileId: string | null;
+  /** Uploads of its file whose answer is not known: the provider may have a file each, and its id is lost. */
+  readonly unansweredUploads: number;
   readonly upstreamId: string | null;
   /** True if it was found by searching, so that the results must confirm it. */
   readonly isAdopted: boolean;
@@ -56,8 +58,8 @@ export const IS_WANTED = `coalesce(b.status = 'in_progress' AND b.stop_by IS NUL
 /** SQL columns over `native_batches n LEFT JOIN batches b`, in the form of `NativeRow`. */
 export const ORDER_COLUMNS = `n.reference, n.fence, n.batch_id, n.batch_number, n.created_on::text AS created_on, n.part,
   n.first_segment, n.last_segment, n.first_seq, n.last_seq, n.endpoint, n.model, n.provider, n.upstream_model,
-  n.organization_id, n.workspace_id, n.api_key_hash, n.state, n.credential_id, n.input_file_id, n.upstream_id,
-  n.adopted, n.output_ids, n.sent_lines, n.submitted_at, n.looks, n.losses, n.not_ours, n.failures, n.cancelled_at,
+  n.organization_id, n.workspace_id, n.api_key_hash, n.state, n.credential_id, n.input_file_id,
+  n.unanswered_uploads, n.upstream_id, n.adopted, n.output_ids, n.sent_lines, n.submitted_at, n.looks, n.losses, n.not_ours, n.failures, n.cancelled_at,
   coalesce((extract(epoch FROM now() - n.submitted_at) * 1000)::bigint, 0) AS age_ms,
   coalesce(b.own_keys_only, false) AS own_keys_only, ${IS_WANTED} AS is_wanted, n.finish_by <= now() AS is_late,
   coalesce(n.cancelled_at < now() - interval '15 minutes', false) AS is_stuck`;
@@ -84,6 +86,7 @@ export interface NativeRow {
   credential_id: string | null;
   own_keys_only: boolean;
   input_file_id: string | null;
+  unanswered_uploads: number;
   upstream_id: string | null;
   adopted: boolean;
   output_ids: string[];
@@ -123,6 +126,7 @@ export function toNativeBatch(row: NativeRow): NativeBatch {
     credentialId: row.credential_id,
     isOwnKeysOnly: row.own_keys_only,
     inputFileId: row.input_file_id,
+    unansweredUploads: row.unanswered_uploads,
     upstreamId: row.upstream_id,
     isAdopted: row.adopted,
     outputIds: row.output_ids,

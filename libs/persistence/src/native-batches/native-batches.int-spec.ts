@@ -104,6 +104,8 @@ describe(NativeBatchesRepository.name, () => {
     expect(order.fence).toBe(stale.fence + 1n);
     const writes = [
       orders.pin(stale, null),
+      orders.uploading(stale, null),
+      orders.notUploaded(stale),
       orders.uploaded(stale, 'file', 8),
       orders.submitting(stale, null),
       orders.running(stale, 'job', false),
@@ -167,11 +169,30 @@ describe(NativeBatchesRepository.name, () => {
     expect(await claimOne()).toMatchObject({ state: 'uploaded', submittedAt: null, losses: 1 });
   });
 
+  it('counts the uploads that were not answered, and has what may have arrived removed with its batch', async () => {
+    const batch = await planned();
+    const order = await claimOne();
+    const deletion = async (): Promise<string | null> => {
+      const sql = 'SELECT upstream_deletion AS deletion FROM batches WHERE id = $1';
+      return (await test.database.firstRow<{ deletion: string | null }>({ sql, values: [batch.id] }))!.deletion;
+    };
+    const unanswered = async (): Promise<number> => (await orders.ofBatch(batch.id))[0]!.unansweredUploads;
+    expect(await deletion()).toBeNull();
+    expect(await orders.uploading(order, null)).toBe(true);
+    expect([await unanswered(), await deletion()]).toEqual([1, 'due']);
+    await orders.uploading(order, null);
+    await orders.notUploaded(order);
+    expect(await unanswered()).toBe(1);
+    await orders.uploading(order, null);
+    await orders.uploaded(order, 'file-1', 8);
+    expect(await unanswered()).toBe(1);
+  });
+
   it('has an order wait while others of the same key leave it no room, and only then', async () => {
     await planned(8, 4);
     const [first, second] = (await orders.claim(2, LEASE_MS)) as [NativeBatch, NativeBatch];
     for (const order of [first, second]) {
-      await orders.pin(order, null);
+      await orders.uploading(order, null);
       await orders.uploaded(order, `file-${order.part}`, 4);
       await orders.submitting(order, null);
       await orders.running(order, `job-${order.part}`, false);

@@ -155,7 +155,7 @@ const BATCH_WORKER: AppRights = {
     batch_segments: 'SELECT, UPDATE, DELETE',
     batch_workers: 'SELECT, INSERT, UPDATE, DELETE',
     native_batches: `SELECT, INSERT, DELETE, UPDATE (state, available_at, is_leased, fence, submitted_at, looks, not_ours, cancelled_at, losses,
-      input_file_id, sent_lines, failures, problem, upstream_id, adopted, output_ids, credential_id)`,
+      input_file_id, unanswered_uploads, sent_lines, failures, problem, upstream_id, adopted, output_ids, credential_id)`,
     videos: 'SELECT (id, status, finished_at)',
     webhook_deliveries: 'SELECT (id), INSERT',
   },
