@@ -33,9 +33,8 @@ export class NativeRemovalService {
   }
 
   private async remove(order: NativeBatch): Promise<RemovalOutcome> {
-    const { upstreamId, inputFileId, unansweredUploads } = order;
-    // The provider may have a job, or a file, whose id is unknown: it was sent and neither found nor refused.
-    const isLost = (upstreamId === null && order.submittedAt !== null) || unansweredUploads > 0;
+    const { upstreamId, inputFileId } = order;
+    const isLost = mayHaveUnknown(order);
     if (upstreamId === null && inputFileId === null) return isLost ? 'unsupported' : 'nothing';
     try {
       const at = await reach(order, this.catalogue.current(), this.caller, new Cancellation());
@@ -62,4 +61,9 @@ export class NativeRemovalService {
     this.logger.warn(`order ${reference} is not over at its provider, and is called off`);
     return null;
   }
+}
+
+/** Returns whether the provider may have a job or a file whose id is unknown: it was neither found nor refused. */
+function mayHaveUnknown({ upstreamId, submittedAt, unansweredUploads }: NativeBatch): boolean {
+  return (upstreamId === null && submittedAt !== null) || unansweredUploads > 0;
 }

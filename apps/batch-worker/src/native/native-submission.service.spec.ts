@@ -25,7 +25,6 @@ class FakeOrders {
   readonly looked = this.#writes('looked');
   readonly notSubmitted = this.#writes('not submitted');
   readonly pin = this.#writes('pinned');
-  readonly uploading = this.#writes('uploading');
   readonly uploaded = this.#writes('uploaded');
   readonly notUploaded = this.#writes('not uploaded');
 
@@ -107,7 +106,7 @@ describe(NativeSubmissionService.name, () => {
       await service.submit(planned as NativeBatch, reach, []).catch(() => orders.written.push('failed'));
       return orders.written;
     };
-    const sent = ['uploading', 'sent'];
+    const sent = ['pinned', 'sent'];
     const created = ['submitting', 'runs', 'rests'];
     expect(await writtenWhere(async () => 'file-1')).toEqual([...sent, 'uploaded', ...created]);
     expect(await writtenWhere(() => Promise.reject(answered(413)))).toEqual([...sent, 'not uploaded', 'failed']);

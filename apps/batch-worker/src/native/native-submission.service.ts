@@ -177,10 +177,7 @@ export class NativeSubmissionService {
     lines: readonly Buffer[],
   ): Promise<NativeBatch | null> {
     const credentialId = candidate.credential?.id ?? null;
-    const isPinned = await (lane.batches.upload === undefined
-      ? this.orders.pin(order, credentialId)
-      : this.orders.uploading(order, credentialId));
-    if (!isPinned) return null;
+    if (!(await this.orders.pin(order, credentialId, lane.batches.upload !== undefined))) return null;
     const { reference } = order;
     const file = lane.batches.upload?.({ reference, lines }, sending);
     const inputFileId = file === undefined ? null : await this.orNotUploaded(order, file);

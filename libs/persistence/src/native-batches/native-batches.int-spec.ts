@@ -103,8 +103,7 @@ describe(NativeBatchesRepository.name, () => {
     const order = await claimOne();
     expect(order.fence).toBe(stale.fence + 1n);
     const writes = [
-      orders.pin(stale, null),
-      orders.uploading(stale, null),
+      orders.pin(stale, null, true),
       orders.notUploaded(stale),
       orders.uploaded(stale, 'file', 8),
       orders.submitting(stale, null),
@@ -178,12 +177,12 @@ describe(NativeBatchesRepository.name, () => {
     };
     const unanswered = async (): Promise<number> => (await orders.ofBatch(batch.id))[0]!.unansweredUploads;
     expect(await deletion()).toBeNull();
-    expect(await orders.uploading(order, null)).toBe(true);
+    expect(await orders.pin(order, null, true)).toBe(true);
     expect([await unanswered(), await deletion()]).toEqual([1, 'due']);
-    await orders.uploading(order, null);
+    await orders.pin(order, null, true);
     await orders.notUploaded(order);
     expect(await unanswered()).toBe(1);
-    await orders.uploading(order, null);
+    await orders.pin(order, null, true);
     await orders.uploaded(order, 'file-1', 8);
     expect(await unanswered()).toBe(1);
   });
@@ -192,7 +191,7 @@ describe(NativeBatchesRepository.name, () => {
     await planned(8, 4);
     const [first, second] = (await orders.claim(2, LEASE_MS)) as [NativeBatch, NativeBatch];
     for (const order of [first, second]) {
-      await orders.uploading(order, null);
+      await orders.pin(order, null, true);
       await orders.uploaded(order, `file-${order.part}`, 4);
       await orders.submitting(order, null);
       await orders.running(order, `job-${order.part}`, false);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { withinRooms, type ClaimRooms } from '../claims/claim-rooms';
-import { Database, sqlStateOf, type SqlStatement, type SqlValue } from '../database';
+import { Database, sqlStateOf, type SqlValue } from '../database';
 import { storableText } from '../storable-text';
 import { IS_WANTED, ORDER_COLUMNS, toNativeBatch, type NativeBatch, type NativeRow } from './native-batch';
 
@@ -69,21 +69,25 @@ export class NativeBatchesRepository {
     return this.write(order, set, [delayMs]);
   }
 
-  /** Stores the credential that the order will use, before anything is sent. */
-  async pin(order: NativeLease, credentialId: string | null): Promise<boolean> {
-    return this.write(order, 'credential_id = $3', [credentialId]);
-  }
-
   /**
-   * Stores the credential, and that a file is being uploaded. From here on the provider may store data of the batch,
-   * which its owner may want removed.
+   * Stores the credential that the order will use, and that its file, if it has one, is being uploaded. From here on
+   * the provider may store data of the batch, which its owner may want removed.
    */
-  async uploading(order: NativeBatch, credentialId: string | null): Promise<boolean> {
-    return this.leaving(order, {
-      name: 'native-uploading',
-      sql: `UPDATE native_batches SET credential_id = $3, unanswered_uploads = unanswered_uploads + 1
-            WHERE reference = $1 AND fence = $2 AND state = 'planned'`,
-      values: [order.reference, order.fence, credentialId],
+  async pin(order: NativeBatch, credentialId: string | null, hasFile: boolean): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const touched = await session.execute({
+        name: 'native-pin',
+        sql: `UPDATE native_batches
+              SET credential_id = $3, unanswered_uploads = unanswered_uploads + $4::boolean::integer
+              WHERE reference = $1 AND fence = $2 AND state = 'planned'`,
+        values: [order.reference, order.fence, credentialId, hasFile],
+      });
+      await session.execute({
+        name: 'native-removal-due',
+        sql: `UPDATE batches SET upstream_deletion = 'due' WHERE number = $1 AND upstream_deletion IS NULL`,
+        values: [order.batchNumber],
+      });
+      return touched === 1;
     });
   }
 
@@ -92,16 +96,11 @@ export class NativeBatchesRepository {
     return this.write(order, 'unanswered_uploads = unanswered_uploads - 1', []);
   }
 
-  /** Records that the lines are at the provider, or (without a file) that nothing is left to do before they are sent. */
+  /** Records that the provider has the file. Without one, nothing is left to do before the lines are sent. */
   async uploaded(order: NativeBatch, inputFileId: string | null, sentLines: number): Promise<boolean> {
-    return this.leaving(order, {
-      name: 'native-uploaded',
-      sql: `UPDATE native_batches
-            SET state = 'uploaded', input_file_id = $3, sent_lines = $4, failures = 0,
-                unanswered_uploads = unanswered_uploads - ($3::text IS NOT NULL)::integer
-            WHERE reference = $1 AND fence = $2 AND state = 'planned'`,
-      values: [order.reference, order.fence, inputFileId, sentLines],
-    });
+    const set = `state = 'uploaded', input_file_id = $3, sent_lines = $4, failures = 0,
+      unanswered_uploads = unanswered_uploads - ($3::text IS NOT NULL)::integer`;
+    return this.write(order, set, [inputFileId, sentLines]);
   }
 
   /**
@@ -158,19 +157,6 @@ export class NativeBatchesRepository {
       values: [provider, upstreamId],
     });
     return known !== null;
-  }
-
-  /** Changes an order together with its batch, which from then on is removed at the provider too. */
-  private async leaving(order: NativeBatch, change: SqlStatement): Promise<boolean> {
-    return this.database.transaction(async (session) => {
-      const touched = await session.execute(change);
-      await session.execute({
-        name: 'native-removal-due',
-        sql: `UPDATE batches SET upstream_deletion = 'due' WHERE number = $1 AND upstream_deletion IS NULL`,
-        values: [order.batchNumber],
-      });
-      return touched === 1;
-    });
   }
 
   /** Returns the ids among `upstreamIds` that are known to belong to another order. */
