@@ -95,12 +95,22 @@ export const housekeepingMutants: readonly Mutant[] = [
   {
     name: 'house-refused-charge',
     defect: 'a charge is given up for what only describes its call',
-    file: 'apps/gateway/src/generations/settlement-queue.ts',
+    file: 'apps/gateway/src/generations/store-charges.ts',
     find: 'full.refused.map(({ row }) => withoutDescription(row))',
     replace: 'full.refused.map(({ row }) => row)',
     project: 'integration',
     spec: 'apps/gateway/src/generations/generation-recorder',
     test: 'charges the other calls when PostgreSQL refuses what describes one',
+  },
+  {
+    name: 'house-delayed-charge',
+    defect: 'the charges that arrive for a locked account are only in memory',
+    file: 'libs/persistence/src/stuck-rows.ts',
+    find: 'this.options.onKept?.(row);\n    const known = this.#stuck.get(key);',
+    replace: 'const known = this.#stuck.get(key);\n    if (known === undefined) this.options.onKept?.(row);',
+    project: 'integration',
+    spec: 'apps/gateway/src/generations/delayed-sweep',
+    test: 'commits once the charges of a gateway that died',
   },
   {
     name: 'house-lock',

@@ -3,6 +3,8 @@ import type { RefusedRow } from './store-apart';
 import { StuckRows } from './stuck-rows';
 
 const LONGEST_RETRY_MS = 5_000;
+/** All rows wait while a group waits for the lock of one. Longer than another process needs to commit its group. */
+const LOCK_WAIT_MS = 500;
 
 /** The result of storing rows together. */
 export interface GroupTry<Row> {
@@ -30,9 +32,10 @@ export interface GroupCommitOptions<Row, Try extends GroupTry<Row>> {
   readonly payerOf?: (row: Row) => unknown;
   /**
    * Never throws. Returns nothing if no row can be left or stuck.
-   * @param isApart true for a row that waits separately: no other row waits for the result
+   * @param lockWaitMs how long to wait for each lock; absent for a row that waits separately, so that no other row waits
+   * with it: as long as other statements
    */
-  readonly store: (rows: readonly Row[], isApart: boolean) => Promise<Try | void>;
+  readonly store: (rows: readonly Row[], lockWaitMs?: number) => Promise<Try | void>;
   /** Called for each row that waits separately from now on. */
   readonly onApart?: (row: Row) => void;
   /** Called when rows to store again are back in their places. */
@@ -107,7 +110,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
     this.#isFlushing = false;
   }
 
-  /** Number of rows that are not stored, except those that wait separately. */
+  /** Returns the rows that are not stored, except those that wait separately. */
   rows(): readonly Row[] {
     return [...this.#storing, ...this.#waiting];
   }
@@ -144,7 +147,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
   }
 
   async #storeGroup(group: readonly Row[]): Promise<void> {
-    const tried = await this.options.store(group, false);
+    const tried = await this.options.store(group, LOCK_WAIT_MS);
     this.#storing = [];
     this.#storingWeight = 0;
     if (!tried) return;
@@ -166,7 +169,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
   }
 
   async #storeAlone(row: Row): Promise<unknown> {
-    const tried = await this.options.store([row], true);
+    const tried = await this.options.store([row]);
     if (!tried) return null;
     if (tried.error === null) this.options.onTried?.(tried, false);
     return tried.error;

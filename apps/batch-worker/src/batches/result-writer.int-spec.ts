@@ -43,17 +43,20 @@ describe(ResultWriter.name, () => {
     const results = new BatchResultsRepository(database);
     // Creates the row of the key's day, which is locked below.
     await results.store([aLineOutcome(ofLocked[0]!, 0)]);
-    const isStored = Promise.withResolvers<number>();
+    const isStored = Promise.withResolvers<readonly unknown[]>();
     let statements = 0;
-    const store = (outcomes: readonly LineOutcome[]): Promise<StoreReport> => {
+    const lockWaits = new Set<number | undefined>();
+    const store = (outcomes: readonly LineOutcome[], lockWaitMs?: number): Promise<StoreReport> => {
       statements += 1;
-      return results.store(outcomes);
+      lockWaits.add(lockWaitMs);
+      return results.store(outcomes, lockWaitMs);
     };
     const writer = new ResultWriter(
       { store },
       {
         ...RESULT_GROUPS,
-        onStored: (outcomes) => outcomes.some(({ lease }) => lease === other1) && isStored.resolve(statements),
+        onStored: (outcomes) =>
+          outcomes.some(({ lease }) => lease === other1) && isStored.resolve([statements, ...lockWaits]),
         onFailure: () => undefined,
       },
     );
@@ -63,8 +66,8 @@ describe(ResultWriter.name, () => {
       await client.query('SELECT 1 FROM ledger_key_days WHERE api_key_hash = $1 FOR UPDATE', [locked.apiKeyHash]);
       for (const claim of ofLocked) writer.add(aLineOutcome(claim, 1));
       writer.add(aLineOutcome(other1!, 0));
-      // One statement with all results, two with a locked batch each, one with the other batch.
-      expect(await isStored.promise).toBe(4);
+      // One statement with all results, two with a locked batch each, one with the other batch; none waits for long.
+      expect(await isStored.promise).toEqual([4, 500]);
       await client.query('ROLLBACK');
     });
     await writer.flush();

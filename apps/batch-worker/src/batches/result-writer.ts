@@ -58,7 +58,7 @@ export class ResultWriter {
       firstRetryMs: FIRST_RETRY_MS,
       keyOf: batchOf,
       payerOf,
-      store: (outcomes) => storeOutcomes(results, outcomes, this.logger),
+      store: (outcomes, lockWaitMs) => storeOutcomes(results, outcomes, this.logger, lockWaitMs),
       onTried: (tried) => this.onTried(tried),
     });
   }

@@ -13,11 +13,6 @@ const MOST_ROWS = 500;
 /** How long charges are collected for one commit. No call waits for it. */
 const GATHER_MS = 25;
 const FIRST_RETRY_MS = 200;
-/**
- * How long a group waits for a lock, because the charges of all organizations wait with it. Longer than another
- * gateway needs to commit its charges.
- */
-const LOCK_WAIT_MS = 500;
 
 export interface SettlementQueueOptions {
   /** Called when a charge is committed, or finally refused. */
@@ -46,7 +41,7 @@ export class SettlementQueue {
       mostRows: MOST_ROWS,
       firstRetryMs: FIRST_RETRY_MS,
       keyOf: ({ organizationId }) => organizationId,
-      store: (settlements, isApart) => this.settle(settlements, isApart),
+      store: (settlements, lockWaitMs) => this.settle(settlements, lockWaitMs),
       onTried: (tried, isFirstFailure) => this.onTried(tried, isFirstFailure),
       onApart: (settlement) => options.delayed?.add(settlement),
     });
@@ -75,9 +70,8 @@ export class SettlementQueue {
 
   private async settle(
     group: readonly GenerationSettlement[],
-    isApart: boolean,
+    lockWaitMs: number | undefined,
   ): Promise<GroupTry<GenerationSettlement>> {
-    const lockWaitMs = isApart ? undefined : LOCK_WAIT_MS;
     const { done, stuck, left, error } = await storeCharges(this.repository, group, this.logger, lockWaitMs);
     for (const settlement of done) {
       this.options.delayed?.done(settlement);
