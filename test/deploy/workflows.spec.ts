@@ -15,10 +15,14 @@ interface Job {
   readonly strategy?: { readonly matrix: { readonly include: readonly { project: string; shard: string }[] } };
 }
 
-const workflow = parse(textOf('.github/workflows/ci.yml')) as {
+interface Workflow {
   readonly permissions: object;
   readonly jobs: Readonly<Record<string, Job>>;
-};
+}
+
+const read = (name: string): Workflow => parse(textOf(`.github/workflows/${name}.yml`)) as Workflow;
+const workflow = read('ci');
+const workflows = [workflow, read('long-tests')];
 const scripts = (JSON.parse(textOf('package.json')) as { scripts: Record<string, string> }).scripts;
 
 describe('the workflow of continuous integration', () => {
@@ -35,13 +39,14 @@ describe('the workflow of continuous integration', () => {
   });
 
   it('runs npm scripts that exist', () => {
-    const commands = Object.values(workflow.jobs).flatMap(({ steps }) => steps.flatMap(({ run = [] }) => run));
+    const jobs = workflows.flatMap(({ jobs }) => Object.values(jobs));
+    const commands = jobs.flatMap(({ steps }) => steps.flatMap(({ run = [] }) => run));
     const names = commands.map((command) => /^npm (?:run )?([a-z-]+)/.exec(command)?.[1]);
     expect(names.filter((name) => name !== 'ci' && scripts[name ?? ''] === undefined)).toEqual([]);
   });
 
   it('may read the repository only', () => {
-    expect(workflow.permissions).toEqual({ contents: 'read' });
+    for (const { permissions } of workflows) expect(permissions).toEqual({ contents: 'read' });
   });
 
   it('runs on the Node of the image', () => {

@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import {
   GroupCommit,
+  storeApart,
   type DelayedChargesRepository,
   type GenerationSettlement,
   type GroupTry,
@@ -34,7 +35,7 @@ export class DelayedCharges {
       firstRetryMs: FIRST_RETRY_MS,
       store: (charges) => this.keep(charges.filter(({ id }) => this.waiting.has(id))),
       onTried: ({ error }, isFirstFailure) => {
-        if (isFirstFailure && error !== null) this.logger.error('Delayed charges are only in memory', { err: error });
+        if (isFirstFailure && error !== null) this.logger.error('Delayed charges stay in memory', { err: error });
       },
     });
   }
@@ -52,12 +53,11 @@ export class DelayedCharges {
   }
 
   private async keep(charges: readonly GenerationSettlement[]): Promise<GroupTry<GenerationSettlement>> {
-    try {
-      if (charges.length > 0) await this.repository.keep(charges);
-      delayed.inc(charges.length);
-      return { left: [], stuck: [], error: null };
-    } catch (error) {
-      return { left: charges, stuck: [], error };
+    const { stored, refused, stuck, failed } = await storeApart(charges, (some) => this.repository.keep(some));
+    delayed.inc(stored.reduce((sum, { rows }) => sum + rows.length, 0));
+    for (const { row, error } of refused) {
+      this.logger.error('A delayed charge stays in memory', { err: error, generationId: row.id });
     }
+    return { left: failed?.rows ?? [], stuck, error: failed?.error ?? stuck[0]?.error ?? null };
   }
 }
