@@ -3,8 +3,6 @@ import type { RefusedRow } from './store-apart';
 import { StuckRows } from './stuck-rows';
 
 const LONGEST_RETRY_MS = 5_000;
-/** All rows wait while a group waits for the lock of one. Longer than another process needs to commit its group. */
-const LOCK_WAIT_MS = 500;
 
 /** The result of storing rows together. */
 export interface GroupTry<Row> {
@@ -30,14 +28,8 @@ export interface GroupCommitOptions<Row, Try extends GroupTry<Row>> {
   /** As in {@link StuckRows}. */
   readonly keyOf?: (row: Row) => unknown;
   readonly payerOf?: (row: Row) => unknown;
-  /**
-   * Never throws. Returns nothing if no row can be left or stuck.
-   * @param lockWaitMs how long to wait for each lock; absent for a row that waits separately, so that no other row waits
-   * with it: as long as other statements
-   */
-  readonly store: (rows: readonly Row[], lockWaitMs?: number) => Promise<Try | void>;
-  /** Called for each row that waits separately from now on. */
-  readonly onApart?: (row: Row) => void;
+  /** Never throws. Returns nothing if no row can be left or stuck. */
+  readonly store: (rows: readonly Row[]) => Promise<Try | void>;
   /** Called when rows to store again are back in their places. */
   readonly onTried?: (tried: Try, isFirstFailure: boolean) => void;
 }
@@ -63,7 +55,6 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
       keyOf: options.keyOf ?? ((row) => row),
       payerOf: options.payerOf,
       store: (row) => this.#storeAlone(row),
-      onKept: options.onApart,
       onFree: (rows) => rows.forEach((row) => this.add(row)),
     });
   }
@@ -147,7 +138,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
   }
 
   async #storeGroup(group: readonly Row[]): Promise<void> {
-    const tried = await this.options.store(group, LOCK_WAIT_MS);
+    const tried = await this.options.store(group);
     this.#storing = [];
     this.#storingWeight = 0;
     if (!tried) return;

@@ -81,6 +81,15 @@ describe(storeApart.name, () => {
     expect(stuck.map(({ row }) => row.account)).toEqual(Array(20).fill(3));
   });
 
+  it('sets locked keys apart although they are many, so that the others are tried first the next time', async () => {
+    const rows = Array.from({ length: 70 }, (_, account) => account);
+    const { stored, stuck, failed } = await storeApart(rows, () => Promise.reject(refusal('55P03')));
+    expect(stored).toEqual([]);
+    // The first failure is that of all rows together.
+    expect(stuck.map(({ row }) => row)).toEqual(rows.slice(0, 63));
+    expect(failed?.rows).toEqual(rows.slice(63));
+  });
+
   it('tries two locked keys of one payer and sets the others apart untried, without delay for anybody else', async () => {
     const rows = Array.from({ length: 41 }, (_, batch) => ({ batch, payer: batch === 40 ? 'other' : 'locked' }));
     let failures = 0;

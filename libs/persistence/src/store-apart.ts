@@ -151,13 +151,17 @@ function partsOf<Row>(part: readonly Row[], error: unknown, keyOf: (row: Row) =>
   );
 }
 
-/** If nothing at all was stored, the rows that failed individually are treated like the others. */
+/**
+ * If nothing at all was stored, the rows that failed individually are treated like the others, except those behind a
+ * lock: a server that says so is there.
+ */
 function leftFor<Row>(
   error: unknown,
   untried: readonly (readonly Row[])[],
   stuck: readonly RefusedRow<Row>[],
   isSomeStored: boolean,
 ): Pick<StoredApart<Row, never>, 'stuck' | 'failed'> {
-  if (isSomeStored) return { stuck, failed: { rows: untried.flat(), error } };
-  return { stuck: [], failed: { rows: [...stuck.map(({ row }) => row), ...untried.flat()], error } };
+  const apart = isSomeStored ? stuck : stuck.filter((one) => isLocked(one.error));
+  const others = isSomeStored ? [] : stuck.filter((one) => !isLocked(one.error));
+  return { stuck: apart, failed: { rows: [...others.map(({ row }) => row), ...untried.flat()], error } };
 }

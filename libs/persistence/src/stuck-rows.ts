@@ -10,8 +10,6 @@ export interface StuckRowsOptions<Row> {
   readonly payerOf?: (row: Row) => unknown;
   /** Returns the error if the row is still stuck, null when it is stored or given up. Never throws. */
   readonly store: (row: Row) => Promise<unknown>;
-  /** Called for each row when it begins to wait. */
-  readonly onKept?: ((row: Row) => void) | undefined;
   /** Takes rows back whose lock is free. */
   readonly onFree: (rows: readonly Row[]) => void;
 }
@@ -79,7 +77,6 @@ export class StuckRows<Row extends object> {
   }
 
   #put(key: unknown, row: Row): void {
-    this.options.onKept?.(row);
     const known = this.#stuck.get(key);
     if (known !== undefined) known.rows.push(row);
     else this.#stuck.set(key, { rows: [row], failures: 0, dueMs: performance.now() + FIRST_RETRY_MS });

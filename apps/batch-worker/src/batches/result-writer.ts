@@ -58,7 +58,7 @@ export class ResultWriter {
       firstRetryMs: FIRST_RETRY_MS,
       keyOf: batchOf,
       payerOf,
-      store: (outcomes, lockWaitMs) => storeOutcomes(results, outcomes, this.logger, lockWaitMs),
+      store: (outcomes) => storeOutcomes(results, outcomes, this.logger),
       onTried: (tried) => this.onTried(tried),
     });
   }

@@ -7,7 +7,6 @@ import {
   type GroupTry,
   type LineOutcome,
   type RefusedRow,
-  type StoreReport,
 } from '@libs/persistence';
 import { counter } from '@libs/platform';
 import { failedInPlaceOf } from './line-outcome';
@@ -33,18 +32,15 @@ const refusals = counter({
 /**
  * Stores outcomes together. If PostgreSQL refuses one because of its data, the others are stored, and its line gets an
  * error of type `server` instead, which is not charged.
- * @param lockWaitMs as in {@link BatchResultsRepository.store}
  */
 export async function storeOutcomes(
   results: OutcomeStore,
   outcomes: readonly LineOutcome[],
   logger: Pick<LoggerService, 'error'>,
-  lockWaitMs?: number,
 ): Promise<StoredOutcomes> {
-  const store = (some: readonly LineOutcome[]): Promise<StoreReport> => results.store(some, lockWaitMs);
-  const first = await storeApart(outcomes, store, batchOf, payerOf);
+  const first = await storeApart(outcomes, (some) => results.store(some), batchOf, payerOf);
   const failures = first.refused.map(({ row }) => failedInPlaceOf(row, new AppError('server', 'Internal error')));
-  const second = await storeApart(failures, store, batchOf, payerOf);
+  const second = await storeApart(failures, (some) => results.store(some), batchOf, payerOf);
   for (const refusal of first.refused) report(refusal, 'was refused; its line gets an error, uncharged', logger);
   for (const refusal of second.refused) report(refusal, 'and the error in its place were refused', logger);
   const parts = [...first.stored, ...second.stored];

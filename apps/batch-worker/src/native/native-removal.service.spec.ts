@@ -14,6 +14,7 @@ const ORDER = {
   upstreamId: 'job-1',
   inputFileId: null,
   submittedAt: new Date(0),
+  losses: 0,
   unansweredUploads: 0,
   outputIds: [],
 } as unknown as NativeBatch;
@@ -95,6 +96,12 @@ describe(NativeRemovalService.name, () => {
     const lost = { ...ORDER, upstreamId: null };
     expect(await reportedWhere(async () => 'deleted', lost)).toEqual(['unsupported']);
     expect(await reportedWhere(async () => 'deleted', { ...lost, inputFileId: 'file-1' })).toEqual(['unsupported']);
+  });
+
+  it('does not claim that an order is deleted that was sent and not found again', async () => {
+    const lost = { ...ORDER, upstreamId: null, submittedAt: null, losses: 1 };
+    expect(await reportedWhere(async () => 'deleted', lost)).toEqual(['unsupported']);
+    expect(await reportedWhere(async () => 'deleted', { ...ORDER, losses: 1 })).toEqual(['unsupported']);
   });
 
   it('does not claim that a file is deleted that may have arrived when its answer was lost', async () => {

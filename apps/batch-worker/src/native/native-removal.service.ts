@@ -64,6 +64,6 @@ export class NativeRemovalService {
 }
 
 /** Returns whether the provider may have a job or a file whose id is unknown: it was neither found nor refused. */
-function mayHaveUnknown({ upstreamId, submittedAt, unansweredUploads }: NativeBatch): boolean {
-  return (upstreamId === null && submittedAt !== null) || unansweredUploads > 0;
+function mayHaveUnknown({ upstreamId, submittedAt, losses, unansweredUploads }: NativeBatch): boolean {
+  return (upstreamId === null && submittedAt !== null) || losses > 0 || unansweredUploads > 0;
 }

@@ -14,16 +14,19 @@ describe(DelayedSweep.name, () => {
   const books = booksOfSpec();
   let repository: DelayedChargesRepository;
   let delayed: DelayedCharges;
+  /** Resolves when something was logged as an error. */
+  let failed: PromiseWithResolvers<void>;
   let isDead: boolean;
   let queue: SettlementQueue;
 
   beforeEach(async () => {
     await books.database.execute({ sql: 'DELETE FROM delayed_charges' });
     repository = new DelayedChargesRepository(books.database);
-    delayed = new DelayedCharges(repository, silent);
+    failed = Promise.withResolvers();
+    delayed = new DelayedCharges(repository, { ...silent, error: () => failed.resolve() });
     isDead = false;
-    const settle = (some: readonly GenerationSettlement[], lockWaitMs?: number): Promise<number> =>
-      isDead ? Promise.reject(new Error('the process is gone')) : books.generations.settle(some, lockWaitMs);
+    const settle = (some: readonly GenerationSettlement[]): Promise<number> =>
+      isDead ? Promise.reject(new Error('the process is gone')) : books.generations.settle(some);
     queue = new SettlementQueue({ settle }, silent, { delayed });
   });
 
@@ -53,7 +56,7 @@ describe(DelayedSweep.name, () => {
 
   async function untilWrittenDown(count: number): Promise<void> {
     const endMs = performance.now() + PATIENCE_MS;
-    while ((await writtenDown()).length < count && performance.now() < endMs) {
+    while ((await writtenDown()).length !== count && performance.now() < endMs) {
       await new Promise((go) => setTimeout(go, 20));
     }
     expect(await writtenDown()).toHaveLength(count);
@@ -65,13 +68,14 @@ describe(DelayedSweep.name, () => {
     await books.ledger.topUp(organizationId, '10', 'top-up');
     await books.generations.open([opening]);
     const [early, last] = [anOpening({ organizationId }), anOpening({ organizationId })];
+    // Not even a statement of it that waits for the lock is carried out.
+    isDead = true;
     await whileLocked(organizationId, async () => {
       queue.add(aSettlement(opening, '0.25'));
       queue.add(aSettlement(early, '0.5'));
       await untilWrittenDown(2);
       queue.add(aSettlement(last, '1'));
       await untilWrittenDown(3);
-      isDead = true;
     });
     const calls = [opening, early, last];
     expect(await charged(...calls)).toEqual([]);
@@ -98,6 +102,25 @@ describe(DelayedSweep.name, () => {
     expect([(await charged(locked, other)).length, await writtenDown()]).toEqual([2, []]);
   });
 
+  it('commits the charges of others behind more of a locked account than it takes at once', async () => {
+    const [locked, other] = [anOpening(), anOpening()];
+    for (const { organizationId } of [locked, other]) await books.ledger.topUp(organizationId, '10', organizationId);
+    const { organizationId } = locked;
+    const many = Array.from({ length: 1_001 }, () => aSettlement(anOpening({ organizationId }), '0.001'));
+    await repository.keep(many);
+    await books.database.execute({ sql: `UPDATE delayed_charges SET created_at = now() - interval '3 minutes'` });
+    await repository.keep([aSettlement(other, '0.5')]);
+    await books.database.execute({
+      sql: `UPDATE delayed_charges SET created_at = now() - interval '2 minutes' WHERE organization_id = $1`,
+      values: [other.organizationId],
+    });
+    const sweeping = new DelayedSweep(books.generations, repository, silent, atOnce);
+    await whileLocked(organizationId, () => sweeping.sweep());
+    expect(await charged(other)).toEqual([other.id]);
+    await sweep();
+    expect(await charged(...many)).toHaveLength(many.length);
+  });
+
   it('writes down everything that a charge consists of, and texts that PostgreSQL has no form for', async () => {
     const details = {
       attempts: [],
@@ -117,13 +140,35 @@ describe(DelayedSweep.name, () => {
     expect([await charged(charge), await writtenDown()]).toEqual([[charge.id], []]);
   });
 
-  it('does not write down a charge that was committed meanwhile', async () => {
-    const charge = aSettlement(anOpening(), '0.25');
-    delayed.add(charge);
-    delayed.done(charge);
-    const later = aSettlement(anOpening(), '0.25');
-    delayed.add(later);
+  it('removes what was written down of a charge that its gateway commits itself after all', async () => {
+    const { organizationId } = anOpening();
+    await books.ledger.topUp(organizationId, '10', organizationId);
+    const calls = [anOpening({ organizationId }), anOpening({ organizationId })];
+    await whileLocked(organizationId, async () => {
+      for (const call of calls) queue.add(aSettlement(call, '0.25'));
+      await untilWrittenDown(2);
+    });
+    await queue.flushed();
+    await untilWrittenDown(0);
+    expect(await charged(...calls)).toHaveLength(2);
+  });
+
+  it('writes down nothing of a charge that is committed soon', async () => {
+    const quick = aSettlement(anOpening(), '0.25');
+    delayed.add(quick);
+    delayed.done(quick);
+    const slow = aSettlement(anOpening(), '0.25');
+    delayed.add(slow);
     await untilWrittenDown(1);
-    expect(await writtenDown()).toEqual([later.id]);
+    expect(await writtenDown()).toEqual([slow.id]);
+  });
+
+  it('writes charges down once PostgreSQL takes them', async () => {
+    await books.database.execute({ sql: 'ALTER TABLE delayed_charges RENAME TO away' });
+    const charges = [aSettlement(anOpening(), '0.25'), aSettlement(anOpening(), '0.5')];
+    for (const charge of charges) delayed.add(charge);
+    await failed.promise;
+    await books.database.execute({ sql: 'ALTER TABLE away RENAME TO delayed_charges' });
+    await untilWrittenDown(2);
   });
 });

@@ -6,12 +6,14 @@ import { storeCharges } from './store-charges';
 const TASK = 'generations.delayed';
 const EVERY_MS = 30_000;
 const MOST_ROWS = 500;
+/** More charges than a process keeps in memory. */
+const MOST_ROUNDS = 40;
 /** A process that lives usually commits its charge by itself within this time. */
 const LEFT_FOR_MS = 60_000;
 
 /**
- * Commits charges that a gateway wrote down while their account was locked. The gateway may have died since; if it
- * committed them itself, committing them again changes nothing.
+ * Commits charges that a gateway wrote down because it could not commit them at once. The gateway may have died since;
+ * if it lives and commits them itself, committing them twice changes nothing.
  */
 export class DelayedSweep {
   private readonly task: PeriodicTask;
@@ -41,11 +43,15 @@ export class DelayedSweep {
   }
 
   private async commit(): Promise<void> {
-    const charges = await this.delayed.find(LEFT_FOR_MS, MOST_ROWS, this.each.restingIds());
-    if (charges.length === 0) return;
-    const { done, stuck, error } = await storeCharges(this.generations, charges, this.logger);
-    if (done.length > 0) await this.delayed.remove(done.map(({ id }) => id));
-    for (const { row, error: why } of stuck) this.each.failed(row.id, why);
-    if (error !== null) throw error;
+    for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+      const charges = await this.delayed.find(LEFT_FOR_MS, MOST_ROWS, this.each.restingIds());
+      if (charges.length === 0) return;
+      const { done, stuck, error } = await storeCharges(this.generations, charges, this.logger);
+      if (done.length > 0) await this.delayed.remove(done.map(({ id }) => id));
+      // The others of an organization whose account is locked would only wait for the lock as well.
+      const locked = new Map(stuck.map(({ row, error: why }) => [row.organizationId, why]));
+      for (const [organizationId, why] of locked) this.each.failed(organizationId, why);
+      if (error !== null) throw error;
+    }
   }
 }

@@ -150,11 +150,18 @@ describe(GenerationRecorder.name, () => {
   let books: Books;
   let recorder: GenerationRecorder;
   let nowMs: number;
+  /** Charges that would be written down if they had to wait for long. */
+  let waiting: Set<string>;
 
   beforeEach(() => {
     books = new Books();
     nowMs = 0;
-    recorder = new GenerationRecorder(books, async (opening) => opening, silent, { nowMs: () => nowMs });
+    waiting = new Set();
+    const delayed = {
+      add: ({ id }: { readonly id: string }) => void waiting.add(id),
+      done: ({ id }: { readonly id: string }) => void waiting.delete(id),
+    };
+    recorder = new GenerationRecorder(books, async (opening) => opening, silent, { delayed, nowMs: () => nowMs });
   });
 
   /** Lets the recorder learn that the organization has plenty. */
@@ -568,10 +575,25 @@ describe(GenerationRecorder.name, () => {
       ticket.settle(costing(USD));
       for (let i = 0; i < 5; i += 1) await nextRound();
       expect(books.settleCalls).toEqual([]);
+      expect([...waiting]).toEqual(['a']);
       resolve();
       await recorder.flush();
       expect(books.rows.get('a')).toEqual({ state: 'settled', hold: USD, cost: USD });
       expect(books.heldBy('acme')).toBe(0n);
+      expect([...waiting]).toEqual([]);
+    });
+
+    it('leaves nothing to be written down of a call without a cost whose hold was refused after it', async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      books.gate = promise;
+      books.balances.set('acme', 0n);
+      const ticket = recorder.open(opening('a'), USD);
+      while (books.openCalls.length === 0) await nextRound();
+      ticket.settle(costing(0n));
+      expect([...waiting]).toEqual(['a']);
+      resolve();
+      await recorder.flush();
+      expect([[...waiting], books.settleCalls]).toEqual([[], []]);
     });
 
     it('ends a call that went ahead when its hold fails after all', async () => {

@@ -47,8 +47,8 @@ type Marks = ReadonlyMap<GenerationTicket, LedgerMark>;
  *   such calls share that twentieth: the most that a process can overdraw, which is charged and shown as overage.
  * - **A crash is visible.** The row is sent as soon as the call. A process that dies leaves open rows; `AbandonedSweep`
  *   marks them as abandoned and releases the holds. A call that began in the last 25 ms, or whose charge is not
- *   written yet, is not charged, and one that was over before its hold was written leaves no row. Charges of a locked
- *   account are written down without its lock, see `DelayedCharges`.
+ *   written yet, is not charged, and one that was over before its hold was written leaves no row. A charge that waits
+ *   longer than usual is written down, see `DelayedCharges`.
  * - **Every call is charged once.** A ticket ends once. The charge's key is the generation's id, so repeating it after
  *   an unknown outcome changes nothing. If a call ends before its row is written, its charge writes the row, or waits
  *   if the row is being written at that moment.
@@ -141,6 +141,7 @@ export class GenerationRecorder {
         break;
       case 'writing':
         ticket.deferred = settlementOf(ticket.opening, outcome);
+        this.settlements.announce(ticket.deferred);
         break;
       case 'refused':
         if (outcome.costPicoUsd > 0n) this.endWritten(ticket, outcome);
@@ -283,6 +284,7 @@ export class GenerationRecorder {
     if (deferred === null) return;
     // No money was held, and a call that cost nothing leaves nothing to write.
     if (ticket.state === 'refused' && deferred.costUsd === '0') {
+      this.settlements.withdraw(deferred);
       this.underHeld.paid(ticket.opening);
       return;
     }

@@ -1,4 +1,4 @@
-import { GenerationsRepository, LedgerRepository, type GenerationSettlement } from '@libs/persistence';
+import { GenerationsRepository, LedgerRepository } from '@libs/persistence';
 import { anOpening, aSettlement, openTestDatabase, type OpenTestDatabase } from '@libs/persistence/testing';
 import { SettlementQueue } from './settlement-queue';
 
@@ -9,18 +9,10 @@ const logger = { log: () => undefined, warn: () => undefined, error: () => undef
 describe(SettlementQueue.name, () => {
   let opened: OpenTestDatabase;
   let queue: SettlementQueue;
-  /** The limits of the tries: how many charges, and how long they wait for a lock. */
-  let tries: { readonly charges: number; readonly lockWaitMs: number | undefined }[];
 
   beforeEach(async () => {
     opened = await openTestDatabase();
-    const repository = new GenerationsRepository(opened.database);
-    tries = [];
-    const settle = (some: readonly GenerationSettlement[], lockWaitMs?: number): Promise<number> => {
-      tries.push({ charges: some.length, lockWaitMs });
-      return repository.settle(some, lockWaitMs);
-    };
-    queue = new SettlementQueue({ settle }, logger);
+    queue = new SettlementQueue(new GenerationsRepository(opened.database), logger);
   });
 
   afterEach(() => opened.close());
@@ -67,15 +59,9 @@ describe(SettlementQueue.name, () => {
       for (let call = 0; call < CALLS; call += 1) queue.add(aSettlement(anOpening(), '0.01'));
       await untilCharged(CALLS);
       expect(queue.size).toBe(ofLocked.length);
-      // The others waited for the lock once with all of them, and once more.
-      const [first, second] = tries;
-      expect(first).toEqual({ charges: CALLS + ofLocked.length, lockWaitMs: 500 });
-      expect(second).toEqual({ charges: ofLocked.length, lockWaitMs: 500 });
       await client.query('ROLLBACK');
     });
     await queue.flushed();
     expect([await charges(), queue.size]).toEqual([CALLS + ofLocked.length, 0]);
-    // Alone, one may wait for as long as other statements.
-    expect(tries).toContainEqual({ charges: 1, lockWaitMs: undefined });
   }, 120_000);
 });

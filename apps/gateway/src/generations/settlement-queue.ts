@@ -17,7 +17,7 @@ const FIRST_RETRY_MS = 200;
 export interface SettlementQueueOptions {
   /** Called when a charge is committed, or finally refused. */
   readonly onDone?: (settlement: GenerationSettlement) => void;
-  /** Gets the charges that wait until their account is no longer locked. */
+  /** Writes down what waits for long. */
   readonly delayed?: Pick<DelayedCharges, 'add' | 'done'> | undefined;
 }
 
@@ -41,9 +41,8 @@ export class SettlementQueue {
       mostRows: MOST_ROWS,
       firstRetryMs: FIRST_RETRY_MS,
       keyOf: ({ organizationId }) => organizationId,
-      store: (settlements, lockWaitMs) => this.settle(settlements, lockWaitMs),
+      store: (settlements) => this.settle(settlements),
       onTried: (tried, isFirstFailure) => this.onTried(tried, isFirstFailure),
-      onApart: (settlement) => options.delayed?.add(settlement),
     });
   }
 
@@ -52,7 +51,18 @@ export class SettlementQueue {
   }
 
   add(settlement: GenerationSettlement): void {
+    this.options.delayed?.add(settlement);
     this.group.add(settlement);
+  }
+
+  /** A charge that will be added later, or withdrawn. It is written down if that takes long. */
+  announce(settlement: GenerationSettlement): void {
+    this.options.delayed?.add(settlement);
+  }
+
+  /** A charge that was announced is not to be made. */
+  withdraw(settlement: GenerationSettlement): void {
+    this.options.delayed?.done(settlement);
   }
 
   /** Resolves when everything has been committed. */
@@ -68,11 +78,8 @@ export class SettlementQueue {
     }
   }
 
-  private async settle(
-    group: readonly GenerationSettlement[],
-    lockWaitMs: number | undefined,
-  ): Promise<GroupTry<GenerationSettlement>> {
-    const { done, stuck, left, error } = await storeCharges(this.repository, group, this.logger, lockWaitMs);
+  private async settle(group: readonly GenerationSettlement[]): Promise<GroupTry<GenerationSettlement>> {
+    const { done, stuck, left, error } = await storeCharges(this.repository, group, this.logger);
     for (const settlement of done) {
       this.options.delayed?.done(settlement);
       this.options.onDone?.(settlement);

@@ -35,15 +35,13 @@ export interface StoredCharges {
  * Commits charges in as few groups as PostgreSQL accepts. Committing one twice changes nothing. A charge that
  * PostgreSQL refuses because of its data is committed without its descriptive fields; if it refuses that as well, the
  * charge is counted and logged.
- * @param lockWaitMs as in {@link GenerationsRepository.settle}
  */
 export async function storeCharges(
   repository: Pick<GenerationsRepository, 'settle'>,
   charges: readonly GenerationSettlement[],
   logger: LoggerService,
-  lockWaitMs?: number,
 ): Promise<StoredCharges> {
-  const settle = (some: readonly GenerationSettlement[]): Promise<number> => repository.settle(some, lockWaitMs);
+  const settle = (some: readonly GenerationSettlement[]): Promise<number> => repository.settle(some);
   const full = await storeApart(charges, settle, organizationOf);
   const plain = await storeApart(
     full.refused.map(({ row }) => withoutDescription(row)),

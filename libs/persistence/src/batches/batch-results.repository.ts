@@ -74,10 +74,9 @@ export class BatchResultsRepository {
    *
    * Charges beyond a hold raise it, so that this commit lowers available credit, key limit and budget. Rows are locked
    * in the same order as by all code that moves money: hold, account, key, workspace.
-   * @param lockWaitMs how long to wait for each lock; absent: as long as other statements
    */
-  async store(outcomes: readonly LineOutcome[], lockWaitMs?: number): Promise<StoreReport> {
-    const [row] = await this.write(outcomes, lockWaitMs);
+  async store(outcomes: readonly LineOutcome[]): Promise<StoreReport> {
+    const [row] = await this.write(outcomes);
     return {
       stored: row?.stored ?? 0,
       batchesWithDoneSegments: (row?.done ?? []).map((number) => BigInt(number)),
@@ -86,15 +85,13 @@ export class BatchResultsRepository {
   }
 
   /** Fees for own keys are charged as far as they exceed the organization's allowance. */
-  private async write(outcomes: readonly LineOutcome[], lockWaitMs: number | undefined): Promise<StoredRow[]> {
+  private async write(outcomes: readonly LineOutcome[]): Promise<StoredRow[]> {
     const values = valuesOf(outcomes);
     const { freeUsdPerMonth } = this.allowance;
-    const hasFees = freeUsdPerMonth !== null && outcomes.some(({ byokFeeUsd }) => byokFeeUsd !== undefined);
-    const plain = { name: 'results-store', sql: STORE_SQL, values };
-    if (!hasFees && lockWaitMs === undefined) return this.database.rows<StoredRow>(plain);
+    if (freeUsdPerMonth === null || outcomes.every(({ byokFeeUsd }) => byokFeeUsd === undefined)) {
+      return this.database.rows<StoredRow>({ name: 'results-store', sql: STORE_SQL, values });
+    }
     return this.database.transaction(async (session) => {
-      if (lockWaitMs !== undefined) await session.mayWaitForLocks(lockWaitMs);
-      if (!hasFees) return session.rows<StoredRow>(plain);
       // Whether a line has a result is read under the lock.
       await session.execute({ name: 'results-lock-segments', sql: LOCK_SEGMENTS_SQL, values: values.slice(0, 3) });
       const fees = plainArray(outcomes.map((o) => o.byokFeeUsd ?? null));

@@ -157,17 +157,14 @@ export class GenerationsRepository {
    * Settles each generation: its row, its charge and the account, in one commit. A row that was never opened (the
    * answer came first) is written as settled; one that is no longer open is not changed. Fees for own keys are charged
    * as far as they exceed the organization's allowance.
-   * @param lockWaitMs how long to wait for each lock; absent: as long as other statements
    */
-  async settle(settlements: readonly GenerationSettlement[], lockWaitMs?: number): Promise<number> {
+  async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
     const values = settlementValues(settlements);
     const { freeUsdPerMonth } = this.allowance;
-    const hasFees = freeUsdPerMonth !== null && settlements.some(({ byokFeeUsd }) => byokFeeUsd !== undefined);
-    const plain = { name: 'generations-settle', sql: SETTLE_SQL, values };
-    if (!hasFees && lockWaitMs === undefined) return this.database.execute(plain);
+    if (freeUsdPerMonth === null || settlements.every(({ byokFeeUsd }) => byokFeeUsd === undefined)) {
+      return this.database.execute({ name: 'generations-settle', sql: SETTLE_SQL, values });
+    }
     return this.database.transaction(async (session) => {
-      if (lockWaitMs !== undefined) await session.mayWaitForLocks(lockWaitMs);
-      if (!hasFees) return session.execute(plain);
       await session.execute({ name: 'generations-ensure-byok', sql: ENSURE_BYOK_SQL, values });
       const sql = SETTLE_BYOK_SQL;
       return session.execute({ name: 'generations-settle-byok', sql, values: [...values, freeUsdPerMonth] });
