@@ -44,7 +44,7 @@ let app: InferenceApp;
 beforeEach(async () => {
   searches = 0;
   isSlow = false;
-  app = await InferenceApp.start([], null, [new PaidSearch()]);
+  app = await InferenceApp.start([], null, [new PaidSearch(), new Judge()]);
   app.answer = (_request, response) => whole(response);
 });
 
@@ -123,8 +123,6 @@ class Judge implements Plugin {
 
 describe('a question of a plugin', () => {
   it('is recorded with its provider and its cost', async () => {
-    app = await InferenceApp.start([], null, [new Judge()]);
-    app.answer = (_request, response) => whole(response);
     expect((await app.post('chat/completions', { ...asked, plugins: [{ id: 'judge' }] })).status).toBe(200);
     await until(() => app.books.settled.length === 1);
     const { details } = app.books.settled[0]!;
@@ -135,8 +133,6 @@ describe('a question of a plugin', () => {
 
 describe('a question of a plugin that runs on a key of the caller', () => {
   it('counts with what its provider charges, as the answer does', async () => {
-    app = await InferenceApp.start([], null, [new Judge()]);
-    app.answer = (_request, response) => whole(response);
     app.vault = {
       credentialsOf: () => [anOwnCredential({ provider: 'test' })],
       open: async () => new Secret('sk-own-0123456789abcdef'),

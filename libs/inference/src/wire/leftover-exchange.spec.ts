@@ -8,10 +8,19 @@ import { ReplyExchange } from './upstream-exchange';
 
 const MEBIBYTE = 1024 * 1024;
 
+/** Of the callers in a test; an exchange that goes on for them has a timer. */
+let signals: Cancellation[] = [];
+
+afterEach(() => {
+  for (const signal of signals) signal.abort();
+  signals = [];
+});
+
 /** An exchange that a provider has got, unless it says otherwise, and the signal of its caller. */
 function sent({ bounds = {}, status = 200, isSent = true, budget = null }: Partial<Setup> = {}) {
   const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, ...bounds });
   const signal = new Cancellation(reads.termsFor('acme'));
+  signals.push(signal);
   const calls: string[] = [];
   const controller = {
     aborted: false,
