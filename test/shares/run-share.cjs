@@ -1,4 +1,4 @@
-const { readdirSync } = require('node:fs');
+const { readdirSync, readFileSync } = require('node:fs');
 const { join, relative } = require('node:path');
 
 const ROOT = join(__dirname, '../..');
@@ -6,9 +6,15 @@ const UNIT_FOLDERS = ['apps', 'bench', 'libs', 'scripts', 'test', 'tools'];
 const INTEGRATION_FOLDERS = ['apps', 'libs'];
 const E2E_FOLDERS = ['test/clients', 'test/e2e', 'test/hostile'];
 
-/** Runs one of so many shares of the unit specs. */
+/** Runs one of so many shares of the unit specs, but for those that measure memory. */
 exports.unit = function runUnitShare(number, shares) {
-  run(everyNth(specsUnder(UNIT_FOLDERS, '.spec.ts'), number, shares));
+  const specs = specsUnder(UNIT_FOLDERS, '.spec.ts').filter((spec) => !measuresMemory(spec));
+  run(everyNth(specs, number, shares));
+};
+
+/** Runs the unit specs that measure memory: looking for garbage in what all others have loaded takes most of their time. */
+exports.memory = function runMemoryShare() {
+  run(specsUnder(UNIT_FOLDERS, '.spec.ts').filter(measuresMemory));
 };
 
 /** Runs one of so many shares of the integration specs. */
@@ -20,6 +26,10 @@ exports.integration = function runIntegrationShare(number, shares) {
 exports.e2e = function runE2eShare(number, shares) {
   run(everyNth(specsUnder(E2E_FOLDERS, '.e2e-spec.ts'), number, shares));
 };
+
+function measuresMemory(spec) {
+  return /heapTakenBy|bytesInUse|collectGarbage|runInNewContext\('gc'\)/.test(readFileSync(spec, 'utf8'));
+}
 
 /** Neighbours take about as long, so each goes to another share. */
 function everyNth(specs, number, shares) {

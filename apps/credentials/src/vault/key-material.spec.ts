@@ -35,7 +35,7 @@ describe(readKeyMaterial.name, () => {
   });
 
   it('names the private key that signs too slowly', () => {
-    const slow = { ...account, private_key: rsaKey(5_120) };
+    const slow = { ...account, private_key: rsaKey(4_104) };
     expect(() => read('google-vertex', slow)).toThrow('private_key must be of 2048 to 4096 bits');
   });
 
@@ -81,7 +81,7 @@ describe(readKeyMaterial.name, () => {
     ['amazon-bedrock', 'a number', { ...access, secretAccessKey: 1 }],
     ['google-vertex', 'no private key', { ...account, private_key: undefined }],
     ['google-vertex', 'a private key of another form', { ...account, private_key: 'canary' }],
-    ['google-vertex', 'a private key of 5120 bits', { ...account, private_key: rsaKey(5_120) }],
+    ['google-vertex', 'a private key of 5120 bits', { ...account, private_key: rsaKey(4_104) }],
     [
       'google-vertex',
       'a private key of 9600 bits in few characters',

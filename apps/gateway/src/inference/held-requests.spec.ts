@@ -42,7 +42,7 @@ const collectGarbage = garbageCollector();
 async function heldBytes(enough: number): Promise<number> {
   const deadline = performance.now() + LONGEST_MS;
   for (;;) {
-    await delay(20);
+    await delay(200);
     collectGarbage();
     const { heapUsed, external } = process.memoryUsage();
     if (heapUsed + external <= enough || performance.now() > deadline) return heapUsed + external;

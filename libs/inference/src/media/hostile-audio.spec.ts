@@ -99,38 +99,51 @@ const HOSTILE: readonly [string, AudioFormat, Shape][] = [
   ['first pages only', 'ogg', shape(Buffer.alloc(0), Buffer.from(`OggS\0\u0002${'\0'.repeat(21)}`, 'latin1'))],
 ];
 
-/** Returns the CPU time of `work` in milliseconds: the shorter of two runs, since the first may include compilation. */
+/** Returns the CPU time of `work` in milliseconds. */
 function timeOf(work: () => void): number {
-  const times = [1, 2].map(() => {
-    const before = process.threadCpuUsage();
-    work();
-    const { user, system } = process.threadCpuUsage(before);
-    return (user + system) / 1_000;
-  });
-  return Math.min(...times);
+  const before = process.threadCpuUsage();
+  work();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
 }
 
 /** Looking once at each byte of the largest upload. */
-function yardstick(): void {
+function lookAtEachByte(): void {
   const bytes = Buffer.alloc(LARGEST, 1);
   let sum = 0;
   for (let at = 0; at < bytes.length; at += 1) sum = (sum * 31 + bytes[at]!) | 0;
   expect(sum).not.toBe(0);
 }
+/** The shorter of two runs, since the first may include compilation. */
+const timeOfYardstick = (): number => Math.min(timeOf(lookAtEachByte), timeOf(lookAtEachByte));
 const MOST_YARDSTICKS = 8;
+let yardstickMs: number | undefined;
 
-describe('the parsers of audio heads', () => {
-  it.each(HOSTILE)('read little of a hostile file with %s (%s)', (_name, format, hostile) => {
-    const audio = recording(hostile);
-    audioLength(audio, format);
+describe.each(HOSTILE)('a hostile file with %s (%s)', (_name, format, hostile) => {
+  let audio: CountedBytes;
+  let ms: number;
+
+  beforeAll(() => {
+    yardstickMs ??= timeOfYardstick();
+    audio = recording(hostile);
+    ms = timeOf(() => audioLength(audio, format));
+  });
+
+  afterAll(() => {
+    audio = new CountedBytes([]);
+  });
+
+  it('is read little by the parser of its head', () => {
     expect(audio.reads).toBeLessThanOrEqual(MOST_READS);
     expect(audio.bytes).toBeLessThanOrEqual(MOST_BYTES);
     // One read is copied where it spans pieces.
     expect(audio.longest).toBeLessThanOrEqual(2 * MIB);
   });
 
-  it.each(HOSTILE)('take about as long as a look at each byte of a file with %s (%s)', (_name, format, hostile) => {
-    const audio = recording(hostile);
-    expect(timeOf(() => audioLength(audio, format)) / timeOf(yardstick)).toBeLessThan(MOST_YARDSTICKS);
+  it('takes the parser of its head about as long as a look at each byte', () => {
+    // A slow run may have included compilation, or the machine become slower: it is measured again, beside the look.
+    const again = (): number => timeOf(() => audioLength(audio, format)) / timeOfYardstick();
+    const ratio = ms / yardstickMs!;
+    expect(ratio < MOST_YARDSTICKS ? ratio : Math.min(again(), again())).toBeLessThan(MOST_YARDSTICKS);
   });
 });

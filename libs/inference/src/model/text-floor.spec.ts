@@ -6,6 +6,8 @@ import { dearestPattern, generatedTexts, NATURAL_TEXTS } from '../testing/dear-t
 import { TEXT_SAMPLES } from '../testing/text-samples';
 
 const LEAST_SHARE = 0.6;
+/** `SLUICE_CHAOS=full` draws more texts, and searches more often and for longer. */
+const FULL = process.env.SLUICE_CHAOS === 'full';
 const LEAST_BYTES = 500;
 
 const realTokens = (text: string): number => Math.max(encodeO200k(text).length, encodeCl100k(text).length);
@@ -31,7 +33,7 @@ function repeated(text: string): string {
 }
 
 describe('the estimate of a text, in shares of its tokens in the dearer of two vocabularies', () => {
-  it.each([1, 2])('is at least 0.6 for texts drawn from any alphabet, seed %i', (seed) => {
+  it.each(FULL ? [1, 2] : [1])('is at least 0.6 for texts drawn from any alphabet, seed %i', (seed) => {
     const low = Object.entries(generatedTexts(seed))
       .map(([name, text]) => ({ name, share: shareOf(text) }))
       .filter(({ share }) => share < LEAST_SHARE);
@@ -45,8 +47,8 @@ describe('the estimate of a text, in shares of its tokens in the dearer of two v
     expect(low).toEqual([]);
   });
 
-  it.each([11, 12, 13])('stays at least 0.6 under a search for dear patterns, seed %i', (seed) => {
-    const { share, pattern } = dearestPattern(seed, 2_500, shareOfPattern);
+  it.each(FULL ? [11, 12, 13] : [11])('stays at least 0.6 under a search for dear patterns, seed %i', (seed) => {
+    const { share, pattern } = dearestPattern(seed, FULL ? 2_500 : 1_500, shareOfPattern);
     expect({ pattern: JSON.stringify(pattern), least: Math.min(share, LEAST_SHARE) }).toMatchObject({
       least: LEAST_SHARE,
     });

@@ -8,9 +8,16 @@ export function bytesInUse(): number {
   return heapUsed + arrayBuffers;
 }
 
+let collectGarbage: (() => void) | undefined;
+
 function collect(): void {
+  collectGarbage ??= garbageCollector();
+  collectGarbage();
+}
+
+function garbageCollector(): () => void {
   setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
+  return runInNewContext('gc') as () => void;
 }
 
 /** Returns how many bytes of V8's heap the value takes that `build` returns. */
