@@ -1,5 +1,6 @@
 /**
- * `npm run chaos -- short`: each chaos test once, about ten minutes. `npm run chaos`: their long form, up to hours.
+ * `npm run chaos -- short`: each chaos test once, about ten minutes. `npm run chaos`: their long form, up to hours, and
+ * that of the unit and e2e tests of which `npm test` runs a short form.
  * Further arguments go to jest; `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]`
  * puts each defect of test/chaos/mutants.ts into a copy of the checkout, runs its tests there and names the one that
  * failed, as it must. `npm run chaos -- storm` runs random loads under random faults and checks the invariants
@@ -25,13 +26,20 @@ const FILES = [
   'tsconfig.build.json',
 ];
 
-function runTests(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const selected = [...args, '--selectProjects', 'chaos', 'timed'];
+const CHAOS = ['chaos', 'timed'];
+
+function runTests(
+  projects: readonly string[],
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<number> {
+  const selected = [...args, '--selectProjects', ...projects];
   return runNode([join(root, 'dist/scripts/test.js'), ...selected], environment);
 }
 
 function runLongForm(args: readonly string[]): Promise<number> {
-  return runTests(['--testTimeout=3600000', ...args], { ...process.env, SLUICE_CHAOS: 'full' });
+  const environment = { ...process.env, SLUICE_CHAOS: 'full', SLUICE_HOSTILE: 'full' };
+  return runTests(['unit', 'e2e', ...CHAOS], ['--testTimeout=3600000', ...args], environment);
 }
 
 interface JestReport {
@@ -123,7 +131,7 @@ async function hunt(names: readonly string[]): Promise<number> {
 function main(): Promise<number> {
   const args = process.argv.slice(2);
   if (args[0] === 'storm') return stormCommand(args.slice(1));
-  if (args[0] === 'short') return runTests(args.slice(1), process.env);
+  if (args[0] === 'short') return runTests(CHAOS, args.slice(1), process.env);
   if (args[0] !== '--mutants') return runLongForm(args);
   return hunt(args.slice(1));
 }

@@ -20,7 +20,7 @@ const SHARED: readonly string[] = ['unit', 'integration', 'e2e'];
 const ON_DEMAND = ['chaos', 'timed', 'agents'] as const;
 /**
  * The machine may be busy, and no test measures time by its own limit. Unit and integration specs wait about half of the
- * time, so all four suites run at once. Whole systems start or wait most of the time, so three suites of e2e, or two of
+ * time, so four suites run at once. Whole systems start or wait most of the time, so three suites of e2e, or two of
  * chaos, fit on two cores. Tests that check how soon something happens run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
@@ -62,10 +62,12 @@ async function runProject(
   environment: NodeJS.ProcessEnv,
   reportFile: string,
 ): Promise<TestCounts> {
-  const isWhole = jestArguments.every((argument) => argument.startsWith('--shard='));
+  const isWhole = jestArguments.every((argument) => /^--(?:shard|testTimeout)=/.test(argument));
   const config = isWhole && SHARED.includes(project) ? ['--config', 'jest.shares.config.cjs'] : [];
   const flags = [...config, '--selectProjects', project, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
-  const how = FLAGS[project] ?? ['--maxWorkers=100%'];
+  const optionOf = (flag: string): string => flag.split('=')[0]!;
+  const given = new Set(jestArguments.map(optionOf));
+  const how = (FLAGS[project] ?? ['--maxWorkers=100%']).filter((flag) => !given.has(optionOf(flag)));
   const exitCode = await runNode(
     ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...how, ...jestArguments],
     environment,

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { Pool } from 'undici';
+import { IS_FULL } from '../hostile/scale';
 import { catalogueOf } from '../support/catalogue';
 import { amountOf } from '../support/decimal';
 import { eventually } from '../support/eventually';
@@ -16,7 +17,7 @@ import { bytesOf, exchange } from './raw-http';
 import { CANARY, findInsides } from './refusals';
 import { findProblems, readEvents } from './stream-grammar';
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 20_000);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (IS_FULL ? 20_000 : 5_000));
 const AT_ONCE = 50;
 const CREDITS = '1000000';
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };

@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
+import { IS_FULL } from '../hostile/scale';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
@@ -15,7 +16,7 @@ import { anyRecipe, MUTATION_NAMES, mutatedForm, type FormRoute, type MutatedFor
 import { bytesOf, open, readAnswer, write, type RawAnswer } from './raw-http';
 import { findInsides } from './refusals';
 
-const FORMS = Number(process.env.MUTATED_FORMS ?? 2_000);
+const FORMS = Number(process.env.MUTATED_FORMS ?? (IS_FULL ? 2_000 : 700));
 /** The same seed makes the same forms. Others than the usual one are tried by hand, so that no run fails by chance. */
 const SEED = Number(process.env.MUTATED_FORMS_SEED ?? 1);
 const AT_ONCE = 50;

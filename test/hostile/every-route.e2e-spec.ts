@@ -14,9 +14,10 @@ import { say } from '../support/say';
 import { CANARY, findInsides } from '../e2e/refusals';
 import { Dice, mutatedBody, oddPath, writtenBody } from './mutations';
 import { ROUTE_FORMS, type RouteForm } from './route-forms';
+import { IS_FULL } from './scale';
 
 /** To each route. */
-const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? 60);
+const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? (IS_FULL ? 60 : 20));
 /** The same seed makes the same requests. Others than the usual one are tried by hand, so that no run fails by chance. */
 const SEED = Number(process.env.HOSTILE_SEED ?? 1);
 const AT_ONCE = 20;
