@@ -54,6 +54,14 @@ export function vhostDefinitions(vhosts: readonly string[], { users, policiesOf 
   };
 }
 
+/** Only to set things up: nobody looks at its statistics, which cost the more, the more queues there are. */
+const managementConfig = (port: number | undefined): readonly string[] => [
+  'management.tcp.ip = 127.0.0.1',
+  `management.tcp.port = ${port}`,
+  'management_agent.disable_metrics_collector = true',
+  'collect_statistics_interval = 60000',
+];
+
 /** Loaded at every start, so that neither a plugin nor rabbitmqctl is needed. */
 function definitions(password: string, setup: RabbitSetup): string {
   return JSON.stringify({
@@ -89,7 +97,7 @@ function writeConfig(folder: string, { password, ports }: PrivateSettings, setup
     // Apps send at most so much.
     'max_message_size = 1048576',
     'log.console = true',
-    ...(setup.isManaged === true ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+    ...(setup.isManaged === true ? managementConfig(managementPort) : []),
   ];
   writeFileSync(join(folder, 'rabbitmq.conf'), `${config.join('\n')}\n`);
 }
