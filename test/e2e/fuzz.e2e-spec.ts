@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { Pool } from 'undici';
-import { IS_FULL } from '../hostile/scale';
+import { IS_FULL } from '../support/scale';
 import { catalogueOf } from '../support/catalogue';
 import { amountOf } from '../support/decimal';
 import { eventually } from '../support/eventually';

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
-import { IS_FULL } from '../hostile/scale';
+import { IS_FULL } from '../support/scale';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';

@@ -4,7 +4,7 @@ import { Operator } from '../support/operator';
 import { giveBack, shareInstallation } from '../support/shared-installations';
 import { Upstream } from '../support/upstream';
 import { longHosts } from './long-hosts';
-import { report } from './scale';
+import { report } from '../support/scale';
 import { Witness } from './witness';
 
 const MODEL = 'hostile/talker';

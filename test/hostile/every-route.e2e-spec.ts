@@ -14,7 +14,7 @@ import { say } from '../support/say';
 import { CANARY, findInsides } from '../e2e/refusals';
 import { Dice, mutatedBody, oddPath, writtenBody } from './mutations';
 import { ROUTE_FORMS, type RouteForm } from './route-forms';
-import { IS_FULL } from './scale';
+import { IS_FULL } from '../support/scale';
 
 /** To each route. */
 const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? (IS_FULL ? 60 : 20));

@@ -6,7 +6,7 @@ import { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
 import { Upstream } from '../support/upstream';
 import { keepSending, type ChunkedBody } from './chunked-bodies';
-import { IS_FULL, report } from './scale';
+import { IS_FULL, report } from '../support/scale';
 import { Witness } from './witness';
 
 const MODEL = 'hostile/talker';
@@ -14,10 +14,10 @@ const MODEL = 'hostile/talker';
 const SLOW_MODEL = 'hostile/thinker';
 const MEBIBYTE = 1024 * 1024;
 const BODY_BYTES = 30 * MEBIBYTE;
-const CONNECTIONS = IS_FULL ? 100 : 24;
+const CONNECTIONS = IS_FULL ? 100 : 20;
 const BUDGET_MIB = 400;
 const MOST_OF_BUDGET = 1.15;
-const HOLD_MS = IS_FULL ? 20_000 : 6_000;
+const HOLD_MS = IS_FULL ? 20_000 : 4_000;
 
 let upstream: Upstream;
 let installation: Installation;
@@ -233,7 +233,7 @@ describe('the memory of a gateway', () => {
       let served = await witness.watch(0);
       const peakBytes = await peakDuring(async () => {
         const stops = [keepSending(3, chat), keepSending(3, recording)];
-        served = await witness.watch(IS_FULL ? 45_000 : 10_000);
+        served = await witness.watch(IS_FULL ? 45_000 : 4_000);
         for (const stop of stops) stop();
       });
       const growthMib = Math.round((peakBytes - restBytes) / MEBIBYTE);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { catalogueOf } from '../support/catalogue';
 import { Installation } from '../support/installation';
-import { report } from './scale';
+import { report } from '../support/scale';
 
 const MODEL = {
   slug: 'hostile/none',

@@ -186,12 +186,13 @@ describe('a bucket of films that is broken or hostile', () => {
     for (let round = 0; round < 3; round += 1) ends.push(...(await Promise.all(Array.from({ length: 40 }, leave))));
     expect(ends.filter((end) => end === null).length).toBeGreaterThan(20);
     get = send(FILM);
-    await eventually('films are sent again', STORED_MS, async () =>
-      (await fetch(url, { headers })).status === 200 ? true : undefined,
-    );
-    const opened = await Promise.all(Array.from({ length: 20 }, () => fetch(url, { headers })));
-    expect(opened.map(({ status }) => status)).toEqual(opened.map(() => 200));
-    for (const answer of opened) expect((await answer.arrayBuffer()).byteLength).toBe(FILM.length);
+    // On a busy machine some of those that left are still on their way out.
+    const opened = await eventually('films are sent again, many at once', STORED_MS, async () => {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(url, { headers })));
+      const films = await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+      return answers.every(({ status }) => status === 200) ? films : undefined;
+    });
+    for (const film of opened) expect(film.byteLength).toBe(FILM.length);
   });
 
   it('has a film stored again after each failure, and waits for no rest of an answer', async () => {

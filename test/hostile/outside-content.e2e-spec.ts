@@ -11,7 +11,7 @@ import type { ApiAnswer, ApiClient } from '../support/client';
 import { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
 import { Upstream } from '../support/upstream';
-import { IS_FULL, report } from './scale';
+import { IS_FULL, report } from '../support/scale';
 import { Witness } from './witness';
 
 const MODEL = 'hostile/talker';
@@ -25,8 +25,8 @@ const HOLD_MS = IS_FULL ? 20_000 : 6_000;
 const LONGEST_GROWTH_MS = 18_000;
 const STEADY_MS = 3_000;
 const STEADY_MIB = 2;
-const SLOW_FILES = 40;
-const SMALL_FILES = 5;
+const SLOW_FILES = IS_FULL ? 40 : 16;
+const SMALL_FILES = IS_FULL ? 5 : 3;
 const MOST_REPEATS = 20;
 
 /** The start of a page of 8 MiB, whose end does not come. */

@@ -5,15 +5,17 @@ import { eventually } from '../support/eventually';
 import type { Installation } from '../support/installation';
 import { giveBack, shareInstallation } from '../support/shared-installations';
 import { Upstream } from '../support/upstream';
-import { IS_FULL, report } from './scale';
+import { IS_FULL, report } from '../support/scale';
 import { Witness } from './witness';
 
 const MODEL = 'hostile/talker';
 const CONNECTIONS = 8;
 const AHEAD = 1_500;
+/** The long form shows beside it what as many requests do that come one at a time. */
+const LOADS = IS_FULL ? [1, AHEAD] : [AHEAD];
 /** Of requests, whether they come one at a time or all of a connection's at once. */
 const PER_SECOND = 3_000;
-const WATCH_MS = IS_FULL ? 30_000 : 5_000;
+const WATCH_MS = IS_FULL ? 30_000 : 2_500;
 const PATHS = ['/api/v1/oauth/jwks', '/api/v1/keys', '/nothing'];
 
 let upstream: Upstream;
@@ -106,7 +108,7 @@ describe('a stranger who sends requests ahead', () => {
     async (path) => {
       await witness.watch(1_000);
       const seen = [];
-      for (const ahead of [1, AHEAD]) {
+      for (const ahead of LOADS) {
         const stranger = new Stranger(installation.baseUrl, path, ahead);
         try {
           await eventually('the attack is under way', 30_000, () => stranger.sent >= AHEAD || undefined);
@@ -118,7 +120,7 @@ describe('a stranger who sends requests ahead', () => {
         }
       }
       report({ what: 'requests ahead', path, seen });
-      const [, attack] = seen;
+      const attack = seen.at(-1);
       expect(attack!.served.failures).toEqual({});
       expect(attack!.served.healthStatuses).toEqual([200]);
       expect(attack!.served.callsPerSecond).toBeGreaterThan(0);

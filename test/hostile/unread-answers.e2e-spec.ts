@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { Operator, type Tenant } from '../support/operator';
 import { bytesOf, open } from '../e2e/raw-http';
-import { report } from './scale';
+import { report } from '../support/scale';
 
 const BUDGET_MIB = 100;
 const READERS = 8;

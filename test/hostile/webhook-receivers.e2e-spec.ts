@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { CONDUCTS, OddReceiver, type ConductPath } from '../support/odd-receiver';
 import { Operator, type Tenant } from '../support/operator';
-import { report } from './scale';
+import { report } from '../support/scale';
 
 const HOSTS = Array.from({ length: 40 }, (_, at) => `127.0.7.${at + 1}`);
 const PATIENCE_MS = 40_000;
