@@ -1,1 +1,0 @@
-require('./run-share.cjs').e2e(9, 9);
