@@ -22,13 +22,13 @@ const SHARED: readonly string[] = ['unit', 'integration', 'e2e'];
 const ON_DEMAND = ['chaos', 'timed', 'agents'] as const;
 /**
  * The machine may be busy, and no test measures time by its own limit. Unit and integration specs wait about half of the
- * time, so four suites run at once, and six of both. Whole systems start or wait most of the time, so four suites of e2e,
+ * time, so four suites run at once, and six of both. Whole systems start or wait most of the time, so three suites of e2e,
  * or two of chaos, fit on two cores. Tests that check how soon something happens run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   unit: ['--maxWorkers=4'],
   integration: ['--maxWorkers=4'],
-  e2e: ['--maxWorkers=4', '--testTimeout=300000'],
+  e2e: ['--maxWorkers=3', '--testTimeout=300000'],
   agents: ['--runInBand', '--testTimeout=120000'],
   chaos: ['--maxWorkers=2'],
   timed: ['--runInBand'],

@@ -24,7 +24,7 @@ import {
 import { storeCalls, storeLoop } from '../support/reconciliation/bulk-rows';
 import { chargesOf, keyOf, type Planted, type PlantedCause } from '../support/reconciliation/planted-differences';
 
-/** Forty thousand calls in PostgreSQL, in the long form a hundred thousand, and what two providers report of them over HTTP. */
+/** A hundred thousand calls in PostgreSQL, and what two providers report of them over HTTP. */
 
 const SETUP_TIMEOUT_MS = 300_000;
 const RUN_TIMEOUT_MS = 120_000;

@@ -1,1 +1,1 @@
-require('./run-share.cjs').e2e(1, 8);
+require('./run-share.cjs').e2e(1, 9);

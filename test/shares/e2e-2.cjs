@@ -1,1 +1,1 @@
-require('./run-share.cjs').e2e(2, 8);
+require('./run-share.cjs').e2e(2, 9);

@@ -1,1 +1,1 @@
-require('./run-share.cjs').e2e(3, 8);
+require('./run-share.cjs').e2e(3, 9);

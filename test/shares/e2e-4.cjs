@@ -1,1 +1,1 @@
-require('./run-share.cjs').e2e(4, 8);
+require('./run-share.cjs').e2e(4, 9);

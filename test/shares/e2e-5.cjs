@@ -1,1 +1,1 @@
-require('./run-share.cjs').e2e(5, 8);
+require('./run-share.cjs').e2e(5, 9);

@@ -1,1 +1,1 @@
-require('./run-share.cjs').e2e(6, 8);
+require('./run-share.cjs').e2e(6, 9);

@@ -1,1 +1,1 @@
-require('./run-share.cjs').e2e(7, 8);
+require('./run-share.cjs').e2e(7, 9);

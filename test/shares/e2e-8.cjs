@@ -1,1 +1,1 @@
-require('./run-share.cjs').e2e(8, 8);
+require('./run-share.cjs').e2e(8, 9);

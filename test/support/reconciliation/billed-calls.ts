@@ -1,4 +1,3 @@
-import { IS_FULL } from '../scale';
 import type { Charge } from '../../../tools/sandbox-provider/src/reports/charge';
 
 /** Calls of two providers with made-up prices, reckoned without any code of the product. */
@@ -8,7 +7,7 @@ export type ProviderName = (typeof PROVIDERS)[number];
 
 export const DAYS = Array.from({ length: 10 }, (_, index) => `2026-11-${11 + index}`);
 export const MODELS = ['one', 'two', 'three', 'four', 'five'];
-export const CALLS_OF_GROUP = IS_FULL ? 1_000 : 400;
+export const CALLS_OF_GROUP = 1_000;
 
 export interface BilledCall {
   readonly uncached: number;

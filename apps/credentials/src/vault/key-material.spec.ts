@@ -81,7 +81,7 @@ describe(readKeyMaterial.name, () => {
     ['amazon-bedrock', 'a number', { ...access, secretAccessKey: 1 }],
     ['google-vertex', 'no private key', { ...account, private_key: undefined }],
     ['google-vertex', 'a private key of another form', { ...account, private_key: 'canary' }],
-    ['google-vertex', 'a private key of 5120 bits', { ...account, private_key: rsaKey(4_104) }],
+    ['google-vertex', 'a private key of 4104 bits', { ...account, private_key: rsaKey(4_104) }],
     [
       'google-vertex',
       'a private key of 9600 bits in few characters',

@@ -1,0 +1,1 @@
+require('./run-share.cjs').e2e(9, 9);
