@@ -12,18 +12,16 @@ import { runNode } from './node-child';
 import { findServices, serviceEnvironment, stopServices } from './services/find-services';
 import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCounts } from './test-counts';
 
-/** In this order: tests that point directly to the cause come first. */
+/** In this order: quick tests that point directly to the cause come first. */
 const PROJECTS = ['unit', 'integration', 'e2e'] as const;
-/** These run at once: the former keep the processors busy while the latter wait. */
-const TOGETHER: readonly string[] = ['unit', 'integration'];
 /** The projects of jest.shares.config.cjs, which is for runs of all their specs. */
 const SHARED: readonly string[] = ['unit', 'integration', 'e2e'];
 /** Run only if they are selected, as `npm run chaos` and `npm run clients` do: they take long, or need other programs. */
 const ON_DEMAND = ['chaos', 'timed', 'agents'] as const;
 /**
  * The machine may be busy, and no test measures time by its own limit. Unit and integration specs wait about half of the
- * time, so four suites run at once, and six of both. Whole systems start or wait most of the time, so three suites of e2e,
- * or two of chaos, fit on two cores. Tests that check how soon something happens run one at a time.
+ * time, so four suites run at once. Whole systems start or wait most of the time, so three suites of e2e, or two of
+ * chaos, fit on two cores. Tests that check how soon something happens run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   unit: ['--maxWorkers=4'],
@@ -33,8 +31,6 @@ const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
   chaos: ['--maxWorkers=2'],
   timed: ['--runInBand'],
 };
-
-const TOGETHER_FLAGS: readonly string[] = ['--maxWorkers=6'];
 
 /** How long e2e tests wait at least for what happens in another process. */
 const E2E_PATIENCE_MS = '120000';
@@ -60,34 +56,18 @@ function selectionOf(args: readonly string[]): Selection {
   return { projects: known.filter((project) => names.includes(project)), jestArguments };
 }
 
-/** Which projects run at once, one run after another. */
-function runsOf(projects: readonly string[]): readonly (readonly string[])[] {
-  const together = projects.filter((project) => TOGETHER.includes(project));
-  const others = projects.filter((project) => !TOGETHER.includes(project)).map((project) => [project]);
-  return together.length === 0 ? others : [together, ...others];
-}
-
-async function runProjects(
-  projects: readonly string[],
+async function runProject(
+  project: string,
   jestArguments: readonly string[],
   environment: NodeJS.ProcessEnv,
   reportFile: string,
 ): Promise<TestCounts> {
   const isWhole = jestArguments.every((argument) => /^--(?:shard|testTimeout)=/.test(argument));
-  const isShared = isWhole && projects.every((project) => SHARED.includes(project));
-  const config = isShared ? ['--config', 'jest.shares.config.cjs'] : [];
-  const flags = [
-    ...config,
-    '--selectProjects',
-    ...projects,
-    '--passWithNoTests',
-    '--json',
-    `--outputFile=${reportFile}`,
-  ];
+  const config = isWhole && SHARED.includes(project) ? ['--config', 'jest.shares.config.cjs'] : [];
+  const flags = [...config, '--selectProjects', project, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
   const optionOf = (flag: string): string => flag.split('=')[0]!;
   const given = new Set(jestArguments.map(optionOf));
-  const usual = projects.length > 1 ? TOGETHER_FLAGS : FLAGS[projects[0]!];
-  const how = (usual ?? ['--maxWorkers=100%']).filter((flag) => !given.has(optionOf(flag)));
+  const how = (FLAGS[project] ?? ['--maxWorkers=100%']).filter((flag) => !given.has(optionOf(flag)));
   const exitCode = await runNode(
     ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...how, ...jestArguments],
     environment,
@@ -97,7 +77,7 @@ async function runProjects(
   try {
     return countsOf(JSON.parse(readFileSync(reportFile, 'utf8')) as JestReport, exitCode);
   } catch {
-    say(`jest left no report of the ${projects.join(' and ')} tests.`);
+    say(`jest left no report of the ${project} tests.`);
     return failedRun;
   }
 }
@@ -119,11 +99,11 @@ async function withTemplates<T>(
 
 /** The other projects need none, or end theirs. */
 async function withBroker<T>(
-  projects: readonly string[],
+  project: string,
   folder: string,
   run: (environment: Readonly<Record<string, string>>) => Promise<T>,
 ): Promise<T> {
-  if (!projects.some((project) => project === 'e2e' || project === 'agents') || !hasRabbitPrograms()) return run({});
+  if ((project !== 'e2e' && project !== 'agents') || !hasRabbitPrograms()) return run({});
   const broker = await startSharedBroker(folder);
   try {
     return await run(broker.environment);
@@ -141,12 +121,15 @@ async function main(): Promise<number> {
   try {
     await withTemplates(projects, services.postgres.url, async (templates) => {
       const environment = { ...process.env, ...serviceEnvironment(services), ...templates };
-      for (const run of runsOf(projects)) {
-        const name = run.join(' and ');
-        say(`\n--- ${name} tests`);
-        const patience = run.includes('e2e') && { TEST_PATIENCE_MS: E2E_PATIENCE_MS };
-        const ran = await withBroker(run, join(reports, 'rabbitmq'), (broker) =>
-          runProjects(run, jestArguments, { ...environment, ...broker, ...patience }, join(reports, `${name}.json`)),
+      for (const project of projects) {
+        say(`\n--- ${project} tests`);
+        const ran = await withBroker(project, join(reports, 'rabbitmq'), (broker) =>
+          runProject(
+            project,
+            jestArguments,
+            { ...environment, ...broker, ...(project === 'e2e' && { TEST_PATIENCE_MS: E2E_PATIENCE_MS }) },
+            join(reports, `${project}.json`),
+          ),
         );
         counts = addCounts(counts, ran);
       }

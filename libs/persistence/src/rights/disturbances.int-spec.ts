@@ -70,7 +70,10 @@ const count = async (sql: string): Promise<number> =>
 describe('an app that disturbs others', () => {
   // UPDATE or DELETE on a whole table permits it; on columns it does not.
   it.each([
-    ['gateway', 'batch_lines batch_results batch_segments batches generation_contents idempotency_keys outbox'],
+    [
+      'gateway',
+      'batch_lines batch_results batch_segments batches delayed_charges generation_contents idempotency_keys outbox',
+    ],
     ['batch-worker', 'batch_lines batch_segments batch_workers batches native_batches outbox'],
     ['video-worker', 'outbox'],
     ['credentials', 'credentials credentials_feed_entries webhook_secrets'],
