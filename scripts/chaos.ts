@@ -1,6 +1,6 @@
 /**
  * `npm run chaos -- short`: each chaos test once, about ten minutes. `npm run chaos`: their long form, up to hours, and
- * that of the unit and e2e tests of which `npm test` runs a short form.
+ * the long form of the unit and e2e tests that `npm test` shortens.
  * Further arguments go to jest; `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]`
  * puts each defect of test/chaos/mutants.ts into a copy of the checkout, runs its tests there and names the one that
  * failed, as it must. `npm run chaos -- storm` runs random loads under random faults and checks the invariants

@@ -54,7 +54,7 @@ export function vhostDefinitions(vhosts: readonly string[], { users, policiesOf 
   };
 }
 
-/** Only to set things up: nobody looks at its statistics, which cost the more, the more queues there are. */
+/** Only to set things up: no test reads its statistics, which cost more with each queue. */
 const managementConfig = (port: number | undefined): readonly string[] => [
   'management.tcp.ip = 127.0.0.1',
   `management.tcp.port = ${port}`,

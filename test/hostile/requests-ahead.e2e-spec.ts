@@ -11,7 +11,7 @@ import { Witness } from './witness';
 const MODEL = 'hostile/talker';
 const CONNECTIONS = 8;
 const AHEAD = 1_500;
-/** The long form shows beside it what as many requests do that come one at a time. */
+/** The long form also shows what as many requests do that come one at a time. */
 const LOADS = IS_FULL ? [1, AHEAD] : [AHEAD];
 /** Of requests, whether they come one at a time or all of a connection's at once. */
 const PER_SECOND = 3_000;

@@ -141,7 +141,7 @@ describe.each(HOSTILE)('a hostile file with %s (%s)', (_name, format, hostile) =
   });
 
   it('takes the parser of its head about as long as a look at each byte', () => {
-    // A slow run may have included compilation, or the machine become slower: it is measured again, beside the look.
+    // A slow run may have included compilation, or the machine become slower: both are measured again.
     const again = (): number => timeOf(() => audioLength(audio, format)) / timeOfYardstick();
     const ratio = ms / yardstickMs!;
     expect(ratio < MOST_YARDSTICKS ? ratio : Math.min(again(), again())).toBeLessThan(MOST_YARDSTICKS);
