@@ -1,9 +1,8 @@
 import type { LoggerService } from '@nestjs/common';
 import { storeApart, type GenerationsRepository } from '@libs/persistence';
-import { counter, EachAlone, PeriodicTask, type TaskRunner } from '@libs/platform';
+import { counter, type TaskRunner } from '@libs/platform';
+import { CallSweep } from './call-sweep';
 
-const TASK = 'generations.abandon';
-const EVERY_MS = 30_000;
 const MOST_ROWS = 1_000;
 /** Longer than any call may last, so an open row of this age belongs to a process that died. */
 const ABANDONED_AFTER_MS = 15 * 60_000;
@@ -14,33 +13,16 @@ const abandoned = counter({
 });
 
 /** Releases the holds of calls whose process died. A hold that PostgreSQL fails to release does not stop the others. */
-export class AbandonedSweep {
-  private readonly task: PeriodicTask;
-  private readonly each: EachAlone;
-
+export class AbandonedSweep extends CallSweep {
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'findAbandoned' | 'abandon'>,
-    private readonly logger: LoggerService,
+    logger: LoggerService,
     runner: TaskRunner,
   ) {
-    this.each = new EachAlone(TASK, logger);
-    this.task = new PeriodicTask({ name: TASK, everyMs: EVERY_MS, runner }, () => this.giveBack());
+    super('generations.abandon', logger, runner);
   }
 
-  start(): void {
-    this.task.start();
-  }
-
-  stop(): Promise<void> {
-    return this.task.stop();
-  }
-
-  /** Runs one pass. Never throws. */
-  sweep(): Promise<void> {
-    return this.task.runOnce();
-  }
-
-  private async giveBack(): Promise<void> {
+  protected override async pass(): Promise<void> {
     const stale = await this.repository.findAbandoned(ABANDONED_AFTER_MS, MOST_ROWS, this.each.restingIds());
     const { stored, refused, stuck, failed } = await storeApart(stale, (calls) => this.repository.abandon(calls));
     const calls = stored.reduce((sum, { result }) => sum + result, 0);

@@ -1,10 +1,9 @@
 import type { LoggerService } from '@nestjs/common';
 import type { DelayedChargesRepository, GenerationsRepository } from '@libs/persistence';
-import { EachAlone, PeriodicTask, type TaskRunner } from '@libs/platform';
+import type { TaskRunner } from '@libs/platform';
+import { CallSweep } from './call-sweep';
 import { storeCharges } from './store-charges';
 
-const TASK = 'generations.delayed';
-const EVERY_MS = 30_000;
 const MOST_ROWS = 500;
 /** More charges than a process keeps in memory. */
 const MOST_ROUNDS = 40;
@@ -15,34 +14,17 @@ const LEFT_FOR_MS = 60_000;
  * Commits charges that a gateway wrote down because it could not commit them at once. The gateway may have died since;
  * if it lives and commits them itself, committing them twice changes nothing.
  */
-export class DelayedSweep {
-  private readonly task: PeriodicTask;
-  private readonly each: EachAlone;
-
+export class DelayedSweep extends CallSweep {
   constructor(
     private readonly generations: Pick<GenerationsRepository, 'settle'>,
     private readonly delayed: Pick<DelayedChargesRepository, 'find' | 'remove'>,
-    private readonly logger: LoggerService,
+    logger: LoggerService,
     runner: TaskRunner,
   ) {
-    this.each = new EachAlone(TASK, logger);
-    this.task = new PeriodicTask({ name: TASK, everyMs: EVERY_MS, runner }, () => this.commit());
+    super('generations.delayed', logger, runner);
   }
 
-  start(): void {
-    this.task.start();
-  }
-
-  stop(): Promise<void> {
-    return this.task.stop();
-  }
-
-  /** Runs one pass. Never throws. */
-  sweep(): Promise<void> {
-    return this.task.runOnce();
-  }
-
-  private async commit(): Promise<void> {
+  protected override async pass(): Promise<void> {
     for (let round = 1; round <= MOST_ROUNDS; round += 1) {
       const charges = await this.delayed.find(LEFT_FOR_MS, MOST_ROWS, this.each.restingIds());
       if (charges.length === 0) return;
