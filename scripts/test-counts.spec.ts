@@ -6,6 +6,7 @@ const report = {
   numPendingTests: 1,
   numTodoTests: 1,
   numRuntimeErrorTestSuites: 0,
+  testResults: [],
 };
 
 describe(countsOf.name, () => {
@@ -14,6 +15,7 @@ describe(countsOf.name, () => {
       passed: 5,
       failed: 3,
       skipped: 2,
+      failures: [],
     });
   });
 
@@ -30,6 +32,22 @@ describe(countsOf.name, () => {
       passed: 10,
       failed: 1,
       skipped: 4,
+      failures: [],
     });
+  });
+
+  it('names each failed test and each file that could not run, with the start of what was said', () => {
+    const message = `\u001b[31mExpected: 1\u001b[39m\n\n${'    at a line\n'.repeat(40)}`;
+    const passed = { fullName: 'adds', status: 'passed', failureMessages: [] };
+    const failed = { fullName: 'subtracts', status: 'failed', failureMessages: [message] };
+    const testResults = [
+      { name: 'sums.spec.ts', status: 'failed', message: 'all of it', assertionResults: [passed, failed] },
+      { name: 'broken.spec.ts', status: 'failed', message: 'Cannot find a module', assertionResults: [] },
+      { name: 'good.spec.ts', status: 'passed', message: '', assertionResults: [passed] },
+    ];
+    const { failures } = countsOf({ ...report, testResults }, 1);
+    expect(failures.map((failure) => failure.split('\n').length)).toEqual([16, 2]);
+    expect(failures[0]).toMatch(/^subtracts\n {4}Expected: 1\n {8}at a line\n/);
+    expect(failures[1]).toBe('broken.spec.ts\n    Cannot find a module');
   });
 });
