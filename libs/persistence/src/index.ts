@@ -105,7 +105,14 @@ export {
 } from './reconciliation/recorded-charges.repository';
 export { StaleUploadsRepository } from './batches/stale-uploads.repository';
 export { SubmittedBefore, type SubmissionKey, type SubmissionKey as BatchIdempotency } from './submitted-rows';
-export { isLocked, isRefusedForItsData, storeApart, type RefusedRow, type StoredApart } from './store-apart';
+export {
+  isLocked,
+  isRefusedForItsData,
+  storeApart,
+  type RefusedRow,
+  type RowLocks,
+  type StoredApart,
+} from './store-apart';
 export { SingleRunner } from './single-runner';
 export type { Tenant, WorkspaceTenant } from './tenants/tenant';
 export { enterTenant } from './tenants/tenant-database';

@@ -71,11 +71,9 @@ describe(storeApart.name, () => {
       failures += 1;
       throw refusal('55P03');
     };
-    const { stored, stuck, failed } = await storeApart(
-      rows,
-      (some) => behindLock([...some]),
-      (row) => row.account,
-    );
+    const { stored, stuck, failed } = await storeApart(rows, (some) => behindLock([...some]), {
+      keyOf: (row) => row.account,
+    });
     expect([failures, failed]).toEqual([2, null]);
     expect(stored.flatMap((part) => part.rows)).toHaveLength(80);
     expect(stuck.map(({ row }) => row.account)).toEqual(Array(20).fill(3));
@@ -90,6 +88,39 @@ describe(storeApart.name, () => {
     expect(failed?.rows).toEqual(rows.slice(63));
   });
 
+  describe('where it can be asked which payers are locked', () => {
+    const rows = Array.from({ length: 400 }, (_, index) => ({ index, payer: index % 100 }));
+    const isBehindLock = ({ payer }: (typeof rows)[number]): boolean => payer !== 42;
+    let failures: number;
+
+    const store = async (some: readonly (typeof rows)[number][]): Promise<void> => {
+      if (!some.some(isBehindLock)) return;
+      failures += 1;
+      throw refusal('55P03');
+    };
+    const lockedAmong = async (payers: readonly number[]): Promise<ReadonlySet<number>> =>
+      new Set(payers.filter((payer) => payer !== 42));
+
+    beforeEach(() => (failures = 0));
+
+    it('sets the rows of all locked payers apart after one timeout, and stores the others together', async () => {
+      const { stored, stuck, failed } = await storeApart(rows, store, { payerOf: ({ payer }) => payer, lockedAmong });
+      expect([failures, failed]).toEqual([1, null]);
+      expect(stored).toEqual([{ rows: rows.filter((row) => !isBehindLock(row)), result: undefined }]);
+      expect(stuck).toHaveLength(396);
+    });
+
+    it.each([
+      ['another lock is held than those of payers', async (): Promise<ReadonlySet<number>> => new Set()],
+      ['that fails as well', () => Promise.reject(refusal('57014'))],
+    ])('tries each key by itself if %s', async (_, unknown) => {
+      const few = rows.slice(40, 44);
+      const locking = { payerOf: ({ payer }: (typeof rows)[number]): number => payer, lockedAmong: unknown };
+      const { stored, stuck } = await storeApart(few, store, locking);
+      expect([failures, stored.flatMap((part) => part.rows), stuck]).toMatchObject([4, [{ payer: 42 }], [{}, {}, {}]]);
+    });
+  });
+
   it('tries two locked keys of one payer and sets the others apart untried, without delay for anybody else', async () => {
     const rows = Array.from({ length: 41 }, (_, batch) => ({ batch, payer: batch === 40 ? 'other' : 'locked' }));
     let failures = 0;
@@ -100,8 +131,7 @@ describe(storeApart.name, () => {
         failures += 1;
         throw refusal('55P03');
       },
-      (row) => row.batch,
-      (row) => row.payer,
+      { keyOf: (row) => row.batch, payerOf: (row) => row.payer },
     );
     expect([failures, stored.flatMap((part) => part.rows)]).toEqual([3, [rows[40]]]);
     expect(stuck.map(({ row }) => row)).toEqual(rows.slice(0, 40));

@@ -70,50 +70,109 @@ function isAboutServer(state: string | null): boolean {
   return state === null || (CLASSES_OF_SERVER.has(state.slice(0, 2)) && !TOO_HEAVY.has(state));
 }
 
+/** Which rows may wait for the same lock. */
+export interface RowLocks<Row, Payer = unknown> {
+  /** Returns what a row locks, such as its batch; absent: what its payer locks, or each row by itself. */
+  readonly keyOf?: (row: Row) => unknown;
+  /** Returns what several keys may lock together, such as the organization that owns many batches; absent: the key. */
+  readonly payerOf?: (row: Row) => Payer;
+  /** Returns the payers that another session has locked now, without waiting for a lock; `payerOf` must be given. */
+  readonly lockedAmong?: (payers: readonly Payer[]) => Promise<ReadonlySet<Payer>>;
+}
+
 /**
  * Stores rows in as few groups as PostgreSQL accepts: a group that it refuses is split, until the failing rows are
- * alone. One refused row among 512 costs about 18 statements. Stops at the first failure that is about the server, not
- * the rows.
+ * alone. One refused row among 512 costs about 18 statements. After a lock timeout the rows of locked payers are set
+ * apart if they can be found, else each key is tried by itself. Stops at the first failure that is about the server,
+ * not the rows.
  * @param store stores its rows, a part of `rows`, in one transaction
- * @param keyOf returns what a row locks, such as its batch: after a lock timeout each key is tried by itself
- * @param payerOf returns what several keys may lock together, such as the organization that owns many batches
  */
-export async function storeApart<Row, Result>(
+export async function storeApart<Row, Result, Payer = unknown>(
   rows: readonly Row[],
   store: (rows: readonly Row[]) => Promise<Result>,
-  keyOf: (row: Row) => unknown = (row) => row,
-  payerOf: (row: Row) => unknown = keyOf,
+  locking: RowLocks<Row, Payer> = {},
 ): Promise<StoredApart<Row, Result>> {
-  const stored: { rows: readonly Row[]; result: Result }[] = [];
-  const refused: RefusedRow<Row>[] = [];
-  const stuck: RefusedRow<Row>[] = [];
-  const parts: (readonly Row[])[] = rows.length === 0 ? [] : [rows];
-  const locks = new Locks(payerOf);
-  const fail = (part: readonly Row[], error: unknown): void => {
-    const smaller = partsOf(part, error, keyOf);
-    if (smaller !== null) return void parts.push(...smaller.toReversed());
-    const apart = isRefusedForItsData(error) ? refused : stuck;
-    apart.push(...part.map((row) => ({ row, error })));
-    if (isLocked(error)) locks.note(part, error);
-  };
-  let failures = 0;
-  for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-    const lock = locks.before(part);
-    if (lock !== null) {
-      fail(part, lock);
-      continue;
-    }
-    try {
-      stored.push({ rows: part, result: await store(part) });
-    } catch (error) {
-      if (!isRefusedForItsData(error)) failures += 1;
-      if (isAboutServer(stateOf(error)) || failures > MOST_FAILURES) {
-        return { stored, refused, ...leftFor(error, [part, ...parts.toReversed()], stuck, stored.length > 0) };
-      }
-      fail(part, error);
-    }
+  return new Storing<Row, Result, Payer>(store, locking).run(rows);
+}
+
+class Storing<Row, Result, Payer> {
+  readonly #stored: { rows: readonly Row[]; result: Result }[] = [];
+  readonly #refused: RefusedRow<Row>[] = [];
+  readonly #stuck: RefusedRow<Row>[] = [];
+  /** To be tried, the last one first. */
+  readonly #parts: (readonly Row[])[] = [];
+  readonly #locks: Locks<Row>;
+  #failures = 0;
+
+  constructor(
+    private readonly store: (rows: readonly Row[]) => Promise<Result>,
+    private readonly locking: RowLocks<Row, Payer>,
+  ) {
+    this.#locks = new Locks(locking.payerOf ?? this.#keyOf);
   }
-  return { stored, refused, stuck, failed: null };
+
+  async run(rows: readonly Row[]): Promise<StoredApart<Row, Result>> {
+    if (rows.length > 0) this.#parts.push(rows);
+    for (let part = this.#parts.pop(); part !== undefined; part = this.#parts.pop()) {
+      const lock = this.#locks.before(part);
+      if (lock !== null) {
+        this.#divide(part, lock);
+        continue;
+      }
+      try {
+        this.#stored.push({ rows: part, result: await this.store(part) });
+      } catch (error) {
+        if (!isRefusedForItsData(error)) this.#failures += 1;
+        if (isAboutServer(stateOf(error)) || this.#failures > MOST_FAILURES) return this.#leave(part, error);
+        await this.#failed(part, error);
+      }
+    }
+    return { ...this.#soFar(), stuck: this.#stuck, failed: null };
+  }
+
+  readonly #keyOf = (row: Row): unknown => (this.locking.keyOf ?? this.locking.payerOf ?? identity)(row);
+
+  #soFar(): Pick<StoredApart<Row, Result>, 'stored' | 'refused'> {
+    return { stored: this.#stored, refused: this.#refused };
+  }
+
+  #leave(part: readonly Row[], error: unknown): StoredApart<Row, Result> {
+    const untried = [part, ...this.#parts.toReversed()];
+    return { ...this.#soFar(), ...leftFor(error, untried, this.#stuck, this.#stored.length > 0) };
+  }
+
+  async #failed(part: readonly Row[], error: unknown): Promise<void> {
+    const { free, locked } = await splitByLock(part, error, this.locking);
+    this.#stuck.push(...locked.map((row) => ({ row, error })));
+    if (locked.length === 0) this.#divide(part, error);
+    else if (free.length > 0) this.#parts.push(free);
+  }
+
+  /** Arranges for smaller parts to be tried, or sets the rows apart. */
+  #divide(part: readonly Row[], error: unknown): void {
+    const smaller = partsOf(part, error, this.#keyOf);
+    if (smaller !== null) return void this.#parts.push(...smaller.toReversed());
+    const apart = isRefusedForItsData(error) ? this.#refused : this.#stuck;
+    apart.push(...part.map((row) => ({ row, error })));
+    if (isLocked(error)) this.#locks.note(part, error);
+  }
+}
+
+const identity = (row: unknown): unknown => row;
+
+/** Splits rows that failed by a lock timeout. `locked` is empty if it is not known which payer is locked. */
+async function splitByLock<Row, Payer>(
+  part: readonly Row[],
+  error: unknown,
+  { payerOf, lockedAmong }: RowLocks<Row, Payer>,
+): Promise<{ readonly free: readonly Row[]; readonly locked: readonly Row[] }> {
+  if (!isLocked(error) || payerOf === undefined || lockedAmong === undefined) return { free: part, locked: [] };
+  const payers = [...new Set(part.map(payerOf))];
+  if (payers.length === 1) return { free: part, locked: [] };
+  // If the question fails as well, each key is tried by itself.
+  const found = await lockedAmong(payers).catch(() => new Set<Payer>());
+  const { true: locked = [], false: free = [] } = Object.groupBy(part, (row) => `${found.has(payerOf(row))}`);
+  return { free, locked };
 }
 
 /** Counts the lock timeouts of each payer. */

@@ -66,7 +66,7 @@ export class LeaseKeeper {
         const claims = some.map(({ claim }) => claim);
         return this.lostOf(some, await this.segments.renew(claims, LEASE_MS));
       },
-      ({ claim }) => claim.batchNumber,
+      { keyOf: ({ claim }) => claim.batchNumber },
     );
     const error = failed?.error ?? [...stuck, ...refused][0]?.error ?? null;
     if (stored.length === 0 && error !== null) throw error;

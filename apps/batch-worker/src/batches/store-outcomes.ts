@@ -38,9 +38,9 @@ export async function storeOutcomes(
   outcomes: readonly LineOutcome[],
   logger: Pick<LoggerService, 'error'>,
 ): Promise<StoredOutcomes> {
-  const first = await storeApart(outcomes, (some) => results.store(some), batchOf, payerOf);
+  const first = await storeApart(outcomes, (some) => results.store(some), LOCKS);
   const failures = first.refused.map(({ row }) => failedInPlaceOf(row, new AppError('server', 'Internal error')));
-  const second = await storeApart(failures, (some) => results.store(some), batchOf, payerOf);
+  const second = await storeApart(failures, (some) => results.store(some), LOCKS);
   for (const refusal of first.refused) report(refusal, 'was refused; its line gets an error, uncharged', logger);
   for (const refusal of second.refused) report(refusal, 'and the error in its place were refused', logger);
   const parts = [...first.stored, ...second.stored];
@@ -70,6 +70,8 @@ export async function storeAllOutcomes(...work: Parameters<typeof storeOutcomes>
   if (error !== null) throw error;
   return stored;
 }
+
+const LOCKS = { keyOf: batchOf, payerOf };
 
 /** Logs ids and the amount only: the provider's answer is the caller's data. */
 function report({ row, error }: RefusedRow<LineOutcome>, what: string, logger: Pick<LoggerService, 'error'>): void {

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
-import { storeApart, type GenerationsRepository } from '@libs/persistence';
+import { isLocked, storeApart, type GenerationsRepository } from '@libs/persistence';
 import { counter, type TaskRunner } from '@libs/platform';
-import { CallSweep } from './call-sweep';
+import { CallSweep, type SweepRound } from './call-sweep';
 
 const MOST_ROWS = 1_000;
 /** Longer than any call may last, so an open row of this age belongs to a process that died. */
@@ -15,20 +15,26 @@ const abandoned = counter({
 /** Releases the holds of calls whose process died. A hold that PostgreSQL fails to release does not stop the others. */
 export class AbandonedSweep extends CallSweep {
   constructor(
-    private readonly repository: Pick<GenerationsRepository, 'findAbandoned' | 'abandon'>,
+    private readonly repository: Pick<GenerationsRepository, 'findAbandoned' | 'abandon' | 'lockedAmong'>,
     logger: LoggerService,
     runner: TaskRunner,
   ) {
     super('generations.abandon', logger, runner);
   }
 
-  protected override async pass(): Promise<void> {
-    const stale = await this.repository.findAbandoned(ABANDONED_AFTER_MS, MOST_ROWS, this.each.restingIds());
-    const { stored, refused, stuck, failed } = await storeApart(stale, (calls) => this.repository.abandon(calls));
+  protected override async round(exceptIds: readonly string[]): Promise<SweepRound> {
+    const stale = await this.repository.findAbandoned(ABANDONED_AFTER_MS, MOST_ROWS, exceptIds);
+    const { stored, refused, stuck, failed } = await storeApart(stale, (calls) => this.repository.abandon(calls), {
+      payerOf: ({ organizationId }) => organizationId,
+      lockedAmong: (organizationIds) => this.repository.lockedAmong(organizationIds),
+    });
     const calls = stored.reduce((sum, { result }) => sum + result, 0);
     abandoned.inc(calls);
     if (calls > 0) this.logger.warn('Calls of a process that died were given up', { calls });
-    for (const { row, error } of [...refused, ...stuck]) this.each.failed(row.id, error);
-    if (failed !== null) throw failed.error;
+    const apart = [...refused, ...stuck];
+    if (failed !== null && stored.length + apart.length === 0) throw failed.error;
+    // The others of an organization whose account is locked would only wait for the lock as well.
+    const idOf = ({ row, error }: (typeof apart)[number]): string => (isLocked(error) ? row.organizationId : row.id);
+    return { isOver: stale.length < MOST_ROWS, failed: new Map(apart.map((one) => [idOf(one), one.error])) };
   }
 }

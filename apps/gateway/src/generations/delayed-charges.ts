@@ -2,8 +2,9 @@ import type { LoggerService } from '@nestjs/common';
 import { storeApart, type DelayedChargesRepository, type GenerationSettlement } from '@libs/persistence';
 import { counter } from '@libs/platform';
 
-/** A charge that is not committed at the second look after it came is written down: after one to two such pauses. */
-const LOOK_MS = 200;
+/** A charge that was not committed in this time is written down. */
+const PATIENCE_MS = 200;
+const LOOK_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 const MOST_ROWS = 500;
 
@@ -12,15 +13,19 @@ const delayed = counter({
   help: 'Charges that were written down because they could not be committed at once',
 });
 
+interface Waiting {
+  readonly charge: GenerationSettlement;
+  readonly sinceMs: number;
+}
+
 /**
  * Writes down charges that wait for long, for a lock or for a slow commit, so that they outlive the process:
  * `DelayedSweep` of any gateway commits them. Nothing waits for this. What was written down is removed once the charge
  * is committed.
  */
 export class DelayedCharges {
-  /** Charges that are not written down: since the last look, and from before. */
-  private young = new Map<string, GenerationSettlement>();
-  private readonly old = new Map<string, GenerationSettlement>();
+  /** Charges that are not written down, the oldest first. */
+  private readonly waiting = new Map<string, Waiting>();
   private readonly written = new Set<string>();
   /** Ids of charges that are written down and committed. */
   private readonly over = new Set<string>();
@@ -34,14 +39,14 @@ export class DelayedCharges {
 
   /** The charge is to be committed. Adding it again changes nothing. */
   add(charge: GenerationSettlement): void {
-    if (this.old.has(charge.id) || this.written.has(charge.id)) return;
-    this.young.set(charge.id, charge);
+    if (this.waiting.has(charge.id) || this.written.has(charge.id)) return;
+    this.waiting.set(charge.id, { charge, sinceMs: performance.now() });
     this.arrange();
   }
 
   /** The charge is committed, or finally refused. */
   done({ id }: GenerationSettlement): void {
-    if (this.young.delete(id) || this.old.delete(id) || !this.written.delete(id)) return;
+    if (this.waiting.delete(id) || !this.written.delete(id)) return;
     this.over.add(id);
     this.arrange();
   }
@@ -52,18 +57,27 @@ export class DelayedCharges {
 
   private async look(): Promise<void> {
     try {
-      while (this.old.size > 0) await this.keep([...this.old.values()].slice(0, MOST_ROWS));
-      while (this.over.size > 0) await this.remove([...this.over].slice(0, MOST_ROWS));
+      for (let late = this.late(); late.length + this.over.size > 0; late = this.late()) {
+        await Promise.all([this.keep(late), this.remove([...this.over].slice(0, MOST_ROWS))]);
+      }
       this.failures = 0;
     } catch (error) {
       // Logged once per outage, because a line for every look would add nothing.
       if (this.failures === 0) this.logger.error('Delayed charges cannot be written down', { err: error });
       this.failures = Math.min(this.failures + 1, 10);
     }
-    for (const [id, charge] of this.young) this.old.set(id, charge);
-    this.young = new Map();
     this.timer = null;
-    if (this.old.size + this.over.size > 0) this.arrange();
+    if (this.waiting.size + this.over.size > 0) this.arrange();
+  }
+
+  private late(): GenerationSettlement[] {
+    const sinceMs = performance.now() - PATIENCE_MS;
+    const late: GenerationSettlement[] = [];
+    for (const waiting of this.waiting.values()) {
+      if (waiting.sinceMs > sinceMs || late.length === MOST_ROWS) break;
+      late.push(waiting.charge);
+    }
+    return late;
   }
 
   private async keep(charges: readonly GenerationSettlement[]): Promise<void> {
@@ -71,10 +85,10 @@ export class DelayedCharges {
     for (const { rows } of stored) {
       delayed.inc(rows.length);
       // A charge that is no longer here was committed meanwhile.
-      for (const { id } of rows) (this.old.delete(id) ? this.written : this.over).add(id);
+      for (const { id } of rows) (this.waiting.delete(id) ? this.written : this.over).add(id);
     }
     for (const { row, error } of refused) {
-      this.old.delete(row.id);
+      this.waiting.delete(row.id);
       this.logger.error('A delayed charge stays in memory', { err: error, generationId: row.id });
     }
     const error = failed?.error ?? stuck[0]?.error ?? null;
@@ -82,7 +96,7 @@ export class DelayedCharges {
   }
 
   private async remove(ids: readonly string[]): Promise<void> {
-    await this.repository.remove(ids);
+    if (ids.length > 0) await this.repository.remove(ids);
     for (const id of ids) this.over.delete(id);
   }
 }

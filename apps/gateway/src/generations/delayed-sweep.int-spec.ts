@@ -27,7 +27,8 @@ describe(DelayedSweep.name, () => {
     isDead = false;
     const settle = (some: readonly GenerationSettlement[]): Promise<number> =>
       isDead ? Promise.reject(new Error('the process is gone')) : books.generations.settle(some);
-    queue = new SettlementQueue({ settle }, silent, { delayed });
+    const lockedAmong = (ids: readonly string[]): Promise<ReadonlySet<string>> => books.generations.lockedAmong(ids);
+    queue = new SettlementQueue({ settle, lockedAmong }, silent, { delayed });
   });
 
   const charged = async (...calls: readonly { readonly id: string }[]): Promise<string[]> => {
@@ -41,11 +42,12 @@ describe(DelayedSweep.name, () => {
     await new DelayedSweep(books.generations, repository, silent, atOnce).sweep();
   };
 
-  async function whileLocked(organizationId: string, work: () => Promise<void>): Promise<void> {
+  async function whileLocked(organizationIds: readonly string[], work: () => Promise<void>): Promise<void> {
     await books.database.session(async ({ client }) => {
       await client.query('BEGIN');
       await client.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-      await client.query('SELECT 1 FROM ledger_accounts WHERE id = $1 FOR UPDATE', [`org:${organizationId}`]);
+      const ids = organizationIds.map((id) => `org:${id}`);
+      await client.query('SELECT 1 FROM ledger_accounts WHERE id = ANY($1::text[]) FOR UPDATE', [ids]);
       try {
         await work();
       } finally {
@@ -70,7 +72,7 @@ describe(DelayedSweep.name, () => {
     const [early, last] = [anOpening({ organizationId }), anOpening({ organizationId })];
     // Not even a statement of it that waits for the lock is carried out.
     isDead = true;
-    await whileLocked(organizationId, async () => {
+    await whileLocked([organizationId], async () => {
       queue.add(aSettlement(opening, '0.25'));
       queue.add(aSettlement(early, '0.5'));
       await untilWrittenDown(2);
@@ -94,7 +96,7 @@ describe(DelayedSweep.name, () => {
     const [locked, other] = [anOpening(), anOpening()];
     for (const { organizationId } of [locked, other]) await books.ledger.topUp(organizationId, '10', organizationId);
     await repository.keep([aSettlement(locked, '0.25'), aSettlement(other, '0.5')]);
-    await whileLocked(locked.organizationId, async () => {
+    await whileLocked([locked.organizationId], async () => {
       await sweep();
       expect([await charged(locked, other), await writtenDown()]).toEqual([[other.id], [locked.id]]);
     });
@@ -115,10 +117,26 @@ describe(DelayedSweep.name, () => {
       values: [other.organizationId],
     });
     const sweeping = new DelayedSweep(books.generations, repository, silent, atOnce);
-    await whileLocked(organizationId, () => sweeping.sweep());
+    await whileLocked([organizationId], () => sweeping.sweep());
     expect(await charged(other)).toEqual([other.id]);
     await sweep();
     expect(await charged(...many)).toHaveLength(many.length);
+  });
+
+  it('commits the charges of others in one pass although hundreds of accounts are locked', async () => {
+    const calls = Array.from({ length: 300 }, () => anOpening());
+    for (const { organizationId } of calls) await books.ledger.topUp(organizationId, '10', organizationId);
+    await repository.keep(calls.map((call) => aSettlement(call, '0.25')));
+    const [locked, other] = [calls.slice(0, -1), calls.at(-1)!];
+    await whileLocked(
+      locked.map(({ organizationId }) => organizationId),
+      async () => {
+        await sweep();
+        expect(await charged(...calls)).toEqual([other.id]);
+      },
+    );
+    await sweep();
+    expect(await charged(...calls)).toHaveLength(calls.length);
   });
 
   it('writes down everything that a charge consists of, and texts that PostgreSQL has no form for', async () => {
@@ -144,7 +162,7 @@ describe(DelayedSweep.name, () => {
     const { organizationId } = anOpening();
     await books.ledger.topUp(organizationId, '10', organizationId);
     const calls = [anOpening({ organizationId }), anOpening({ organizationId })];
-    await whileLocked(organizationId, async () => {
+    await whileLocked([organizationId], async () => {
       for (const call of calls) queue.add(aSettlement(call, '0.25'));
       await untilWrittenDown(2);
     });

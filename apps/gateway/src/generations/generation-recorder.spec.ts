@@ -55,6 +55,10 @@ class Books {
     return null;
   }
 
+  async lockedAmong(): Promise<ReadonlySet<string>> {
+    return new Set();
+  }
+
   async refusal({ organizationId, apiKeyHash }: Opening, by: HoldRefusal, amountUsd: string): Promise<AppError> {
     const left = {
       key_limit: this.left.get(apiKeyHash) ?? 0n,

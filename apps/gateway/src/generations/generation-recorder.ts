@@ -74,13 +74,13 @@ export class GenerationRecorder {
   private readonly background = new Set<Promise<void>>();
 
   constructor(
-    private readonly repository: Pick<GenerationsRepository, 'open' | 'settle' | 'extend' | 'refusal'>,
+    private readonly repository: Pick<GenerationsRepository, 'open' | 'settle' | 'extend' | 'refusal' | 'lockedAmong'>,
     presentTerms: PresentTerms,
     private readonly logger: LoggerService,
     { delayed, nowMs = () => performance.now() }: RecorderOptions = {},
   ) {
     this.credits = new CallerCredits(nowMs);
-    this.locked = new RecentlyLocked(nowMs);
+    this.locked = new RecentlyLocked(nowMs, (ids) => repository.lockedAmong(ids));
     this.settlements = new SettlementQueue(repository, logger, {
       onDone: (charge) => {
         this.credits.charged(charge);
@@ -180,17 +180,17 @@ export class GenerationRecorder {
   private async write(tickets: readonly GenerationTicket[]): Promise<void> {
     const group = tickets.filter(({ isEnded }) => !isEnded);
     spared.inc(tickets.length - group.length);
-    if (group.length > 0) await this.writeGroup(group);
-  }
-
-  private async writeGroup(group: readonly GenerationTicket[]): Promise<void> {
-    const { free, locked, due } = this.locked.split(group);
-    if (locked.length > 0) this.unanswered(locked, this.locked.failure());
-    for (const calls of due) this.inBackground(this.openGroup(calls));
-    await this.openGroup(free);
+    // From now on, a call that ends waits until it is known whether its row was written.
+    for (const ticket of group) ticket.state = 'writing';
+    await this.locked.openEach(group, {
+      open: (calls) => this.openGroup(calls),
+      refuse: (calls) => this.unanswered(calls, this.locked.failure()),
+      inBackground: (work) => this.inBackground(work),
+    });
   }
 
   private async openGroup(group: readonly GenerationTicket[]): Promise<void> {
+    if (group.length === 0) return;
     const missing = await this.tryOpen(group);
     const byOrganization = Map.groupBy(missing, ({ ticket }) => ticket.opening.organizationId);
     for (const unpaid of byOrganization.values()) {
@@ -204,7 +204,10 @@ export class GenerationRecorder {
     for (const ticket of group) ticket.state = 'writing';
     const marks: Marks = new Map(group.map((ticket) => [ticket, this.credits.beforeReading(ticket.opening)]));
     const open = (some: readonly GenerationTicket[]) => this.repository.open(some.map(openingRowOf));
-    const { stored, refused, stuck, failed } = await storeApart(group, open, ({ opening }) => opening.organizationId);
+    const { stored, refused, stuck, failed } = await storeApart(group, open, {
+      payerOf: ({ opening }) => opening.organizationId,
+      lockedAmong: (organizationIds) => this.repository.lockedAmong(organizationIds),
+    });
     const missing = stored.flatMap(({ rows, result }) => this.judge(rows, result, marks));
     for (const { row, error } of refused) this.notOpened(row, error);
     this.onStuck(stuck);

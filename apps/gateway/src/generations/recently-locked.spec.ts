@@ -6,9 +6,9 @@ import { RecentlyLocked } from './recently-locked';
 
 const REST_MS = 5_000;
 
-/** PostgreSQL with a locked account: a statement behind the lock fails when `timeOut` is called. */
+/** PostgreSQL with locked accounts: a statement behind a lock fails when `timeOut` is called. */
 class LockedBooks {
-  locked: string | null = 'acme';
+  readonly locked = new Set(['acme']);
   readonly tries: string[][] = [];
   #timeOut = Promise.withResolvers<void>();
 
@@ -20,13 +20,16 @@ class LockedBooks {
   async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
     const organizations = openings.map(({ organizationId }) => organizationId);
     this.tries.push(organizations);
-    if (this.locked !== null && organizations.includes(this.locked)) {
+    if (organizations.some((id) => this.locked.has(id))) {
       await this.#timeOut.promise;
       const cause = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
       throw new AppError('unavailable', 'The service is temporarily unavailable', { cause });
     }
     return openings.map(() => ({ refusedBy: null, availableUsd: '0', keyLeftUsd: null }));
   }
+
+  lockedAmong = async (ids: readonly string[]): Promise<ReadonlySet<string>> =>
+    new Set(ids.filter((id) => this.locked.has(id)));
 
   settle = (): Promise<number> => Promise.reject(new Error('nothing is charged here'));
   extend = (): Promise<null> => Promise.reject(new Error('nothing is extended here'));
@@ -47,6 +50,10 @@ describe(RecentlyLocked.name, () => {
     }
   };
 
+  const untilTried = async (organizations: number): Promise<void> => {
+    while (books.tries.flat().length < organizations) await new Promise(setImmediate);
+  };
+
   beforeEach(async () => {
     books = new LockedBooks();
     nowMs = 0;
@@ -57,7 +64,7 @@ describe(RecentlyLocked.name, () => {
       { nowMs: () => nowMs },
     );
     const first = call('acme');
-    while (books.tries.length === 0) await new Promise(setImmediate);
+    await untilTried(1);
     books.timeOut();
     expect(await first).toBe('503');
   });
@@ -74,12 +81,32 @@ describe(RecentlyLocked.name, () => {
     expect(await Promise.all([call('acme'), call('other')])).toEqual(['503', 'opened']);
     books.timeOut();
     expect(await locked).toBe('503');
-    expect(books.tries).toEqual([['acme'], ['acme'], ['other'], ['other']]);
+    expect(books.tries.filter((tried) => tried.includes('acme'))).toEqual([['acme'], ['acme']]);
+  });
+
+  it('waits for four locks at a time, and opens the calls of an account that is free again', async () => {
+    const ids = Array.from({ length: 40 }, (_, index) => `locked-${index}`);
+    for (const id of ids) books.locked.add(id);
+    const first = ids.map(call);
+    await untilTried(ids.length);
+    books.timeOut();
+    expect(new Set(await Promise.all(first))).toEqual(new Set(['503']));
+    nowMs = REST_MS;
+    books.locked.delete('locked-39');
+    books.tries.length = 0;
+    const again = ids.map(call);
+    expect(await again.at(-1)).toBe('opened');
+    const refused = await Promise.all(again.slice(4, -1));
+    expect([refused.length, new Set(refused)]).toEqual([35, new Set(['503'])]);
+    const waiting = ['locked-0', 'locked-1', 'locked-2', 'locked-3'];
+    expect(books.tries.flat().toSorted()).toEqual([...waiting, 'locked-39'].toSorted());
+    books.timeOut();
+    expect(await Promise.all(again.slice(0, 4))).toEqual(['503', '503', '503', '503']);
   });
 
   it('opens calls of the organization together with the others once its account was free', async () => {
     nowMs = REST_MS;
-    books.locked = null;
+    books.locked.clear();
     expect(await call('acme')).toBe('opened');
     expect(await Promise.all([call('acme'), call('other')])).toEqual(['opened', 'opened']);
     expect(books.tries).toEqual([['acme'], ['acme'], ['acme', 'other']]);

@@ -1,13 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
-import {
-  GroupCommit,
-  type GenerationSettlement,
-  type GenerationsRepository,
-  type GroupTry,
-  type RefusedRow,
-} from '@libs/persistence';
+import { GroupCommit, type GenerationSettlement, type GroupTry, type RefusedRow } from '@libs/persistence';
 import type { DelayedCharges } from './delayed-charges';
-import { storeCharges } from './store-charges';
+import { storeCharges, type ChargeStore } from './store-charges';
 
 const MOST_ROWS = 500;
 /** How long charges are collected for one commit. No call waits for it. */
@@ -32,7 +26,7 @@ export class SettlementQueue {
   private readonly group: GroupCommit<GenerationSettlement>;
 
   constructor(
-    private readonly repository: Pick<GenerationsRepository, 'settle'>,
+    private readonly repository: ChargeStore,
     private readonly logger: LoggerService,
     private readonly options: SettlementQueueOptions = {},
   ) {

@@ -5,6 +5,7 @@ import {
   type GenerationSettlement,
   type GenerationsRepository,
   type RefusedRow,
+  type RowLocks,
   type StoredApart,
 } from '@libs/persistence';
 import { counter } from '@libs/platform';
@@ -18,6 +19,8 @@ const bare = counter({
   name: 'sluice_generations_settled_bare_total',
   help: 'Calls whose charge was committed without descriptive fields that the database refused',
 });
+
+export type ChargeStore = Pick<GenerationsRepository, 'settle' | 'lockedAmong'>;
 
 /** The result of committing charges together. */
 export interface StoredCharges {
@@ -37,16 +40,20 @@ export interface StoredCharges {
  * charge is counted and logged.
  */
 export async function storeCharges(
-  repository: Pick<GenerationsRepository, 'settle'>,
+  repository: ChargeStore,
   charges: readonly GenerationSettlement[],
   logger: LoggerService,
 ): Promise<StoredCharges> {
   const settle = (some: readonly GenerationSettlement[]): Promise<number> => repository.settle(some);
-  const full = await storeApart(charges, settle, organizationOf);
+  const locking: RowLocks<GenerationSettlement, string> = {
+    payerOf: ({ organizationId }) => organizationId,
+    lockedAmong: (organizationIds) => repository.lockedAmong(organizationIds),
+  };
+  const full = await storeApart(charges, settle, locking);
   const plain = await storeApart(
     full.refused.map(({ row }) => withoutDescription(row)),
     settle,
-    organizationOf,
+    locking,
   );
   bare.inc(count(plain));
   settled.inc(count(full) + count(plain));
@@ -58,10 +65,6 @@ export async function storeCharges(
     left: failed.flatMap(({ rows }) => rows),
     error: failed[0]?.error ?? null,
   };
-}
-
-function organizationOf({ organizationId }: GenerationSettlement): string {
-  return organizationId;
 }
 
 function count({ stored }: StoredApart<GenerationSettlement, number>): number {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { AppError } from '@libs/errors';
+import { plainArray } from '../array-literal';
 import { Database } from '../database';
 import { ByokAllowance, NO_ALLOWANCE } from '../ledger/byok-allowance';
 import { refusalOf } from '../ledger/room-to-spend';
@@ -69,6 +70,8 @@ export interface GenerationView {
 
 /** Names the row of a call. */
 export type OpenCall = Pick<GenerationOpening, 'id' | 'createdOn'>;
+
+export type AbandonedCall = OpenCall & Pick<GenerationOpening, 'organizationId'>;
 
 /** Calls are opened and settled in groups: one statement and one commit for all that waited together. */
 @Injectable()
@@ -171,6 +174,21 @@ export class GenerationsRepository {
     });
   }
 
+  /** Returns those organizations whose account another session has locked now. Waits for no lock of a row. */
+  async lockedAmong(organizationIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await this.database.rows<{ id: string }>({
+      name: 'generations-locked-among',
+      sql: `
+        WITH asked AS (SELECT 'org:' || id AS id FROM unnest($1::uuid[]) AS t(id)),
+        free AS MATERIALIZED (
+          SELECT id FROM ledger_accounts WHERE id IN (SELECT id FROM asked) FOR UPDATE SKIP LOCKED)
+        SELECT substr(id, 5) AS id FROM ledger_accounts
+        WHERE id IN (SELECT id FROM asked) AND id NOT IN (SELECT id FROM free)`,
+      values: [plainArray(organizationIds)],
+    });
+    return new Set(rows.map(({ id }) => id));
+  }
+
   /** Returns the call, if it belongs to the workspace. `createdOn` is the day in its id. */
   async find(id: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationView | null> {
     return this.database.asTenant(tenant).firstRow<GenerationView>({
@@ -187,13 +205,17 @@ export class GenerationsRepository {
     });
   }
 
-  /** Returns calls that were not settled within `olderThanMs`, the oldest first, except those in `exceptIds`. */
-  async findAbandoned(olderThanMs: number, limit: number, exceptIds: readonly string[] = []): Promise<OpenCall[]> {
-    return this.database.rows<OpenCall>({
+  /**
+   * Returns calls that were not settled within `olderThanMs`, the oldest first.
+   * @param exceptIds ids of calls and organizations to leave out
+   */
+  async findAbandoned(olderThanMs: number, limit: number, exceptIds: readonly string[] = []): Promise<AbandonedCall[]> {
+    return this.database.rows<AbandonedCall>({
       name: 'generations-find-abandoned',
       sql: `
-        SELECT id, created_on::text AS "createdOn" FROM generations
+        SELECT id, created_on::text AS "createdOn", organization_id AS "organizationId" FROM generations
         WHERE state = 'open' AND created_at < now() - $1 * interval '1 millisecond' AND id <> ALL($3::text[])
+          AND organization_id::text <> ALL($3::text[])
         ORDER BY created_at LIMIT $2`,
       values: [olderThanMs, limit, exceptIds],
     });

@@ -32,6 +32,10 @@ export class FakeBooks {
     return this.extensionsLeft >= 0 ? null : 'credits';
   }
 
+  async lockedAmong(): Promise<ReadonlySet<string>> {
+    return new Set();
+  }
+
   async refusal(_call: unknown, by: HoldRefusal, amountUsd: string): Promise<AppError> {
     return new AppError('payment_required', 'Insufficient credits', {
       metadata: { limit: by, reserved_usd: amountUsd },
